@@ -1,0 +1,1 @@
+"""Allocators: blocks with lifetimes in, offsets out. Each public module holds one `ALLOCATOR`."""

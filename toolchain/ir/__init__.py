@@ -1,0 +1,26 @@
+"""The frozen values that flow through the toolchain."""
+
+from toolchain.ir.arena import ArenaPlan, ArenaProblem, Block, Placement, SharedPair
+from toolchain.ir.graph import Attributes, Graph, Op
+from toolchain.ir.memory import Buffer, Member, MemoryProblem, Overlap
+from toolchain.ir.schedule import Schedule
+from toolchain.ir.tensor import DType, Quantisation, Tensor
+
+__all__ = [
+    "ArenaPlan",
+    "ArenaProblem",
+    "Attributes",
+    "Block",
+    "Buffer",
+    "DType",
+    "Graph",
+    "Member",
+    "MemoryProblem",
+    "Op",
+    "Overlap",
+    "Placement",
+    "Quantisation",
+    "Schedule",
+    "SharedPair",
+    "Tensor",
+]

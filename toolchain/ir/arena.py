@@ -1,0 +1,173 @@
+"""Placing buffers at byte offsets: the problem, the answer, and an independent checker."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from toolchain.ir.memory import MemoryProblem, applied_overlaps
+
+SCRATCH_ALIGNMENT_BYTES = 4
+"""CMSIS-NN's scratch holds int16 and int32 values, read by word loads."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """`size_bytes` needed during the half-open interval of steps [start, end)."""
+
+    name: str
+    start: int
+    end: int
+    size_bytes: int
+    alignment_bytes: int = 1
+
+
+@dataclass(frozen=True)
+class SharedPair:
+    """Blocks that may share bytes though both are live at one step.
+
+    Allowed only where offset(dying) >= offset(born) + lead_bytes (see `memory.Overlap`).
+    Indices into `ArenaProblem.blocks`.
+    """
+
+    dying: int
+    born: int
+    lead_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class ArenaProblem:
+    blocks: tuple[Block, ...]
+    shared: tuple[SharedPair, ...] = ()
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Offsets in bytes, parallel to the problem's blocks, and a bound no placement can beat."""
+
+    allocator: str
+    offsets: tuple[int, ...]
+    size_bytes: int
+    lower_bound_bytes: int
+    seconds: float = field(default=0.0, compare=False)
+
+    @property
+    def proved_optimal(self) -> bool:
+        return self.size_bytes == self.lower_bound_bytes
+
+
+@dataclass(frozen=True)
+class ArenaPlan:
+    """Where every tensor lies. Offsets in bytes from the arena's start; lifetimes half-open."""
+
+    size_bytes: int
+    lower_bound_bytes: int
+    alignment_bytes: int
+    allocator: str
+    offsets: Mapping[str, int]
+    lifetimes: Mapping[str, tuple[int, int]]
+    scratch_offsets: Mapping[str, int]
+
+    @property
+    def proved_optimal(self) -> bool:
+        return self.size_bytes == self.lower_bound_bytes
+
+
+def arena_problem(problem: MemoryProblem, order: Sequence[int]) -> ArenaProblem:
+    """One block per live buffer (same index order), then one per operator that needs scratch."""
+    blocks = [
+        Block(b.name, start, end, b.size_bytes, b.alignment_bytes)
+        for b, (start, end) in zip(problem.buffers, problem.lifetimes(order), strict=True)
+    ]
+    for step, op in enumerate(order):
+        if problem.scratch_bytes[op]:
+            blocks.append(
+                Block(
+                    scratch_name(problem.ops[op]),
+                    step,
+                    step + 1,
+                    problem.scratch_bytes[op],
+                    SCRATCH_ALIGNMENT_BYTES,
+                )
+            )
+    shared = tuple(
+        SharedPair(o.input, o.output, o.lead_bytes) for o in applied_overlaps(problem, order)
+    )
+    return ArenaProblem(tuple(blocks), shared)
+
+
+def scratch_name(op: str) -> str:
+    return f"{op} (scratch)"
+
+
+def arena_plan(
+    problem: MemoryProblem, order: Sequence[int], placement: Placement, arena: ArenaProblem
+) -> ArenaPlan:
+    """Spell a placement out tensor by tensor."""
+    offsets: dict[str, int] = {}
+    lifetimes: dict[str, tuple[int, int]] = {}
+    for index, buffer in enumerate(problem.buffers):
+        block = arena.blocks[index]
+        for member in buffer.members:
+            offsets[member.tensor] = placement.offsets[index] + member.offset_bytes
+            lifetimes[member.tensor] = (block.start, block.end)
+    with_scratch = (problem.ops[op] for op in order if problem.scratch_bytes[op])
+    scratch = dict(zip(with_scratch, placement.offsets[len(problem.buffers) :], strict=True))
+    alignment = max((b.alignment_bytes for b in arena.blocks), default=1)
+    return ArenaPlan(
+        size_bytes=placement.size_bytes,
+        lower_bound_bytes=placement.lower_bound_bytes,
+        alignment_bytes=alignment,
+        allocator=placement.allocator,
+        offsets=MappingProxyType(offsets),
+        lifetimes=MappingProxyType(lifetimes),
+        scratch_offsets=MappingProxyType(scratch),
+    )
+
+
+def check_placement(problem: ArenaProblem, placement: Placement) -> None:
+    """Raise ValueError with a named reason unless the placement is valid.
+
+    Quadratic and plain on purpose: it shares no code with any allocator.
+    """
+    if len(placement.offsets) != len(problem.blocks):
+        raise ValueError(
+            f"wrong count: {len(placement.offsets)} offsets for {len(problem.blocks)} blocks"
+        )
+    allowed = {(pair.dying, pair.born): pair.lead_bytes for pair in problem.shared}
+    for index, (block, offset) in enumerate(zip(problem.blocks, placement.offsets, strict=True)):
+        if block.start >= block.end:
+            continue
+        if offset < 0:
+            raise ValueError(f"negative offset: {block.name!r} at {offset}")
+        if offset % block.alignment_bytes:
+            raise ValueError(
+                f"misaligned: {block.name!r} at {offset}, needs {block.alignment_bytes}"
+            )
+        if offset + block.size_bytes > placement.size_bytes:
+            raise ValueError(
+                f"out of bounds: {block.name!r} ends at {offset + block.size_bytes}, "
+                f"arena has {placement.size_bytes}"
+            )
+        for other_index in range(index):
+            other = problem.blocks[other_index]
+            other_offset = placement.offsets[other_index]
+            if min(block.end, other.end) <= max(block.start, other.start):
+                continue
+            if (
+                offset + block.size_bytes <= other_offset
+                or other_offset + other.size_bytes <= offset
+            ):
+                continue
+            if (index, other_index) in allowed:
+                safe = offset >= other_offset + allowed[index, other_index]
+            elif (other_index, index) in allowed:
+                safe = other_offset >= offset + allowed[other_index, index]
+            else:
+                safe = False
+            if not safe:
+                raise ValueError(
+                    f"overlap: {other.name!r} [{other_offset}, {other_offset + other.size_bytes})"
+                    f" and {block.name!r} [{offset}, {offset + block.size_bytes}) are both live"
+                )

@@ -1,0 +1,98 @@
+"""Tensors: a name, a shape, a type, how its integers mean real numbers."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class DType(Enum):
+    """Element types; the value is NumPy's name for the type."""
+
+    INT8 = "int8"
+    UINT8 = "uint8"
+    INT16 = "int16"
+    INT32 = "int32"
+    INT64 = "int64"
+    FLOAT32 = "float32"
+    BOOL = "bool"
+
+    @property
+    def numpy(self) -> np.dtype[np.generic]:
+        return np.dtype(self.value)
+
+    @property
+    def size_bytes(self) -> int:
+        return int(self.numpy.itemsize)
+
+
+@dataclass(frozen=True)
+class Quantisation:
+    """real = scale * (stored - zero_point), as in the TFLite 8-bit quantisation specification.
+
+    One scale and zero point for the whole tensor, or one per index of `axis`.
+    Scales are exact float32 values held in Python floats.
+    """
+
+    scales: tuple[float, ...]
+    zero_points: tuple[int, ...]
+    axis: int | None = None
+
+    @property
+    def per_channel(self) -> bool:
+        return len(self.scales) > 1
+
+    @property
+    def scale(self) -> float:
+        """The scale of a per-tensor quantisation."""
+        if len(self.scales) != 1:
+            raise ValueError("per-channel quantisation has no single scale")
+        return self.scales[0]
+
+    @property
+    def zero_point(self) -> int:
+        """The zero point shared by the whole tensor."""
+        if len(set(self.zero_points)) != 1:
+            raise ValueError("quantisation has no single zero point")
+        return self.zero_points[0]
+
+
+@dataclass(frozen=True, eq=False)
+class Tensor:
+    """A value in a graph. `constant` is set for weights and other data known at compile time.
+
+    Layout is row-major; images are NHWC. No address and no device: those are a plan's.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: DType
+    quantisation: Quantisation | None = None
+    constant: NDArray[np.generic] | None = field(default=None, repr=False)
+
+    @property
+    def elements(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def size_bytes(self) -> int:
+        return self.elements * self.dtype.size_bytes
+
+    @property
+    def is_constant(self) -> bool:
+        return self.constant is not None
+
+    @property
+    def q(self) -> Quantisation:
+        """The quantisation, for operators that cannot do without one."""
+        if self.quantisation is None:
+            raise ValueError(f"tensor {self.name!r} is not quantised")
+        return self.quantisation
+
+    def __str__(self) -> str:
+        dims = "x".join(str(d) for d in self.shape) or "scalar"
+        return f"{self.name}: {self.dtype.value}[{dims}]"

@@ -1,0 +1,76 @@
+"""TFLite's fixed-point arithmetic, in NumPy, bit for bit.
+
+Source: TensorFlow Lite `quantization_util.cc` and gemmlowp `fixedpoint.h`; the double-rounding
+form that LiteRT's reference kernels and CMSIS-NN's default build use.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+Int32 = NDArray[np.int32]
+INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
+
+
+def quantize_multiplier(real: float) -> tuple[int, int]:
+    """A real factor as (multiplier in Q0.31, left shift): real ~ multiplier * 2**(shift - 31).
+
+    `QuantizeMultiplier`. Raises ValueError for a negative or non-finite factor.
+    """
+    if not math.isfinite(real) or real < 0:
+        raise ValueError(f"scale factor {real} is not a finite non-negative number")
+    if real == 0.0:
+        return 0, 0
+    fraction, shift = math.frexp(real)
+    fixed = math.floor(fraction * (1 << 31) + 0.5)
+    if fixed == 1 << 31:
+        fixed //= 2
+        shift += 1
+    if shift < -31:
+        return 0, 0
+    if shift > 30:
+        return INT32_MAX, 30
+    return fixed, shift
+
+
+def saturating_doubling_high_mul(
+    a: NDArray[np.int64], b: NDArray[np.int64] | int
+) -> NDArray[np.int64]:
+    """`SaturatingRoundingDoublingHighMul`: round(a * b / 2**31), truncating toward zero as C does."""
+    product = a * np.int64(b) if isinstance(b, int) else a * b
+    nudge = np.where(product >= 0, np.int64(1 << 30), np.int64(1 - (1 << 30)))
+    total = product + nudge
+    quotient = np.where(total >= 0, total >> 31, -((-total) >> 31))
+    return np.minimum(quotient, INT32_MAX).astype(np.int64)
+
+
+def rounding_divide_by_pot(
+    x: NDArray[np.int64], exponent: NDArray[np.int64] | int
+) -> NDArray[np.int64]:
+    """`RoundingDivideByPOT`: x / 2**exponent, halves away from zero."""
+    exponents = np.asarray(exponent, dtype=np.int64)
+    mask = (np.int64(1) << exponents) - 1
+    remainder = x & mask
+    threshold = (mask >> 1) + (x < 0)
+    return (x >> exponents) + (remainder > threshold)
+
+
+def multiply_by_quantized_multiplier(
+    x: NDArray[np.integer],
+    multiplier: NDArray[np.integer] | int,
+    shift: NDArray[np.integer] | int,
+) -> NDArray[np.int64]:
+    """`MultiplyByQuantizedMultiplier` on int32 values held in int64; broadcasts.
+
+    `shift` is a left shift (positive) or right shift (negative), as `quantize_multiplier` gives.
+    """
+    values = np.asarray(x, dtype=np.int64)
+    shifts = np.asarray(shift, dtype=np.int64)
+    left = np.maximum(shifts, 0)
+    right = np.maximum(-shifts, 0)
+    shifted = ((values << left) + (1 << 31)) % (1 << 32) - (1 << 31)
+    factors = np.asarray(multiplier, dtype=np.int64)
+    return rounding_divide_by_pot(saturating_doubling_high_mul(shifted, factors), right)

@@ -1,0 +1,90 @@
+"""Graph to memory problem: which tensors share a buffer, and what each operator needs besides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from toolchain.boards import Core
+from toolchain.ir import Buffer, Graph, Member, MemoryProblem, Overlap
+from toolchain.ops import spec_of
+
+TENSOR_ALIGNMENT_BYTES = 4
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A tensor's root tensor and its offset inside that."""
+
+    root: str
+    offset_bytes: int
+
+
+def _places(graph: Graph) -> dict[str, _Place]:
+    """Follow every alias to its root. An alias that cannot hold is left out: its operator copies."""
+    parent: dict[str, tuple[str, int]] = {}
+
+    def find(name: str) -> _Place:
+        offset = 0
+        while name in parent:
+            name, step = parent[name]
+            offset += step
+        return _Place(name, offset)
+
+    for op in graph.ops:
+        for alias in spec_of(op.kind).aliases(op, graph):
+            view, base = graph.tensors[alias.view], graph.tensors[alias.base]
+            if view.is_constant or base.is_constant or alias.view in parent:
+                continue
+            if alias.view in graph.inputs or find(alias.base).root == alias.view:
+                continue
+            parent[alias.view] = (alias.base, alias.offset_bytes)
+    return {t.name: find(t.name) for t in graph.activations()}
+
+
+def memory_problem(graph: Graph, core: Core) -> MemoryProblem:
+    """What schedulers and allocators need of `graph` on `core`.
+
+    Buffers come in the order in which their root tensors stand in the graph. Raises
+    UnsupportedError where an operator has no kernel for its shape on this core.
+    """
+    places = _places(graph)
+    members: dict[str, list[Member]] = {}
+    for name, place in places.items():
+        members.setdefault(place.root, []).append(Member(name, place.offset_bytes))
+    index = {root: i for i, root in enumerate(members)}
+    buffers = tuple(
+        Buffer(
+            name=root,
+            size_bytes=max(m.offset_bytes + graph.tensors[m.tensor].size_bytes for m in held),
+            members=tuple(held),
+            alignment_bytes=TENSOR_ALIGNMENT_BYTES,
+            from_start=any(m.tensor in graph.inputs for m in held),
+            to_end=any(m.tensor in graph.outputs for m in held),
+        )
+        for root, held in members.items()
+    )
+    uses, scratch, overlaps = [], [], []
+    for number, op in enumerate(graph.ops):
+        named = [n for n in (*op.present_inputs(), *op.outputs) if n in places]
+        uses.append(tuple(sorted({index[places[n].root] for n in named})))
+        spec = spec_of(op.kind)
+        scratch.append(spec.lower(op, graph, core).scratch_bytes)
+        for safe in spec.overlaps(op, graph, core):
+            source, target = op.inputs[safe.input], op.outputs[safe.output]
+            if source not in places or places[source].root == places[target].root:
+                continue
+            shares = {n for n in op.present_inputs() if n in places} - {source}
+            if any(places[n].root == places[source].root for n in shares):
+                continue
+            lead = safe.lead_bytes + places[target].offset_bytes - places[source].offset_bytes
+            overlaps.append(
+                Overlap(number, index[places[source].root], index[places[target].root], lead)
+            )
+    return MemoryProblem(
+        ops=tuple(op.name for op in graph.ops),
+        predecessors=graph.predecessors,
+        uses=tuple(uses),
+        scratch_bytes=tuple(scratch),
+        buffers=buffers,
+        overlaps=tuple(overlaps),
+    )

@@ -1,0 +1,18 @@
+"""Where the files that are not Python lie, in a checkout and in an installed wheel."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+_PACKAGE = Path(__file__).resolve().parent
+
+
+def _folder(name: str) -> Path:
+    """`<package>/_data/<name>` in a wheel, `<checkout>/<name>` in a checkout."""
+    in_wheel = _PACKAGE / "_data" / name
+    return in_wheel if in_wheel.is_dir() else _PACKAGE.parent / name
+
+
+TEMPLATES = _folder("templates")
+RUNTIME_C = _folder("runtime_c")
+BOARDS = _folder("boards")

@@ -1,0 +1,1 @@
+"""Schedulers: memory problem in, order out. Each public module holds one `SCHEDULER`."""
