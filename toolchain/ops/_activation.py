@@ -8,6 +8,7 @@ from enum import Enum
 import numpy as np
 
 from toolchain.ir import Tensor
+from toolchain.ops.spec import TfliteNode
 
 
 class Activation(Enum):
@@ -24,7 +25,7 @@ def clamp_range(activation: Activation, output: Tensor) -> tuple[int, int]:
 
     The bounds are quantised in float32 and rounded half away from zero, as TFLite does.
     """
-    info = np.iinfo(output.dtype.numpy)
+    info = np.iinfo(output.dtype.value)
     low, high = int(info.min), int(info.max)
     scale, zero_point = np.float32(output.q.scale), output.q.zero_point
 
@@ -39,3 +40,12 @@ def clamp_range(activation: Activation, output: Tensor) -> tuple[int, int]:
     elif activation is Activation.RELU_N1_TO_1:
         low, high = max(low, quantised(-1.0)), min(high, quantised(1.0))
     return low, high
+
+
+def read_activation(node: TfliteNode) -> Activation:
+    """The fused activation in a TFLite operator's options. Raises UnsupportedError for others."""
+    codes = (Activation.NONE, Activation.RELU, Activation.RELU_N1_TO_1, Activation.RELU6)
+    code = int(node.options.fusedActivationFunction)
+    if code >= len(codes):
+        raise node.unsupported(f"fused activation number {code}")
+    return codes[code]

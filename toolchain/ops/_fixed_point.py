@@ -39,7 +39,7 @@ def quantize_multiplier(real: float) -> tuple[int, int]:
 def saturating_doubling_high_mul(
     a: NDArray[np.int64], b: NDArray[np.int64] | int
 ) -> NDArray[np.int64]:
-    """`SaturatingRoundingDoublingHighMul`: round(a * b / 2**31), truncating toward zero as C does."""
+    """`SaturatingRoundingDoublingHighMul`: round(a * b / 2**31) as C truncates."""
     product = a * np.int64(b) if isinstance(b, int) else a * b
     nudge = np.where(product >= 0, np.int64(1 << 30), np.int64(1 - (1 << 30)))
     total = product + nudge

@@ -13,7 +13,7 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
-from toolchain.ops._activation import Activation, clamp_range
+from toolchain.ops._activation import Activation, clamp_range, read_activation
 from toolchain.ops._fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
 from toolchain.ops.spec import (
     Array,
@@ -109,14 +109,9 @@ def _read(node: TfliteNode) -> ReadOp:
         raise node.unsupported("shuffled weights", "convert without the shuffled weights format")
     if weights is not None and weights.quantisation and any(weights.quantisation.zero_points):
         raise node.unsupported("weights with a zero point other than 0")
-    attributes = FullyConnected(node_activation(options), bool(options.keepNumDims))
+    attributes = FullyConnected(read_activation(node), bool(options.keepNumDims))
     present = tuple(i for i, tensor in enumerate(node.inputs) if tensor is not None)
     return ReadOp(attributes, present)
-
-
-def node_activation(options: object) -> Activation:
-    codes = (Activation.NONE, Activation.RELU, Activation.RELU_N1_TO_1, Activation.RELU6)
-    return codes[options.fusedActivationFunction]  # type: ignore[attr-defined]
 
 
 def _write(op: Op, graph: Graph) -> WrittenOp:

@@ -115,7 +115,7 @@ class TfliteBinding:
 
 @dataclass(frozen=True)
 class Alias:
-    """`view` (a tensor name) is bytes [offset, offset + size) of `base`: it owns none of its own."""
+    """Tensor `view` is bytes [offset, offset + size) of tensor `base`: it owns none of its own."""
 
     view: str
     base: str

@@ -20,7 +20,7 @@ class _Place:
 
 
 def _places(graph: Graph) -> dict[str, _Place]:
-    """Follow every alias to its root. An alias that cannot hold is left out: its operator copies."""
+    """Follow every alias to its root. One that cannot hold is left out: its operator copies."""
     parent: dict[str, tuple[str, int]] = {}
 
     def find(name: str) -> _Place:
