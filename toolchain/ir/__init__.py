@@ -3,6 +3,7 @@
 from toolchain.ir.arena import ArenaPlan, ArenaProblem, Block, Placement, SharedPair
 from toolchain.ir.graph import Attributes, Graph, Op
 from toolchain.ir.memory import Buffer, Member, MemoryProblem, Overlap
+from toolchain.ir.plan import Boundary, Plan, PlannedOp
 from toolchain.ir.schedule import Schedule
 from toolchain.ir.tensor import DType, Quantisation, Tensor
 
@@ -11,6 +12,7 @@ __all__ = [
     "ArenaProblem",
     "Attributes",
     "Block",
+    "Boundary",
     "Buffer",
     "DType",
     "Graph",
@@ -19,6 +21,8 @@ __all__ = [
     "Op",
     "Overlap",
     "Placement",
+    "Plan",
+    "PlannedOp",
     "Quantisation",
     "Schedule",
     "SharedPair",
