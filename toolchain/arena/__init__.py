@@ -1,1 +1,47 @@
-"""Allocators: blocks with lifetimes in, offsets out. Each public module holds one `ALLOCATOR`."""
+"""Allocators, found by their files: each public module here holds one `ALLOCATOR`.
+
+A module's file name with `_` written as `-` is the allocator's name.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from functools import cache
+from typing import Protocol
+
+from toolchain.errors import InputError
+from toolchain.ir import ArenaProblem, Placement
+
+DEFAULT = "greedy-size"
+
+
+class Allocator(Protocol):
+    """Gives every block a byte offset.
+
+    `place` returns a valid placement (`ir.arena.check_placement`) with a proved lower bound on the
+    size of every placement. Equal input gives equal offsets.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    def place(
+        self, problem: ArenaProblem, time_limit_seconds: float | None = None
+    ) -> Placement: ...
+
+
+@cache
+def names() -> tuple[str, ...]:
+    """Names of all allocators, sorted."""
+    modules = (m.name for m in pkgutil.iter_modules(__path__))
+    return tuple(sorted(name.replace("_", "-") for name in modules if name[0] != "_"))
+
+
+def allocator(name: str) -> Allocator:
+    """The allocator of that name. Raises InputError, listing what there is, for any other."""
+    if name not in names():
+        raise InputError(f"no allocator is called {name!r}; there are: {', '.join(names())}")
+    module = importlib.import_module(f"{__name__}.{name.replace('-', '_')}")
+    found: Allocator = module.ALLOCATOR
+    return found

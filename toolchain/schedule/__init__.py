@@ -1,1 +1,43 @@
-"""Schedulers: memory problem in, order out. Each public module holds one `SCHEDULER`."""
+"""Schedulers, found by their files: each public module here holds one `SCHEDULER`."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from functools import cache
+from typing import Protocol
+
+from toolchain.errors import InputError
+from toolchain.ir import MemoryProblem, Schedule
+
+DEFAULT = "rpo"
+
+
+class Scheduler(Protocol):
+    """Orders the operators of a memory problem.
+
+    `schedule` returns a valid order (`ir.memory.check_order`) with its peak and a proved lower
+    bound on every order's peak, within about `time_limit_seconds` where one is given. Equal input
+    gives an equal order.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    def schedule(
+        self, problem: MemoryProblem, time_limit_seconds: float | None = None
+    ) -> Schedule: ...
+
+
+@cache
+def names() -> tuple[str, ...]:
+    """Names of all schedulers, sorted."""
+    return tuple(sorted(m.name for m in pkgutil.iter_modules(__path__) if m.name[0] != "_"))
+
+
+def scheduler(name: str) -> Scheduler:
+    """The scheduler of that name. Raises InputError, listing what there is, for any other."""
+    if name not in names():
+        raise InputError(f"no scheduler is called {name!r}; there are: {', '.join(names())}")
+    found: Scheduler = importlib.import_module(f"{__name__}.{name}").SCHEDULER
+    return found

@@ -1,0 +1,65 @@
+"""Hypothesis strategies for memory and arena problems."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from toolchain.ir import ArenaProblem, Block, Buffer, Member, MemoryProblem, Overlap, SharedPair
+
+
+@st.composite
+def memory_problems(draw: st.DrawFn, max_ops: int = 8) -> MemoryProblem:
+    """A random DAG whose operators each write one or two buffers and read earlier ones."""
+    count = draw(st.integers(1, max_ops))
+    sizes = st.integers(1, 12)
+    buffers = [Buffer("input", draw(sizes), (Member("input"),), from_start=True)]
+    writer: list[int | None] = [None]
+    uses, predecessors, overlaps = [], [], []
+    for op in range(count):
+        known = len(buffers)
+        read = draw(st.sets(st.integers(0, known - 1), min_size=0, max_size=min(3, known)))
+        born = draw(st.integers(1, 2))
+        for port in range(born):
+            name = f"t{op}.{port}"
+            output = draw(st.integers(0, 9)) == 0
+            buffers.append(Buffer(name, draw(sizes), (Member(name),), to_end=output))
+            writer.append(op)
+        uses.append(tuple(sorted(read | set(range(known, known + born)))))
+        before = {writer[b] for b in read}
+        predecessors.append(tuple(sorted(b for b in before if b is not None)))
+        for source in sorted(read):
+            if draw(st.integers(0, 2)) == 0:
+                overlaps.append(Overlap(op, source, known, draw(st.integers(0, 4))))
+    return MemoryProblem(
+        ops=tuple(f"op{i}" for i in range(count)),
+        predecessors=tuple(predecessors),
+        uses=tuple(uses),
+        scratch_bytes=tuple(draw(st.sampled_from([0, 0, 0, 3])) for _ in range(count)),
+        buffers=tuple(buffers),
+        overlaps=tuple(overlaps),
+    )
+
+
+@st.composite
+def arena_problems(draw: st.DrawFn, max_blocks: int = 12) -> ArenaProblem:
+    """Blocks with random lifetimes, and sharing pairs that meet in one step."""
+    blocks = []
+    for index in range(draw(st.integers(1, max_blocks))):
+        start = draw(st.integers(0, 8))
+        blocks.append(
+            Block(
+                f"b{index}",
+                start,
+                start + draw(st.integers(0, 4)),
+                draw(st.integers(1, 20)),
+                draw(st.sampled_from([1, 4])),
+            )
+        )
+    pairs = [
+        SharedPair(a, b, draw(st.integers(0, 5)))
+        for a, dying in enumerate(blocks)
+        for b, born in enumerate(blocks)
+        if a != b and dying.end == born.start + 1 and dying.start < born.start < born.end
+        if draw(st.booleans())
+    ]
+    return ArenaProblem(tuple(blocks), tuple(pairs))
