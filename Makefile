@@ -1,0 +1,37 @@
+# Thimble: `make demo` shows it, `make test` checks it. Both set up what is missing first.
+
+PYTHON := .venv/bin/python
+C_FILES := $(shell git ls-files '*.c' '*.h' 2>/dev/null)
+
+.PHONY: help setup demo test lint format clean
+
+help:
+	@echo "make setup   a virtual environment, compiler, QEMU and CMSIS-NN; quick when nothing is missing"
+	@echo "make demo    the bundled model, compiled for an STM32F405 and run in QEMU on real samples"
+	@echo "make test    lint, types, import contract, all tests"
+	@echo "make format  lay out Python and C"
+	@echo "make clean   remove what was built (not .venv)"
+
+setup:
+	@scripts/setup.sh
+
+demo: setup
+	@$(PYTHON) examples/digits/demo.py
+
+lint: setup
+	@$(PYTHON) -m ruff format --check .
+	@$(PYTHON) -m ruff check .
+	@.venv/bin/mypy
+	@.venv/bin/lint-imports
+	@$(if $(C_FILES),.venv/bin/clang-format --dry-run -Werror $(C_FILES))
+
+test: lint
+	@$(PYTHON) -m pytest --numprocesses auto --dist worksteal
+
+format: setup
+	@$(PYTHON) -m ruff check --fix-only .
+	@$(PYTHON) -m ruff format .
+	@$(if $(C_FILES),.venv/bin/clang-format -i $(C_FILES))
+
+clean:
+	rm -rf build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,0 +1,5 @@
+"""`python -m toolchain.cli`."""
+
+from toolchain.cli import main
+
+main()

@@ -1,0 +1,47 @@
+"""Consoles: results go to standard output, progress and errors to standard error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+
+def output_console() -> Console:
+    """For results. Wide enough for tables when it is not a terminal."""
+    console = Console()
+    return console if console.is_terminal else Console(width=120)
+
+
+def error_console() -> Console:
+    return Console(stderr=True, soft_wrap=True)
+
+
+class Steps:
+    """Names what is under way; callers pass it on as a plain `Callable[[str], None]`."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._task = progress.add_task("", total=None)
+
+    def __call__(self, text: str, done: int | None = None, total: int | None = None) -> None:
+        self._progress.update(self._task, description=text, completed=done, total=total)
+
+
+@contextmanager
+def progress() -> Iterator[Steps]:
+    """A spinner with a bar where a total is known; nothing at all when not on a terminal."""
+    console = error_console()
+    bar = Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+    with bar:
+        yield Steps(bar)

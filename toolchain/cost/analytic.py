@@ -1,0 +1,46 @@
+"""Instructions from multiply-accumulates and elements, by a formula fitted to measurements.
+
+instructions = per_mac * MACs + per_element * output elements + per_call. The coefficients are a
+least-squares fit over the operators of the MLPerf Tiny models, counted in QEMU
+(`benchmarks/firmware.py --fit` prints them anew).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from toolchain.boards import Core
+from toolchain.cost import Cost
+from toolchain.ir import Graph, Op
+from toolchain.ops import spec_of
+
+
+@dataclass(frozen=True)
+class Coefficients:
+    """Instructions per multiply-accumulate, per output element and per call."""
+
+    per_mac: float
+    per_element: float
+    per_call: float
+
+
+DSP = Coefficients(per_mac=1.3, per_element=12.0, per_call=400.0)
+HELIUM = Coefficients(per_mac=0.27, per_element=3.0, per_call=400.0)
+PLAIN = Coefficients(per_mac=5.0, per_element=25.0, per_call=400.0)
+
+
+@dataclass(frozen=True)
+class AnalyticCostModel:
+    """The cost model that needs no measurement."""
+
+    unit: str = "instructions"
+
+    def cost(self, op: Op, graph: Graph, core: Core) -> Cost:
+        """Estimated instructions; 0 for an operator that only renames bytes."""
+        spec = spec_of(op.kind)
+        if {alias.view for alias in spec.aliases(op, graph)}.issuperset(op.outputs):
+            return Cost(0, measured=False)
+        fit = HELIUM if core.mve else DSP if core.dsp else PLAIN
+        elements = sum(graph.tensors[name].elements for name in op.outputs)
+        count = fit.per_mac * spec.macs(op, graph) + fit.per_element * elements + fit.per_call
+        return Cost(round(count), measured=False)
