@@ -1,0 +1,53 @@
+"""The operator table of a plan: what runs when, where it lies, what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.markup import escape
+from rich.table import Table
+
+from toolchain.ir.plan import Plan
+from toolchain.report.text import shape, share
+
+
+def operator_table(plan: Plan, counts: Sequence[int], unit: str) -> Table:
+    """One row per operator in running order. `counts` (per graph operator) are in `unit`."""
+    table = Table(title=None, header_style="bold", row_styles=("", "dim"))
+    for heading, justify in (
+        ("step", "right"),
+        ("operator", "left"),
+        ("kind", "left"),
+        ("output", "left"),
+        ("offset", "right"),
+        ("scratch B", "right"),
+        ("live B", "right"),
+        ("MACs", "right"),
+        (unit, "right"),
+        ("share", "right"),
+    ):
+        table.add_column(heading, justify="right" if justify == "right" else "left")
+    graph, total = plan.graph, sum(counts)
+    for step, index in enumerate(plan.schedule.order):
+        op, planned = graph.ops[index], plan.operators[index]
+        output = op.outputs[0]
+        peak = step == plan.peak_step
+        table.add_row(
+            str(step),
+            escape(_short(op.name)),
+            op.kind,
+            shape(graph.tensors[output].shape),
+            f"{plan.arena.offsets[output]:,}" if output in plan.arena.offsets else "-",
+            f"{planned.scratch_bytes:,}" if planned.scratch_bytes else "-",
+            f"{plan.step_bytes[step]:,}" + (" <- peak" if peak else ""),
+            f"{planned.macs:,}" if planned.macs else "-",
+            f"{counts[index]:,}",
+            share(counts[index], total),
+            style="bold" if peak else None,
+        )
+    return table
+
+
+def _short(name: str, width: int = 32) -> str:
+    """The end of a long name: frameworks put what tells operators apart last."""
+    return name if len(name) <= width else "…" + name[1 - width :]
