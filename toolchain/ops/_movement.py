@@ -1,0 +1,156 @@
+"""Operators that only move bytes: every one is a list of strided copies, collapsed at compile time.
+
+A copy that has no loops left is one run of contiguous bytes; where the memory plan has laid both
+ends at the same address, `templates/ops/_copies.c.j2` leaves it out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from toolchain.ir import DType, Quantisation, Tensor
+from toolchain.ops.spec import Array, Lowering, TfliteNode
+
+KERNEL = "thimble_copy_nd"
+
+
+@dataclass(frozen=True)
+class Loop:
+    """`count` repetitions; the strides are bytes, and the source's may be negative."""
+
+    count: int
+    source_stride: int
+    target_stride: int
+
+
+@dataclass(frozen=True)
+class StridedCopy:
+    """Runs of `run_bytes` from input `source` to output `target`, one per turn of the loops.
+
+    `loops` are outermost first; offsets are bytes from each tensor's start.
+    """
+
+    source: int
+    target: int
+    source_offset: int
+    target_offset: int
+    loops: tuple[Loop, ...]
+    run_bytes: int
+
+
+def row_major(shape: Sequence[int]) -> tuple[int, ...]:
+    """Strides, in elements, of a dense tensor of this shape."""
+    return tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
+
+
+def strided_copy(
+    shape: Sequence[int],
+    source_strides: Sequence[int],
+    target_strides: Sequence[int],
+    element_bytes: int,
+    *,
+    source: int = 0,
+    target: int = 0,
+    source_offset: int = 0,
+    target_offset: int = 0,
+) -> tuple[StridedCopy, ...]:
+    """The copy of a block of `shape` between two strided places, with the fewest loops.
+
+    Strides and offsets are given in elements. Writes go forward; where reads cannot (a transpose)
+    the longest loop comes innermost instead. No copy results where the block is empty.
+    """
+    if 0 in shape:
+        return ()
+    dims = [
+        (count, read, write)
+        for count, read, write in zip(shape, source_strides, target_strides, strict=True)
+        if count > 1
+    ]
+    dims.sort(key=lambda dim: -dim[2])
+    merged: list[tuple[int, int, int]] = []
+    for count, read, write in dims:
+        if merged and merged[-1][1:] == (read * count, write * count):
+            merged[-1] = (merged[-1][0] * count, read, write)
+        else:
+            merged.append((count, read, write))
+    run = 1
+    if merged and merged[-1][1:] == (1, 1):
+        run = merged.pop()[0]
+    if any(outer[1] < inner[1] for outer, inner in pairwise(merged)):
+        merged.sort(key=lambda dim: dim[0])
+    loops = (Loop(n, read * element_bytes, write * element_bytes) for n, read, write in merged)
+    return (
+        StridedCopy(
+            source,
+            target,
+            source_offset * element_bytes,
+            target_offset * element_bytes,
+            tuple(loops),
+            run * element_bytes,
+        ),
+    )
+
+
+def lower_copies(copies: Sequence[StridedCopy], **fields: Any) -> Lowering:
+    """The lowering of an operator whose template is, or begins with, `_copies.c.j2`."""
+    return Lowering(functions=(KERNEL,), fields={"copies": tuple(copies), **fields})
+
+
+def resolve_axis(axis: int, rank: int) -> int:
+    """A possibly negative axis as an index. Raises ValueError where it is out of range."""
+    if not -rank <= axis < rank:
+        raise ValueError(f"axis {axis} is out of range for {rank} dimensions")
+    return axis % rank
+
+
+def same_quantisation(one: Tensor, other: Tensor) -> bool:
+    """Whether bytes mean the same real numbers in both; always so where either has none."""
+    first, second = one.quantisation, other.quantisation
+    return first is None or second is None or first == second
+
+
+def require_same_quantisation(one: Tensor, other: Tensor) -> None:
+    """Raise ValueError where bytes moved from one tensor to the other would change meaning."""
+    if not same_quantisation(one, other):
+        raise ValueError(
+            f"{one.name!r} and {other.name!r} are quantised differently; "
+            "put a quantize operator between them"
+        )
+
+
+def integers(node: TfliteNode, index: int) -> tuple[int, ...]:
+    """The constant integers of input `index`, flattened."""
+    return tuple(int(value) for value in node.constant(index).reshape(-1))
+
+
+def int32_constant(name: str, values: Sequence[int] | Array) -> Tensor:
+    """An int32 constant for a written operator: a shape, axes, paddings."""
+    data = np.asarray(values, dtype=np.int32)
+    return Tensor(name, data.shape, DType.INT32, None, data)
+
+
+def sample_shape(rng: np.random.Generator, rank: int, elements: int = 2000) -> tuple[int, ...]:
+    """A random shape of that rank with at most `elements` elements, ones included."""
+    high = max(2, round(elements ** (1 / max(rank, 1))) + 1)
+    return tuple(int(d) for d in rng.integers(1, high, rank))
+
+
+def sample_quantisation(rng: np.random.Generator) -> Quantisation:
+    """A random int8 quantisation; the extreme zero points are likely."""
+    scale = float(np.float32(2.0 ** rng.uniform(-9, 1)))
+    zero_point = int(rng.choice([-128, 127, 0, int(rng.integers(-128, 128))]))
+    return Quantisation((scale,), (zero_point,))
+
+
+def sample_type(rng: np.random.Generator) -> tuple[DType, Quantisation | None]:
+    """An element type to move: int8 with a quantisation most often, wider ones at times."""
+    if rng.random() < 0.6:
+        return DType.INT8, sample_quantisation(rng)
+    wide = (DType.INT32, DType.FLOAT32, DType.INT64)
+    return wide[int(rng.integers(len(wide)))], None

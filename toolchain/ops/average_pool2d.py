@@ -1,0 +1,62 @@
+"""Average over windows, padding not counted, halves rounded away from zero.
+
+TFLite AVERAGE_POOL_2D, int8, `reference_integer_ops::AveragePool`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from toolchain.boards import Core
+from toolchain.ir import Graph, Op
+from toolchain.ops._activation import clamp_range
+from toolchain.ops._pooling import (
+    Pool2D,
+    infer_pool,
+    pool_attributes,
+    pool_fields,
+    read_pool,
+    sample_pool,
+    windows,
+    write_pool,
+)
+from toolchain.ops.spec import Array, Lowering, OpSpec, TfliteBinding
+
+
+def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    y = graph.output(op)
+    result = np.empty(y.shape, np.int64)
+    for at in windows(op, graph):
+        part = inputs[0][:, at.rows, at.columns].astype(np.int64)
+        count = part.shape[1] * part.shape[2]
+        total = part.sum(axis=(1, 2))
+        result[:, at.row, at.column] = np.sign(total) * ((np.abs(total) + count // 2) // count)
+    low, high = clamp_range(pool_attributes(op).activation, y)
+    return (np.clip(result, low, high).astype(np.int8),)
+
+
+def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+    """CMSIS-NN's DSP path sums a window in int32, one word a channel."""
+    channels = graph.input(op, 0).shape[3]
+    scratch = 4 * channels if core.dsp and not core.mve else 0
+    return Lowering(
+        functions=("arm_avgpool_s8",),
+        scratch_bytes=scratch,
+        fields={**pool_fields(op, graph), "scratch_bytes": scratch},
+    )
+
+
+SPEC = OpSpec(
+    kind="average_pool2d",
+    attributes=Pool2D,
+    infer=infer_pool,
+    reference=_reference,
+    lower=_lower,
+    sample=lambda rng: sample_pool(rng, "average_pool2d"),
+    tflite=TfliteBinding(
+        ("AVERAGE_POOL_2D",), read_pool, lambda op, graph: write_pool(op, graph, "AVERAGE_POOL_2D")
+    ),
+    limits="int8, NHWC; padding is not counted",
+)

@@ -1,0 +1,49 @@
+"""Maximum over windows. TFLite MAX_POOL_2D, int8, `reference_integer_ops::MaxPool`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from toolchain.boards import Core
+from toolchain.ir import Graph, Op
+from toolchain.ops._activation import clamp_range
+from toolchain.ops._pooling import (
+    Pool2D,
+    infer_pool,
+    pool_attributes,
+    pool_fields,
+    read_pool,
+    sample_pool,
+    windows,
+    write_pool,
+)
+from toolchain.ops.spec import Array, Lowering, OpSpec, TfliteBinding
+
+
+def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    y = graph.output(op)
+    result = np.empty(y.shape, np.int8)
+    for at in windows(op, graph):
+        result[:, at.row, at.column] = inputs[0][:, at.rows, at.columns].max(axis=(1, 2))
+    low, high = clamp_range(pool_attributes(op).activation, y)
+    return (np.clip(result, low, high).astype(np.int8),)
+
+
+def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+    return Lowering(functions=("arm_max_pool_s8",), fields=pool_fields(op, graph))
+
+
+SPEC = OpSpec(
+    kind="max_pool2d",
+    attributes=Pool2D,
+    infer=infer_pool,
+    reference=_reference,
+    lower=_lower,
+    sample=lambda rng: sample_pool(rng, "max_pool2d"),
+    tflite=TfliteBinding(
+        ("MAX_POOL_2D",), read_pool, lambda op, graph: write_pool(op, graph, "MAX_POOL_2D")
+    ),
+    limits="int8, NHWC",
+)

@@ -1,0 +1,146 @@
+"""Pad: surround the input with a constant.
+
+TFLite PAD (the constant is the zero point) and PADV2 (any constant). Any element type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from toolchain.boards import Core
+from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ops._movement import (
+    int32_constant,
+    require_same_quantisation,
+    row_major,
+    sample_shape,
+    sample_type,
+    strided_copy,
+)
+from toolchain.ops.spec import (
+    Array,
+    Lowering,
+    OpSpec,
+    ReadOp,
+    SafeOverlap,
+    TensorType,
+    TfliteBinding,
+    TfliteNode,
+    WrittenOp,
+)
+
+
+@dataclass(frozen=True)
+class Pad(Attributes):
+    """`paddings`: elements before and after, for each dimension. `value`: stored, not real;
+    None stands for the zero point (0 where nothing is quantised)."""
+
+    paddings: tuple[tuple[int, int], ...]
+    value: int | float | None = None
+
+
+def _attributes(op: Op) -> Pad:
+    assert isinstance(op.attributes, Pad)
+    return op.attributes
+
+
+def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
+    x, paddings = graph.input(op, 0), _attributes(op).paddings
+    if len(paddings) != len(x.shape) or any(min(pair) < 0 for pair in paddings):
+        raise ValueError(f"paddings {list(paddings)} do not suit {len(x.shape)} dimensions")
+    require_same_quantisation(x, graph.output(op))
+    shape = tuple(d + before + after for d, (before, after) in zip(x.shape, paddings, strict=True))
+    return (TensorType(shape, x.dtype),)
+
+
+def _stored_value(op: Op, graph: Graph) -> Array:
+    """The constant as one element of the output's type."""
+    y, value = graph.output(op), _attributes(op).value
+    if value is None:
+        value = y.q.zero_point if y.quantisation is not None else 0
+    return np.full(1, value, y.dtype.numpy)
+
+
+def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    return (
+        np.pad(inputs[0], _attributes(op).paddings, constant_values=_stored_value(op, graph)[0]),
+    )
+
+
+def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+    """The input's rows in the order of the output; everything between them is filled."""
+    x, y = graph.input(op, 0), graph.output(op)
+    size = x.dtype.size_bytes
+    strides = row_major(y.shape)
+    before = [pair[0] for pair in _attributes(op).paddings]
+    start = sum(pad * stride for pad, stride in zip(before, strides, strict=True))
+    copies = strided_copy(x.shape, row_major(x.shape), strides, size, target_offset=start)
+    value = _stored_value(op, graph).tobytes()
+    uniform = len(set(value)) == 1
+    return Lowering(
+        functions=("thimble_pad",),
+        fields={
+            "copy": copies[0],
+            "output_bytes": y.size_bytes,
+            "value": tuple(value[:1] if uniform else value),
+        },
+    )
+
+
+def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
+    """The kernel writes forward and never passes a byte it has not read, if the input lies far
+    enough behind the output's start: at least where its last row will stay in place."""
+    copy = _lower(op, graph, core).fields["copy"]
+    read = sum((loop.count - 1) * loop.source_stride for loop in copy.loops)
+    written = sum((loop.count - 1) * loop.target_stride for loop in copy.loops)
+    return (SafeOverlap(0, 0, copy.target_offset + written - read),)
+
+
+def _read(node: TfliteNode) -> ReadOp:
+    paddings = node.constant(1).reshape(-1, 2)
+    value: int | float | None = None
+    if len(node.inputs) > 2 and node.inputs[2] is not None:
+        stored = node.constant(2).reshape(-1)[0]
+        value = float(stored) if stored.dtype.kind == "f" else int(stored)
+    return ReadOp(Pad(tuple((int(a), int(b)) for a, b in paddings), value), (0,))
+
+
+def _write(op: Op, graph: Graph) -> WrittenOp:
+    attributes, y = _attributes(op), graph.output(op)
+    paddings = int32_constant("paddings", np.array(attributes.paddings))
+    if attributes.value is None:
+        return WrittenOp("PAD", "PadOptions", extra_inputs=(paddings,), version=2)
+    value = Tensor("value", (1,), y.dtype, y.quantisation, _stored_value(op, graph))
+    return WrittenOp("PADV2", "PadV2Options", extra_inputs=(paddings, value), version=2)
+
+
+def _sample(rng: np.random.Generator) -> Graph:
+    rank = int(rng.integers(1, 5))
+    shape = sample_shape(rng, rank, 600)
+    ends = rng.integers(0, 4, (rank, 2)) * (rng.random((rank, 1)) < 0.6)
+    paddings = tuple((int(a), int(b)) for a, b in ends)
+    dtype, quantisation = sample_type(rng)
+    value: int | float | None = None
+    if rng.random() < 0.5:
+        value = -1.5 if dtype is DType.FLOAT32 else int(rng.integers(-128, 128))
+    x = Tensor("x", shape, dtype, quantisation)
+    padded = tuple(d + a + b for d, (a, b) in zip(shape, paddings, strict=True))
+    y = Tensor("y", padded, dtype, quantisation)
+    op = Op("pad", "pad", ("x",), ("y",), Pad(paddings, value))
+    return Graph.build("sample", [x, y], [op], ["x"], ["y"])
+
+
+SPEC = OpSpec(
+    kind="pad",
+    attributes=Pad,
+    infer=_infer,
+    reference=_reference,
+    lower=_lower,
+    sample=_sample,
+    tflite=TfliteBinding(("PAD", "PADV2"), _read, _write),
+    overlaps=_overlaps,
+    limits="any type; paddings and value are constant",
+)

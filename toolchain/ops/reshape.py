@@ -1,0 +1,105 @@
+"""Reshape: the same bytes under another shape. Owns no memory: a view of its input.
+
+TFLite RESHAPE, SQUEEZE and EXPAND_DIMS. Any element type.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from toolchain.boards import Core
+from toolchain.ir import Attributes, Graph, Op, Tensor
+from toolchain.ops._movement import (
+    int32_constant,
+    lower_copies,
+    require_same_quantisation,
+    sample_shape,
+    sample_type,
+    strided_copy,
+)
+from toolchain.ops.spec import (
+    Alias,
+    Array,
+    Lowering,
+    OpSpec,
+    ReadOp,
+    TensorType,
+    TfliteBinding,
+    TfliteNode,
+    WrittenOp,
+)
+
+
+@dataclass(frozen=True)
+class Reshape(Attributes):
+    """`shape` of the output, every dimension known."""
+
+    shape: tuple[int, ...]
+
+
+def _attributes(op: Op) -> Reshape:
+    assert isinstance(op.attributes, Reshape)
+    return op.attributes
+
+
+def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
+    x, shape = graph.input(op, 0), _attributes(op).shape
+    if math.prod(shape) != x.elements:
+        raise ValueError(f"{x.elements} elements do not fill the shape {list(shape)}")
+    require_same_quantisation(x, graph.output(op))
+    return (TensorType(shape, x.dtype),)
+
+
+def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    return (inputs[0].reshape(_attributes(op).shape),)
+
+
+def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+    x = graph.input(op, 0)
+    return lower_copies(strided_copy((x.elements,), (1,), (1,), x.dtype.size_bytes))
+
+
+def _aliases(op: Op, graph: Graph) -> tuple[Alias, ...]:
+    return (Alias(op.outputs[0], op.inputs[0]),)
+
+
+def _read(node: TfliteNode) -> ReadOp:
+    return ReadOp(Reshape(node.outputs[0].shape), (0,))
+
+
+def _write(op: Op, graph: Graph) -> WrittenOp:
+    shape = _attributes(op).shape
+    return WrittenOp(
+        "RESHAPE",
+        "ReshapeOptions",
+        {"newShape": list(shape)},
+        (int32_constant("shape", shape),),
+    )
+
+
+def _sample(rng: np.random.Generator) -> Graph:
+    shape = sample_shape(rng, int(rng.integers(1, 5)))
+    dtype, quantisation = sample_type(rng)
+    choices = [(math.prod(shape),), (*shape, 1), (1, *shape), (*shape[::-1],)]
+    target = choices[int(rng.integers(len(choices)))]
+    x = Tensor("x", shape, dtype, quantisation)
+    y = Tensor("y", target, dtype, quantisation)
+    op = Op("reshape", "reshape", ("x",), ("y",), Reshape(target))
+    return Graph.build("sample", [x, y], [op], ["x"], ["y"])
+
+
+SPEC = OpSpec(
+    kind="reshape",
+    attributes=Reshape,
+    infer=_infer,
+    reference=_reference,
+    lower=_lower,
+    sample=_sample,
+    tflite=TfliteBinding(("RESHAPE", "SQUEEZE", "EXPAND_DIMS"), _read, _write),
+    aliases=_aliases,
+    limits="any type; the shape is fixed when compiling",
+)

@@ -1,0 +1,42 @@
+"""Sum over any axes. TFLite SUM, int8, `reference_ops::QuantizedMeanOrSum`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from toolchain.boards import Core
+from toolchain.ir import Graph, Op
+from toolchain.ops._reduction import (
+    Reduce,
+    infer_reduction,
+    lower_reduction,
+    read_reduction,
+    reduction_overlaps,
+    reduction_reference,
+    sample_reduction,
+    write_reduction,
+)
+from toolchain.ops.spec import Array, Lowering, OpSpec, TfliteBinding
+
+
+def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    return reduction_reference(op, graph, inputs, mean=False)
+
+
+def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+    return lower_reduction(op, graph, mean=False)
+
+
+SPEC = OpSpec(
+    kind="sum",
+    attributes=Reduce,
+    infer=infer_reduction,
+    reference=_reference,
+    lower=_lower,
+    sample=lambda rng: sample_reduction(rng, "sum"),
+    tflite=TfliteBinding(
+        ("SUM",), read_reduction, lambda op, graph: write_reduction(op, graph, "SUM")
+    ),
+    overlaps=reduction_overlaps,
+    limits="int8; constant axes in at most two groups of neighbours",
+)
