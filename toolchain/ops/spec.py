@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.boards import Core
-from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 
 Array = NDArray[np.generic]
 
@@ -114,6 +114,147 @@ class TfliteBinding:
 
 
 @dataclass(frozen=True)
+class OnnxData:
+    """A constant input of an ONNX operator.
+
+    real = scale * (data - zero_point) where `quantisation` is set, else `data` itself.
+    """
+
+    data: Array
+    quantisation: Quantisation | None = None
+
+    @property
+    def real(self) -> NDArray[np.float64]:
+        values = self.data.astype(np.float64)
+        if self.quantisation is None:
+            return values
+        shape = [1] * values.ndim
+        if self.quantisation.axis is not None:
+            shape[self.quantisation.axis] = -1
+        scales = np.array(self.quantisation.scales).reshape(shape)
+        zeros = np.array(self.quantisation.zero_points).reshape(shape)
+        real: NDArray[np.float64] = (values - zeros) * scales
+        return real
+
+
+class OnnxNode(Protocol):
+    """What the ONNX front end shows a reader of one operator, and how the reader answers.
+
+    The front end has already removed QuantizeLinear, DequantizeLinear and the QLinear forms: every
+    activation is a real-valued tensor with a known int8 quantisation. `shape`s are ONNX's. How a
+    tensor lies in memory is the front end's business: `axes[i]` says which ONNX dimension is the
+    i-th of the tensor in the graph (a picture NCHW that lies as NHWC has axes 0, 2, 3, 1), and
+    `operand` gives the tensor in the order of axes that the reader's kernel needs.
+    """
+
+    @property
+    def operator(self) -> str: ...
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def opset(self) -> int: ...
+
+    @property
+    def inputs(self) -> int:
+        """How many inputs the operator has, absent ones at the end left out."""
+
+    @property
+    def outputs(self) -> int: ...
+
+    def attribute(self, name: str, default: Any = None) -> Any: ...
+
+    def has(self, index: int) -> bool:
+        """Whether input `index` is present."""
+
+    def is_constant(self, index: int) -> bool: ...
+
+    def constant(self, index: int) -> OnnxData:
+        """Input `index` as data. Raises UnsupportedError where it is not constant."""
+
+    def integers(self, index: int) -> tuple[int, ...]:
+        """The constant integers of input `index`."""
+
+    def shape(self, index: int) -> tuple[int, ...]: ...
+
+    def output_shape(self, index: int = 0) -> tuple[int, ...]: ...
+
+    def quantisation(self, index: int) -> Quantisation: ...
+
+    def output_quantisation(self, default: Quantisation | None = None) -> Quantisation:
+        """What the following QuantizeLinear says; `default` where there is none.
+
+        Raises UnsupportedError where there is neither.
+        """
+
+    def axes(self, *indices: int) -> tuple[int, ...]:
+        """The order in which the largest of the inputs lies: the one to ask of the others."""
+
+    def operand(
+        self, index: int, axes: tuple[int, ...], shape: tuple[int, ...] | None = None
+    ) -> str:
+        """Name of the tensor that holds input `index` with its dimensions in the order `axes`.
+
+        `shape`: the tensor's own shape where it differs from the ONNX shape in that order.
+        """
+
+    def row_operand(self, index: int) -> tuple[str, NDArray[np.intp]]:
+        """Input `index` as a matrix: its last dimension is a row, in whatever order it lies.
+
+        Returns the tensor and, for each place in the row, the ONNX index that lies there.
+        """
+
+    def flattened(self, index: int) -> str:
+        """Input `index` as it lies, for operators that treat every element alike."""
+
+    def add_constant(self, stem: str, data: Array, quantisation: Quantisation | None) -> str: ...
+
+    def bias(self) -> OnnxData | None:
+        """A constant bias that the model adds right after this operator, if any; takes it."""
+
+    def fused_activation(self, quantisation: Quantisation) -> str:
+        """Name in `Activation` of the Relu or Clip that follows; takes it if it has such a name."""
+
+    def intermediate(
+        self,
+        kind: str,
+        attributes: Attributes,
+        inputs: Sequence[str],
+        shape: tuple[int, ...],
+        quantisation: Quantisation,
+    ) -> str:
+        """Add an operator before the one that answers; returns its output."""
+
+    def emit(
+        self,
+        kind: str,
+        attributes: Attributes,
+        inputs: Sequence[str],
+        quantisation: Quantisation | None,
+        axes: tuple[int, ...],
+        shape: tuple[int, ...] | None = None,
+        dtype: DType = DType.INT8,
+        output: int = 0,
+    ) -> None:
+        """Add the operator that gives `output`. `shape` as in `operand`."""
+
+    def emit_like(self, index: int, kind: str, attributes: Attributes, q: Quantisation) -> None:
+        """Add a one-input elementwise operator whose output lies as input `index` does."""
+
+    def unsupported(self, why: str, remedy: str = "") -> Exception:
+        """The error to raise for a form of the operator that has no kernel."""
+
+
+@dataclass(frozen=True)
+class OnnxBinding:
+    """`operators`: names of the standard ONNX operators that this kind reads."""
+
+    operators: tuple[str, ...]
+    read: Callable[[OnnxNode], None]
+
+
+@dataclass(frozen=True)
 class Alias:
     """Tensor `view` is bytes [offset, offset + size) of tensor `base`: it owns none of its own."""
 
@@ -169,6 +310,7 @@ class OpSpec:
     lower: Callable[[Op, Graph, Core], Lowering]
     sample: Callable[[np.random.Generator], Graph]
     tflite: TfliteBinding | None = None
+    onnx: OnnxBinding | None = None
     macs: Callable[[Op, Graph], int] = _no_macs
     aliases: Callable[[Op, Graph], tuple[Alias, ...]] = _no_aliases
     overlaps: Callable[[Op, Graph, Core], tuple[SafeOverlap, ...]] = _no_overlaps
