@@ -1,7 +1,7 @@
 """Fully connected: output[n, o] = activation(sum_i input[n, i] * weights[o, i] + bias[o]).
 
-TFLite FULLY_CONNECTED, int8, per-tensor weights with zero point 0. Arithmetic: TFLite
-`reference_integer_ops::FullyConnected`.
+TFLite FULLY_CONNECTED, int8, per-tensor or per-channel weights with zero point 0. Arithmetic:
+TFLite `reference_integer_ops::FullyConnected` and `FullyConnectedPerChannel`.
 """
 
 from __future__ import annotations
@@ -12,9 +12,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from toolchain.boards import Core
-from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
+from toolchain.ir import Attributes, DType, Graph, Op, Tensor
 from toolchain.ops._activation import Activation, clamp_range, read_activation
-from toolchain.ops._fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
+from toolchain.ops._conv import (
+    BIAS,
+    INPUT,
+    WEIGHTS,
+    channel_requantisation,
+    check_operands,
+    constant_of,
+    present_inputs,
+    random_bias,
+    random_quantisation,
+    requantise,
+)
+from toolchain.ops._fixed_point import Int32, quantize_multiplier
 from toolchain.ops.spec import (
     Array,
     Constant,
@@ -26,8 +38,6 @@ from toolchain.ops.spec import (
     TfliteNode,
     WrittenOp,
 )
-
-INPUT, WEIGHTS, BIAS = 0, 1, 2
 
 
 @dataclass(frozen=True)
@@ -53,9 +63,18 @@ def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
     return (TensorType((x.elements // depth, outputs), x.dtype),)
 
 
-def _requantisation(op: Op, graph: Graph) -> tuple[int, int]:
+def _requantisation(op: Op, graph: Graph) -> tuple[Int32, Int32]:
+    """Multiplier and left shift for every output, or one of each for per-tensor weights.
+
+    Per tensor, LiteRT multiplies the input and weight scales in float32
+    (`GetQuantizedConvolutionMultipler`); per channel in double.
+    """
     x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
-    return quantize_multiplier(x.q.scale * weights.q.scale / y.q.scale)
+    if weights.q.per_channel:
+        return channel_requantisation(x, weights, y, weights.shape[0])
+    product = float(np.float32(x.q.scale) * np.float32(weights.q.scale))
+    multiplier, shift = quantize_multiplier(product / y.q.scale)
+    return np.array([multiplier], dtype=np.int32), np.array([shift], dtype=np.int32)
 
 
 def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
@@ -66,9 +85,8 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     if len(op.inputs) > BIAS and op.inputs[BIAS]:
         total = total + inputs[BIAS].astype(np.int64)
     multiplier, shift = _requantisation(op, graph)
-    scaled = multiply_by_quantized_multiplier(total, multiplier, shift) + y.q.zero_point
     low, high = clamp_range(_attributes(op).activation, y)
-    return (np.clip(scaled, low, high).astype(np.int8).reshape(y.shape),)
+    return (requantise(total, multiplier, shift, y, low, high).reshape(y.shape),)
 
 
 def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
@@ -76,22 +94,31 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
     outputs, depth = weights.shape
     multiplier, shift = _requantisation(op, graph)
     low, high = clamp_range(_attributes(op).activation, y)
+    per_channel = weights.q.per_channel
     constants: tuple[Constant, ...] = ()
-    if core.mve:
-        assert weights.constant is not None
-        sums = weights.constant.astype(np.int32).sum(axis=1, dtype=np.int32)
-        constants = (Constant("kernel_sums", sums, "sum of each row of the weights"),)
+    if per_channel:
+        function = "arm_convolve_1x1_s8_fast"
+        constants = (
+            Constant("multiplier", multiplier, "requantisation factor of each output, Q0.31"),
+            Constant("shift", shift, "left shift of each output"),
+        )
+    else:
+        function = "arm_fully_connected_s8"
+        if core.mve:
+            sums = constant_of(weights).astype(np.int32).sum(axis=1, dtype=np.int32)
+            constants = (Constant("kernel_sums", sums, "sum of each row of the weights"),)
     return Lowering(
-        functions=("arm_fully_connected_s8",),
+        functions=(function,),
         constants=constants,
         fields={
+            "per_channel": per_channel,
             "batches": x.elements // depth,
             "depth": depth,
             "units": outputs,
             "input_offset": -x.q.zero_point,
             "output_offset": y.q.zero_point,
-            "multiplier": multiplier,
-            "shift": shift,
+            "multiplier": int(multiplier[0]),
+            "shift": int(shift[0]),
             "activation_min": low,
             "activation_max": high,
         },
@@ -104,14 +131,11 @@ def _macs(op: Op, graph: Graph) -> int:
 
 def _read(node: TfliteNode) -> ReadOp:
     options = node.options
-    weights = node.inputs[WEIGHTS]
     if options.weightsFormat != 0:
         raise node.unsupported("shuffled weights", "convert without the shuffled weights format")
-    if weights is not None and weights.quantisation and any(weights.quantisation.zero_points):
-        raise node.unsupported("weights with a zero point other than 0")
+    check_operands(node, 2)
     attributes = FullyConnected(read_activation(node), bool(options.keepNumDims))
-    present = tuple(i for i, tensor in enumerate(node.inputs) if tensor is not None)
-    return ReadOp(attributes, present)
+    return ReadOp(attributes, present_inputs(node))
 
 
 def _write(op: Op, graph: Graph) -> WrittenOp:
@@ -129,25 +153,16 @@ def _write(op: Op, graph: Graph) -> WrittenOp:
 
 def _sample(rng: np.random.Generator) -> Graph:
     rows, depth, outputs = (int(rng.integers(1, high)) for high in (4, 70, 20))
-    scales = [float(np.float32(s)) for s in 2.0 ** rng.uniform(-8, -2, 3)]
-    zeros = [int(z) for z in rng.integers(-128, 128, 2)]
-    x = Tensor("x", (rows, depth), DType.INT8, Quantisation((scales[0],), (zeros[0],)))
-    weights = Tensor(
-        "weights",
-        (outputs, depth),
-        DType.INT8,
-        Quantisation((scales[1],), (0,)),
-        rng.integers(-127, 128, (outputs, depth)).astype(np.int8),
-    )
-    y_scale = float(np.float32(scales[0] * scales[1] * 60 * np.sqrt(depth)))
-    y = Tensor("y", (rows, outputs), DType.INT8, Quantisation((y_scale,), (zeros[1],)))
-    tensors, inputs = [x, weights, y], ["x", "weights"]
+    x_q, w_q, y_q = random_quantisation(rng, outputs, depth)
+    weights = rng.integers(-127, 128, (outputs, depth)).astype(np.int8)
+    tensors = [
+        Tensor("x", (rows, depth), DType.INT8, x_q),
+        Tensor("weights", (outputs, depth), DType.INT8, w_q, weights),
+        Tensor("y", (rows, outputs), DType.INT8, y_q),
+    ]
+    inputs = ["x", "weights"]
     if rng.random() < 0.8:
-        bias_scale = float(np.float32(scales[0]) * np.float32(scales[1]))
-        data = rng.integers(-20000, 20000, outputs).astype(np.int32)
-        tensors.append(
-            Tensor("bias", (outputs,), DType.INT32, Quantisation((bias_scale,), (0,)), data)
-        )
+        tensors.append(random_bias(rng, x_q, w_q, outputs))
         inputs.append("bias")
     activation = rng.choice(np.array(list(Activation), dtype=object))
     op = Op("fully_connected", "fc", tuple(inputs), ("y",), FullyConnected(activation))
@@ -163,5 +178,5 @@ SPEC = OpSpec(
     sample=_sample,
     macs=_macs,
     tflite=TfliteBinding(("FULLY_CONNECTED",), _read, _write),
-    limits="int8, per-tensor weights",
+    limits="int8, per-channel or per-tensor weights, constant",
 )
