@@ -5,6 +5,7 @@ from toolchain.ir.graph import Attributes, Graph, Op
 from toolchain.ir.memory import Buffer, Member, MemoryProblem, Overlap
 from toolchain.ir.plan import Boundary, Plan, PlannedOp
 from toolchain.ir.schedule import Schedule
+from toolchain.ir.sources import Sources
 from toolchain.ir.tensor import DType, Quantisation, Tensor
 
 __all__ = [
@@ -26,5 +27,6 @@ __all__ = [
     "Quantisation",
     "Schedule",
     "SharedPair",
+    "Sources",
     "Tensor",
 ]

@@ -1,0 +1,98 @@
+"""Graphs to outputs by generated C on the host: what most tests of operators run on."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from toolchain import arena, cmsis_nn, schedule
+from toolchain.boards import HOST, Core
+from toolchain.codegen import generate
+from toolchain.device.host import HostModel, HostProgram, build
+from toolchain.ir import Graph, Plan, PlannedOp, Tensor
+from toolchain.ir.arena import arena_plan, arena_problem, check_placement
+from toolchain.ir.memory import check_order, footprint
+from toolchain.ops import spec_of
+from toolchain.ops.spec import Array
+from toolchain.ops.storage import memory_problem
+
+
+def plan_of(graph: Graph, core: Core = HOST) -> Plan:
+    """Reverse post-order and greedy-by-size, both checked."""
+    problem = memory_problem(graph, core)
+    order = schedule.scheduler("rpo").schedule(problem)
+    check_order(problem, order.order)
+    blocks = arena_problem(problem, order.order)
+    placement = arena.allocator("greedy-size").place(blocks)
+    check_placement(blocks, placement)
+    lowered = [spec_of(op.kind).lower(op, graph, core) for op in graph.ops]
+    return Plan(
+        graph=graph,
+        board="host",
+        core=core.name,
+        schedule=order,
+        arena=arena_plan(problem, order.order, placement, blocks),
+        operators=tuple(
+            PlannedOp(
+                op.name,
+                op.kind,
+                spec_of(op.kind).macs(op, graph),
+                lowering.scratch_bytes,
+                lowering.functions,
+            )
+            for op, lowering in zip(graph.ops, lowered, strict=True)
+        ),
+        step_bytes=footprint(problem, order.order),
+    )
+
+
+def host_model(graph: Graph, name: str = "") -> HostModel:
+    return HostModel(generate(plan_of(graph), HOST, cmsis_nn.find(), name=name), graph)
+
+
+def random_tensor(tensor: Tensor, rng: np.random.Generator) -> Array:
+    """Any value of the tensor's type; floats from a normal distribution."""
+    if tensor.dtype.value == "float32":
+        return rng.normal(size=tensor.shape).astype(np.float32)
+    if tensor.dtype.value == "bool":
+        return rng.random(tensor.shape) < 0.5
+    info = np.iinfo(tensor.dtype.value)
+    return rng.integers(info.min, info.max, tensor.shape, tensor.dtype.numpy, endpoint=True)
+
+
+def random_inputs(graph: Graph, rng: np.random.Generator) -> tuple[Array, ...]:
+    return tuple(random_tensor(graph.tensors[name], rng) for name in graph.inputs)
+
+
+def reference_outputs(graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    """The graph's outputs by the operators' NumPy references."""
+    values = dict(zip(graph.inputs, inputs, strict=True))
+    for tensor in graph.tensors.values():
+        if tensor.constant is not None:
+            values[tensor.name] = tensor.constant
+    for op in graph.ops:
+        given = [values[name] if name else np.zeros(0) for name in op.inputs]
+        results = spec_of(op.kind).reference(op, graph, given)
+        values.update(zip(op.outputs, results, strict=True))
+    return tuple(values[name] for name in graph.outputs)
+
+
+def run_graph_on_host(
+    graph: Graph, inputs: Sequence[Array], *, sanitize: bool = False
+) -> tuple[Array, ...]:
+    """Generate, compile and run one graph once."""
+    return run_graphs_on_host([(graph, inputs)], sanitize=sanitize)[0]
+
+
+def run_graphs_on_host(
+    cases: Sequence[tuple[Graph, Sequence[Array]]], *, sanitize: bool = False
+) -> list[tuple[Array, ...]]:
+    """One program with a model for each case, linked side by side; the outputs of each."""
+    models = [host_model(graph, f"m{index}") for index, (graph, _) in enumerate(cases)]
+    with tempfile.TemporaryDirectory() as folder:
+        program = build(models, cmsis_nn.find(), Path(folder), sanitize=sanitize)
+        with HostProgram(program, models) as running:
+            return [running.run(inputs, index) for index, (_, inputs) in enumerate(cases)]

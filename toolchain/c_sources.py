@@ -1,0 +1,143 @@
+"""Which C files define a set of functions, and all that those call.
+
+Found by reading the sources, not from a list, so that another CMSIS-NN version works too.
+The answer is the union over all `#if` branches; a linker that collects garbage drops the rest.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+
+from toolchain.errors import MissingToolError
+
+_COMMENT_OR_STRING = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.DOTALL)
+_FUNCTION = re.compile(
+    r"^(?P<type>[A-Za-z_][\w \t*()]*?)\b(?P<name>\w+)\s*\((?P<arguments>[^;{}()]*)\)\s*\{",
+    re.MULTILINE,
+)
+_TABLE = re.compile(r"^(?P<type>[A-Za-z_][\w \t*]*?)\b(?P<name>\w+)\s*(?:\[[^\]]*\]\s*)+=", re.M)
+_MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(?P<name>\w+)(?P<body>[^\n]*)", re.MULTILINE)
+_PROTOTYPE = re.compile(r"\b(?P<name>\w+)\s*\([^;{}()]*\)\s*;")
+_WORD = re.compile(r"[A-Za-z_]\w*")
+
+
+@dataclass(frozen=True)
+class CTree:
+    """A folder of C: sources (with everything below it) and the folder to pass with `-I`."""
+
+    sources: Path
+    include: Path
+
+    def files(self) -> tuple[Path, ...]:
+        return tuple(sorted(self.sources.rglob("*.c")))
+
+    def headers(self) -> tuple[Path, ...]:
+        return tuple(sorted(self.include.rglob("*.h")))
+
+
+@dataclass(frozen=True)
+class Closure:
+    """Files to compile, sorted, and the headers that declare the functions asked for."""
+
+    files: tuple[Path, ...]
+    headers: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Index:
+    """`defined_in`: external symbol to file; `words`: all identifiers in a file.
+
+    `inlines`: identifiers in the body of a header's inline function or macro; `declared_in`:
+    function to the header's path below the include folder.
+    """
+
+    defined_in: Mapping[str, Path]
+    words: Mapping[Path, frozenset[str]]
+    inlines: Mapping[str, frozenset[str]]
+    declared_in: Mapping[str, str]
+
+
+def _stripped(path: Path) -> str:
+    text = path.read_text(encoding="utf-8", errors="replace").replace("\\\n", " ")
+    return _COMMENT_OR_STRING.sub(" ", text)
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(_WORD.findall(text))
+
+
+def _body(text: str, start: int) -> str:
+    """From `start` to the closing brace in the first column, whatever `#if`s lie between."""
+    end = text.find("\n}", start)
+    return text[start : end if end >= 0 else len(text)]
+
+
+@cache
+def _index(tree: CTree) -> _Index:
+    defined_in: dict[str, Path] = {}
+    words: dict[Path, frozenset[str]] = {}
+    inlines: dict[str, frozenset[str]] = {}
+    declared_in: dict[str, str] = {}
+    for path in tree.files():
+        text = _stripped(path)
+        words[path] = _words(text)
+        for match in (*_FUNCTION.finditer(text), *_TABLE.finditer(text)):
+            if (
+                not {"static", "extern", "typedef"} & _words(match["type"])
+                and match["type"].strip()
+            ):
+                defined_in.setdefault(match["name"], path)
+    for path in tree.headers():
+        text = _stripped(path)
+        for match in _FUNCTION.finditer(text):
+            body = _words(_body(text, match.end()))
+            inlines[match["name"]] = inlines.get(match["name"], frozenset()) | body
+        for match in _MACRO.finditer(text):
+            body = _words(match["body"])
+            inlines[match["name"]] = inlines.get(match["name"], frozenset()) | body
+        for match in _PROTOTYPE.finditer(text):
+            declared_in.setdefault(match["name"], path.relative_to(tree.include).as_posix())
+    return _Index(
+        MappingProxyType(defined_in),
+        MappingProxyType(words),
+        MappingProxyType(inlines),
+        MappingProxyType(declared_in),
+    )
+
+
+def source_closure(functions: Iterable[str], trees: Sequence[CTree]) -> Closure:
+    """The files of `trees` that define `functions` and, transitively, what those refer to.
+
+    Raises MissingToolError naming the function and the folders if none of them defines it.
+    """
+    indices = [_index(tree) for tree in trees]
+    wanted = sorted(set(functions))
+    headers: list[str] = []
+    for name in wanted:
+        if not any(name in index.defined_in for index in indices):
+            folders = " nor ".join(str(tree.sources) for tree in trees)
+            raise MissingToolError(
+                f"no C file defines {name}: neither {folders}; "
+                "point --cmsis-nn at the pinned CMSIS-NN version"
+            )
+        headers += [i.declared_in[name] for i in indices if name in i.declared_in][:1]
+    files: set[Path] = set()
+    seen: set[str] = set()
+    queue = list(wanted)
+    while queue:
+        word = queue.pop()
+        if word in seen:
+            continue
+        seen.add(word)
+        for index in indices:
+            queue += index.inlines.get(word, ())
+            path = index.defined_in.get(word)
+            if path is not None and path not in files:
+                files.add(path)
+                queue += index.words[path]
+    return Closure(tuple(sorted(files)), tuple(sorted(set(headers))))

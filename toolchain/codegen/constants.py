@@ -1,0 +1,71 @@
+"""The constants of one model: each distinct array once, under one symbol."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toolchain.codegen.arrays import c_type, rows
+from toolchain.codegen.names import Names, identifier
+from toolchain.ir import DType, Tensor
+
+
+@dataclass(frozen=True)
+class ConstantArray:
+    """A `static const` array. `comment` is the text of the comment above it, not yet escaped."""
+
+    symbol: str
+    comment: str
+    data: NDArray[np.generic]
+
+    @property
+    def c_type(self) -> str:
+        return c_type(DType(self.data.dtype.name))
+
+    @property
+    def shape(self) -> str:
+        return "x".join(str(d) for d in self.data.shape) or "1"
+
+    @property
+    def elements(self) -> int:
+        """At least 1: C has no empty arrays."""
+        return max(int(self.data.size), 1)
+
+    @property
+    def rows(self) -> str:
+        return rows(self.data)
+
+
+class ConstantTable:
+    """Collects constants in the order of their first use; equal data share one array."""
+
+    def __init__(self, prefix: str, names: Names) -> None:
+        self._prefix = prefix
+        self._names = names
+        self._by_content: dict[tuple[str, bytes], ConstantArray] = {}
+
+    @property
+    def arrays(self) -> tuple[ConstantArray, ...]:
+        return tuple(self._by_content.values())
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(int(array.data.nbytes) for array in self.arrays)
+
+    def symbol(self, data: NDArray[np.generic], name: str, comment: str) -> str:
+        """The symbol of an array with this content; `name` is only a wish."""
+        content = np.ascontiguousarray(data)
+        key = (content.dtype.name, content.tobytes())
+        if key not in self._by_content:
+            symbol = f"{self._prefix}_{self._names.unique(name)}"
+            self._by_content[key] = ConstantArray(symbol, comment, content)
+        return self._by_content[key].symbol
+
+    def symbol_of(self, tensor: Tensor) -> str:
+        """The symbol of a constant tensor."""
+        assert tensor.constant is not None
+        data = tensor.constant.astype(tensor.dtype.numpy, copy=False)
+        short = identifier(tensor.name.rstrip("/").rsplit("/", 1)[-1], "constant")
+        return self.symbol(data.reshape(tensor.shape), short, tensor.name)

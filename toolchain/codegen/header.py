@@ -1,0 +1,80 @@
+"""A model's inputs and outputs as its header shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from toolchain.codegen.arrays import c_type
+from toolchain.codegen.constants import ConstantTable
+from toolchain.codegen.names import Names, tensor_identifier
+from toolchain.ir import Boundary, DType, Plan, Tensor
+
+
+@dataclass(frozen=True)
+class End:
+    """One input or output. `symbol` is set where it lies in flash; else it is at `offset`."""
+
+    direction: str
+    identifier: str
+    tensor: Tensor
+    offset: int
+    symbol: str
+    boundary: Boundary | None
+
+    @property
+    def c_type(self) -> str:
+        return c_type(self.tensor.dtype)
+
+    @property
+    def through_void(self) -> bool:
+        """Whether a cast from the arena's bytes must go through void *, for -Wcast-align."""
+        return self.tensor.dtype.size_bytes > 1
+
+    @property
+    def scale(self) -> float:
+        return self.tensor.q.scale
+
+    @property
+    def zero_point(self) -> int:
+        return self.tensor.q.zero_point
+
+    @property
+    def quantised(self) -> bool:
+        """Whether one scale and zero point give real values to the whole tensor."""
+        q = self.tensor.quantisation
+        integral = self.tensor.dtype in (DType.INT8, DType.UINT8, DType.INT16)
+        return q is not None and integral and not q.per_channel and q.scale > 0
+
+    @property
+    def limits(self) -> tuple[str, str]:
+        prefix = self.tensor.dtype.value.upper()
+        return ("0" if prefix.startswith("U") else f"{prefix}_MIN", f"{prefix}_MAX")
+
+    @property
+    def uint8_shift(self) -> int | None:
+        """What to add to the model's uint8 to get the graph's value; None for other types."""
+        b = self.boundary
+        if b is None or b.dtype is not DType.UINT8 or b.quantisation is None:
+            return None
+        return self.zero_point - b.quantisation.zero_point
+
+
+def ends(plan: Plan, constants: ConstantTable) -> tuple[tuple[End, ...], tuple[End, ...]]:
+    """Inputs and outputs of the plan's graph, in its order, under unique identifiers."""
+
+    def side(direction: str, tensors: Sequence[str]) -> tuple[End, ...]:
+        names = Names()
+        return tuple(
+            End(
+                direction,
+                names.unique(tensor_identifier(name)),
+                tensor := plan.graph.tensors[name],
+                plan.arena.offsets.get(name, 0),
+                constants.symbol_of(tensor) if tensor.is_constant else "",
+                plan.boundary(name),
+            )
+            for name in tensors
+        )
+
+    return side("input", plan.graph.inputs), side("output", plan.graph.outputs)

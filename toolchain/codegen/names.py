@@ -1,0 +1,94 @@
+"""Names from model files, made safe for C: identifiers, comments, string literals."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+_KEYWORDS = """
+    auto break case char const continue default do double else enum extern float for goto
+    if inline int long register restrict return short signed sizeof static struct switch
+    typedef union unsigned void volatile while asm typeof bool true false main and or not
+    xor bitand bitor compl class new delete this template namespace operator private
+    public protected friend virtual try catch throw using export explicit mutable
+"""
+_HEADERS = """
+    assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal
+    stdalign stdarg stdatomic stdbool stddef stdint stdio stdlib stdnoreturn string tgmath
+    threads time uchar wchar wctype mem str is to
+"""
+_RESERVED_PREFIXES = ("arm_", "thimble", "cmsis", "riscv_")
+_LONGEST_IDENTIFIER = 48
+_LONGEST_IN_COMMENT = 72
+
+
+def identifier(text: str, fallback: str = "tensor") -> str:
+    """A lower-case C identifier that resembles `text`: ASCII letters, digits, single underscores.
+
+    It never is a keyword of C or C++, never begins with a digit or an underscore.
+    """
+    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
+    words = re.sub(r"[^A-Za-z0-9]+", "_", plain).strip("_").lower()
+    words = words[:_LONGEST_IDENTIFIER].rstrip("_") or fallback
+    if words[0].isdigit():
+        words = f"{fallback[0]}{words}"
+    return f"{words}_" if words in _KEYWORDS.split() else words
+
+
+def model_identifier(text: str) -> str:
+    """A prefix for a model's symbols that is also safe as the stem of its header's file name."""
+    name = identifier(text, "model").rstrip("_")
+    if name in (_KEYWORDS + _HEADERS).split() or name.startswith(_RESERVED_PREFIXES):
+        return f"model_{name}"
+    return name
+
+
+def tensor_identifier(text: str) -> str:
+    """As `identifier`, without what TensorFlow's exporters wrap around a signature's names."""
+    short = re.sub(r":\d+$", "", text)
+    short = re.sub(r"^(serving_default|StatefulPartitionedCall)_(?=.)", "", short)
+    return identifier(short)
+
+
+class Names:
+    """Hands out each identifier once: the second `conv` becomes `conv_2`."""
+
+    def __init__(self, taken: tuple[str, ...] = ()) -> None:
+        self._taken = set(taken)
+
+    def unique(self, wanted: str) -> str:
+        name, count = wanted, 1
+        while name in self._taken:
+            count += 1
+            name = f"{wanted.rstrip('_')}_{count}"
+        self._taken.add(name)
+        return name
+
+
+def escape(text: str) -> str:
+    """Printable ASCII: everything else, and the backslash, as a Python escape."""
+    return text.encode("unicode_escape", "backslashreplace").decode("ascii")
+
+
+def comment(text: str, longest: int = _LONGEST_IN_COMMENT) -> str:
+    """`text` for the inside of a C comment: one line of ASCII that cannot end or open a comment.
+
+    Trigraphs are broken up as well. Long text loses its middle.
+    """
+    safe = escape(text).replace("*/", r"*\/").replace("/*", r"/\*").replace("??", r"?\?")
+    if len(safe) > longest:
+        half = (longest - 3) // 2
+        safe = f"{safe[:half]}...{safe[-half:]}"
+    return safe
+
+
+def string_literal(text: str) -> str:
+    """`text` as a C string literal of UTF-8 bytes."""
+    characters = []
+    for byte in text.encode("utf-8", "surrogatepass"):
+        character = chr(byte)
+        if 32 <= byte < 127 and character not in '"\\?':
+            characters.append(character)
+        else:
+            characters.append(f"\\{byte:03o}")
+    return '"' + "".join(characters) + '"'

@@ -1,0 +1,52 @@
+"""Operators that only move bytes: nothing to do where the arena plan laid them in place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from toolchain.ir import ArenaPlan, Graph, Op
+from toolchain.ops import spec_of
+from toolchain.ops.spec import Alias
+
+
+@dataclass(frozen=True)
+class Move:
+    """Copy `size_bytes` from one tensor to another, each from its own byte offset."""
+
+    source: str
+    source_offset: int
+    target: str
+    target_offset: int
+    size_bytes: int
+
+
+def _covers(op: Op, graph: Graph, aliases: tuple[Alias, ...]) -> bool:
+    """Whether the aliases say where every byte of every output comes from."""
+    views = {alias.view for alias in aliases}
+    for name in op.outputs:
+        parts = sum(graph.tensors[a.view].size_bytes for a in aliases if a.base == name)
+        if name not in views and parts != graph.tensors[name].size_bytes:
+            return False
+    return True
+
+
+def moves(op: Op, graph: Graph, arena: ArenaPlan) -> tuple[Move, ...] | None:
+    """The copies that make `op` true given where its tensors lie; () for a pure view.
+
+    None where the operator is more than a rearrangement of whole byte ranges: it has a template.
+    """
+    aliases = spec_of(op.kind).aliases(op, graph)
+    if not aliases or not _covers(op, graph, aliases):
+        return None
+    result = []
+    for alias in aliases:
+        view, base = graph.tensors[alias.view], graph.tensors[alias.base]
+        if not view.is_constant and not base.is_constant:
+            offset = arena.offsets[base.name] + alias.offset_bytes
+            if arena.offsets[view.name] == offset:
+                continue
+        if view.name in op.outputs:
+            result.append(Move(base.name, alias.offset_bytes, view.name, 0, view.size_bytes))
+        else:
+            result.append(Move(view.name, 0, base.name, alias.offset_bytes, view.size_bytes))
+    return tuple(m for m in result if m.size_bytes)

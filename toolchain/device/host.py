@@ -1,0 +1,177 @@
+"""Generated models on the machine that runs Thimble, with or without sanitizers.
+
+The models are linked into one program that serves requests over a pipe, so that a crash or a
+sanitizer's finding is an error with its text, not the end of the caller. CMSIS-NN compiles to its
+plain C path here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+
+import numpy as np
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from numpy.typing import NDArray
+
+from toolchain.cmsis_nn import tree
+from toolchain.device.objects import Unit, cached_objects, run_tool
+from toolchain.errors import LinkError
+from toolchain.ir import Graph, Sources
+from toolchain.resources import RUNTIME_C, TEMPLATES
+
+COMPILER = "gcc"
+OWN_WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Wundef", "-Wcast-align", "-Wshadow")
+_BASE = ("-O2",)
+_SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g")
+_OWN = ("-std=c99", "-pedantic", "-Werror", *OWN_WARNINGS)
+_ARENA_FILL = 0xA5
+
+Array = NDArray[np.generic]
+
+
+@dataclass(frozen=True)
+class HostModel:
+    """Generated C and the graph it came from, whose ends give the shapes."""
+
+    sources: Sources
+    graph: Graph
+
+
+def build(
+    models: Sequence[HostModel], cmsis_nn: Path, folder: Path, *, sanitize: bool = False
+) -> Path:
+    """Write the models' C into `folder`, compile and link it; the program's path.
+
+    Generated code and our kernels are compiled with every warning as an error. Raises
+    CompileError, MissingToolError.
+    """
+    env = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    generated = {name: text for m in models for name, text in m.sources.files.items()}
+    main = env.get_template("host/main.c.j2").render(models=[m.sources for m in models])
+    generated["main.c"] = main
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in generated.items():
+        (folder / name).write_text(text, encoding="utf-8")
+
+    flags = (*_BASE, *_SANITIZE) if sanitize else _BASE
+    own = (*flags, *_OWN)
+    kernels, system = RUNTIME_C / "include", tree(cmsis_nn).include
+    library = [
+        Unit(cmsis_nn / path, flags, (system,))
+        for path in _union(m.sources.cmsis_nn for m in models)
+    ]
+    library += [
+        Unit(RUNTIME_C / path, own, (kernels,), (system,))
+        for path in _union(m.sources.runtime for m in models)
+    ]
+    units = [
+        Unit(folder / name, own, (folder, kernels), (system,))
+        for name in generated
+        if name.endswith(".c")
+    ]
+    objects = (
+        *cached_objects(COMPILER, library),
+        *cached_objects(COMPILER, units, folder / "objects"),
+    )
+    program = folder / "models"
+    link = _SANITIZE if sanitize else ()
+    run_tool([COMPILER, *link, *map(str, objects), "-lm", "-o", str(program)])
+    return program
+
+
+def _union(lists: Iterable[tuple[str, ...]]) -> list[str]:
+    return sorted({path for paths in lists for path in paths})
+
+
+class HostProgram:
+    """A running program of `build`; a context manager. `run` may be called any number of times."""
+
+    def __init__(self, program: Path, models: Sequence[HostModel]) -> None:
+        self._models = tuple(models)
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed in close)
+        self._process = subprocess.Popen(
+            [str(program)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            env={"ASAN_OPTIONS": "detect_leaks=0", "UBSAN_OPTIONS": "print_stacktrace=1"},
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        stdin, stdout = self._pipes()
+        with contextlib.suppress(BrokenPipeError):
+            stdin.close()
+        stdout.close()
+        self._process.wait()
+        self._errors.close()
+
+    def run(
+        self, inputs: Sequence[Array], model: int = 0, *, fill: int = _ARENA_FILL
+    ) -> tuple[Array, ...]:
+        """Outputs for `inputs`, both in the graph's order, types and shapes.
+
+        `fill` is what the arena holds before. Raises LinkError with the program's last words where
+        it dies, and naming the operator where run fails.
+        """
+        graph, sources = self._models[model].graph, self._models[model].sources
+        request = np.array([model, fill], np.uint32).tobytes()
+        for name, data in zip(graph.inputs, inputs, strict=True):
+            tensor = graph.tensors[name]
+            request += data.astype(tensor.dtype.numpy, copy=False).reshape(tensor.shape).tobytes()
+        stdin, _ = self._pipes()
+        try:
+            stdin.write(request)
+            stdin.flush()
+        except BrokenPipeError:
+            raise self._died() from None
+        status = int(np.frombuffer(self._read(4), np.int32)[0])
+        outputs = []
+        for name in graph.outputs:
+            tensor = graph.tensors[name]
+            data = np.frombuffer(self._read(tensor.size_bytes), tensor.dtype.numpy)
+            outputs.append(data.reshape(tensor.shape))
+        if status:
+            op = graph.ops[sources.calls[status - 1]]
+            raise LinkError(f"operator {op.name!r} ({op.kind}) of {sources.name} reported an error")
+        return tuple(outputs)
+
+    def _pipes(self) -> tuple[IO[bytes], IO[bytes]]:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        return self._process.stdin, self._process.stdout
+
+    def _read(self, size_bytes: int) -> bytes:
+        data = self._pipes()[1].read(size_bytes)
+        if len(data) != size_bytes:
+            raise self._died()
+        return data
+
+    def _died(self) -> LinkError:
+        code = self._process.wait()
+        self._errors.seek(0)
+        text = self._errors.read().decode(errors="replace").strip()
+        return LinkError(f"the host program ended with status {code}:\n{text}")

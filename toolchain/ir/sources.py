@@ -1,0 +1,27 @@
+"""Generated C: the answer of codegen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Sources:
+    """One model as C.
+
+    `name` is the C identifier that prefixes every symbol. `files` maps file names to their text.
+    `cmsis_nn` and `runtime` are the paths, below CMSIS-NN's folder and below `runtime_c`, of the
+    C files to compile with it. `calls[k]` is the index in `graph.ops` of the operator that the
+    generated code runs as its k-th (the index which THIMBLE_OP_BEGIN gets); views have none.
+    `inputs` and `outputs` are the identifiers of the graph's inputs and outputs, in its order.
+    """
+
+    name: str
+    files: Mapping[str, str]
+    cmsis_nn: tuple[str, ...]
+    runtime: tuple[str, ...]
+    calls: tuple[int, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    weight_bytes: int
