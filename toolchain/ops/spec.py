@@ -95,6 +95,8 @@ class WrittenOp:
 
     `options_type` names the member of the schema's BuiltinOptions union ('' for none), `options`
     are the fields to set; `extra_inputs` are constants to append after the operator's own inputs.
+    `order` is the file's order of inputs, as indices into the own inputs followed by the extra
+    ones; () keeps that order.
     """
 
     builtin: str
@@ -102,6 +104,7 @@ class WrittenOp:
     options: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     extra_inputs: tuple[Tensor, ...] = ()
     version: int = 1
+    order: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -300,6 +303,7 @@ class OpSpec:
     overlaps   safe in-place and diagonal overlaps of the kernel that `lower` chooses.
     sample     a random single-operator Graph, for differential tests: odd shapes, strides,
                zero points and scales included.
+    dtypes     element types that its activations may have; the front ends refuse others.
     limits     one line for `thimble ops`: what is supported.
     """
 
@@ -314,4 +318,5 @@ class OpSpec:
     macs: Callable[[Op, Graph], int] = _no_macs
     aliases: Callable[[Op, Graph], tuple[Alias, ...]] = _no_aliases
     overlaps: Callable[[Op, Graph, Core], tuple[SafeOverlap, ...]] = _no_overlaps
+    dtypes: frozenset[DType] = frozenset({DType.INT8})
     limits: str = ""

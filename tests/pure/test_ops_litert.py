@@ -1,0 +1,67 @@
+"""Every kind's NumPy reference against LiteRT's reference kernels, on random single operators.
+
+`pytest --litert-runs N` sets how many random configurations each kind gets.
+"""
+
+from __future__ import annotations
+
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.support.litert import run_litert
+from tests.support.tflite_writer import tflite_bytes
+from toolchain.frontends.tflite import FRONT_END
+from toolchain.ir import DType, Graph, Tensor
+from toolchain.ops import spec_of, specs
+
+KINDS = sorted(kind for kind, spec in specs().items() if spec.tflite is not None)
+
+
+def random_value(tensor: Tensor, rng: np.random.Generator) -> np.ndarray:
+    """Data for a graph input: the whole integer range, or floats that overrun the int8 range."""
+    if tensor.dtype is DType.FLOAT32:
+        return rng.normal(0, 50, tensor.shape).astype(np.float32)
+    info = np.iinfo(tensor.dtype.value)
+    return rng.integers(info.min, int(info.max) + 1, tensor.shape).astype(tensor.dtype.numpy)
+
+
+def evaluate(graph: Graph, values: dict[str, np.ndarray]) -> list[np.ndarray]:
+    (op,) = graph.ops
+    known = values | {t.name: t.constant for t in graph.tensors.values() if t.is_constant}
+    inputs = [known.get(name) for name in op.inputs]
+    outputs = dict(zip(op.outputs, spec_of(op.kind).reference(op, graph, inputs), strict=True))
+    return [outputs[name] for name in graph.outputs]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_reference_is_exact(kind: str, litert_runs: int) -> None:
+    rng = np.random.default_rng(zlib.crc32(kind.encode()))
+    for run in range(litert_runs):
+        graph = spec_of(kind).sample(rng)
+        values = {name: random_value(graph.tensors[name], rng) for name in graph.inputs}
+        expected = run_litert(tflite_bytes(graph), [values[name] for name in graph.inputs])
+        actual = evaluate(graph, values)
+        for name, want, got in zip(graph.outputs, expected, actual, strict=True):
+            message = (
+                f"run {run}, {graph.ops[0].attributes}, {[str(t) for t in graph.tensors.values()]}"
+            )
+            assert got.dtype == want.dtype, message
+            np.testing.assert_array_equal(got, want, err_msg=f"{name}: {message}")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_written_operator_is_read_back(kind: str) -> None:
+    rng = np.random.default_rng(zlib.crc32(kind.encode()) + 1)
+    for _ in range(20):
+        graph = spec_of(kind).sample(rng)
+        again = FRONT_END.read(tflite_bytes(graph), Path("sample.tflite"))
+        (op,), (before,) = again.ops, graph.ops
+        assert (op.kind, op.attributes) == (before.kind, before.attributes)
+        assert op.inputs == before.inputs
+        for name, tensor in again.tensors.items():
+            assert tensor.shape == graph.tensors[name].shape
+            assert tensor.dtype is graph.tensors[name].dtype
+            assert tensor.quantisation == graph.tensors[name].quantisation

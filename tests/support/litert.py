@@ -1,0 +1,23 @@
+"""LiteRT's reference kernels, called directly on the bytes of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ai_edge_litert.interpreter import Interpreter, OpResolverType
+from numpy.typing import NDArray
+
+
+def run_litert(model: bytes, inputs: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+    """Outputs of one inference, in the model's order."""
+    interpreter = Interpreter(
+        model_content=model,
+        num_threads=1,
+        experimental_op_resolver_type=OpResolverType.BUILTIN_REF,
+    )
+    interpreter.allocate_tensors()
+    for detail, value in zip(interpreter.get_input_details(), inputs, strict=True):
+        interpreter.set_tensor(detail["index"], value)
+    interpreter.invoke()
+    return [interpreter.get_tensor(d["index"]) for d in interpreter.get_output_details()]

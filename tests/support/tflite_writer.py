@@ -1,0 +1,100 @@
+"""Graphs written as TFLite files, through the `write` half of each kind's binding."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any
+
+import ai_edge_litert.schema_py_generated as schema
+import flatbuffers
+import numpy as np
+
+from toolchain.ir import Graph, Op, Tensor
+from toolchain.ops import spec_of
+
+_TYPES = {
+    name.lower(): code for name, code in vars(schema.TensorType).items() if not name.startswith("_")
+}
+
+
+class _Writer:
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.index: dict[str, int] = {}
+        self.tensors: list[Any] = []
+        self.buffers: list[Any] = [schema.BufferT()]
+        self.codes: list[Any] = []
+
+    def tensor(self, tensor: Tensor) -> int:
+        """Add a tensor, once, and return its index."""
+        if tensor.name in self.index:
+            return self.index[tensor.name]
+        written = schema.TensorT()
+        written.name = tensor.name
+        written.shape = list(tensor.shape)
+        written.type = _TYPES[tensor.dtype.value]
+        if tensor.constant is not None:
+            buffer = schema.BufferT()
+            data = np.ascontiguousarray(tensor.constant, tensor.dtype.numpy).tobytes()
+            buffer.data = np.frombuffer(data, np.uint8)
+            written.buffer = len(self.buffers)
+            self.buffers.append(buffer)
+        if tensor.quantisation is not None:
+            written.quantization = schema.QuantizationParametersT()
+            written.quantization.scale = list(tensor.quantisation.scales)
+            written.quantization.zeroPoint = list(tensor.quantisation.zero_points)
+            written.quantization.quantizedDimension = tensor.quantisation.axis or 0
+        self.index[tensor.name] = len(self.tensors)
+        self.tensors.append(written)
+        return self.index[tensor.name]
+
+    def operator(self, op: Op) -> Any:
+        binding = spec_of(op.kind).tflite
+        assert binding is not None, f"{op.kind} has no TFLite binding"
+        form = binding.write(op, self.graph)
+        code = schema.OperatorCodeT()
+        code.builtinCode = getattr(schema.BuiltinOperator, form.builtin)
+        code.deprecatedBuiltinCode = min(code.builtinCode, 127)
+        code.version = form.version
+        written = schema.OperatorT()
+        written.opcodeIndex = len(self.codes)
+        self.codes.append(code)
+        own = [self.index[name] if name else -1 for name in op.inputs]
+        inputs = own + [self.tensor(tensor) for tensor in form.extra_inputs]
+        written.inputs = [inputs[i] for i in form.order] if form.order else inputs
+        written.outputs = [self.index[name] for name in op.outputs]
+        if form.options_type:
+            written.builtinOptionsType = getattr(schema.BuiltinOptions, form.options_type)
+            written.builtinOptions = getattr(schema, form.options_type + "T")()
+            for field, value in form.options.items():
+                assert hasattr(written.builtinOptions, field), f"{form.options_type}.{field}"
+                setattr(written.builtinOptions, field, _plain(value))
+        return written
+
+
+def _plain(value: Any) -> Any:
+    """Activations by their name in the schema; the rest as it is."""
+    if isinstance(value, Enum):
+        return getattr(schema.ActivationFunctionType, value.value)
+    return value
+
+
+def tflite_bytes(graph: Graph) -> bytes:
+    """The graph as a TFLite file: tensors in the graph's order, operators as they stand."""
+    writer = _Writer(graph)
+    for tensor in graph.tensors.values():
+        writer.tensor(tensor)
+    main = schema.SubGraphT()
+    main.name = "main"
+    main.operators = [writer.operator(op) for op in graph.ops]
+    main.inputs = [writer.index[name] for name in graph.inputs]
+    main.outputs = [writer.index[name] for name in graph.outputs]
+    main.tensors = writer.tensors
+    model = schema.ModelT()
+    model.version = 3
+    model.operatorCodes = writer.codes
+    model.subgraphs = [main]
+    model.buffers = writer.buffers
+    builder = flatbuffers.Builder(1024)
+    builder.Finish(model.Pack(builder), b"TFL3")
+    return bytes(builder.Output())

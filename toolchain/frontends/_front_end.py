@@ -1,0 +1,52 @@
+"""What a front end offers, and how all of them report a model that cannot be compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from toolchain.errors import UnsupportedError
+from toolchain.ir import Graph
+
+
+@dataclass(frozen=True)
+class FrontEnd:
+    """A model format.
+
+    recognises  whether the content begins like one; False for a file too damaged to tell.
+    read        file content and its path (for messages and the graph's name) to a Graph; raises
+                InputError or UnsupportedError, nothing else.
+    """
+
+    name: str
+    suffixes: tuple[str, ...]
+    recognises: Callable[[bytes], bool]
+    read: Callable[[bytes, Path], Graph]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """An operator that cannot be compiled. `index` is its place in the file, from 0."""
+
+    operator: str
+    index: int
+    why: str
+    remedy: str = ""
+
+
+def unsupported(path: Path, problems: Sequence[Problem], operators: int) -> UnsupportedError:
+    """One error for all `problems` of a model with `operators` operators, alike ones together."""
+    groups: dict[tuple[str, str, str], list[int]] = {}
+    for problem in problems:
+        key = (problem.operator, problem.why, problem.remedy)
+        groups.setdefault(key, []).append(problem.index)
+    count = len({problem.index for problem in problems})
+    verb = "is" if count == 1 else "are"
+    lines = [f"{path.name}: {count} of {operators} operators {verb} not supported"]
+    for (operator, why, remedy), indices in groups.items():
+        noun = "operator" if len(indices) == 1 else "operators"
+        places = ", ".join(str(index) for index in indices)
+        advice = f"; {remedy}" if remedy else ""
+        lines.append(f"  {operator} ({noun} {places}): {why}{advice}")
+    return UnsupportedError("\n".join(lines))

@@ -1,0 +1,261 @@
+"""A TFLite file as plain records: indices checked, tensors typed, nothing yet interpreted.
+
+Source: `tensorflow/compiler/mlir/lite/schema/schema.fbs`, version 3.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from types import MappingProxyType
+from typing import Any
+
+import ai_edge_litert.schema_py_generated as schema
+import numpy as np
+from numpy.typing import NDArray
+
+from toolchain.errors import InputError
+from toolchain.frontends._flatbuffer import FlatBuffer, Table
+from toolchain.ir import DType, Quantisation, Tensor
+
+IDENTIFIER = b"TFL3"
+SCHEMA_VERSION = 3
+LARGEST_RANK = 8
+LARGEST_ELEMENTS = 2**31 - 1
+LONGEST_OPTION = 64
+"""Items in a vector inside an operator's options: shapes and axes, nothing longer."""
+
+
+@dataclass(frozen=True)
+class FileTensor:
+    """A tensor of the file.
+
+    `tensor` is None where it cannot be used: its type has no counterpart in DType, or `refusal`
+    says why. `type_name` is the schema's name for its type. `dynamic` means that the file leaves
+    its shape or the dimensions `open_axes` open. A `variable` has a value before the first run.
+    """
+
+    name: str
+    tensor: Tensor | None
+    type_name: str
+    dynamic: bool = False
+    open_axes: tuple[int, ...] = ()
+    refusal: str = ""
+    variable: bool = False
+
+
+@dataclass(frozen=True)
+class FileOp:
+    """An operator of the file. `code` is its builtin name, or `custom` of a custom operator."""
+
+    index: int
+    code: str
+    custom: str
+    version: int
+    options: Any
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return f"{self.custom or self.code} (operator {self.index})"
+
+
+@dataclass(frozen=True)
+class FileModel:
+    """The main subgraph of a file. `subgraphs` counts them all."""
+
+    tensors: tuple[FileTensor, ...]
+    ops: tuple[FileOp, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    subgraphs: int
+
+
+@cache
+def _names(enumeration: str) -> Mapping[int, str]:
+    members = vars(getattr(schema, enumeration)).items()
+    return MappingProxyType({v: k for k, v in members if not k.startswith("_")})
+
+
+def read_file(data: bytes) -> FileModel:
+    """Parse and check a file. Raises InputError naming what is wrong."""
+    if len(data) < 8 or data[4:8] != IDENTIFIER:
+        raise InputError("the file is not a TFLite model: bytes 4 to 7 are not 'TFL3'")
+    model = FlatBuffer(data).root()
+    version = model.integer(0, "I")
+    if version != SCHEMA_VERSION:
+        raise InputError(f"the file has schema version {version}; only 3 is known")
+    codes = tuple(_operator_code(table) for table in model.tables(1))
+    subgraphs = model.tables(2)
+    if not subgraphs:
+        raise InputError("the file is corrupt: it holds no subgraph")
+    buffers = tuple(_buffer(table, data) for table in model.tables(4))
+    main = subgraphs[0]
+    inputs, outputs = _indices(main, 1), _indices(main, 2)
+    tables = main.tables(0)
+    names = _unique_names(tables)
+    ops = tuple(
+        _operator(table, index, codes, len(tables)) for index, table in enumerate(main.tables(3))
+    )
+    for index in (*inputs, *outputs):
+        if not 0 <= index < len(tables):
+            raise InputError(f"the file is corrupt: the model's ends name tensor {index}")
+    written = {i for op in ops for i in op.outputs} | set(inputs)
+    tensors = tuple(
+        _tensor(table, names[index], buffers, index not in written)
+        for index, table in enumerate(tables)
+    )
+    return FileModel(tensors, ops, inputs, outputs, len(subgraphs))
+
+
+def _indices(table: Table, slot: int) -> tuple[int, ...]:
+    values = table.numbers(slot, "int32")
+    return () if values is None else tuple(int(v) for v in values)
+
+
+def _operator_code(table: Table) -> tuple[str, str, int]:
+    """Name, custom name, version. Codes above 127 stand in a field of their own."""
+    number = max(table.integer(0, "b"), table.integer(3, "i"))
+    name = _names("BuiltinOperator").get(number, f"builtin operator {number}")
+    custom = table.string(1) if name == "CUSTOM" else ""
+    return name, custom, table.integer(2, "i", 1)
+
+
+def _buffer(table: Table, data: bytes) -> NDArray[np.generic]:
+    """The bytes of a buffer, which in files above 2 GB lie outside the flatbuffer."""
+    offset, size = table.integer(1, "Q"), table.integer(2, "Q")
+    if offset > 1:
+        if size > len(data) or offset > len(data) - size:
+            raise InputError(f"the file is corrupt: a buffer at byte {offset} lies past its end")
+        return np.frombuffer(data, np.uint8, size, offset)
+    content = table.numbers(0, "uint8")
+    return np.zeros(0, np.uint8) if content is None else content
+
+
+def _unique_names(tables: tuple[Table, ...]) -> tuple[str, ...]:
+    """A name for each tensor: the file's own, numbered where it is empty or taken."""
+    taken: set[str] = set()
+    names = []
+    for index, table in enumerate(tables):
+        given = table.string(3) or f"tensor_{index}"
+        name = given if given not in taken else f"{given}_{index}"
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        names.append(name)
+    return tuple(names)
+
+
+def _tensor(
+    table: Table, name: str, buffers: tuple[NDArray[np.generic], ...], constant: bool
+) -> FileTensor:
+    """`constant`: neither an operator nor the caller writes it, so that its buffer is its value."""
+    type_name = _names("TensorType").get(table.integer(1, "b"), "unknown")
+    shape = _indices(table, 0)
+    signature = _indices(table, 7)
+    index = table.integer(2, "I")
+    if buffers and index >= len(buffers):
+        raise InputError(f"the file is corrupt: tensor {name!r} names buffer {index}")
+    data = buffers[index] if buffers else np.zeros(0, np.uint8)
+    refusal = _refusal(table, name, constant)
+    if type_name not in DType.__members__ or refusal:
+        variable = bool(table.integer(5, "?"))
+        return FileTensor(name, None, type_name, refusal=refusal, variable=variable)
+    dtype = DType[type_name]
+    if len(shape) > LARGEST_RANK:
+        raise InputError(f"tensor {name!r} has {len(shape)} dimensions; at most 8 make sense")
+    elements = math.prod(shape)
+    if min(shape, default=1) < 0 or elements * dtype.size_bytes > LARGEST_ELEMENTS:
+        raise InputError(f"tensor {name!r} has the impossible shape {list(shape)}")
+    open_axes = tuple(axis for axis, size in enumerate(signature) if size < 0)
+    value = None
+    if constant and (data.size or elements == 0):
+        if data.size != elements * dtype.size_bytes:
+            raise InputError(
+                f"the file is corrupt: tensor {name!r} of shape {list(shape)} has {data.size} "
+                f"bytes of data, not {elements * dtype.size_bytes}"
+            )
+        value = data.view(dtype.numpy.newbyteorder("<")).reshape(shape)
+    return FileTensor(
+        name,
+        Tensor(name, shape, dtype, _quantisation(table.table(4), name, shape, dtype), value),
+        type_name,
+        dynamic=bool(open_axes) or not shape,
+        open_axes=open_axes,
+    )
+
+
+def _refusal(table: Table, name: str, constant: bool) -> str:
+    """Why a tensor that is well formed cannot be used; '' where it can."""
+    if table.integer(5, "?"):
+        return f"tensor {name!r} is a variable that keeps its value between runs"
+    if table.has(6):
+        return f"tensor {name!r} is stored sparse"
+    if table.integer(10, "I") and constant:
+        return f"tensor {name!r} lies in another file"
+    return ""
+
+
+def _quantisation(
+    table: Table | None, name: str, shape: tuple[int, ...], dtype: DType
+) -> Quantisation | None:
+    """Scales and zero points. Raises InputError where they make no sense."""
+    if table is None or dtype in (DType.FLOAT32, DType.BOOL):
+        return None
+    scales, zeros = table.numbers(2, "float32"), table.numbers(3, "int64")
+    if scales is None or not scales.size:
+        return None
+    axis = table.integer(6, "i") if len(shape) != 1 else 0
+    if scales.size > 1 and not (0 <= axis < len(shape) and shape[axis] == scales.size):
+        raise InputError(
+            f"tensor {name!r} of shape {list(shape)} has {scales.size} scales along axis {axis}"
+        )
+    if zeros is None or not zeros.size:
+        zeros = np.zeros(1, np.int64)
+    if zeros.size not in (1, scales.size):
+        raise InputError(f"tensor {name!r} has {scales.size} scales and {zeros.size} zero points")
+    if not (np.isfinite(scales).all() and (scales > 0).all()):
+        raise InputError(f"tensor {name!r} has a scale that is not a positive number")
+    range_of = np.iinfo(dtype.value)
+    if (zeros < range_of.min).any() or (zeros > range_of.max).any():
+        raise InputError(f"tensor {name!r} has a zero point outside {dtype.value}")
+    return Quantisation(
+        tuple(float(s) for s in scales),
+        tuple(int(z) for z in np.broadcast_to(zeros, scales.shape)),
+        axis if scales.size > 1 else None,
+    )
+
+
+def _operator(
+    table: Table, index: int, codes: tuple[tuple[str, str, int], ...], tensors: int
+) -> FileOp:
+    number = table.integer(0, "I")
+    if number >= len(codes):
+        raise InputError(f"the file is corrupt: operator {index} has code {number}")
+    code, custom, version = codes[number]
+    inputs, outputs = _indices(table, 1), _indices(table, 2)
+    for tensor in (*(i for i in inputs if i != -1), *outputs):
+        if not 0 <= tensor < tensors:
+            raise InputError(f"the file is corrupt: {code} (operator {index}) names no tensor")
+    options = _options(table, f"{code} (operator {index})")
+    return FileOp(index, code, custom, version, options, inputs, outputs)
+
+
+def _options(table: Table, operator: str) -> Any:
+    """The builtin options through the object API of the schema; None where there are none."""
+    name = _names("BuiltinOptions").get(table.integer(3, "B"), "NONE")
+    options = table.table(4)
+    if name == "NONE" or options is None:
+        return None
+    broken = InputError(f"the file is corrupt: {operator} has broken options")
+    try:
+        found = getattr(schema, name + "T").InitFromBuf(options.file.data, options.position)
+    except (struct.error, IndexError, TypeError, ValueError, OverflowError) as error:
+        raise broken from error
+    for value in vars(found).values():
+        if hasattr(value, "__len__") and len(value) > LONGEST_OPTION:
+            raise broken
+    return found

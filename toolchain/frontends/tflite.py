@@ -1,0 +1,258 @@
+"""The TFLite front end: operators are read by the `tflite` binding of their OpSpec."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from toolchain.errors import InputError, UnsupportedError
+from toolchain.frontends import _tflite_refusals as refusals
+from toolchain.frontends._front_end import FrontEnd, Problem, unsupported
+from toolchain.frontends._tflite_file import IDENTIFIER, FileModel, FileOp, FileTensor, read_file
+from toolchain.ir import DType, Graph, Op, Tensor
+from toolchain.ops import specs
+from toolchain.ops.spec import Array, OpSpec, TensorType
+
+_CONTRADICTIONS = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    TypeError,
+    ValueError,
+    struct.error,
+)
+"""What reading an operator whose options and tensors contradict each other may raise."""
+
+
+class _RefusedError(UnsupportedError):
+    """One operator's refusal, before it is reported together with all others."""
+
+    def __init__(self, why: str, remedy: str = "") -> None:
+        super().__init__(why)
+        self.why, self.remedy = why, remedy
+
+
+@dataclass(frozen=True)
+class _Node:
+    """See `ops.spec.TfliteNode`."""
+
+    op: FileOp
+    inputs: tuple[Tensor | None, ...]
+    outputs: tuple[Tensor, ...]
+
+    @property
+    def options(self) -> Any:
+        return self.op.options
+
+    @property
+    def version(self) -> int:
+        return self.op.version
+
+    def constant(self, index: int) -> Array:
+        tensor = self.inputs[index] if index < len(self.inputs) else None
+        if tensor is None:
+            raise InputError(f"{self.op} lacks its input {index}")
+        if tensor.constant is None:
+            raise self.unsupported(
+                f"input {index} ({tensor.name!r}) is computed at run time",
+                "convert with constant shapes, axes and indices",
+            )
+        return tensor.constant
+
+    def unsupported(self, why: str, remedy: str = "") -> Exception:
+        return _RefusedError(why, remedy)
+
+
+@cache
+def _kinds() -> Mapping[str, OpSpec]:
+    """Builtin operator name to the kind that reads it."""
+    table = {
+        builtin: spec
+        for spec in specs().values()
+        if spec.tflite is not None
+        for builtin in spec.tflite.builtins
+    }
+    return MappingProxyType(table)
+
+
+def read(data: bytes, path: Path) -> Graph:
+    """A TFLite file's main subgraph. See `FrontEnd.read`."""
+    try:
+        return _Reader(read_file(data), path).graph()
+    except UnsupportedError:
+        raise
+    except InputError as error:
+        raise InputError(f"{path.name}: {error}") from error
+
+
+class _Reader:
+    """Walks the operators in the file's order; tensors become known as they are produced."""
+
+    def __init__(self, model: FileModel, path: Path) -> None:
+        self._model = model
+        self._path = path
+        self._tensors: dict[str, Tensor] = {}
+        self._known: set[int] = set()
+        self._problems: list[Problem] = []
+
+    def graph(self) -> Graph:
+        model = self._model
+        self._enter()
+        ops = [op for file_op in model.ops if (op := self._operator(file_op)) is not None]
+        self._problems.extend(refusals.model_problems(model))
+        if self._problems:
+            raise unsupported(self._path, self._problems, len(model.ops))
+        if not ops:
+            raise InputError("the model has no operators")
+        inputs = tuple(model.tensors[i].name for i in model.inputs)
+        outputs = self._leave()
+        order = {t.name: self._tensors[t.name] for t in model.tensors if t.name in self._tensors}
+        whole = Graph.build(self._path.stem, order.values(), ops, inputs, outputs)
+        return whole.with_ops(ops)
+
+    def _enter(self) -> None:
+        """Constants and the model's inputs are known from the start."""
+        model = self._model
+        if len(set(model.inputs)) != len(model.inputs):
+            raise InputError("the model lists an input twice")
+        for index, tensor in enumerate(model.tensors):
+            if tensor.tensor is not None and tensor.tensor.is_constant:
+                self._learn(index, tensor.tensor)
+            if tensor.variable:
+                self._known.add(index)
+        for index in model.inputs:
+            found = model.tensors[index]
+            if found.tensor is not None:
+                self._learn(index, found.tensor)
+                if any(axis > 0 for axis in found.open_axes):
+                    shape = [-1 if a in found.open_axes else s for a, s in _axes(found.tensor)]
+                    raise InputError(
+                        f"input {found.name!r} has the open shape {shape}: only a first "
+                        "dimension may be open (it becomes 1); convert with a fixed input shape"
+                    )
+                if found.tensor.elements == 0:
+                    raise InputError(f"input {found.name!r} is empty")
+            self._known.add(index)
+
+    def _leave(self) -> tuple[str, ...]:
+        """Names of the model's outputs, each of which an operator must have produced."""
+        produced = {i for op in self._model.ops for i in op.outputs}
+        for index in self._model.outputs:
+            if index not in produced:
+                name = self._model.tensors[index].name
+                raise InputError(f"no operator computes the model's output {name!r}")
+        if not self._model.outputs:
+            raise InputError("the model has no outputs")
+        if len(set(self._model.outputs)) != len(self._model.outputs):
+            raise InputError("the model lists an output twice")
+        return tuple(self._model.tensors[i].name for i in self._model.outputs)
+
+    def _learn(self, index: int, tensor: Tensor) -> None:
+        self._known.add(index)
+        self._tensors[tensor.name] = tensor
+
+    def _operator(self, op: FileOp) -> Op | None:
+        """Read one operator, or note why it cannot be read."""
+        file_tensors = self._model.tensors
+        for index in op.inputs:
+            if index != -1 and index not in self._known:
+                raise InputError(
+                    f"{op} reads {file_tensors[index].name!r}, which is neither computed before "
+                    "it nor a constant with data"
+                )
+        for index in op.outputs:
+            if index in self._known:
+                raise InputError(f"{op} writes {file_tensors[index].name!r}, which is not its own")
+        try:
+            return self._read(op)
+        except _RefusedError as refused:
+            name = op.custom or op.code
+            self._problems.append(Problem(name, op.index, refused.why, refused.remedy))
+        except InputError:
+            raise
+        except _CONTRADICTIONS as error:
+            raise InputError(f"{op} is malformed: {error or type(error).__name__}") from error
+        for index in op.outputs:
+            self._known.add(index)
+            tensor = file_tensors[index].tensor
+            if tensor is not None:
+                self._tensors[tensor.name] = tensor
+        return None
+
+    def _read(self, op: FileOp) -> Op:
+        file_tensors = self._model.tensors
+        spec = _kinds().get(op.code)
+        if spec is None or spec.tflite is None:
+            raise _RefusedError(*refusals.of_operator(op))
+        ends = [file_tensors[i] for i in (*op.inputs, *op.outputs) if i != -1]
+        for end in ends:
+            reason = refusals.of_tensor(end, spec.dtypes)
+            if reason is not None:
+                raise _RefusedError(*reason)
+        inputs = tuple(self._input(i) for i in op.inputs)
+        outputs = tuple(self._output(file_tensors[i]) for i in op.outputs)
+        if not outputs:
+            raise InputError(f"{op} has no output")
+        answer = spec.tflite.read(_Node(op, inputs, outputs))
+        kept = [inputs[i] for i in answer.inputs]
+        result = Op(
+            spec.kind,
+            f"{spec.kind}_{op.index}",
+            tuple("" if tensor is None else tensor.name for tensor in kept),
+            tuple(tensor.name for tensor in outputs),
+            answer.attributes,
+        )
+        self._tensors.update({tensor.name: tensor for tensor in outputs})
+        seen = Graph("", MappingProxyType(self._tensors), (), (), ())
+        for index, inferred in zip(op.outputs, spec.infer(result, seen), strict=True):
+            self._learn(index, _settled(file_tensors[index], inferred, op))
+        return result
+
+    def _input(self, index: int) -> Tensor | None:
+        if index == -1:
+            return None
+        tensor = self._tensors[self._model.tensors[index].name]
+        if tensor.dtype is DType.INT8 and tensor.quantisation is None:
+            raise InputError(f"int8 tensor {tensor.name!r} has no scale")
+        return tensor
+
+    def _output(self, found: FileTensor) -> Tensor:
+        assert found.tensor is not None
+        if found.tensor.dtype is DType.INT8 and found.tensor.quantisation is None:
+            raise InputError(f"int8 tensor {found.name!r} has no scale")
+        return found.tensor
+
+
+def _axes(tensor: Tensor) -> list[tuple[int, int]]:
+    return list(enumerate(tensor.shape))
+
+
+def _settled(found: FileTensor, inferred: TensorType, op: FileOp) -> Tensor:
+    """The output as the operator's shape rule has it; the file may leave a shape open."""
+    tensor = found.tensor
+    assert tensor is not None
+    if inferred.dtype is not tensor.dtype:
+        raise InputError(
+            f"{op}: output {found.name!r} is {tensor.dtype.value}, not {inferred.dtype.value}"
+        )
+    if inferred.shape == tensor.shape:
+        return tensor
+    if not found.dynamic:
+        raise InputError(
+            f"{op}: output {found.name!r} has shape {list(tensor.shape)} in the file, but its "
+            f"inputs make it {list(inferred.shape)}"
+        )
+    return replace(tensor, shape=inferred.shape)
+
+
+def _recognises(data: bytes) -> bool:
+    return data[4:8] == IDENTIFIER
+
+
+FRONT_END = FrontEnd("TFLite", (".tflite", ".lite"), _recognises, read)
