@@ -10,12 +10,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from ai_edge_litert.interpreter import OpResolverType
 
 from tests.support.litert import run_litert
 from tests.support.tflite_writer import tflite_bytes
 from toolchain.frontends.tflite import FRONT_END
 from toolchain.ir import DType, Graph, Tensor
 from toolchain.ops import spec_of, specs
+
+PLAIN_KERNELS = frozenset({"sum"})
+"""Kinds whose reference kernel is broken in LiteRT 2.3: its int8 SUM leaves the output as it was.
+Its plain kernel rescales in float32 where TFLM rescales in fixed point, so 1 is allowed there."""
 
 KINDS = sorted(kind for kind, spec in specs().items() if spec.tflite is not None)
 
@@ -39,17 +44,27 @@ def evaluate(graph: Graph, values: dict[str, np.ndarray]) -> list[np.ndarray]:
 @pytest.mark.parametrize("kind", KINDS)
 def test_reference_is_exact(kind: str, litert_runs: int) -> None:
     rng = np.random.default_rng(zlib.crc32(kind.encode()))
+    resolver = (
+        OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+        if kind in PLAIN_KERNELS
+        else OpResolverType.BUILTIN_REF
+    )
     for run in range(litert_runs):
         graph = spec_of(kind).sample(rng)
         values = {name: random_value(graph.tensors[name], rng) for name in graph.inputs}
-        expected = run_litert(tflite_bytes(graph), [values[name] for name in graph.inputs])
+        data = [values[name] for name in graph.inputs]
+        expected = run_litert(tflite_bytes(graph), data, resolver)
         actual = evaluate(graph, values)
         for name, want, got in zip(graph.outputs, expected, actual, strict=True):
             message = (
                 f"run {run}, {graph.ops[0].attributes}, {[str(t) for t in graph.tensors.values()]}"
             )
             assert got.dtype == want.dtype, message
-            np.testing.assert_array_equal(got, want, err_msg=f"{name}: {message}")
+            if kind in PLAIN_KERNELS:
+                difference = np.abs(got.astype(int) - want.astype(int))
+                assert difference.max() <= 1, message
+            else:
+                np.testing.assert_array_equal(got, want, err_msg=f"{name}: {message}")
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -9,12 +9,16 @@ from ai_edge_litert.interpreter import Interpreter, OpResolverType
 from numpy.typing import NDArray
 
 
-def run_litert(model: bytes, inputs: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+def run_litert(
+    model: bytes,
+    inputs: Sequence[NDArray[Any]],
+    resolver: OpResolverType = OpResolverType.BUILTIN_REF,
+) -> list[NDArray[Any]]:
     """Outputs of one inference, in the model's order."""
     interpreter = Interpreter(
         model_content=model,
         num_threads=1,
-        experimental_op_resolver_type=OpResolverType.BUILTIN_REF,
+        experimental_op_resolver_type=resolver,
     )
     interpreter.allocate_tensors()
     for detail, value in zip(interpreter.get_input_details(), inputs, strict=True):

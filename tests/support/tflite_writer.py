@@ -68,15 +68,23 @@ class _Writer:
             written.builtinOptions = getattr(schema, form.options_type + "T")()
             for field, value in form.options.items():
                 assert hasattr(written.builtinOptions, field), f"{form.options_type}.{field}"
-                setattr(written.builtinOptions, field, _plain(value))
+                setattr(written.builtinOptions, field, _plain(field, value))
         return written
 
 
-def _plain(value: Any) -> Any:
-    """Activations by their name in the schema; the rest as it is."""
-    if isinstance(value, Enum):
-        return getattr(schema.ActivationFunctionType, value.value)
-    return value
+_ENUMERATIONS = {
+    "fusedActivationFunction": schema.ActivationFunctionType,
+    "mode": schema.MirrorPadMode,
+    "outDataType": schema.TensorType,
+    "outputType": schema.TensorType,
+    "padding": schema.Padding,
+}
+
+
+def _plain(field: str, value: Any) -> Any:
+    """Members of the schema's enumerations may be given by name; the rest as it is."""
+    name = value.value if isinstance(value, Enum) else value
+    return getattr(_ENUMERATIONS[field], name) if isinstance(name, str) else value
 
 
 def tflite_bytes(graph: Graph) -> bytes:

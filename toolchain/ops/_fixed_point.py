@@ -36,6 +36,14 @@ def quantize_multiplier(real: float) -> tuple[int, int]:
     return fixed, shift
 
 
+def round_half_away(x: NDArray[np.float64]) -> NDArray[np.int64]:
+    """C's `round` on doubles: to the nearest integer, halves away from zero."""
+    magnitude = np.abs(x)
+    whole = np.floor(magnitude)
+    rounded: NDArray[np.int64] = np.copysign(whole + (magnitude - whole >= 0.5), x).astype(np.int64)
+    return rounded
+
+
 def saturating_doubling_high_mul(
     a: NDArray[np.int64], b: NDArray[np.int64] | int
 ) -> NDArray[np.int64]:

@@ -176,10 +176,8 @@ def _sample(rng: np.random.Generator) -> Graph:
         Tensor("weights", w_shape, DType.INT8, w_q, weights),
         Tensor("y", (1, *window.output_size(*size), channels), DType.INT8, y_q),
     ]
-    inputs = ["x", "weights"]
-    if rng.random() < 0.8:
-        tensors.append(random_bias(rng, x_q, w_q, channels))
-        inputs.append("bias")
+    tensors.append(random_bias(rng, x_q, w_q, channels))  # LiteRT refuses CONV_2D without one
+    inputs = ["x", "weights", "bias"]
     activation = rng.choice(np.array(list(Activation), dtype=object))
     attributes = Conv2D(stride, dilation, padding, activation)
     op = Op("conv2d", "conv", tuple(inputs), ("y",), attributes)

@@ -1,7 +1,9 @@
 """Fully connected: output[n, o] = activation(sum_i input[n, i] * weights[o, i] + bias[o]).
 
 TFLite FULLY_CONNECTED, int8, per-tensor or per-channel weights with zero point 0. Arithmetic:
-TFLite `reference_integer_ops::FullyConnected` and `FullyConnectedPerChannel`.
+LiteRT `reference_integer_ops::FullyConnected` and `FullyConnectedPerChannel`, which since 2025
+scale the int32 sum in double precision and round once, halves away from zero (TFLM and CMSIS-NN
+round twice).
 """
 
 from __future__ import annotations
@@ -24,9 +26,8 @@ from toolchain.ops._conv import (
     present_inputs,
     random_bias,
     random_quantisation,
-    requantise,
 )
-from toolchain.ops._fixed_point import Int32, quantize_multiplier
+from toolchain.ops._fixed_point import Int32, quantize_multiplier, round_half_away
 from toolchain.ops.spec import (
     Array,
     Constant,
@@ -84,9 +85,10 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     total = rows @ inputs[WEIGHTS].astype(np.int64).T
     if len(op.inputs) > BIAS and op.inputs[BIAS]:
         total = total + inputs[BIAS].astype(np.int64)
-    multiplier, shift = _requantisation(op, graph)
+    factors = x.q.scale * np.array(weights.q.scales) / y.q.scale
+    scaled = round_half_away(total.astype(np.float64) * factors) + y.q.zero_point
     low, high = clamp_range(_attributes(op).activation, y)
-    return (requantise(total, multiplier, shift, y, low, high).reshape(y.shape),)
+    return (np.clip(scaled, low, high).astype(np.int8).reshape(y.shape),)
 
 
 def _lower(op: Op, graph: Graph, core: Core) -> Lowering:

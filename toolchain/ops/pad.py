@@ -142,5 +142,6 @@ SPEC = OpSpec(
     sample=_sample,
     tflite=TfliteBinding(("PAD", "PADV2"), _read, _write),
     overlaps=_overlaps,
+    dtypes=frozenset(DType),
     limits="any type; paddings and value are constant",
 )

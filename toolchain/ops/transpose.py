@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from toolchain.boards import Core
-from toolchain.ir import Attributes, Graph, Op, Tensor
+from toolchain.ir import Attributes, DType, Graph, Op, Tensor
 from toolchain.ops._movement import (
     int32_constant,
     integers,
@@ -105,5 +105,6 @@ SPEC = OpSpec(
     sample=_sample,
     tflite=TfliteBinding(("TRANSPOSE",), _read, _write),
     aliases=_aliases,
+    dtypes=frozenset(DType),
     limits="any type, at most 6 dimensions; the permutation is constant",
 )
