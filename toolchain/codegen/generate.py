@@ -24,6 +24,7 @@ from toolchain.ops.spec import Lowering
 from toolchain.resources import RUNTIME_C
 
 _INT_BYTES = 4
+_STRING_FUNCTIONS = ("memcpy(", "memmove(", "memset(")
 
 
 def runtime_tree() -> CTree:
@@ -33,12 +34,15 @@ def runtime_tree() -> CTree:
 
 @dataclass(frozen=True)
 class Operand:
-    """A tensor as templates see it: `ptr` is a C expression for its first element."""
+    """A tensor as templates see it: `ptr` is a C expression for its first element.
+
+    `offset` is where it lies in the arena, in bytes; None for a constant.
+    """
 
     tensor: Tensor
+    offset: int | None
     pointer: str
     constants: ConstantTable
-    writable: bool = False
 
     @property
     def ptr(self) -> str:
@@ -95,7 +99,8 @@ class _Writer:
         if not name:
             return None
         tensor = self.plan.graph.tensors[name]
-        return Operand(tensor, self.pointer(tensor, writable), self.constants, writable)
+        offset = None if tensor.is_constant else self.plan.arena.offsets[name]
+        return Operand(tensor, offset, self.pointer(tensor, writable), self.constants)
 
     def scratch(self, op: Op, lowering: Lowering) -> str:
         if not lowering.scratch_bytes:
@@ -202,7 +207,7 @@ def generate(plan: Plan, core: Core, cmsis_nn_folder: Path, *, name: str = "") -
         "alignment_bytes": max(plan.arena.alignment_bytes, _INT_BYTES),
         "memory_map": memory_map(plan, [steps[call.number] for call in calls]),
         "kernel_headers": closure.headers,
-        "uses_memcpy": any(call.copies_only for call in calls),
+        "uses_string": any(f in call.body for call in calls for f in _STRING_FUNCTIONS),
     }
     files = {
         f"{prefix}{suffix}": environment().get_template(f"{template}.j2").render(values)

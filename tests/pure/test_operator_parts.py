@@ -1,0 +1,87 @@
+"""Walks the operator kinds that were discovered, and fails where a part of one is missing."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+import zlib
+
+import numpy as np
+import pytest
+
+from tests.support.host import plan_of, random_inputs
+from toolchain.boards import HOST, Core
+from toolchain.codegen.views import moves
+from toolchain.ir import Attributes, Graph
+from toolchain.ops import specs
+from toolchain.resources import TEMPLATES
+
+CORES = (
+    HOST,
+    Core("cortex-m3"),
+    Core("cortex-m4", dsp=True, fpu=True),
+    Core("cortex-m55", dsp=True, mve=True, fpu=True),
+)
+KINDS = sorted(specs())
+SAMPLES = 5
+
+
+def _samples(kind: str) -> list[Graph]:
+    rng = np.random.default_rng(zlib.crc32(kind.encode()))
+    return [specs()[kind].sample(rng) for _ in range(SAMPLES)]
+
+
+def test_there_are_kinds() -> None:
+    assert {"conv2d", "fully_connected"} <= set(KINDS)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_is_described(kind: str) -> None:
+    spec = specs()[kind]
+    assert issubclass(spec.attributes, Attributes)
+    assert dataclasses.is_dataclass(spec.attributes)
+    assert spec.limits, "say in one line what is supported"
+    assert (sys.modules[f"toolchain.ops.{kind}"].__doc__ or "").strip()
+    assert spec.tflite is not None or spec.onnx is not None, "no front end can read it"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_sample_is_one_operator_of_the_kind_and_reproducible(kind: str) -> None:
+    for graph, again in zip(_samples(kind), _samples(kind), strict=True):
+        assert [op.kind for op in graph.ops] == [kind]
+        assert isinstance(graph.ops[0].attributes, specs()[kind].attributes)
+        assert graph.ops == again.ops
+        assert [str(t) for t in graph.tensors.values()] == [str(t) for t in again.tensors.values()]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_shape_rule_and_reference_agree_with_the_sample(kind: str) -> None:
+    spec = specs()[kind]
+    for graph in _samples(kind):
+        op = graph.ops[0]
+        outputs = [graph.tensors[name] for name in op.outputs]
+        assert [(t.shape, t.dtype) for t in spec.infer(op, graph)] == [
+            (t.shape, t.dtype) for t in outputs
+        ]
+        given = dict(zip(graph.inputs, random_inputs(graph, np.random.default_rng(0)), strict=True))
+        constants = {n: t.constant for n, t in graph.tensors.items() if t.constant is not None}
+        arrays = [(given | constants)[n] if n else np.zeros(0) for n in op.inputs]
+        for result, tensor in zip(spec.reference(op, graph, arrays), outputs, strict=True):
+            assert (result.shape, result.dtype) == (tensor.shape, tensor.dtype.numpy)
+        assert spec.macs(op, graph) >= 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_has_c_on_every_core(kind: str) -> None:
+    """A kernel and its template, unless the operator only moves whole byte ranges."""
+    for core in CORES:
+        for graph in _samples(kind):
+            lowering = specs()[kind].lower(graph.ops[0], graph, core)
+            if moves(graph.ops[0], graph, plan_of(graph, core).arena) is None:
+                assert (TEMPLATES / "ops" / f"{kind}.c.j2").is_file()
+                assert lowering.functions or kind in ("transpose", "pad"), "calls no function"
+
+
+def test_every_template_belongs_to_a_kind() -> None:
+    found = {path.name.removesuffix(".c.j2") for path in (TEMPLATES / "ops").glob("[!_]*.c.j2")}
+    assert found <= set(KINDS)
