@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from toolchain.errors import DoesNotFitError, InputError
+from toolchain.resources import BOARDS
 
 
 @dataclass(frozen=True)
@@ -19,3 +29,258 @@ class Core:
 
 
 HOST = Core("host")
+
+
+class MemoryKind(Enum):
+    RAM = "ram"
+    FLASH = "flash"
+
+
+class Content(Enum):
+    """What a memory may hold. `DATA` is .data, .bss and the stack."""
+
+    CODE = "code"
+    WEIGHTS = "weights"
+    DATA = "data"
+    ARENA = "arena"
+
+
+@dataclass(frozen=True)
+class Memory:
+    """A bank: `origin` as the core addresses it. Banks are listed best first."""
+
+    name: str
+    origin: int
+    size_bytes: int
+    kind: MemoryKind
+    holds: frozenset[Content]
+
+    @property
+    def end(self) -> int:
+        return self.origin + self.size_bytes
+
+
+@dataclass(frozen=True)
+class Uart:
+    """The serial port the firmware talks on; `pins` is empty where there are none (QEMU)."""
+
+    name: str
+    baud: int
+    pins: str = ""
+
+
+@dataclass(frozen=True)
+class Counter:
+    """How inference is counted: `unit` is 'instructions' or 'cycles'.
+
+    `register` is a free-running 32-bit counter. A tick is worth `per_tick` units: 1 on silicon;
+    in QEMU tick_ns / 2^icount_shift.
+    """
+
+    unit: str
+    source: str
+    register: int
+    per_tick: float = 1.0
+    counts_down: bool = False
+
+
+@dataclass(frozen=True)
+class Emulator:
+    """QEMU machine, and the N of `-icount shift=N`: an instruction takes 2^N virtual ns."""
+
+    machine: str
+    icount_shift: int
+
+
+@dataclass(frozen=True, eq=False)
+class Board:
+    """All that the toolchain knows of a board; see docs/boards.md for each field of the file.
+
+    `firmware_sources` are below `runtime_c/firmware`; `flash_runners` name classes of
+    `device/flash.py`, preferred first, with the options each one needs.
+    """
+
+    name: str
+    title: str
+    core: Core
+    clock_hz: int
+    compiler_flags: tuple[str, ...]
+    memories: tuple[Memory, ...]
+    uart: Uart | None
+    counter: Counter | None
+    firmware_sources: tuple[str, ...]
+    defines: Mapping[str, str]
+    emulator: Emulator | None = None
+    flash_runners: Mapping[str, Mapping[str, str]] = field(
+        default_factory=lambda: MappingProxyType({})
+    )
+    ran_on_hardware: bool = False
+
+    @property
+    def is_host(self) -> bool:
+        return not self.memories
+
+    @property
+    def ram_bytes(self) -> int:
+        """All RAM of the board; 0 for the host, which has no limit."""
+        return sum(m.size_bytes for m in self.memories if m.kind is MemoryKind.RAM)
+
+    @property
+    def flash_bytes(self) -> int:
+        return sum(m.size_bytes for m in self.memories if m.kind is MemoryKind.FLASH)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which bank holds what in one firmware."""
+
+    code: Memory
+    weights: Memory
+    data: Memory
+    arena: Memory
+
+
+def _span(first: Memory, second: Memory) -> Memory:
+    return Memory(
+        f"{first.name}_{second.name}",
+        first.origin,
+        first.size_bytes + second.size_bytes,
+        first.kind,
+        first.holds & second.holds,
+    )
+
+
+def _candidates(board: Board, content: Content) -> list[Memory]:
+    """Banks that may hold `content`, best first, then runs of banks that touch, shortest first."""
+    single = [m for m in board.memories if content in m.holds]
+    spans: list[Memory] = []
+    for start in single:
+        run = start
+        while following := next((m for m in single if m.origin == run.end), None):
+            run = _span(run, following)
+            spans.append(run)
+    return single + sorted(spans, key=lambda m: m.size_bytes)
+
+
+def _fits_nowhere(board: Board, what: str, need: int, have: list[Memory]) -> DoesNotFitError:
+    largest = max(have, key=lambda m: m.size_bytes)
+    return DoesNotFitError(
+        f"{what} {need:,} bytes, {need - largest.size_bytes:,} more than the "
+        f"{largest.size_bytes:,} that {board.name} has in {largest.name}"
+    )
+
+
+def layout(
+    board: Board, *, code_bytes: int, weight_bytes: int, data_bytes: int, arena_bytes: int
+) -> Layout:
+    """The best bank for each part: the first listed that still has room.
+
+    `data_bytes` includes the stack. Raises DoesNotFitError saying by how many bytes.
+    """
+    sizes = {
+        Content.CODE: ("the code needs", code_bytes),
+        Content.WEIGHTS: ("the weights (next to the code) need", weight_bytes),
+        Content.DATA: ("data and stack need", data_bytes),
+        Content.ARENA: ("the arena (next to data and stack) needs", arena_bytes),
+    }
+    chosen: dict[Content, Memory] = {}
+    for content, (what, size) in sizes.items():
+        banks = _candidates(board, content)
+        for bank in banks:
+            taken = sum(
+                sizes[other][1]
+                for other, at in chosen.items()
+                if at.origin < bank.end and bank.origin < at.end
+            )
+            if taken + size <= bank.size_bytes:
+                chosen[content] = bank
+                break
+        else:
+            inside = [m for m in chosen.values() if any(m.name == b.name for b in banks)]
+            shared = sum(sizes[other][1] for other, at in chosen.items() if at in inside)
+            need = size + (shared if len(banks) == 1 else 0)
+            raise _fits_nowhere(board, what, need, banks)
+    return Layout(
+        code=chosen[Content.CODE],
+        weights=chosen[Content.WEIGHTS],
+        data=chosen[Content.DATA],
+        arena=chosen[Content.ARENA],
+    )
+
+
+def _memory(entry: Mapping[str, Any]) -> Memory:
+    return Memory(
+        name=entry["name"],
+        origin=entry["origin"],
+        size_bytes=entry["size_bytes"],
+        kind=MemoryKind(entry["kind"]),
+        holds=frozenset(Content(what) for what in entry["holds"]),
+    )
+
+
+def _define(value: object) -> str:
+    return f"0x{value:X}u" if isinstance(value, int) else str(value)
+
+
+def _counter(entry: Mapping[str, Any], icount_shift: int) -> Counter:
+    tick_ns = entry.get("tick_ns")
+    return Counter(
+        unit=entry["unit"],
+        source=entry["source"],
+        register=entry["register"],
+        per_tick=1.0 if tick_ns is None else tick_ns / 2**icount_shift,
+        counts_down=entry.get("counts_down", False),
+    )
+
+
+def _parse(name: str, data: Mapping[str, Any]) -> Board:
+    core = dict(data["core"])
+    flags = tuple(core.pop("flags", ()))
+    firmware = data.get("firmware", {})
+    emulator = Emulator(**data["emulator"]) if "emulator" in data else None
+    shift = emulator.icount_shift if emulator else 0
+    flash = {runner: MappingProxyType(dict(v)) for runner, v in data.get("flash", {}).items()}
+    return Board(
+        name=name,
+        title=data["title"],
+        core=Core(**core),
+        clock_hz=data.get("clock_hz", 0),
+        compiler_flags=flags,
+        memories=tuple(_memory(entry) for entry in data.get("memory", ())),
+        uart=Uart(**data["uart"]) if "uart" in data else None,
+        counter=_counter(data["counter"], shift) if "counter" in data else None,
+        firmware_sources=tuple(firmware.get("sources", ())),
+        defines=MappingProxyType({k: _define(v) for k, v in firmware.get("defines", {}).items()}),
+        emulator=emulator,
+        flash_runners=MappingProxyType(flash),
+        ran_on_hardware=data.get("ran_on_hardware", False),
+    )
+
+
+def read_board(file: Path) -> Board:
+    """A board from its `board.toml`; the folder is its name. Raises InputError if it is wrong."""
+    try:
+        data = tomllib.loads(file.read_text(encoding="utf-8"))
+        return _parse(file.parent.name, data)
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InputError(f"{file}: {error}") from error
+    except KeyError as error:
+        raise InputError(f"{file}: the field {error} is missing") from error
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{file}: {error}") from error
+
+
+@cache
+def boards() -> Mapping[str, Board]:
+    """Every board by name, in alphabetical order."""
+    files = sorted(BOARDS.glob("*/board.toml"))
+    return MappingProxyType({file.parent.name: read_board(file) for file in files})
+
+
+def board(name: str) -> Board:
+    """The board of that name. Raises InputError listing the boards if there is none."""
+    try:
+        return boards()[name]
+    except KeyError:
+        known = ", ".join(boards())
+        raise InputError(f"there is no board {name!r}; the boards are {known}") from None

@@ -1,0 +1,31 @@
+/* Registers of the Armv7-M and Armv8-M system control space (Arm DDI 0403 B3.2, DDI 0553 D1.2). */
+#ifndef THIMBLE_CORTEX_M_H
+#define THIMBLE_CORTEX_M_H
+
+#include <stdint.h>
+
+#define THIMBLE_REGISTER(address) (*(volatile uint32_t *)(address))
+
+#define THIMBLE_NVIC_ISER(irq) THIMBLE_REGISTER(0xE000E100u + 4u * ((irq) / 32u))
+#define THIMBLE_NVIC_ICPR(irq) THIMBLE_REGISTER(0xE000E280u + 4u * ((irq) / 32u))
+#define THIMBLE_NVIC_BIT(irq) (1u << ((irq) % 32u))
+
+#define THIMBLE_SCB_VTOR THIMBLE_REGISTER(0xE000ED08u)
+#define THIMBLE_SCB_AIRCR THIMBLE_REGISTER(0xE000ED0Cu)
+#define THIMBLE_SCB_AIRCR_SYSRESETREQ 0x05FA0004u
+#define THIMBLE_SCB_CCR THIMBLE_REGISTER(0xE000ED14u)
+#define THIMBLE_SCB_CFSR THIMBLE_REGISTER(0xE000ED28u)
+#define THIMBLE_SCB_HFSR THIMBLE_REGISTER(0xE000ED2Cu)
+#define THIMBLE_SCB_MMFAR THIMBLE_REGISTER(0xE000ED34u)
+#define THIMBLE_SCB_BFAR THIMBLE_REGISTER(0xE000ED38u)
+#define THIMBLE_SCB_CPACR THIMBLE_REGISTER(0xE000ED88u)
+#define THIMBLE_SCB_CPACR_FPU (0xFu << 20)
+#define THIMBLE_SCB_DEMCR THIMBLE_REGISTER(0xE000EDFCu)
+#define THIMBLE_SCB_DEMCR_TRCENA (1u << 24)
+
+static inline void thimble_barrier(void)
+{
+    __asm volatile("dsb\n\tisb" ::: "memory");
+}
+
+#endif

@@ -1,0 +1,48 @@
+/* The parts of the firmware to each other. */
+#ifndef THIMBLE_FIRMWARE_H
+#define THIMBLE_FIRMWARE_H
+
+#include "thimble_frame.h"
+#include "thimble_model.h"
+
+#include <stdint.h>
+
+#define THIMBLE_STACK_PAINT 0xC5C5C5C5u
+#define THIMBLE_ARENA_PAINT 0xA7u
+#define THIMBLE_FAULT_MAGIC 0xFA17FA17u
+#define THIMBLE_NO_OPERATOR 0xFFFFFFFFu
+
+/* Bounds of the stack, from the linker script; it grows down from `high` to `low`. */
+extern uint32_t thimble_stack_low[];
+extern uint32_t thimble_stack_high[];
+
+/* Survives a reset. `words`: in the order of docs/protocol.md, "Fault record". */
+typedef struct {
+    uint32_t magic;
+    uint32_t words[18];
+} thimble_fault_record;
+
+extern thimble_fault_record thimble_fault;
+
+/* Answers requests for ever. */
+void thimble_serve(void) __attribute__((noreturn));
+
+/* Sends the recorded fault as the answer to the request that is being served. */
+void thimble_serve_fault(void);
+
+void thimble_memory_paint(void);
+uint32_t thimble_stack_used_bytes(void);
+uint32_t thimble_arena_used_bytes(void);
+
+/* Runs the model once and leaves the count, less that of the hooks, in `total`. */
+int32_t thimble_measured_run(uint32_t *total);
+
+void thimble_system_reset(void) __attribute__((noreturn));
+
+/* Ends the emulator with exit code 0. */
+void thimble_emulator_exit(void) __attribute__((noreturn));
+
+void thimble_reset(void) __attribute__((noreturn));
+void thimble_fault_entry(void);
+
+#endif

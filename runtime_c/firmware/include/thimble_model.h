@@ -1,0 +1,32 @@
+/* What the firmware knows of the model it carries: tables that the build generates. */
+#ifndef THIMBLE_MODEL_H
+#define THIMBLE_MODEL_H
+
+#include <stdint.h>
+
+/* `type` is the protocol's code of the element type (docs/protocol.md). */
+typedef struct {
+    const char *name;
+    uint8_t *data;
+    uint32_t size_bytes;
+    uint8_t type;
+} thimble_tensor;
+
+typedef struct {
+    const char *name;
+    const char *board;
+    uint8_t build_id[16];
+    uint16_t input_count;
+    uint16_t output_count;
+    uint16_t operator_count;
+    const thimble_tensor *inputs;
+    const thimble_tensor *outputs;
+    uint32_t *operator_counts; /* one word an operator, NULL when built without counters */
+    uint8_t *arena;
+    uint32_t arena_bytes;
+    int32_t (*run)(uint8_t *arena);
+} thimble_model;
+
+extern const thimble_model thimble_the_model;
+
+#endif

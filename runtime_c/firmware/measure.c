@@ -1,0 +1,50 @@
+/* Counts of a whole run and of each operator, less what the hooks themselves take. */
+#include "thimble_counter.h"
+#include "thimble_firmware.h"
+
+#ifdef THIMBLE_PROFILE
+#include "thimble_hooks.h"
+
+volatile uint32_t thimble_operator_mark;
+volatile uint32_t thimble_operator_running;
+
+static void clear_counts(void)
+{
+    for (uint32_t i = 0; i < thimble_the_model.operator_count; i++) {
+        thimble_operator_counts[i] = 0;
+    }
+}
+#endif
+
+int32_t thimble_measured_run(uint32_t *total)
+{
+    uint32_t empty = thimble_counter();
+    empty = thimble_counter() - empty;
+#ifdef THIMBLE_PROFILE
+    /* The last word of the table is a spare one: eight empty operators show what the hooks take. */
+    const uint32_t spare = thimble_the_model.operator_count;
+    clear_counts();
+    thimble_operator_counts[spare] = 0;
+    uint32_t hooks = thimble_counter();
+    for (uint32_t repeat = 0; repeat < 8u; repeat++) {
+        THIMBLE_OP_BEGIN(THIMBLE_NO_OPERATOR);
+        THIMBLE_OP_END(spare);
+    }
+    hooks = (thimble_counter() - hooks - empty) / 8u;
+    const uint32_t inside = thimble_operator_counts[spare] / 8u;
+#endif
+    const uint32_t start = thimble_counter();
+    const int32_t status = thimble_the_model.run(thimble_the_model.arena);
+    *total = thimble_counter() - start - empty;
+#ifdef THIMBLE_PROFILE
+    thimble_operator_running = 0;
+    for (uint32_t i = 0; i < spare; i++) {
+        const uint32_t count = thimble_operator_counts[i];
+        if (count != 0) {
+            thimble_operator_counts[i] = count > inside ? count - inside : 0;
+            *total -= hooks;
+        }
+    }
+#endif
+    return status;
+}

@@ -1,0 +1,32 @@
+/* High-water marks: memory is painted at reset, and what lost its paint has been used. */
+#include "thimble_firmware.h"
+
+#include <string.h>
+
+void thimble_memory_paint(void)
+{
+    uint32_t *top;
+    __asm volatile("mov %0, sp" : "=r"(top));
+    for (volatile uint32_t *word = thimble_stack_low; word < top; word++) {
+        *word = THIMBLE_STACK_PAINT;
+    }
+    memset(thimble_the_model.arena, THIMBLE_ARENA_PAINT, thimble_the_model.arena_bytes);
+}
+
+uint32_t thimble_stack_used_bytes(void)
+{
+    const volatile uint32_t *word = thimble_stack_low;
+    while (word < thimble_stack_high && *word == THIMBLE_STACK_PAINT) {
+        word++;
+    }
+    return (uint32_t)((uintptr_t)thimble_stack_high - (uintptr_t)word);
+}
+
+uint32_t thimble_arena_used_bytes(void)
+{
+    uint32_t used = thimble_the_model.arena_bytes;
+    while (used != 0 && thimble_the_model.arena[used - 1u] == THIMBLE_ARENA_PAINT) {
+        used--;
+    }
+    return used;
+}

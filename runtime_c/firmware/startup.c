@@ -1,0 +1,62 @@
+/* Reset: the vector table, the FPU, .data and .bss, the painted stack; then the service loop. */
+#include "thimble_board.h"
+#include "thimble_cortex_m.h"
+#include "thimble_firmware.h"
+
+#include <string.h>
+
+/* From the linker script. */
+extern uint8_t thimble_data_start[];
+extern uint8_t thimble_data_end[];
+extern const uint8_t thimble_data_load[];
+extern uint8_t thimble_bss_start[];
+extern uint8_t thimble_bss_end[];
+extern const uint32_t thimble_vectors[];
+
+/* Interrupts stay masked for good, so the table ends after the sixteen system exceptions: the
+ * address of the stack's end, reset, NMI, HardFault, MemManage, BusFault, UsageFault, SecureFault. */
+const uint32_t thimble_vectors[16] __attribute__((section(".vectors"), aligned(128), used)) = {
+    (uint32_t)thimble_stack_high,
+    (uint32_t)&thimble_reset,
+    (uint32_t)&thimble_fault_entry,
+    (uint32_t)&thimble_fault_entry,
+    (uint32_t)&thimble_fault_entry,
+    (uint32_t)&thimble_fault_entry,
+    (uint32_t)&thimble_fault_entry,
+    (uint32_t)&thimble_fault_entry,
+    0,
+    0,
+    0,
+    (uint32_t)&thimble_fault_entry,
+    (uint32_t)&thimble_fault_entry,
+    0,
+    (uint32_t)&thimble_fault_entry,
+    (uint32_t)&thimble_fault_entry,
+};
+
+void thimble_reset(void)
+{
+    __asm volatile("cpsid i" ::: "memory");
+    THIMBLE_SCB_VTOR = (uint32_t)thimble_vectors;
+    THIMBLE_SCB_CPACR |= THIMBLE_SCB_CPACR_FPU;
+    thimble_barrier();
+#if defined(__ARM_ARCH_8M_MAIN__) || defined(__ARM_ARCH_8_1M_MAIN__)
+    __asm volatile("msr msplim, %0" ::"r"(thimble_stack_low));
+#endif
+    thimble_board_init();
+    memcpy(thimble_data_start, thimble_data_load, (size_t)(thimble_data_end - thimble_data_start));
+    memset(thimble_bss_start, 0, (size_t)(thimble_bss_end - thimble_bss_start));
+    thimble_memory_paint();
+    thimble_uart_init();
+    thimble_counter_init();
+    thimble_serve();
+}
+
+void thimble_system_reset(void)
+{
+    thimble_barrier();
+    THIMBLE_SCB_AIRCR = THIMBLE_SCB_AIRCR_SYSRESETREQ;
+    for (;;) {
+        thimble_barrier();
+    }
+}

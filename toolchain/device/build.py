@@ -1,0 +1,270 @@
+"""Generated C, kernels and firmware to an ELF for a board, and what it weighs."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import jinja2
+from elftools.elf.elffile import ELFFile
+
+from toolchain import cmsis_nn
+from toolchain.boards import Board, Layout, Memory, layout
+from toolchain.device import compiler
+from toolchain.device.compiler import Unit
+from toolchain.device.firmware import Firmware, FirmwareModel, Sizes, firmware_model
+from toolchain.errors import InputError
+from toolchain.ir import Plan, Sources
+from toolchain.resources import RUNTIME_C, TEMPLATES
+
+STACK_BYTES = 2048
+CODE_ESTIMATE_BYTES = 24 * 1024
+DATA_ESTIMATE_BYTES = 768
+_BIN_LIMIT_BYTES = 64 * 1024 * 1024
+_COMMON = (
+    *("-std=gnu99", "-ffunction-sections", "-fdata-sections", "-fno-common"),
+    *("-fno-asynchronous-unwind-tables", "-fno-unwind-tables"),
+)
+_WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Wundef")
+_FIRMWARE_SOURCES = ("startup.c", "service.c", "frame.c", "fault.c", "memory_use.c", "measure.c")
+_HOOKS = "thimble_hooks.h"
+
+
+@dataclass(frozen=True)
+class BuildOptions:
+    """`profile`: count every operator (4 bytes of RAM each, ~10 instructions a call)."""
+
+    profile: bool = True
+    stack_bytes: int = STACK_BYTES
+    kernel_optimisation: str = "-O2"
+    model_optimisation: str = "-Os"
+
+
+@dataclass(frozen=True)
+class ModelFiles:
+    """C files to compile: the generated ones, those they need, and where headers lie."""
+
+    generated: tuple[Path, ...]
+    kernels: tuple[Path, ...]
+    includes: tuple[Path, ...]
+
+
+def planned_layout(
+    board: Board,
+    *,
+    arena_bytes: int,
+    weight_bytes: int,
+    operators: int,
+    stack_bytes: int = STACK_BYTES,
+) -> Layout:
+    """The banks for a model before anything is compiled, the code's size being an estimate.
+
+    Raises DoesNotFitError saying by how many bytes. The linker checks exactly.
+    """
+    return layout(
+        board,
+        code_bytes=CODE_ESTIMATE_BYTES,
+        weight_bytes=weight_bytes,
+        data_bytes=DATA_ESTIMATE_BYTES + 4 * operators + stack_bytes,
+        arena_bytes=arena_bytes,
+    )
+
+
+def _render(template: str, target: Path, **context: object) -> Path:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES / "firmware"),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    target.write_text(environment.get_template(template).render(**context), encoding="utf-8")
+    return target
+
+
+def _banks(chosen: Layout) -> list[Memory]:
+    """The distinct banks. A run of banks stands for its members, so that none overlap."""
+    banks = {m.name: m for m in (chosen.code, chosen.weights, chosen.data, chosen.arena)}
+    return list(banks.values())
+
+
+def _merged(chosen: Layout) -> Layout:
+    """Where data lies inside the run of banks that the arena takes, they share the run."""
+    data, arena = chosen.data, chosen.arena
+    inside = arena.origin <= data.origin and data.end <= arena.end
+    return Layout(chosen.code, chosen.weights, arena if inside else data, arena)
+
+
+def _defines(board: Board, options: BuildOptions) -> list[str]:
+    assert board.counter is not None and board.uart is not None
+    values = {
+        **board.defines,
+        "THIMBLE_COUNTER_REGISTER": f"0x{board.counter.register:X}u",
+        "THIMBLE_UART_BAUD": f"{board.uart.baud}u",
+        "THIMBLE_CLOCK_HZ": f"{board.clock_hz}u",
+    }
+    switches = {
+        "THIMBLE_COUNTER_DOWN": board.counter.counts_down,
+        "THIMBLE_COUNTER_CYCLES": board.counter.unit == "cycles",
+        "THIMBLE_EMULATED": board.emulator is not None,
+        "THIMBLE_PROFILE": options.profile,
+    }
+    flags = [f"-D{name}={value}" for name, value in sorted(values.items())]
+    return flags + [f"-D{name}" for name, wanted in switches.items() if wanted]
+
+
+def _units(
+    board: Board, files: ModelFiles, glue: Path, options: BuildOptions
+) -> tuple[list[Unit], list[Unit], list[Unit]]:
+    """Kernels; generated code; firmware."""
+    base = (*board.compiler_flags, *_COMMON)
+    firmware = RUNTIME_C / "firmware"
+    headers = firmware / "include"
+    defines = _defines(board, options)
+    hooks = ["-include", _HOOKS, *defines] if options.profile else []
+    kernels = [
+        Unit(path, (*base, options.kernel_optimisation, "-w"), files.includes)
+        for path in files.kernels
+    ]
+    model = [
+        Unit(
+            path,
+            (*base, options.model_optimisation, "-w", *hooks),
+            (*files.includes, headers),
+            ".model.o",
+        )
+        for path in files.generated
+    ]
+    assert board.counter is not None
+    sources = [*_FIRMWARE_SOURCES, *board.firmware_sources, board.counter.source]
+    if board.emulator is not None:
+        sources.append("emulator/exit.c")
+    own = [*(firmware / name for name in sources), glue]
+    flags = (*base, "-Os", *_WARNINGS, *defines)
+    return kernels, model, [Unit(path, flags, (headers,)) for path in own]
+
+
+def build_files(
+    board: Board,
+    model: FirmwareModel,
+    files: ModelFiles,
+    folder: Path,
+    options: BuildOptions | None = None,
+    *,
+    weight_bytes: int = 0,
+    report: Callable[[int, int], None] = lambda done, total: None,
+) -> Firmware:
+    """Build firmware from C files that define `<model.name>_run`, into `folder`.
+
+    Raises DoesNotFitError, MissingToolError, or BuildError with the compiler's words.
+    """
+    if board.is_host:
+        raise InputError("the host runs the generated C as a process; it has no firmware")
+    chosen_options = options or BuildOptions()
+    folder.mkdir(parents=True, exist_ok=True)
+    chosen = _merged(
+        planned_layout(
+            board,
+            arena_bytes=model.arena_bytes,
+            weight_bytes=weight_bytes,
+            operators=len(model.operators),
+            stack_bytes=chosen_options.stack_bytes,
+        )
+    )
+    script = _render(
+        "linker.ld.j2",
+        folder / "firmware.ld",
+        board=board,
+        banks=_banks(chosen),
+        layout=chosen,
+        stack_bytes=chosen_options.stack_bytes,
+    )
+    context = {"model": model, "board": board, "profile": chosen_options.profile}
+    glue = _render(
+        "firmware_model.c.j2", folder / "firmware_model.c", build_id=bytes(16), **context
+    )
+    kernels, generated, firmware = _units(board, files, glue, chosen_options)
+    build_id = _identity([*kernels, *generated, *firmware], script)
+    _render("firmware_model.c.j2", glue, build_id=build_id, **context)
+    objects = compiler.compile_units([*kernels, *generated, *firmware], report)
+    elf = folder / "firmware.elf"
+    compiler.link(objects, board.compiler_flags, script, elf)
+    compiler.convert(elf, "ihex", elf.with_suffix(".hex"))
+    if _span_bytes(elf) <= _BIN_LIMIT_BYTES:
+        compiler.convert(elf, "binary", elf.with_suffix(".bin"))
+    built = Firmware(folder, board, model, measure(elf), build_id.hex())
+    built.save()
+    return built
+
+
+def build(
+    plan: Plan,
+    sources: Sources,
+    board: Board,
+    folder: Path,
+    options: BuildOptions | None = None,
+    *,
+    cmsis_nn_folder: Path | None = None,
+    report: Callable[[int, int], None] = lambda done, total: None,
+) -> Firmware:
+    """Write the generated files to `folder` and build the firmware there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in sources.files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    kernels = [RUNTIME_C / path for path in sources.runtime]
+    includes = [folder, RUNTIME_C / "include"]
+    if sources.cmsis_nn:
+        root = cmsis_nn.find(cmsis_nn_folder)
+        kernels += [root / path for path in sources.cmsis_nn]
+        includes.append(root / "Include")
+    files = ModelFiles(
+        generated=tuple(folder / name for name in sources.files if name.endswith(".c")),
+        kernels=tuple(kernels),
+        includes=tuple(includes),
+    )
+    return build_files(
+        board,
+        firmware_model(plan, sources.name, sources.calls),
+        files,
+        folder,
+        options,
+        weight_bytes=sources.weight_bytes,
+        report=report,
+    )
+
+
+def _identity(units: Sequence[Unit], script: Path) -> bytes:
+    """16 bytes over everything that goes in: names, flags and contents, but no folders."""
+    digest = hashlib.sha256(script.read_bytes())
+    for unit in units:
+        digest.update("\0".join((unit.source.name, *unit.flags)).encode())
+        digest.update(unit.source.read_bytes())
+    return digest.digest()[:16]
+
+
+def _span_bytes(elf: Path) -> int:
+    """From the first to the last byte that the ELF loads."""
+    with elf.open("rb") as file:
+        loads = [s for s in ELFFile(file).iter_segments("PT_LOAD") if s["p_filesz"]]
+        ends = [segment["p_paddr"] + segment["p_filesz"] for segment in loads]
+        return int(max(ends) - min(segment["p_paddr"] for segment in loads))
+
+
+def measure(elf: Path) -> Sizes:
+    """Sizes of the linked sections."""
+    with elf.open("rb") as file:
+        sections = {s.name: int(s["sh_size"]) for s in ELFFile(file).iter_sections()}
+
+    def total(*names: str) -> int:
+        return sum(sections.get(name, 0) for name in names)
+
+    return Sizes(
+        code_bytes=total(".vectors", ".text", ".rodata"),
+        weight_bytes=total(".weights"),
+        data_bytes=total(".data"),
+        bss_bytes=total(".bss", ".noinit"),
+        arena_bytes=total(".arena"),
+        stack_bytes=total(".stack"),
+    )

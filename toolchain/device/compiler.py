@@ -1,0 +1,166 @@
+"""The cross compiler: objects in parallel, kept by content in the user's cache."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from toolchain.cmsis_nn import cache_folder
+from toolchain.errors import DoesNotFitError, MissingToolError, ResultError
+
+_PREFIX = "arm-none-eabi-"
+_REMEDY = (
+    "run: apt-get install -y --no-install-recommends gcc-arm-none-eabi libnewlib-arm-none-eabi"
+)
+_ERROR_LINES = 12
+_CACHE_LIMIT_BYTES = 400_000_000
+_OVERFLOW = re.compile(r"region `(?P<region>\w+)' overflowed by (?P<bytes>\d+) bytes")
+
+
+class BuildError(ResultError):
+    """The compiler or linker refused what it was given."""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One translation unit. `suffix` ends the object's name (the linker script matches it)."""
+
+    source: Path
+    flags: tuple[str, ...]
+    includes: tuple[Path, ...]
+    suffix: str = ".o"
+
+
+def find_tool(name: str) -> str:
+    """The path of `arm-none-eabi-<name>`. Raises MissingToolError saying how to install it."""
+    program = shutil.which(_PREFIX + name)
+    if program is None:
+        raise MissingToolError(f"{_PREFIX}{name} is not installed; {_REMEDY}")
+    return program
+
+
+@cache
+def _version(gcc: str) -> str:
+    return _run([gcc, "--version"]).splitlines()[0]
+
+
+def _run(command: Sequence[str]) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False, errors="replace")
+    if done.returncode:
+        raise _explained(command, done.stderr)
+    return done.stdout
+
+
+def _explained(command: Sequence[str], said: str) -> ResultError:
+    overflow = _OVERFLOW.search(said)
+    if overflow:
+        return DoesNotFitError(
+            f"the firmware does not fit: {int(overflow['bytes']):,} bytes too many "
+            f"in {overflow['region']}"
+        )
+    if "cannot find -lc" in said or "nosys.specs" in said:
+        return BuildError(f"the C library for the board is missing; {_REMEDY}")
+    lines = [line for line in said.splitlines() if line.strip()]
+    errors = [line for line in lines if re.search(r"error|undefined reference", line)] or lines
+    shown = "\n".join(f"  {line}" for line in errors[:_ERROR_LINES])
+    more = len(errors) - _ERROR_LINES
+    tail = f"\n  ... and {more} more" if more > 0 else ""
+    return BuildError(f"{Path(command[0]).name} failed:\n{shown}{tail}")
+
+
+@cache
+def _headers_digest(folder: Path) -> str:
+    digest = hashlib.sha256()
+    for header in sorted(folder.rglob("*.h")):
+        digest.update(header.relative_to(folder).as_posix().encode() + b"\0")
+        digest.update(hashlib.sha256(header.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def _key(gcc: str, unit: Unit, digests: Sequence[str]) -> str:
+    parts = [_version(gcc), *unit.flags, *digests, unit.suffix]
+    digest = hashlib.sha256("\0".join(parts).encode())
+    digest.update(unit.source.read_bytes())
+    return digest.hexdigest()
+
+
+def _compile(gcc: str, unit: Unit, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=target.parent, suffix=".tmp")
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        includes = [word for folder in unit.includes for word in ("-I", str(folder))]
+        rename = f"-ffile-prefix-map={unit.source.parent}=."
+        command = [gcc, *unit.flags, rename, *includes, "-c", str(unit.source)]
+        _run([*command, "-o", str(temporary)])
+        temporary.replace(target)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def compile_units(
+    units: Iterable[Unit], report: Callable[[int, int], None] = lambda done, total: None
+) -> tuple[Path, ...]:
+    """The objects of `units`, in their order, compiled unless the cache has them.
+
+    `report` gets the count done and the total. Raises BuildError with the compiler's words.
+    """
+    gcc = find_tool("gcc")
+    listed = tuple(units)
+    folder = cache_folder() / "objects"
+    _headers_digest.cache_clear()
+    targets = []
+    for unit in listed:
+        digests = [_headers_digest(include) for include in unit.includes]
+        targets.append(folder / f"{_key(gcc, unit, digests)}{unit.suffix}")
+    missing = {t: u for t, u in zip(targets, listed, strict=True) if not t.exists()}
+    report(len(listed) - len(missing), len(listed))
+    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        jobs = [pool.submit(_compile, gcc, unit, target) for target, unit in missing.items()]
+        for count, job in enumerate(jobs, len(listed) - len(missing) + 1):
+            job.result()
+            report(count, len(listed))
+    for target in targets:
+        with contextlib.suppress(OSError):
+            os.utime(target)
+    if missing:
+        _prune(folder)
+    return tuple(targets)
+
+
+def _prune(folder: Path) -> None:
+    """Drop the longest unused objects beyond the limit, but none of the last hour."""
+    entries = []
+    for path in folder.glob("*.o"):
+        with contextlib.suppress(OSError):
+            entries.append((path.stat().st_mtime, path.stat().st_size, path))
+    excess = sum(size for _, size, _ in entries) - _CACHE_LIMIT_BYTES
+    for modified, size, path in sorted(entries):
+        if excess <= 0 or modified > time.time() - 3600:
+            return
+        path.unlink(missing_ok=True)
+        excess -= size
+
+
+def link(objects: Sequence[Path], flags: Sequence[str], script: Path, elf: Path) -> None:
+    """Link to `elf` with a map beside it. Raises DoesNotFitError, or BuildError."""
+    options = ["-nostartfiles", "--specs=nosys.specs", "-Wl,--gc-sections", "-T", str(script)]
+    options += [f"-Wl,-Map={elf.with_suffix('.map')}", "-Wl,--no-warn-rwx-segments"]
+    _run([find_tool("gcc"), *flags, *options, *(str(o) for o in objects), "-o", str(elf)])
+
+
+def convert(elf: Path, target_format: str, output: Path) -> None:
+    """objcopy: `target_format` is 'binary' or 'ihex'."""
+    _run([find_tool("objcopy"), "-O", target_format, str(elf), str(output)])

@@ -1,0 +1,198 @@
+"""A line to a board: requests out, replies in; time-outs, and retries where they are safe.
+
+A request that a damaged frame or a lost reply made fail is sent again with the same sequence
+number. That is safe for every type: reading and writing twice changes nothing, and the board
+does not run the model again for a number it has just answered.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from typing import Any, Protocol
+
+import serial
+
+from toolchain.device import protocol
+from toolchain.device.protocol import CRASHED, ERROR, REPLY, ErrorCode, Frame, Type
+from toolchain.errors import LinkError
+
+DEFAULT_TIMEOUT_SECONDS = 2.0
+RUN_TIMEOUT_SECONDS = 120.0
+_ATTEMPTS = 3
+_HANDSHAKE_STEP_SECONDS = 0.2
+
+
+class Transport(Protocol):
+    """Bytes both ways. `read` returns what has come within the time-out, b'' if nothing has."""
+
+    def read(self, timeout_seconds: float) -> bytes: ...
+
+    def write(self, data: bytes) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class SocketTransport:
+    """A connected stream socket, such as the emulator's serial port."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+
+    def read(self, timeout_seconds: float) -> bytes:
+        self._connection.settimeout(max(timeout_seconds, 0.001))
+        try:
+            data = self._connection.recv(65536)
+        except TimeoutError:
+            return b""
+        except OSError as error:
+            raise LinkError(f"the line to the board broke: {error}") from error
+        if not data:
+            raise LinkError("the line to the board was closed at the other end")
+        return data
+
+    def write(self, data: bytes) -> None:
+        try:
+            self._connection.settimeout(None)
+            self._connection.sendall(data)
+        except OSError as error:
+            raise LinkError(f"the line to the board broke: {error}") from error
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+class SerialTransport:
+    """Anything pyserial opens: a device, `socket://host:port`, `rfc2217://host:port`."""
+
+    def __init__(self, port: str, baud: int) -> None:
+        try:
+            open_port: Any = serial.serial_for_url
+            self._serial = open_port(port, baudrate=baud, timeout=0.1)
+            self._serial.reset_input_buffer()
+        except (serial.SerialException, OSError, ValueError) as error:
+            raise LinkError(
+                f"cannot open the serial port {port!r}: {error}; "
+                "is the board plugged in, and may you read and write the port?"
+            ) from error
+
+    def read(self, timeout_seconds: float) -> bytes:
+        try:
+            self._serial.timeout = timeout_seconds
+            first = self._serial.read(1)
+            more = self._serial.read(self._serial.in_waiting) if first else b""
+            return bytes(first + more)
+        except (serial.SerialException, OSError) as error:
+            raise LinkError(f"the serial port failed: {error}") from error
+
+    def write(self, data: bytes) -> None:
+        try:
+            self._serial.write(data)
+            self._serial.flush()
+        except (serial.SerialException, OSError) as error:
+            raise LinkError(f"the serial port failed: {error}") from error
+
+    def close(self) -> None:
+        self._serial.close()
+
+
+class BoardFaultError(LinkError):
+    """The board met a hard fault while it served a request; `fault` has the registers."""
+
+    def __init__(self, fault: protocol.Fault) -> None:
+        super().__init__(f"the board stopped with a fault: {fault}")
+        self.fault = fault
+
+
+class RefusedError(LinkError):
+    """The board got the request whole, and refused it."""
+
+    def __init__(self, request: Type, code: ErrorCode) -> None:
+        reason = code.name.lower()
+        super().__init__(f"the board refused the request {request.name}: bad {reason}")
+        self.code = code
+
+
+class Link:
+    """Requests and their replies over a transport, one at a time."""
+
+    def __init__(
+        self, transport: Transport, timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
+    ) -> None:
+        self._transport = transport
+        self._decoder = protocol.Decoder()
+        self._sequence = 0
+        self.timeout_seconds = timeout_seconds
+
+    def close(self) -> None:
+        self._transport.close()
+
+    def request(
+        self, kind: Type, payload: bytes = b"", *, timeout_seconds: float | None = None
+    ) -> bytes:
+        """The payload of the board's reply.
+
+        Raises BoardFaultError, RefusedError, or LinkError where no good reply came in
+        `timeout_seconds` (per attempt) in any of three attempts.
+        """
+        self._sequence = self._sequence % 255 + 1
+        encoded = protocol.encode(Frame(self._sequence, kind, payload))
+        patience = self.timeout_seconds if timeout_seconds is None else timeout_seconds
+        why = ""
+        for _ in range(_ATTEMPTS):
+            self._transport.write(protocol.DELIMITER + encoded)
+            reply, why = self._await(kind, time.monotonic() + patience)
+            if reply is not None:
+                return reply
+        raise LinkError(
+            f"no answer to {kind.name} in {_ATTEMPTS} attempts of {patience:g} s: {why}; "
+            "check the port, the speed, and that Thimble's firmware is on the board"
+        )
+
+    def handshake(self, patience_seconds: float) -> bytes:
+        """The payload of HELLO, asked for again and again: a board that starts loses bytes."""
+        deadline = time.monotonic() + patience_seconds
+        while True:
+            left = deadline - time.monotonic()
+            self._sequence = self._sequence % 255 + 1
+            self._transport.write(
+                protocol.DELIMITER + protocol.encode(Frame(self._sequence, Type.HELLO))
+            )
+            until = time.monotonic() + min(_HANDSHAKE_STEP_SECONDS, max(left, 0.0))
+            reply, why = self._await(Type.HELLO, until)
+            if reply is not None:
+                return reply
+            if left <= 0:
+                raise LinkError(
+                    f"the board does not answer ({why}) in {patience_seconds:g} s; "
+                    "check the port, the speed, and that Thimble's firmware is on the board"
+                )
+
+    def _await(self, kind: Type, deadline: float) -> tuple[bytes | None, str]:
+        """The reply's payload, or None and the reason why the request is to be sent again."""
+        while (left := deadline - time.monotonic()) > 0:
+            for raw in self._decoder.feed(self._transport.read(left)):
+                try:
+                    frame = protocol.decode(raw)
+                except protocol.FrameError as error:
+                    return None, str(error)
+                if frame.type == CRASHED:
+                    fault = protocol.parse_fault(frame.payload)
+                    if fault is not None:
+                        raise BoardFaultError(fault)
+                if frame.type == ERROR:
+                    code = _error_code(frame.payload)
+                    if code.damaged_on_the_line:
+                        return None, f"the board got a damaged frame ({code.name.lower()})"
+                    if frame.sequence == self._sequence:
+                        raise RefusedError(kind, code)
+                if frame.sequence == self._sequence and frame.type == kind | REPLY:
+                    return frame.payload, ""
+        return None, "it kept silent"
+
+
+def _error_code(payload: bytes) -> ErrorCode:
+    try:
+        return ErrorCode(payload[0])
+    except (IndexError, ValueError) as error:
+        raise LinkError(f"the board sent an unknown error {payload.hex()}") from error

@@ -1,0 +1,291 @@
+"""The serial protocol (docs/protocol.md): frames, requests, replies. No input or output here."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum, IntFlag
+
+from toolchain.errors import LinkError
+from toolchain.ir import DType
+
+VERSION = 1
+DELIMITER = b"\0"
+_BLOCK_DATA = 254
+_CRC_BYTES = 4
+_HEADER_BYTES = 3
+
+
+class Type(IntEnum):
+    """Request types; a reply has the same with the top bit set."""
+
+    HELLO = 0x01
+    DESCRIBE = 0x02
+    WRITE = 0x03
+    RUN = 0x04
+    READ = 0x05
+    COUNTS = 0x06
+    MEMORY = 0x07
+    FAULT = 0x08
+    RESET = 0x09
+    EXIT = 0x0A
+
+
+REPLY = 0x80
+CRASHED = 0xFE
+ERROR = 0xFF
+
+
+class ErrorCode(IntEnum):
+    """Why the board refused a frame. The first three mean that the line damaged it."""
+
+    CHECKSUM = 1
+    MALFORMED = 2
+    TOO_LONG = 3
+    VERSION = 4
+    TYPE = 5
+    LENGTH = 6
+    INDEX = 7
+    RANGE = 8
+
+    @property
+    def damaged_on_the_line(self) -> bool:
+        return self <= ErrorCode.TOO_LONG
+
+
+class Flags(IntFlag):
+    CYCLES = 1
+    FAULT_RECORDED = 2
+    CAN_EXIT = 4
+
+
+TYPE_CODES = {
+    DType.INT8: 1,
+    DType.UINT8: 2,
+    DType.INT16: 3,
+    DType.INT32: 4,
+    DType.INT64: 5,
+    DType.FLOAT32: 6,
+    DType.BOOL: 7,
+}
+
+
+class FrameError(LinkError):
+    """A frame that came damaged."""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A decoded body without its checksum."""
+
+    sequence: int
+    type: int
+    payload: bytes = b""
+    version: int = VERSION
+
+
+def cobs_encode(data: bytes) -> bytes:
+    """Consistent overhead byte stuffing (Cheshire and Baker, 1999): no zero byte in the result."""
+    encoded = bytearray()
+    for run in data.split(b"\0"):
+        whole = len(run) // _BLOCK_DATA * _BLOCK_DATA
+        for start in range(0, whole, _BLOCK_DATA):
+            encoded.append(_BLOCK_DATA + 1)
+            encoded += run[start : start + _BLOCK_DATA]
+        encoded.append(len(run) - whole + 1)
+        encoded += run[whole:]
+    return bytes(encoded)
+
+
+def cobs_decode(data: bytes) -> bytes:
+    """The inverse. Raises FrameError where a block is longer than what is left."""
+    decoded = bytearray()
+    position = 0
+    while position < len(data):
+        code = data[position]
+        block = data[position + 1 : position + code]
+        if code == 0 or len(block) != code - 1:
+            raise FrameError("a frame from the board is damaged: its stuffing is wrong")
+        decoded += block
+        position += code
+        if code != _BLOCK_DATA + 1 and position < len(data):
+            decoded.append(0)
+    return bytes(decoded)
+
+
+def encode(frame: Frame) -> bytes:
+    """A frame as it goes over the line, with the delimiter that ends it."""
+    body = bytes((frame.version, frame.sequence, frame.type)) + frame.payload
+    checksum = zlib.crc32(body).to_bytes(_CRC_BYTES, "little")
+    return cobs_encode(body + checksum) + DELIMITER
+
+
+def decode(data: bytes) -> Frame:
+    """A frame from its bytes without the delimiter. Raises FrameError if they are damaged."""
+    body = cobs_decode(data)
+    if len(body) < _HEADER_BYTES + _CRC_BYTES:
+        raise FrameError("a frame from the board is damaged: it is too short")
+    content, checksum = body[:-_CRC_BYTES], body[-_CRC_BYTES:]
+    if zlib.crc32(content).to_bytes(_CRC_BYTES, "little") != checksum:
+        raise FrameError("a frame from the board is damaged: its checksum is wrong")
+    return Frame(content[1], content[2], content[_HEADER_BYTES:], version=content[0])
+
+
+class Decoder:
+    """Cuts a stream of bytes into frames."""
+
+    def __init__(self) -> None:
+        self._pending = bytearray()
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """The frames that end within `data`, still encoded, without delimiters or empty ones."""
+        self._pending += data
+        while (end := self._pending.find(0)) >= 0:
+            frame = bytes(self._pending[:end])
+            del self._pending[: end + 1]
+            if frame:
+                yield frame
+
+
+@dataclass(frozen=True)
+class Hello:
+    """What a board says of itself. `data_bytes`: the most tensor data that one frame carries."""
+
+    flags: Flags
+    data_bytes: int
+    inputs: int
+    outputs: int
+    operators: int
+    arena_bytes: int
+    stack_bytes: int
+    build_id: str
+    board: str
+    model: str
+
+    @property
+    def unit(self) -> str:
+        return "cycles" if self.flags & Flags.CYCLES else "instructions"
+
+
+@dataclass(frozen=True)
+class TensorInfo:
+    name: str
+    size_bytes: int
+    dtype: DType
+
+
+_HELLO = struct.Struct("<BHHHHII16s")
+_DESCRIBE = struct.Struct("<IB")
+_DTYPES = {code: dtype for dtype, code in TYPE_CODES.items()}
+
+
+def _names(data: bytes, count: int) -> list[str]:
+    parts = data.split(b"\0")
+    if len(parts) != count + 1:
+        raise LinkError("the board's answer is not of this protocol: a name is not terminated")
+    return [part.decode("utf-8", "replace") for part in parts[:count]]
+
+
+def parse_hello(payload: bytes) -> Hello:
+    """Raises LinkError if the payload is too short."""
+    if len(payload) < _HELLO.size:
+        raise LinkError("the board's hello is too short: is this Thimble's firmware?")
+    flags, data, inputs, outputs, operators, arena, stack, build_id = _HELLO.unpack_from(payload)
+    board, model = _names(payload[_HELLO.size :], 2)
+    return Hello(
+        flags=Flags(flags),
+        data_bytes=data,
+        inputs=inputs,
+        outputs=outputs,
+        operators=operators,
+        arena_bytes=arena,
+        stack_bytes=stack,
+        build_id=build_id.hex(),
+        board=board,
+        model=model,
+    )
+
+
+def parse_describe(payload: bytes) -> TensorInfo:
+    if len(payload) < _DESCRIBE.size:
+        raise LinkError("the board's description of a tensor is too short")
+    size, code = _DESCRIBE.unpack_from(payload)
+    (name,) = _names(payload[_DESCRIBE.size :], 1)
+    if code not in _DTYPES:
+        raise LinkError(f"the board says that tensor {name!r} has the unknown type {code}")
+    return TensorInfo(name, size, _DTYPES[code])
+
+
+def parse_words(payload: bytes, count: int | None = None) -> tuple[int, ...]:
+    """Little-endian 32-bit words; raises LinkError unless there are `count` of them."""
+    if len(payload) % 4 or (count is not None and len(payload) != 4 * count):
+        raise LinkError(f"the board answered with {len(payload)} bytes instead of {count} words")
+    return struct.unpack(f"<{len(payload) // 4}I", payload)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """The registers at a fault (Arm DDI 0403 B1.5, B3.2). `operator`: index of the running one."""
+
+    registers: tuple[tuple[str, int], ...]
+    operator: int | None
+
+    def register(self, name: str) -> int:
+        return dict(self.registers)[name]
+
+    def __str__(self) -> str:
+        values = " ".join(f"{name}={value:08x}" for name, value in self.registers)
+        return f"{self.reason()}; {values}"
+
+    def reason(self) -> str:
+        """The fault status bits in words."""
+        cfsr = self.register("cfsr")
+        reasons = [text for bit, text in _CFSR_BITS.items() if cfsr >> bit & 1]
+        if self.register("hfsr") & 2:
+            reasons.append("no vector table at the vector's address")
+        if self._overflowed():
+            reasons.insert(0, "the stack overflowed")
+        return ", ".join(reasons) or f"exception {self.register('ipsr')}"
+
+    def _overflowed(self) -> bool:
+        stkof = self.register("cfsr") >> 20 & 1
+        return bool(stkof) or self.register("sp") < self.register("stack_low")
+
+
+_FAULT_NAMES = (
+    *("r0", "r1", "r2", "r3", "r12", "lr", "pc", "psr", "sp", "exc_return", "ipsr"),
+    *("cfsr", "hfsr", "mmfar", "bfar", "operator", "stack_low", "reserved"),
+)
+_NO_OPERATOR = 0xFFFFFFFF
+_CFSR_BITS = {
+    0: "an instruction was fetched from where none may lie",
+    1: "a data access was not allowed",
+    3: "memory fault on return from an exception",
+    4: "memory fault on entry to an exception",
+    5: "memory fault while saving the FPU state",
+    8: "bus error on an instruction fetch",
+    9: "bus error at the address in bfar",
+    10: "bus error, later than the instruction at pc",
+    11: "bus error on return from an exception",
+    12: "bus error on entry to an exception",
+    13: "bus error while saving the FPU state",
+    16: "undefined instruction",
+    17: "switch out of Thumb state",
+    18: "wrong return from an exception",
+    19: "the FPU or Helium is off",
+    20: "the stack overflowed its limit",
+    24: "unaligned access",
+    25: "division by zero",
+}
+
+
+def parse_fault(payload: bytes) -> Fault | None:
+    """None where the board has no fault on record."""
+    if not payload:
+        return None
+    words = dict(zip(_FAULT_NAMES, parse_words(payload, len(_FAULT_NAMES)), strict=True))
+    operator = words.pop("operator")
+    words.pop("reserved")
+    return Fault(tuple(words.items()), None if operator == _NO_OPERATOR else operator)

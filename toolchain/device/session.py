@@ -1,0 +1,234 @@
+"""A board that runs a firmware: `with open_board(firmware) as board: board.run(inputs)`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toolchain.device import protocol
+from toolchain.device.firmware import Firmware, Port, load_firmware
+from toolchain.device.link import (
+    RUN_TIMEOUT_SECONDS,
+    BoardFaultError,
+    Link,
+    SerialTransport,
+    Transport,
+)
+from toolchain.device.protocol import Hello, Type
+from toolchain.device.qemu import Machine
+from toolchain.errors import InputError, LinkError
+
+Array = NDArray[np.generic]
+_HANDSHAKE_SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class OperatorCount:
+    name: str
+    kind: str
+    count: int
+
+
+@dataclass(frozen=True)
+class Run:
+    """One inference. Counts are in `unit`, 'instructions' (QEMU) or 'cycles' (silicon)."""
+
+    outputs: Mapping[str, Array]
+    count: int
+    unit: str
+
+
+@dataclass(frozen=True)
+class MemoryUse:
+    """Most bytes used since reset, found by painting."""
+
+    stack_bytes: int
+    arena_bytes: int
+
+
+class Session:
+    """An open line to a board whose firmware is the expected one."""
+
+    def __init__(self, firmware: Firmware, transport: Transport, machine: Machine | None) -> None:
+        self.firmware = firmware
+        self.machine = machine
+        self.link = Link(transport)
+        self.hello: Hello = protocol.parse_hello(self.link.handshake(_HANDSHAKE_SECONDS))
+        if self.hello.build_id != firmware.build_id:
+            raise LinkError(
+                f"the board runs another firmware ({self.hello.model} for {self.hello.board}, "
+                f"build {self.hello.build_id[:12]}, not {firmware.build_id[:12]}): "
+                f"flash {firmware.folder}"
+            )
+
+    def run(self, inputs: Mapping[str, Array] | Sequence[Array]) -> Run:
+        """One inference on arrays of the model's own types and shapes.
+
+        Raises InputError for an array that does not fit, LinkError when the board fails.
+        """
+        for index, (port, array) in enumerate(self._matched(inputs)):
+            self._write(index, _as_bytes(port, array))
+        try:
+            reply = self.link.request(Type.RUN, timeout_seconds=RUN_TIMEOUT_SECONDS)
+        except BoardFaultError as error:
+            raise self._located(error) from error
+        status, ticks = protocol.parse_words(reply, 2)
+        if status:
+            signed = status - (status >> 31 << 32)
+            raise LinkError(f"the model failed on the board with status {signed}")
+        outputs = {
+            port.name: _from_bytes(port, self._read(index, port.size_bytes))
+            for index, port in enumerate(self.firmware.model.outputs)
+        }
+        return Run(outputs, self._counted(ticks), self.hello.unit)
+
+    def operator_counts(self) -> tuple[OperatorCount, ...]:
+        """What each operator took in the last run; () for a firmware built without counters."""
+        ticks: list[int] = []
+        while len(ticks) < self.hello.operators:
+            payload = self.link.request(Type.COUNTS, len(ticks).to_bytes(2, "little"))
+            words = protocol.parse_words(payload)
+            if not words:
+                raise LinkError(
+                    f"the board counts {len(ticks)} of {self.hello.operators} operators"
+                )
+            ticks += words
+        return tuple(
+            OperatorCount(op.name, op.kind, self._counted(count))
+            for op, count in zip(self.firmware.model.operators, ticks, strict=bool(ticks))
+        )
+
+    def memory_use(self) -> MemoryUse:
+        reply = self.link.request(Type.MEMORY, timeout_seconds=RUN_TIMEOUT_SECONDS)
+        return MemoryUse(*protocol.parse_words(reply, 2))
+
+    def last_fault(self) -> protocol.Fault | None:
+        """The fault that the board recorded before its last reset, if any."""
+        return protocol.parse_fault(self.link.request(Type.FAULT))
+
+    def reset(self) -> None:
+        """Restart the firmware and wait until it answers."""
+        self.link.request(Type.RESET)
+        self.link.handshake(_HANDSHAKE_SECONDS)
+
+    def describe(self) -> tuple[protocol.TensorInfo, ...]:
+        """What the board itself says of its inputs, then of its outputs."""
+        which = [(0, i) for i in range(self.hello.inputs)]
+        which += [(1, i) for i in range(self.hello.outputs)]
+        return tuple(
+            protocol.parse_describe(self.link.request(Type.DESCRIBE, bytes(pair))) for pair in which
+        )
+
+    def close(self) -> None:
+        self.link.close()
+        if self.machine is not None:
+            self.machine.stop()
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _matched(self, inputs: Mapping[str, Array] | Sequence[Array]) -> list[tuple[Port, Array]]:
+        ports = self.firmware.model.inputs
+        names = ", ".join(port.name for port in ports)
+        if isinstance(inputs, Mapping):
+            if set(inputs) != {port.name for port in ports}:
+                raise InputError(f"the model's inputs are {names}, not {', '.join(inputs)}")
+            return [(port, inputs[port.name]) for port in ports]
+        if len(inputs) != len(ports):
+            raise InputError(f"{len(inputs)} arrays for {len(ports)} inputs ({names})")
+        return list(zip(ports, inputs, strict=True))
+
+    def _write(self, index: int, data: bytes) -> None:
+        step = self.hello.data_bytes
+        for offset in range(0, len(data), step):
+            chunk = data[offset : offset + step]
+            self.link.request(Type.WRITE, bytes((index,)) + offset.to_bytes(4, "little") + chunk)
+
+    def _read(self, index: int, size: int) -> bytes:
+        step, data = self.hello.data_bytes, bytearray()
+        while len(data) < size:
+            length = min(step, size - len(data))
+            place = bytes((index,)) + len(data).to_bytes(4, "little") + length.to_bytes(2, "little")
+            chunk = self.link.request(Type.READ, place)
+            if len(chunk) != length:
+                raise LinkError(f"the board sent {len(chunk)} bytes of an output, not {length}")
+            data += chunk
+        return bytes(data)
+
+    def _counted(self, ticks: int) -> int:
+        counter = self.firmware.board.counter
+        return round(ticks * counter.per_tick) if counter else ticks
+
+    def _located(self, error: BoardFaultError) -> LinkError:
+        """The same error with the name of the operator that ran."""
+        index, operators = error.fault.operator, self.firmware.model.operators
+        if index is None or index >= len(operators):
+            return error
+        located = BoardFaultError(error.fault)
+        located.args = (f"in operator {index} ({operators[index].name!r}): {error}",)
+        return located
+
+
+def _as_bytes(port: Port, array: Array) -> bytes:
+    if array.dtype != port.dtype.numpy or array.size * array.itemsize != port.size_bytes:
+        raise InputError(
+            f"input {port.name!r} takes {port.dtype.value} of shape {port.shape}, "
+            f"not {array.dtype} of shape {array.shape}"
+        )
+    return array.astype(port.dtype.numpy.newbyteorder("<")).tobytes()
+
+
+def _from_bytes(port: Port, data: bytes) -> Array:
+    stored = np.frombuffer(data, port.dtype.numpy.newbyteorder("<"))
+    return stored.astype(port.dtype.numpy).reshape(port.shape)
+
+
+def open_board(source: Firmware | Path | str, port: str | None = None) -> Session:
+    """Connect to the board that runs a firmware, or start it in QEMU if it is an emulated one.
+
+    `source`: a built firmware or its folder. `port`: a serial device or a pyserial URL; without
+    one an emulated board is started, and `$THIMBLE_PORT` is taken for a real one. Raises
+    LinkError if the board does not answer or runs another firmware.
+    """
+    firmware = source if isinstance(source, Firmware) else load_firmware(Path(source))
+    board = firmware.board
+    name = port or (None if board.emulator else os.environ.get("THIMBLE_PORT"))
+    if name is not None:
+        return _over_serial(firmware, name, board.uart.baud if board.uart else 115_200)
+    if board.emulator is None:
+        raise InputError(
+            f"{board.name} is not emulated: flash it (thimble flash {firmware.folder}) and give "
+            "its serial port (--port /dev/ttyACM0, or THIMBLE_PORT)"
+        )
+    machine = Machine(board, firmware.elf)
+    try:
+        return Session(firmware, machine.transport, machine)
+    except BaseException as error:
+        ended = machine.failure()
+        machine.stop()
+        if isinstance(error, LinkError) and ended:
+            raise LinkError(f"{error}; {ended}") from error
+        raise
+
+
+def _over_serial(firmware: Firmware, port: str, baud: int) -> Session:
+    transport = SerialTransport(port, baud)
+    try:
+        return Session(firmware, transport, None)
+    except BaseException:
+        transport.close()
+        raise
