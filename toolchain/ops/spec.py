@@ -63,6 +63,10 @@ class TfliteNode(Protocol):
         """The operator's builtin options in the flatbuffer object API; None where absent."""
 
     @property
+    def builtin(self) -> str:
+        """The operator's name in the schema's BuiltinOperator enum."""
+
+    @property
     def version(self) -> int: ...
 
     @property

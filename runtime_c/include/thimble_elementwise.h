@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Thimble: elementwise arithmetic on two int8 operands.
+ *
+ * Every kernel works on one run of elements; generated code loops over the outer dimensions of a
+ * broadcast. A step is 1 where the operand advances with the output and 0 where one element serves
+ * the whole run. Kernels read element i before they write element i, in ascending order, so the
+ * output may begin at, or anywhere below, an operand whose step is 1.
+ */
+#ifndef THIMBLE_ELEMENTWISE_H
+#define THIMBLE_ELEMENTWISE_H
+
+#include <stdint.h>
+
+/** out = clamp((factor_1 * a + factor_2 * b + bias) >> shift, min, max); no sum may overflow. */
+typedef struct {
+    int32_t factor_1;
+    int32_t factor_2;
+    int32_t bias;
+    int32_t shift;
+    int32_t min;
+    int32_t max;
+} thimble_weighted_sum_params;
+
+/** TFLite's addition (sign_2 = 1) and subtraction (sign_2 = -1), spelt out step by step. */
+typedef struct {
+    int32_t offset_1;
+    int32_t multiplier_1;
+    int32_t shift_1;
+    int32_t offset_2;
+    int32_t multiplier_2;
+    int32_t shift_2;
+    int32_t sign_2;
+    int32_t left_shift;
+    int32_t output_offset;
+    int32_t output_multiplier;
+    int32_t output_shift;
+    int32_t min;
+    int32_t max;
+} thimble_add_params;
+
+/** p = (a * factor_1 + offset_1) * (b + offset_2), rounded(p * multiplier / 2^32), then
+ *  out = clamp((that + bias, less 1 where negative and round_away is -1) >> shift, min, max). */
+typedef struct {
+    int32_t factor_1;
+    int32_t offset_1;
+    int32_t offset_2;
+    int32_t multiplier;
+    int32_t round_away;
+    int32_t bias;
+    int32_t shift;
+    int32_t min;
+    int32_t max;
+} thimble_mul_params;
+
+void thimble_weighted_sum_s8(const int8_t *input_1,
+                             int32_t step_1,
+                             const int8_t *input_2,
+                             int32_t step_2,
+                             int8_t *output,
+                             int32_t size,
+                             const thimble_weighted_sum_params *params);
+
+void thimble_add_s8(const int8_t *input_1,
+                    int32_t step_1,
+                    const int8_t *input_2,
+                    int32_t step_2,
+                    int8_t *output,
+                    int32_t size,
+                    const thimble_add_params *params);
+
+void thimble_mul_s8(const int8_t *input_1,
+                    int32_t step_1,
+                    const int8_t *input_2,
+                    int32_t step_2,
+                    int8_t *output,
+                    int32_t size,
+                    const thimble_mul_params *params);
+
+void thimble_minimum_s8(const int8_t *input_1,
+                        int32_t step_1,
+                        const int8_t *input_2,
+                        int32_t step_2,
+                        int8_t *output,
+                        int32_t size);
+
+void thimble_maximum_s8(const int8_t *input_1,
+                        int32_t step_1,
+                        const int8_t *input_2,
+                        int32_t step_2,
+                        int8_t *output,
+                        int32_t size);
+
+#endif

@@ -1,0 +1,154 @@
+"""Float to 8-bit integers, and 8-bit integers to another scale. TFLite QUANTIZE.
+
+float32 -> int8 or uint8: `AffineQuantize`. int8 or uint8 -> int8 or uint8: `Requantize`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from toolchain.boards import Core
+from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
+from toolchain.ops._elementwise import (
+    Int64,
+    check_left_shift,
+    check_node,
+    lower_unary,
+    reference_unary,
+    require_types,
+    sample_quantisation,
+    sample_shape,
+)
+from toolchain.ops._fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
+from toolchain.ops.spec import (
+    Alias,
+    Array,
+    Lowering,
+    OpSpec,
+    ReadOp,
+    SafeOverlap,
+    TensorType,
+    TfliteBinding,
+    TfliteNode,
+    WrittenOp,
+)
+
+_BYTES = (DType.INT8, DType.UINT8)
+
+
+@dataclass(frozen=True)
+class Quantize(Attributes):
+    """`to`: the output's type."""
+
+    to: DType = DType.INT8
+
+
+def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
+    assert isinstance(op.attributes, Quantize)
+    return (TensorType(graph.input(op, 0).shape, op.attributes.to),)
+
+
+def _requantisation(op: Op, graph: Graph) -> tuple[int, int]:
+    return quantize_multiplier(graph.input(op, 0).q.scale / graph.output(op).q.scale)
+
+
+def _requantize(op: Op, graph: Graph, stored: Int64) -> Int64:
+    x, y = graph.input(op, 0), graph.output(op)
+    scaled = multiply_by_quantized_multiplier(stored - x.q.zero_point, *_requantisation(op, graph))
+    info = np.iinfo(y.dtype.value)
+    clamped: Int64 = np.clip(scaled + y.q.zero_point, int(info.min), int(info.max))
+    return clamped
+
+
+def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    x, y = graph.input(op, 0), graph.output(op)
+    if x.dtype is not DType.FLOAT32:
+        return reference_unary(op, graph, inputs, lambda stored: _requantize(op, graph, stored))
+    info = np.iinfo(y.dtype.value)
+    with np.errstate(over="ignore", invalid="ignore"):
+        quotient = (inputs[0].astype(np.float32) / np.float32(y.q.scale)).astype(np.float64)
+    rounded = np.copysign(np.floor(np.abs(quotient) + 0.5), quotient)
+    shifted = np.nan_to_num(rounded, nan=0.0) + y.q.zero_point
+    clipped = np.clip(shifted, int(info.min), int(info.max))
+    return (clipped.astype(y.dtype.numpy).reshape(y.shape),)
+
+
+def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+    x, y = graph.input(op, 0), graph.output(op)
+    if x.dtype is not DType.FLOAT32:
+        require_types(op, graph, *_BYTES)
+        check_left_shift(op, _requantisation(op, graph)[1])
+        line = (x.q.scale / y.q.scale, -128, 127)
+        return lower_unary(op, graph, lambda stored: _requantize(op, graph, stored), line)
+    suffix = "s8" if y.dtype is DType.INT8 else "u8"
+    function = f"thimble_quantize_f32_{suffix}"
+    return Lowering(
+        functions=(function,),
+        fields={
+            "kernel": "float",
+            "function": function,
+            "size": x.elements,
+            "scale": np.float32(y.q.scale).item().hex(),
+            "zero_point": y.q.zero_point,
+        },
+    )
+
+
+def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
+    """Output bytes never run ahead of the input's, whether those are 1 or 4 bytes an element."""
+    return (SafeOverlap(0),)
+
+
+def _aliases(op: Op, graph: Graph) -> tuple[Alias, ...]:
+    """A requantisation to the same scale and zero point leaves every byte as it was."""
+    x, y = graph.input(op, 0), graph.output(op)
+    same = x.dtype is y.dtype and x.q.scale == y.q.scale and x.q.zero_point == y.q.zero_point
+    return (Alias(op.outputs[0], op.inputs[0]),) if x.dtype in _BYTES and same else ()
+
+
+def _read(node: TfliteNode) -> ReadOp:
+    x, y = node.inputs[0], node.outputs[0]
+    if x is not None and x.dtype is not DType.FLOAT32:
+        check_node(node, *_BYTES)
+    elif y.dtype not in _BYTES:
+        raise node.unsupported(f"float32 to {y.dtype.value}", "quantise the model to int8")
+    elif y.quantisation is None or y.quantisation.per_channel:
+        raise node.unsupported(f"tensor {y.name!r} has not one scale and zero point")
+    return ReadOp(Quantize(y.dtype), (0,))
+
+
+def _write(op: Op, graph: Graph) -> WrittenOp:
+    return WrittenOp("QUANTIZE", "QuantizeOptions", version=2)
+
+
+def _sample(rng: np.random.Generator) -> Graph:
+    shape = sample_shape(rng)
+    source = (DType.FLOAT32, *_BYTES)[int(rng.integers(3))]
+    target = _BYTES[int(rng.integers(2))]
+    q_in: Quantisation | None = None
+    if source is DType.FLOAT32:
+        q_out = sample_quantisation(rng, target)
+    else:
+        q_in = sample_quantisation(rng, source)
+        factor = 1.0 if rng.random() < 0.3 else 2.0 ** rng.uniform(-4, 4)
+        q_out = sample_quantisation(rng, target, q_in.scale * factor)
+    x, y = Tensor("x", shape, source, q_in), Tensor("y", shape, target, q_out)
+    op = Op("quantize", "quantize", ("x",), ("y",), Quantize(target))
+    return Graph.build("sample", [x, y], [op], ["x"], ["y"])
+
+
+SPEC = OpSpec(
+    kind="quantize",
+    attributes=Quantize,
+    infer=_infer,
+    reference=_reference,
+    lower=_lower,
+    sample=_sample,
+    aliases=_aliases,
+    overlaps=_overlaps,
+    tflite=TfliteBinding(("QUANTIZE",), _read, _write),
+    limits="float32, int8 or uint8 to int8 or uint8, per tensor",
+)

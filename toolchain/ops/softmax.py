@@ -1,0 +1,173 @@
+"""Softmax over the last dimension. TFLite SOFTMAX, int8 to int8, output scale 1/256, zero -128.
+
+Arithmetic: `reference_ops::Softmax` for integers (gemmlowp fixed point: exponentials with 5 integer
+bits, sums with 12); parameters as in `PreprocessSoftmaxScaling` and `CalculateInputRadius`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from toolchain.boards import Core
+from toolchain.errors import UnsupportedError
+from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
+from toolchain.ops._elementwise import (
+    Int64,
+    check_node,
+    infer_unary,
+    overlaps_same_shape,
+    require_types,
+    sample_shape,
+)
+from toolchain.ops._fixed_point import (
+    quantize_multiplier,
+    rounding_divide_by_pot,
+    saturating_doubling_high_mul,
+)
+from toolchain.ops.spec import (
+    Array,
+    Lowering,
+    OpSpec,
+    ReadOp,
+    TfliteBinding,
+    TfliteNode,
+    WrittenOp,
+)
+
+_DIFF_INTEGER_BITS = 5
+_SUM_INTEGER_BITS = 12
+_Q31_MAX = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Softmax(Attributes):
+    """`beta` multiplies the inputs; an exact float32 value."""
+
+    beta: float = 1.0
+
+
+def _scaling(op: Op, graph: Graph) -> tuple[int, int, int]:
+    """Multiplier, left shift, and the least input difference that still counts."""
+    assert isinstance(op.attributes, Softmax)
+    scale = graph.input(op, 0).q.scale
+    real = min(op.attributes.beta * scale * (1 << (31 - _DIFF_INTEGER_BITS)), float(_Q31_MAX))
+    if not real > 1:
+        raise UnsupportedError(
+            f"softmax {op.name!r}: beta {op.attributes.beta:g} times the input scale {scale:g} is "
+            "below 2**-26; requantise the model with a representative data set"
+        )
+    multiplier, shift = quantize_multiplier(real)
+    span = ((1 << _DIFF_INTEGER_BITS) - 1) * (1 << (31 - _DIFF_INTEGER_BITS)) / (1 << shift)
+    return multiplier, shift, -math.floor(span)
+
+
+def _exp_on_negative_values(a: Int64) -> Int64:
+    """gemmlowp `exp_on_negative_values`: Q5.26 in, Q0.31 out."""
+    quarter = 1 << 24
+    mod = (a & (quarter - 1)) - quarter
+    x = (mod << 5) + (1 << 28)
+    x2 = saturating_doubling_high_mul(x, x)
+    x3 = saturating_doubling_high_mul(x2, x)
+    x4 = saturating_doubling_high_mul(x2, x2)
+    third = saturating_doubling_high_mul(rounding_divide_by_pot(x4, 2) + x3, 715827883)
+    series = x + rounding_divide_by_pot(third + x2, 1)
+    result = 1895147668 + saturating_doubling_high_mul(series, 1895147668)
+    remainder = mod - a
+    factors = (1672461947, 1302514674, 790015084, 290630308, 39332535, 720401, 242)
+    for bit, factor in enumerate(factors, start=24):
+        scaled = saturating_doubling_high_mul(result, factor)
+        result = np.where(remainder & (1 << bit), scaled, result)
+    exact: Int64 = np.where(a == 0, _Q31_MAX, result)
+    return exact
+
+
+def _one_over_one_plus_x(a: Int64) -> Int64:
+    """gemmlowp `one_over_one_plus_x_for_x_in_0_1`: Q0.31 in and out, by Newton's method."""
+    half_denominator = (a + _Q31_MAX + 1) >> 1
+    x = 1515870810 + saturating_doubling_high_mul(half_denominator, -1010580540)
+    for _ in range(3):
+        residue = (1 << 29) - saturating_doubling_high_mul(half_denominator, x)
+        x = x + np.clip(saturating_doubling_high_mul(x, residue) << 2, -(2**31), _Q31_MAX)
+    doubled: Int64 = np.clip(x << 1, -(2**31), _Q31_MAX)
+    return doubled
+
+
+def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    multiplier, shift, least = _scaling(op, graph)
+    shape = graph.output(op).shape
+    rows = inputs[0].reshape(-1, shape[-1]).astype(np.int64)
+    diff = rows - rows.max(axis=1, keepdims=True)
+    counts = diff >= least
+    scaled = saturating_doubling_high_mul(np.where(counts, diff, 0) << shift, multiplier)
+    exps = _exp_on_negative_values(scaled)
+    to_sum = rounding_divide_by_pot(exps, _SUM_INTEGER_BITS)
+    total = np.where(counts, to_sum, 0).sum(axis=1, keepdims=True)
+    headroom = np.array([[32 - int(value).bit_length()] for value in total[:, 0]], dtype=np.int64)
+    reciprocal = _one_over_one_plus_x((total << headroom) - (1 << 31))
+    exponent = _SUM_INTEGER_BITS - headroom + 31 - 8
+    result = rounding_divide_by_pot(saturating_doubling_high_mul(exps, reciprocal), exponent)
+    output = np.where(counts, np.clip(result - 128, -128, 127), -128)
+    return (output.astype(np.int8).reshape(shape),)
+
+
+def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+    require_types(op, graph, DType.INT8)
+    x, y = graph.input(op, 0), graph.output(op)
+    if not x.shape:
+        raise UnsupportedError(f"softmax {op.name!r}: the input is a scalar")
+    if y.q.zero_point != -128 or abs(y.q.scale * 256 - 1) > 1e-3:
+        raise UnsupportedError(
+            f"softmax {op.name!r}: the output has scale {y.q.scale:g} and zero point "
+            f"{y.q.zero_point}, not 1/256 and -128; convert with TFLite's int8 quantiser"
+        )
+    multiplier, shift, least = _scaling(op, graph)
+    columns = x.shape[-1]
+    return Lowering(
+        functions=("arm_softmax_s8",),
+        fields={
+            "rows": x.elements // columns,
+            "columns": columns,
+            "multiplier": multiplier,
+            # At shift 31 only a difference of 0 counts, so that any shift gives the same.
+            "shift": min(shift, 30),
+            "diff_min": least,
+        },
+    )
+
+
+def _read(node: TfliteNode) -> ReadOp:
+    check_node(node, DType.INT8)
+    return ReadOp(Softmax(float(node.options.beta)), (0,))
+
+
+def _write(op: Op, graph: Graph) -> WrittenOp:
+    assert isinstance(op.attributes, Softmax)
+    return WrittenOp("SOFTMAX", "SoftmaxOptions", {"beta": op.attributes.beta}, version=2)
+
+
+def _sample(rng: np.random.Generator) -> Graph:
+    shape = (*sample_shape(rng, 3, 6), int(rng.integers(1, 40)))
+    scale = float(np.float32(2.0 ** rng.uniform(-10, 2)))
+    zero = int(rng.integers(-128, 128))
+    x = Tensor("x", shape, DType.INT8, Quantisation((scale,), (zero,)))
+    y = Tensor("y", shape, DType.INT8, Quantisation((1 / 256,), (-128,)))
+    beta = 1.0 if rng.random() < 0.6 else float(np.float32(2.0 ** rng.uniform(-2, 3)))
+    op = Op("softmax", "softmax", ("x",), ("y",), Softmax(beta))
+    return Graph.build("sample", [x, y], [op], ["x"], ["y"])
+
+
+SPEC = OpSpec(
+    kind="softmax",
+    attributes=Softmax,
+    infer=infer_unary,
+    reference=_reference,
+    lower=_lower,
+    sample=_sample,
+    overlaps=overlaps_same_shape,
+    tflite=TfliteBinding(("SOFTMAX",), _read, _write),
+    limits="int8, last dimension, output scale 1/256",
+)
