@@ -92,6 +92,7 @@ SPEC = OpSpec(
     lower=_lower,
     sample=_sample,
     overlaps=_overlaps,
+    dtypes=frozenset({DType.FLOAT32, *_BYTES}),
     tflite=TfliteBinding(("DEQUANTIZE",), _read, _write),
     limits="int8 or uint8 to float32, per tensor",
 )

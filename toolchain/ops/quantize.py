@@ -149,6 +149,7 @@ SPEC = OpSpec(
     sample=_sample,
     aliases=_aliases,
     overlaps=_overlaps,
+    dtypes=frozenset({DType.FLOAT32, *_BYTES}),
     tflite=TfliteBinding(("QUANTIZE",), _read, _write),
     limits="float32, int8 or uint8 to int8 or uint8, per tensor",
 )
