@@ -51,6 +51,10 @@ class _Node:
         return self.op.options
 
     @property
+    def builtin(self) -> str:
+        return self.op.code
+
+    @property
     def version(self) -> int:
         return self.op.version
 
