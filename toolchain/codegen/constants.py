@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.codegen.arrays import c_type, rows
-from toolchain.codegen.names import Names, identifier
+from toolchain.codegen.names import Names
 from toolchain.ir import DType, Tensor
 
 
@@ -63,9 +63,15 @@ class ConstantTable:
             self._by_content[key] = ConstantArray(symbol, comment, content)
         return self._by_content[key].symbol
 
-    def symbol_of(self, tensor: Tensor) -> str:
-        """The symbol of a constant tensor."""
+    def symbol_of(self, tensor: Tensor, owner: str) -> str:
+        """The symbol of a constant tensor that `owner` (as `op3`) reads: `op3_weights`."""
         assert tensor.constant is not None
-        data = tensor.constant.astype(tensor.dtype.numpy, copy=False)
-        short = identifier(tensor.name.rstrip("/").rsplit("/", 1)[-1], "constant")
-        return self.symbol(data.reshape(tensor.shape), short, tensor.name)
+        data = tensor.constant.astype(tensor.dtype.numpy, copy=False).reshape(tensor.shape)
+        return self.symbol(data, f"{owner}_{_role(tensor)}", tensor.name)
+
+
+def _role(tensor: Tensor) -> str:
+    """What constants of this form mostly are."""
+    if tensor.dtype is DType.INT32 and len(tensor.shape) <= 1:
+        return "bias"
+    return "weights" if len(tensor.shape) > 1 else "constant"

@@ -42,12 +42,13 @@ class Operand:
     tensor: Tensor
     offset: int | None
     pointer: str
+    owner: str
     constants: ConstantTable
 
     @property
     def ptr(self) -> str:
         if self.tensor.is_constant:
-            return self.constants.symbol_of(self.tensor)
+            return self.constants.symbol_of(self.tensor, self.owner)
         return self.pointer
 
 
@@ -95,28 +96,28 @@ class _Writer:
         through = f"({const}void *)" if tensor.dtype.size_bytes > 1 else ""
         return f"({const}{element} *){through}{address}"
 
-    def operand(self, name: str, writable: bool = False) -> Operand | None:
+    def operand(self, name: str, owner: str, writable: bool = False) -> Operand | None:
         if not name:
             return None
         tensor = self.plan.graph.tensors[name]
         offset = None if tensor.is_constant else self.plan.arena.offsets[name]
-        return Operand(tensor, offset, self.pointer(tensor, writable), self.constants)
+        return Operand(tensor, offset, self.pointer(tensor, writable), owner, self.constants)
 
     def scratch(self, op: Op, lowering: Lowering) -> str:
         if not lowering.scratch_bytes:
             return "NULL"
         return f"(void *)(arena + {self.plan.arena.scratch_offsets[op.name]})"
 
-    def address(self, name: str, offset: int) -> str:
+    def address(self, name: str, offset: int, owner: str) -> str:
         """The byte `offset` of a tensor, for memcpy."""
         tensor = self.plan.graph.tensors[name]
         if not tensor.is_constant:
             return f"arena + {self.plan.arena.offsets[name] + offset}"
-        symbol = self.constants.symbol_of(tensor)
+        symbol = self.constants.symbol_of(tensor, owner)
         return f"(const uint8_t *){symbol} + {offset}" if offset else symbol
 
-    def kernel(self, op: Op, lowering: Lowering) -> str:
-        names = [identifier(f"{op.name}_{c.key}", "constant") for c in lowering.constants]
+    def kernel(self, op: Op, lowering: Lowering, owner: str) -> str:
+        names = [identifier(f"{owner}_{c.key}") for c in lowering.constants]
         symbols = {
             c.key: self.constants.symbol(c.data, name, f"{c.comment or c.key}, for {op.name}")
             for c, name in zip(lowering.constants, names, strict=True)
@@ -128,8 +129,8 @@ class _Writer:
             .render(
                 op=op,
                 graph=self.plan.graph,
-                inputs=Operands(self.operand(n) for n in op.inputs),
-                outputs=Operands(self.operand(n, writable=True) for n in op.outputs),
+                inputs=Operands(self.operand(n, owner) for n in op.inputs),
+                outputs=Operands(self.operand(n, owner, writable=True) for n in op.outputs),
                 scratch=self.scratch(op, lowering),
                 fields=lowering.fields,
                 constants=symbols,
@@ -137,11 +138,11 @@ class _Writer:
             )
         )
 
-    def copies(self, wanted: Sequence[Move]) -> str:
+    def copies(self, wanted: Sequence[Move], owner: str) -> str:
         rows = [
             {
-                "source": self.address(move.source, move.source_offset),
-                "target": self.address(move.target, move.target_offset),
+                "source": self.address(move.source, move.source_offset, owner),
+                "target": self.address(move.target, move.target_offset, owner),
                 "size_bytes": move.size_bytes,
             }
             for move in wanted
@@ -156,11 +157,12 @@ class _Writer:
         wanted = moves(op, graph, arena)
         if wanted == ():
             return None
-        body = self.kernel(op, lowering) if wanted is None else self.copies(wanted)
+        owner = f"op{index}"
+        body = self.kernel(op, lowering, owner) if wanted is None else self.copies(wanted, owner)
         return Call(
             index=index,
             number=number,
-            function=f"{self.name}_op{index}_{op.kind}",
+            function=f"{self.name}_{owner}_{op.kind}",
             op=op,
             inputs=tuple(graph.tensors[n] for n in op.present_inputs()),
             outputs=tuple(graph.tensors[n] for n in op.outputs),

@@ -71,7 +71,7 @@ def ends(plan: Plan, constants: ConstantTable) -> tuple[tuple[End, ...], tuple[E
                 names.unique(tensor_identifier(name)),
                 tensor := plan.graph.tensors[name],
                 plan.arena.offsets.get(name, 0),
-                constants.symbol_of(tensor) if tensor.is_constant else "",
+                constants.symbol_of(tensor, direction) if tensor.is_constant else "",
                 plan.boundary(name),
             )
             for name in tensors
