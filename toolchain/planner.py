@@ -1,0 +1,156 @@
+"""The path from a model file to a plan: the one place that joins the rooms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from toolchain import arena, passes, schedule
+from toolchain.boards import Board, Layout, board, layout
+from toolchain.cost import CostModel
+from toolchain.cost.analytic import AnalyticCostModel
+from toolchain.cost.size import code_estimate_bytes, firmware_data_bytes, weight_bytes
+from toolchain.errors import DoesNotFitError
+from toolchain.frontends import load_model
+from toolchain.ir import Graph, MemoryProblem
+from toolchain.ir.arena import arena_plan, arena_problem, check_placement
+from toolchain.ir.memory import check_order, footprint
+from toolchain.ir.plan import Boundary, Plan, PlannedOp
+from toolchain.ops import spec_of
+from toolchain.ops.storage import memory_problem
+
+DEFAULT_BOARD = "netduinoplus2"
+
+Report = Callable[[str], None]
+
+
+def _silent(text: str) -> None:
+    """Report nothing."""
+
+
+@dataclass(frozen=True)
+class PlanOptions:
+    """How to plan. `time_limit_seconds` bounds the scheduler and the allocator, each."""
+
+    scheduler: str = schedule.DEFAULT
+    allocator: str = arena.DEFAULT
+    time_limit_seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class Latency:
+    """Predicted cost of one inference: `counts` per graph operator, in `unit`."""
+
+    counts: tuple[int, ...]
+    unit: str
+    measured_share: float
+
+    @property
+    def total(self) -> int:
+        return sum(self.counts)
+
+
+def plan_model(
+    model: str | Path,
+    board_name: str = DEFAULT_BOARD,
+    options: PlanOptions | None = None,
+    report: Report = _silent,
+) -> Plan:
+    """Read a model file and plan it for a board.
+
+    Raises InputError (and UnsupportedError) for a model that cannot be read or compiled. Whether
+    the plan fits is another question: `check_fit`.
+    """
+    report(f"reading {model}")
+    prepared = passes.prepare(load_model(model))
+    return plan_graph(prepared.graph, board(board_name), options, prepared.boundaries, report)
+
+
+def plan_graph(
+    graph: Graph,
+    target: Board,
+    options: PlanOptions | None = None,
+    boundaries: tuple[Boundary, ...] = (),
+    report: Report = _silent,
+) -> Plan:
+    """Order and place a graph that is ready to compile. Both answers pass their checkers."""
+    options = options or PlanOptions()
+    problem = memory_problem(graph, target.core)
+    report("ordering operators")
+    found = schedule.scheduler(options.scheduler).schedule(problem, options.time_limit_seconds)
+    check_order(problem, found.order)
+    report("placing tensors")
+    blocks = arena_problem(problem, found.order)
+    placement = arena.allocator(options.allocator).place(blocks, options.time_limit_seconds)
+    check_placement(blocks, placement)
+    return Plan(
+        graph=graph,
+        board=target.name,
+        core=target.core.name,
+        schedule=found,
+        arena=arena_plan(problem, found.order, placement, blocks),
+        operators=_planned_ops(graph, target, problem),
+        step_bytes=footprint(problem, found.order),
+        boundaries=boundaries,
+    )
+
+
+def _planned_ops(graph: Graph, target: Board, problem: MemoryProblem) -> tuple[PlannedOp, ...]:
+    return tuple(
+        PlannedOp(
+            name=op.name,
+            kind=op.kind,
+            macs=spec_of(op.kind).macs(op, graph),
+            scratch_bytes=scratch,
+            functions=spec_of(op.kind).lower(op, graph, target.core).functions,
+        )
+        for op, scratch in zip(graph.ops, problem.scratch_bytes, strict=True)
+    )
+
+
+def predict_latency(plan: Plan, model: CostModel | None = None) -> Latency:
+    """What one inference costs on the plan's board, operator by operator."""
+    costs_from = model or AnalyticCostModel()
+    core = board(plan.board).core
+    costs = [costs_from.cost(op, plan.graph, core) for op in plan.graph.ops]
+    total = sum(cost.count for cost in costs)
+    measured = sum(cost.count for cost in costs if cost.measured)
+    return Latency(
+        counts=tuple(cost.count for cost in costs),
+        unit=costs_from.unit,
+        measured_share=measured / total if total else 0.0,
+    )
+
+
+def check_fit(plan: Plan) -> Layout | None:
+    """The banks that hold each part of the firmware; None on the host, which has no limit.
+
+    Before compiling the code's size is an estimate. Raises DoesNotFitError: by how much, which
+    step holds the peak, what could help.
+    """
+    target = board(plan.board)
+    if target.is_host:
+        return None
+    try:
+        return layout(
+            target,
+            code_bytes=code_estimate_bytes(plan),
+            weight_bytes=weight_bytes(plan),
+            data_bytes=firmware_data_bytes(plan),
+            arena_bytes=plan.arena.size_bytes,
+        )
+    except DoesNotFitError as error:
+        step = plan.peak_step
+        lines = [f"{plan.graph.name} does not fit {plan.board}: {error}"]
+        if plan.schedule.order:
+            op = plan.graph.ops[plan.schedule.order[step]]
+            lines.append(
+                f"The peak of {plan.step_bytes[step]:,} bytes is at step {step}, "
+                f"{op.kind} {op.name!r}."
+            )
+        lines.append(
+            "What could help: a board with more memory (`thimble boards`), a smaller input or "
+            "narrower layers around that step, another --scheduler."
+        )
+        raise DoesNotFitError("\n".join(lines)) from error
