@@ -1,7 +1,7 @@
 /* Included before the generated model (gcc -include): counts each operator, and remembers which
  * one runs, so that a fault can be traced to it. */
-#ifndef THIMBLE_HOOKS_H
-#define THIMBLE_HOOKS_H
+#ifndef THIMBLE_FIRMWARE_HOOKS_H
+#define THIMBLE_FIRMWARE_HOOKS_H
 
 #include "thimble_counter.h"
 
