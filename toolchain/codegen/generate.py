@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 from toolchain import cmsis_nn
@@ -132,8 +132,8 @@ class _Writer:
                 inputs=Operands(self.operand(n, owner) for n in op.inputs),
                 outputs=Operands(self.operand(n, owner, writable=True) for n in op.outputs),
                 scratch=self.scratch(op, lowering),
-                fields=lowering.fields,
-                constants=symbols,
+                fields=SimpleNamespace(**lowering.fields),
+                constants=SimpleNamespace(**symbols),
                 core=self.core,
             )
         )
