@@ -49,6 +49,52 @@ typedef struct {
  */
 void thimble_pad(const thimble_pad_params *params, const void *source, void *target);
 
+/** Output position i lies at start + step * i of the input, in fixed point. */
+typedef struct {
+    int32_t start;
+    int32_t step;
+} thimble_resize_line;
+
+/** An NHWC image and its new size. */
+typedef struct {
+    int32_t batches;
+    int32_t input_height;
+    int32_t input_width;
+    int32_t output_height;
+    int32_t output_width;
+    int32_t pixel_bytes; /**< channels times the size of an element */
+    thimble_resize_line rows;
+    thimble_resize_line columns;
+} thimble_resize_params;
+
+/** Fraction bits of the lines that thimble_resize_nearest takes. */
+#define THIMBLE_NEAREST_BITS 18
+
+/**
+ * Resize by copying the pixel on which each output position falls; any element type.
+ *
+ * The lines must stay inside the input.
+ */
+void thimble_resize_nearest(const thimble_resize_params *params, const void *source, void *target);
+
+/** Fraction bits of the lines that thimble_resize_bilinear_s8 takes. */
+#define THIMBLE_BILINEAR_BITS 10
+
+/** Resize by bilinear interpolation of int8 (TFLite ResizeBilinearInteger). */
+void thimble_resize_bilinear_s8(const thimble_resize_params *params, const int8_t *source, int8_t *target);
+
+/** A dense input seen as [outer][count][inner]. */
+typedef struct {
+    int32_t outer;
+    int32_t count;
+    int32_t inner;
+    int32_t flip;        /**< 0 for the largest element, -1 for the smallest */
+    int32_t index_bytes; /**< 4: the output is int32; 8: int64 */
+} thimble_arg_max_params;
+
+/** Index of the extreme of each line of `count` elements, the first of equals; output [outer][inner]. */
+void thimble_arg_max_s8(const thimble_arg_max_params *params, const int8_t *source, void *target);
+
 #ifdef __cplusplus
 }
 #endif

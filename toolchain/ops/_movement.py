@@ -1,7 +1,7 @@
 """Operators that only move bytes: every one is a list of strided copies, collapsed at compile time.
 
-A copy that has no loops left is one run of contiguous bytes; where the memory plan has laid both
-ends at the same address, `templates/ops/_copies.c.j2` leaves it out.
+An operator whose every copy is one run of contiguous bytes says so by aliases: the memory plan may
+lay its ends in the same place, and then it emits no code. The others go through `_copies.c.j2`.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def strided_copy(
 
 
 def lower_copies(copies: Sequence[StridedCopy], **fields: Any) -> Lowering:
-    """The lowering of an operator whose template is, or begins with, `_copies.c.j2`."""
+    """The lowering of an operator whose template is `_copies.c.j2`."""
     return Lowering(functions=(KERNEL,), fields={"copies": tuple(copies), **fields})
 
 

@@ -1,0 +1,114 @@
+"""TFLite's STRIDED_SLICE arguments, resolved to plain numbers.
+
+Source: LiteRT `strided_slice.cc` (`BuildStridedSliceParams`, `StartForAxis`, `EndForAxis`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Masks:
+    """Bit `i` of each speaks of entry `i` of begin, end and strides."""
+
+    begin: int = 0
+    end: int = 0
+    ellipsis: int = 0
+    new_axis: int = 0
+    shrink_axis: int = 0
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Of input axis `i`, `sizes[i]` elements from `begin[i]` in steps of `strides[i]`.
+
+    `shape` is the output's: the sizes without shrunk axes, with new ones of 1.
+    """
+
+    begin: tuple[int, ...]
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+    shape: tuple[int, ...]
+
+
+def select(
+    shape: Sequence[int],
+    begin: Sequence[int],
+    end: Sequence[int],
+    strides: Sequence[int],
+    masks: Masks,
+    *,
+    end_is_length: bool = False,
+) -> Selection:
+    """What `begin:end:strides` under `masks` takes of a tensor of `shape`.
+
+    `end_is_length`: the option `offset`, where end counts from begin. Raises ValueError for
+    arguments that contradict the shape.
+    """
+
+    def has(mask: int, entry: int) -> bool:
+        return bool(mask >> entry & 1)
+
+    entries = range(len(begin))
+    if not len(begin) == len(end) == len(strides):
+        raise ValueError("begin, end and strides differ in length")
+    added = sum(has(masks.new_axis, i) and not has(masks.ellipsis, i) for i in entries)
+    starts: list[int] = []
+    sizes: list[int] = []
+    steps: list[int] = []
+    result: list[int] = []
+
+    def take_whole(count: int) -> None:
+        for size in shape[len(starts) : len(starts) + count]:
+            starts.append(0)
+            sizes.append(size)
+            steps.append(1)
+            result.append(size)
+
+    for i in entries:
+        if has(masks.ellipsis, i):
+            take_whole(max(len(shape) - (len(begin) - 1 - added), 0))
+            continue
+        if has(masks.new_axis, i):
+            result.append(1)
+            continue
+        if len(starts) == len(shape):
+            raise ValueError(f"more slices than the {len(shape)} dimensions")
+        size = shape[len(starts)]
+        start, count = _range(
+            size,
+            None if has(masks.begin, i) else begin[i],
+            None if has(masks.end, i) else end[i],
+            strides[i],
+            end_is_length,
+        )
+        if has(masks.shrink_axis, i):
+            if start >= size or start < 0:
+                raise ValueError(f"index {begin[i]} is outside a dimension of {size}")
+            count = 1
+        else:
+            result.append(count)
+        starts.append(start)
+        sizes.append(count)
+        steps.append(strides[i])
+    take_whole(len(shape) - len(starts))
+    return Selection(tuple(starts), tuple(sizes), tuple(steps), tuple(result))
+
+
+def _range(
+    size: int, begin: int | None, end: int | None, stride: int, end_is_length: bool
+) -> tuple[int, int]:
+    """First index and number of indices; None stands for a masked end."""
+    if stride == 0:
+        raise ValueError("a stride of 0")
+    low, high = (0, size) if stride > 0 else (-1, size - 1)
+
+    def clamped(index: int) -> int:
+        return min(max(index + size if index < 0 else index, low), high)
+
+    first, last = (0, size) if stride > 0 else (size - 1, -1)
+    start = first if begin is None else clamped(begin)
+    stop = last if end is None else clamped(end + start if end_is_length else end)
+    return start, max(-((start - stop) // stride), 0)

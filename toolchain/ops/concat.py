@@ -1,0 +1,139 @@
+"""Concat: inputs side by side along an axis.
+
+TFLite CONCATENATION. Any element type; int8 operands must be quantised alike, as TFLite demands.
+Operands that lie whole in the output (nothing but 1 before the axis) are views of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from toolchain.boards import Core
+from toolchain.ir import Attributes, Graph, Op, Tensor
+from toolchain.ops._activation import Activation, read_activation
+from toolchain.ops._joining import Parts, gather_copies, parts_along
+from toolchain.ops._movement import (
+    lower_copies,
+    require_same_quantisation,
+    resolve_axis,
+    sample_shape,
+    sample_type,
+)
+from toolchain.ops.spec import (
+    Alias,
+    Array,
+    Lowering,
+    OpSpec,
+    ReadOp,
+    TensorType,
+    TfliteBinding,
+    TfliteNode,
+    WrittenOp,
+)
+
+
+@dataclass(frozen=True)
+class Concat(Attributes):
+    axis: int
+
+
+def _axis(op: Op, graph: Graph) -> int:
+    assert isinstance(op.attributes, Concat)
+    return resolve_axis(op.attributes.axis, len(graph.input(op, 0).shape))
+
+
+def _inputs(op: Op, graph: Graph) -> tuple[Tensor, ...]:
+    return tuple(graph.tensors[name] for name in op.inputs)
+
+
+def _parts(op: Op, graph: Graph) -> Parts:
+    axis = _axis(op, graph)
+    return parts_along(graph.output(op), axis, [x.shape[axis] for x in _inputs(op, graph)])
+
+
+def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
+    axis, inputs = _axis(op, graph), _inputs(op, graph)
+    first = inputs[0]
+    for x in inputs:
+        if x.dtype is not first.dtype or len(x.shape) != len(first.shape):
+            raise ValueError(f"{x} cannot stand beside {first}")
+        if any(
+            a != b for d, (a, b) in enumerate(zip(x.shape, first.shape, strict=True)) if d != axis
+        ):
+            raise ValueError(f"{x} and {first} differ in more than axis {axis}")
+        require_same_quantisation(x, graph.output(op))
+    length = sum(x.shape[axis] for x in inputs)
+    return (TensorType((*first.shape[:axis], length, *first.shape[axis + 1 :]), first.dtype),)
+
+
+def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    return (np.concatenate(inputs, _axis(op, graph)),)
+
+
+def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+    return lower_copies(gather_copies(_parts(op, graph), graph.output(op).dtype.size_bytes))
+
+
+def _aliases(op: Op, graph: Graph) -> tuple[Alias, ...]:
+    parts, y = _parts(op, graph), graph.output(op)
+    if not parts.contiguous:
+        return ()
+    unit = parts.inner * y.dtype.size_bytes
+    return tuple(
+        Alias(name, y.name, offset * unit)
+        for name, offset in zip(op.inputs, parts.offsets, strict=True)
+    )
+
+
+def _read(node: TfliteNode) -> ReadOp:
+    if read_activation(node) is not Activation.NONE:
+        raise node.unsupported("a fused activation", "apply it as an operator of its own")
+    return ReadOp(Concat(int(node.options.axis)), tuple(range(len(node.inputs))))
+
+
+def _write(op: Op, graph: Graph) -> WrittenOp:
+    assert isinstance(op.attributes, Concat)
+    options = {"axis": op.attributes.axis, "fusedActivationFunction": Activation.NONE}
+    return WrittenOp("CONCATENATION", "ConcatenationOptions", options, version=2)
+
+
+def _sample(rng: np.random.Generator) -> Graph:
+    rank = int(rng.integers(1, 5))
+    shape = sample_shape(rng, rank, 600)
+    if rng.random() < 0.3:
+        shape = (1, *shape[1:])
+    axis = int(rng.integers(rank))
+    dtype, quantisation = sample_type(rng)
+    count = int(rng.integers(1, 5))
+    lengths = [int(n) for n in rng.integers(1, 7, count)]
+    tensors = []
+    for index, length in enumerate(lengths):
+        part = (*shape[:axis], length, *shape[axis + 1 :])
+        data = rng.integers(-128, 128, part).astype(dtype.numpy) if rng.random() < 0.2 else None
+        constant = data if index else None
+        tensors.append(Tensor(f"x{index}", part, dtype, quantisation, constant))
+    names = [t.name for t in tensors]
+    if rng.random() < 0.2:
+        names.append(names[0])
+        lengths.append(lengths[0])
+    y = Tensor("y", (*shape[:axis], sum(lengths), *shape[axis + 1 :]), dtype, quantisation)
+    written = axis - rank if rng.random() < 0.5 else axis
+    op = Op("concat", "concat", tuple(names), ("y",), Concat(written))
+    given = [t.name for t in tensors if not t.is_constant]
+    return Graph.build("sample", [*tensors, y], [op], given, ["y"])
+
+
+SPEC = OpSpec(
+    kind="concat",
+    attributes=Concat,
+    infer=_infer,
+    reference=_reference,
+    lower=_lower,
+    sample=_sample,
+    tflite=TfliteBinding(("CONCATENATION",), _read, _write),
+    aliases=_aliases,
+    limits="any type; operands quantised alike",
+)

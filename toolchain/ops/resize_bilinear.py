@@ -1,0 +1,115 @@
+"""Resize by bilinear interpolation in fixed point with 10 fraction bits.
+
+TFLite RESIZE_BILINEAR, int8, `reference_ops::ResizeBilinearInteger`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toolchain.boards import Core
+from toolchain.ir import DType, Graph, Op, Tensor
+from toolchain.ops._movement import sample_quantisation
+from toolchain.ops._resizing import (
+    Resize,
+    infer_resize,
+    read_resize,
+    resize_attributes,
+    sample_resize,
+    write_resize,
+)
+from toolchain.ops.spec import Array, Lowering, OpSpec, TensorType, TfliteBinding
+
+ONE = 1 << 10
+
+
+def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
+    attributes, x = resize_attributes(op), graph.input(op, 0)
+    if x.dtype is not DType.INT8:
+        raise ValueError(f"bilinear resizing needs int8 data, not {x.dtype.value}")
+    if attributes.align_corners and attributes.half_pixel_centers:
+        raise ValueError("align_corners and half_pixel_centers exclude each other")
+    return infer_resize(op, graph)
+
+
+def _line(attributes: Resize, input_size: int, output_size: int) -> tuple[int, int]:
+    """(start, step): output position i lies at (start + step * i) / ONE of the input."""
+    if attributes.align_corners and output_size > 1:
+        input_size, output_size = input_size - 1, output_size - 1
+    step = (ONE * input_size + output_size // 2) // output_size
+    return (step // 2 - ONE // 2 if attributes.half_pixel_centers else 0), step
+
+
+Weights = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
+
+
+def _weights(attributes: Resize, input_size: int, output_size: int) -> Weights:
+    """Lower index, upper index, and how many parts of ONE the upper one weighs."""
+    start, step = _line(attributes, input_size, output_size)
+    place = start + step * np.arange(output_size, dtype=np.int64)
+    lower = np.clip(place // ONE, 0, input_size - 1)
+    upper = np.minimum(-(-place // ONE), input_size - 1)
+    return lower, np.maximum(upper, 0), place - ONE * lower
+
+
+def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    attributes, x, y = resize_attributes(op), graph.input(op, 0), graph.output(op)
+    top, bottom, down = _weights(attributes, x.shape[1], y.shape[1])
+    left, right, across = _weights(attributes, x.shape[2], y.shape[2])
+    data = inputs[0].astype(np.int64)
+    down, across = down[:, None, None], across[None, :, None]
+
+    def mixed(rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        part = data[:, rows]
+        return part[:, :, left] * (ONE - across) + part[:, :, right] * across
+
+    total = mixed(top) * (ONE - down) + mixed(bottom) * down
+    half = np.where(total > 0, 1 << 19, -(1 << 19))
+    rounded = np.sign(total + half) * (np.abs(total + half) >> 20)
+    return (rounded.astype(np.int8),)
+
+
+def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+    attributes, x, y = resize_attributes(op), graph.input(op, 0), graph.output(op)
+    row_start, row_step = _line(attributes, x.shape[1], y.shape[1])
+    column_start, column_step = _line(attributes, x.shape[2], y.shape[2])
+    return Lowering(
+        functions=("thimble_resize_bilinear_s8",),
+        fields={
+            "batches": x.shape[0],
+            "input_height": x.shape[1],
+            "input_width": x.shape[2],
+            "output_height": y.shape[1],
+            "output_width": y.shape[2],
+            "channels": x.shape[3],
+            "row_start": row_start,
+            "row_step": row_step,
+            "column_start": column_start,
+            "column_step": column_step,
+        },
+    )
+
+
+def _sample(rng: np.random.Generator) -> Graph:
+    shape = tuple(int(rng.integers(1, high)) for high in (3, 12, 12, 20))
+    x = Tensor("x", shape, DType.INT8, sample_quantisation(rng))
+    return sample_resize(rng, "resize_bilinear", x, both=False)
+
+
+SPEC = OpSpec(
+    kind="resize_bilinear",
+    attributes=Resize,
+    infer=_infer,
+    reference=_reference,
+    lower=_lower,
+    sample=_sample,
+    tflite=TfliteBinding(
+        ("RESIZE_BILINEAR",),
+        read_resize,
+        lambda op, graph: write_resize(op, "RESIZE_BILINEAR", "ResizeBilinearOptions"),
+    ),
+    limits="int8, NHWC; the size is constant",
+)

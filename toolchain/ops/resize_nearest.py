@@ -1,0 +1,120 @@
+"""Resize by copying the nearest pixel. TFLite RESIZE_NEAREST_NEIGHBOR; any element type.
+
+TFLite finds the nearest index in float32. The compiler turns that, exactly, into a line in fixed
+point, so that the kernel needs neither a table nor floating point.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from toolchain.boards import Core
+from toolchain.errors import UnsupportedError
+from toolchain.ir import Graph, Op, Tensor
+from toolchain.ops._movement import sample_type
+from toolchain.ops._resizing import (
+    Resize,
+    infer_resize,
+    read_resize,
+    resize_attributes,
+    sample_resize,
+    write_resize,
+)
+from toolchain.ops.spec import Array, Lowering, OpSpec, TfliteBinding
+
+FRACTION_BITS = 18
+"""THIMBLE_NEAREST_BITS in C. Input sizes below 2**12 fit an int32."""
+
+
+def nearest(attributes: Resize, input_size: int, output_size: int) -> list[int]:
+    """The input index for each output index (`GetNearestNeighbor`, in float32)."""
+    if attributes.align_corners and output_size > 1:
+        scale = np.float32(input_size - 1) / np.float32(output_size - 1)
+    else:
+        scale = np.float32(input_size) / np.float32(output_size)
+    offset = np.float32(0.5 if attributes.half_pixel_centers else 0.0)
+    result = []
+    for position in range(output_size):
+        place = float((np.float32(position) + offset) * scale)
+        index = math.floor(place + 0.5) if attributes.align_corners else math.floor(place)
+        result.append(min(index, input_size - 1))
+    return result
+
+
+def fixed_point_line(indices: Sequence[int], scale: float) -> tuple[int, int] | None:
+    """(start, step) with (start + step * i) >> FRACTION_BITS == indices[i] for all i."""
+    middle = round(scale * (1 << FRACTION_BITS))
+    for step in sorted(range(max(middle - 256, 0), middle + 257), key=lambda s: abs(s - middle)):
+        lowest = max((index << FRACTION_BITS) - step * i for i, index in enumerate(indices))
+        highest = min(((index + 1) << FRACTION_BITS) - step * i for i, index in enumerate(indices))
+        if lowest < highest:
+            return lowest, step
+    return None
+
+
+def _line(op: Op, axis: int, input_size: int, output_size: int) -> tuple[int, int]:
+    indices = nearest(resize_attributes(op), input_size, output_size)
+    spread = max(output_size - 1, 1)
+    for scale in (input_size / output_size, (indices[-1] - indices[0]) / spread):
+        line = fixed_point_line(indices, scale)
+        if line is not None and input_size < 1 << (30 - FRACTION_BITS):
+            return line
+    raise UnsupportedError(
+        f"resize_nearest {op.name!r}: dimension {axis} from {input_size} to {output_size} has no "
+        "exact fixed-point form; choose a whole ratio"
+    )
+
+
+def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    x, y = graph.input(op, 0), graph.output(op)
+    rows = nearest(resize_attributes(op), x.shape[1], y.shape[1])
+    columns = nearest(resize_attributes(op), x.shape[2], y.shape[2])
+    return (inputs[0][:, rows][:, :, columns],)
+
+
+def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+    x, y = graph.input(op, 0), graph.output(op)
+    row_start, row_step = _line(op, 1, x.shape[1], y.shape[1])
+    column_start, column_step = _line(op, 2, x.shape[2], y.shape[2])
+    return Lowering(
+        functions=("thimble_resize_nearest",),
+        fields={
+            "batches": x.shape[0],
+            "input_height": x.shape[1],
+            "input_width": x.shape[2],
+            "output_height": y.shape[1],
+            "output_width": y.shape[2],
+            "pixel_bytes": x.shape[3] * x.dtype.size_bytes,
+            "row_start": row_start,
+            "row_step": row_step,
+            "column_start": column_start,
+            "column_step": column_step,
+        },
+    )
+
+
+def _sample(rng: np.random.Generator) -> Graph:
+    batches, height, width, channels = (int(rng.integers(1, high)) for high in (3, 12, 12, 20))
+    x = Tensor("x", (batches, height, width, channels), *sample_type(rng))
+    return sample_resize(rng, "resize_nearest", x, both=True)
+
+
+SPEC = OpSpec(
+    kind="resize_nearest",
+    attributes=Resize,
+    infer=infer_resize,
+    reference=_reference,
+    lower=_lower,
+    sample=_sample,
+    tflite=TfliteBinding(
+        ("RESIZE_NEAREST_NEIGHBOR",),
+        read_resize,
+        lambda op, graph: write_resize(
+            op, "RESIZE_NEAREST_NEIGHBOR", "ResizeNearestNeighborOptions"
+        ),
+    ),
+    limits="any type, NHWC; the size is constant",
+)

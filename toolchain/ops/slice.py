@@ -1,0 +1,199 @@
+"""Slice: a regular grid of elements of the input.
+
+TFLite SLICE and STRIDED_SLICE, all masks resolved when reading. Any element type. A slice that is
+one run of bytes is a view.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from toolchain.boards import Core
+from toolchain.ir import Attributes, Graph, Op, Tensor
+from toolchain.ops._movement import (
+    StridedCopy,
+    int32_constant,
+    integers,
+    lower_copies,
+    require_same_quantisation,
+    row_major,
+    sample_shape,
+    sample_type,
+    strided_copy,
+)
+from toolchain.ops._slicing import Masks, select
+from toolchain.ops.spec import (
+    Alias,
+    Array,
+    Lowering,
+    OpSpec,
+    ReadOp,
+    SafeOverlap,
+    TensorType,
+    TfliteBinding,
+    TfliteNode,
+    WrittenOp,
+)
+
+
+@dataclass(frozen=True)
+class Slice(Attributes):
+    """Of input axis `i`, `sizes[i]` elements from `begin[i]` in steps of `strides[i]`.
+
+    `shape` is the output's: the sizes, with or without dimensions of 1.
+    """
+
+    begin: tuple[int, ...]
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+    shape: tuple[int, ...]
+
+
+def _attributes(op: Op) -> Slice:
+    assert isinstance(op.attributes, Slice)
+    return op.attributes
+
+
+def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
+    x, attributes = graph.input(op, 0), _attributes(op)
+    if not len(attributes.begin) == len(attributes.sizes) == len(x.shape):
+        raise ValueError(f"a slice of {len(attributes.begin)} dimensions of {x}")
+    axes = zip(x.shape, attributes.begin, attributes.sizes, attributes.strides, strict=True)
+    for size, begin, count, stride in axes:
+        if count < 1:
+            raise ValueError(f"nothing is left of a dimension of {size}")
+        if not (0 <= begin < size and 0 <= begin + (count - 1) * stride < size):
+            raise ValueError(f"{count} from {begin} by {stride} leaves a dimension of {size}")
+    if [d for d in attributes.shape if d != 1] != [d for d in attributes.sizes if d != 1]:
+        raise ValueError(f"{list(attributes.sizes)} does not make {list(attributes.shape)}")
+    require_same_quantisation(x, graph.output(op))
+    return (TensorType(attributes.shape, x.dtype),)
+
+
+def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    attributes, data = _attributes(op), inputs[0]
+    axes = zip(attributes.begin, attributes.sizes, attributes.strides, strict=True)
+    for axis, (begin, count, stride) in enumerate(axes):
+        data = np.take(data, begin + stride * np.arange(count), axis)
+    return (data.reshape(attributes.shape),)
+
+
+def _copy(op: Op, graph: Graph) -> StridedCopy:
+    x, attributes = graph.input(op, 0), _attributes(op)
+    steps = row_major(x.shape)
+    start = sum(first * step for first, step in zip(attributes.begin, steps, strict=True))
+    reads = [stride * step for stride, step in zip(attributes.strides, steps, strict=True)]
+    (copy,) = strided_copy(
+        attributes.sizes,
+        reads,
+        row_major(attributes.sizes),
+        x.dtype.size_bytes,
+        source_offset=start,
+    )
+    return copy
+
+
+def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+    return lower_copies([_copy(op, graph)])
+
+
+def _aliases(op: Op, graph: Graph) -> tuple[Alias, ...]:
+    copy = _copy(op, graph)
+    return () if copy.loops else (Alias(op.outputs[0], op.inputs[0], copy.source_offset),)
+
+
+def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
+    """Reads run ahead of writes, unless a stride is negative."""
+    forward = all(loop.source_stride >= loop.target_stride for loop in _copy(op, graph).loops)
+    return (SafeOverlap(0),) if forward else ()
+
+
+def _read(node: TfliteNode) -> ReadOp:
+    x = node.inputs[0]
+    assert x is not None
+    if len(node.inputs) == 3:
+        begin, sizes = integers(node, 1), list(integers(node, 2))
+        for axis, (first, size) in enumerate(zip(begin, sizes, strict=True)):
+            if size == -1:
+                sizes[axis] = x.shape[axis] - first
+        return ReadOp(Slice(begin, tuple(sizes), (1,) * len(begin), tuple(sizes)), (0,))
+    options = node.options
+    masks = Masks(
+        int(options.beginMask),
+        int(options.endMask),
+        int(options.ellipsisMask),
+        int(options.newAxisMask),
+        int(options.shrinkAxisMask),
+    )
+    begin, end, strides = (integers(node, index) for index in (1, 2, 3))
+    length = bool(options.offset)
+    try:
+        taken = select(x.shape, begin, end, strides, masks, end_is_length=length)
+    except ValueError as error:
+        raise node.unsupported(str(error)) from error
+    return ReadOp(Slice(taken.begin, taken.sizes, taken.strides, taken.shape), (0,))
+
+
+def _write(op: Op, graph: Graph) -> WrittenOp:
+    """As STRIDED_SLICE; dimensions of 1 that the output lacks are shrunk."""
+    attributes = _attributes(op)
+    axes = list(zip(attributes.begin, attributes.sizes, attributes.strides, strict=True))
+    end = [begin + count * stride for begin, count, stride in axes]
+    kept = list(attributes.shape)
+    shrink = 0
+    for axis, count in enumerate(attributes.sizes):
+        if kept and kept[0] == count:
+            kept.pop(0)
+        else:
+            shrink |= 1 << axis
+    if kept:
+        raise ValueError(f"STRIDED_SLICE cannot make {attributes.shape} of {attributes.sizes}")
+    options = {
+        "beginMask": 0,
+        "endMask": sum(1 << axis for axis, last in enumerate(end) if last < 0),
+        "ellipsisMask": 0,
+        "newAxisMask": 0,
+        "shrinkAxisMask": shrink,
+    }
+    values = (("begin", attributes.begin), ("end", end), ("strides", attributes.strides))
+    constants = tuple(int32_constant(name, value) for name, value in values)
+    return WrittenOp("STRIDED_SLICE", "StridedSliceOptions", options, constants, version=2)
+
+
+def _sample(rng: np.random.Generator) -> Graph:
+    rank = int(rng.integers(1, 5))
+    shape = sample_shape(rng, rank)
+    begin, sizes, strides = [], [], []
+    for size in shape:
+        first, last = (int(i) for i in rng.integers(0, size, 2))
+        if rng.random() < 0.3:
+            first, last = 0, size - 1
+        stride = int(rng.integers(1, 4)) * (1 if first <= last else -1)
+        begin.append(first)
+        sizes.append((last - first) // stride + 1)
+        strides.append(stride)
+    shrunk = [count == 1 and rng.random() < 0.5 for count in sizes]
+    out = tuple(count for count, gone in zip(sizes, shrunk, strict=True) if not gone)
+    dtype, quantisation = sample_type(rng)
+    x = Tensor("x", shape, dtype, quantisation)
+    y = Tensor("y", out, dtype, quantisation)
+    attributes = Slice(tuple(begin), tuple(sizes), tuple(strides), out)
+    op = Op("slice", "slice", ("x",), ("y",), attributes)
+    return Graph.build("sample", [x, y], [op], ["x"], ["y"])
+
+
+SPEC = OpSpec(
+    kind="slice",
+    attributes=Slice,
+    infer=_infer,
+    reference=_reference,
+    lower=_lower,
+    sample=_sample,
+    tflite=TfliteBinding(("SLICE", "STRIDED_SLICE"), _read, _write),
+    aliases=_aliases,
+    overlaps=_overlaps,
+    limits="any type; limits are constant; at least one element is taken",
+)
