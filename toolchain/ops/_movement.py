@@ -148,9 +148,11 @@ def sample_quantisation(rng: np.random.Generator) -> Quantisation:
     return Quantisation((scale,), (zero_point,))
 
 
-def sample_type(rng: np.random.Generator) -> tuple[DType, Quantisation | None]:
-    """An element type to move: int8 with a quantisation most often, wider ones at times."""
+def sample_type(
+    rng: np.random.Generator,
+    wide: Sequence[DType] = (DType.INT32, DType.FLOAT32, DType.INT64),
+) -> tuple[DType, Quantisation | None]:
+    """An element type to move: int8 with a quantisation most often, one of `wide` at times."""
     if rng.random() < 0.6:
         return DType.INT8, sample_quantisation(rng)
-    wide = (DType.INT32, DType.FLOAT32, DType.INT64)
     return wide[int(rng.integers(len(wide)))], None

@@ -85,8 +85,8 @@ def select(
             end_is_length,
         )
         if has(masks.shrink_axis, i):
-            if start >= size or start < 0:
-                raise ValueError(f"index {begin[i]} is outside a dimension of {size}")
+            if not 0 <= start < size or strides[i] < 0:
+                raise ValueError(f"index {begin[i]} by {strides[i]} into a dimension of {size}")
             count = 1
         else:
             result.append(count)

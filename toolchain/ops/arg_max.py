@@ -91,7 +91,7 @@ def _write(op: Op, graph: Graph) -> WrittenOp:
     return WrittenOp(
         f"ARG_{name.upper()}",
         f"Arg{name}Options",
-        {"outputType": attributes.output},
+        {"outputType": attributes.output.name},
         (int32_constant("axis", np.array([attributes.axis])),),
         version=2,
     )
@@ -117,5 +117,6 @@ SPEC = OpSpec(
     lower=_lower,
     sample=_sample,
     tflite=TfliteBinding(("ARG_MAX", "ARG_MIN"), _read, _write),
+    dtypes=frozenset({DType.INT8, DType.INT32, DType.INT64}),
     limits="int8 data, constant axis",
 )

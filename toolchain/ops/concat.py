@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from toolchain.boards import Core
-from toolchain.ir import Attributes, Graph, Op, Tensor
+from toolchain.ir import Attributes, DType, Graph, Op, Tensor
 from toolchain.ops._activation import Activation, read_activation
 from toolchain.ops._joining import Parts, gather_copies, parts_along
 from toolchain.ops._movement import (
@@ -135,5 +135,6 @@ SPEC = OpSpec(
     sample=_sample,
     tflite=TfliteBinding(("CONCATENATION",), _read, _write),
     aliases=_aliases,
+    dtypes=frozenset(DType),
     limits="any type; operands quantised alike",
 )

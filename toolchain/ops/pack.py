@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from toolchain.boards import Core
-from toolchain.ir import Attributes, Graph, Op, Tensor
+from toolchain.ir import Attributes, DType, Graph, Op, Tensor
 from toolchain.ops._joining import Parts, gather_copies, parts_along
 from toolchain.ops._movement import (
     lower_copies,
@@ -107,5 +107,6 @@ SPEC = OpSpec(
     sample=_sample,
     tflite=TfliteBinding(("PACK",), _read, _write),
     aliases=_aliases,
+    dtypes=frozenset(DType),
     limits="any type; operands quantised alike",
 )

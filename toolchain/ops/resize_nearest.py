@@ -13,7 +13,7 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
-from toolchain.ir import Graph, Op, Tensor
+from toolchain.ir import DType, Graph, Op, Tensor
 from toolchain.ops._movement import sample_type
 from toolchain.ops._resizing import (
     Resize,
@@ -98,7 +98,7 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
 
 def _sample(rng: np.random.Generator) -> Graph:
     batches, height, width, channels = (int(rng.integers(1, high)) for high in (3, 12, 12, 20))
-    x = Tensor("x", (batches, height, width, channels), *sample_type(rng))
+    x = Tensor("x", (batches, height, width, channels), *sample_type(rng, (DType.FLOAT32,)))
     return sample_resize(rng, "resize_nearest", x, both=True)
 
 
@@ -116,5 +116,6 @@ SPEC = OpSpec(
             op, "RESIZE_NEAREST_NEIGHBOR", "ResizeNearestNeighborOptions"
         ),
     ),
+    dtypes=frozenset(DType),
     limits="any type, NHWC; the size is constant",
 )

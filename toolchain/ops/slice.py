@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from toolchain.boards import Core
-from toolchain.ir import Attributes, Graph, Op, Tensor
+from toolchain.ir import Attributes, DType, Graph, Op, Tensor
 from toolchain.ops._movement import (
     StridedCopy,
     int32_constant,
@@ -174,7 +174,7 @@ def _sample(rng: np.random.Generator) -> Graph:
         stride = int(rng.integers(1, 4)) * (1 if first <= last else -1)
         begin.append(first)
         sizes.append((last - first) // stride + 1)
-        strides.append(stride)
+        strides.append(stride if sizes[-1] > 1 else abs(stride))
     shrunk = [count == 1 and rng.random() < 0.5 for count in sizes]
     out = tuple(count for count, gone in zip(sizes, shrunk, strict=True) if not gone)
     dtype, quantisation = sample_type(rng)
@@ -195,5 +195,6 @@ SPEC = OpSpec(
     tflite=TfliteBinding(("SLICE", "STRIDED_SLICE"), _read, _write),
     aliases=_aliases,
     overlaps=_overlaps,
+    dtypes=frozenset(DType),
     limits="any type; limits are constant; at least one element is taken",
 )

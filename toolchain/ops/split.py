@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from toolchain.boards import Core
-from toolchain.ir import Attributes, Graph, Op, Tensor
+from toolchain.ir import Attributes, DType, Graph, Op, Tensor
 from toolchain.ops._joining import Parts, parts_along, scatter_copies
 from toolchain.ops._movement import (
     int32_constant,
@@ -139,5 +139,6 @@ SPEC = OpSpec(
     sample=_sample,
     tflite=TfliteBinding(("SPLIT", "SPLIT_V"), _read, _write),
     aliases=_aliases,
+    dtypes=frozenset(DType),
     limits="any type; axis and sizes are constant",
 )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from toolchain.boards import Core
-from toolchain.ir import Attributes, Graph, Op, Tensor
+from toolchain.ir import Attributes, DType, Graph, Op, Tensor
 from toolchain.ops._joining import Parts, parts_along, scatter_copies
 from toolchain.ops._movement import (
     lower_copies,
@@ -87,7 +87,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     rank = int(rng.integers(2, 5))
     shape = sample_shape(rng, rank, 400)
     axis = int(rng.integers(rank))
-    dtype, quantisation = sample_type(rng)
+    dtype, quantisation = sample_type(rng, (DType.INT32, DType.FLOAT32))
     x = Tensor("x", shape, dtype, quantisation)
     rest = (*shape[:axis], *shape[axis + 1 :])
     outputs = [Tensor(f"y{i}", rest, dtype, quantisation) for i in range(shape[axis])]
@@ -106,5 +106,6 @@ SPEC = OpSpec(
     sample=_sample,
     tflite=TfliteBinding(("UNPACK",), _read, _write),
     aliases=_aliases,
+    dtypes=frozenset(DType),
     limits="any type",
 )
