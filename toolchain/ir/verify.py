@@ -1,0 +1,137 @@
+"""The verifier: what must hold of every graph between the front end and the plan.
+
+It is called with the shape rules, because operator kinds live a room above.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from toolchain.ir.graph import Graph, Op
+from toolchain.ir.tensor import DType, Tensor
+
+ShapeRule = Callable[[Op, Graph], Sequence[tuple[tuple[int, ...], DType]]]
+"""Shapes and element types of an operator's outputs; raises ValueError for a contradiction."""
+
+_INTEGER_RANGE = {
+    DType.INT8: (-128, 127),
+    DType.UINT8: (0, 255),
+    DType.INT16: (-(2**15), 2**15 - 1),
+    DType.INT32: (-(2**31), 2**31 - 1),
+}
+
+
+class InvalidGraphError(ValueError):
+    """A graph breaks a rule; the message names the tensor or operator."""
+
+
+def verify(graph: Graph, infer: ShapeRule) -> None:
+    """Raise InvalidGraphError unless every rule holds.
+
+    Names resolve and are unique, every tensor has one producer at most, operators stand in
+    topological order, constants match their type, quantisation makes sense, and every output has
+    the shape and type that its operator's shape rule derives.
+    """
+    for name, tensor in graph.tensors.items():
+        if name != tensor.name or not name:
+            raise InvalidGraphError(f"tensor {tensor.name!r} is filed under {name!r}")
+        _check_tensor(tensor)
+    _check_ends(graph)
+    _check_order(graph)
+    for op in graph.ops:
+        _check_types(op, graph, infer)
+
+
+def _check_tensor(tensor: Tensor) -> None:
+    if any(size < 0 for size in tensor.shape):
+        raise InvalidGraphError(f"tensor {tensor} has a negative dimension")
+    data = tensor.constant
+    if data is not None and (data.shape != tensor.shape or data.dtype != tensor.dtype.numpy):
+        raise InvalidGraphError(
+            f"constant {tensor} holds {data.dtype.name}{list(data.shape)}",
+        )
+    if data is None and not tensor.elements:
+        raise InvalidGraphError(f"tensor {tensor} is empty")
+    if tensor.quantisation is not None:
+        _check_quantisation(tensor)
+    elif tensor.dtype is DType.INT8 and data is None:
+        raise InvalidGraphError(f"activation {tensor} has no quantisation")
+
+
+def _check_quantisation(tensor: Tensor) -> None:
+    q = tensor.q
+    if not q.scales or len(q.scales) != len(q.zero_points):
+        raise InvalidGraphError(
+            f"tensor {tensor} has {len(q.scales)} scales and {len(q.zero_points)} zero points"
+        )
+    if not all(math.isfinite(scale) and scale > 0 for scale in q.scales):
+        raise InvalidGraphError(f"tensor {tensor} has a scale that is not a positive number")
+    if q.per_channel:
+        if q.axis is None or not 0 <= q.axis < len(tensor.shape):
+            raise InvalidGraphError(f"tensor {tensor} has {len(q.scales)} scales along no axis")
+        if tensor.shape[q.axis] != len(q.scales):
+            raise InvalidGraphError(
+                f"tensor {tensor} has {len(q.scales)} scales along axis {q.axis}"
+            )
+    if tensor.dtype not in _INTEGER_RANGE:
+        raise InvalidGraphError(f"tensor {tensor} is quantised")
+    low, high = _INTEGER_RANGE[tensor.dtype]
+    if not all(low <= zero <= high for zero in q.zero_points):
+        raise InvalidGraphError(f"tensor {tensor} has a zero point outside its type")
+
+
+def _check_ends(graph: Graph) -> None:
+    for kind, names in (("input", graph.inputs), ("output", graph.outputs)):
+        if len(set(names)) != len(names):
+            raise InvalidGraphError(f"the graph lists an {kind} twice")
+        for name in names:
+            if name not in graph.tensors:
+                raise InvalidGraphError(f"the graph's {kind} {name!r} does not exist")
+            if graph.tensors[name].is_constant:
+                raise InvalidGraphError(f"the graph's {kind} {name!r} is a constant")
+    if not graph.outputs:
+        raise InvalidGraphError("the graph has no outputs")
+
+
+def _check_order(graph: Graph) -> None:
+    known = set(graph.inputs) | {t.name for t in graph.tensors.values() if t.is_constant}
+    names: set[str] = set()
+    for op in graph.ops:
+        if not op.name or op.name in names:
+            raise InvalidGraphError(f"operator name {op.name!r} is empty or taken")
+        names.add(op.name)
+        for name in op.present_inputs():
+            if name not in graph.tensors:
+                raise InvalidGraphError(f"operator {op.name!r} reads {name!r}, which is unknown")
+            if name not in known:
+                raise InvalidGraphError(f"operator {op.name!r} reads {name!r} before it exists")
+        if not op.outputs:
+            raise InvalidGraphError(f"operator {op.name!r} has no output")
+        for name in op.outputs:
+            if name not in graph.tensors:
+                raise InvalidGraphError(f"operator {op.name!r} writes {name!r}, which is unknown")
+            if name in known:
+                raise InvalidGraphError(f"operator {op.name!r} writes {name!r}, which has a value")
+            known.add(name)
+    for name in graph.outputs:
+        if name not in known:
+            raise InvalidGraphError(f"nothing computes the graph's output {name!r}")
+
+
+def _check_types(op: Op, graph: Graph, infer: ShapeRule) -> None:
+    try:
+        derived = tuple(infer(op, graph))
+    except ValueError as error:
+        raise InvalidGraphError(f"operator {op.name!r} ({op.kind}): {error}") from error
+    if len(derived) != len(op.outputs):
+        raise InvalidGraphError(
+            f"operator {op.name!r} ({op.kind}) has {len(op.outputs)} outputs, not {len(derived)}"
+        )
+    for name, (shape, dtype) in zip(op.outputs, derived, strict=True):
+        tensor = graph.tensors[name]
+        if (tensor.shape, tensor.dtype) != (shape, dtype):
+            raise InvalidGraphError(
+                f"operator {op.name!r} ({op.kind}) makes {name!r} {dtype.value}{list(shape)}, "
+                f"not {tensor.dtype.value}{list(tensor.shape)}"
+            )

@@ -1,0 +1,45 @@
+"""Runs a graph by its operators' NumPy references: exact, and slow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from toolchain.errors import InputError
+from toolchain.ir import Graph, Op
+from toolchain.ops import spec_of
+from toolchain.ops.spec import Array
+
+_ABSENT = np.zeros(0)
+
+
+def evaluate(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    """One operator's outputs; an absent optional input is an empty array."""
+    return spec_of(op.kind).reference(op, graph, inputs)
+
+
+def interpret(graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    """The graph's outputs for `inputs`, each in the graph's order.
+
+    Raises InputError where an input has another shape or element type than its tensor.
+    """
+    if len(inputs) != len(graph.inputs):
+        raise InputError(f"the model has {len(graph.inputs)} inputs, {len(inputs)} were given")
+    values: dict[str, Array] = {}
+    for name, value in zip(graph.inputs, inputs, strict=True):
+        tensor = graph.tensors[name]
+        if (value.shape, value.dtype) != (tensor.shape, tensor.dtype.numpy):
+            raise InputError(f"input {tensor} was given {value.dtype.name}{list(value.shape)}")
+        values[name] = value
+    for tensor in graph.tensors.values():
+        if tensor.constant is not None:
+            values[tensor.name] = tensor.constant
+    last_use = {name: users[-1] for name, users in graph.consumers.items() if users}
+    for index, op in enumerate(graph.ops):
+        given = [values[name] if name else _ABSENT for name in op.inputs]
+        values.update(zip(op.outputs, evaluate(op, graph, given), strict=True))
+        for name in {*op.present_inputs(), *op.outputs}:
+            if last_use.get(name, index) == index and name not in graph.outputs:
+                del values[name]
+    return tuple(values[name] for name in graph.outputs)
