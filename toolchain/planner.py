@@ -15,8 +15,9 @@ from toolchain.errors import DoesNotFitError
 from toolchain.frontends import load_model
 from toolchain.ir import Graph, MemoryProblem
 from toolchain.ir.arena import arena_plan, arena_problem, check_placement
+from toolchain.ir.boundary import Boundary
 from toolchain.ir.memory import check_order, footprint
-from toolchain.ir.plan import Boundary, Plan, PlannedOp
+from toolchain.ir.plan import Plan, PlannedOp
 from toolchain.ops import spec_of
 from toolchain.ops.storage import memory_problem
 

@@ -17,7 +17,8 @@ BoardOption = Annotated[
     str, typer.Option("--board", "-b", help="Board name; `thimble boards` lists them.")
 ]
 SchedulerOption = Annotated[
-    str, typer.Option("--scheduler", help=f"Who orders the operators: {', '.join(schedule.names())}.")
+    str,
+    typer.Option("--scheduler", help=f"Who orders the operators: {', '.join(schedule.names())}."),
 ]
 AllocatorOption = Annotated[
     str, typer.Option("--allocator", help=f"Who places the tensors: {', '.join(arena.names())}.")

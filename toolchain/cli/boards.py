@@ -21,7 +21,9 @@ def command(json: JsonOption = None) -> None:
         return
     table = Table(header_style="bold")
     for heading in ("board", "what", "core", "clock", "RAM", "flash", "runs"):
-        table.add_column(heading, justify="right" if heading in {"clock", "RAM", "flash"} else "left")
+        table.add_column(
+            heading, justify="right" if heading in {"clock", "RAM", "flash"} else "left"
+        )
     for board in boards().values():
         table.add_row(
             board.name,

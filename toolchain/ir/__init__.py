@@ -1,9 +1,10 @@
 """The frozen values that flow through the toolchain."""
 
 from toolchain.ir.arena import ArenaPlan, ArenaProblem, Block, Placement, SharedPair
+from toolchain.ir.boundary import Boundary
 from toolchain.ir.graph import Attributes, Graph, Op
 from toolchain.ir.memory import Buffer, Member, MemoryProblem, Overlap
-from toolchain.ir.plan import Boundary, Plan, PlannedOp
+from toolchain.ir.plan import Plan, PlannedOp
 from toolchain.ir.schedule import Schedule
 from toolchain.ir.sources import Sources
 from toolchain.ir.tensor import DType, Quantisation, Tensor

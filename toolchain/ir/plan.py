@@ -5,26 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from toolchain.ir.arena import ArenaPlan
+from toolchain.ir.boundary import Boundary
 from toolchain.ir.graph import Graph
 from toolchain.ir.schedule import Schedule
-from toolchain.ir.tensor import DType, Quantisation
-
-
-@dataclass(frozen=True)
-class Boundary:
-    """How a model's own input or output differs from the graph tensor that stands for it.
-
-    `tensor` is the graph's (int8, NHWC) input or output. `dtype` and `quantisation` are those in
-    the model file: float32 without a quantisation, or uint8 with one; the conversion is
-    q = round(real / scale) + zero_point with the graph tensor's scale, halves away from zero.
-    `permutation` is the model's layout: axis i of the graph tensor is axis permutation[i] of the
-    model's, () where they agree. A tensor without a Boundary is the same in both.
-    """
-
-    tensor: str
-    dtype: DType
-    quantisation: Quantisation | None = None
-    permutation: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
