@@ -1,0 +1,70 @@
+"""Minimum and maximum. TFLite MINIMUM and MAXIMUM, int8: the stored bytes are compared as they are.
+
+Source: `maximum_minimum.cc`, `MaximumMinimumBroadcastSlow`. No scale enters, so operands and
+output are meant to share one quantisation; TFLite does not insist, and neither do we.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from toolchain.boards import Core
+from toolchain.ir import Attributes, DType, Graph, Op
+from toolchain.ops._elementwise import (
+    broadcast,
+    check_node,
+    infer_broadcast,
+    overlaps_same_shape,
+    require_types,
+    sample_binary,
+)
+from toolchain.ops.spec import (
+    Array,
+    Lowering,
+    OpSpec,
+    ReadOp,
+    TfliteBinding,
+    TfliteNode,
+    WrittenOp,
+)
+
+
+def extremum_spec(kind: str, choose: Callable[[Array, Array], Array]) -> OpSpec:
+    """The spec of `minimum` or `maximum`; `choose` is NumPy's function."""
+
+    def reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+        return (choose(inputs[0], inputs[1]),)
+
+    def lower(op: Op, graph: Graph, core: Core) -> Lowering:
+        require_types(op, graph, DType.INT8)
+        function = f"thimble_{kind}_s8"
+        shape = broadcast(graph.input(op, 0).shape, graph.input(op, 1).shape)
+        return Lowering(functions=(function,), fields={"function": function, "shape": shape})
+
+    def read(node: TfliteNode) -> ReadOp:
+        check_node(node, DType.INT8)
+        return ReadOp(Attributes(), (0, 1))
+
+    def write(op: Op, graph: Graph) -> WrittenOp:
+        return WrittenOp(kind.upper(), "MaximumMinimumOptions", version=2)
+
+    def sample(rng: np.random.Generator) -> Graph:
+        graph = sample_binary(rng, Op(kind, kind, ("a", "b"), ("y",)), 1.0)
+        q = graph.tensors["y"].q
+        tensors = [replace(t, quantisation=q) for t in graph.tensors.values()]
+        return Graph.build(graph.name, tensors, graph.ops, graph.inputs, graph.outputs)
+
+    return OpSpec(
+        kind=kind,
+        attributes=Attributes,
+        infer=infer_broadcast,
+        reference=reference,
+        lower=lower,
+        sample=sample,
+        overlaps=overlaps_same_shape,
+        tflite=TfliteBinding((kind.upper(),), read, write),
+        limits="int8, any broadcast",
+    )

@@ -1,0 +1,24 @@
+"""Logistic function 1 / (1 + exp(-x)). TFLite LOGISTIC, int8 (`SigmoidPrepare`)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from toolchain.ir import Quantisation
+from toolchain.ops._float_table import Float32, float_table_spec
+
+
+def _logistic(x: Float32) -> Float32:
+    one = np.float32(1)
+    with np.errstate(over="ignore"):
+        exp: Float32 = np.exp(-x.astype(np.float64)).astype(np.float32)
+    result: Float32 = one / (one + exp)
+    return result
+
+
+def _output(rng: np.random.Generator) -> Quantisation:
+    zero = -128 if rng.random() < 0.8 else int(rng.integers(-128, 128))
+    return Quantisation((1 / 256,), (zero,))
+
+
+SPEC = float_table_spec("logistic", _logistic, _output, output_scale=1 / 256)

@@ -1,0 +1,23 @@
+"""Hyperbolic tangent. TFLite TANH, int8 (`TanhPrepare`)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from toolchain.ir import Quantisation
+from toolchain.ops._elementwise import sample_quantisation
+from toolchain.ops._float_table import Float32, float_table_spec
+
+
+def _tanh(x: Float32) -> Float32:
+    result: Float32 = np.tanh(x.astype(np.float64)).astype(np.float32)
+    return result
+
+
+def _output(rng: np.random.Generator) -> Quantisation:
+    if rng.random() < 0.6:
+        return Quantisation((1 / 128,), (0,))
+    return sample_quantisation(rng, scale=float(2.0 ** rng.uniform(-8, -4)))
+
+
+SPEC = float_table_spec("tanh", _tanh, _output)
