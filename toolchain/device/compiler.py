@@ -34,12 +34,16 @@ class BuildError(ResultError):
 
 @dataclass(frozen=True)
 class Unit:
-    """One translation unit. `suffix` ends the object's name (the linker script matches it)."""
+    """One translation unit. `suffix` ends the object's name (the linker script matches it).
+
+    Headers in `system_includes` (`-isystem`) may be as they like; warnings are for ours.
+    """
 
     source: Path
     flags: tuple[str, ...]
     includes: tuple[Path, ...]
     suffix: str = ".o"
+    system_includes: tuple[Path, ...] = ()
 
 
 def find_tool(name: str) -> str:
@@ -102,6 +106,8 @@ def _compile(gcc: str, unit: Unit, target: Path) -> None:
     temporary = Path(name)
     try:
         includes = [word for folder in unit.includes for word in ("-I", str(folder))]
+        for folder in unit.system_includes:
+            includes += ["-isystem", str(folder)]
         rename = f"-ffile-prefix-map={unit.source.parent}=."
         command = [gcc, *unit.flags, rename, *includes, "-c", str(unit.source)]
         _run([*command, "-o", str(temporary)])
@@ -111,19 +117,23 @@ def _compile(gcc: str, unit: Unit, target: Path) -> None:
 
 
 def compile_units(
-    units: Iterable[Unit], report: Callable[[int, int], None] = lambda done, total: None
+    units: Iterable[Unit],
+    report: Callable[[int, int], None] = lambda done, total: None,
+    gcc: str = "",
 ) -> tuple[Path, ...]:
     """The objects of `units`, in their order, compiled unless the cache has them.
 
-    `report` gets the count done and the total. Raises BuildError with the compiler's words.
+    `report` gets the count done and the total; `gcc` is the cross compiler unless another is
+    named. Raises BuildError with the compiler's words.
     """
-    gcc = find_tool("gcc")
+    gcc = gcc or find_tool("gcc")
     listed = tuple(units)
     folder = cache_folder() / "objects"
     _headers_digest.cache_clear()
     targets = []
     for unit in listed:
-        digests = [_headers_digest(include) for include in unit.includes]
+        folders = (*unit.includes, *unit.system_includes)
+        digests = [_headers_digest(include) for include in folders]
         targets.append(folder / f"{_key(gcc, unit, digests)}{unit.suffix}")
     missing = {t: u for t, u in zip(targets, listed, strict=True) if not t.exists()}
     report(len(listed) - len(missing), len(listed))
@@ -152,6 +162,19 @@ def _prune(folder: Path) -> None:
             return
         path.unlink(missing_ok=True)
         excess -= size
+
+
+def find_host_compiler() -> str:
+    """The path of the machine's own gcc. Raises MissingToolError saying how to install it."""
+    program = shutil.which("gcc")
+    if program is None:
+        raise MissingToolError("gcc is not installed; run: apt-get install -y gcc libc6-dev")
+    return program
+
+
+def link_program(objects: Sequence[Path], flags: Sequence[str], program: Path) -> None:
+    """Link a program for this machine. Raises BuildError."""
+    _run([find_host_compiler(), *flags, *(str(o) for o in objects), "-lm", "-o", str(program)])
 
 
 def link(objects: Sequence[Path], flags: Sequence[str], script: Path, elf: Path) -> None:

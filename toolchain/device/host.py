@@ -21,12 +21,11 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from numpy.typing import NDArray
 
 from toolchain.cmsis_nn import tree
-from toolchain.device.objects import Unit, cached_objects, run_tool
+from toolchain.device.compiler import Unit, compile_units, find_host_compiler, link_program
 from toolchain.errors import LinkError
 from toolchain.ir import Graph, Sources
 from toolchain.resources import RUNTIME_C, TEMPLATES
 
-COMPILER = "gcc"
 OWN_WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Wundef", "-Wcast-align", "-Wshadow")
 _BASE = ("-O2",)
 _SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g")
@@ -52,7 +51,7 @@ def build(
     """Write the models' C into `folder`, compile and link it; the program's path.
 
     Generated code and our kernels are compiled with every warning as an error. Raises
-    CompileError, MissingToolError.
+    BuildError, MissingToolError.
     """
     env = Environment(
         loader=FileSystemLoader(TEMPLATES),
@@ -77,21 +76,17 @@ def build(
         for path in _union(m.sources.cmsis_nn for m in models)
     ]
     library += [
-        Unit(RUNTIME_C / path, own, (kernels,), (system,))
+        Unit(RUNTIME_C / path, own, (kernels,), system_includes=(system,))
         for path in _union(m.sources.runtime for m in models)
     ]
     units = [
-        Unit(folder / name, own, (folder, kernels), (system,))
+        Unit(folder / name, own, (folder, kernels), system_includes=(system,))
         for name in generated
         if name.endswith(".c")
     ]
-    objects = (
-        *cached_objects(COMPILER, library),
-        *cached_objects(COMPILER, units, folder / "objects"),
-    )
+    objects = compile_units([*library, *units], gcc=find_host_compiler())
     program = folder / "models"
-    link = _SANITIZE if sanitize else ()
-    run_tool([COMPILER, *link, *map(str, objects), "-lm", "-o", str(program)])
+    link_program(objects, _SANITIZE if sanitize else (), program)
     return program
 
 
