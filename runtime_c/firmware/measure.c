@@ -1,4 +1,5 @@
 /* Counts of a whole run and of each operator, less what the hooks themselves take. */
+#include "thimble_board.h"
 #include "thimble_counter.h"
 #include "thimble_firmware.h"
 
@@ -18,6 +19,7 @@ static void clear_counts(void)
 
 int32_t thimble_measured_run(uint32_t *total)
 {
+    thimble_counter_init();
     uint32_t empty = thimble_counter();
     empty = thimble_counter() - empty;
 #ifdef THIMBLE_PROFILE

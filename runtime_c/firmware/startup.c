@@ -34,6 +34,19 @@ const uint32_t thimble_vectors[16] __attribute__((section(".vectors"), aligned(1
     (uint32_t)&thimble_fault_entry,
 };
 
+#if !defined(__ARM_ARCH_8M_MAIN__) && !defined(__ARM_ARCH_8_1M_MAIN__)
+/* The stack begins at the bottom of its bank. Some buses ignore what is written below, so that the
+ * MPU has to refuse it: region 0, the 32 KB before the stack, no access. Off in fault handlers. */
+static void guard_stack(void)
+{
+    THIMBLE_MPU_RNR = 0;
+    THIMBLE_MPU_RBAR = (uint32_t)thimble_stack_low - 0x8000u;
+    THIMBLE_MPU_RASR = THIMBLE_MPU_RASR_XN | THIMBLE_MPU_RASR_32_KB | THIMBLE_MPU_RASR_ENABLE;
+    THIMBLE_MPU_CTRL = THIMBLE_MPU_CTRL_PRIVDEFENA | THIMBLE_MPU_CTRL_ENABLE;
+    thimble_barrier();
+}
+#endif
+
 void thimble_reset(void)
 {
     __asm volatile("cpsid i" ::: "memory");
@@ -42,13 +55,14 @@ void thimble_reset(void)
     thimble_barrier();
 #if defined(__ARM_ARCH_8M_MAIN__) || defined(__ARM_ARCH_8_1M_MAIN__)
     __asm volatile("msr msplim, %0" ::"r"(thimble_stack_low));
+#else
+    guard_stack();
 #endif
     thimble_board_init();
     memcpy(thimble_data_start, thimble_data_load, (size_t)(thimble_data_end - thimble_data_start));
     memset(thimble_bss_start, 0, (size_t)(thimble_bss_end - thimble_bss_start));
     thimble_memory_paint();
     thimble_uart_init();
-    thimble_counter_init();
     thimble_serve();
 }
 

@@ -30,6 +30,7 @@ _COMMON = (
 _WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Wundef")
 _FIRMWARE_SOURCES = ("startup.c", "service.c", "frame.c", "fault.c", "memory_use.c", "measure.c")
 _HOOKS = "thimble_hooks.h"
+_MODEL_SUFFIX = ".model.o"
 
 
 @dataclass(frozen=True)
@@ -44,11 +45,12 @@ class BuildOptions:
 
 @dataclass(frozen=True)
 class ModelFiles:
-    """C files to compile: the generated ones, those they need, and where headers lie."""
+    """C files to compile: the generated ones, our kernels and CMSIS-NN's, and their headers."""
 
     generated: tuple[Path, ...]
-    kernels: tuple[Path, ...]
-    includes: tuple[Path, ...]
+    kernels: tuple[Path, ...] = ()
+    cmsis_nn: tuple[Path, ...] = ()
+    cmsis_nn_include: Path | None = None
 
 
 def planned_layout(
@@ -115,35 +117,61 @@ def _defines(board: Board, options: BuildOptions) -> list[str]:
     return flags + [f"-D{name}" for name, wanted in switches.items() if wanted]
 
 
-def _units(
-    board: Board, files: ModelFiles, glue: Path, options: BuildOptions
-) -> tuple[list[Unit], list[Unit], list[Unit]]:
-    """Kernels; generated code; firmware."""
+@dataclass(frozen=True)
+class _Units:
+    kernels: tuple[Unit, ...]
+    model: tuple[Unit, ...]
+    firmware: tuple[Unit, ...]
+    glue: Unit
+
+    @property
+    def all(self) -> tuple[Unit, ...]:
+        return (*self.kernels, *self.model, *self.firmware, self.glue)
+
+
+def _units(board: Board, files: ModelFiles, glue: Path, options: BuildOptions) -> _Units:
     base = (*board.compiler_flags, *_COMMON)
-    firmware = RUNTIME_C / "firmware"
-    headers = firmware / "include"
+    folder = RUNTIME_C / "firmware"
+    headers, own_headers = folder / "include", RUNTIME_C / "include"
+    system = (files.cmsis_nn_include,) if files.cmsis_nn_include else ()
     defines = _defines(board, options)
-    hooks = ["-include", _HOOKS, *defines] if options.profile else []
-    kernels = [
-        Unit(path, (*base, options.kernel_optimisation, "-w"), files.includes)
-        for path in files.kernels
-    ]
-    model = [
-        Unit(
-            path,
-            (*base, options.model_optimisation, "-w", *hooks),
-            (*files.includes, headers),
-            ".model.o",
-        )
-        for path in files.generated
-    ]
+    hooks = ("-include", _HOOKS, *defines) if options.profile else ()
+    kernel_flags = (*base, options.kernel_optimisation)
+    model_flags = (*base, options.model_optimisation, *_WARNINGS, *hooks)
+    firmware_flags = (*base, "-Os", *_WARNINGS, *defines)
     assert board.counter is not None
     sources = [*_FIRMWARE_SOURCES, *board.firmware_sources, board.counter.source]
     if board.emulator is not None:
         sources.append("emulator/exit.c")
-    own = [*(firmware / name for name in sources), glue]
-    flags = (*base, "-Os", *_WARNINGS, *defines)
-    return kernels, model, [Unit(path, flags, (headers,)) for path in own]
+    return _Units(
+        kernels=(
+            *(
+                Unit(path, (*kernel_flags, "-w"), (), system_includes=system)
+                for path in files.cmsis_nn
+            ),
+            *(
+                Unit(
+                    path,
+                    (*kernel_flags, *_WARNINGS),
+                    (own_headers,),
+                    system_includes=system,
+                )
+                for path in files.kernels
+            ),
+        ),
+        model=tuple(
+            Unit(
+                path,
+                model_flags,
+                (path.parent, own_headers, headers),
+                _MODEL_SUFFIX,
+                system,
+            )
+            for path in files.generated
+        ),
+        firmware=tuple(Unit(folder / name, firmware_flags, (headers,)) for name in sources),
+        glue=Unit(glue, firmware_flags, (headers,)),
+    )
 
 
 def build_files(
@@ -180,15 +208,16 @@ def build_files(
         banks=_banks(chosen),
         layout=chosen,
         stack_bytes=chosen_options.stack_bytes,
+        model_objects=f"*{_MODEL_SUFFIX}",
     )
     context = {"model": model, "board": board, "profile": chosen_options.profile}
     glue = _render(
         "firmware_model.c.j2", folder / "firmware_model.c", build_id=bytes(16), **context
     )
-    kernels, generated, firmware = _units(board, files, glue, chosen_options)
-    build_id = _identity([*kernels, *generated, *firmware], script)
+    units = _units(board, files, glue, chosen_options)
+    build_id = _identity(units.all, script)
     _render("firmware_model.c.j2", glue, build_id=build_id, **context)
-    objects = compiler.compile_units([*kernels, *generated, *firmware], report)
+    objects = compiler.compile_units(units.all, report)
     elf = folder / "firmware.elf"
     compiler.link(objects, board.compiler_flags, script, elf)
     compiler.convert(elf, "ihex", elf.with_suffix(".hex"))
@@ -213,16 +242,12 @@ def build(
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in sources.files.items():
         (folder / name).write_text(text, encoding="utf-8")
-    kernels = [RUNTIME_C / path for path in sources.runtime]
-    includes = [folder, RUNTIME_C / "include"]
-    if sources.cmsis_nn:
-        root = cmsis_nn.find(cmsis_nn_folder)
-        kernels += [root / path for path in sources.cmsis_nn]
-        includes.append(root / "Include")
+    kernels = cmsis_nn.tree(cmsis_nn_folder or cmsis_nn.find()).include.parent
     files = ModelFiles(
         generated=tuple(folder / name for name in sources.files if name.endswith(".c")),
-        kernels=tuple(kernels),
-        includes=tuple(includes),
+        kernels=tuple(RUNTIME_C / path for path in sources.runtime),
+        cmsis_nn=tuple(kernels / path for path in sources.cmsis_nn),
+        cmsis_nn_include=kernels / "Include",
     )
     return build_files(
         board,

@@ -261,7 +261,7 @@ _FAULT_NAMES = (
 _NO_OPERATOR = 0xFFFFFFFF
 _CFSR_BITS = {
     0: "an instruction was fetched from where none may lie",
-    1: "a data access was not allowed",
+    1: "a data access where none is allowed",
     3: "memory fault on return from an exception",
     4: "memory fault on entry to an exception",
     5: "memory fault while saving the FPU state",

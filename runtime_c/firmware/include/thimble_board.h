@@ -16,6 +16,7 @@ uint8_t thimble_uart_get(void);
 /* Waits until the last byte has left the transmitter. */
 void thimble_uart_flush(void);
 
+/* Starts the counter, from the same state each time: so that the same run has the same count. */
 void thimble_counter_init(void);
 
 #endif
