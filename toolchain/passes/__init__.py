@@ -2,32 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+from toolchain.ir import Graph
+from toolchain.ops.check import check
+from toolchain.passes._pass import Pass, Prepared
+from toolchain.passes.convert_ends import ConvertEnds
+from toolchain.passes.fold_constants import FoldConstants
+from toolchain.passes.merge_pads import MergePads
+from toolchain.passes.merge_relus import MergeRelus
+from toolchain.passes.merge_reshapes import MergeReshapes
+from toolchain.passes.remove_dead_ops import RemoveDeadOps
+from toolchain.passes.remove_identities import RemoveIdentities
 
-from toolchain.ir import Boundary, Graph
+__all__ = ["DEFAULT", "Pass", "Prepared", "prepare"]
 
-
-@dataclass(frozen=True)
-class Prepared:
-    """A graph ready to compile, and how its ends differ from the model file's."""
-
-    graph: Graph
-    boundaries: tuple[Boundary, ...] = ()
-
-
-class Pass(Protocol):
-    """One rewrite. The result computes the same, and passes the verifier."""
-
-    def run(self, prepared: Prepared) -> Prepared: ...
-
-
-DEFAULT: tuple[Pass, ...] = ()
+DEFAULT: tuple[Pass, ...] = (
+    RemoveDeadOps(),
+    FoldConstants(),
+    ConvertEnds(),
+    RemoveIdentities(),
+    MergeReshapes(),
+    MergeRelus(),
+    MergePads(),
+)
 
 
 def prepare(graph: Graph, pipeline: tuple[Pass, ...] = DEFAULT) -> Prepared:
-    """Run the passes in order."""
-    prepared = Prepared(graph)
+    """Run the passes in order; the graph is verified before the first and after each."""
+    prepared = Prepared(check(graph))
     for step in pipeline:
         prepared = step.run(prepared)
+        check(prepared.graph)
     return prepared

@@ -1,0 +1,25 @@
+"""What a pass takes and gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from toolchain.ir import Boundary, Graph
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A graph ready to compile, and how its ends differ from the model file's."""
+
+    graph: Graph
+    boundaries: tuple[Boundary, ...] = ()
+
+    def with_graph(self, graph: Graph) -> Prepared:
+        return replace(self, graph=graph)
+
+
+class Pass(Protocol):
+    """One rewrite. The result computes the same, and passes the verifier."""
+
+    def run(self, prepared: Prepared) -> Prepared: ...

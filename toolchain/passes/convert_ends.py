@@ -1,0 +1,93 @@
+"""Float32 and uint8 ends become int8: whoever calls the model converts, as its own file says.
+
+A model input that goes only into QUANTIZE operators of one kind, and a model output that comes
+from DEQUANTIZE, are taken off the graph and recorded as a `Boundary`. The caller's conversion is
+that operator's arithmetic, so the result is the same bit for bit. uint8 ends are taken off only
+where their zero point lies 128 above the int8 one at the same scale: the same bytes with the top
+bit flipped.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from toolchain.ir import Boundary, DType, Graph, Tensor
+from toolchain.passes._pass import Prepared
+from toolchain.passes._rewrite import reading, renamed
+
+
+@dataclass(frozen=True)
+class ConvertEnds:
+    def run(self, prepared: Prepared) -> Prepared:
+        graph, boundaries = prepared.graph, list(prepared.boundaries)
+        taken = {boundary.tensor for boundary in boundaries}
+        for name in graph.inputs:
+            if name not in taken:
+                graph = _convert_input(graph, name, boundaries)
+        for name in graph.outputs:
+            if name not in taken:
+                graph = _convert_output(graph, name, boundaries)
+        return Prepared(graph, tuple(boundaries))
+
+
+def _boundary(outer: Tensor, inner: Tensor) -> Boundary | None:
+    """How the caller turns one into the other; None where only an operator can."""
+    if inner.dtype is not DType.INT8 or inner.shape != outer.shape:
+        return None
+    if outer.dtype is DType.FLOAT32:
+        return Boundary(outer.name, DType.FLOAT32)
+    if (
+        outer.dtype is DType.UINT8
+        and outer.q.scales == inner.q.scales
+        and outer.q.zero_point == inner.q.zero_point + 128
+    ):
+        return Boundary(outer.name, DType.UINT8, outer.quantisation)
+    return None
+
+
+def _convert_input(graph: Graph, name: str, boundaries: list[Boundary]) -> Graph:
+    """All readers of the input quantise it alike: their outputs become the input."""
+    outer = graph.tensors[name]
+    readers = [graph.ops[index] for index in graph.consumers[name]]
+    if not readers or name in graph.outputs:
+        return graph
+    inner = graph.output(readers[0])
+    for op in readers:
+        found = graph.output(op)
+        if op.kind != "quantize" or found.quantisation != inner.quantisation:
+            return graph
+        if found.name in graph.outputs:
+            return graph
+    boundary = _boundary(outer, inner)
+    if boundary is None:
+        return graph
+    boundaries.append(boundary)
+    names = {op.outputs[0]: name for op in readers}
+    ops = tuple(reading(op, names) for op in graph.ops if op not in readers)
+    return graph.with_ops(ops, _replaced(graph, replace(inner, name=name)))
+
+
+def _convert_output(graph: Graph, name: str, boundaries: list[Boundary]) -> Graph:
+    """What the last operator reads becomes the output, and takes over its name."""
+    index = graph.producers.get(name)
+    if index is None or graph.consumers[name]:
+        return graph
+    last = graph.ops[index]
+    if last.kind not in ("dequantize", "quantize"):
+        return graph
+    outer, inner = graph.tensors[name], graph.input(last, 0)
+    if inner.name in graph.inputs or inner.name in graph.outputs or inner.is_constant:
+        return graph
+    boundary = _boundary(outer, inner)
+    if boundary is None:
+        return graph
+    boundaries.append(boundary)
+    ops = [op for op in graph.ops if op is not last]
+    tensors = [tensor for tensor in graph.tensors.values() if tensor is not outer]
+    outputs = tuple(inner.name if output == name else output for output in graph.outputs)
+    return renamed(replace(graph, outputs=outputs).with_ops(ops, tensors), {inner.name: name})
+
+
+def _replaced(graph: Graph, tensor: Tensor) -> list[Tensor]:
+    """The graph's tensors with another of the same name."""
+    return [tensor if known.name == tensor.name else known for known in graph.tensors.values()]

@@ -1,0 +1,46 @@
+"""Operators that read only constants are computed now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from toolchain.ir import Graph, Op, Tensor
+from toolchain.ops.interpret import evaluate
+from toolchain.passes._pass import Prepared
+
+LARGEST_RESULT_BYTES = 1 << 24
+
+
+@dataclass(frozen=True)
+class FoldConstants:
+    """Results above 16 MiB stay operators: no board holds them."""
+
+    def run(self, prepared: Prepared) -> Prepared:
+        graph = prepared.graph
+        tensors = dict(graph.tensors)
+        kept: list[Op] = []
+        for op in graph.ops:
+            inputs = [tensors[name] for name in op.present_inputs()]
+            if not all(tensor.is_constant for tensor in inputs) or _must_stay(op, graph):
+                kept.append(op)
+                continue
+            for name, value in zip(op.outputs, _results(op, graph, tensors), strict=True):
+                value.setflags(write=False)
+                tensors[name] = replace(tensors[name], constant=value)
+        return prepared.with_graph(graph.with_ops(kept, tensors.values()))
+
+
+def _must_stay(op: Op, graph: Graph) -> bool:
+    if any(name in graph.outputs for name in op.outputs):
+        return True
+    return sum(graph.tensors[name].size_bytes for name in op.outputs) > LARGEST_RESULT_BYTES
+
+
+def _results(
+    op: Op, graph: Graph, tensors: dict[str, Tensor]
+) -> tuple[np.ndarray[tuple[int, ...], np.dtype[np.generic]], ...]:
+    known = [tensors[name].constant if name else None for name in op.inputs]
+    given = [np.zeros(0) if value is None else value for value in known]
+    return tuple(np.array(value) for value in evaluate(op, graph, given))

@@ -1,0 +1,89 @@
+"""Padding in front of a convolution or a max pool becomes the window's own padding.
+
+The padded copy of the image then never exists. A convolution's own padding is real 0.0, which is
+the stored zero point, so that a pad with that value merges exactly. A max pool leaves padded
+elements out, so that a pad with the smallest stored value merges exactly, unless a window would
+cover nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from toolchain.ir import Graph, Op
+from toolchain.ops import spec_of
+from toolchain.ops._conv import Padding
+from toolchain.ops._pooling import Pool2D
+from toolchain.ops.conv2d import Conv2D
+from toolchain.ops.depthwise_conv2d import DepthwiseConv2D
+from toolchain.ops.pad import Pad
+from toolchain.passes._pass import Prepared
+from toolchain.passes._rewrite import live_ops
+
+_ROWS, _COLUMNS = 1, 2
+
+
+@dataclass(frozen=True)
+class MergePads:
+    def run(self, prepared: Prepared) -> Prepared:
+        graph = prepared.graph
+        merged: dict[int, Op] = {}
+        for pad in graph.ops:
+            if isinstance(pad.attributes, Pad) and pad.outputs[0] not in graph.outputs:
+                merged |= _merge(pad, pad.attributes, graph)
+        if not merged:
+            return prepared
+        ops = [merged.get(index, op) for index, op in enumerate(graph.ops)]
+        return prepared.with_graph(graph.with_ops(live_ops(ops, graph.outputs)))
+
+
+def _merge(pad: Op, attributes: Pad, graph: Graph) -> Mapping[int, Op]:
+    """All readers of a pad with its padding taken in; none unless every one of them can."""
+    result: dict[int, Op] = {}
+    image = (_ROWS, _COLUMNS)
+    sides = dict(enumerate(attributes.paddings))
+    if len(sides) != 4 or any(sides[axis] != (0, 0) for axis in sides if axis not in image):
+        return {}
+    for index in graph.consumers[pad.outputs[0]]:
+        op = graph.ops[index]
+        reads_once = op.inputs.count(pad.outputs[0]) == 1 and op.inputs[0] == pad.outputs[0]
+        wider = _widened(op, sides, _stored_value(pad, attributes, graph), graph)
+        if not reads_once or wider is None:
+            return {}
+        result[index] = replace(wider, inputs=(pad.inputs[0], *op.inputs[1:]))
+        if not _keeps_shape(result[index], graph):
+            return {}
+    return result
+
+
+def _stored_value(pad: Op, attributes: Pad, graph: Graph) -> float:
+    return graph.output(pad).q.zero_point if attributes.value is None else attributes.value
+
+
+def _widened(op: Op, sides: Mapping[int, tuple[int, int]], value: float, graph: Graph) -> Op | None:
+    """The operator with the padding added to its own; None where that changes its meaning."""
+    (top, bottom), (left, right) = sides[_ROWS], sides[_COLUMNS]
+    attributes = op.attributes
+    x = graph.input(op, 0)
+    if isinstance(attributes, Conv2D | DepthwiseConv2D) and value == x.q.zero_point:
+        old = attributes.padding
+        padding = Padding(old.top + top, old.left + left, old.bottom + bottom, old.right + right)
+        return replace(op, attributes=replace(attributes, padding=padding))
+    if op.kind == "max_pool2d" and isinstance(attributes, Pool2D):
+        smallest = int(np.iinfo(x.dtype.value).min)
+        first = attributes.padding
+        if value == smallest:
+            wider = (first[0] + top, first[1] + bottom, first[2] + left, first[3] + right)
+            return replace(op, attributes=replace(attributes, padding=wider))
+    return None
+
+
+def _keeps_shape(op: Op, graph: Graph) -> bool:
+    try:
+        (derived,) = spec_of(op.kind).infer(op, graph)
+    except ValueError:
+        return False
+    return derived.shape == graph.output(op).shape
