@@ -66,7 +66,8 @@ def to_graph(values: Array, tensor: Tensor, boundary: Boundary | None) -> Array:
         else:
             rounded = np.trunc(ratio + np.copysign(np.float32(0.5), ratio).astype(np.float64))
         stored = np.clip(rounded.astype(np.float64) + tensor.q.zero_point, info.min, info.max)
-        return stored.astype(tensor.dtype.numpy)
+        converted: Array = stored.astype(tensor.dtype.numpy)
+        return converted
     return _shifted(values, tensor.dtype, tensor.q.zero_point - _zero_point(boundary))
 
 
