@@ -77,10 +77,11 @@ class MemoryProblem:
 
     @cached_property
     def overlaps_of(self) -> tuple[tuple[Overlap, ...], ...]:
-        """For each operator the overlaps it allows."""
+        """For each operator the overlaps it allows: none over a graph output, which never dies."""
         table: list[list[Overlap]] = [[] for _ in self.ops]
         for overlap in self.overlaps:
-            table[overlap.op].append(overlap)
+            if not self.buffers[overlap.input].to_end:
+                table[overlap.op].append(overlap)
         return tuple(tuple(entries) for entries in table)
 
     def lifetimes(self, order: Sequence[int]) -> tuple[tuple[int, int], ...]:

@@ -106,9 +106,10 @@ def _aliases(op: Op, graph: Graph) -> tuple[Alias, ...]:
 
 
 def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
-    """Reads run ahead of writes, unless a stride is negative."""
-    forward = all(loop.source_stride >= loop.target_stride for loop in _copy(op, graph).loops)
-    return (SafeOverlap(0),) if forward else ()
+    """Reads run ahead of writes, unless a stride is negative. One run of bytes is a view."""
+    loops = _copy(op, graph).loops
+    forward = all(loop.source_stride >= loop.target_stride for loop in loops)
+    return (SafeOverlap(0),) if loops and forward else ()
 
 
 def _read(node: TfliteNode) -> ReadOp:

@@ -19,8 +19,13 @@ class _Place:
     offset_bytes: int
 
 
-def _places(graph: Graph) -> dict[str, _Place]:
-    """Follow every alias to its root. One that cannot hold is left out: its operator copies."""
+def _places(graph: Graph, copying: frozenset[str]) -> dict[str, _Place]:
+    """Follow every alias to its root. One that cannot hold is left out: its operator copies.
+
+    A tensor is laid in another at most once. Where it is already a view of all of some other
+    tensor (a reshape of it), that one is laid there in its stead. A graph input never moves into
+    another tensor, since nothing but the caller may write over its neighbours before its last use.
+    """
     parent: dict[str, tuple[str, int]] = {}
 
     def find(name: str) -> _Place:
@@ -31,23 +36,31 @@ def _places(graph: Graph) -> dict[str, _Place]:
         return _Place(name, offset)
 
     for op in graph.ops:
+        if op.name in copying:
+            continue
         for alias in spec_of(op.kind).aliases(op, graph):
             view, base = graph.tensors[alias.view], graph.tensors[alias.base]
-            if view.is_constant or base.is_constant or alias.view in parent:
+            if view.is_constant or base.is_constant:
                 continue
-            if alias.view in graph.inputs or find(alias.base).root == alias.view:
+            root = find(view.name).root
+            if graph.tensors[root].size_bytes != view.size_bytes or root in graph.inputs:
                 continue
-            parent[alias.view] = (alias.base, alias.offset_bytes)
+            if find(base.name).root != root:
+                parent[root] = (base.name, alias.offset_bytes)
     return {t.name: find(t.name) for t in graph.activations()}
 
 
-def memory_problem(graph: Graph, core: Core) -> MemoryProblem:
+def memory_problem(
+    graph: Graph, core: Core, copying: frozenset[str] = frozenset()
+) -> MemoryProblem:
     """What schedulers and allocators need of `graph` on `core`.
 
-    Buffers come in the order in which their root tensors stand in the graph. Raises
-    UnsupportedError where an operator has no kernel for its shape on this core.
+    Buffers come in the order in which their root tensors stand in the graph. `copying` names
+    operators that shall copy though they could be views: a view keeps all of its buffer alive,
+    which costs more than it saves where one part is long done with. Raises UnsupportedError where
+    an operator has no kernel for its shape on this core.
     """
-    places = _places(graph)
+    places = _places(graph, copying)
     members: dict[str, list[Member]] = {}
     for name, place in places.items():
         members.setdefault(place.root, []).append(Member(name, place.offset_bytes))
@@ -57,7 +70,9 @@ def memory_problem(graph: Graph, core: Core) -> MemoryProblem:
             name=root,
             size_bytes=max(m.offset_bytes + graph.tensors[m.tensor].size_bytes for m in held),
             members=tuple(held),
-            alignment_bytes=TENSOR_ALIGNMENT_BYTES,
+            alignment_bytes=max(
+                TENSOR_ALIGNMENT_BYTES, *(graph.tensors[m.tensor].dtype.size_bytes for m in held)
+            ),
             from_start=any(m.tensor in graph.inputs for m in held),
             to_end=any(m.tensor in graph.outputs for m in held),
         )
