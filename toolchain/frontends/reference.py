@@ -1,0 +1,155 @@
+"""The runtimes whose outputs ours are compared with, run on the model file itself."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from toolchain.errors import InputError, MissingToolError
+from toolchain.frontends import front_end_of, load_model, read_model_file
+from toolchain.ir import Graph
+from toolchain.ops.interpret import interpret
+from toolchain.ops.spec import Array
+
+
+class Reference(Protocol):
+    """A runtime that has a model loaded.
+
+    `name` says which it is, for the user. `tolerance`: by how many units in the last place an
+    output may differ from it and still count as equal.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def tolerance(self) -> int: ...
+
+    def run(self, inputs: Sequence[Array]) -> tuple[Array, ...]:
+        """Outputs of one inference, in the file's order, for inputs in the file's order."""
+
+
+@dataclass(frozen=True)
+class LiteRT:
+    """LiteRT's reference kernels (`OpResolverType.BUILTIN_REF`), one thread."""
+
+    interpreter: Any
+    name: str = "LiteRT's reference kernels"
+    tolerance: int = 0
+
+    def run(self, inputs: Sequence[Array]) -> tuple[Array, ...]:
+        details = self.interpreter.get_input_details()
+        for detail, value in zip(details, inputs, strict=True):
+            self.interpreter.set_tensor(detail["index"], value)
+        self.interpreter.invoke()
+        outputs = self.interpreter.get_output_details()
+        return tuple(self.interpreter.get_tensor(detail["index"]) for detail in outputs)
+
+
+@dataclass(frozen=True)
+class TfliteMicro:
+    """The `tflite-micro` wheel: TFLM's reference kernels, compiled for this machine."""
+
+    interpreter: Any
+    outputs: int
+    name: str = "tflite-micro (LiteRT refuses the file)"
+    tolerance: int = 0
+
+    def run(self, inputs: Sequence[Array]) -> tuple[Array, ...]:
+        for index, value in enumerate(inputs):
+            self.interpreter.set_input(value, index)
+        self.interpreter.invoke()
+        return tuple(self.interpreter.get_output(index) for index in range(self.outputs))
+
+
+@dataclass(frozen=True)
+class NumpyReference:
+    """Our own operator references, where no other runtime takes the file."""
+
+    graph: Graph
+    name: str = "Thimble's NumPy references (no other runtime here takes the file)"
+    tolerance: int = 0
+
+    def run(self, inputs: Sequence[Array]) -> tuple[Array, ...]:
+        return interpret(self.graph, inputs)
+
+
+@dataclass(frozen=True)
+class OnnxRuntime:
+    """ONNX Runtime on the processor, one thread."""
+
+    session: Any
+    name: str = "ONNX Runtime"
+    tolerance: int = 1
+
+    def run(self, inputs: Sequence[Array]) -> tuple[Array, ...]:
+        names = [declared.name for declared in self.session.get_inputs()]
+        return tuple(self.session.run(None, dict(zip(names, inputs, strict=True))))
+
+
+def open_reference(path: Path) -> Reference:
+    """The runtime to compare a model file with.
+
+    TFLite files: LiteRT; where it refuses the file, tflite-micro if that is installed, else our own
+    interpreter. Raises as `load_model` does for a file that cannot be read.
+    """
+    data = read_model_file(path)
+    front_end = front_end_of(path, data)
+    if front_end.name == "TFLite":
+        return _open_tflite(path, data)
+    if front_end.name == "ONNX":
+        return _open_onnx(data)
+    raise InputError(f"{path}: there is no reference runtime for {front_end.name} files")
+
+
+def _module(name: str) -> Any:
+    """An installed module, imported only when it is needed; None where it is absent."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return None
+
+
+def _open_tflite(path: Path, data: bytes) -> Reference:
+    graph = load_model(path)
+    litert = _module("ai_edge_litert.interpreter")
+    if litert is None:
+        raise MissingToolError("LiteRT is missing: pip install ai-edge-litert")
+    try:
+        interpreter = litert.Interpreter(
+            model_content=data,
+            num_threads=1,
+            experimental_op_resolver_type=litert.OpResolverType.BUILTIN_REF,
+        )
+        interpreter.allocate_tensors()
+        return LiteRT(interpreter)
+    except (RuntimeError, ValueError):
+        return _tflite_micro(data, graph) or NumpyReference(graph)
+
+
+def _tflite_micro(data: bytes, graph: Graph) -> Reference | None:
+    runtime = _module("tflite_micro.python.tflite_micro.runtime")
+    if runtime is None:
+        return None
+    try:
+        interpreter = runtime.Interpreter.from_bytes(data)
+    except (RuntimeError, ValueError):
+        return None
+    return TfliteMicro(interpreter, len(graph.outputs))
+
+
+def _open_onnx(data: bytes) -> Reference:
+    onnxruntime = _module("onnxruntime")
+    if onnxruntime is None:
+        raise MissingToolError("ONNX Runtime is missing: pip install onnxruntime")
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    try:
+        session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # onnxruntime's exceptions share no base but this
+        raise InputError(f"ONNX Runtime refuses the model: {error}") from error
+    return OnnxRuntime(session)
