@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from toolchain.boards import Core
-from toolchain.errors import UnsupportedError
 from toolchain.ir import Graph, Op, Tensor
 from toolchain.ops._activation import Activation, clamp_range
 from toolchain.ops._conv import (
@@ -13,21 +14,32 @@ from toolchain.ops._conv import (
     INPUT,
     UNPADDED,
     WEIGHTS,
+    Padding,
     Window,
     channel_requantisation,
     constant_of,
 )
-from toolchain.ops.spec import Array, Constant, Lowering
+from toolchain.ops._conv_packing import (
+    Int8,
+    Scaling,
+    pack_convolution,
+    pack_depthwise,
+    scaling,
+)
+from toolchain.ops._fixed_point import Int32
+from toolchain.ops.spec import Constant, Lowering
 
 _MVE_CHANNEL_BLOCK = 124
 """CH_IN_BLOCK_MVE of arm_nnsupportfunctions.h: channels per column buffer."""
+_UINT16_MAX = 65535
+"""CMSIS-NN's convolutions hold dimensions in uint16."""
 
 
 def round_up(value: int, multiple: int) -> int:
     return -(-value // multiple) * multiple
 
 
-def bias_of(op: Op, graph: Graph, channels: int) -> Array:
+def bias_of(op: Op, graph: Graph, channels: int) -> Int32:
     """The bias, or zeros where the operator has none."""
     if len(op.inputs) > BIAS and op.inputs[BIAS]:
         return constant_of(graph.input(op, BIAS)).reshape(-1).astype(np.int32)
@@ -37,25 +49,26 @@ def bias_of(op: Op, graph: Graph, channels: int) -> Array:
 def lower_conv2d(
     op: Op, graph: Graph, core: Core, window: Window, activation: Activation
 ) -> Lowering:
-    """The CMSIS-NN function that its wrapper would choose, where its preconditions hold.
+    """Helium: the CMSIS-NN function that its wrapper would choose, where its preconditions hold.
 
-    Scratch as `arm_convolve_wrapper_s8_get_buffer_size` gives it.
+    Elsewhere, and for groups, Thimble's own kernels. Scratch on Helium as
+    `arm_convolve_wrapper_s8_get_buffer_size_mve` gives it.
     """
     x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
     channels, height, width, depth = weights.shape
-    if depth != x.shape[3]:
-        raise UnsupportedError(f"operator {op.name!r}: grouped convolution has no kernel yet")
     taps = height * width * depth
-    unpadded = window.padding == UNPADDED
-    if (height, width) == (1, 1) and unpadded:
-        plain = window.stride == (1, 1)
-        function, scratch = "arm_convolve_1x1_s8_fast" if plain else "arm_convolve_1x1_s8", 0
-    elif core.mve and _is_one_by_n(x, y, window):
+    pointwise = (height, width) == (1, 1) and window.padding == UNPADDED
+    fits = max(*x.shape, *weights.shape, *y.shape) <= _UINT16_MAX
+    if not core.mve or depth != x.shape[3] or not fits:
+        return _own_conv2d(op, graph, window, activation)
+    if pointwise and window.stride == (1, 1):
+        function, scratch = "arm_convolve_1x1_s8_fast", 0
+    elif pointwise:
+        function, scratch = "arm_convolve_1x1_s8", 0
+    elif _is_one_by_n(x, y, window):
         function, scratch = "arm_convolve_1_x_n_s8", 0
-    elif core.mve:
-        function, scratch = "arm_convolve_s8", 4 * round_up(taps, 8)
     else:
-        function, scratch = "arm_convolve_s8", 4 * round_up(taps, 4)
+        function, scratch = "arm_convolve_s8", 4 * round_up(taps, 8)
     multiplier, shift = channel_requantisation(x, weights, y, channels)
     return Lowering(
         functions=(function,),
@@ -69,52 +82,122 @@ def lower_conv2d(
     )
 
 
+def _own_conv2d(op: Op, graph: Graph, window: Window, activation: Activation) -> Lowering:
+    x, weights = graph.input(op, INPUT), graph.input(op, WEIGHTS)
+    channels, height, width, depth = weights.shape
+    taps = round_up(height * width * depth, 4)
+    filters = constant_of(weights).reshape(channels, -1).astype(np.int8)
+    scales = _scaling(op, graph, activation, filters)
+    packed = pack_convolution(filters, scales, x.shape[3] // depth)
+    pointwise = (
+        (height, width) == (1, 1)
+        and window.padding == UNPADDED
+        and window.stride == (1, 1)
+        and depth % 4 == 0
+        and depth == x.shape[3]
+    )
+    function = "thimble_convolve_1x1_s8" if pointwise else "thimble_convolve_s8"
+    return Lowering(
+        functions=(function,),
+        scratch_bytes=4 * taps if depth % 4 == 0 else 5 * taps,
+        constants=(Constant("parameters", packed, "biases, filters and requantisation"),),
+        fields=_fields(op, graph, window, activation)
+        | {"function": function, "form": scales.form, "depth": depth},
+    )
+
+
 def lower_depthwise_conv2d(
     op: Op, graph: Graph, core: Core, window: Window, activation: Activation
 ) -> Lowering:
-    """The CMSIS-NN function that its wrapper would choose, where its preconditions hold.
+    """Helium: `arm_depthwise_conv_s8_opt` where its preconditions hold; elsewhere Thimble's own.
 
-    Scratch as `arm_depthwise_conv_wrapper_s8_get_buffer_size` gives it. The Helium kernel reads
-    four channels at a time beyond the last and steps from a null bias: its arrays are padded.
+    The Helium kernel reads four channels at a time beyond the last and steps from a null bias: its
+    arrays are padded. Scratch as `arm_depthwise_conv_wrapper_s8_get_buffer_size_mve` gives it.
     """
     x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
     channels, (height, width) = weights.shape[3], window.kernel
+    simple = channels == x.shape[3] and x.shape[0] == 1 and window.dilation == (1, 1)
+    if not core.mve or not simple or height * width > _UINT16_MAX:
+        return _own_depthwise(op, graph, window, activation)
     multiplier, shift = channel_requantisation(x, weights, y, channels)
     bias, filters = bias_of(op, graph, channels), constant_of(weights).reshape(-1)
-    simple = channels == x.shape[3] and x.shape[0] == 1 and window.dilation == (1, 1)
-    scratch = 0
-    if simple and core.mve:
-        function, scratch = "arm_depthwise_conv_s8_opt", 4 * _MVE_CHANNEL_BLOCK * height * width
-        extra = round_up(channels, 4) - channels
-        filters, bias = np.pad(filters, (0, extra)), np.pad(bias, (0, extra))
-        multiplier, shift = np.pad(multiplier, (0, extra)), np.pad(shift, (0, extra))
-    elif (
-        simple
-        and (height, width) == (3, 3)
-        and max(window.padding.top, window.padding.left) <= 1
-        and x.shape[2] > 1
-    ):
-        function = "arm_depthwise_conv_3x3_s8"
-    elif simple:
-        function = "arm_depthwise_conv_s8_opt"
-        scratch = 2 * channels * height * width if core.dsp else 0
-    else:
-        function = "arm_depthwise_conv_s8"
+    function, scratch = "arm_depthwise_conv_s8_opt", 4 * _MVE_CHANNEL_BLOCK * height * width
+    extra = round_up(channels, 4) - channels
     return Lowering(
         functions=(function,),
         scratch_bytes=scratch,
         constants=(
-            Constant("weights", filters, "filters, height x width x channels"),
-            Constant("bias", bias),
-            Constant("multiplier", multiplier, "requantisation factor of each channel, Q0.31"),
-            Constant("shift", shift, "left shift of each channel"),
+            Constant("weights", np.pad(filters, (0, extra)), "filters, height x width x channels"),
+            Constant("bias", np.pad(bias, (0, extra))),
+            Constant(
+                "multiplier",
+                np.pad(multiplier, (0, extra)),
+                "requantisation factor of each channel, Q0.31",
+            ),
+            Constant("shift", np.pad(shift, (0, extra)), "left shift of each channel"),
         ),
         fields=_fields(op, graph, window, activation)
-        | {
-            "function": function,
-            "scratch_bytes": scratch,
-            "channel_multiplier": channels // x.shape[3],
-        },
+        | {"function": function, "scratch_bytes": scratch},
+    )
+
+
+def _own_depthwise(op: Op, graph: Graph, window: Window, activation: Activation) -> Lowering:
+    x, weights = graph.input(op, INPUT), graph.input(op, WEIGHTS)
+    channels = weights.shape[3]
+    filters = constant_of(weights).reshape(-1, channels).T.astype(np.int8)
+    scales = _scaling(op, graph, activation, filters)
+    fields = _fields(op, graph, window, activation)
+    if x.shape[2] == weights.shape[2] == 1 and not (window.padding.left or window.padding.right):
+        fields, window = _turned(fields), _turned_window(window)
+    seen = (fields["output"][2] - 1) * window.stride[1] + window.extent[1]
+    row_stride = round_up(seen, 2) + 2
+    taps_per_row = 4 if window.kernel[1] == 3 else round_up(window.kernel[1], 2)
+    values = window.extent[0] * row_stride + window.kernel[0] * taps_per_row
+    packed = pack_depthwise(filters, scales)
+    return Lowering(
+        functions=("thimble_depthwise_conv_s8",),
+        scratch_bytes=2 * values,
+        constants=(Constant("parameters", packed, "biases, requantisation and filters"),),
+        fields=fields | {"function": "thimble_depthwise_conv_s8", "form": scales.form, "depth": 1},
+    )
+
+
+def _turned(fields: dict[str, Any]) -> dict[str, Any]:
+    """A column image as a row image: the bytes are the same, and rows are what the kernel walks."""
+    turned = dict(fields)
+    for name in ("kernel", "stride", "dilation"):
+        turned[name] = tuple(reversed(fields[name]))
+    for name in ("input", "output"):
+        batches, height, width, channels = fields[name]
+        turned[name] = (batches, width, height, channels)
+    turned["padding"] = _turned_padding(fields["padding"])
+    return turned
+
+
+def _turned_padding(pad: Padding) -> Padding:
+    return Padding(pad.left, pad.top, pad.right, pad.bottom)
+
+
+def _turned_window(window: Window) -> Window:
+    (kernel_h, kernel_w), (stride_h, stride_w) = window.kernel, window.stride
+    dilation_h, dilation_w = window.dilation
+    return Window(
+        (kernel_w, kernel_h),
+        (stride_w, stride_h),
+        (dilation_w, dilation_h),
+        _turned_padding(window.padding),
+    )
+
+
+def _scaling(op: Op, graph: Graph, activation: Activation, filters: Int8) -> Scaling:
+    x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
+    channels = filters.shape[0]
+    return scaling(
+        bias_of(op, graph, channels),
+        filters,
+        x.q.zero_point,
+        *channel_requantisation(x, weights, y, channels),
+        clamp_range(activation, y),
     )
 
 
@@ -131,7 +214,7 @@ def _is_one_by_n(x: Tensor, y: Tensor, window: Window) -> bool:
     )
 
 
-def _fields(op: Op, graph: Graph, window: Window, activation: Activation) -> dict[str, object]:
+def _fields(op: Op, graph: Graph, window: Window, activation: Activation) -> dict[str, Any]:
     x, y = graph.input(op, INPUT), graph.output(op)
     low, high = clamp_range(activation, y)
     return {

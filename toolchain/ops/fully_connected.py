@@ -27,6 +27,8 @@ from toolchain.ops._conv import (
     random_bias,
     random_quantisation,
 )
+from toolchain.ops._conv_lowering import bias_of
+from toolchain.ops._conv_packing import pack_common_scaling, pack_fully_connected, scaling
 from toolchain.ops._fixed_point import Int32, quantize_multiplier, round_half_away
 from toolchain.ops.spec import (
     Array,
@@ -96,34 +98,44 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
     outputs, depth = weights.shape
     multiplier, shift = _requantisation(op, graph)
     low, high = clamp_range(_attributes(op).activation, y)
+    fields = {
+        "batches": x.elements // depth,
+        "depth": depth,
+        "units": outputs,
+        "output_offset": y.q.zero_point,
+        "activation_min": low,
+        "activation_max": high,
+    }
     per_channel = weights.q.per_channel
-    constants: tuple[Constant, ...] = ()
-    if per_channel:
-        function = "arm_convolve_1x1_s8_fast"
-        constants = (
-            Constant("multiplier", multiplier, "requantisation factor of each output, Q0.31"),
-            Constant("shift", shift, "left shift of each output"),
+    if core.mve and not per_channel:
+        sums = constant_of(weights).astype(np.int32).sum(axis=1, dtype=np.int32)
+        return Lowering(
+            functions=("arm_fully_connected_s8",),
+            constants=(Constant("kernel_sums", sums, "sum of each row of the weights"),),
+            fields=fields
+            | {
+                "function": "arm_fully_connected_s8",
+                "input_offset": -x.q.zero_point,
+                "multiplier": int(multiplier[0]),
+                "shift": int(shift[0]),
+            },
         )
-    else:
-        function = "arm_fully_connected_s8"
-        if core.mve:
-            sums = constant_of(weights).astype(np.int32).sum(axis=1, dtype=np.int32)
-            constants = (Constant("kernel_sums", sums, "sum of each row of the weights"),)
+    filters = constant_of(weights).astype(np.int8)
+    factors = np.broadcast_to(multiplier, outputs)
+    shifts = np.broadcast_to(shift, outputs)
+    scales = scaling(
+        bias_of(op, graph, outputs), filters, x.q.zero_point, factors, shifts, (low, high)
+    )
+    common = not per_channel and len(set(zip(scales.multiplier, scales.shift, strict=True))) == 1
+    packed = pack_fully_connected(filters, scales, common)
+    constants = [Constant("parameters", packed, "biases, filters and requantisation")]
+    if common:
+        constants.append(Constant("scaling", pack_common_scaling(scales), "multipliers and shifts"))
     return Lowering(
-        functions=(function,),
-        constants=constants,
-        fields={
-            "per_channel": per_channel,
-            "batches": x.elements // depth,
-            "depth": depth,
-            "units": outputs,
-            "input_offset": -x.q.zero_point,
-            "output_offset": y.q.zero_point,
-            "multiplier": int(multiplier[0]),
-            "shift": int(shift[0]),
-            "activation_min": low,
-            "activation_max": high,
-        },
+        functions=("thimble_fully_connected_s8",),
+        constants=tuple(constants),
+        fields=fields
+        | {"function": "thimble_fully_connected_s8", "form": scales.form, "common": common},
     )
 
 

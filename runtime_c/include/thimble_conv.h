@@ -1,0 +1,100 @@
+/* int8 convolutions with weights repacked by the toolchain; exact as TFLite's reference kernels.
+ *
+ * All images are NHWC. The input's zero point is folded into the bias, so padding is the zero point itself.
+ */
+#ifndef THIMBLE_CONV_H
+#define THIMBLE_CONV_H
+
+#include "thimble_dsp.h"
+
+/* Shape of a convolution. `depth` is the number of input channels that one filter sees (input channels for
+ * an ungrouped one, 1 for a depthwise one); `input_c` the channels of a whole input pixel. */
+typedef struct {
+    int32_t batches, input_h, input_w, input_c;
+    int32_t output_h, output_w, output_c;
+    int32_t depth;
+    int32_t kernel_h, kernel_w;
+    int32_t stride_h, stride_w;
+    int32_t dilation_h, dilation_w;
+    int32_t pad_top, pad_left;
+    int32_t input_zero_point;
+} thimble_conv_shape;
+
+/* Convolution, any stride, dilation, padding and grouping.
+ *
+ * parameters: for each group and each pair of its channels (an odd last one is paired with zeros): two
+ * biases; for each four taps (kernel rows, columns, depth; padded with zeros to K, a multiple of four) four
+ * bytes of the first channel and four of the second; two multipliers; two int16 shifts. scratch: 4 * K bytes,
+ * word aligned; 5 * K where depth is no multiple of four.
+ */
+void thimble_convolve_s8(const thimble_conv_shape *shape,
+                         const thimble_requant *requant,
+                         const int8_t *input,
+                         const int32_t *parameters,
+                         void *scratch,
+                         int8_t *output);
+
+/* 1x1 convolution of `pixels` pixels with stride 1; `depth` is a multiple of four. Parameters as above;
+ * scratch 4 * depth bytes, word aligned. */
+void thimble_convolve_1x1_s8(int32_t pixels,
+                             int32_t depth,
+                             int32_t channels,
+                             const thimble_requant *requant,
+                             const int8_t *input,
+                             const int32_t *parameters,
+                             void *scratch,
+                             int8_t *output);
+
+/* Sign-extends `words` * 4 bytes to int16 for one of two interleaved columns: bytes 0 and 2, then 1 and 3,
+ * then two words left to the other column. */
+void thimble_expand_column_s8(const int8_t *input, int32_t words, uint32_t *column);
+
+/* Two interleaved columns (thimble_expand_column_s8) of 4 * words taps times `channels` filters; returns the
+ * parameters after these. output_0 and output_1 may be equal; then column 0 counts. */
+const int32_t *thimble_mat_mult_columns_s8(const int32_t *parameters,
+                                           const uint32_t *columns,
+                                           int32_t words,
+                                           int32_t channels,
+                                           const thimble_requant *requant,
+                                           int8_t *output_0,
+                                           int8_t *output_1);
+
+/* Depthwise convolution; output channel c reads input channel c / (output_c / input_c).
+ *
+ * parameters: for each output channel its bias, its multiplier, and as bytes its shift, then its taps row by
+ * row, padded with zeros to whole words. scratch, word aligned: int16, extent_h rows of `row_stride` values,
+ * then kernel_h rows of kernel_w rounded up to even (4 for 3); extent_h = (kernel_h - 1) * dilation_h + 1 and
+ * row_stride as thimble_depthwise_row_stride gives it.
+ */
+void thimble_depthwise_conv_s8(const thimble_conv_shape *shape,
+                               const thimble_requant *requant,
+                               const int8_t *input,
+                               const int32_t *parameters,
+                               void *scratch,
+                               int8_t *output);
+
+/* int16 values in one padded image row of the depthwise kernel: what the last output reads, rounded up to
+ * even, and two more that word loads touch. */
+static inline int32_t thimble_depthwise_row_stride(const thimble_conv_shape *shape)
+{
+    const int32_t seen =
+        (shape->output_w - 1) * shape->stride_w + (shape->kernel_w - 1) * shape->dilation_w + 1;
+    return ((seen + 1) & ~1) + 2;
+}
+
+/* Fully connected: `rows` inputs of `depth` bytes, `units` outputs each.
+ *
+ * parameters: for each four units (the last ones padded with zeros to four): four biases; for each four taps
+ *     (padded with zeros) four bytes of each unit in turn; then, where `common` is null, four multipliers and
+ * four int8 shifts in one word. common: four equal multipliers and four equal shifts for all units, or null.
+ */
+void thimble_fully_connected_s8(int32_t rows,
+                                int32_t depth,
+                                int32_t units,
+                                const thimble_requant *requant,
+                                const int8_t *input,
+                                const int32_t *parameters,
+                                const int32_t *common,
+                                int8_t *output);
+
+#endif
