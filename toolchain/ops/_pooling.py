@@ -94,6 +94,28 @@ def windows(op: Op, graph: Graph) -> Iterator[Window]:
             yield Window(row, column, rows, columns)
 
 
+def pool_lead_bytes(op: Op, graph: Graph, *, reads_first: bool) -> int:
+    """How far the input must lie behind the output's start for both to share memory.
+
+    Outputs are written pixel by pixel; none may reach a pixel that this window or a later one
+    still reads. `reads_first`: the kernel has read a channel's whole window before it writes it,
+    so that the output pixel may lie on the window's own first pixel.
+    """
+    x = graph.input(op, 0)
+    channels, size = x.shape[3], x.shape[1] * x.shape[2]
+    firsts = [
+        batch * size + at.rows.start * x.shape[2] + at.columns.start
+        for batch in range(x.shape[0])
+        for at in windows(op, graph)
+    ]
+    lead, later = 0, x.shape[0] * size
+    for position in reversed(range(len(firsts))):
+        lead = max(lead, position + 1 - later)
+        lead = max(lead, position + (0 if reads_first else 1) - firsts[position])
+        later = min(later, firsts[position])
+    return lead * channels
+
+
 def pool_fields(op: Op, graph: Graph) -> dict[str, Any]:
     """What `_pool.c.j2` prints."""
     attributes, x, y = pool_attributes(op), graph.input(op, 0), graph.output(op)

@@ -17,12 +17,13 @@ from toolchain.ops._pooling import (
     infer_pool,
     pool_attributes,
     pool_fields,
+    pool_lead_bytes,
     read_pool,
     sample_pool,
     windows,
     write_pool,
 )
-from toolchain.ops.spec import Array, Lowering, OpSpec, TfliteBinding
+from toolchain.ops.spec import Array, Lowering, OpSpec, SafeOverlap, TfliteBinding
 
 
 def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
@@ -48,6 +49,11 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
     )
 
 
+def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
+    """The kernel sums a window before it writes the average."""
+    return (SafeOverlap(0, 0, pool_lead_bytes(op, graph, reads_first=True)),)
+
+
 SPEC = OpSpec(
     kind="average_pool2d",
     attributes=Pool2D,
@@ -58,5 +64,6 @@ SPEC = OpSpec(
     tflite=TfliteBinding(
         ("AVERAGE_POOL_2D",), read_pool, lambda op, graph: write_pool(op, graph, "AVERAGE_POOL_2D")
     ),
+    overlaps=_overlaps,
     limits="int8, NHWC; padding is not counted",
 )

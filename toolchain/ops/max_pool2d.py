@@ -14,12 +14,13 @@ from toolchain.ops._pooling import (
     infer_pool,
     pool_attributes,
     pool_fields,
+    pool_lead_bytes,
     read_pool,
     sample_pool,
     windows,
     write_pool,
 )
-from toolchain.ops.spec import Array, Lowering, OpSpec, TfliteBinding
+from toolchain.ops.spec import Array, Lowering, OpSpec, SafeOverlap, TfliteBinding
 
 
 def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
@@ -35,6 +36,11 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
     return Lowering(functions=("arm_max_pool_s8",), fields=pool_fields(op, graph))
 
 
+def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
+    """The kernel keeps its running maximum in the output pixel."""
+    return (SafeOverlap(0, 0, pool_lead_bytes(op, graph, reads_first=False)),)
+
+
 SPEC = OpSpec(
     kind="max_pool2d",
     attributes=Pool2D,
@@ -45,5 +51,6 @@ SPEC = OpSpec(
     tflite=TfliteBinding(
         ("MAX_POOL_2D",), read_pool, lambda op, graph: write_pool(op, graph, "MAX_POOL_2D")
     ),
+    overlaps=_overlaps,
     limits="int8, NHWC",
 )
