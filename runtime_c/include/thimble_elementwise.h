@@ -39,13 +39,15 @@ typedef struct {
     int32_t max;
 } thimble_add_params;
 
-/** p = (a * factor_1 + offset_1) * (b + offset_2), rounded(p * multiplier / 2^32), then
- *  out = clamp((that + bias, less 1 where negative and round_away is -1) >> shift, min, max). */
+/** p = (a * factor_1 + offset_1) * (b + offset_2); h = the high word of p * multiplier, rounded to
+ *  nearest where `round` is 1, less 1 where it is negative and round_away is -1;
+ *  out = clamp((h + bias) >> shift, min, max). No step may overflow. */
 typedef struct {
     int32_t factor_1;
     int32_t offset_1;
     int32_t offset_2;
     int32_t multiplier;
+    int32_t round;
     int32_t round_away;
     int32_t bias;
     int32_t shift;

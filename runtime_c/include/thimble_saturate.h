@@ -7,10 +7,6 @@
 
 #include <stdint.h>
 
-#if defined(__ARM_FEATURE_SAT)
-#include <arm_acle.h>
-#endif
-
 static inline int32_t thimble_clamp(int32_t value, int32_t min, int32_t max)
 {
     if (value < min) {
@@ -22,7 +18,8 @@ static inline int32_t thimble_clamp(int32_t value, int32_t min, int32_t max)
 static inline int8_t thimble_saturate_s8(int32_t value)
 {
 #if defined(__ARM_FEATURE_SAT)
-    const int32_t saturated = (int32_t)__ssat(value, 8);
+    int32_t saturated;
+    __asm__("ssat %0, #8, %1" : "=r"(saturated) : "r"(value));
     return (int8_t)saturated;
 #else
     return (int8_t)thimble_clamp(value, INT8_MIN, INT8_MAX);

@@ -11,25 +11,6 @@ static inline int32_t weighted_sum(int32_t a, int32_t b, const thimble_weighted_
     return ((p->bias + p->factor_1 * a) + p->factor_2 * b) >> p->shift;
 }
 
-/* Both operands advance, and the output takes the whole int8 range: the residual additions. */
-static void weighted_sum_full_range(
-    const int8_t *a, const int8_t *b, int8_t *output, int32_t size, const thimble_weighted_sum_params *params)
-{
-    const thimble_weighted_sum_params p = *params;
-    for (; size >= 4; size -= 4) {
-        output[0] = thimble_saturate_s8(weighted_sum(a[0], b[0], &p));
-        output[1] = thimble_saturate_s8(weighted_sum(a[1], b[1], &p));
-        output[2] = thimble_saturate_s8(weighted_sum(a[2], b[2], &p));
-        output[3] = thimble_saturate_s8(weighted_sum(a[3], b[3], &p));
-        a += 4;
-        b += 4;
-        output += 4;
-    }
-    for (; size > 0; size--) {
-        *output++ = thimble_saturate_s8(weighted_sum(*a++, *b++, &p));
-    }
-}
-
 #if defined(__ARM_FEATURE_MVE)
 static void weighted_sum_vector(
     const int8_t *a, const int8_t *b, int8_t *output, int32_t size, const thimble_weighted_sum_params *p)
@@ -46,6 +27,25 @@ static void weighted_sum_vector(
         a += 4;
         b += 4;
         output += 4;
+    }
+}
+#else
+/* Both operands advance, and the output takes the whole int8 range: the residual additions. */
+static void weighted_sum_full_range(
+    const int8_t *a, const int8_t *b, int8_t *output, int32_t size, const thimble_weighted_sum_params *params)
+{
+    const thimble_weighted_sum_params p = *params;
+    for (; size >= 4; size -= 4) {
+        output[0] = thimble_saturate_s8(weighted_sum(a[0], b[0], &p));
+        output[1] = thimble_saturate_s8(weighted_sum(a[1], b[1], &p));
+        output[2] = thimble_saturate_s8(weighted_sum(a[2], b[2], &p));
+        output[3] = thimble_saturate_s8(weighted_sum(a[3], b[3], &p));
+        a += 4;
+        b += 4;
+        output += 4;
+    }
+    for (; size > 0; size--) {
+        *output++ = thimble_saturate_s8(weighted_sum(*a++, *b++, &p));
     }
 }
 #endif

@@ -32,6 +32,16 @@ class AffineForm:
     shift: int
 
 
+def fitting_bias(
+    base: NDArray[np.int64], target: NDArray[np.int64], shift: int, low: int, high: int, wanted: int
+) -> int | None:
+    """The bias nearest `wanted` with clamp((base + bias) >> shift, low, high) == target, if any."""
+    below = np.where(target > low, target, -_UNBOUNDED) << shift
+    above = (np.where(target < high, target + 1, _UNBOUNDED) << shift) - 1
+    least, most = int((below - base).max()), int((above - base).min())
+    return min(max(wanted, least), most) if least <= most else None
+
+
 def affine_form(
     target: NDArray[np.int64], slopes: tuple[float, ...], offset: float, low: int, high: int
 ) -> AffineForm | None:
@@ -44,8 +54,6 @@ def affine_form(
     shift = min(31 - math.ceil(math.log2(span)), 30)
     if shift < 0:
         return None
-    below = np.where(target > low, target, -_UNBOUNDED) << shift
-    above = (np.where(target < high, target + 1, _UNBOUNDED) << shift) - 1
     nominal = [round(slope * 2**shift) for slope in slopes]
     wanted = round((offset + 0.5) * 2**shift)
     steps = range(-_SEARCH_RADIUS, _SEARCH_RADIUS + 1)
@@ -54,12 +62,8 @@ def affine_form(
         plane: NDArray[np.int64] = np.zeros(1, dtype=np.int64)
         for factor in factors:
             plane = np.add.outer(plane, factor * INT8_LEVELS)
-        plane = plane.reshape(target.shape)
-        least, most = int((below - plane).max()), int((above - plane).min())
-        if least > most:
-            continue
-        bias = min(max(wanted, least), most)
-        if abs(bias) + 128 * sum(abs(f) for f in factors) < 2**31:
+        bias = fitting_bias(plane.reshape(target.shape), target, shift, low, high, wanted)
+        if bias is not None and abs(bias) + 128 * sum(abs(f) for f in factors) < 2**31:
             return AffineForm(factors, bias, shift)
     return None
 

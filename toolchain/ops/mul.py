@@ -5,15 +5,18 @@ Arithmetic: `reference_integer_ops::Mul`; the factor s1 * s2 / s_out is taken in
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op
 from toolchain.ops._activation import Activation, clamp_range, read_activation
+from toolchain.ops._affine_form import INT8_LEVELS, fitting_bias
 from toolchain.ops._elementwise import (
+    Int64,
     broadcast,
     check_left_shift,
     check_node,
@@ -36,6 +39,8 @@ from toolchain.ops.spec import (
 
 _MAX_RIGHT_SHIFT = 20
 """A product of two operands has 17 bits: by any longer shift it rounds to 0 too."""
+_MAX_FAST_SHIFT = 22
+"""The output byte, above this many fraction bits, stays within 2**30."""
 
 
 @dataclass(frozen=True)
@@ -43,51 +48,103 @@ class Mul(Attributes):
     activation: Activation = Activation.NONE
 
 
-def _clamp(op: Op, graph: Graph) -> tuple[int, int]:
+@dataclass(frozen=True)
+class _Arithmetic:
+    """Everything a product of two int8 operands depends on."""
+
+    zero_points: tuple[int, int, int]
+    multiplier: int
+    shift: int
+    low: int
+    high: int
+
+    def apply(self, a: Int64, b: Int64) -> Int64:
+        product = (a - self.zero_points[0]) * (b - self.zero_points[1])
+        scaled = multiply_by_quantized_multiplier(product, self.multiplier, self.shift)
+        clamped: Int64 = np.clip(scaled + self.zero_points[2], self.low, self.high)
+        return clamped
+
+
+def _arithmetic(op: Op, graph: Graph) -> _Arithmetic:
     assert isinstance(op.attributes, Mul)
-    return clamp_range(op.attributes.activation, graph.output(op))
-
-
-def _requantisation(op: Op, graph: Graph) -> tuple[int, int]:
     one, two, y = graph.input(op, 0), graph.input(op, 1), graph.output(op)
-    return quantize_multiplier(ratio_float32(one.q.scale, two.q.scale, divisor=y.q.scale))
+    real = ratio_float32(one.q.scale, two.q.scale, divisor=y.q.scale)
+    zero_points = (one.q.zero_point, two.q.zero_point, y.q.zero_point)
+    limits = clamp_range(op.attributes.activation, y)
+    return _Arithmetic(zero_points, *quantize_multiplier(real), *limits)
 
 
 def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    one, two, y = graph.input(op, 0), graph.input(op, 1), graph.output(op)
-    a = inputs[0].astype(np.int64) - one.q.zero_point
-    b = inputs[1].astype(np.int64) - two.q.zero_point
-    scaled = multiply_by_quantized_multiplier(a * b, *_requantisation(op, graph))
-    return (np.clip(scaled + y.q.zero_point, *_clamp(op, graph)).astype(np.int8),)
+    a, b = (values.astype(np.int64) for values in inputs)
+    return (_arithmetic(op, graph).apply(a, b).astype(np.int8),)
+
+
+@lru_cache(maxsize=256)
+def _truncating_params(arithmetic: _Arithmetic) -> Mapping[str, int] | None:
+    """Parameters that give the exact byte for all pairs of operands without rounding steps.
+
+    The product, shifted up to fill 32 bits, keeps so many bits in the high word of its multiply
+    that one bias serves for all of TFLite's roundings. None where ties of both signs defeat that.
+    """
+    zero_1, zero_2, zero_out = arithmetic.zero_points
+    room = 2**31 - 1
+    for zero in (zero_1, zero_2):
+        room //= max(127 - zero, 128 + zero)
+    growth = room.bit_length() - 1
+    spare = _MAX_FAST_SHIFT - (-arithmetic.shift - 1 + growth)
+    growth += min(spare, 0)
+    shift = -arithmetic.shift - 1 + growth
+    if growth < 0 or shift < 0:
+        return None
+    products = np.multiply.outer(INT8_LEVELS - zero_1, INT8_LEVELS - zero_2)
+    base = ((products << growth) * arithmetic.multiplier) >> 32
+    target = arithmetic.apply(INT8_LEVELS[:, None], INT8_LEVELS[None, :])
+    wanted = (zero_out << shift) + ((1 << shift) >> 1)
+    bias = fitting_bias(base, target, shift, arithmetic.low, arithmetic.high, wanted)
+    if bias is None or abs(bias) > 2**30:
+        return None
+    return {
+        "factor_1": 1 << growth,
+        "offset_1": -zero_1 << growth,
+        "offset_2": -zero_2,
+        "multiplier": arithmetic.multiplier,
+        "round": 0,
+        "round_away": 0,
+        "bias": bias,
+        "shift": shift,
+    }
+
+
+def _rounding_params(arithmetic: _Arithmetic) -> Mapping[str, int]:
+    """TFLite's own steps. One bit more on the left makes its high multiply a plain high word."""
+    zero_1, zero_2, zero_out = arithmetic.zero_points
+    left = max(arithmetic.shift, 0)
+    right = min(max(-arithmetic.shift, 0), _MAX_RIGHT_SHIFT)
+    half = 1 << (right - 1) if right else 0
+    return {
+        "factor_1": 1 << (left + 1),
+        "offset_1": -zero_1 << (left + 1),
+        "offset_2": -zero_2,
+        "multiplier": arithmetic.multiplier,
+        "round": 1,
+        "round_away": -1 if right else 0,
+        "bias": (zero_out << right) + half,
+        "shift": right,
+    }
 
 
 def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
     require_types(op, graph, DType.INT8)
-    one, two, y = graph.input(op, 0), graph.input(op, 1), graph.output(op)
-    multiplier, shift = _requantisation(op, graph)
-    check_left_shift(op, shift)
-    left, right = max(shift, 0), min(max(-shift, 0), _MAX_RIGHT_SHIFT)
-    half = 1 << (right - 1) if right else 0
-    low, high = _clamp(op, graph)
-    # One bit more on the left makes the doubling high multiply a plain high word.
-    params = {
-        "factor_1": 1 << (left + 1),
-        "offset_1": -one.q.zero_point << (left + 1),
-        "offset_2": -two.q.zero_point,
-        "multiplier": multiplier,
-        "round_away": -1 if right else 0,
-        "bias": (y.q.zero_point << right) + half,
-        "shift": right,
-        "min": low,
-        "max": high,
-    }
+    arithmetic = _arithmetic(op, graph)
+    check_left_shift(op, arithmetic.shift)
+    params = _truncating_params(arithmetic) or _rounding_params(arithmetic)
     return Lowering(
         functions=("thimble_mul_s8",),
         fields={
             "function": "thimble_mul_s8",
             "params_type": "thimble_mul_params",
-            "params": params,
-            "shape": broadcast(one.shape, two.shape),
+            "params": {**params, "min": arithmetic.low, "max": arithmetic.high},
+            "shape": broadcast(graph.input(op, 0).shape, graph.input(op, 1).shape),
         },
     )
 
