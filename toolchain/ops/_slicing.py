@@ -69,7 +69,10 @@ def select(
 
     for i in entries:
         if has(masks.ellipsis, i):
-            take_whole(max(len(shape) - (len(begin) - 1 - added), 0))
+            covered = len(shape) - (len(begin) - 1 - added)
+            if covered < 1:
+                raise ValueError("an ellipsis that stands for no dimension")
+            take_whole(covered)
             continue
         if has(masks.new_axis, i):
             result.append(1)
