@@ -27,9 +27,11 @@ from toolchain.ops._elementwise import (
     sample_binary,
 )
 from toolchain.ops._fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
+from toolchain.ops._onnx_elementwise import read_binary
 from toolchain.ops.spec import (
     Array,
     Lowering,
+    OnnxBinding,
     OpSpec,
     ReadOp,
     TfliteBinding,
@@ -164,6 +166,7 @@ def sum_spec(kind: str, sign: int) -> OpSpec:
         sample=_sampler(kind),
         overlaps=overlaps_same_shape,
         tflite=TfliteBinding((builtin,), read, write),
+        onnx=OnnxBinding((kind.capitalize(),), read_binary(kind, Sum)),
         limits="int8, any broadcast, fused activation",
     )
 

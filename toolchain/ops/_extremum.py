@@ -21,9 +21,11 @@ from toolchain.ops._elementwise import (
     require_types,
     sample_binary,
 )
+from toolchain.ops._onnx_elementwise import read_extremum
 from toolchain.ops.spec import (
     Array,
     Lowering,
+    OnnxBinding,
     OpSpec,
     ReadOp,
     TfliteBinding,
@@ -66,5 +68,6 @@ def extremum_spec(kind: str, choose: Callable[[Array, Array], Array]) -> OpSpec:
         sample=sample,
         overlaps=overlaps_same_shape,
         tflite=TfliteBinding((kind.upper(),), read, write),
+        onnx=OnnxBinding((kind[:3].capitalize(),), read_extremum(kind)),
         limits="int8, any broadcast",
     )

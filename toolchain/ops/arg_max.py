@@ -20,9 +20,11 @@ from toolchain.ops._movement import (
     sample_quantisation,
     sample_shape,
 )
+from toolchain.ops._onnx_movement import read_arg_extremum
 from toolchain.ops.spec import (
     Array,
     Lowering,
+    OnnxBinding,
     OpSpec,
     ReadOp,
     TensorType,
@@ -118,5 +120,6 @@ SPEC = OpSpec(
     sample=_sample,
     tflite=TfliteBinding(("ARG_MAX", "ARG_MIN"), _read, _write),
     dtypes=frozenset({DType.INT8, DType.INT32, DType.INT64}),
+    onnx=OnnxBinding(("ArgMax", "ArgMin"), read_arg_extremum),
     limits="int8 data, constant axis",
 )

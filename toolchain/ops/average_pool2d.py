@@ -12,6 +12,7 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.ir import Graph, Op
 from toolchain.ops._activation import clamp_range
+from toolchain.ops._onnx_pooling import read_average_pool
 from toolchain.ops._pooling import (
     Pool2D,
     infer_pool,
@@ -23,7 +24,14 @@ from toolchain.ops._pooling import (
     windows,
     write_pool,
 )
-from toolchain.ops.spec import Array, Lowering, OpSpec, SafeOverlap, TfliteBinding
+from toolchain.ops.spec import (
+    Array,
+    Lowering,
+    OnnxBinding,
+    OpSpec,
+    SafeOverlap,
+    TfliteBinding,
+)
 
 
 def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
@@ -65,5 +73,6 @@ SPEC = OpSpec(
         ("AVERAGE_POOL_2D",), read_pool, lambda op, graph: write_pool(op, graph, "AVERAGE_POOL_2D")
     ),
     overlaps=_overlaps,
+    onnx=OnnxBinding(("AveragePool",), read_average_pool),
     limits="int8, NHWC; padding is not counted",
 )

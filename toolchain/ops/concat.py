@@ -22,10 +22,12 @@ from toolchain.ops._movement import (
     sample_shape,
     sample_type,
 )
+from toolchain.ops._onnx_movement import read_concat
 from toolchain.ops.spec import (
     Alias,
     Array,
     Lowering,
+    OnnxBinding,
     OpSpec,
     ReadOp,
     TensorType,
@@ -136,5 +138,6 @@ SPEC = OpSpec(
     tflite=TfliteBinding(("CONCATENATION",), _read, _write),
     aliases=_aliases,
     dtypes=frozenset(DType),
+    onnx=OnnxBinding(("Concat",), read_concat),
     limits="any type; operands quantised alike",
 )

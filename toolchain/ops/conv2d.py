@@ -32,9 +32,21 @@ from toolchain.ops._conv import (
     same_padding,
 )
 from toolchain.ops._conv_lowering import lower_conv2d
+from toolchain.ops._onnx import (
+    add_bias,
+    image_axes,
+    image_shape,
+    int8_weights,
+    onnx_bias,
+    weight_quantisation,
+    window,
+)
+from toolchain.ops.depthwise_conv2d import DepthwiseConv2D
 from toolchain.ops.spec import (
     Array,
     Lowering,
+    OnnxBinding,
+    OnnxNode,
     OpSpec,
     ReadOp,
     TensorType,
@@ -184,6 +196,34 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", tensors, [op], ["x"], ["y"])
 
 
+def _read_onnx(node: OnnxNode) -> None:
+    """Conv, one- or two-dimensional; depthwise where every group has one input channel."""
+    axes, channels_in = image_axes(node), node.shape(0)[1]
+    weights, scales = int8_weights(node, WEIGHTS, axis=0)
+    walk = window(node, weights.shape[2:])
+    filters = weights.reshape(*weights.shape[:2], *walk.kernel).transpose(0, 2, 3, 1)
+    groups = int(node.attribute("group", 1))
+    if filters.shape[3] * groups != channels_in:
+        raise ValueError(f"{groups} groups of {filters.shape[3]} of {channels_in} channels")
+    bias = onnx_bias(node, BIAS, len(filters), axis=1)
+    q = node.output_quantisation()
+    padding = Padding(walk.begin[0], walk.begin[1], walk.end[0], walk.end[1])
+    activation = Activation(node.fused_activation())
+    depthwise = groups > 1 and filters.shape[3] == 1
+    if depthwise:
+        filters = filters.transpose(3, 1, 2, 0)
+    inputs = [
+        node.operand(INPUT, axes, image_shape(node.shape(0))),
+        node.add_constant("weights", filters, weight_quantisation(scales, 3 if depthwise else 0)),
+    ]
+    if bias is not None:
+        inputs.append(add_bias(node, bias, node.quantisation(INPUT).scale, scales))
+    chosen = DepthwiseConv2D if depthwise else Conv2D
+    attributes = chosen(walk.stride, walk.dilation, padding, activation)
+    kind = "depthwise_conv2d" if depthwise else "conv2d"
+    node.emit(kind, attributes, inputs, q, axes, image_shape(node.output_shape()))
+
+
 SPEC = OpSpec(
     kind="conv2d",
     attributes=Conv2D,
@@ -193,5 +233,6 @@ SPEC = OpSpec(
     sample=_sample,
     macs=_macs,
     tflite=TfliteBinding(("CONV_2D",), _read, _write),
+    onnx=OnnxBinding(("Conv",), _read_onnx),
     limits="int8, constant weights, per channel or per tensor; any stride, dilation, groups",
 )

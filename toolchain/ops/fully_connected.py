@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
@@ -30,10 +31,13 @@ from toolchain.ops._conv import (
 from toolchain.ops._conv_lowering import bias_of
 from toolchain.ops._conv_packing import pack_common_scaling, pack_fully_connected, scaling
 from toolchain.ops._fixed_point import Int32, quantize_multiplier, round_half_away
+from toolchain.ops._onnx import add_bias, int8_weights, onnx_bias, weight_quantisation
 from toolchain.ops.spec import (
     Array,
     Constant,
     Lowering,
+    OnnxBinding,
+    OnnxNode,
     OpSpec,
     ReadOp,
     TensorType,
@@ -183,6 +187,61 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", tensors, [op], ["x"], ["y"])
 
 
+def _read_gemm(node: OnnxNode) -> None:
+    """Gemm: alpha * A * B + beta * C with constant B and C."""
+    column = 0 if node.attribute("transB", 0) else 1
+    weights, scales = int8_weights(node, WEIGHTS, axis=column)
+    alpha, beta = (float(node.attribute(name, 1.0)) for name in ("alpha", "beta"))
+    if node.attribute("transA", 0):
+        x, places = node.operand(INPUT, (1, 0)), np.arange(node.shape(0)[0])
+    else:
+        x, places = node.row_operand(INPUT)
+    if alpha <= 0:
+        raise node.unsupported(f"alpha is {alpha:g}; it must be positive")
+    filters = (weights if column == 0 else weights.T)[:, places]
+    bias = node.constant(BIAS).real * beta if node.has(BIAS) else None
+    if bias is not None and bias.size not in (1, len(filters)):
+        raise node.unsupported(f"C has the shape {list(bias.shape)}; one value per column can be")
+    following = node.following_bias(axis=1)
+    if following is not None:
+        bias = following if bias is None else bias.reshape(-1) + following
+    _emit_onnx(node, x, filters, scales * np.float32(alpha), bias)
+
+
+def _read_matmul(node: OnnxNode) -> None:
+    """MatMul by a constant matrix, and the bias that is added to it."""
+    weights, scales = int8_weights(node, WEIGHTS, axis=len(node.shape(WEIGHTS)) - 1)
+    if weights.ndim < 2 or weights.size != weights.shape[-2] * weights.shape[-1]:
+        raise node.unsupported(f"constant matrices of shape {list(weights.shape)}")
+    x, places = node.row_operand(INPUT)
+    filters = weights.reshape(weights.shape[-2:]).T[:, places]
+    bias = onnx_bias(node, 2, len(filters), axis=len(node.output_shape()) - 1)
+    _emit_onnx(node, x, filters, scales, bias)
+
+
+def _emit_onnx(
+    node: OnnxNode,
+    x: str,
+    filters: NDArray[np.int8],
+    scales: NDArray[np.float32],
+    bias: NDArray[np.float64] | None,
+) -> None:
+    q, shape = node.output_quantisation(), node.output_shape()
+    activation = Activation(node.fused_activation())
+    inputs = [x, node.add_constant("weights", filters, weight_quantisation(scales, 0))]
+    if bias is not None:
+        whole = np.broadcast_to(bias.reshape(-1), (len(filters),))
+        inputs.append(add_bias(node, whole, node.quantisation(INPUT).scale, scales))
+    rows = node.output_shape()[:-1]
+    stored = (int(np.prod(rows, dtype=np.int64)), len(filters))
+    axes = tuple(range(len(shape)))
+    node.emit("fully_connected", FullyConnected(activation), inputs, q, axes, stored)
+
+
+def _read_onnx(node: OnnxNode) -> None:
+    (_read_gemm if node.operator == "Gemm" else _read_matmul)(node)
+
+
 SPEC = OpSpec(
     kind="fully_connected",
     attributes=FullyConnected,
@@ -192,5 +251,6 @@ SPEC = OpSpec(
     sample=_sample,
     macs=_macs,
     tflite=TfliteBinding(("FULLY_CONNECTED",), _read, _write),
+    onnx=OnnxBinding(("Gemm", "MatMul"), _read_onnx),
     limits="int8, per-channel or per-tensor weights, constant",
 )

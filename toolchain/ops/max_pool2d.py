@@ -9,6 +9,7 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.ir import Graph, Op
 from toolchain.ops._activation import clamp_range
+from toolchain.ops._onnx_pooling import read_max_pool
 from toolchain.ops._pooling import (
     Pool2D,
     infer_pool,
@@ -20,7 +21,14 @@ from toolchain.ops._pooling import (
     windows,
     write_pool,
 )
-from toolchain.ops.spec import Array, Lowering, OpSpec, SafeOverlap, TfliteBinding
+from toolchain.ops.spec import (
+    Array,
+    Lowering,
+    OnnxBinding,
+    OpSpec,
+    SafeOverlap,
+    TfliteBinding,
+)
 
 
 def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
@@ -52,5 +60,6 @@ SPEC = OpSpec(
         ("MAX_POOL_2D",), read_pool, lambda op, graph: write_pool(op, graph, "MAX_POOL_2D")
     ),
     overlaps=_overlaps,
+    onnx=OnnxBinding(("MaxPool", "GlobalMaxPool"), read_max_pool),
     limits="int8, NHWC",
 )

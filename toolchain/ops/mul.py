@@ -27,9 +27,11 @@ from toolchain.ops._elementwise import (
     sample_binary,
 )
 from toolchain.ops._fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
+from toolchain.ops._onnx_elementwise import read_binary
 from toolchain.ops.spec import (
     Array,
     Lowering,
+    OnnxBinding,
     OpSpec,
     ReadOp,
     TfliteBinding,
@@ -175,5 +177,6 @@ SPEC = OpSpec(
     sample=_sample,
     overlaps=overlaps_same_shape,
     tflite=TfliteBinding(("MUL",), _read, _write),
+    onnx=OnnxBinding(("Mul",), read_binary("mul", Mul)),
     limits="int8, any broadcast, fused activation",
 )

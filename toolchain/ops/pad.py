@@ -20,9 +20,11 @@ from toolchain.ops._movement import (
     sample_type,
     strided_copy,
 )
+from toolchain.ops._onnx_movement import read_pad
 from toolchain.ops.spec import (
     Array,
     Lowering,
+    OnnxBinding,
     OpSpec,
     ReadOp,
     SafeOverlap,
@@ -143,5 +145,6 @@ SPEC = OpSpec(
     tflite=TfliteBinding(("PAD", "PADV2"), _read, _write),
     overlaps=_overlaps,
     dtypes=frozenset(DType),
+    onnx=OnnxBinding(("Pad",), read_pad),
     limits="any type; paddings and value are constant",
 )

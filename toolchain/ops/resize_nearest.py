@@ -15,6 +15,7 @@ from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import DType, Graph, Op, Tensor
 from toolchain.ops._movement import sample_type
+from toolchain.ops._onnx_movement import read_onnx_resize
 from toolchain.ops._resizing import (
     Resize,
     infer_resize,
@@ -23,7 +24,7 @@ from toolchain.ops._resizing import (
     sample_resize,
     write_resize,
 )
-from toolchain.ops.spec import Array, Lowering, OpSpec, TfliteBinding
+from toolchain.ops.spec import Array, Lowering, OnnxBinding, OpSpec, TfliteBinding
 
 FRACTION_BITS = 18
 """THIMBLE_NEAREST_BITS in C. Input sizes below 2**12 fit an int32."""
@@ -117,5 +118,6 @@ SPEC = OpSpec(
         ),
     ),
     dtypes=frozenset(DType),
+    onnx=OnnxBinding(("Resize", "Upsample"), read_onnx_resize),
     limits="any type, NHWC; the size is constant",
 )

@@ -24,11 +24,13 @@ from toolchain.ops._movement import (
     sample_type,
     strided_copy,
 )
+from toolchain.ops._onnx_movement import read_slice
 from toolchain.ops._slicing import Masks, select
 from toolchain.ops.spec import (
     Alias,
     Array,
     Lowering,
+    OnnxBinding,
     OpSpec,
     ReadOp,
     SafeOverlap,
@@ -197,5 +199,6 @@ SPEC = OpSpec(
     aliases=_aliases,
     overlaps=_overlaps,
     dtypes=frozenset(DType),
+    onnx=OnnxBinding(("Slice", "Gather"), read_slice),
     limits="any type; limits are constant; at least one element is taken",
 )

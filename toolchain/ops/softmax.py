@@ -28,9 +28,11 @@ from toolchain.ops._fixed_point import (
     rounding_divide_by_pot,
     saturating_doubling_high_mul,
 )
+from toolchain.ops._onnx_movement import read_softmax
 from toolchain.ops.spec import (
     Array,
     Lowering,
+    OnnxBinding,
     OpSpec,
     ReadOp,
     TfliteBinding,
@@ -169,5 +171,6 @@ SPEC = OpSpec(
     sample=_sample,
     overlaps=overlaps_same_shape,
     tflite=TfliteBinding(("SOFTMAX",), _read, _write),
+    onnx=OnnxBinding(("Softmax",), read_softmax),
     limits="int8, last dimension, output scale 1/256",
 )

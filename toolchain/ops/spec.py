@@ -199,11 +199,16 @@ class OnnxNode(Protocol):
         """The order in which the largest of the inputs lies: the one to ask of the others."""
 
     def operand(
-        self, index: int, axes: tuple[int, ...], shape: tuple[int, ...] | None = None
+        self,
+        index: int,
+        axes: tuple[int, ...],
+        shape: tuple[int, ...] | None = None,
+        quantisation: Quantisation | None = None,
     ) -> str:
         """Name of the tensor that holds input `index` with its dimensions in the order `axes`.
 
         `shape`: the tensor's own shape where it differs from the ONNX shape in that order.
+        `quantisation`: requantise to this. Dimensions that the input lacks come first, as 1.
         """
 
     def row_operand(self, index: int) -> tuple[str, NDArray[np.intp]]:
@@ -212,16 +217,17 @@ class OnnxNode(Protocol):
         Returns the tensor and, for each place in the row, the ONNX index that lies there.
         """
 
-    def flattened(self, index: int) -> str:
-        """Input `index` as it lies, for operators that treat every element alike."""
-
     def add_constant(self, stem: str, data: Array, quantisation: Quantisation | None) -> str: ...
 
-    def bias(self) -> OnnxData | None:
-        """A constant bias that the model adds right after this operator, if any; takes it."""
+    def following_bias(self, axis: int) -> NDArray[np.float64] | None:
+        """The constant that the model adds right after this operator along output dimension
+        `axis`, one value per index; takes that Add. None where there is none."""
 
-    def fused_activation(self, quantisation: Quantisation) -> str:
-        """Name in `Activation` of the Relu or Clip that follows; takes it if it has such a name."""
+    def fused_activation(self) -> str:
+        """Name in `Activation` of the Relu or Clip that follows; takes it if it has such a name.
+
+        One that the output's quantisation makes idle is taken as NONE.
+        """
 
     def intermediate(
         self,
@@ -242,11 +248,12 @@ class OnnxNode(Protocol):
         axes: tuple[int, ...],
         shape: tuple[int, ...] | None = None,
         dtype: DType = DType.INT8,
-        output: int = 0,
     ) -> None:
-        """Add the operator that gives `output`. `shape` as in `operand`."""
+        """Add the operator that gives all outputs of the node. `shape` as in `operand`."""
 
-    def emit_like(self, index: int, kind: str, attributes: Attributes, q: Quantisation) -> None:
+    def emit_like(
+        self, index: int, kind: str, attributes: Attributes, quantisation: Quantisation
+    ) -> None:
         """Add a one-input elementwise operator whose output lies as input `index` does."""
 
     def unsupported(self, why: str, remedy: str = "") -> Exception:

@@ -23,10 +23,12 @@ from toolchain.ops._movement import (
     sample_shape,
     sample_type,
 )
+from toolchain.ops._onnx_movement import read_split
 from toolchain.ops.spec import (
     Alias,
     Array,
     Lowering,
+    OnnxBinding,
     OpSpec,
     ReadOp,
     TensorType,
@@ -140,5 +142,6 @@ SPEC = OpSpec(
     tflite=TfliteBinding(("SPLIT", "SPLIT_V"), _read, _write),
     aliases=_aliases,
     dtypes=frozenset(DType),
+    onnx=OnnxBinding(("Split",), read_split),
     limits="any type; axis and sizes are constant",
 )

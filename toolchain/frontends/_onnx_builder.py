@@ -1,0 +1,205 @@
+"""Builds the Graph: names, tensors, operators, and the data movement that layouts ask for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toolchain.frontends._onnx_layout import Layout, channels_last, move
+from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
+from toolchain.ops.quantize import Quantize
+from toolchain.ops.reshape import Reshape
+from toolchain.ops.spec import Array
+from toolchain.ops.transpose import Transpose
+
+
+@dataclass(frozen=True)
+class Value:
+    """A real-valued ONNX tensor: the graph's tensor that holds it, and how it lies there."""
+
+    tensor: str
+    layout: Layout
+    quantisation: Quantisation | None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.layout.shape
+
+
+class GraphBuilder:
+    def __init__(self) -> None:
+        self._tensors: dict[str, Tensor] = {}
+        self._ops: list[Op] = []
+        self._op_names: set[str] = set()
+        self._done: dict[tuple[object, ...], str] = {}
+
+    def add_tensor(
+        self,
+        name: str,
+        shape: Sequence[int],
+        dtype: DType,
+        quantisation: Quantisation | None,
+        constant: Array | None = None,
+    ) -> str:
+        unique = _unique(name, self._tensors)
+        self._tensors[unique] = Tensor(unique, tuple(shape), dtype, quantisation, constant)
+        return unique
+
+    def add_op(
+        self,
+        kind: str,
+        name: str,
+        attributes: Attributes,
+        inputs: Sequence[str],
+        outputs: Sequence[str],
+    ) -> None:
+        unique = _unique(name or outputs[0], self._op_names)
+        self._op_names.add(unique)
+        self._ops.append(Op(kind, unique, tuple(inputs), tuple(outputs), attributes))
+
+    def tensor(self, name: str) -> Tensor:
+        return self._tensors[name]
+
+    def reshaped(self, name: str, shape: Sequence[int]) -> str:
+        """A view of tensor `name` as `shape`."""
+        source, wanted = self._tensors[name], tuple(shape)
+        if source.shape == wanted:
+            return name
+        key = ("reshape", name, wanted)
+        if key not in self._done:
+            stem = f"{name}/as_{'x'.join(map(str, wanted)) or 'scalar'}"
+            output = self.add_tensor(stem, wanted, source.dtype, source.quantisation)
+            self.add_op("reshape", stem, Reshape(wanted), [name], [output])
+            self._done[key] = output
+        return self._done[key]
+
+    def _transposed(self, name: str, permutation: tuple[int, ...]) -> str:
+        source = self._tensors[name]
+        key = ("transpose", name, permutation)
+        if key not in self._done:
+            shape = tuple(source.shape[axis] for axis in permutation)
+            output = self.add_tensor(f"{name}/moved", shape, source.dtype, source.quantisation)
+            stem = f"{name}/move"
+            self.add_op("transpose", stem, Transpose(permutation), [name], [output])
+            self._done[key] = output
+        return self._done[key]
+
+    def ordered(self, value: Value, axes: Sequence[int]) -> Value:
+        """`value` with whole dimensions in memory in the order `axes`; moves data if it must."""
+        if value.layout.lies_as(axes):
+            return value
+        whole = value.layout.axes()
+        if whole is not None:
+            read_as = tuple(value.shape[axis] for axis in whole)
+            permutation = tuple(whole.index(axis) for axis in axes)
+        else:
+            read_as, permutation = move(value.layout, value.layout.order_of(axes))
+        moved = self._transposed(self.reshaped(value.tensor, read_as), permutation)
+        return Value(moved, Layout.of(value.shape, axes), value.quantisation)
+
+    def operand(self, value: Value, axes: Sequence[int], shape: Sequence[int] | None = None) -> str:
+        """The tensor that holds `value` in the order `axes`, seen as `shape`."""
+        wanted = tuple(value.shape[axis] for axis in axes) if shape is None else tuple(shape)
+        return self.reshaped(self.ordered(value, axes).tensor, wanted)
+
+    def axes(self, value: Value) -> tuple[int, ...]:
+        """The order of the dimensions of `value`; where one is torn apart, that to bring it to."""
+        rank = len(value.shape)
+        return value.layout.axes() or (channels_last(rank) if rank == 4 else tuple(range(rank)))
+
+    def rows(self, value: Value) -> tuple[str, NDArray[np.intp]]:
+        """`value` as a matrix whose rows are its last dimension, in whatever order that lies.
+
+        Returns the tensor, and for each place in a row the index that lies there.
+        """
+        *leading, last = range(len(value.shape))
+        layout = value.layout
+        head = layout.order_of(leading)
+        if layout.order[: len(head)] != head:
+            value = self.ordered(value, (*leading, last))
+            layout = value.layout
+        depth = value.shape[-1]
+        logical, lies = layout.dims[-1], layout.order[len(head) :]
+        numbers = np.arange(depth).reshape([layout.sizes[f] for f in logical])
+        places = numbers.transpose([logical.index(f) for f in lies]).reshape(-1)
+        rows = math.prod(value.shape[:-1])
+        return self.reshaped(value.tensor, (rows, depth)), places.astype(np.intp)
+
+    def requantised(self, value: Value, quantisation: Quantisation, name: str) -> Value:
+        """`value` with another scale or zero point."""
+        if value.quantisation == quantisation:
+            return value
+        key = ("quantize", value.tensor, quantisation)
+        if key not in self._done:
+            source = self._tensors[value.tensor]
+            output = self.add_tensor(name, source.shape, DType.INT8, quantisation)
+            self.add_op("quantize", name, Quantize(DType.INT8), [value.tensor], [output])
+            self._done[key] = output
+        return Value(self._done[key], value.layout, quantisation)
+
+    def converted_output(self, value: Value, name: str, dtype: DType) -> str:
+        """The model's output `name`: `value` row-major, as int8, uint8 or float32."""
+        tensor = self.operand(value, range(len(value.shape)))
+        source = self._tensors[tensor]
+        if source.dtype == dtype:
+            return tensor
+        if dtype is DType.FLOAT32 and source.dtype is DType.INT8:
+            output = self.add_tensor(name, source.shape, dtype, None)
+            self.add_op("dequantize", name, Attributes(), [tensor], [output])
+            return output
+        q = shifted(source.q, 128)
+        output = self.add_tensor(name, source.shape, dtype, q)
+        self.add_op("quantize", name, Quantize(dtype), [tensor], [output])
+        return output
+
+    def graph(self, name: str, inputs: Sequence[str], outputs: Sequence[tuple[str, str]]) -> Graph:
+        """The finished graph; `outputs` are pairs of a tensor and the name it must have."""
+        names: dict[str, str] = {}
+        final = []
+        for tensor, wanted in outputs:
+            if tensor in inputs or tensor in names or self._tensors[tensor].is_constant:
+                source = self._tensors[tensor]
+                copy = self.add_tensor(
+                    f"{tensor}/copy", source.shape, source.dtype, source.quantisation
+                )
+                self.add_op("reshape", copy, Reshape(source.shape), [tensor], [copy])
+                tensor = copy
+            names[tensor] = wanted
+            final.append(wanted)
+        taken = set(names.values())
+        for tensor in self._tensors:
+            if tensor not in names and tensor in taken:
+                names[tensor] = _unique(f"{tensor}/inner", self._tensors.keys() | taken)
+
+        def renamed(old: str) -> str:
+            return names.get(old, old)
+
+        tensors = [replace(t, name=renamed(t.name)) for t in self._tensors.values()]
+        ops = [
+            replace(
+                op,
+                inputs=tuple(map(renamed, op.inputs)),
+                outputs=tuple(map(renamed, op.outputs)),
+            )
+            for op in self._ops
+        ]
+        whole = Graph.build(name, tensors, ops, [renamed(i) for i in inputs], final)
+        return whole.with_ops(ops)
+
+
+def _unique(name: str, taken: object) -> str:
+    assert hasattr(taken, "__contains__")
+    unique, number = name, 1
+    while unique in taken:
+        number += 1
+        unique = f"{name}/{number}"
+    return unique
+
+
+def shifted(q: Quantisation, by: int) -> Quantisation:
+    """The same real values stored `by` higher."""
+    return replace(q, zero_points=tuple(zero + by for zero in q.zero_points))

@@ -1,0 +1,240 @@
+"""An ONNX file as checked, plain values: nodes, constants, the model's ends. No semantics yet."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import numpy_helper
+
+from toolchain.errors import InputError
+
+LARGEST_TENSOR_ELEMENTS = 1 << 28
+_STANDARD_DOMAINS = ("", "ai.onnx")
+_LARGEST_RANK = 8
+
+Array = NDArray[np.generic]
+
+
+@dataclass(frozen=True)
+class Node:
+    """One operator. `index` is its place in the file; `operator` has its domain unless standard."""
+
+    index: int
+    operator: str
+    name: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return f"operator {self.index} ({self.operator} {self.name!r})"
+
+
+@dataclass(frozen=True)
+class End:
+    """An input or output of the model; `shape` has None where the file leaves a dimension open."""
+
+    name: str
+    dtype: str
+    shape: tuple[int | None, ...] | None
+
+
+@dataclass(frozen=True)
+class FileModel:
+    nodes: tuple[Node, ...]
+    constants: Mapping[str, Array]
+    inputs: tuple[End, ...]
+    outputs: tuple[End, ...]
+    opset: int
+
+
+def read_file(data: bytes) -> FileModel:
+    """Parse and check. Raises InputError where the file is no sound ONNX model."""
+    model = _parse(data)
+    graph = model.graph
+    if not graph.node:
+        raise InputError("the model has no operators")
+    constants = _initialisers(graph)
+    inputs = tuple(_end(value) for value in graph.input if value.name not in constants)
+    outputs = tuple(_end(value) for value in graph.output)
+    if not outputs:
+        raise InputError("the model has no outputs")
+    nodes = tuple(_node(index, node) for index, node in enumerate(graph.node))
+    _check_names(nodes, constants, inputs, outputs)
+    versions = {imported.domain: imported.version for imported in model.opset_import}
+    opset = max((versions.get(domain, 0) for domain in _STANDARD_DOMAINS), default=0)
+    if not 1 <= opset <= 1000:
+        raise InputError(f"the model asks for version {opset} of the ONNX operators")
+    return FileModel(_in_order(nodes, constants, inputs), constants, inputs, outputs, opset)
+
+
+def _parse(data: bytes) -> onnx.ModelProto:
+    try:
+        model = onnx.load_model_from_string(data)
+    except Exception as error:  # protobuf's own kinds, which differ between its implementations
+        raise InputError("not an ONNX file, or a truncated one") from error
+    if not model.HasField("graph"):
+        raise InputError("not an ONNX file, or a truncated one: it holds no graph")
+    if model.functions:
+        names = ", ".join(sorted({function.name for function in model.functions}))
+        raise InputError(
+            f"the model defines functions of its own ({names}); inline them with onnx.inliner"
+        )
+    return model
+
+
+def _initialisers(graph: onnx.GraphProto) -> dict[str, Array]:
+    if graph.sparse_initializer:
+        raise InputError("the model has sparse initialisers; store them dense")
+    constants: dict[str, Array] = {}
+    for tensor in graph.initializer:
+        if tensor.name in constants:
+            raise InputError(f"two initialisers are named {tensor.name!r}")
+        constants[tensor.name] = tensor_data(tensor, f"initialiser {tensor.name!r}")
+    return constants
+
+
+def tensor_data(tensor: onnx.TensorProto, what: str) -> Array:
+    """The data of a TensorProto. Raises InputError where its parts contradict each other."""
+    if tensor.data_location == onnx.TensorProto.EXTERNAL or tensor.external_data:
+        raise InputError(
+            f"{what} lies in another file; save the model with its data inside "
+            "(onnx.save_model(..., save_as_external_data=False))"
+        )
+    check_shape(tensor.dims, what)
+    try:
+        data = numpy_helper.to_array(tensor)
+    except Exception as error:  # onnx raises many kinds for contradictory tensors
+        raise InputError(f"{what} is corrupt: its type, shape and data disagree") from error
+    if data.shape != tuple(tensor.dims):
+        raise InputError(f"{what} is corrupt: its shape and data disagree")
+    return data
+
+
+def check_shape(dims: Iterable[int], what: str) -> tuple[int, ...]:
+    """The shape, if it is one that can be worked with. Raises InputError."""
+    shape = tuple(int(dim) for dim in dims)
+    if len(shape) > _LARGEST_RANK:
+        raise InputError(
+            f"{what} has {len(shape)} dimensions; at most {_LARGEST_RANK} are possible"
+        )
+    if any(dim < 0 for dim in shape) or math.prod(shape) > LARGEST_TENSOR_ELEMENTS:
+        raise InputError(f"{what} has the impossible shape {list(shape)}")
+    return shape
+
+
+def dtype_name(code: int) -> str:
+    """NumPy's name for an ONNX element type; the ONNX name where NumPy has none."""
+    try:
+        return str(onnx.helper.tensor_dtype_to_np_dtype(code))
+    except Exception:
+        return f"element type {code}"
+
+
+def _end(value: onnx.ValueInfoProto) -> End:
+    if not value.type.HasField("tensor_type"):
+        raise InputError(f"{value.name!r} is not a tensor; sequences and maps cannot be compiled")
+    kind = value.type.tensor_type
+    if not kind.HasField("shape"):
+        return End(value.name, dtype_name(kind.elem_type), None)
+    dims = tuple(
+        int(dim.dim_value) if dim.HasField("dim_value") and dim.dim_value > 0 else None
+        for dim in kind.shape.dim
+    )
+    if any(dim.HasField("dim_value") and dim.dim_value < -1 for dim in kind.shape.dim):
+        raise InputError(f"{value.name!r} has a negative dimension")
+    check_shape((dim or 1 for dim in dims), repr(value.name))
+    return End(value.name, dtype_name(kind.elem_type), dims)
+
+
+def _node(index: int, node: onnx.NodeProto) -> Node:
+    if not node.op_type:
+        raise InputError(f"operator {index} has no type")
+    operator = node.op_type
+    if node.domain not in _STANDARD_DOMAINS:
+        operator = f"{node.domain}.{node.op_type}"
+    where = f"operator {index} ({operator} {node.name!r})"
+    attributes: dict[str, Any] = {}
+    for attribute in node.attribute:
+        if attribute.name in attributes:
+            raise InputError(f"{where} has two attributes {attribute.name!r}")
+        if attribute.type == onnx.AttributeProto.TENSOR:
+            attributes[attribute.name] = tensor_data(attribute.t, f"a constant of {where}")
+            continue
+        try:
+            value = onnx.helper.get_attribute_value(attribute)
+        except Exception as error:
+            raise InputError(f"attribute {attribute.name!r} of {where} is corrupt") from error
+        if isinstance(value, bytes):
+            value = value.decode("utf-8", "replace")
+        attributes[attribute.name] = list(value) if _is_repeated(value) else value
+    return Node(index, operator, node.name, tuple(node.input), tuple(node.output), attributes)
+
+
+def _is_repeated(value: Any) -> bool:
+    return not isinstance(value, str | int | float) and hasattr(value, "__len__")
+
+
+def _check_names(
+    nodes: tuple[Node, ...],
+    constants: Mapping[str, Array],
+    inputs: tuple[End, ...],
+    outputs: tuple[End, ...],
+) -> None:
+    """Every tensor is defined once, and everything that is read is defined."""
+    defined = set(constants)
+    for end in inputs:
+        if not end.name or end.name in defined:
+            raise InputError(f"two inputs of the model are named {end.name!r}")
+        defined.add(end.name)
+    for node in nodes:
+        for name in filter(None, node.outputs):
+            if name in defined:
+                raise InputError(f"{node} writes {name!r}, which is already defined")
+            defined.add(name)
+    for node in nodes:
+        for name in filter(None, node.inputs):
+            if name not in defined:
+                raise InputError(f"{node} reads {name!r}, which nothing defines")
+    listed: set[str] = set()
+    for end in outputs:
+        if end.name not in defined:
+            raise InputError(f"nothing computes the model's output {end.name!r}")
+        if end.name in listed:
+            raise InputError(f"the model lists its output {end.name!r} twice")
+        listed.add(end.name)
+
+
+def _in_order(
+    nodes: tuple[Node, ...], constants: Mapping[str, Array], inputs: tuple[End, ...]
+) -> tuple[Node, ...]:
+    """The nodes in the file's order where that is topological, else sorted. Refuses cycles."""
+    known = {*constants, *(end.name for end in inputs)}
+    users: dict[str, list[int]] = {}
+    missing: list[int] = []
+    for place, node in enumerate(nodes):
+        needs = {name for name in node.inputs if name and name not in known}
+        for name in needs:
+            users.setdefault(name, []).append(place)
+        missing.append(len(needs))
+    ready = [place for place, count in enumerate(missing) if count == 0]
+    order: list[Node] = []
+    while ready:
+        node = nodes[heapq.heappop(ready)]
+        order.append(node)
+        for name in filter(None, node.outputs):
+            for user in users.get(name, ()):
+                missing[user] -= 1
+                if missing[user] == 0:
+                    heapq.heappush(ready, user)
+    if len(order) != len(nodes):
+        stuck = next(node for node, count in zip(nodes, missing, strict=True) if count)
+        raise InputError(f"the graph has a cycle through {stuck}")
+    return tuple(order)

@@ -1,0 +1,275 @@
+"""Walks a resolved ONNX model and builds the Graph.
+
+QuantizeLinear and DequantizeLinear only say how a real-valued tensor is stored; Transpose, Reshape
+and the like only rename dimensions (`_onnx_layout`). Everything else is read by the `onnx` binding
+of an OpSpec.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from types import MappingProxyType
+
+import numpy as np
+
+from toolchain.errors import InputError, UnsupportedError
+from toolchain.frontends import _onnx_quantisation as quantisation
+from toolchain.frontends._front_end import Problem
+from toolchain.frontends._onnx_builder import GraphBuilder, Value, shifted
+from toolchain.frontends._onnx_file import End, Node
+from toolchain.frontends._onnx_layout import Layout
+from toolchain.frontends._onnx_node import NodeView
+from toolchain.frontends._onnx_quantisation import RefusedError
+from toolchain.frontends._onnx_shapes import ShapedModel
+from toolchain.ir import DType, Graph, Quantisation
+from toolchain.ops import specs
+from toolchain.ops.quantize import Quantize
+from toolchain.ops.spec import OnnxBinding, OnnxData
+
+_RENAMING = frozenset({"Flatten", "Reshape", "Squeeze", "Unsqueeze"})
+_COPYING = frozenset({"Identity", "Dropout"})
+STRUCTURAL = _RENAMING | _COPYING | {"Transpose", "QuantizeLinear", "DequantizeLinear"}
+"""What the front end itself understands."""
+
+_KEEPS_VALUES = (
+    _RENAMING
+    | _COPYING
+    | {"Clip", "Concat", "Gather", "GlobalMaxPool", "MaxPool", "Pad", "Relu", "Resize", "Slice"}
+    | {"Split", "Transpose", "Upsample"}
+)
+"""Operators whose results are among their inputs: quantising before or after is the same."""
+
+
+@cache
+def bindings() -> Mapping[str, OnnxBinding]:
+    """For each ONNX operator the binding that reads it."""
+    found: dict[str, OnnxBinding] = {}
+    for spec in specs().values():
+        for operator in spec.onnx.operators if spec.onnx else ():
+            if operator in found:
+                raise ImportError(f"two kinds read the ONNX operator {operator}")
+            assert spec.onnx is not None
+            found[operator] = spec.onnx
+    return MappingProxyType(found)
+
+
+class Importer:
+    """`values` and `data` say what every tensor of the file became: an activation or a constant."""
+
+    def __init__(self, shaped: ShapedModel) -> None:
+        self._model = shaped.model
+        self.shapes = shaped.shapes
+        self.opset = shaped.model.opset
+        self.builder = GraphBuilder()
+        self.data: dict[str, OnnxData] = {n: OnnxData(d) for n, d in shaped.model.constants.items()}
+        self._values: dict[str, Value] = {}
+        self._absorbed: set[str] = set()
+        self._outputs = {end.name for end in shaped.model.outputs}
+        self._users: dict[str, list[Node]] = {}
+        for node in shaped.model.nodes:
+            for name in dict.fromkeys(filter(None, node.inputs)):
+                self._users.setdefault(name, []).append(node)
+        self.problems: list[Problem] = []
+
+    def graph(self, name: str) -> Graph | None:
+        """The whole graph; None where there are `problems`."""
+        inputs = [self._enter(end) for end in self._model.inputs]
+        for node in self._model.nodes:
+            if node.outputs[0] not in self._absorbed:
+                self._read(node)
+        if self.problems:
+            return None
+        outputs = [(self._leave(end), end.name) for end in self._model.outputs]
+        return self.builder.graph(name, inputs, outputs)
+
+    # What NodeView asks.
+
+    def value(self, node: Node, index: int) -> Value:
+        """The activation that `node` reads as its input `index`."""
+        name = node.inputs[index]
+        if name in self._values:
+            return self._values[name]
+        if name in self.data:
+            raise RefusedError(f"its input {index} is constant", "simplify the model (onnxsim)")
+        raise InputError(f"{node} lacks its input {index}")
+
+    def define(self, name: str, value: Value) -> None:
+        self._values[name] = value
+
+    def absorb(self, node: Node) -> None:
+        """`node` is computed by the operator before it."""
+        self._absorbed.add(node.outputs[0])
+
+    def only_consumer(self, name: str) -> Node | None:
+        users = self._users.get(name, [])
+        return users[0] if len(users) == 1 and name not in self._outputs else None
+
+    def clip_bounds(self, node: Node) -> tuple[float, float] | None:
+        """The least and largest result of a Relu or Clip; None where they are not constant."""
+        if node.operator == "Relu":
+            return 0.0, float("inf")
+        bounds = [
+            float(node.attributes.get("min", -np.inf)),
+            float(node.attributes.get("max", np.inf)),
+        ]
+        for place, name in enumerate(node.inputs[1:3]):
+            if not name:
+                continue
+            if name not in self.data or self.data[name].data.size != 1:
+                return None
+            bounds[place] = float(self.data[name].real.reshape(()))
+        return bounds[0], bounds[1]
+
+    def coming_quantisation(self, name: str) -> Quantisation | None:
+        """How the model goes on to store the tensor `name`, if it says so."""
+        pending, seen = [name], {name}
+        while pending:
+            for node in self._users.get(pending.pop(0), []):
+                if node.operator in ("QuantizeLinear", "DequantizeLinear"):
+                    dtype = "uint8" if node.operator == "QuantizeLinear" else self._dtype(name)
+                    found = quantisation.parameters(node, self._model.constants, dtype)
+                    if not found.quantisation.per_channel and found.dtype != "int32":
+                        return found.quantisation
+                elif node.operator in _KEEPS_VALUES:
+                    fresh = [out for out in node.outputs if out and out not in seen]
+                    pending.extend(fresh)
+                    seen.update(fresh)
+        return None
+
+    def _dtype(self, name: str) -> str:
+        for end in self._model.inputs:
+            if end.name == name:
+                return end.dtype
+        return "uint8"
+
+    # The model's ends.
+
+    def _enter(self, end: End) -> str:
+        """The model's input as a tensor of the graph, and as an int8 value."""
+        shape = self.shapes[end.name]
+        if end.dtype not in ("float32", "int8", "uint8"):
+            raise UnsupportedError(
+                f"the input {end.name!r} is of type {end.dtype}; float32, int8 and uint8 can be"
+            )
+        q = self.coming_quantisation(end.name)
+        if q is None and self._users.get(end.name):
+            self._report(
+                self._users[end.name][0],
+                f"it reads the input {end.name!r}, which nothing quantises",
+                quantisation.QUANTISE_HINT,
+            )
+        q = q or Quantisation((1.0,), (0,))
+        dtype = DType(end.dtype)
+        stored = {DType.FLOAT32: None, DType.UINT8: shifted(q, 128)}.get(dtype, q)
+        tensor = self.builder.add_tensor(end.name, shape, dtype, stored)
+        inner = tensor
+        if dtype is not DType.INT8:
+            inner = self.builder.add_tensor(f"{end.name}/int8", shape, DType.INT8, q)
+            name = f"{end.name}/quantize"
+            self.builder.add_op("quantize", name, Quantize(DType.INT8), [tensor], [inner])
+        self._values[end.name] = Value(inner, Layout.of(shape), q)
+        return tensor
+
+    def _leave(self, end: End) -> str:
+        """The tensor that holds the model's output in the type that the file gives it."""
+        if end.name not in self._values:
+            raise InputError(f"the output {end.name!r} is constant")
+        dtype = DType(end.dtype) if end.dtype in {d.value for d in DType} else DType.FLOAT32
+        return self.builder.converted_output(self._values[end.name], end.name, dtype)
+
+    # Operators.
+
+    def _read(self, node: Node) -> None:
+        try:
+            self._step(node)
+        except RefusedError as error:
+            self._report(node, error.why, error.remedy)
+        except (UnsupportedError, ArithmeticError, LookupError, TypeError, ValueError) as error:
+            if isinstance(error, UnsupportedError):
+                self._report(node, str(error), "")
+            else:
+                raise InputError(f"{node} contradicts itself: {error}") from error
+
+    def _report(self, node: Node, why: str, remedy: str) -> None:
+        """Note a problem, and define what the operator would give so that reading can go on."""
+        self.problems.append(Problem(node.operator, node.index, why, remedy))
+        for name in filter(None, node.outputs):
+            shape = self.shapes[name]
+            q = Quantisation((1.0,), (0,))
+            if name not in self._values and name not in self.data:
+                tensor = self.builder.add_tensor(name, shape, DType.INT8, q)
+                self._values[name] = Value(tensor, Layout.of(shape), q)
+
+    def _step(self, node: Node) -> None:
+        readers: dict[str, Callable[[Node], None]] = {
+            "QuantizeLinear": self._quantize,
+            "DequantizeLinear": self._dequantize,
+            "Transpose": self._transpose,
+        }
+        if node.operator in readers:
+            readers[node.operator](node)
+        elif node.operator in _RENAMING:
+            self._rename(node)
+        elif node.operator in _COPYING:
+            self._copy(node)
+        elif node.operator in bindings():
+            bindings()[node.operator].read(NodeView(self, node))
+        else:
+            raise RefusedError(*quantisation.refusal(node.operator))
+
+    def _quantize(self, node: Node) -> None:
+        found = quantisation.parameters(node, self._model.constants, "uint8")
+        if found.quantisation.per_channel or found.dtype == "int32":
+            raise RefusedError("activations quantised per channel", "quantise them per tensor")
+        value = self.value(node, 0)
+        name = f"{node.outputs[0]}"
+        self.define(node.outputs[0], self.builder.requantised(value, found.quantisation, name))
+
+    def _dequantize(self, node: Node) -> None:
+        source = node.inputs[0]
+        if source in self.data:
+            self.data[node.outputs[0]] = quantisation.dequantised_constant(
+                node, self.data[source].data, self._model.constants
+            )
+            return
+        value = self.value(node, 0)
+        found = quantisation.parameters(node, self._model.constants, self._dtype(source))
+        if value.quantisation != found.quantisation:
+            raise RefusedError(
+                "it reads integers with another scale or zero point than they were written with",
+                "quantise the model with onnxruntime.quantization.quantize_static",
+            )
+        self.define(node.outputs[0], value)
+
+    def _transpose(self, node: Node) -> None:
+        rank = len(self.shapes[node.inputs[0]])
+        permutation = list(node.attributes.get("perm", range(rank)[::-1]))
+        if node.inputs[0] in self.data:
+            constant = self.data[node.inputs[0]]
+            self.data[node.outputs[0]] = quantisation.transposed_constant(constant, permutation)
+            return
+        value = self.value(node, 0)
+        layout = value.layout.transposed(permutation)
+        self.define(node.outputs[0], Value(value.tensor, layout, value.quantisation))
+
+    def _rename(self, node: Node) -> None:
+        shape = self.shapes[node.outputs[0]]
+        if node.inputs[0] in self.data:
+            constant = self.data[node.inputs[0]]
+            self.data[node.outputs[0]] = quantisation.reshaped_constant(constant, shape)
+            return
+        value = self.value(node, 0)
+        layout = value.layout.reshaped(shape)
+        if layout is None:
+            value = self.builder.ordered(value, range(len(value.shape)))
+            layout = Layout.of(shape)
+        self.define(node.outputs[0], Value(value.tensor, layout, value.quantisation))
+
+    def _copy(self, node: Node) -> None:
+        if any(name in self._users or name in self._outputs for name in node.outputs[1:] if name):
+            raise RefusedError("its mask is used", "export the model for inference")
+        if node.inputs[0] in self.data:
+            self.data[node.outputs[0]] = self.data[node.inputs[0]]
+        else:
+            self.define(node.outputs[0], self.value(node, 0))

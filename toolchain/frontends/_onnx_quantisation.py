@@ -1,0 +1,142 @@
+"""The scales and zero points of QuantizeLinear and DequantizeLinear; what can be refused early."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from toolchain.errors import InputError, UnsupportedError
+from toolchain.frontends._onnx_file import Array, FileModel, Node
+from toolchain.ir import Quantisation
+from toolchain.ops.spec import OnnxData
+
+QUANTISE_HINT = (
+    "quantise it first, with calibration inputs: onnxruntime.quantization.quantize_static("
+    '"model.onnx", "model_int8.onnx", reader, quant_format=QuantFormat.QDQ, per_channel=True, '
+    "activation_type=QuantType.QInt8, weight_type=QuantType.QInt8)"
+)
+_QUANTISES = frozenset({"QuantizeLinear", "DequantizeLinear"})
+_DYNAMIC = frozenset(
+    {
+        "ConvInteger",
+        "DynamicQuantizeLinear",
+        "MatMulInteger",
+        "com.microsoft.DynamicQuantizeMatMul",
+        "com.microsoft.MatMulIntegerToFloat",
+    }
+)
+_PULP = frozenset({"RequantShift", "iGELU", "iLayerNorm", "ITAMax", "IntegerMean", "iSoftmax"})
+
+
+class RefusedError(UnsupportedError):
+    """One operator's refusal, before it is reported together with all others."""
+
+    def __init__(self, why: str, remedy: str = "") -> None:
+        super().__init__(why)
+        self.why, self.remedy = why, remedy
+
+
+def refuse_float(model: FileModel, name: str) -> None:
+    """Raises UnsupportedError for a model that nobody quantised. `model` is expanded."""
+    kinds = {node.operator for node in model.nodes}
+    if kinds & _QUANTISES or kinds & _PULP or kinds & _DYNAMIC:
+        return
+    raise UnsupportedError(f"{name} is a float model; {QUANTISE_HINT}")
+
+
+def refusal(operator: str) -> tuple[str, str]:
+    """Why an operator that no kind reads is refused, and what to do."""
+    if operator in _PULP:
+        return (
+            "it is of the PULP dialect, whose requantisation is not ONNX's",
+            "export the float model and quantise it with onnxruntime.quantization.quantize_static",
+        )
+    if operator in _DYNAMIC:
+        return (
+            "the model is quantised dynamically: its scales are known only when it runs",
+            "use quantize_static instead of quantize_dynamic",
+        )
+    if operator in ("If", "Loop", "Scan"):
+        return "control flow has no kernel", "export the model without branches and loops"
+    if operator in ("LSTM", "GRU", "RNN"):
+        return "recurrent operators have no kernel", ""
+    return "it has no kernel", "replace it, or keep it outside of the compiled model"
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """`quantisation` is of the int8 form: uint8 is stored 128 lower. `dtype` is the file's."""
+
+    quantisation: Quantisation
+    dtype: str
+
+
+def parameters(node: Node, constants: Mapping[str, Array], dtype: str) -> Parameters:
+    """What a QuantizeLinear or DequantizeLinear says; `dtype` where it names no zero point.
+
+    Raises RefusedError for types other than 8 bits and int32, InputError for impossible scales.
+    """
+    scale_name = node.inputs[1] if len(node.inputs) > 1 else ""
+    zero_name = node.inputs[2] if len(node.inputs) > 2 else ""
+    if scale_name not in constants or (zero_name and zero_name not in constants):
+        raise RefusedError(
+            "its scale or zero point is computed while the model runs",
+            "quantise the model statically (quantize_static)",
+        )
+    if node.attributes.get("block_size"):
+        raise RefusedError("blocked quantisation", "quantise per tensor or per channel")
+    scales = np.asarray(constants[scale_name])
+    zeros = constants[zero_name] if zero_name else np.zeros(scales.shape, dtype=dtype)
+    if str(zeros.dtype) not in ("int8", "uint8", "int32"):
+        raise RefusedError(f"quantisation to {zeros.dtype}", "quantise to int8 or uint8")
+    if scales.ndim > 1 or scales.size == 0 or zeros.size not in (1, scales.size):
+        raise InputError(f"{node} has {scales.size} scales and {zeros.size} zero points")
+    reals = scales.astype(np.float32).reshape(-1)
+    if not (np.isfinite(reals).all() and (reals > 0).all()):
+        raise InputError(f"{node} has a scale that is not a positive number")
+    shift = 128 if zeros.dtype == np.uint8 else 0
+    whole = np.broadcast_to(zeros.reshape(-1).astype(np.int64), reals.shape)
+    quantisation = Quantisation(
+        tuple(float(s) for s in reals),
+        tuple(int(z) - shift for z in whole),
+        int(node.attributes.get("axis", 1)) if reals.size > 1 else None,
+    )
+    return Parameters(quantisation, str(zeros.dtype))
+
+
+def dequantised_constant(node: Node, data: Array, constants: Mapping[str, Array]) -> OnnxData:
+    """The constant that a DequantizeLinear of `data` stands for, uint8 turned into int8."""
+    found = parameters(node, constants, str(data.dtype))
+    if str(data.dtype) != found.dtype:
+        raise InputError(f"{node} has {data.dtype} data and a {found.dtype} zero point")
+    q = found.quantisation
+    if q.axis is not None:
+        axis = q.axis + data.ndim if q.axis < 0 else q.axis
+        if not 0 <= axis < data.ndim or data.shape[axis] != len(q.scales):
+            raise InputError(f"{node} has {len(q.scales)} scales for the shape {list(data.shape)}")
+        q = Quantisation(q.scales, q.zero_points, axis)
+    if data.dtype == np.uint8:
+        data = (data.astype(np.int16) - 128).astype(np.int8)
+    return OnnxData(data, q)
+
+
+def transposed_constant(value: OnnxData, permutation: Sequence[int]) -> OnnxData:
+    q = value.quantisation
+    if q is not None and q.axis is not None:
+        q = Quantisation(q.scales, q.zero_points, list(permutation).index(q.axis))
+    return OnnxData(value.data.transpose(permutation), q)
+
+
+def reshaped_constant(value: OnnxData, shape: Sequence[int]) -> OnnxData:
+    """`value` as `shape`. Raises RefusedError where that cuts the quantised dimension."""
+    q, old = value.quantisation, value.data.shape
+    if q is not None and q.axis is not None:
+        before = int(np.prod(old[: q.axis], dtype=np.int64))
+        starts = np.cumprod([1, *shape])[: len(shape)]
+        axes = [i for i, size in enumerate(shape) if size == old[q.axis] and starts[i] == before]
+        if not axes:
+            raise RefusedError("a reshape of a constant across its quantised dimension")
+        q = Quantisation(q.scales, q.zero_points, axes[0])
+    return OnnxData(value.data.reshape(shape), q)

@@ -1,0 +1,62 @@
+"""The ONNX front end: QDQ and QLinear models as onnxruntime's static quantiser writes them.
+
+Images that ONNX writes NCHW lie NHWC in the Graph; operators are read by the `onnx` binding of
+their OpSpec. Float and uint8 inputs and outputs stand in the Graph as `quantize` and `dequantize`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from toolchain.errors import InputError, UnsupportedError
+from toolchain.frontends import _onnx_quantisation as quantisation
+from toolchain.frontends._front_end import FrontEnd, Problem, unsupported
+from toolchain.frontends._onnx_expand import EXPANDED, expand
+from toolchain.frontends._onnx_file import FileModel, read_file
+from toolchain.frontends._onnx_import import STRUCTURAL, Importer, bindings
+from toolchain.frontends._onnx_shapes import FOLDED, resolve
+from toolchain.ir import Graph
+
+
+def read(data: bytes, path: Path) -> Graph:
+    """An ONNX file. See `FrontEnd.read`."""
+    try:
+        return _read(data, path)
+    except UnsupportedError:
+        raise
+    except InputError as error:
+        raise InputError(f"{path.name}: {error}") from error
+
+
+def _read(data: bytes, path: Path) -> Graph:
+    file = read_file(data)
+    unknown = _unknown(file)
+    expanded = file if unknown else expand(file)
+    quantisation.refuse_float(expanded, path.name)
+    if unknown:
+        raise unsupported(path, unknown, len(file.nodes))
+    importer = Importer(resolve(expanded))
+    graph = importer.graph(path.stem)
+    if graph is None:
+        raise unsupported(path, importer.problems, len(file.nodes))
+    if not graph.ops:
+        raise InputError("the model computes nothing")
+    return graph
+
+
+def _unknown(model: FileModel) -> list[Problem]:
+    """Operators that nothing here knows by name: shapes cannot be told beyond them."""
+    known = STRUCTURAL | EXPANDED | FOLDED | bindings().keys() | {"Constant"}
+    return [
+        Problem(node.operator, node.index, *quantisation.refusal(node.operator))
+        for node in model.nodes
+        if node.operator not in known
+    ]
+
+
+def _recognises(data: bytes) -> bool:
+    """A ModelProto as writers begin it: its field 1, the IR version, a small number."""
+    return len(data) > 2 and data[0] == 0x08 and 1 <= data[1] < 0x40
+
+
+FRONT_END = FrontEnd("ONNX", (".onnx",), _recognises, read)

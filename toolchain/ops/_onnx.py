@@ -1,0 +1,175 @@
+"""What the ONNX readers of several operators share: windows, weights, biases, axes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toolchain.ir import Quantisation
+from toolchain.ops.spec import OnnxNode
+
+SYMMETRIC_WEIGHTS = (
+    "quantise with weight_type=QuantType.QInt8, or extra_options={'WeightSymmetric': True}"
+)
+
+
+@dataclass(frozen=True)
+class OnnxWindow:
+    """A window over an image, as Conv and the pools say it; pairs are (height, width) in pixels.
+
+    A one-dimensional operator has height 1. `end` includes what ceil_mode adds.
+    """
+
+    kernel: tuple[int, int]
+    stride: tuple[int, int]
+    dilation: tuple[int, int]
+    begin: tuple[int, int]
+    end: tuple[int, int]
+    added: tuple[int, int] = (0, 0)
+
+    @property
+    def padded(self) -> bool:
+        return any(self.begin) or any(self.end)
+
+
+def image_axes(node: OnnxNode) -> tuple[int, ...]:
+    """NHWC, in terms of the input's ONNX dimensions. Raises UnsupportedError for 3-D images."""
+    rank = len(node.shape(0))
+    if rank not in (3, 4):
+        raise node.unsupported(f"an input of {rank} dimensions; images have 3 or 4")
+    return (0, *range(2, rank), 1)
+
+
+def image_shape(shape: tuple[int, ...]) -> tuple[int, int, int, int]:
+    """The NHWC shape of an ONNX shape [N, C, (H,) W]."""
+    batches, channels, *spatial = shape
+    height, width = spatial if len(spatial) == 2 else (1, *spatial)
+    return batches, height, width, channels
+
+
+def window(node: OnnxNode, kernel: tuple[int, ...]) -> OnnxWindow:
+    """The walk that the attributes strides, dilations, pads, auto_pad and ceil_mode describe."""
+    rank = len(kernel)
+    stride = tuple(node.attribute("strides", [1] * rank))
+    dilation = tuple(node.attribute("dilations", [1] * rank))
+    pads = tuple(node.attribute("pads", [0] * 2 * rank))
+    if not len(stride) == len(dilation) == rank or len(pads) != 2 * rank:
+        raise node.unsupported("strides, dilations or pads of another rank than the kernel")
+    begin, end = list(pads[:rank]), list(pads[rank:])
+    added = [0] * rank
+    scheme = node.attribute("auto_pad", "NOTSET")
+    sizes = node.shape(0)[2:]
+    for axis in range(rank):
+        extent = (kernel[axis] - 1) * dilation[axis] + 1
+        if scheme == "VALID":
+            begin[axis] = end[axis] = 0
+        elif scheme in ("SAME_UPPER", "SAME_LOWER"):
+            steps = -(-sizes[axis] // stride[axis])
+            total = max((steps - 1) * stride[axis] + extent - sizes[axis], 0)
+            small, large = total // 2, total - total // 2
+            upper = scheme == "SAME_UPPER"
+            begin[axis], end[axis] = (small, large) if upper else (large, small)
+        elif node.attribute("ceil_mode", 0):
+            steps = node.output_shape()[axis + 2]
+            needed = (steps - 1) * stride[axis] + extent
+            added[axis] = max(needed - sizes[axis] - begin[axis] - end[axis], 0)
+            end[axis] += added[axis]
+
+    def pair(values: tuple[int, ...] | list[int], missing: int) -> tuple[int, int]:
+        whole = values if rank == 2 else (missing, *values)
+        return int(whole[0]), int(whole[1])
+
+    if min(*begin, *end) < 0:
+        raise node.unsupported("negative padding", "crop with Slice instead")
+    return OnnxWindow(
+        pair(kernel, 1),
+        pair(stride, 1),
+        pair(dilation, 1),
+        pair(begin, 0),
+        pair(end, 0),
+        pair(added, 0),
+    )
+
+
+def int8_weights(
+    node: OnnxNode, index: int, axis: int
+) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+    """Constant weights with zero point 0, and their scales: one, or one per index of `axis`.
+
+    Raises UnsupportedError for weights that are not constant, not quantised, or whose zero point
+    does not let them be int8.
+    """
+    found = node.constant(index)
+    q = found.quantisation
+    if q is None or found.data.dtype != np.int8:
+        raise node.unsupported(
+            "its weights are not quantised to 8 bits",
+            "quantise the whole model (quantize_static with all operator types)",
+        )
+    if q.axis is not None and q.axis != axis:
+        raise node.unsupported(
+            f"its weights are quantised along dimension {q.axis}, not {axis}",
+            "quantise with per_channel=False",
+        )
+    shape = [1] * found.data.ndim
+    if q.axis is not None:
+        shape[q.axis] = -1
+    zeros = np.array(q.zero_points, dtype=np.int16).reshape(shape)
+    centred = found.data.astype(np.int16) - zeros
+    if centred.size and (centred.min() < -128 or centred.max() > 127):
+        raise node.unsupported("weights with a zero point other than 0", SYMMETRIC_WEIGHTS)
+    return centred.astype(np.int8), np.array(q.scales, dtype=np.float32)
+
+
+def add_bias(
+    node: OnnxNode, real: NDArray[np.float64], x_scale: float, weight_scales: NDArray[np.float32]
+) -> str:
+    """An int32 bias of `real` values in the scale of the accumulator."""
+    scales = np.float32(x_scale) * weight_scales
+    stored = np.rint(real / scales.astype(np.float64))
+    if np.abs(stored).max(initial=0) > np.iinfo(np.int32).max:
+        raise node.unsupported("its bias is too large for an int32 accumulator")
+    q = Quantisation(
+        tuple(float(s) for s in scales), (0,) * scales.size, 0 if scales.size > 1 else None
+    )
+    return node.add_constant("bias", stored.astype(np.int32), q)
+
+
+def weight_quantisation(scales: NDArray[np.float32], axis: int) -> Quantisation:
+    return Quantisation(
+        tuple(float(s) for s in scales), (0,) * scales.size, axis if scales.size > 1 else None
+    )
+
+
+def onnx_bias(node: OnnxNode, index: int, channels: int, axis: int) -> NDArray[np.float64] | None:
+    """The bias in input `index`, or in an Add that follows along output dimension `axis`, or both.
+
+    Takes the Add. None where there is neither.
+    """
+    real = None
+    if node.has(index):
+        constant = node.constant(index).real
+        if constant.size not in (1, channels):
+            raise node.unsupported(f"a bias of shape {list(constant.shape)}")
+        real = np.broadcast_to(constant.reshape(-1), (channels,))
+    following = node.following_bias(axis)
+    if following is None:
+        return real
+    return following if real is None else real + following
+
+
+def resolve_axes(node: OnnxNode, axes: tuple[int, ...], rank: int) -> tuple[int, ...]:
+    """The axes as numbers from 0. Raises UnsupportedError where one is out of range."""
+    if any(not -rank <= axis < rank for axis in axes):
+        raise node.unsupported(f"axes {list(axes)} of a tensor of {rank} dimensions")
+    return tuple(axis % rank for axis in axes)
+
+
+def axes_argument(node: OnnxNode, index: int = 1) -> tuple[int, ...] | None:
+    """The axes of an operator that has them as an attribute or, in newer opsets, as an input."""
+    if node.has(index):
+        return node.integers(index)
+    axes = node.attribute("axes")
+    return None if axes is None else tuple(axes)

@@ -1,0 +1,115 @@
+"""ONNX readers of the pools and means."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from toolchain.ir import Attributes, Quantisation
+from toolchain.ops._activation import Activation
+from toolchain.ops._onnx import (
+    OnnxWindow,
+    axes_argument,
+    image_axes,
+    image_shape,
+    resolve_axes,
+    window,
+)
+from toolchain.ops._pooling import Pool2D
+from toolchain.ops._reduction import Reduce
+from toolchain.ops.pad import Pad
+from toolchain.ops.quantize import Quantize
+from toolchain.ops.spec import OnnxNode
+
+_LARGEST_RATIO = 2.0
+"""Averaging and then requantising is within 1 of doing both at once up to this scale ratio."""
+
+
+def _pool_window(node: OnnxNode) -> OnnxWindow:
+    if node.operator.startswith("Global"):
+        kernel = node.shape(0)[2:]
+    else:
+        kernel = tuple(node.attribute("kernel_shape", ()))
+    if len(kernel) != len(node.shape(0)) - 2:
+        raise ValueError(f"kernel_shape {list(kernel)} for an input {list(node.shape(0))}")
+    walk = window(node, kernel)
+    if walk.dilation != (1, 1):
+        raise node.unsupported(f"dilations {walk.dilation}", "pool without dilation")
+    return walk
+
+
+def _attributes(walk: OnnxWindow, activation: Activation = Activation.NONE) -> Pool2D:
+    padding = (walk.begin[0], walk.end[0], walk.begin[1], walk.end[1])
+    return Pool2D(*walk.kernel, *walk.stride, padding, activation)
+
+
+def read_max_pool(node: OnnxNode) -> None:
+    """MaxPool and GlobalMaxPool: the result keeps the input's scale."""
+    axes = image_axes(node)
+    if node.outputs > 1:
+        raise node.unsupported("its output Indices", "use its first output only")
+    x = node.operand(0, axes, image_shape(node.shape(0)))
+    attributes = _attributes(_pool_window(node))
+    shape = image_shape(node.output_shape())
+    node.emit("max_pool2d", attributes, [x], node.quantisation(0), axes, shape)
+
+
+def read_average_pool(node: OnnxNode) -> None:
+    """AveragePool. Another output scale is one more requantisation, or a mean over everything."""
+    axes, walk = image_axes(node), _pool_window(node)
+    source, shape = image_shape(node.shape(0)), image_shape(node.output_shape())
+    x_q, q = node.quantisation(0), node.output_quantisation(node.quantisation(0))
+    if shape[1:3] == (1, 1) and walk.kernel == source[1:3] and not walk.padded and x_q != q:
+        read_global_average_pool(node)
+        return
+    x = node.operand(0, axes, source)
+    if node.attribute("count_include_pad", 0) and walk.padded:
+        if any(walk.added):
+            raise node.unsupported("ceil_mode with count_include_pad", "use one of the two")
+        (top, left), (bottom, right) = walk.begin, walk.end
+        around = ((0, 0), (top, bottom), (left, right), (0, 0))
+        source = (source[0], source[1] + top + bottom, source[2] + left + right, source[3])
+        x = node.intermediate("pad", Pad(around), [x], source, x_q)
+        walk = replace(walk, begin=(0, 0), end=(0, 0))
+    attributes = _attributes(walk)
+    if x_q == q:
+        attributes = replace(attributes, activation=Activation(node.fused_activation()))
+        node.emit("average_pool2d", attributes, [x], q, axes, shape)
+        return
+    if x_q.scale > _LARGEST_RATIO * q.scale:
+        raise node.unsupported(
+            "its output scale is less than half of its input's",
+            "quantise with the same scale on both sides, or pool without padding",
+        )
+    mean = node.intermediate("average_pool2d", attributes, [x], shape, x_q)
+    node.emit("quantize", Quantize(), [mean], q, axes, shape)
+
+
+def read_global_average_pool(node: OnnxNode) -> None:
+    rank = len(node.shape(0))
+    _emit_mean(node, tuple(range(2, rank)), keep_dims=True)
+
+
+def read_mean(node: OnnxNode) -> None:
+    """GlobalAveragePool and ReduceMean."""
+    if node.operator == "GlobalAveragePool":
+        read_global_average_pool(node)
+        return
+    rank = len(node.shape(0))
+    axes = axes_argument(node)
+    if not axes:
+        if node.attribute("noop_with_empty_axes", 0):
+            raise node.unsupported("it reduces nothing", "remove it")
+        axes = tuple(range(rank))
+    _emit_mean(node, resolve_axes(node, axes, rank), bool(node.attribute("keepdims", 1)))
+
+
+def _emit_mean(node: OnnxNode, reduced: tuple[int, ...], keep_dims: bool) -> None:
+    """Dimensions that stay lie in the order of the input's."""
+    order = node.axes(0)
+    q: Quantisation = node.output_quantisation(node.quantisation(0))
+    x = node.operand(0, order)
+    places = tuple(sorted(order.index(axis) for axis in reduced))
+    attributes: Attributes = Reduce(places, keep_dims)
+    left = [axis for axis in order if axis not in reduced]
+    axes = order if keep_dims else tuple(sorted(left).index(axis) for axis in left)
+    node.emit("mean", attributes, [x], q, axes)

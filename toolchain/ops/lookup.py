@@ -1,0 +1,185 @@
+"""Any function of one int8 operand that ONNX keeps in float between two quantised tensors.
+
+DequantizeLinear, the function in float32, QuantizeLinear (halves to even): 256 possible results,
+computed at compile time, so this is ONNX Runtime's arithmetic itself. A function that turns out to
+be a clamped straight line (Relu, Clip) needs no table.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toolchain.boards import Core
+from toolchain.ir import Attributes, DType, Graph, Op, Quantisation
+from toolchain.ops._elementwise import (
+    Int64,
+    infer_unary,
+    lower_unary,
+    overlaps_same_shape,
+    reference_unary,
+    require_types,
+    sample_unary,
+)
+from toolchain.ops.spec import Array, Lowering, OnnxBinding, OnnxNode, OpSpec
+
+Real = NDArray[np.float64]
+_ERF = np.vectorize(math.erf, otypes=[np.float64])
+
+
+def _elu(x: Real, alpha: float) -> Real:
+    return np.where(x < 0, alpha * np.expm1(np.minimum(x, 0.0)), x)
+
+
+def _selu(x: Real, alpha: float, gamma: float) -> Real:
+    return gamma * _elu(x, alpha)
+
+
+def _gelu(x: Real) -> Real:
+    result: Real = 0.5 * x * (1.0 + _ERF(x / math.sqrt(2.0)))
+    return result
+
+
+def _gelu_tanh(x: Real) -> Real:
+    inner = math.sqrt(2.0 / math.pi) * (x + 0.044715 * x**3)
+    result: Real = 0.5 * x * (1.0 + np.tanh(inner))
+    return result
+
+
+FUNCTIONS: Mapping[str, Callable[..., Real]] = MappingProxyType(
+    {
+        "Abs": np.abs,
+        "Celu": lambda x, a: np.where(x < 0, a * np.expm1(np.minimum(x, 0.0) / a), x),
+        "Clip": lambda x, low, high: np.clip(x, low, high),
+        "Elu": _elu,
+        "Erf": _ERF,
+        "Exp": np.exp,
+        "Gelu": _gelu,
+        "GeluTanh": _gelu_tanh,
+        "HardSigmoid": lambda x, a, b: np.clip(a * x + b, 0.0, 1.0),
+        "HardSwish": lambda x: x * np.clip(x / 6.0 + 0.5, 0.0, 1.0),
+        "LeakyRelu": lambda x, a: np.where(x < 0, a * x, x),
+        "Mish": lambda x: x * np.tanh(np.logaddexp(0.0, x)),
+        "Neg": lambda x: -x,
+        "Pow": lambda x, exponent: np.power(x, exponent),
+        "Selu": _selu,
+        "Sigmoid": lambda x: 1.0 / (1.0 + np.exp(-x)),
+        "Softplus": lambda x: np.logaddexp(0.0, x),
+        "Softsign": lambda x: x / (1.0 + np.abs(x)),
+        "Sqrt": np.sqrt,
+        "Tanh": np.tanh,
+        "ThresholdedRelu": lambda x, a: np.where(x > a, x, 0.0),
+    }
+)
+"""By the operator's name in ONNX; the parameters follow the operand."""
+
+_DEFAULTS: Mapping[str, tuple[tuple[str, float], ...]] = MappingProxyType(
+    {
+        "Celu": (("alpha", 1.0),),
+        "Elu": (("alpha", 1.0),),
+        "HardSigmoid": (("alpha", 0.2), ("beta", 0.5)),
+        "LeakyRelu": (("alpha", 0.01),),
+        "Selu": (("alpha", 1.67326319217681884765625), ("gamma", 1.05070102214813232421875)),
+        "ThresholdedRelu": (("alpha", 1.0),),
+    }
+)
+_UNIT_RANGE = frozenset({"Sigmoid", "HardSigmoid"})
+
+
+@dataclass(frozen=True)
+class Lookup(Attributes):
+    """`function`: a name in FUNCTIONS; `parameters` follow its operand."""
+
+    function: str
+    parameters: tuple[float, ...] = ()
+
+
+def _apply(op: Op, graph: Graph, stored: Int64) -> Int64:
+    assert isinstance(op.attributes, Lookup)
+    x, y = graph.input(op, 0).q, graph.output(op).q
+    real = np.float32(x.scale) * (stored - x.zero_point).astype(np.float32)
+    function = FUNCTIONS[op.attributes.function]
+    with np.errstate(all="ignore"):
+        value = function(real.astype(np.float64), *op.attributes.parameters).astype(np.float32)
+        scaled = np.nan_to_num(value / np.float32(y.scale), posinf=1e9, neginf=-1e9)
+    result: Int64 = np.clip(np.rint(scaled) + y.zero_point, -128, 127).astype(np.int64)
+    return result
+
+
+def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    return reference_unary(op, graph, inputs, lambda stored: _apply(op, graph, stored))
+
+
+def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+    require_types(op, graph, DType.INT8)
+    assert isinstance(op.attributes, Lookup)
+    x, y = graph.input(op, 0).q, graph.output(op).q
+    line = None
+    if op.attributes.function == "Clip":
+        low, high = (
+            int(np.clip(np.rint(bound / y.scale) + y.zero_point, -128, 127))
+            for bound in op.attributes.parameters
+        )
+        line = (x.scale / y.scale, low, high)
+    return lower_unary(op, graph, lambda stored: _apply(op, graph, stored), line)
+
+
+def _read(node: OnnxNode) -> None:
+    function, parameters = (
+        node.operator,
+        tuple(
+            float(node.attribute(name, default))
+            for name, default in _DEFAULTS.get(node.operator, ())
+        ),
+    )
+    if function == "Relu":
+        function, parameters = "Clip", (0.0, math.inf)
+    elif function == "Clip":
+        parameters = (
+            _bound(node, 1, "min", -math.inf),
+            _bound(node, 2, "max", math.inf),
+        )
+    elif function == "Pow":
+        parameters = (_bound(node, 1, "exponent", 1.0),)
+    elif function == "Gelu" and node.attribute("approximate", "none") == "tanh":
+        function = "GeluTanh"
+    natural = node.quantisation(0) if function == "Clip" else None
+    if function in _UNIT_RANGE:
+        natural = Quantisation((1 / 256,), (-128,))
+    node.emit_like(0, "lookup", Lookup(function, parameters), node.output_quantisation(natural))
+
+
+def _bound(node: OnnxNode, index: int, name: str, default: float) -> float:
+    if node.has(index):
+        real = node.constant(index).real
+        if real.size != 1:
+            raise node.unsupported(f"its input {index} is not one number")
+        return float(real.reshape(()))
+    return float(node.attribute(name, default))
+
+
+def _sample(rng: np.random.Generator) -> Graph:
+    names = sorted(FUNCTIONS.keys() - {"Pow", "Clip", "Celu"})
+    name = str(rng.choice(names))
+    parameters = tuple(value for _, value in _DEFAULTS.get(name, ()))
+    if rng.random() < 0.3:
+        name, parameters = "Clip", (float(-rng.uniform(0, 2)), float(rng.uniform(0, 9)))
+    return sample_unary(rng, Op("lookup", "lookup", ("x",), ("y",), Lookup(name, parameters)))
+
+
+SPEC = OpSpec(
+    kind="lookup",
+    attributes=Lookup,
+    infer=infer_unary,
+    reference=_reference,
+    lower=_lower,
+    sample=_sample,
+    overlaps=overlaps_same_shape,
+    onnx=OnnxBinding(("Relu", *sorted(FUNCTIONS.keys() - {"GeluTanh"})), _read),
+    limits="int8, any function of one operand; ONNX only",
+)
