@@ -17,7 +17,7 @@ from toolchain.errors import MissingToolError
 
 _COMMENT_OR_STRING = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.DOTALL)
 _FUNCTION = re.compile(
-    r"^(?P<type>[A-Za-z_][\w \t*()]*?)\b(?P<name>\w+)\s*\((?P<arguments>[^;{}()]*)\)\s*\{",
+    r"^(?P<type>[A-Za-z_][\w\s*()]*?)\b(?P<name>\w+)\s*\((?P<arguments>[^;{}()]*)\)\s*\{",
     re.MULTILINE,
 )
 _TABLE = re.compile(r"^(?P<type>[A-Za-z_][\w \t*]*?)\b(?P<name>\w+)\s*(?:\[[^\]]*\]\s*)+=", re.M)

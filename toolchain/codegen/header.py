@@ -9,6 +9,7 @@ from toolchain.codegen.arrays import c_type
 from toolchain.codegen.constants import ConstantTable
 from toolchain.codegen.names import Names, tensor_identifier
 from toolchain.ir import Boundary, DType, Plan, Tensor
+from toolchain.ir.boundary import model_dtype, model_shape
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,18 @@ class End:
         return ("0" if prefix.startswith("U") else f"{prefix}_MIN", f"{prefix}_MAX")
 
     @property
+    def halves_to_even(self) -> bool:
+        return self.boundary is not None and self.boundary.halves_to_even
+
+    @property
+    def model_form(self) -> str:
+        """The model's own type and shape where they differ; '' where not."""
+        if self.boundary is None:
+            return ""
+        shape = "x".join(str(d) for d in model_shape(self.tensor, self.boundary))
+        return f"{model_dtype(self.tensor, self.boundary).value} [{shape}]"
+
+    @property
     def uint8_shift(self) -> int | None:
         """What to add to the model's uint8 to get the graph's value; None for other types."""
         b = self.boundary
@@ -71,7 +84,7 @@ def ends(plan: Plan, constants: ConstantTable) -> tuple[tuple[End, ...], tuple[E
                 names.unique(tensor_identifier(name)),
                 tensor := plan.graph.tensors[name],
                 plan.arena.offsets.get(name, 0),
-                constants.symbol_of(tensor, direction) if tensor.is_constant else "",
+                constants.symbol_of(tensor, "graph") if tensor.is_constant else "",
                 plan.boundary(name),
             )
             for name in tensors

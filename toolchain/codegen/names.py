@@ -18,6 +18,7 @@ _HEADERS = """
     threads time uchar wchar wctype mem str is to
 """
 _RESERVED_PREFIXES = ("arm_", "thimble", "cmsis", "riscv_")
+_HELPERS = ("_quantise", "_dequantise", "_uint8")
 _LONGEST_IDENTIFIER = 48
 _LONGEST_IN_COMMENT = 72
 
@@ -38,6 +39,8 @@ def identifier(text: str, fallback: str = "tensor") -> str:
 def model_identifier(text: str) -> str:
     """A prefix for a model's symbols that is also safe as the stem of its header's file name."""
     name = identifier(text, "model").rstrip("_")
+    if name.endswith("_weights"):
+        name = f"{name}_model"
     if name in (_KEYWORDS + _HEADERS).split() or name.startswith(_RESERVED_PREFIXES):
         return f"model_{name}"
     return name
@@ -47,7 +50,8 @@ def tensor_identifier(text: str) -> str:
     """As `identifier`, without what TensorFlow's exporters wrap around a signature's names."""
     short = re.sub(r":\d+$", "", text)
     short = re.sub(r"^(serving_default|StatefulPartitionedCall)_(?=.)", "", short)
-    return identifier(short)
+    name = identifier(short)
+    return f"{name}_tensor" if name.endswith(_HELPERS) else name
 
 
 class Names:

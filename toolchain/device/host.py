@@ -28,7 +28,7 @@ from toolchain.resources import RUNTIME_C, TEMPLATES
 
 OWN_WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Wundef", "-Wcast-align", "-Wshadow")
 _BASE = ("-O2",)
-_SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g")
+_SANITIZE = ("-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g1")
 _CMSIS_NN_SHIFTS = ("-fno-sanitize=shift",)
 """CMSIS-NN shifts negative values left (softmax), which every compiler it supports defines."""
 _OWN = ("-std=c99", "-pedantic", "-Werror", *OWN_WARNINGS)
@@ -67,7 +67,7 @@ def build(
     for name, text in generated.items():
         (folder / name).write_text(text, encoding="utf-8")
 
-    flags = (*_BASE, *_SANITIZE) if sanitize else _BASE
+    flags = _SANITIZE if sanitize else _BASE
     own = (*flags, *_OWN)
     kernels, system = RUNTIME_C / "include", tree(cmsis_nn).include
     theirs = (*flags, *_CMSIS_NN_SHIFTS) if sanitize else flags

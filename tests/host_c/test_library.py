@@ -1,0 +1,91 @@
+"""`--library`: a folder that CMake builds by itself, for this machine and for a Cortex-M."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.support.graphs import dense_chain
+from tests.support.host import plan_of
+from toolchain import cmsis_nn
+from toolchain.boards import HOST, Core
+from toolchain.codegen import generate, library_files, write_library
+from toolchain.errors import InputError
+from toolchain.ir import Graph
+from toolchain.ops import specs
+
+WARNINGS = "-Wall -Wextra -Wconversion -Wundef -Werror"
+CORTEX_M4 = Core("cortex-m4", dsp=True, fpu=True)
+
+
+def graph_with_own_kernel() -> Graph:
+    return specs()["add"].sample(np.random.default_rng(3))
+
+
+def run(*command: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([str(c) for c in command], capture_output=True, text=True, check=False)
+
+
+def configure(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    return run("cmake", "-S", folder, "-B", folder / "build", *options)
+
+
+needs_cmake = pytest.mark.skipif(shutil.which("cmake") is None, reason="cmake is not installed")
+
+
+@needs_cmake
+@pytest.mark.parametrize("core", [HOST, CORTEX_M4], ids=lambda core: core.name)
+def test_cmake_builds_it(tmp_path: Path, core: Core) -> None:
+    options = [f"-DCMSIS_NN_DIR={cmsis_nn.find()}"]
+    if core is not HOST:
+        if shutil.which("arm-none-eabi-gcc") is None:
+            pytest.skip("arm-none-eabi-gcc is not installed")
+        options += ["-DCMAKE_SYSTEM_NAME=Generic", "-DCMAKE_C_COMPILER=arm-none-eabi-gcc"]
+        options += ["-DCMAKE_TRY_COMPILE_TARGET_TYPE=STATIC_LIBRARY"]
+        options += ["-DCMAKE_C_FLAGS=-mcpu=cortex-m4 -mthumb"]
+    for graph in (dense_chain("dense", (9, 5)), graph_with_own_kernel()):
+        folder = tmp_path / graph.name
+        written = write_library(generate(plan_of(graph, core), core, cmsis_nn.find()), folder)
+        assert {p.name for p in written} >= {"CMakeLists.txt", "cmsis_nn_sources.txt"}
+        configured = configure(folder, *options)
+        assert configured.returncode == 0, configured.stderr
+        built = run("cmake", "--build", folder / "build")
+        assert built.returncode == 0, built.stdout + built.stderr
+        assert "warning" not in built.stdout + built.stderr
+        assert (folder / "build" / f"lib{graph.name}.a").is_file()
+
+
+@needs_cmake
+def test_without_cmsis_nn_cmake_says_what_is_missing(tmp_path: Path) -> None:
+    graph = dense_chain("dense", (9, 5))
+    write_library(generate(plan_of(graph), HOST, cmsis_nn.find()), tmp_path)
+    configured = configure(tmp_path, "-DCMSIS_NN_DIR=/nonexistent")
+    assert configured.returncode != 0
+    assert "CMSIS_NN_DIR" in configured.stderr
+
+
+def test_it_holds_only_what_it_needs() -> None:
+    graph = graph_with_own_kernel()
+    sources = generate(plan_of(graph), HOST, cmsis_nn.find())
+    files = library_files(sources)
+    kernels = {name for name in files if name.startswith("runtime/source/")}
+    assert kernels == {f"runtime/{path}" for path in sources.runtime} != set()
+    for name, text in files.items():
+        for line in text.splitlines():
+            if line.startswith('#include "thimble_'):
+                assert f"runtime/include/{line.split(chr(34))[1]}" in files, name
+    plain = library_files(generate(plan_of(dense_chain("d", (3, 2))), HOST, cmsis_nn.find()))
+    assert not any(name.startswith("runtime/") for name in plain)
+    listed = plain["cmsis_nn_sources.txt"].splitlines()
+    assert listed and all((cmsis_nn.find() / path).is_file() for path in listed)
+
+
+def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    sources = generate(plan_of(dense_chain("d", (3, 2))), HOST, cmsis_nn.find())
+    with pytest.raises(InputError, match="cannot write"):
+        write_library(sources, tmp_path / "file")

@@ -1,0 +1,71 @@
+"""A model as a folder to drop into someone else's project: sources, list of kernels, CMake."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+from toolchain.codegen.environment import environment
+from toolchain.errors import InputError
+from toolchain.ir import Sources
+from toolchain.resources import RUNTIME_C
+
+_INCLUDE = re.compile(r'^\s*#\s*include\s+"(?P<name>[^"]+)"', re.MULTILINE)
+CMSIS_NN_LIST = "cmsis_nn_sources.txt"
+RUNTIME_FOLDER = "runtime"
+
+
+def library_files(sources: Sources) -> Mapping[str, str]:
+    """Path below the library's folder to text.
+
+    The generated files; copies of our kernels and of the headers they include, under `runtime/`;
+    the CMSIS-NN files to compile, one path below CMSIS-NN's folder per line; a CMakeLists.txt that
+    builds a static library from all that given `-DCMSIS_NN_DIR`.
+    """
+    files = dict(sources.files)
+    kernels = {path: (RUNTIME_C / path).read_text(encoding="utf-8") for path in sources.runtime}
+    copied = _with_headers(kernels, sources.files.values())
+    files |= {f"{RUNTIME_FOLDER}/{path}": text for path, text in sorted(copied.items())}
+    files[CMSIS_NN_LIST] = "".join(f"{path}\n" for path in sources.cmsis_nn)
+    files["CMakeLists.txt"] = (
+        environment()
+        .get_template("library/CMakeLists.txt.j2")
+        .render(
+            name=sources.name,
+            generated=[name for name in sources.files if name.endswith(".c")],
+            runtime=[f"{RUNTIME_FOLDER}/{path}" for path in sources.runtime],
+            has_runtime=bool(copied),
+            cmsis_nn_list=CMSIS_NN_LIST,
+            needs_cmsis_nn=any("arm_nn" in text for text in files.values()),
+        )
+    )
+    return MappingProxyType(files)
+
+
+def _with_headers(kernels: Mapping[str, str], users: Iterable[str]) -> dict[str, str]:
+    """`kernels` and every header of `runtime_c/include` that they or `users` include."""
+    found = dict(kernels)
+    queue = [*kernels.values(), *users]
+    while queue:
+        for match in _INCLUDE.finditer(queue.pop()):
+            path = f"include/{match['name']}"
+            if path not in found and (RUNTIME_C / path).is_file():
+                found[path] = (RUNTIME_C / path).read_text(encoding="utf-8")
+                queue.append(found[path])
+    return found
+
+
+def write_library(sources: Sources, folder: Path) -> tuple[Path, ...]:
+    """Write `library_files` below `folder`; the paths written. Raises InputError if it cannot."""
+    written = []
+    for name, text in library_files(sources).items():
+        path = folder / name
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8", newline="\n")
+        except OSError as error:
+            raise InputError(f"cannot write {path}: {error.strerror}") from error
+        written.append(path)
+    return tuple(written)
