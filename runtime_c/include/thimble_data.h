@@ -49,6 +49,27 @@ typedef struct {
  */
 void thimble_pad(const thimble_pad_params *params, const void *source, void *target);
 
+/** One dimension of a tensor and of its mirror-padded copy. */
+typedef struct {
+    int32_t size;   /**< elements in the input */
+    int32_t before; /**< reflected elements ahead of them */
+    int32_t count;  /**< elements in the output */
+    int32_t stride; /**< bytes from one element of the input to the next */
+} thimble_mirror_axis;
+
+/** The most axes that thimble_mirror_pad takes. */
+#define THIMBLE_MIRROR_MAX_AXES 6
+
+typedef struct {
+    const thimble_mirror_axis *axes; /**< axes around one run, outermost first */
+    int32_t axis_count;              /**< 0 to THIMBLE_MIRROR_MAX_AXES */
+    int32_t run_bytes;               /**< contiguous bytes that no axis takes apart */
+    int32_t symmetric;               /**< 1: the border is repeated; 0: it is not */
+} thimble_mirror_pad_params;
+
+/** Copy a tensor into a larger one and surround it with its reflection; any element type. */
+void thimble_mirror_pad(const thimble_mirror_pad_params *params, const void *source, void *target);
+
 /** Output position i lies at start + step * i of the input, in fixed point. */
 typedef struct {
     int32_t start;

@@ -4,20 +4,21 @@
 
 #include <stddef.h>
 
-void thimble_reduce_sum_s8(const thimble_reduce_params *params, const int8_t *input, int8_t *output)
+void thimble_reduce_sum_s8(const thimble_reduce_sum_params *params, const int8_t *input, int8_t *output)
 {
-    const ptrdiff_t inner = params->inner;
-    const ptrdiff_t row = inner * params->second;
-    const ptrdiff_t plane = row * params->middle;
+    const thimble_reduce_shape *shape = &params->shape;
+    const ptrdiff_t inner = shape->inner;
+    const ptrdiff_t row = inner * shape->second;
+    const ptrdiff_t plane = row * shape->middle;
 
-    for (int32_t outer = 0; outer < params->outer; outer++) {
-        for (int32_t middle = 0; middle < params->middle; middle++) {
+    for (int32_t outer = 0; outer < shape->outer; outer++) {
+        for (int32_t middle = 0; middle < shape->middle; middle++) {
             const int8_t *corner = input + middle * row;
-            for (int32_t channel = 0; channel < params->inner; channel++) {
+            for (int32_t channel = 0; channel < shape->inner; channel++) {
                 int32_t sum = -params->input_sum;
-                for (int32_t first = 0; first < params->first; first++) {
+                for (int32_t first = 0; first < shape->first; first++) {
                     const int8_t *element = corner + channel + first * plane;
-                    int32_t count = params->second;
+                    int32_t count = shape->second;
                     do {
                         sum += *element;
                         element += inner;
@@ -27,6 +28,6 @@ void thimble_reduce_sum_s8(const thimble_reduce_params *params, const int8_t *in
                 *output++ = (int8_t)CLAMP(sum, NN_Q7_MAX, NN_Q7_MIN);
             }
         }
-        input += plane * params->first;
+        input += plane * shape->first;
     }
 }
