@@ -20,6 +20,7 @@ from toolchain.ir.memory import check_order, footprint
 from toolchain.ir.plan import Plan, PlannedOp
 from toolchain.ops import spec_of
 from toolchain.ops.storage import memory_problem
+from toolchain.report.plan import MemoryNeed
 
 DEFAULT_BOARD = "netduinoplus2"
 
@@ -121,6 +122,17 @@ def predict_latency(plan: Plan, model: CostModel | None = None) -> Latency:
         counts=tuple(cost.count for cost in costs),
         unit=costs_from.unit,
         measured_share=measured / total if total else 0.0,
+    )
+
+
+def estimated_need(plan: Plan) -> MemoryNeed:
+    """RAM and flash of the firmware before it is linked."""
+    code = code_estimate_bytes(plan)
+    return MemoryNeed(
+        ram_bytes=plan.arena.size_bytes + firmware_data_bytes(plan),
+        flash_bytes=code + weight_bytes(plan),
+        code_bytes=code,
+        estimated=True,
     )
 
 

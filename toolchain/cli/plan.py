@@ -15,8 +15,7 @@ from toolchain.cli._options import (
     SchedulerOption,
     plan_options,
 )
-from toolchain.cost.size import code_estimate_bytes, firmware_data_bytes, weight_bytes
-from toolchain.planner import DEFAULT_BOARD, check_fit, plan_model, predict_latency
+from toolchain.planner import DEFAULT_BOARD, check_fit, estimated_need, plan_model, predict_latency
 from toolchain.report.operators import operator_table
 from toolchain.report.plan import memory_table, plan_json, proof_line
 
@@ -41,40 +40,21 @@ def command(
     with progress() as step:
         plan = plan_model(model, board, options, step)
         latency = predict_latency(plan)
-    ram_bytes = plan.arena.size_bytes + firmware_data_bytes(plan)
-    code_bytes = code_estimate_bytes(plan)
-    flash_bytes = code_bytes + weight_bytes(plan)
+        seconds = time.perf_counter() - begin
+    need = estimated_need(plan)
     if json:
-        write_json(
-            json,
-            plan_json(
-                plan,
-                ram_bytes=ram_bytes,
-                flash_bytes=flash_bytes,
-                code_bytes=code_bytes,
-                latency_total=latency.total,
-                latency_unit=latency.unit,
-                measured_share=latency.measured_share,
-                seconds=time.perf_counter() - begin,
-            ),
+        fields = plan_json(
+            plan,
+            need,
+            latency_total=latency.total,
+            latency_unit=latency.unit,
+            measured_share=latency.measured_share,
         )
+        write_json(json, {**fields, "seconds": seconds})
     if json != "-":
         console = output_console()
         console.print(operator_table(plan, latency.counts, f"~{latency.unit}"))
-        console.print(
-            memory_table(
-                plan,
-                {
-                    "arena": (plan.arena.size_bytes, 0),
-                    "RAM": (ram_bytes, target.ram_bytes),
-                    "flash": (flash_bytes, target.flash_bytes),
-                },
-                {
-                    "RAM": "arena + data + stack, estimated",
-                    "flash": "weights + code, estimated",
-                },
-            )
-        )
+        console.print(memory_table(plan, need, target.ram_bytes, target.flash_bytes))
         console.print(proof_line(plan))
         console.print(
             f"{plan.macs:,} MACs, about {latency.total:,} {latency.unit} "

@@ -33,6 +33,8 @@ _CMSIS_NN_SHIFTS = ("-fno-sanitize=shift",)
 """CMSIS-NN shifts negative values left (softmax), which every compiler it supports defines."""
 _OWN = ("-std=c99", "-pedantic", "-Werror", *OWN_WARNINGS)
 _ARENA_FILL = 0xA5
+PROGRAM = "models"
+"""The file name of what `build` makes."""
 
 Array = NDArray[np.generic]
 
@@ -85,7 +87,7 @@ def build(
         if name.endswith(".c")
     ]
     objects = compile_units([*library, *units], gcc=find_host_compiler())
-    program = folder / "models"
+    program = folder / PROGRAM
     link_program(objects, _SANITIZE if sanitize else (), program)
     return program
 
@@ -153,6 +155,8 @@ class HostProgram:
             data = np.frombuffer(self._read(tensor.size_bytes), tensor.dtype.numpy)
             outputs.append(data.reshape(tensor.shape))
         if status:
+            if not 0 < status <= len(sources.calls):
+                raise LinkError(f"operator {status} of {sources.name} reported an error")
             op = graph.ops[sources.calls[status - 1]]
             raise LinkError(f"operator {op.name!r} ({op.kind}) of {sources.name} reported an error")
         return tuple(outputs)

@@ -1,7 +1,7 @@
 """The frozen values that flow through the toolchain."""
 
 from toolchain.ir.arena import ArenaPlan, ArenaProblem, Block, Placement, SharedPair
-from toolchain.ir.boundary import Boundary
+from toolchain.ir.boundary import Boundary, End
 from toolchain.ir.graph import Attributes, Graph, Op
 from toolchain.ir.memory import Buffer, Member, MemoryProblem, Overlap
 from toolchain.ir.plan import Plan, PlannedOp
@@ -17,6 +17,7 @@ __all__ = [
     "Boundary",
     "Buffer",
     "DType",
+    "End",
     "Graph",
     "Member",
     "MemoryProblem",

@@ -35,76 +35,93 @@ class Boundary:
     halves_to_even: bool = False
 
 
-def model_shape(tensor: Tensor, boundary: Boundary | None) -> tuple[int, ...]:
-    """The shape that the model's own file gives the tensor."""
-    if boundary is None or not boundary.permutation:
-        return tensor.shape
-    shape = [0] * len(tensor.shape)
-    for axis, size in zip(boundary.permutation, tensor.shape, strict=True):
-        shape[axis] = size
-    return tuple(shape)
+@dataclass(frozen=True)
+class End:
+    """An input or output of a model: the graph tensor, and its boundary if it has one."""
 
+    tensor: Tensor
+    boundary: Boundary | None = None
 
-def model_dtype(tensor: Tensor, boundary: Boundary | None) -> DType:
-    """The element type that the model's own file gives the tensor."""
-    return tensor.dtype if boundary is None else boundary.dtype
+    @property
+    def name(self) -> str:
+        return self.tensor.name
 
+    @property
+    def model_shape(self) -> tuple[int, ...]:
+        """The shape that the model's own file gives the tensor."""
+        if self.boundary is None or not self.boundary.permutation:
+            return self.tensor.shape
+        shape = [0] * len(self.tensor.shape)
+        for axis, size in zip(self.boundary.permutation, self.tensor.shape, strict=True):
+            shape[axis] = size
+        return tuple(shape)
 
-def to_graph(values: Array, tensor: Tensor, boundary: Boundary | None) -> Array:
-    """A model's own input as the graph's tensor."""
-    if boundary is None:
-        return values
-    if boundary.permutation:
-        values = np.transpose(values, boundary.permutation)
-    if boundary.dtype is tensor.dtype:
-        return np.ascontiguousarray(values)
-    if boundary.dtype is DType.FLOAT32:
+    @property
+    def model_dtype(self) -> DType:
+        """The element type that the model's own file gives the tensor."""
+        return self.tensor.dtype if self.boundary is None else self.boundary.dtype
+
+    def to_graph(self, values: Array) -> Array:
+        """A model's own input as the graph's tensor."""
+        boundary, tensor = self.boundary, self.tensor
+        if boundary is None:
+            return values
+        if boundary.permutation:
+            values = np.transpose(values, boundary.permutation)
+        if boundary.dtype is tensor.dtype:
+            return np.ascontiguousarray(values)
+        if boundary.dtype is not DType.FLOAT32:
+            return self._shifted(values, tensor.dtype, -self._zero_point_above)
         info = np.iinfo(tensor.dtype.value)
         ratio = values.astype(np.float32) / np.float32(tensor.q.scale)
         if boundary.halves_to_even:
-            rounded = np.rint(ratio)
+            rounded = np.rint(ratio).astype(np.float64)
         else:
-            rounded = np.trunc(ratio + np.copysign(np.float32(0.5), ratio).astype(np.float64))
-        stored = np.clip(rounded.astype(np.float64) + tensor.q.zero_point, info.min, info.max)
-        converted: Array = stored.astype(tensor.dtype.numpy)
-        return converted
-    return _shifted(values, tensor.dtype, tensor.q.zero_point - _zero_point(boundary))
+            exact = ratio.astype(np.float64)
+            rounded = np.trunc(exact + np.copysign(0.5, exact))
+        stored = np.clip(rounded + tensor.q.zero_point, info.min, info.max)
+        result: Array = stored.astype(tensor.dtype.numpy)
+        return result
 
+    def to_model(self, values: Array) -> Array:
+        """The graph's tensor as the model's own output."""
+        boundary, tensor = self.boundary, self.tensor
+        if boundary is None:
+            return values
+        if boundary.dtype is not tensor.dtype:
+            if boundary.dtype is DType.FLOAT32:
+                steps = values.astype(np.int32) - tensor.q.zero_point
+                values = np.float32(tensor.q.scale) * steps.astype(np.float32)
+            else:
+                values = self._shifted(values, boundary.dtype, self._zero_point_above)
+        if boundary.permutation:
+            values = np.transpose(values, np.argsort(boundary.permutation))
+        return np.ascontiguousarray(values)
 
-def to_model(values: Array, tensor: Tensor, boundary: Boundary | None) -> Array:
-    """The graph's tensor as the model's own output."""
-    if boundary is None:
-        return values
-    if boundary.dtype is DType.FLOAT32:
-        real = values.astype(np.int32) - tensor.q.zero_point
-        values = np.float32(tensor.q.scale) * real.astype(np.float32)
-    elif boundary.dtype is not tensor.dtype:
-        values = _shifted(values, boundary.dtype, _zero_point(boundary) - tensor.q.zero_point)
-    if boundary.permutation:
-        values = np.transpose(values, np.argsort(boundary.permutation))
-    return np.ascontiguousarray(values)
+    def random(self, rng: np.random.Generator) -> Array:
+        """A model's own input at random, over the whole range that the graph tensor can hold."""
+        shape, dtype, tensor = self.model_shape, self.model_dtype, self.tensor
+        if dtype is DType.BOOL:
+            return rng.integers(0, 2, shape).astype(np.bool_)
+        if dtype is not DType.FLOAT32:
+            info = np.iinfo(dtype.value)
+            integers = rng.integers(info.min, info.max, shape, np.int64, endpoint=True)
+            return integers.astype(dtype.numpy)
+        if tensor.quantisation is None:
+            return rng.standard_normal(shape).astype(np.float32)
+        info = np.iinfo(tensor.dtype.value)
+        low = tensor.q.scale * (info.min - tensor.q.zero_point)
+        high = tensor.q.scale * (info.max - tensor.q.zero_point)
+        return rng.uniform(low, high, shape).astype(np.float32)
 
+    @property
+    def _zero_point_above(self) -> int:
+        """How far the model's zero point lies above the graph's."""
+        if self.boundary is None or self.boundary.quantisation is None:
+            raise ValueError(f"boundary of {self.name!r}: an integer type needs a quantisation")
+        return self.boundary.quantisation.zero_point - self.tensor.q.zero_point
 
-def _zero_point(boundary: Boundary) -> int:
-    if boundary.quantisation is None:
-        raise ValueError(f"boundary of {boundary.tensor!r}: an integer type needs a quantisation")
-    return boundary.quantisation.zero_point
-
-
-def _shifted(values: Array, dtype: DType, by: int) -> Array:
-    return (values.astype(np.int32) + by).astype(dtype.numpy)
-
-
-def random_input(
-    rng: np.random.Generator, tensor: Tensor, boundary: Boundary | None = None
-) -> Array:
-    """A model's own input at random, over the whole range that the graph tensor can hold."""
-    shape, dtype = model_shape(tensor, boundary), model_dtype(tensor, boundary)
-    if dtype is not DType.FLOAT32:
-        info = np.iinfo(dtype.value)
-        return rng.integers(info.min, info.max, shape, np.int64, endpoint=True).astype(dtype.numpy)
-    if tensor.quantisation is None:
-        return rng.standard_normal(shape).astype(np.float32)
-    info = np.iinfo(tensor.dtype.value)
-    low, high = ((bound - tensor.q.zero_point) * tensor.q.scale for bound in (info.min, info.max))
-    return rng.uniform(low, high, shape).astype(np.float32)
+    @staticmethod
+    def _shifted(values: Array, dtype: DType, by: int) -> Array:
+        result: Array = (values.astype(np.int32) + by).astype(dtype.numpy)
+        return result

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from toolchain.ir.arena import ArenaPlan
-from toolchain.ir.boundary import Boundary
+from toolchain.ir.boundary import Boundary, End
 from toolchain.ir.graph import Graph
 from toolchain.ir.schedule import Schedule
 
@@ -50,3 +50,16 @@ class Plan:
     def boundary(self, tensor: str) -> Boundary | None:
         """How the model's own form of a graph input or output differs; None where it does not."""
         return next((b for b in self.boundaries if b.tensor == tensor), None)
+
+    @property
+    def inputs(self) -> tuple[End, ...]:
+        """The model's inputs, in the graph's order."""
+        return tuple(self._end(name) for name in self.graph.inputs)
+
+    @property
+    def outputs(self) -> tuple[End, ...]:
+        """The model's outputs, in the graph's order."""
+        return tuple(self._end(name) for name in self.graph.outputs)
+
+    def _end(self, name: str) -> End:
+        return End(self.graph.tensors[name], self.boundary(name))

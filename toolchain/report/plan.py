@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from rich.table import Table
 
 from toolchain.ir.plan import Plan
+from toolchain.report.ends import end_json
 from toolchain.report.text import share, size
 
 
+@dataclass(frozen=True)
+class MemoryNeed:
+    """All RAM (.data, .bss, arena, stack) and flash; `code_bytes` is flash apart from weights.
+
+    `estimated` before linking; afterwards the figures are the linked ELF's.
+    """
+
+    ram_bytes: int
+    flash_bytes: int
+    code_bytes: int
+    estimated: bool
+
+
 def plan_json(
-    plan: Plan,
-    *,
-    ram_bytes: int,
-    flash_bytes: int,
-    code_bytes: int,
-    latency_total: int,
-    latency_unit: str,
-    measured_share: float,
-    seconds: float,
+    plan: Plan, need: MemoryNeed, *, latency_total: int, latency_unit: str, measured_share: float
 ) -> dict[str, Any]:
-    """The fields of `thimble plan --json` and `thimble compile --json`."""
+    """The fields of `thimble plan --json` and `thimble compile --json`, but for the seconds."""
     graph = plan.graph
     return {
         "model": graph.name,
@@ -34,16 +40,16 @@ def plan_json(
         "lower_bound_bytes": plan.schedule.lower_bound_bytes,
         "proved_optimal": plan.schedule.proved_optimal
         and plan.arena.size_bytes == plan.schedule.peak_bytes,
-        "ram_bytes": ram_bytes,
-        "flash_bytes": flash_bytes,
-        "code_bytes": code_bytes,
+        "ram_bytes": need.ram_bytes,
+        "flash_bytes": need.flash_bytes,
+        "code_bytes": need.code_bytes,
+        "memory_estimated": need.estimated,
         "slowdown_percent": 0.0,
         "latency": {
             "total": latency_total,
             "unit": latency_unit,
             "measured_share": measured_share,
         },
-        "seconds": seconds,
         "macs": plan.macs,
         "operators": [
             {
@@ -57,6 +63,8 @@ def plan_json(
             }
             for step, index in enumerate(plan.schedule.order)
         ],
+        "inputs": [end_json(end) for end in plan.inputs],
+        "outputs": [end_json(end) for end in plan.outputs],
         "tensors": {
             name: {
                 "offset": offset,
@@ -70,18 +78,23 @@ def plan_json(
     }
 
 
-def memory_table(
-    plan: Plan, rows: Mapping[str, tuple[int, int]], notes: Mapping[str, str] | None = None
-) -> Table:
-    """Memory against the board's: `rows` maps a name to (used, available) bytes; 0 is no limit."""
+def memory_table(plan: Plan, need: MemoryNeed, ram_bytes: int, flash_bytes: int) -> Table:
+    """What the plan needs beside what the board has (0: no limit)."""
     table = Table(title=f"{plan.graph.name} on {plan.board}", header_style="bold", title_style="")
     table.add_column("memory")
     table.add_column("needed", justify="right")
     table.add_column("of the board's", justify="right")
-    table.add_column("", justify="left")
-    for name, (used, available) in rows.items():
+    table.add_column("")
+    guess = ", estimated" if need.estimated else ""
+    weights = need.flash_bytes - need.code_bytes
+    for name, used, available, note in (
+        ("arena", plan.arena.size_bytes, 0, "activations and scratch"),
+        ("RAM", need.ram_bytes, ram_bytes, f"arena + data + stack{guess}"),
+        ("weights", weights, 0, "constants of the model"),
+        ("flash", need.flash_bytes, flash_bytes, f"weights + {need.code_bytes:,} B code{guess}"),
+    ):
         of = f"{size(available)}, {share(used, available)}" if available else "-"
-        table.add_row(name, size(used), of, (notes or {}).get(name, ""))
+        table.add_row(name, size(used), of, note)
     return table
 
 

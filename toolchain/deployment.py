@@ -1,0 +1,253 @@
+"""From a model file to something that runs: plan, C, firmware; and running it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toolchain import cmsis_nn
+from toolchain.boards import Board
+from toolchain.boards import board as find_board
+from toolchain.codegen import generate
+from toolchain.device import host
+from toolchain.device.build import build
+from toolchain.device.firmware import Sizes
+from toolchain.device.session import MemoryUse, OperatorCount, Run, open_board
+from toolchain.errors import InputError
+from toolchain.ir import End, Graph, Plan, Sources
+from toolchain.planner import (
+    DEFAULT_BOARD,
+    PlanOptions,
+    check_fit,
+    estimated_need,
+    plan_model,
+    predict_latency,
+)
+from toolchain.report.ends import end_from_json
+from toolchain.report.plan import MemoryNeed, plan_json
+
+Array = NDArray[np.generic]
+Report = Callable[..., None]
+PLAN_FILE = "plan.json"
+
+
+def _silent(text: str, done: int | None = None, total: int | None = None) -> None:
+    """Report nothing."""
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A model compiled into `folder`. `sizes` is None on the host, where nothing is counted."""
+
+    plan: Plan
+    sources: Sources
+    folder: Path
+    sizes: Sizes | None
+
+
+@dataclass(frozen=True)
+class Inference:
+    """One inference in the model's own types: outputs by name, and what it took."""
+
+    outputs: Mapping[str, Array]
+    count: int
+    unit: str
+
+
+def compile_model(
+    model: str | Path,
+    board: str = DEFAULT_BOARD,
+    out: str | Path = "build",
+    options: PlanOptions | None = None,
+    cmsis_nn_folder: Path | None = None,
+    report: Report = _silent,
+) -> Compiled:
+    """Plan `model`, generate its C, build firmware for `board` into the folder `out`.
+
+    `out` is written whole or not at all; an earlier result there is replaced, anything else is
+    left alone. Raises InputError, UnsupportedError, DoesNotFitError, MissingToolError.
+    """
+    target = find_board(board)
+    folder = Path(out)
+    check_folder(folder)
+    plan = plan_model(model, board, options, report)
+    check_fit(plan)
+    root = cmsis_nn.find(cmsis_nn_folder, report=report)
+    report("generating C")
+    sources = generate(plan, target.core, root)
+    with replaced_folder(folder) as fresh:
+        sizes = None
+        if target.is_host:
+            report("compiling")
+            host.build([host.HostModel(sources, plan.graph)], root, fresh)
+        else:
+            sizes = build(
+                plan,
+                sources,
+                target,
+                fresh,
+                cmsis_nn_folder=root,
+                report=lambda done, total: report("compiling", done, total),
+            ).sizes
+        written = json.dumps(compiled_json(plan, sizes), indent=1) + "\n"
+        (fresh / PLAN_FILE).write_text(written, encoding="utf-8")
+    return Compiled(plan, sources, folder, sizes)
+
+
+def compiled_json(plan: Plan, sizes: Sizes | None) -> dict[str, Any]:
+    """What `plan.json` holds: the plan, with the linked firmware's sizes where there is one."""
+    latency = predict_latency(plan)
+    need = estimated_need(plan)
+    if sizes is not None:
+        need = MemoryNeed(sizes.ram_bytes, sizes.flash_bytes, sizes.code_bytes, estimated=False)
+    return plan_json(
+        plan,
+        need,
+        latency_total=latency.total,
+        latency_unit=latency.unit,
+        measured_share=latency.measured_share,
+    )
+
+
+def check_folder(folder: Path) -> None:
+    """Raise InputError where `folder` is not ours to replace: a file, or somebody's own folder."""
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file; name a folder")
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / PLAN_FILE).exists():
+        raise InputError(
+            f"{folder} holds files that thimble did not write; name another folder or empty it"
+        )
+
+
+@contextmanager
+def replaced_folder(folder: Path) -> Iterator[Path]:
+    """A fresh folder that takes the place of `folder` when the block ends well."""
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        fresh = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}-"))
+    except OSError as error:
+        raise InputError(f"cannot write to {folder.parent}: {error.strerror}") from error
+    try:
+        yield fresh
+        fresh.chmod(0o755)
+        if folder.exists():
+            shutil.rmtree(folder)
+        fresh.rename(folder)
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+
+
+class Runner(Protocol):
+    """What runs a compiled model on the graph's own types: a session with a board, or the host."""
+
+    def run(self, inputs: Mapping[str, Array]) -> Run: ...
+
+    def operator_counts(self) -> tuple[OperatorCount, ...]: ...
+
+    def memory_use(self) -> MemoryUse: ...
+
+
+@dataclass(frozen=True)
+class _HostSession:
+    """A model on this machine, where nothing is counted."""
+
+    program: host.HostProgram
+    ends: Graph
+
+    def run(self, inputs: Mapping[str, Array]) -> Run:
+        given = [inputs[name] for name in self.ends.inputs]
+        outputs = dict(zip(self.ends.outputs, self.program.run(given), strict=True))
+        return Run(outputs, 0, "instructions")
+
+    def operator_counts(self) -> tuple[OperatorCount, ...]:
+        return ()
+
+    def memory_use(self) -> MemoryUse:
+        return MemoryUse(0, 0)
+
+
+class Deployment:
+    """A compiled model on a running board; takes and gives the model's own types."""
+
+    def __init__(self, session: Runner, inputs: tuple[End, ...], outputs: tuple[End, ...]) -> None:
+        self.session = session
+        self.inputs = inputs
+        self.outputs = outputs
+
+    def run(self, inputs: Mapping[str, Array]) -> Inference:
+        """One inference. `inputs` by name, in the model's own shape and type.
+
+        Raises InputError for a missing, extra or ill-shaped input, LinkError where the board fails.
+        """
+        extra = set(inputs) - {end.name for end in self.inputs}
+        if extra:
+            known = ", ".join(end.name for end in self.inputs)
+            raise InputError(f"the model has no input {sorted(extra)[0]!r}; it has: {known}")
+        converted: dict[str, Array] = {}
+        for end in self.inputs:
+            if end.name not in inputs:
+                raise InputError(f"input {end.name!r} is missing")
+            values = np.asarray(inputs[end.name])
+            expected = end.model_dtype.value
+            if values.dtype.name != expected or values.size != end.tensor.elements:
+                raise InputError(
+                    f"input {end.name!r} takes {expected}{list(end.model_shape)}, "
+                    f"not {values.dtype.name}{list(values.shape)}"
+                )
+            converted[end.name] = end.to_graph(values.reshape(end.model_shape))
+        done = self.session.run(converted)
+        outputs = {end.name: end.to_model(done.outputs[end.name]) for end in self.outputs}
+        return Inference(outputs, done.count, done.unit)
+
+    def operator_counts(self) -> tuple[OperatorCount, ...]:
+        """What each operator took in the last run."""
+        return self.session.operator_counts()
+
+    def memory_use(self) -> MemoryUse:
+        """Stack and arena bytes that were really touched since reset."""
+        return self.session.memory_use()
+
+
+@contextmanager
+def deployed(folder: str | Path, port: str | None = None) -> Iterator[Deployment]:
+    """The model compiled into `folder`, running on its board (see `open_board`)."""
+    path = Path(folder)
+    board, inputs, outputs = _load(path)
+    if board.is_host:
+        tensors = {end.name: end.tensor for end in (*inputs, *outputs)}.values()
+        ends = Graph.build(
+            path.name, tensors, (), (e.name for e in inputs), (e.name for e in outputs)
+        )
+        built = Sources(path.name, {}, (), (), (), (), (), 0)
+        model = host.HostModel(built, ends)
+        with host.HostProgram(path / host.PROGRAM, [model]) as program:
+            yield Deployment(_HostSession(program, ends), inputs, outputs)
+    else:
+        with open_board(path, port) as session:
+            yield Deployment(session, inputs, outputs)
+
+
+def _load(folder: Path) -> tuple[Board, tuple[End, ...], tuple[End, ...]]:
+    file = folder / PLAN_FILE
+    try:
+        data: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        return (
+            find_board(data["board"]),
+            tuple(end_from_json(entry) for entry in data["inputs"]),
+            tuple(end_from_json(entry) for entry in data["outputs"]),
+        )
+    except FileNotFoundError as error:
+        raise InputError(
+            f"{folder} holds no compiled model: `thimble compile` makes one"
+        ) from error
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{file} is damaged ({error}): compile again") from error

@@ -1,0 +1,138 @@
+"""Does the board compute what the reference computes? Every differing element is reported."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from toolchain.frontends.reference import open_reference
+
+from toolchain.deployment import Compiled, compile_model, deployed
+from toolchain.device.session import MemoryUse
+from toolchain.errors import LinkError
+from toolchain.planner import DEFAULT_BOARD, PlanOptions
+
+Array = NDArray[np.generic]
+Report = Callable[..., None]
+
+
+def _silent(text: str, done: int | None = None, total: int | None = None) -> None:
+    """Report nothing."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One element that differs: in which run, where, and by how much."""
+
+    run: int
+    output: str
+    index: tuple[int, ...]
+    board: float
+    reference: float
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What was compared. `max_difference` is in units of the output's last place.
+
+    `tolerance` is what the reference's own arithmetic allows: 0 for TFLite models, 1 for ONNX.
+    """
+
+    model: str
+    board: str
+    runs: int
+    reference: str
+    tolerance: int
+    elements: int
+    differences: tuple[Difference, ...]
+    max_difference: float
+    count: int
+    unit: str
+    memory: MemoryUse
+    compiled: Compiled
+
+    @property
+    def differing(self) -> int:
+        return len(self.differences)
+
+    @property
+    def passed(self) -> bool:
+        return self.max_difference <= self.tolerance
+
+
+def verify_model(
+    model: str | Path,
+    board: str = DEFAULT_BOARD,
+    runs: int = 20,
+    seed: int = 0,
+    given: Iterable[Mapping[str, Array]] = (),
+    port: str | None = None,
+    options: PlanOptions | None = None,
+    out: str | Path | None = None,
+    cmsis_nn_folder: Path | None = None,
+    report: Report = _silent,
+) -> Verification:
+    """Compile `model`, run `given` inputs and then `runs` random ones, compare with the reference.
+
+    Random inputs come from `seed`, one generator a run. `out` keeps the build. Raises as
+    `compile_model` does; LinkError where the board fails.
+    """
+    with tempfile.TemporaryDirectory(prefix="thimble-") as scratch:
+        folder = Path(out) if out is not None else Path(scratch) / "build"
+        compiled = compile_model(model, board, folder, options, cmsis_nn_folder, report)
+        reference = open_reference(Path(model))
+        cases = list(given)
+        differences: list[Difference] = []
+        elements, worst, count, unit = 0, 0.0, 0, ""
+        with deployed(folder, port) as deployment:
+            for run in range(len(cases) + runs):
+                report(f"running on {board}", run, len(cases) + runs)
+                if run < len(cases):
+                    inputs = cases[run]
+                else:
+                    rng = np.random.default_rng([seed, run - len(cases)])
+                    inputs = {end.name: end.random(rng) for end in deployment.inputs}
+                expected = reference.run([inputs[end.name] for end in deployment.inputs])
+                try:
+                    done = deployment.run(inputs)
+                except LinkError as error:
+                    raise LinkError(f"run {run}: {error}") from error
+                count, unit = max(count, done.count), done.unit
+                for end, want in zip(deployment.outputs, expected, strict=True):
+                    got = done.outputs[end.name].reshape(end.model_shape)
+                    elements += got.size
+                    step = end.tensor.q.scale if got.dtype.kind == "f" and end.boundary else 1.0
+                    found = list(_differences(run, end.name, got, want.reshape(got.shape)))
+                    differences += found
+                    units = (abs(d.board - d.reference) / step for d in found)
+                    worst = max([worst, *units])
+            memory = deployment.memory_use()
+    return Verification(
+        model=compiled.plan.graph.name,
+        board=board,
+        runs=len(cases) + runs,
+        reference=reference.name,
+        tolerance=reference.tolerance,
+        elements=elements,
+        differences=tuple(differences),
+        max_difference=round(worst, 6),
+        count=count,
+        unit=unit,
+        memory=memory,
+        compiled=compiled,
+    )
+
+
+def _differences(run: int, output: str, got: Array, want: Array) -> Iterable[Difference]:
+    """Elements whose bytes differ; NaN equals NaN of the same bits."""
+    if got.dtype != want.dtype:
+        raise LinkError(f"output {output!r} is {got.dtype.name}, the reference's {want.dtype.name}")
+    bits = np.dtype(f"u{got.dtype.itemsize}")
+    unequal = got.view(bits) != np.ascontiguousarray(want).view(bits)
+    for index in np.argwhere(unequal):
+        at = tuple(int(i) for i in index)
+        yield Difference(run, output, at, float(got[at]), float(want[at]))
