@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from toolchain.frontends.reference import open_reference
 
 from toolchain.deployment import Compiled, compile_model, deployed
 from toolchain.device.session import MemoryUse
 from toolchain.errors import LinkError
+from toolchain.frontends.reference import open_reference
 from toolchain.planner import DEFAULT_BOARD, PlanOptions
 
 Array = NDArray[np.generic]

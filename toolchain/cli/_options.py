@@ -23,6 +23,14 @@ SchedulerOption = Annotated[
 AllocatorOption = Annotated[
     str, typer.Option("--allocator", help=f"Who places the tensors: {', '.join(arena.names())}.")
 ]
+CmsisNnOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--cmsis-nn",
+        metavar="DIR",
+        help="A CMSIS-NN checkout to use; else $CMSIS_NN_DIR, else the pinned copy.",
+    ),
+]
 PortOption = Annotated[
     str | None,
     typer.Option(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from toolchain.ir import DType, End
+
 
 def size(size_bytes: int) -> str:
     """Bytes with thousands separators, and KiB beside them from 10 KiB on."""
@@ -16,3 +18,18 @@ def share(part: float, whole: float) -> str:
 
 def shape(dimensions: tuple[int, ...]) -> str:
     return "x".join(str(d) for d in dimensions) or "scalar"
+
+
+def boundary_line(end: End) -> str:
+    """What the caller converts at one end of the model, in a sentence."""
+    tensor, boundary = end.tensor, end.boundary
+    if boundary is None:
+        return f"{tensor.name}: {tensor.dtype.value}, as in the model file."
+    form = f"{boundary.dtype.value}[{shape(end.model_shape)}]"
+    stored = f"{tensor.dtype.value}[{shape(tensor.shape)}]"
+    how = (
+        f"real = {tensor.q.scale:g} * (stored - {tensor.q.zero_point})"
+        if boundary.dtype is DType.FLOAT32
+        else "another layout or zero point"
+    )
+    return f"{tensor.name}: {form} in the model file, {stored} on the device ({how})."

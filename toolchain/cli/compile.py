@@ -1,0 +1,72 @@
+"""`thimble compile`: a model file to C, ELF, bin and hex."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from toolchain import arena, schedule
+from toolchain.boards import board as find_board
+from toolchain.cli._console import output_console, progress
+from toolchain.cli._json import JsonOption, write_json
+from toolchain.cli._options import (
+    AllocatorOption,
+    BoardOption,
+    CmsisNnOption,
+    ModelArgument,
+    SchedulerOption,
+    plan_options,
+)
+from toolchain.deployment import compile_library, compile_model, compiled_json, compiled_need
+from toolchain.planner import DEFAULT_BOARD
+from toolchain.report.plan import memory_table, proof_line
+from toolchain.report.text import boundary_line
+
+
+def command(
+    model: ModelArgument,
+    board: BoardOption = DEFAULT_BOARD,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="DIR", help="Folder to write; replaced whole.")
+    ] = Path("build/model"),
+    library: Annotated[
+        bool,
+        typer.Option(
+            "--library",
+            help="Only the sources, the list of CMSIS-NN files they need, and a CMakeLists.txt.",
+        ),
+    ] = False,
+    scheduler: SchedulerOption = schedule.DEFAULT,
+    allocator: AllocatorOption = arena.DEFAULT,
+    cmsis_nn: CmsisNnOption = None,
+    json: JsonOption = None,
+) -> None:
+    """Generate C for a model and build firmware for a board.
+
+    DIR gets the sources, `plan.json`, and `firmware.elf`, `.bin`, `.hex`, `.map`. Exits 1 if the
+    model does not fit the board.
+
+    Example: `thimble compile model.tflite --board nucleo-f446re -o out`
+    """
+    options = plan_options(scheduler, allocator)
+    target = find_board(board)
+    begin = time.perf_counter()
+    with progress() as step:
+        make = compile_library if library else compile_model
+        compiled = make(model, board, out, options, cmsis_nn, step)
+    fields = compiled_json(compiled.plan, compiled.sizes)
+    if json:
+        write_json(json, {**fields, "seconds": time.perf_counter() - begin, "folder": str(out)})
+    if json == "-":
+        return
+    console = output_console()
+    need = compiled_need(compiled.plan, compiled.sizes)
+    console.print(memory_table(compiled.plan, need, target.ram_bytes, target.flash_bytes))
+    console.print(proof_line(compiled.plan))
+    for end in (*compiled.plan.inputs, *compiled.plan.outputs):
+        if end.boundary is not None:
+            console.print(boundary_line(end), markup=False)
+    console.print(f"Written to {out}", markup=False)
