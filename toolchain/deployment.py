@@ -18,6 +18,7 @@ from toolchain import cmsis_nn
 from toolchain.boards import Board
 from toolchain.boards import board as find_board
 from toolchain.codegen import generate
+from toolchain.codegen.library import write_library
 from toolchain.device import host
 from toolchain.device.build import build
 from toolchain.device.firmware import Sizes
@@ -77,45 +78,91 @@ def compile_model(
     left alone. Raises InputError, UnsupportedError, DoesNotFitError, MissingToolError.
     """
     target = find_board(board)
-    folder = Path(out)
+    with _generated(model, target, Path(out), options, cmsis_nn_folder, report) as (made, fresh):
+        if target.is_host:
+            report("compiling")
+            host.build([host.HostModel(made.sources, made.plan.graph)], made.cmsis_nn, fresh)
+            return made.compiled()
+        firmware = build(
+            made.plan,
+            made.sources,
+            target,
+            fresh,
+            cmsis_nn_folder=made.cmsis_nn,
+            report=lambda done, total: report("compiling", done, total),
+        )
+        return made.compiled(firmware.sizes)
+
+
+def compile_library(
+    model: str | Path,
+    board: str = DEFAULT_BOARD,
+    out: str | Path = "build",
+    options: PlanOptions | None = None,
+    cmsis_nn_folder: Path | None = None,
+    report: Report = _silent,
+) -> Compiled:
+    """As `compile_model`, but only sources for someone else's project; needs no compiler."""
+    target = find_board(board)
+    with _generated(model, target, Path(out), options, cmsis_nn_folder, report) as (made, fresh):
+        write_library(made.sources, fresh)
+        return made.compiled()
+
+
+@dataclass(frozen=True)
+class _Generated:
+    """A plan and its C, about to be written to `folder`."""
+
+    plan: Plan
+    sources: Sources
+    cmsis_nn: Path
+    folder: Path
+    fresh: Path
+
+    def compiled(self, sizes: Sizes | None = None) -> Compiled:
+        """Add `plan.json` and close the work."""
+        text = json.dumps(compiled_json(self.plan, sizes), indent=1) + "\n"
+        (self.fresh / PLAN_FILE).write_text(text, encoding="utf-8")
+        return Compiled(self.plan, self.sources, self.folder, sizes)
+
+
+@contextmanager
+def _generated(
+    model: str | Path,
+    target: Board,
+    folder: Path,
+    options: PlanOptions | None,
+    cmsis_nn_folder: Path | None,
+    report: Report,
+) -> Iterator[tuple[_Generated, Path]]:
+    """Everything up to the C, and a fresh folder that becomes `folder` when all went well."""
     check_folder(folder)
-    plan = plan_model(model, board, options, report)
+    plan = plan_model(model, target.name, options, report)
     check_fit(plan)
     root = cmsis_nn.find(cmsis_nn_folder, report=report)
     report("generating C")
     sources = generate(plan, target.core, root)
     with replaced_folder(folder) as fresh:
-        sizes = None
-        if target.is_host:
-            report("compiling")
-            host.build([host.HostModel(sources, plan.graph)], root, fresh)
-        else:
-            sizes = build(
-                plan,
-                sources,
-                target,
-                fresh,
-                cmsis_nn_folder=root,
-                report=lambda done, total: report("compiling", done, total),
-            ).sizes
-        written = json.dumps(compiled_json(plan, sizes), indent=1) + "\n"
-        (fresh / PLAN_FILE).write_text(written, encoding="utf-8")
-    return Compiled(plan, sources, folder, sizes)
+        yield _Generated(plan, sources, root, folder, fresh), fresh
 
 
 def compiled_json(plan: Plan, sizes: Sizes | None) -> dict[str, Any]:
     """What `plan.json` holds: the plan, with the linked firmware's sizes where there is one."""
     latency = predict_latency(plan)
-    need = estimated_need(plan)
-    if sizes is not None:
-        need = MemoryNeed(sizes.ram_bytes, sizes.flash_bytes, sizes.code_bytes, estimated=False)
     return plan_json(
         plan,
-        need,
+        compiled_need(plan, sizes),
         latency_total=latency.total,
         latency_unit=latency.unit,
         measured_share=latency.measured_share,
     )
+
+
+def compiled_need(plan: Plan, sizes: Sizes | None) -> MemoryNeed:
+    """RAM and flash of the linked firmware, or the estimate where nothing was linked."""
+    if sizes is None:
+        return estimated_need(plan)
+    return MemoryNeed(sizes.ram_bytes, sizes.flash_bytes, sizes.code_bytes, estimated=False)
 
 
 def check_folder(folder: Path) -> None:

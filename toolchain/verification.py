@@ -14,6 +14,7 @@ from toolchain.deployment import Compiled, compile_model, deployed
 from toolchain.device.session import MemoryUse
 from toolchain.errors import LinkError
 from toolchain.frontends.reference import open_reference
+from toolchain.ir import End
 from toolchain.planner import DEFAULT_BOARD, PlanOptions
 
 Array = NDArray[np.generic]
@@ -22,6 +23,11 @@ Report = Callable[..., None]
 
 def _silent(text: str, done: int | None = None, total: int | None = None) -> None:
     """Report nothing."""
+
+
+def _none(inputs: tuple[End, ...]) -> Iterable[Mapping[str, Array]]:
+    """No inputs of the user's own."""
+    return ()
 
 
 @dataclass(frozen=True)
@@ -69,7 +75,7 @@ def verify_model(
     board: str = DEFAULT_BOARD,
     runs: int = 20,
     seed: int = 0,
-    given: Iterable[Mapping[str, Array]] = (),
+    given: Callable[[tuple[End, ...]], Iterable[Mapping[str, Array]]] = _none,
     port: str | None = None,
     options: PlanOptions | None = None,
     out: str | Path | None = None,
@@ -78,14 +84,15 @@ def verify_model(
 ) -> Verification:
     """Compile `model`, run `given` inputs and then `runs` random ones, compare with the reference.
 
-    Random inputs come from `seed`, one generator a run. `out` keeps the build. Raises as
+    `given` makes inputs by name once the model's ends are known. Random inputs come from `seed`,
+    one generator a run. `out` keeps the build. Raises as
     `compile_model` does; LinkError where the board fails.
     """
     with tempfile.TemporaryDirectory(prefix="thimble-") as scratch:
         folder = Path(out) if out is not None else Path(scratch) / "build"
         compiled = compile_model(model, board, folder, options, cmsis_nn_folder, report)
         reference = open_reference(Path(model))
-        cases = list(given)
+        cases = list(given(compiled.plan.inputs))
         differences: list[Difference] = []
         elements, worst, count, unit = 0, 0.0, 0, ""
         with deployed(folder, port) as deployment:

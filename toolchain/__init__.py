@@ -1,0 +1,60 @@
+"""Thimble: an int8 neural network as microcontroller firmware, in the smallest provable memory.
+
+The Python interface: `load_model`, `plan_model`, `compile_model`, `deployed`, `verify_model`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from toolchain.deployment import (
+        Compiled,
+        Deployment,
+        Inference,
+        compile_library,
+        compile_model,
+        deployed,
+    )
+    from toolchain.frontends import load_model
+    from toolchain.planner import PlanOptions, check_fit, plan_model
+    from toolchain.verification import Verification, verify_model
+
+_HOMES = {
+    "Compiled": "deployment",
+    "Deployment": "deployment",
+    "Inference": "deployment",
+    "PlanOptions": "planner",
+    "Verification": "verification",
+    "check_fit": "planner",
+    "compile_library": "deployment",
+    "compile_model": "deployment",
+    "deployed": "deployment",
+    "load_model": "frontends",
+    "plan_model": "planner",
+    "verify_model": "verification",
+}
+
+__all__ = [
+    "Compiled",
+    "Deployment",
+    "Inference",
+    "PlanOptions",
+    "Verification",
+    "check_fit",
+    "compile_library",
+    "compile_model",
+    "deployed",
+    "load_model",
+    "plan_model",
+    "verify_model",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a name from its module when it is first used, so that `import toolchain` is quick."""
+    import importlib
+
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -1,0 +1,133 @@
+"""`thimble verify`: the board's outputs against the reference's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from toolchain import arena, schedule
+from toolchain.arrays import read_inputs
+from toolchain.cli._console import output_console, progress
+from toolchain.cli._json import JsonOption, write_json
+from toolchain.cli._options import (
+    AllocatorOption,
+    BoardOption,
+    CmsisNnOption,
+    ModelArgument,
+    PortOption,
+    SchedulerOption,
+    plan_options,
+)
+from toolchain.errors import ResultError
+from toolchain.planner import DEFAULT_BOARD
+from toolchain.report.text import size
+from toolchain.report.verification import difference_table
+from toolchain.verification import Verification, verify_model
+
+_SHOWN = 20
+
+
+def command(
+    model: ModelArgument,
+    board: BoardOption = DEFAULT_BOARD,
+    runs: Annotated[int, typer.Option(min=0, help="How many random inputs.")] = 20,
+    seed: Annotated[int, typer.Option(help="Of the random inputs.")] = 0,
+    inputs: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--input",
+            "-i",
+            metavar="FILE",
+            help="A given input to run first: .npz, or .npy or raw bytes for a model with one "
+            "input. May be repeated.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="DIR", help="Keep the build here.")
+    ] = None,
+    port: PortOption = None,
+    scheduler: SchedulerOption = schedule.DEFAULT,
+    allocator: AllocatorOption = arena.DEFAULT,
+    cmsis_nn: CmsisNnOption = None,
+    json: JsonOption = None,
+) -> None:
+    """Compile, run on the board, and compare every output byte with the reference.
+
+    The reference is LiteRT's reference kernels for TFLite files (no element may differ) and ONNX
+    Runtime for ONNX files (each element within 1). Exits 1 if it does not match, and lists every
+    differing element (all of them in the JSON).
+
+    Example: `thimble verify model.tflite --board mps2-an500 --runs 100`
+    """
+    options = plan_options(scheduler, allocator)
+    with progress() as step:
+        result = verify_model(
+            model,
+            board,
+            runs=runs,
+            seed=seed,
+            given=lambda ends: (read_inputs([file], ends) for file in inputs or ()),
+            port=port,
+            options=options,
+            out=out,
+            cmsis_nn_folder=cmsis_nn,
+            report=step,
+        )
+    if json:
+        write_json(json, _as_json(result))
+    if json != "-":
+        _print(result)
+    if not result.passed:
+        raise ResultError(
+            f"{result.model} on {board} does not match {result.reference}: "
+            f"{result.differing:,} of {result.elements:,} elements differ, "
+            f"by up to {result.max_difference:g}"
+        )
+
+
+def _print(result: Verification) -> None:
+    console = output_console()
+    if result.differences:
+        console.print(difference_table(result.differences[:_SHOWN]))
+        if result.differing > _SHOWN:
+            console.print(f"... and {result.differing - _SHOWN:,} more; --json lists them all")
+    console.print(
+        f"{result.model} on {result.board}: {result.runs} runs against {result.reference}, "
+        f"{result.elements:,} output elements, {result.differing:,} differ"
+        + (f" (by at most {result.max_difference:g})" if result.differing else "")
+        + "."
+    )
+    if result.count:
+        console.print(
+            f"Up to {result.count:,} {result.unit} an inference; touched: stack "
+            f"{size(result.memory.stack_bytes)}, arena {size(result.memory.arena_bytes)}."
+        )
+
+
+def _as_json(result: Verification) -> dict[str, object]:
+    return {
+        "model": result.model,
+        "board": result.board,
+        "runs": result.runs,
+        "reference": result.reference,
+        "elements": result.elements,
+        "differing": result.differing,
+        "max_difference": result.max_difference,
+        "tolerance": result.tolerance,
+        "passed": result.passed,
+        "latency": {"total": result.count, "unit": result.unit},
+        "stack_bytes": result.memory.stack_bytes,
+        "arena_bytes": result.memory.arena_bytes,
+        "differences": [
+            {
+                "run": d.run,
+                "output": d.output,
+                "index": list(d.index),
+                "board": d.board,
+                "reference": d.reference,
+            }
+            for d in result.differences
+        ],
+    }

@@ -1,0 +1,114 @@
+"""Looks at this machine for what the toolchain calls."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+
+from toolchain import cmsis_nn
+from toolchain.errors import ThimbleError
+
+_APT = "apt-get install -y --no-install-recommends "
+_PROGRAMS = (
+    (
+        "arm-none-eabi-gcc",
+        "compile for boards",
+        True,
+        _APT + "gcc-arm-none-eabi libnewlib-arm-none-eabi",
+    ),
+    ("qemu-system-arm", "emulate boards", True, _APT + "qemu-system-arm"),
+    ("gcc", "the host board", False, _APT + "gcc libc6-dev"),
+    ("openocd", "flash", False, _APT + "openocd"),
+    ("pyocd", "flash", False, "pip install pyocd"),
+    ("st-flash", "flash", False, _APT + "stlink-tools"),
+    ("STM32_Programmer_CLI", "flash", False, "STM32CubeProgrammer, from ST's site"),
+    ("dfu-util", "flash over USB", False, _APT + "dfu-util"),
+)
+_PACKAGES = (
+    ("ai-edge-litert", "read and check TFLite models", True),
+    ("onnx", "read ONNX models", True),
+    ("onnxruntime", "check ONNX models", True),
+    ("tflite-micro", "check models that LiteRT refuses", False),
+)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing looked for; `found` is its version or place, '' where it is missing."""
+
+    what: str
+    purpose: str
+    found: str
+    needed: bool
+    remedy: str
+
+
+def examine() -> tuple[Finding, ...]:
+    """Everything the toolchain calls, in the order in which it would be missed."""
+    python = f"{sys.version_info.major}.{sys.version_info.minor}.{sys.version_info.micro}"
+    return (
+        Finding("Python", "everything", python, True, ""),
+        *(
+            Finding(name, purpose, _package(name), needed, f"pip install {name}")
+            for name, purpose, needed in _PACKAGES
+        ),
+        *(
+            Finding(name, purpose, _program(name), needed, remedy)
+            for name, purpose, needed, remedy in _PROGRAMS
+        ),
+        Finding(
+            "newlib", "the C library of boards", _newlib(), True, _APT + "libnewlib-arm-none-eabi"
+        ),
+        Finding(
+            "CMSIS-NN",
+            "kernels",
+            _kernels(),
+            True,
+            f"python -m toolchain.cmsis_nn, or set {cmsis_nn.ENVIRONMENT_VARIABLE}",
+        ),
+    )
+
+
+def _package(name: str) -> str:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+def _program(name: str) -> str:
+    """The first line that the program says of its version; its path where it says nothing."""
+    path = shutil.which(name)
+    if path is None:
+        return ""
+    try:
+        done = subprocess.run(
+            [path, "--version"], capture_output=True, text=True, timeout=20, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return path
+    lines = (done.stdout or done.stderr).strip().splitlines()
+    return lines[0] if lines else path
+
+
+def _newlib() -> str:
+    """Where the cross compiler finds its C library."""
+    compiler = shutil.which("arm-none-eabi-gcc")
+    if compiler is None:
+        return ""
+    done = subprocess.run(
+        [compiler, "-print-file-name=nosys.specs"], capture_output=True, text=True, check=False
+    )
+    found = done.stdout.strip()
+    return found if found not in ("", "nosys.specs") else ""
+
+
+def _kernels() -> str:
+    try:
+        folder = cmsis_nn.installed()
+    except ThimbleError:
+        return ""
+    return str(folder) if folder else ""
