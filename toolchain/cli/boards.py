@@ -7,7 +7,7 @@ from rich.table import Table
 from toolchain.boards import Board, boards
 from toolchain.cli._console import output_console
 from toolchain.cli._json import JsonOption, write_json
-from toolchain.report.text import size
+from toolchain.report.text import round_size
 
 
 def command(json: JsonOption = None) -> None:
@@ -30,8 +30,8 @@ def command(json: JsonOption = None) -> None:
             board.title,
             board.core.name,
             f"{board.clock_hz // 10**6} MHz" if board.clock_hz else "-",
-            size(board.ram_bytes) if board.ram_bytes else "-",
-            size(board.flash_bytes) if board.flash_bytes else "-",
+            round_size(board.ram_bytes) if board.ram_bytes else "-",
+            round_size(board.flash_bytes) if board.flash_bytes else "-",
             _where_it_runs(board),
         )
     output_console().print(table)

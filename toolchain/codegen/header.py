@@ -9,7 +9,7 @@ from toolchain.codegen.arrays import c_type
 from toolchain.codegen.constants import ConstantTable
 from toolchain.codegen.names import Names, tensor_identifier
 from toolchain.ir import Boundary, DType, Plan, Tensor
-from toolchain.ir.boundary import model_dtype, model_shape
+from toolchain.ir import End as ModelEnd
 
 
 @dataclass(frozen=True)
@@ -61,8 +61,9 @@ class End:
         """The model's own type and shape where they differ; '' where not."""
         if self.boundary is None:
             return ""
-        shape = "x".join(str(d) for d in model_shape(self.tensor, self.boundary))
-        return f"{model_dtype(self.tensor, self.boundary).value} [{shape}]"
+        own = ModelEnd(self.tensor, self.boundary)
+        shape = "x".join(str(d) for d in own.model_shape)
+        return f"{own.model_dtype.value} [{shape}]"
 
     @property
     def uint8_shift(self) -> int | None:

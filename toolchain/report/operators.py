@@ -12,21 +12,15 @@ from toolchain.report.text import shape, share
 
 
 def operator_table(plan: Plan, counts: Sequence[int], unit: str) -> Table:
-    """One row per operator in running order. `counts` (per graph operator) are in `unit`."""
+    """One row per operator in running order; the step with the peak is marked.
+
+    `counts` (per graph operator) are in `unit`.
+    """
     table = Table(title=None, header_style="bold", row_styles=("", "dim"))
-    for heading, justify in (
-        ("step", "right"),
-        ("operator", "left"),
-        ("kind", "left"),
-        ("output", "left"),
-        ("offset", "right"),
-        ("scratch B", "right"),
-        ("live B", "right"),
-        ("MACs", "right"),
-        (unit, "right"),
-        ("share", "right"),
-    ):
-        table.add_column(heading, justify="right" if justify == "right" else "left")
+    for heading in ("step", "operator", "kind", "output"):
+        table.add_column(heading, justify="right" if heading == "step" else "left", no_wrap=True)
+    for heading in ("offset", "scratch B", "live B", "MACs", unit, "share"):
+        table.add_column(heading, justify="right", no_wrap=heading != unit)
     graph, total = plan.graph, sum(counts)
     for step, index in enumerate(plan.schedule.order):
         op, planned = graph.ops[index], plan.operators[index]
@@ -39,7 +33,7 @@ def operator_table(plan: Plan, counts: Sequence[int], unit: str) -> Table:
             shape(graph.tensors[output].shape),
             f"{plan.arena.offsets[output]:,}" if output in plan.arena.offsets else "-",
             f"{planned.scratch_bytes:,}" if planned.scratch_bytes else "-",
-            f"{plan.step_bytes[step]:,}" + (" <- peak" if peak else ""),
+            ("▶ " if peak else "") + f"{plan.step_bytes[step]:,}",
             f"{planned.macs:,}" if planned.macs else "-",
             f"{counts[index]:,}",
             share(counts[index], total),
@@ -48,6 +42,6 @@ def operator_table(plan: Plan, counts: Sequence[int], unit: str) -> Table:
     return table
 
 
-def _short(name: str, width: int = 32) -> str:
+def _short(name: str, width: int = 24) -> str:
     """The end of a long name: frameworks put what tells operators apart last."""
     return name if len(name) <= width else "…" + name[1 - width :]

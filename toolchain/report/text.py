@@ -6,9 +6,20 @@ from toolchain.ir import DType, End
 
 
 def size(size_bytes: int) -> str:
-    """Bytes with thousands separators, and KiB beside them from 10 KiB on."""
+    """Bytes with thousands separators, and KiB or MiB beside them from 10 KiB on."""
     plain = f"{size_bytes:,} B"
-    return plain if size_bytes < 10240 else f"{plain} ({size_bytes / 1024:.1f} KiB)"
+    if size_bytes < 10 << 10:
+        return plain
+    if size_bytes < 10 << 20:
+        return f"{plain} ({size_bytes / 1024:.1f} KiB)"
+    return f"{plain} ({size_bytes / (1 << 20):.1f} MiB)"
+
+
+def round_size(size_bytes: int) -> str:
+    """A memory's size in KiB or MiB, for a narrow column."""
+    if size_bytes < 10 << 20:
+        return f"{size_bytes / 1024:g} KiB"
+    return f"{size_bytes / (1 << 20):g} MiB"
 
 
 def share(part: float, whole: float) -> str:
