@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from toolchain.frontends._onnx_layout import Layout, channels_last, move
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
+from toolchain.ops.lookup import Lookup
 from toolchain.ops.quantize import Quantize
 from toolchain.ops.reshape import Reshape
 from toolchain.ops.spec import Array
@@ -84,7 +85,7 @@ class GraphBuilder:
             shape = tuple(source.shape[axis] for axis in permutation)
             output = self.add_tensor(f"{name}/moved", shape, source.dtype, source.quantisation)
             stem = f"{name}/move"
-            self.add_op("transpose", stem, Transpose(permutation), [name], [output])
+            self.add_op("transpose", stem, Transpose(permutation, layout=True), [name], [output])
             self._done[key] = output
         return self._done[key]
 
@@ -133,11 +134,11 @@ class GraphBuilder:
         """`value` with another scale or zero point."""
         if value.quantisation == quantisation:
             return value
-        key = ("quantize", value.tensor, quantisation)
+        key = ("requantise", value.tensor, quantisation)
         if key not in self._done:
             source = self._tensors[value.tensor]
             output = self.add_tensor(name, source.shape, DType.INT8, quantisation)
-            self.add_op("quantize", name, Quantize(DType.INT8), [value.tensor], [output])
+            self.add_op("lookup", name, Lookup("Identity"), [value.tensor], [output])
             self._done[key] = output
         return Value(self._done[key], value.layout, quantisation)
 

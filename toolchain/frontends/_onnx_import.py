@@ -167,7 +167,8 @@ class Importer:
         if dtype is not DType.INT8:
             inner = self.builder.add_tensor(f"{end.name}/int8", shape, DType.INT8, q)
             name = f"{end.name}/quantize"
-            self.builder.add_op("quantize", name, Quantize(DType.INT8), [tensor], [inner])
+            attributes = Quantize(DType.INT8, halves_to_even=dtype is DType.FLOAT32)
+            self.builder.add_op("quantize", name, attributes, [tensor], [inner])
         self._values[end.name] = Value(inner, Layout.of(shape), q)
         return tensor
 

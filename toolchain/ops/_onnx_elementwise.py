@@ -8,7 +8,7 @@ import numpy as np
 
 from toolchain.ir import Attributes
 from toolchain.ops._activation import Activation
-from toolchain.ops.quantize import Quantize
+from toolchain.ops.lookup import Lookup
 from toolchain.ops.spec import OnnxNode
 
 
@@ -35,7 +35,7 @@ def read_extremum(kind: str) -> Callable[[OnnxNode], None]:
         axes, q = _output_axes(node), node.output_quantisation()
         operands = [node.operand(i, axes, quantisation=q) for i in range(node.inputs)]
         if len(operands) == 1:
-            node.emit_like(0, "quantize", Quantize(), q)
+            node.emit_like(0, "lookup", Lookup("Identity"), q)
             return
         shapes = [(1,) * (len(axes) - len(s)) + s for s in map(node.shape, range(node.inputs))]
         total, whole = operands[0], shapes[0]

@@ -125,7 +125,7 @@ def read_pad(node: OnnxNode) -> None:
 
 def read_softmax(node: OnnxNode) -> None:
     """Softmax along the innermost dimension in memory; another output scale is requantised."""
-    from toolchain.ops.quantize import Quantize
+    from toolchain.ops.lookup import Lookup
     from toolchain.ops.softmax import Softmax
 
     rank = len(node.shape(0))
@@ -148,7 +148,7 @@ def read_softmax(node: OnnxNode) -> None:
         return
     shape = tuple(node.shape(0)[i] for i in order)
     exact = node.intermediate("softmax", Softmax(), [x], shape, natural)
-    node.emit("quantize", Quantize(), [exact], q, order)
+    node.emit("lookup", Lookup("Identity"), [exact], q, order)
 
 
 def read_arg_extremum(node: OnnxNode) -> None:

@@ -16,8 +16,8 @@ from toolchain.ops._onnx import (
 )
 from toolchain.ops._pooling import Pool2D
 from toolchain.ops._reduction import Reduce
+from toolchain.ops.lookup import Lookup
 from toolchain.ops.pad import Pad
-from toolchain.ops.quantize import Quantize
 from toolchain.ops.spec import OnnxNode
 
 _LARGEST_RATIO = 2.0
@@ -81,7 +81,7 @@ def read_average_pool(node: OnnxNode) -> None:
             "quantise with the same scale on both sides, or pool without padding",
         )
     mean = node.intermediate("average_pool2d", attributes, [x], shape, x_q)
-    node.emit("quantize", Quantize(), [mean], q, axes, shape)
+    node.emit("lookup", Lookup("Identity"), [mean], q, axes, shape)
 
 
 def read_global_average_pool(node: OnnxNode) -> None:

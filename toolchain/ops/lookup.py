@@ -63,6 +63,7 @@ FUNCTIONS: Mapping[str, Callable[..., Real]] = MappingProxyType(
         "GeluTanh": _gelu_tanh,
         "HardSigmoid": lambda x, a, b: np.clip(a * x + b, 0.0, 1.0),
         "HardSwish": lambda x: x * np.clip(x / 6.0 + 0.5, 0.0, 1.0),
+        "Identity": lambda x: x,
         "LeakyRelu": lambda x, a: np.where(x < 0, a * x, x),
         "Mish": lambda x: x * np.tanh(np.logaddexp(0.0, x)),
         "Neg": lambda x: -x,
@@ -120,7 +121,9 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
     assert isinstance(op.attributes, Lookup)
     x, y = graph.input(op, 0).q, graph.output(op).q
     line = None
-    if op.attributes.function == "Clip":
+    if op.attributes.function == "Identity":
+        line = (x.scale / y.scale, -128, 127)
+    elif op.attributes.function == "Clip":
         low, high = (
             int(np.clip(np.rint(bound / y.scale) + y.zero_point, -128, 127))
             for bound in op.attributes.parameters
@@ -180,6 +183,6 @@ SPEC = OpSpec(
     lower=_lower,
     sample=_sample,
     overlaps=overlaps_same_shape,
-    onnx=OnnxBinding(("Relu", *sorted(FUNCTIONS.keys() - {"GeluTanh"})), _read),
+    onnx=OnnxBinding(("Relu", *sorted(FUNCTIONS.keys() - {"GeluTanh", "Identity"})), _read),
     limits="int8, any function of one operand; ONNX only",
 )

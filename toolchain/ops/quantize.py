@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from toolchain.boards import Core
+from toolchain.errors import UnsupportedError
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops._elementwise import (
     Int64,
@@ -41,9 +42,10 @@ _BYTES = (DType.INT8, DType.UINT8)
 
 @dataclass(frozen=True)
 class Quantize(Attributes):
-    """`to`: the output's type."""
+    """`to`: the output's type. `halves_to_even`: ONNX's rounding of float, instead of TFLite's."""
 
     to: DType = DType.INT8
+    halves_to_even: bool = False
 
 
 def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
@@ -70,7 +72,10 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     info = np.iinfo(y.dtype.value)
     with np.errstate(over="ignore", invalid="ignore"):
         quotient = (inputs[0].astype(np.float32) / np.float32(y.q.scale)).astype(np.float64)
+    assert isinstance(op.attributes, Quantize)
     rounded = np.copysign(np.floor(np.abs(quotient) + 0.5), quotient)
+    if op.attributes.halves_to_even:
+        rounded = np.rint(quotient)
     shifted = np.nan_to_num(rounded, nan=0.0) + y.q.zero_point
     clipped = np.clip(shifted, int(info.min), int(info.max))
     return (clipped.astype(y.dtype.numpy).reshape(y.shape),)
@@ -83,6 +88,12 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
         check_left_shift(op, _requantisation(op, graph)[1])
         line = (x.q.scale / y.q.scale, -128, 127)
         return lower_unary(op, graph, lambda stored: _requantize(op, graph, stored), line)
+    assert isinstance(op.attributes, Quantize)
+    if op.attributes.halves_to_even:
+        raise UnsupportedError(
+            f"quantize {op.name!r}: ONNX's rounding of float has no kernel; it can be done only "
+            "by whoever gives the model its input, where nothing else reads that input"
+        )
     suffix = "s8" if y.dtype is DType.INT8 else "u8"
     function = f"thimble_quantize_f32_{suffix}"
     return Lowering(

@@ -39,7 +39,10 @@ from toolchain.ops.spec import (
 
 @dataclass(frozen=True)
 class Transpose(Attributes):
+    """`layout`: a front end put it in to bring the model's own layout into NHWC, or back."""
+
     permutation: tuple[int, ...]
+    layout: bool = False
 
 
 def _permutation(op: Op, rank: int) -> tuple[int, ...]:

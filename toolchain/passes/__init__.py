@@ -5,6 +5,7 @@ from __future__ import annotations
 from toolchain.ir import Graph
 from toolchain.ops.check import check
 from toolchain.passes._pass import Pass, Prepared
+from toolchain.passes.absorb_layout import AbsorbLayout
 from toolchain.passes.convert_ends import ConvertEnds
 from toolchain.passes.fold_constants import FoldConstants
 from toolchain.passes.merge_pads import MergePads
@@ -19,6 +20,7 @@ DEFAULT: tuple[Pass, ...] = (
     RemoveDeadOps(),
     FoldConstants(),
     ConvertEnds(),
+    AbsorbLayout(),
     RemoveIdentities(),
     MergeReshapes(),
     MergeRelus(),

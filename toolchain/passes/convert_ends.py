@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from toolchain.ir import Boundary, DType, Graph, Tensor
+from toolchain.ops.quantize import Quantize
 from toolchain.passes._pass import Prepared
 from toolchain.passes._rewrite import reading, renamed
 
@@ -61,7 +62,9 @@ def _convert_input(graph: Graph, name: str, boundaries: list[Boundary]) -> Graph
     boundary = _boundary(outer, inner)
     if boundary is None:
         return graph
-    boundaries.append(boundary)
+    attributes = readers[0].attributes
+    even = isinstance(attributes, Quantize) and attributes.halves_to_even
+    boundaries.append(replace(boundary, halves_to_even=even))
     names = {op.outputs[0]: name for op in readers}
     ops = tuple(reading(op, names) for op in graph.ops if op not in readers)
     return graph.with_ops(ops, _replaced(graph, replace(inner, name=name)))
