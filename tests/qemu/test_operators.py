@@ -1,0 +1,53 @@
+"""Every operator kind on emulated boards, where CMSIS-NN takes its DSP and Helium paths."""
+
+from __future__ import annotations
+
+import shutil
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.support.host import random_inputs, reference_outputs
+from tests.support.merge import merged
+from toolchain import cmsis_nn
+from toolchain.boards import board
+from toolchain.codegen import generate
+from toolchain.device.build import build
+from toolchain.device.session import open_board
+from toolchain.ops import specs
+from toolchain.planner import plan_graph
+
+BOARDS = ("mps2-an386", "mps3-an547")
+SAMPLES = 5
+GROUP = 8
+
+pytestmark = pytest.mark.skipif(
+    not (shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm")),
+    reason="needs arm-none-eabi-gcc and qemu-system-arm",
+)
+
+KINDS = sorted(specs())
+GROUPS = [KINDS[i : i + GROUP] for i in range(0, len(KINDS), GROUP)]
+
+
+@pytest.mark.parametrize("board_name", BOARDS)
+@pytest.mark.parametrize("kinds", GROUPS, ids=lambda kinds: f"{kinds[0]}..{kinds[-1]}")
+def test_operators_equal_their_references(
+    board_name: str, kinds: list[str], tmp_path: Path
+) -> None:
+    rng = np.random.default_rng(zlib.crc32(kinds[0].encode()))
+    graph = merged([specs()[kind].sample(rng) for kind in kinds for _ in range(SAMPLES)])
+    target = board(board_name)
+    plan = plan_graph(graph, target)
+    sources = generate(plan, target.core, cmsis_nn.find(), name="m")
+    firmware = build(plan, sources, target, tmp_path)
+    with open_board(firmware) as session:
+        for _ in range(2):
+            inputs = random_inputs(graph, rng)
+            expected = reference_outputs(graph, inputs)
+            got = session.run(inputs).outputs
+            for name, want in zip(graph.outputs, expected, strict=True):
+                op = graph.ops[graph.producers[name]]
+                np.testing.assert_array_equal(got[name], want, err_msg=f"{name}: {op}")
