@@ -162,50 +162,57 @@ def _candidates(board: Board, content: Content) -> list[Memory]:
     return single + sorted(spans, key=lambda m: m.size_bytes)
 
 
-def _fits_nowhere(board: Board, what: str, need: int, have: list[Memory]) -> DoesNotFitError:
-    largest = max(have, key=lambda m: m.size_bytes)
+def _overlap(first: Memory, second: Memory) -> bool:
+    return first.origin < second.end and second.origin < first.end
+
+
+def _place(
+    board: Board, parts: list[tuple[Content, int]], taken: list[tuple[Memory, int]]
+) -> list[Memory] | None:
+    """A bank for each part, the best for the first part tried first; None if there are none."""
+    if not parts:
+        return []
+    (content, size), *others = parts
+    for bank in _candidates(board, content):
+        used = sum(held for at, held in taken if _overlap(at, bank))
+        if used + size > bank.size_bytes:
+            continue
+        rest = _place(board, others, [*taken, (bank, size)])
+        if rest is not None:
+            return [bank, *rest]
+    return None
+
+
+def _does_not_fit(board: Board, what: str, parts: list[tuple[Content, int]]) -> DoesNotFitError:
+    """How much is missing in the largest bank that could hold the larger part, or both."""
+    shared = set.intersection(*({m.name for m in _candidates(board, c)} for c, _ in parts))
+    content, size = max(parts, key=lambda part: part[1])
+    bank = max(_candidates(board, content), key=lambda m: m.size_bytes)
+    need = sum(s for _, s in parts) if bank.name in shared else size
+    if need <= bank.size_bytes:
+        need = sum(s for _, s in parts)
     return DoesNotFitError(
-        f"{what} {need:,} bytes, {need - largest.size_bytes:,} more than the "
-        f"{largest.size_bytes:,} that {board.name} has in {largest.name}"
+        f"{what} need {need:,} bytes: {need - bank.size_bytes:,} more than the "
+        f"{bank.size_bytes:,} bytes of {bank.name} on {board.name}"
     )
 
 
 def layout(
     board: Board, *, code_bytes: int, weight_bytes: int, data_bytes: int, arena_bytes: int
 ) -> Layout:
-    """The best bank for each part: the first listed that still has room.
+    """The best banks, in the order in which the board lists them, that have room for each part.
 
     `data_bytes` includes the stack. Raises DoesNotFitError saying by how many bytes.
     """
-    sizes = {
-        Content.CODE: ("the code needs", code_bytes),
-        Content.WEIGHTS: ("the weights (next to the code) need", weight_bytes),
-        Content.DATA: ("data and stack need", data_bytes),
-        Content.ARENA: ("the arena (next to data and stack) needs", arena_bytes),
-    }
-    chosen: dict[Content, Memory] = {}
-    for content, (what, size) in sizes.items():
-        banks = _candidates(board, content)
-        for bank in banks:
-            taken = sum(
-                sizes[other][1]
-                for other, at in chosen.items()
-                if at.origin < bank.end and bank.origin < at.end
-            )
-            if taken + size <= bank.size_bytes:
-                chosen[content] = bank
-                break
-        else:
-            inside = [m for m in chosen.values() if any(m.name == b.name for b in banks)]
-            shared = sum(sizes[other][1] for other, at in chosen.items() if at in inside)
-            need = size + (shared if len(banks) == 1 else 0)
-            raise _fits_nowhere(board, what, need, banks)
-    return Layout(
-        code=chosen[Content.CODE],
-        weights=chosen[Content.WEIGHTS],
-        data=chosen[Content.DATA],
-        arena=chosen[Content.ARENA],
-    )
+    flash = [(Content.CODE, code_bytes), (Content.WEIGHTS, weight_bytes)]
+    ram = [(Content.DATA, data_bytes), (Content.ARENA, arena_bytes)]
+    chosen = _place(board, [*flash, *ram], [])
+    if chosen is None and _place(board, flash, []) is None:
+        raise _does_not_fit(board, "code and weights", flash)
+    if chosen is None:
+        raise _does_not_fit(board, "arena, data and stack", ram)
+    code, weights, data, arena = chosen
+    return Layout(code, weights, data, arena)
 
 
 def _memory(entry: Mapping[str, Any]) -> Memory:

@@ -1,6 +1,6 @@
 /* USART of the STM32F4 (RM0090 30.6, RM0390 25.6): status and data registers. */
 #include "thimble_board.h"
-#include "thimble_cortex_m.h"
+#include "thimble_stm32.h"
 
 #define USART_SR THIMBLE_REGISTER(THIMBLE_USART_BASE + 0x00u)
 #define USART_SR_RXNE (1u << 5)
@@ -16,6 +16,9 @@
 
 void thimble_uart_init(void)
 {
+#ifdef THIMBLE_TX_PORT /* QEMU has no pins */
+    thimble_stm32_uart_pins();
+#endif
     USART_BRR = (THIMBLE_USART_CLOCK_HZ + THIMBLE_UART_BAUD / 2u) / THIMBLE_UART_BAUD;
     USART_CR1 = USART_CR1_UE | USART_CR1_RE | USART_CR1_TE | USART_CR1_RXNEIE;
     THIMBLE_NVIC_ISER(THIMBLE_USART_IRQ) = THIMBLE_NVIC_BIT(THIMBLE_USART_IRQ);
