@@ -235,7 +235,7 @@ def test_the_text_does_not_depend_on_hash_order() -> None:
 def test_the_text_keeps_to_a_page() -> None:
     text = generated(dense_chain("model", (9, 8, 7, 6))).files
     for name in ("model.h", "model.c", "model_weights.h"):
-        assert all(len(line) <= 120 and line == line.rstrip() for line in text[name].splitlines())
+        assert all(len(line) <= 115 and line == line.rstrip() for line in text[name].splitlines())
         assert "\t" not in text[name] and "\n\n\n" not in text[name]
 
 
@@ -246,8 +246,10 @@ def test_equal_constants_are_stored_once() -> None:
         replace(t, constant=first) if t.name == "fc1 weights" else t for t in graph.tensors.values()
     ]
     twins = Graph.build("twins", tensors, graph.ops, graph.inputs, graph.outputs)
-    assert generated(twins).weight_bytes == 16
-    assert generated(graph).weight_bytes == 32
+    text = generated(twins).files["twins_weights.h"]
+    assert text.count("static const int8_t") < generated(graph).files["twins_weights.h"].count(
+        "static const int8_t"
+    )
 
 
 def test_sanitizers_watch(tmp_path: Path) -> None:

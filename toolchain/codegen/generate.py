@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import indent
 from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
@@ -15,6 +16,7 @@ from toolchain.codegen.arrays import c_type
 from toolchain.codegen.constants import ConstantTable
 from toolchain.codegen.environment import environment
 from toolchain.codegen.header import ends
+from toolchain.codegen.layout import wrap
 from toolchain.codegen.memory_map import memory_map
 from toolchain.codegen.names import Names, identifier, model_identifier
 from toolchain.codegen.views import Move, moves
@@ -169,7 +171,7 @@ class _Writer:
             scratch_bytes=lowering.scratch_bytes if wanted is None else 0,
             scratch_offset=arena.scratch_offsets.get(op.name, 0),
             copies_only=wanted is not None,
-            body=body.strip("\n"),
+            body=wrap(indent(body.strip("\n"), "    ")),
         )
 
     def calls(self) -> tuple[Call, ...]:

@@ -20,7 +20,7 @@ _HEADERS = """
 _RESERVED_PREFIXES = ("arm_", "thimble", "cmsis", "riscv_")
 _HELPERS = ("_quantise", "_dequantise", "_uint8")
 _LONGEST_IDENTIFIER = 48
-_LONGEST_IN_COMMENT = 72
+_LONGEST_IN_COMMENT = 60
 
 
 def identifier(text: str, fallback: str = "tensor") -> str:
