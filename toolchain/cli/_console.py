@@ -12,7 +12,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 def output_console() -> Console:
     """For results. Wide enough for tables when it is not a terminal."""
     console = Console()
-    return console if console.is_terminal else Console(width=120)
+    return console if console.is_terminal else Console(width=132)
 
 
 def error_console() -> Console:

@@ -20,7 +20,7 @@ def operator_table(plan: Plan, counts: Sequence[int], unit: str) -> Table:
     for heading in ("step", "operator", "kind", "output"):
         table.add_column(heading, justify="right" if heading == "step" else "left", no_wrap=True)
     for heading in ("offset", "scratch B", "live B", "MACs", unit, "share"):
-        table.add_column(heading, justify="right", no_wrap=heading != unit)
+        table.add_column(heading, justify="right", no_wrap=True, min_width=len(heading))
     graph, total = plan.graph, sum(counts)
     for step, index in enumerate(plan.schedule.order):
         op, planned = graph.ops[index], plan.operators[index]

@@ -1,0 +1,118 @@
+"""`make demo`: the bundled model compiled for the default board and run there on real samples.
+
+    python examples/digits/demo.py [--board NAME] [--port PORT] [--all]
+
+Without `--all` the first 60 of the 450 held-out images are run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+import numpy as np
+from evaluate import HERE, held_out, litert_classes
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from toolchain import compile_model, deployed
+from toolchain.boards import board as find_board
+from toolchain.deployment import compiled_need
+from toolchain.errors import ThimbleError
+from toolchain.planner import DEFAULT_BOARD
+from toolchain.report.plan import memory_table, proof_line
+from toolchain.report.text import share
+
+SHADES = " .:-=+*#%@"
+SHOWN = 6
+
+
+def picture(image: np.ndarray) -> list[str]:
+    """An image [8, 8, 1] of grey in 0..1 as lines of characters."""
+    levels = (image[..., 0] * (len(SHADES) - 1)).round().astype(int)
+    return ["".join(SHADES[level] * 2 for level in row) for row in levels]
+
+
+def run(board: str, port: str | None, count: int, console: Console) -> bool:
+    """Compile, run, report. True if the board agrees with LiteRT on every image."""
+    model = HERE / "digits_int8.tflite"
+    out = Path("build") / "demo"
+    with console.status("compiling"):
+        compiled = compile_model(model, board, out)
+    target = find_board(board)
+    need = compiled_need(compiled.plan, compiled.sizes)
+    console.rule(f"{model.name} on {target.title}")
+    console.print(memory_table(compiled.plan, need, target.ram_bytes, target.flash_bytes))
+    console.print(proof_line(compiled.plan))
+
+    images, labels = held_out()
+    images, labels = images[:count], labels[:count]
+    (source,) = compiled.plan.inputs
+    quantised = np.clip(
+        np.round(images / source.tensor.q.scale) + source.tensor.q.zero_point, -128, 127
+    ).astype(np.int8)
+    classes, counts, unit = [], [], ""
+    with deployed(out, port) as deployment:
+        for image in track(quantised, "running on the board", console=console, transient=True):
+            done = deployment.run({source.name: image[None]})
+            (scores,) = done.outputs.values()
+            classes.append(int(scores.argmax()))
+            counts.append(done.count)
+            unit = done.unit
+        operators = deployment.operator_counts()
+        used = deployment.memory_use()
+
+    console.rule("samples")
+    rows = [picture(image) for image in images[:SHOWN]]
+    for lines in zip(*rows, strict=True):
+        console.print("   ".join(lines), markup=False, highlight=False)
+    said = (f"is {t}, board says {c}".ljust(16) for t, c in zip(labels, classes, strict=True))
+    console.print("   ".join(text for text, _ in zip(said, range(SHOWN), strict=False)))
+    results = Table(header_style="bold", title=f"{count} held-out images")
+    for heading in ("digit", "images", "board right", "wrong as"):
+        results.add_column(heading, justify="left" if heading == "wrong as" else "right")
+    for digit in range(10):
+        own = [c for c, t in zip(classes, labels, strict=True) if t == digit]
+        wrong = ", ".join(str(c) for c in own if c != digit)
+        results.add_row(str(digit), str(len(own)), str(own.count(digit)), wrong)
+    console.print(results)
+
+    console.rule("operators")
+    table = Table(header_style="bold")
+    table.add_column("operator")
+    table.add_column(f"{unit} (last image)", justify="right")
+    table.add_column("share", justify="right")
+    for operator in operators:
+        part = share(operator.count, counts[-1])
+        table.add_row(operator.name, f"{operator.count:,}", part)
+    console.print(table)
+
+    reference = litert_classes(images)
+    right, agree = int((labels == classes).sum()), int((reference == classes).sum())
+    console.rule("result")
+    console.print(f"Accuracy on the board: {right} of {count}, {share(right, count)}")
+    console.print(f"LiteRT on the same images gives the same class on {agree} of {count}")
+    console.print(f"{min(counts):,} to {max(counts):,} {unit} an inference")
+    console.print(f"Most stack used: {used.stack_bytes:,} B of the reserved")
+    return agree == count
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--board", default=DEFAULT_BOARD)
+    parser.add_argument("--port", help="serial port of a real board")
+    parser.add_argument("--all", action="store_true", help="all 450 held-out images")
+    arguments = parser.parse_args()
+    console = Console()
+    try:
+        images = len(held_out()[1]) if arguments.all else 60
+        return 0 if run(arguments.board, arguments.port, images, console) else 1
+    except ThimbleError as error:
+        console.print(f"error: {error}", markup=False)
+        return error.exit_code
+
+
+if __name__ == "__main__":
+    sys.exit(main())
