@@ -1,8 +1,6 @@
 """`make demo`: the bundled model compiled for the default board and run there on real samples.
 
-    python examples/digits/demo.py [--board NAME] [--port PORT] [--all]
-
-Without `--all` the first 60 of the 450 held-out images are run.
+python examples/digits/demo.py [--board NAME] [--port PORT] [--images N]
 """
 
 from __future__ import annotations
@@ -26,7 +24,8 @@ from toolchain.report.plan import memory_table, proof_line
 from toolchain.report.text import share
 
 SHADES = " .:-=+*#%@"
-SHOWN = 6
+SHOWN = 4
+PER_LINE = 15
 
 
 def picture(image: np.ndarray) -> list[str]:
@@ -68,8 +67,15 @@ def run(board: str, port: str | None, count: int, console: Console) -> bool:
     rows = [picture(image) for image in images[:SHOWN]]
     for lines in zip(*rows, strict=True):
         console.print("   ".join(lines), markup=False, highlight=False)
-    said = (f"is {t}, board says {c}".ljust(16) for t, c in zip(labels, classes, strict=True))
-    console.print("   ".join(text for text, _ in zip(said, range(SHOWN), strict=False)))
+    pairs = list(zip(labels, classes, strict=True))
+    console.print("   ".join(f"is {t}, says {c}".ljust(16) for t, c in pairs[:SHOWN]))
+    console.print("\nall samples, digit>class:")
+    for start in range(0, count, PER_LINE):
+        cells = (
+            f"{t}>{c}" if t == c else f"[bold red]{t}>{c}[/]"
+            for t, c in pairs[start : start + PER_LINE]
+        )
+        console.print("  ".join(cells), highlight=False)
     results = Table(header_style="bold", title=f"{count} held-out images")
     for heading in ("digit", "images", "board right", "wrong as"):
         results.add_column(heading, justify="left" if heading == "wrong as" else "right")
@@ -103,12 +109,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--board", default=DEFAULT_BOARD)
     parser.add_argument("--port", help="serial port of a real board")
-    parser.add_argument("--all", action="store_true", help="all 450 held-out images")
+    parser.add_argument("--images", type=int, default=450, help="how many of the 450")
     arguments = parser.parse_args()
     console = Console()
     try:
-        images = len(held_out()[1]) if arguments.all else 60
-        return 0 if run(arguments.board, arguments.port, images, console) else 1
+        count = max(1, min(arguments.images, len(held_out()[1])))
+        return 0 if run(arguments.board, arguments.port, count, console) else 1
     except ThimbleError as error:
         console.print(f"error: {error}", markup=False)
         return error.exit_code

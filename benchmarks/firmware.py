@@ -1,0 +1,184 @@
+"""Our firmware beside TensorFlow Lite Micro's, model by model.
+
+    .venv/bin/python benchmarks/firmware.py [--board NAME] [--models DIR] [--json FILE] [--all]
+
+Every model is compiled, run in QEMU on 3 random inputs and compared with its reference. Columns:
+arena and all RAM (.data + .bss + arena + measured stack), code (flash apart from weights), flash,
+instructions per inference; TFLM's figures beside ours, and the ratio. TFLM's RAM leaves out its
+stack. `--fit` prints the coefficients of the analytic cost model from the measured operators.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from toolchain import deployed, verify_model
+from toolchain.errors import ThimbleError
+from toolchain.ops import spec_of
+
+SHARED_MODELS = Path(__file__).resolve().parents[2] / "shared" / "models"
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """TFLM + CMSIS-NN (tflite-micro 90b983c, gcc 12.2.1, kernels -O2), measured in QEMU."""
+
+    arena_bytes: int
+    code_bytes: int
+    flash_bytes: int
+    m4_minstr: float
+    m7_minstr: float
+
+
+TFLM = {
+    "mlperf_tiny_ic_resnet8_int8": Anchor(54_996, 79_460, 178_060, 29.86, 30.02),
+    "mlperf_tiny_kws_dscnn_int8": Anchor(22_820, 84_472, 138_512, 7.70, 7.64),
+    "mlperf_tiny_vww_mbv1_025_96_int8": Anchor(100_708, 84_472, 417_872, 24.10, 24.03),
+    "mlperf_tiny_ad_fcae_int8": Anchor(2_580, 32_176, 309_252, 0.583, 0.584),
+    "mlperf_tiny_sww_1dcnn_int8": Anchor(16_596, 81_360, 155_992, 2.23, 2.19),
+    "tflm_person_detect_int8": Anchor(82_308, 70_984, 371_664, 22.93, 22.72),
+    "openmv_fomo_face_detection": Anchor(237_412, 81_568, 138_712, 30.63, 30.73),
+    "st_yamnet_256_64x96_esc10_int8": Anchor(161_776, 87_152, 273_128, 60.33, 59.61),
+    "tinyengine_mcunet_vww_int8": Anchor(219_808, 96_056, 709_996, 48.60, 47.79),
+    "gw_mcunet_512kb_2mb_imagenet_int8": Anchor(771_940, 78_096, 2_166_292, 449.2, 441.7),
+    "tinyengine_mcunetv2_large_int8": Anchor(2_602_112, 104_260, 2_390_408, 847.5, 832.7),
+    "tflm_xtensa_mobilenet_v2_pt_224_int8": Anchor(2_600_596, 94_552, 4_075_436, 797.9, 789.6),
+}
+MLPERF_TINY = tuple(name for name in TFLM if name.startswith("mlperf"))
+
+
+@dataclass(frozen=True)
+class Row:
+    """One model on one board. `matches`: no output byte differs from the reference."""
+
+    model: str
+    board: str
+    matches: bool
+    arena_bytes: int
+    ram_bytes: int
+    code_bytes: int
+    flash_bytes: int
+    instructions: int
+    operators: tuple[tuple[int, int, int], ...] = ()
+
+
+def measure(file: Path, board: str) -> Row:
+    """Compile, verify and count one model."""
+    with tempfile.TemporaryDirectory() as scratch:
+        out = Path(scratch) / "build"
+        result = verify_model(file, board, runs=3, out=out)
+        plan, sizes = result.compiled.plan, result.compiled.sizes
+        assert sizes is not None
+        with deployed(out) as deployment:
+            rng = np.random.default_rng(0)
+            deployment.run({end.name: end.random(rng) for end in deployment.inputs})
+            counts = {c.name: c.count for c in deployment.operator_counts()}
+    stack = result.memory.stack_bytes
+    return Row(
+        model=file.stem,
+        board=board,
+        matches=result.differing == 0,
+        arena_bytes=sizes.arena_bytes,
+        ram_bytes=sizes.ram_bytes - sizes.stack_bytes + stack,
+        code_bytes=sizes.code_bytes,
+        flash_bytes=sizes.flash_bytes,
+        instructions=result.count,
+        operators=tuple(
+            (
+                spec_of(op.kind).macs(op, plan.graph),
+                sum(plan.graph.tensors[name].elements for name in op.outputs),
+                counts[op.name],
+            )
+            for op in plan.graph.ops
+            if op.name in counts
+        ),
+    )
+
+
+def table(rows: list[Row], core: str) -> Table:
+    result = Table(header_style="bold", title="ours / TFLM (ratio)")
+    result.add_column("model")
+    result.add_column("exact")
+    for heading in ("arena B", "all RAM B", "code B", "flash B", "M instructions"):
+        result.add_column(heading, justify="right", no_wrap=True)
+    for row in rows:
+        anchor = TFLM.get(row.model)
+        counted = row.instructions / 1e6
+
+        def beside(ours: float, theirs: float | None, form: str = ",") -> str:
+            if theirs is None:
+                return f"{ours:{form}}"
+            return f"{ours:{form}} / {theirs:{form}} ({ours / theirs:.2f})"
+
+        peer = None if anchor is None else anchor.m7_minstr if core == "m7" else anchor.m4_minstr
+        result.add_row(
+            row.model,
+            "yes" if row.matches else "NO",
+            beside(row.arena_bytes, anchor and anchor.arena_bytes),
+            f"{row.ram_bytes:,}",
+            beside(row.code_bytes, anchor and anchor.code_bytes),
+            beside(row.flash_bytes, anchor and anchor.flash_bytes),
+            beside(counted, peer if core in ("m4", "m7") else None, ".3f"),
+        )
+    return result
+
+
+def fit(rows: list[Row]) -> str:
+    """Least squares of instructions on MACs, output elements and calls, weighted by 1/count."""
+    points = np.array([p for row in rows for p in row.operators if p[2] > 0], float)
+    design = np.column_stack([points[:, 0], points[:, 1], np.ones(len(points))])
+    weights = 1 / points[:, 2]
+    solution, *_ = np.linalg.lstsq(design * weights[:, None], points[:, 2] * weights, rcond=None)
+    predicted = design @ solution
+    error = np.abs(predicted / points[:, 2] - 1)
+    mac, element, call = solution
+    return (
+        f"per_mac={mac:.3f}, per_element={element:.2f}, per_call={call:.0f}; "
+        f"error {error.mean():.0%} on average over {len(points)} operators"
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--board", default="netduinoplus2")
+    parser.add_argument(
+        "--models", type=Path, default=SHARED_MODELS, help="folder of .tflite files"
+    )
+    parser.add_argument(
+        "--all", action="store_true", help="every anchored model, not MLPerf's only"
+    )
+    parser.add_argument("--fit", action="store_true", help="fit the analytic cost model")
+    parser.add_argument("--json", type=Path, help="also write the rows here")
+    arguments = parser.parse_args()
+    console = Console(width=200)
+    if not arguments.models.is_dir():
+        console.print(f"there is no folder {arguments.models}: name one with --models")
+        return 2
+    rows = []
+    for name in TFLM if arguments.all else MLPERF_TINY:
+        try:
+            with console.status(f"{name} on {arguments.board}"):
+                rows.append(measure(arguments.models / f"{name}.tflite", arguments.board))
+        except ThimbleError as error:
+            console.print(f"{name}: {error}", markup=False)
+    core = "m7" if "an500" in arguments.board else "m55" if "an547" in arguments.board else "m4"
+    console.print(f"{arguments.board} in QEMU; RAM is .data + .bss + arena + measured stack")
+    console.print(table(rows, core))
+    if arguments.fit:
+        console.print(fit(rows))
+    if arguments.json:
+        arguments.json.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
+    return 0 if rows and all(row.matches for row in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
