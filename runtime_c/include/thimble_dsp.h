@@ -146,6 +146,23 @@ thimble_requantize_fast(int32_t sum, int32_t multiplier, int32_t shift, int32_t 
 #endif
 }
 
+/* round(sum * multiplier / 2^(32 + shift)) and output offset, saturated to int8: one rounding, halves up. The
+ * toolchain picks multipliers with which this is LiteRT's rounding in double precision. */
+static inline int32_t
+thimble_requantize_once_fast(int32_t sum, int32_t multiplier, int32_t shift, int32_t rounding)
+{
+#if THIMBLE_DSP
+    int32_t result;
+    __asm("smmla %0, %1, %2, %3" : "=r"(result) : "r"(sum * 2), "r"(multiplier), "r"(rounding));
+    result >>= shift;
+    __asm("ssat %0, #8, %1, asr #1" : "=r"(result) : "r"(result));
+    return result;
+#else
+    const int32_t high = (int32_t)(((int64_t)(sum * 2) * multiplier) >> 32) + rounding;
+    return thimble_clamp(high >> shift >> 1, -128, 127);
+#endif
+}
+
 /* `rounding` argument of thimble_requantize_fast. */
 static inline int32_t thimble_rounding(const thimble_requant *requant, int32_t shift)
 {
@@ -154,5 +171,9 @@ static inline int32_t thimble_rounding(const thimble_requant *requant, int32_t s
 
 /* One sum to int8 in any form: TFLite's MultiplyByQuantizedMultiplier, output offset and activation. */
 int8_t thimble_requantize_s8(int32_t sum, int32_t multiplier, int32_t shift, const thimble_requant *requant);
+
+/* One sum to int8 in any form with one rounding; in general form the divisor is 2^(31 - shift). */
+int8_t
+thimble_requantize_once_s8(int32_t sum, int32_t multiplier, int32_t shift, const thimble_requant *requant);
 
 #endif

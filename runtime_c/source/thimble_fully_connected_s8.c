@@ -100,7 +100,12 @@ void thimble_fully_connected_s8(int32_t rows,
             uint32_t shifts = (uint32_t)scaling[4];
             for (int32_t i = 0; i < left; i++, shifts >>= 8) {
                 const int32_t shift = (int8_t)(uint8_t)shifts;
-                *output++ = thimble_requantize_s8(sums[i], scaling[i], shift, requant);
+                if (requant->form == THIMBLE_REQUANT_FAST) {
+                    const int32_t rounding = thimble_rounding(requant, shift);
+                    *output++ = (int8_t)thimble_requantize_once_fast(sums[i], scaling[i], shift, rounding);
+                } else {
+                    *output++ = thimble_requantize_once_s8(sums[i], scaling[i], shift, requant);
+                }
             }
             at += common ? 0 : 5;
         }

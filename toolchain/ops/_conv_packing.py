@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.ops._fixed_point import Int32
+from toolchain.ops._single_rounding import single_rounding
 
 Int8 = NDArray[np.int8]
 
@@ -58,6 +59,48 @@ def scaling(
     clamped = activation != (-128, 127)
     form = "THIMBLE_REQUANT_FAST_CLAMPED" if clamped else "THIMBLE_REQUANT_FAST"
     return Scaling(wrapped, fast_multiplier, fast_shift.astype(np.int8), form)
+
+
+def single_rounding_scaling(
+    bias: Int32,
+    weights: Int8,
+    zero_point: int,
+    factors: NDArray[np.float64],
+    activation: tuple[int, int],
+    output_offset: int,
+) -> Scaling | None:
+    """As `scaling`, for kernels whose law is one rounding in double (`_single_rounding`).
+
+    `factors` has one entry, or one per channel. None where no integer form was found.
+    """
+    wide = weights.astype(np.int64)
+    folded = bias.astype(np.int64) - zero_point * wide.sum(axis=1)
+    largest = np.abs(folded) + 128 * np.abs(wide).sum(axis=1)
+    span = (activation[0] - output_offset, activation[1] - output_offset)
+    bounds = largest if len(factors) > 1 else largest.max(keepdims=True)
+    fits = [
+        single_rounding(float(factor), int(bound), *span)
+        for factor, bound in zip(factors, bounds, strict=True)
+    ]
+    found = [fit for fit in fits if fit is not None]
+    if len(found) < len(fits):
+        return None
+    multiplier = np.array([fit.multiplier for fit in found], dtype=np.int32)
+    shift = np.array([fit.shift for fit in found])
+    shift = np.where(multiplier == 0, -1, shift)
+    right = -shift - 1
+    fast = int(bounds.max()) < _SUM_LIMIT and bool(
+        ((right >= 0) & (right <= _LARGEST_FAST_SHIFT)).all()
+    )
+    clamped = activation != (-128, 127)
+    form = "THIMBLE_REQUANT_FAST_CLAMPED" if clamped else "THIMBLE_REQUANT_FAST"
+    channels = weights.shape[0]
+    return Scaling(
+        folded.astype(np.int32),
+        np.broadcast_to(multiplier, channels),
+        np.broadcast_to(right if fast else shift, channels).astype(np.int8),
+        form if fast else "THIMBLE_REQUANT_GENERAL",
+    )
 
 
 def _words(array: NDArray[np.generic]) -> NDArray[np.int32]:

@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.boards import Core
+from toolchain.errors import UnsupportedError
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
 from toolchain.ops._activation import Activation, clamp_range, read_activation
 from toolchain.ops._conv import (
     BIAS,
     INPUT,
     WEIGHTS,
-    channel_requantisation,
     check_operands,
     constant_of,
     present_inputs,
@@ -29,8 +29,12 @@ from toolchain.ops._conv import (
     random_quantisation,
 )
 from toolchain.ops._conv_lowering import bias_of
-from toolchain.ops._conv_packing import pack_common_scaling, pack_fully_connected, scaling
-from toolchain.ops._fixed_point import Int32, quantize_multiplier, round_half_away
+from toolchain.ops._conv_packing import (
+    pack_common_scaling,
+    pack_fully_connected,
+    single_rounding_scaling,
+)
+from toolchain.ops._fixed_point import round_half_away
 from toolchain.ops._onnx import add_bias, int8_weights, onnx_bias, weight_quantisation
 from toolchain.ops.spec import (
     Array,
@@ -70,18 +74,11 @@ def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
     return (TensorType((x.elements // depth, outputs), x.dtype),)
 
 
-def _requantisation(op: Op, graph: Graph) -> tuple[Int32, Int32]:
-    """Multiplier and left shift for every output, or one of each for per-tensor weights.
-
-    Per tensor, LiteRT multiplies the input and weight scales in float32
-    (`GetQuantizedConvolutionMultipler`); per channel in double.
-    """
+def _factors(op: Op, graph: Graph) -> NDArray[np.float64]:
+    """Real scale of a sum in units of the output: one for every output, or one for all."""
     x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
-    if weights.q.per_channel:
-        return channel_requantisation(x, weights, y, weights.shape[0])
-    product = float(np.float32(x.q.scale) * np.float32(weights.q.scale))
-    multiplier, shift = quantize_multiplier(product / y.q.scale)
-    return np.array([multiplier], dtype=np.int32), np.array([shift], dtype=np.int32)
+    factors: NDArray[np.float64] = x.q.scale * np.array(weights.q.scales) / y.q.scale
+    return factors
 
 
 def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
@@ -91,46 +88,27 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     total = rows @ inputs[WEIGHTS].astype(np.int64).T
     if len(op.inputs) > BIAS and op.inputs[BIAS]:
         total = total + inputs[BIAS].astype(np.int64)
-    factors = x.q.scale * np.array(weights.q.scales) / y.q.scale
-    scaled = round_half_away(total.astype(np.float64) * factors) + y.q.zero_point
+    scaled = round_half_away(total.astype(np.float64) * _factors(op, graph)) + y.q.zero_point
     low, high = clamp_range(_attributes(op).activation, y)
     return (np.clip(scaled, low, high).astype(np.int8).reshape(y.shape),)
 
 
 def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+    """Thimble's own kernel on every core: CMSIS-NN's rounds twice, LiteRT once."""
     x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
-    outputs, depth = weights.shape
-    multiplier, shift = _requantisation(op, graph)
+    units, depth = weights.shape
     low, high = clamp_range(_attributes(op).activation, y)
-    fields = {
-        "batches": x.elements // depth,
-        "depth": depth,
-        "units": outputs,
-        "output_offset": y.q.zero_point,
-        "activation_min": low,
-        "activation_max": high,
-    }
-    per_channel = weights.q.per_channel
-    if core.mve and not per_channel:
-        sums = constant_of(weights).astype(np.int32).sum(axis=1, dtype=np.int32)
-        return Lowering(
-            functions=("arm_fully_connected_s8",),
-            constants=(Constant("kernel_sums", sums, "sum of each row of the weights"),),
-            fields=fields
-            | {
-                "function": "arm_fully_connected_s8",
-                "input_offset": -x.q.zero_point,
-                "multiplier": int(multiplier[0]),
-                "shift": int(shift[0]),
-            },
-        )
     filters = constant_of(weights).astype(np.int8)
-    factors = np.broadcast_to(multiplier, outputs)
-    shifts = np.broadcast_to(shift, outputs)
-    scales = scaling(
-        bias_of(op, graph, outputs), filters, x.q.zero_point, factors, shifts, (low, high)
+    bias, factors = bias_of(op, graph, units), _factors(op, graph)
+    scales = single_rounding_scaling(
+        bias, filters, x.q.zero_point, factors, (low, high), y.q.zero_point
     )
-    common = not per_channel and len(set(zip(scales.multiplier, scales.shift, strict=True))) == 1
+    if scales is None:
+        raise UnsupportedError(
+            f"operator {op.name!r}: no integer multiplier rounds as LiteRT's double scale "
+            f"{factors.max()} does; change the output scale in its last digits"
+        )
+    common = len(factors) == 1
     packed = pack_fully_connected(filters, scales, common)
     constants = [Constant("parameters", packed, "biases, filters and requantisation")]
     if common:
@@ -138,8 +116,16 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
     return Lowering(
         functions=("thimble_fully_connected_s8",),
         constants=tuple(constants),
-        fields=fields
-        | {"function": "thimble_fully_connected_s8", "form": scales.form, "common": common},
+        fields={
+            "batches": x.elements // depth,
+            "depth": depth,
+            "units": units,
+            "output_offset": y.q.zero_point,
+            "activation_min": low,
+            "activation_max": high,
+            "form": scales.form,
+            "common": common,
+        },
     )
 
 

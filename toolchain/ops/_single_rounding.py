@@ -1,0 +1,75 @@
+"""Integer arithmetic that equals LiteRT's `round(sum * scale)` in double, proved output by output.
+
+Since 2025 LiteRT's fully connected kernels scale the int32 sum in double precision and round once,
+halves away from zero. Both that and floor((sum * multiplier + 2**(k-1)) / 2**k) never fall as the
+sum grows, so they agree on every sum once they agree at each sum where an output value begins.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toolchain.ops._fixed_point import INT32_MAX, quantize_multiplier, round_half_away
+
+Int64 = NDArray[np.int64]
+
+_CANDIDATES = 64
+
+
+@dataclass(frozen=True)
+class SingleRounding:
+    """value = floor((sum * multiplier + 2**(k-1)) / 2**k), k = 31 - shift, 1 <= k <= 62."""
+
+    multiplier: int
+    shift: int
+
+    def apply(self, sums: Int64) -> Int64:
+        k = 31 - self.shift
+        return (sums * self.multiplier + (1 << (k - 1))) >> k
+
+
+def single_rounding(factor: float, largest: int, low: int, high: int) -> SingleRounding | None:
+    """The multiplier and shift that give clip(round(sum * factor), low, high) for |sum| <= largest.
+
+    None where no multiplier next to the nearest one does, or `largest` reaches 2**31.
+    """
+    if largest >= 1 << 31:
+        return None
+    values = np.arange(low + 1, high + 1, dtype=np.int64)
+    begins = _first_sums(values, factor, largest)
+    for candidate in _candidates(factor):
+        reached = candidate.apply(np.minimum(begins, largest)) >= values
+        before = candidate.apply(np.maximum(begins - 1, -largest)) >= values
+        enough = reached | (begins > largest)
+        not_early = ~before | (begins <= -largest)
+        if bool((enough & not_early).all()):
+            return candidate
+    return None
+
+
+def _first_sums(values: Int64, factor: float, largest: int) -> Int64:
+    """For each value the least sum that rounds to it or more; largest + 1 where none does."""
+    below = np.full(values.shape, -largest - 1, dtype=np.int64)
+    above = np.full(values.shape, largest + 1, dtype=np.int64)
+    for _ in range(math.ceil(math.log2(2 * largest + 3)) + 1):
+        middle = (below + above) >> 1
+        reached = round_half_away(middle.astype(np.float64) * factor) >= values
+        above = np.where(reached & (middle > below), middle, above)
+        below = np.where(reached, below, middle)
+    return above
+
+
+def _candidates(factor: float) -> Iterator[SingleRounding]:
+    multiplier, shift = quantize_multiplier(factor)
+    shift = max(shift, -31)
+    yield SingleRounding(multiplier, shift)
+    for step in range(1, _CANDIDATES):
+        for near in (multiplier + step, multiplier - step):
+            if 0 <= near <= INT32_MAX:
+                yield SingleRounding(near, shift)
+    yield SingleRounding(0, shift)
