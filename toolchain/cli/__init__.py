@@ -1,7 +1,7 @@
 """The command `thimble`: one file per subcommand, found by its file; each holds one `command`.
 
 Exit codes: 0 done; 1 the result is a failure (does not fit, does not match, a board at fault);
-2 the input is bad or a tool is missing; 130 interrupted.
+2 the input is bad or a tool is missing.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import pkgutil
 import sys
 from collections.abc import Sequence
 
-import click
 import typer
 
 from toolchain.cli._console import error_console
@@ -55,21 +54,13 @@ def run(arguments: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code; errors are printed, never a traceback."""
     console = error_console()
     try:
-        result = typer.main.get_command(app()).main(
-            args=None if arguments is None else list(arguments),
-            prog_name="thimble",
-            standalone_mode=False,
+        typer.main.get_command(app())(
+            args=None if arguments is None else list(arguments), prog_name="thimble"
         )
+    except SystemExit as leaving:  # how click ends, also after a usage error
+        return leaving.code if isinstance(leaving.code, int) else 0
     except ThimbleError as error:
         console.print("error:", style="bold red", end=" ")
         console.print(str(error), markup=False, highlight=False)
         return error.exit_code
-    except click.ClickException as error:
-        error.show()
-        return 2
-    except (click.Abort, KeyboardInterrupt):
-        console.print("interrupted")
-        return 130
-    except BrokenPipeError:
-        return 0
-    return result if isinstance(result, int) else 0
+    return 0

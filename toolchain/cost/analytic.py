@@ -24,8 +24,8 @@ class Coefficients:
     per_call: float
 
 
-DSP = Coefficients(per_mac=1.3, per_element=12.0, per_call=400.0)
-HELIUM = Coefficients(per_mac=0.27, per_element=3.0, per_call=400.0)
+DSP = Coefficients(per_mac=1.32, per_element=12.8, per_call=480.0)
+HELIUM = Coefficients(per_mac=0.24, per_element=12.1, per_call=630.0)
 PLAIN = Coefficients(per_mac=5.0, per_element=25.0, per_call=400.0)
 
 

@@ -1,0 +1,140 @@
+"""The command line from end to end, on the bundled model in the emulated STM32F405."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from toolchain.cli import run
+
+DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits"
+MODEL = str(DIGITS / "digits_int8.tflite")
+PLAN_FIELDS = {
+    "model",
+    "board",
+    "scheduler",
+    "peak_bytes",
+    "arena_bytes",
+    "lower_bound_bytes",
+    "proved_optimal",
+    "ram_bytes",
+    "flash_bytes",
+    "code_bytes",
+    "slowdown_percent",
+    "latency",
+    "seconds",
+}
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("cli") / "digits"
+    report = folder.with_suffix(".json")
+    assert run(["compile", MODEL, "-o", str(folder), "--json", str(report)]) == 0
+    fields = json.loads(report.read_text())
+    assert fields.keys() >= PLAN_FIELDS
+    assert fields["latency"].keys() == {"total", "unit", "measured_share"}
+    assert 0 < fields["code_bytes"] < fields["flash_bytes"]
+    return folder
+
+
+def test_compile_writes_sources_and_firmware(compiled: Path) -> None:
+    names = {path.name for path in compiled.iterdir()}
+    assert names >= {"plan.json", "firmware.elf", "firmware.bin", "firmware.hex"}
+    assert names >= {"digits_int8.c", "digits_int8.h"}
+    assert not [path for path in compiled.parent.iterdir() if path.name.startswith(".")]
+
+
+def test_compile_replaces_its_own_folder_and_nobody_elses(compiled: Path, tmp_path: Path) -> None:
+    before = (compiled / "firmware.bin").read_bytes()
+    assert run(["compile", MODEL, "-o", str(compiled)]) == 0
+    assert (compiled / "firmware.bin").read_bytes() == before
+    (tmp_path / "thesis.txt").write_text("mine")
+    assert run(["compile", MODEL, "-o", str(tmp_path)]) == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+def test_run_gives_outputs_and_counts(compiled: Path, tmp_path: Path) -> None:
+    with np.load(DIGITS / "samples.npz") as samples:
+        image, label = samples["images"][0], int(samples["labels"][0])
+    np.save(
+        tmp_path / "image.npy", (image.astype(np.int16) * 16 - 128).astype(np.int8)[None, ..., None]
+    )
+    target = tmp_path / "run.json"
+    command = ["run", str(compiled), "-i", str(tmp_path / "image.npy"), "--json", str(target)]
+    assert run(command) == 0
+    result = json.loads(target.read_text())
+    (output,) = result["outputs"].values()
+    assert output["shape"] == [1, 10]
+    assert output["dtype"] == "int8"
+    assert int(np.argmax(output["data"])) == label
+    assert result["latency"]["unit"] == "instructions"
+    assert result["latency"]["total"] > 10_000
+
+
+@pytest.mark.parametrize("board", ["netduinoplus2", "host"])
+@pytest.mark.parametrize("model", ["digits_int8.tflite"])
+def test_verify_matches(board: str, model: str, tmp_path: Path) -> None:
+    target = tmp_path / "verify.json"
+    command = ["verify", str(DIGITS / model), "-b", board, "--runs", "5", "--json", str(target)]
+    assert run(command) == 0
+    result = json.loads(target.read_text())
+    assert result["runs"] == 5
+    assert result["elements"] == 50
+    if model.endswith(".tflite"):
+        assert result["differing"] == 0
+    assert result["max_difference"] <= result["tolerance"]
+
+
+def test_plan_and_boards_report_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["plan", MODEL, "--json", "-"]) == 0
+    fields = json.loads(capsys.readouterr().out)
+    assert fields.keys() >= PLAN_FIELDS
+    assert fields["board"] == "netduinoplus2"
+    assert run(["boards", "--json", "-"]) == 0
+    listed = json.loads(capsys.readouterr().out)["boards"]
+    assert {"netduinoplus2", "host"} <= {board["name"] for board in listed}
+
+
+def test_doctor_finds_what_these_tests_need(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["doctor", "--json", "-"]) == 0
+    assert json.loads(capsys.readouterr().out)["ready"] is True
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "said"),
+    [
+        (["plan", "absent.tflite"], 2, "absent.tflite"),
+        (["plan", MODEL, "--board", "absent"], 2, "no board"),
+        (["plan", MODEL, "--scheduler", "absent"], 2, "no scheduler"),
+        (["plan", MODEL, "--allocator", "absent"], 2, "no allocator"),
+        (["plan"], 2, "MODEL"),
+        (["absent"], 2, "absent"),
+        (["run", "absent"], 2, "absent"),
+        (["compile", str(DIGITS / "README.md")], 2, "README.md"),
+    ],
+)
+def test_bad_input_is_one_clear_error(
+    command: list[str], code: int, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(command) == code
+    error = capsys.readouterr().err
+    assert said in error
+    assert "Traceback" not in error
+
+
+def test_run_refuses_data_of_another_size(
+    compiled: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "short.bin").write_bytes(b"123")
+    assert run(["run", str(compiled), "-i", str(tmp_path / "short.bin")]) == 2
+    assert "holds 3 bytes" in capsys.readouterr().err
+
+
+def test_every_command_teaches_in_its_help(capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("boards", "compile", "doctor", "plan", "run", "verify"):
+        assert run([name, "--help"]) == 0
+        assert "--json" in capsys.readouterr().out
