@@ -26,7 +26,7 @@ from toolchain.codegen import generate
 from toolchain.device.host import HostProgram, build
 from toolchain.errors import LinkError
 from toolchain.ir import Boundary, DType, Graph, Quantisation, Sources, Tensor
-from toolchain.ir.boundary import to_graph, to_model
+from toolchain.ir.boundary import End
 from toolchain.resources import RUNTIME_C
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -182,10 +182,10 @@ def test_conversions_in_the_header(tmp_path: Path, halves_to_even: bool) -> None
     done = subprocess.run([str(program)], input=reals.tobytes(), capture_output=True, check=False)
     assert done.returncode == 0, done.stderr
     stored = np.frombuffer(done.stdout[: len(reals)], np.int8)
-    np.testing.assert_array_equal(stored, to_graph(reals, graph.tensors["x"], boundary))
+    np.testing.assert_array_equal(stored, End(graph.tensors["x"], boundary).to_graph(reals))
     back = np.frombuffer(done.stdout[len(reals) :], np.float32)
     every = np.arange(-128, 128, dtype=np.int8)
-    expected = to_model(every, graph.tensors["y"], Boundary("y", DType.FLOAT32))
+    expected = End(graph.tensors["y"], Boundary("y", DType.FLOAT32)).to_model(every)
     np.testing.assert_array_equal(back, expected)
 
 
@@ -198,7 +198,7 @@ def test_uint8_conversions_in_the_header(tmp_path: Path) -> None:
     pairs = np.frombuffer(done.stdout[4 * 256 :], np.uint8).reshape(-1, 2)
     every = np.arange(256).astype(np.uint8)
     np.testing.assert_array_equal(pairs[:, 1], every)
-    want = to_graph(every, graph.tensors["x"], ends[0])
+    want = End(graph.tensors["x"], ends[0]).to_graph(every)
     np.testing.assert_array_equal(pairs[:, 0].astype(np.int8), want)
     assert "uint8 [1x3]" in sources.files["converted.h"]
 
@@ -247,8 +247,8 @@ def test_equal_constants_are_stored_once() -> None:
     ]
     twins = Graph.build("twins", tensors, graph.ops, graph.inputs, graph.outputs)
     text = generated(twins).files["twins_weights.h"]
-    assert text.count("static const int8_t") < generated(graph).files["twins_weights.h"].count(
-        "static const int8_t"
+    assert text.count("static const ") < generated(graph).files["twins_weights.h"].count(
+        "static const "
     )
 
 

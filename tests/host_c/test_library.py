@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,10 @@ CORTEX_M4 = Core("cortex-m4", dsp=True, fpu=True)
 
 def graph_with_own_kernel() -> Graph:
     return specs()["add"].sample(np.random.default_rng(3))
+
+
+def graph_with_cmsis_nn() -> Graph:
+    return replace(specs()["softmax"].sample(np.random.default_rng(3)), name="softmax")
 
 
 def run(*command: str | Path) -> subprocess.CompletedProcess[str]:
@@ -47,7 +52,7 @@ def test_cmake_builds_it(tmp_path: Path, core: Core) -> None:
         options += ["-DCMAKE_SYSTEM_NAME=Generic", "-DCMAKE_C_COMPILER=arm-none-eabi-gcc"]
         options += ["-DCMAKE_TRY_COMPILE_TARGET_TYPE=STATIC_LIBRARY"]
         options += ["-DCMAKE_C_FLAGS=-mcpu=cortex-m4 -mthumb"]
-    for graph in (dense_chain("dense", (9, 5)), graph_with_own_kernel()):
+    for graph in (graph_with_cmsis_nn(), graph_with_own_kernel()):
         folder = tmp_path / graph.name
         written = write_library(generate(plan_of(graph, core), core, cmsis_nn.find()), folder)
         assert {p.name for p in written} >= {"CMakeLists.txt", "cmsis_nn_sources.txt"}
@@ -61,7 +66,7 @@ def test_cmake_builds_it(tmp_path: Path, core: Core) -> None:
 
 @needs_cmake
 def test_without_cmsis_nn_cmake_says_what_is_missing(tmp_path: Path) -> None:
-    graph = dense_chain("dense", (9, 5))
+    graph = graph_with_cmsis_nn()
     write_library(generate(plan_of(graph), HOST, cmsis_nn.find()), tmp_path)
     configured = configure(tmp_path, "-DCMSIS_NN_DIR=/nonexistent")
     assert configured.returncode != 0
@@ -78,7 +83,7 @@ def test_it_holds_only_what_it_needs() -> None:
         for line in text.splitlines():
             if line.startswith('#include "thimble_'):
                 assert f"runtime/include/{line.split(chr(34))[1]}" in files, name
-    plain = library_files(generate(plan_of(dense_chain("d", (3, 2))), HOST, cmsis_nn.find()))
+    plain = library_files(generate(plan_of(graph_with_cmsis_nn()), HOST, cmsis_nn.find()))
     assert not any(name.startswith("runtime/") for name in plain)
     listed = plain["cmsis_nn_sources.txt"].splitlines()
     assert listed and all((cmsis_nn.find() / path).is_file() for path in listed)

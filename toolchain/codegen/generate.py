@@ -15,7 +15,7 @@ from toolchain.c_sources import CTree, source_closure
 from toolchain.codegen.arrays import c_type
 from toolchain.codegen.constants import ConstantTable
 from toolchain.codegen.environment import environment
-from toolchain.codegen.header import ends
+from toolchain.codegen.header import accessors
 from toolchain.codegen.layout import wrap
 from toolchain.codegen.memory_map import memory_map
 from toolchain.codegen.names import Names, identifier, model_identifier
@@ -194,7 +194,7 @@ def generate(plan: Plan, core: Core, cmsis_nn_folder: Path, *, name: str = "") -
     writer = _Writer(plan, core, prefix)
     calls = writer.calls()
     steps = {op: step for step, op in enumerate(plan.schedule.order)}
-    inputs, outputs = ends(plan, writer.constants)
+    inputs, outputs = accessors(plan, writer.constants)
     trees = (cmsis_nn.tree(cmsis_nn_folder), runtime_tree())
     closure = source_closure(writer.functions, trees)
     values: Mapping[str, object] = {

@@ -9,19 +9,26 @@ from toolchain.codegen.arrays import c_type
 from toolchain.codegen.constants import ConstantTable
 from toolchain.codegen.names import Names, tensor_identifier
 from toolchain.ir import Boundary, DType, Plan, Tensor
-from toolchain.ir import End as ModelEnd
+from toolchain.ir.boundary import End
 
 
 @dataclass(frozen=True)
-class End:
+class Accessor:
     """One input or output. `symbol` is set where it lies in flash; else it is at `offset`."""
 
     direction: str
     identifier: str
-    tensor: Tensor
+    end: End
     offset: int
     symbol: str
-    boundary: Boundary | None
+
+    @property
+    def tensor(self) -> Tensor:
+        return self.end.tensor
+
+    @property
+    def boundary(self) -> Boundary | None:
+        return self.end.boundary
 
     @property
     def c_type(self) -> str:
@@ -61,9 +68,8 @@ class End:
         """The model's own type and shape where they differ; '' where not."""
         if self.boundary is None:
             return ""
-        own = ModelEnd(self.tensor, self.boundary)
-        shape = "x".join(str(d) for d in own.model_shape)
-        return f"{own.model_dtype.value} [{shape}]"
+        shape = "x".join(str(d) for d in self.end.model_shape) or "1"
+        return f"{self.end.model_dtype.value} [{shape}]"
 
     @property
     def uint8_shift(self) -> int | None:
@@ -74,21 +80,22 @@ class End:
         return self.zero_point - b.quantisation.zero_point
 
 
-def ends(plan: Plan, constants: ConstantTable) -> tuple[tuple[End, ...], tuple[End, ...]]:
+def accessors(
+    plan: Plan, constants: ConstantTable
+) -> tuple[tuple[Accessor, ...], tuple[Accessor, ...]]:
     """Inputs and outputs of the plan's graph, in its order, under unique identifiers."""
 
-    def side(direction: str, tensors: Sequence[str]) -> tuple[End, ...]:
+    def side(direction: str, ends: Sequence[End]) -> tuple[Accessor, ...]:
         names = Names()
         return tuple(
-            End(
+            Accessor(
                 direction,
-                names.unique(tensor_identifier(name)),
-                tensor := plan.graph.tensors[name],
-                plan.arena.offsets.get(name, 0),
-                constants.symbol_of(tensor, "graph") if tensor.is_constant else "",
-                plan.boundary(name),
+                names.unique(tensor_identifier(end.name)),
+                end,
+                plan.arena.offsets.get(end.name, 0),
+                constants.symbol_of(end.tensor, "graph") if end.tensor.is_constant else "",
             )
-            for name in tensors
+            for end in ends
         )
 
-    return side("input", plan.graph.inputs), side("output", plan.graph.outputs)
+    return side("input", plan.inputs), side("output", plan.outputs)
