@@ -35,7 +35,7 @@ class FileTensor:
 
     `tensor` is None where it cannot be used: its type has no counterpart in DType, or `refusal`
     says why. `type_name` is the schema's name for its type. `dynamic` means that the file leaves
-    its shape or the dimensions `open_axes` open. A `variable` has a value before the first run.
+    its shape or the dimensions `open_axes` open.
     """
 
     name: str
@@ -44,7 +44,6 @@ class FileTensor:
     dynamic: bool = False
     open_axes: tuple[int, ...] = ()
     refusal: str = ""
-    variable: bool = False
 
 
 @dataclass(frozen=True)
@@ -162,8 +161,7 @@ def _tensor(
     data = buffers[index] if buffers else np.zeros(0, np.uint8)
     refusal = _refusal(table, name, constant)
     if type_name not in DType.__members__ or refusal:
-        variable = bool(table.integer(5, "?"))
-        return FileTensor(name, None, type_name, refusal=refusal, variable=variable)
+        return FileTensor(name, None, type_name, refusal=refusal)
     dtype = DType[type_name]
     if len(shape) > LARGEST_RANK:
         raise InputError(f"tensor {name!r} has {len(shape)} dimensions; at most 8 make sense")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from toolchain.frontends._front_end import Problem
 from toolchain.frontends._tflite_file import FileModel, FileOp, FileTensor
 from toolchain.ir import DType
 
@@ -76,9 +75,11 @@ def of_tensor(found: FileTensor, allowed: frozenset[DType]) -> tuple[str, str] |
     return _BY_TYPE.get(found.type_name, default)
 
 
-def model_problems(model: FileModel) -> list[Problem]:
-    """What the file as a whole uses that cannot be compiled."""
+def of_model(model: FileModel) -> str:
+    """Why the file as a whole cannot be compiled; '' where it can."""
     if model.subgraphs == 1:
-        return []
-    why = f"the file holds {model.subgraphs} subgraphs"
-    return [Problem("(whole model)", 0, why, "export one function without control flow and state")]
+        return ""
+    return (
+        f"the file holds {model.subgraphs} subgraphs, of which only one can be compiled; "
+        "export one function, without control flow and state"
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -14,7 +15,7 @@ from toolchain.errors import InputError, UnsupportedError
 from toolchain.frontends import _tflite_refusals as refusals
 from toolchain.frontends._front_end import FrontEnd, Problem, unsupported
 from toolchain.frontends._tflite_file import IDENTIFIER, FileModel, FileOp, FileTensor, read_file
-from toolchain.ir import DType, Graph, Op, Tensor
+from toolchain.ir import Attributes, DType, Graph, Op, Tensor
 from toolchain.ops import specs
 from toolchain.ops.spec import Array, OpSpec, TensorType
 
@@ -109,9 +110,10 @@ class _Reader:
         model = self._model
         self._enter()
         ops = [op for file_op in model.ops if (op := self._operator(file_op)) is not None]
-        self._problems.extend(refusals.model_problems(model))
         if self._problems:
             raise unsupported(self._path, self._problems, len(model.ops))
+        if why := refusals.of_model(model):
+            raise UnsupportedError(f"{self._path.name}: {why}")
         if not ops:
             raise InputError("the model has no operators")
         inputs = tuple(model.tensors[i].name for i in model.inputs)
@@ -121,14 +123,18 @@ class _Reader:
         return whole.with_ops(ops)
 
     def _enter(self) -> None:
-        """Constants and the model's inputs are known from the start."""
+        """Constants and the model's inputs are known from the start.
+
+        So are tensors that cannot be used: the operators that read them are refused.
+        """
         model = self._model
+        produced = {i for op in model.ops for i in op.outputs}
         if len(set(model.inputs)) != len(model.inputs):
             raise InputError("the model lists an input twice")
         for index, tensor in enumerate(model.tensors):
             if tensor.tensor is not None and tensor.tensor.is_constant:
                 self._learn(index, tensor.tensor)
-            if tensor.variable:
+            if tensor.tensor is None and index not in produced:
                 self._known.add(index)
         for index in model.inputs:
             found = model.tensors[index]
@@ -204,6 +210,7 @@ class _Reader:
         if not outputs:
             raise InputError(f"{op} has no output")
         answer = spec.tflite.read(_Node(op, inputs, outputs))
+        _check_finite(op, answer.attributes)
         kept = [inputs[i] for i in answer.inputs]
         result = Op(
             spec.kind,
@@ -231,6 +238,12 @@ class _Reader:
         if found.tensor.dtype is DType.INT8 and found.tensor.quantisation is None:
             raise InputError(f"int8 tensor {found.name!r} has no scale")
         return found.tensor
+
+
+def _check_finite(op: FileOp, attributes: Attributes) -> None:
+    for name, value in vars(attributes).items():
+        if isinstance(value, float) and not math.isfinite(value):
+            raise InputError(f"{op} has the {name} {value}")
 
 
 def _axes(tensor: Tensor) -> list[tuple[int, int]]:

@@ -14,18 +14,33 @@ from toolchain.ir.tensor import Tensor
 
 
 def graph_text(graph: Graph) -> str:
-    """The graph in its own order of operators; constants by shape and checksum."""
+    """The graph in its own order of operators.
+
+    Tensors are numbered as they appear; only the graph's own ends keep their names. Constants show
+    their type and a checksum.
+    """
+    numbers: dict[str, str] = {}
     lines = [f"graph {graph.name}"]
-    lines += [f"input {_typed(graph.tensors[name])}" for name in graph.inputs]
-    lines += [_operator(op, graph) for op in graph.ops]
-    lines += [f"output {name}" for name in graph.outputs]
+    lines += [_declared("input", name, numbers, graph) for name in graph.inputs]
+    lines += [_operator(op, numbers, graph) for op in graph.ops]
+    lines += [f"output {_number(name, numbers)} {name!r}" for name in graph.outputs]
     return "\n".join(lines) + "\n"
 
 
-def _operator(op: Op, graph: Graph) -> str:
-    inputs = ", ".join(_operand(graph.tensors[name]) if name else "-" for name in op.inputs)
+def _number(name: str, numbers: dict[str, str]) -> str:
+    return numbers.setdefault(name, f"%{len(numbers)}")
+
+
+def _declared(what: str, name: str, numbers: dict[str, str], graph: Graph) -> str:
+    return f"{what} {_number(name, numbers)} {name!r}: {_type(graph.tensors[name])}"
+
+
+def _operator(op: Op, numbers: dict[str, str], graph: Graph) -> str:
+    inputs = ", ".join(_operand(name, numbers, graph) for name in op.inputs)
+    outputs = ", ".join(
+        f"{_number(name, numbers)}: {_type(graph.tensors[name])}" for name in op.outputs
+    )
     options = "".join(f" {key}={value}" for key, value in _options(op.attributes))
-    outputs = ", ".join(_typed(graph.tensors[name]) for name in op.outputs)
     return f"{op.name}: {op.kind}({inputs}){options} -> {outputs}"
 
 
@@ -43,16 +58,15 @@ def _value(value: object) -> str:
     return repr(value).replace(" ", "")
 
 
-def _operand(tensor: Tensor) -> str:
-    """An activation by its name; a constant by its type, quantisation and checksum."""
+def _operand(name: str, numbers: dict[str, str], graph: Graph) -> str:
+    """An activation by its number; a constant by its type and checksum; `-` where absent."""
+    if not name:
+        return "-"
+    tensor = graph.tensors[name]
     if tensor.constant is None:
-        return tensor.name
+        return _number(name, numbers)
     checksum = zlib.crc32(np.ascontiguousarray(tensor.constant).tobytes())
     return f"{_type(tensor)} #{checksum:08x}"
-
-
-def _typed(tensor: Tensor) -> str:
-    return f"{tensor.name}: {_type(tensor)}"
 
 
 def _type(tensor: Tensor) -> str:

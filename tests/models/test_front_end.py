@@ -1,0 +1,79 @@
+"""Real models: what the front end and the passes make of them, and whom they refuse."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.support.mutations import damaged_bytes, damaged_fields
+from toolchain.errors import InputError, UnsupportedError
+from toolchain.frontends import load_model
+from toolchain.frontends.tflite import FRONT_END
+from toolchain.passes import prepare
+
+MODELS = Path(__file__).resolve().parents[2].parent / "shared" / "models"
+REFUSED = {
+    "coral_deeplabv3_mnv2_dm05_pascal_quant": ("CONV_2D", "ARG_MAX", "legacy uint8"),
+    "coral_keras_lstm_mnist_ptq": ("UNIDIRECTIONAL_SEQUENCE_LSTM (operator 1)", "recurrent"),
+    "coral_mobilenet_v1_0.25_128_quant": ("DEPTHWISE_CONV_2D", "legacy uint8"),
+    "esphome_v2_alexa": ("VAR_HANDLE (operators 1, 2,", "ASSIGN_VARIABLE", "state between runs"),
+    "esphome_v2_okay_nabu": ("CALL_ONCE (operator 0)", "state between runs"),
+    "tflm_keyword_scrambled_8bit": ("SVDF (operators 1, 3,", "QUANTIZE (operators 0, 14)", "int16"),
+    "tflm_mnist_lstm_int8": ("UNIDIRECTIONAL_SEQUENCE_LSTM", "recurrent"),
+    "tfls_mobilenet_v1_0.25_224_quant": ("CONV_2D", "legacy uint8"),
+}
+REMOVED = {
+    "gw_mcunet_512kb_2mb_imagenet_int8": {"pad": 51},
+    "mlperf_tiny_kws_dscnn_int8": {},
+    "nxp_yolo_face_detect": {"pad": 2},
+    "openmv_blazeface_front_128": {"quantize": 1, "dequantize": 4},
+    "st_miniresnetv2_2stacks_64x50_int8": {"pad": 5, "dequantize": 1},
+    "tflm_xtensa_mobilenet_v2_pt_224_int8": {"pad": 18},
+    "tinyengine_mcunetv2_large_int8": {"quantize": 1, "pad": 5, "dequantize": 1},
+}
+
+pytestmark = pytest.mark.skipif(not MODELS.is_dir(), reason=f"no models at {MODELS}")
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refusal_lists_every_reason(name: str) -> None:
+    with pytest.raises(UnsupportedError) as caught:
+        load_model(MODELS / f"{name}.tflite")
+    for part in REFUSED[name]:
+        assert part in str(caught.value)
+
+
+@pytest.mark.parametrize("name", REMOVED)
+def test_passes_remove(name: str) -> None:
+    graph = load_model(MODELS / f"{name}.tflite")
+    before = Counter(op.kind for op in graph.ops)
+    after = Counter(op.kind for op in prepare(graph).graph.ops)
+    assert dict(before - after) == REMOVED[name]
+    assert not after - before
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "esphome_v2_alexa",
+        "mlperf_tiny_kws_dscnn_int8",
+        "openmv_fomo_face_detection",
+        "tflm_hello_world_int8",
+        "tflm_keyword_scrambled_8bit",
+    ],
+)
+def test_damaged_models_are_refused_or_clean(name: str) -> None:
+    rng = random.Random(name)
+    data = (MODELS / f"{name}.tflite").read_bytes()
+    for run in range(120):
+        damage = damaged_fields if run % 4 == 0 else damaged_bytes
+        start = time.monotonic()
+        try:
+            prepare(FRONT_END.read(damage(data, rng), Path("model.tflite")))
+        except InputError as error:
+            assert str(error).startswith("model.tflite: ")
+        assert time.monotonic() - start < 5

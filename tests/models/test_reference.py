@@ -1,0 +1,65 @@
+"""Real models: the NumPy interpreter, before and after the passes, equals LiteRT byte for byte."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from toolchain.frontends import load_model
+from toolchain.frontends.reference import open_reference
+from toolchain.ir.boundary import End
+from toolchain.ops.interpret import interpret
+from toolchain.passes import prepare
+
+MODELS = Path(__file__).resolve().parents[2].parent / "shared" / "models"
+RUNS = {
+    "gw_mcunet_512kb_2mb_imagenet_int8": 2,
+    "mlperf_tiny_ad_fcae_int8": 20,
+    "mlperf_tiny_ic_resnet8_int8": 5,
+    "mlperf_tiny_kws_dscnn_int8": 10,
+    "mlperf_tiny_sww_1dcnn_int8": 10,
+    "mlperf_tiny_vww_mbv1_025_96_int8": 5,
+    "nxp_yolo_face_detect": 3,
+    "openmv_blazeface_front_128": 3,
+    "openmv_fomo_face_detection": 5,
+    "openmv_hand_landmarks_full_224": 1,
+    "st_miniresnet_1stack_64x50_int8": 5,
+    "st_miniresnetv2_2stacks_64x50_int8": 3,
+    "st_yamnet_256_64x96_esc10_int8": 3,
+    "tflm_hello_world_int8": 20,
+    "tflm_micro_speech_int8": 10,
+    "tflm_person_detect_int8": 3,
+    "tflm_xtensa_mobilenet_v2_pt_224_int8": 1,
+    "tinyengine_mcunet_vww_int8": 5,
+    "tinyengine_mcunetv2_large_int8": 1,
+}
+"""How many random inputs each model gets: fewer for the large ones."""
+
+pytestmark = pytest.mark.skipif(not MODELS.is_dir(), reason=f"no models at {MODELS}")
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_interpreter_equals_litert(name: str) -> None:
+    path = MODELS / f"{name}.tflite"
+    graph = load_model(path)
+    prepared = prepare(graph)
+    after = prepared.graph
+    boundaries = {boundary.tensor: boundary for boundary in prepared.boundaries}
+    ends = {n: End(after.tensors[n], boundaries.get(n)) for n in (*graph.inputs, *graph.outputs)}
+    reference = open_reference(path)
+    for run in range(RUNS[name]):
+        rng = np.random.default_rng([run, 1])
+        inputs = [ends[name].random(rng) for name in graph.inputs]
+        expected = reference.run(inputs)
+        found = interpret(
+            after, [ends[n].to_graph(v) for n, v in zip(graph.inputs, inputs, strict=True)]
+        )
+        for output, want, have in zip(graph.outputs, expected, found, strict=True):
+            got = ends[output].to_model(have)
+            assert got.dtype == want.dtype
+            np.testing.assert_array_equal(got, want, err_msg=f"{output}, run {run}")
+        if run == 0:
+            for got, want in zip(interpret(graph, inputs), expected, strict=True):
+                np.testing.assert_array_equal(got, want, err_msg="before the passes")

@@ -1,0 +1,278 @@
+"""Each pass: what it rewrites, what it leaves alone, and that the results stay the same."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.support.graph_builder import QUANTISATION, Builder
+from toolchain.frontends import load_model
+from toolchain.ir import DType, Graph, Quantisation
+from toolchain.ir.boundary import End
+from toolchain.ops._activation import Activation
+from toolchain.ops._addition import Sum
+from toolchain.ops._conv import Padding
+from toolchain.ops._pooling import Pool2D
+from toolchain.ops.check import check
+from toolchain.ops.conv2d import Conv2D
+from toolchain.ops.dequantize import SPEC as DEQUANTIZE
+from toolchain.ops.interpret import interpret
+from toolchain.ops.pad import Pad
+from toolchain.ops.quantize import Quantize
+from toolchain.ops.relu import Bounds, Relu
+from toolchain.ops.reshape import Reshape
+from toolchain.ops.transpose import Transpose
+from toolchain.passes import Prepared, prepare
+
+DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits_int8.tflite"
+IMAGE = ((0, 0), (1, 2), (2, 1), (0, 0))
+
+
+def kinds(graph: Graph) -> Counter[str]:
+    return Counter(op.kind for op in graph.ops)
+
+
+def prepared_equal(graph: Graph, seeds: int = 3) -> Prepared:
+    """The prepared graph, after checking that its outputs equal those of the graph as it was."""
+    result = prepare(check(graph))
+    after = result.graph
+    assert after.inputs == graph.inputs
+    assert after.outputs == graph.outputs
+    boundaries = {boundary.tensor: boundary for boundary in result.boundaries}
+    ends = {n: End(after.tensors[n], boundaries.get(n)) for n in (*graph.inputs, *graph.outputs)}
+    for seed in range(seeds):
+        rng = np.random.default_rng(seed)
+        values = [ends[name].random(rng) for name in graph.inputs]
+        inner = [ends[n].to_graph(v) for n, v in zip(graph.inputs, values, strict=True)]
+        expected, found = interpret(graph, values), interpret(after, inner)
+        for name, want, have in zip(graph.outputs, expected, found, strict=True):
+            got = ends[name].to_model(have)
+            assert got.dtype == want.dtype
+            np.testing.assert_array_equal(got, want)
+    return result
+
+
+def test_float_ends_become_int8() -> None:
+    build = Builder()
+    x = build.input((1, 5), DType.FLOAT32, None)
+    y = build.op("relu", [build.op("quantize", [x], Quantize())], Relu())
+    z = build.op("dequantize", [y], DEQUANTIZE.attributes(), None, DType.FLOAT32)
+    result = prepared_equal(build.graph([z]))
+    assert kinds(result.graph) == {"relu": 1}
+    assert [(b.tensor, b.dtype) for b in result.boundaries] == [
+        (x, DType.FLOAT32),
+        (z, DType.FLOAT32),
+    ]
+
+
+def test_uint8_ends_become_int8_where_only_the_top_bit_differs() -> None:
+    build = Builder()
+    outer = Quantisation(QUANTISATION.scales, (QUANTISATION.zero_point + 128,))
+    x = build.input((1, 5), DType.UINT8, outer)
+    y = build.op("relu", [build.op("quantize", [x], Quantize())], Relu())
+    z = build.op("quantize", [y], Quantize(DType.UINT8), outer, DType.UINT8)
+    result = prepared_equal(build.graph([z]))
+    assert kinds(result.graph) == {"relu": 1}
+    assert [b.quantisation for b in result.boundaries] == [outer, outer]
+
+
+def test_uint8_input_of_another_scale_keeps_its_operator() -> None:
+    build = Builder()
+    x = build.input((1, 5), DType.UINT8, Quantisation((0.5,), (0,)))
+    y = build.op("relu", [build.op("quantize", [x], Quantize())], Relu())
+    result = prepared_equal(build.graph([y]))
+    assert kinds(result.graph) == {"quantize": 1, "relu": 1}
+    assert result.boundaries == ()
+
+
+def test_input_quantised_in_two_ways_keeps_its_operators() -> None:
+    build = Builder()
+    x = build.input((1, 5), DType.FLOAT32, None)
+    a = build.op("quantize", [x], Quantize())
+    b = build.op("quantize", [x], Quantize(), Quantisation((0.5,), (0,)))
+    result = prepared_equal(build.graph([build.op("add", [a, b], Sum())]))
+    assert kinds(result.graph)["quantize"] == 2
+
+
+def test_input_quantised_twice_alike_is_one_int8_input() -> None:
+    build = Builder()
+    x = build.input((1, 5), DType.FLOAT32, None)
+    a, b = (build.op("quantize", [x], Quantize()) for _ in range(2))
+    result = prepared_equal(build.graph([build.op("add", [a, b], Sum())]))
+    assert kinds(result.graph) == {"add": 1}
+
+
+def test_a_model_that_only_dequantises_keeps_its_operator() -> None:
+    build = Builder()
+    x = build.input((1, 5))
+    y = build.op("dequantize", [x], DEQUANTIZE.attributes(), None, DType.FLOAT32)
+    assert kinds(prepared_equal(build.graph([y])).graph) == {"dequantize": 1}
+
+
+def test_constant_operators_are_folded_and_dead_ones_removed() -> None:
+    build = Builder()
+    x = build.input((2, 3))
+    weights = build.op("transpose", [build.constant((3, 2))], Transpose((1, 0)))
+    build.op("relu", [x], Relu())
+    y = build.op("add", [x, weights], Sum())
+    result = prepared_equal(build.graph([y]))
+    assert kinds(result.graph) == {"add": 1}
+    assert result.graph.tensors[weights].is_constant
+
+
+def test_identities_are_removed() -> None:
+    build = Builder()
+    x = build.input((1, 4, 4, 2))
+    a = build.op("reshape", [x], Reshape((1, 4, 4, 2)))
+    b = build.op("quantize", [a], Quantize())
+    c = build.op("pad", [b], Pad(((0, 0),) * 4))
+    d = build.op("transpose", [c], Transpose((0, 1, 2, 3)))
+    y = build.op("relu", [d], Relu())
+    result = prepared_equal(build.graph([y]))
+    assert kinds(result.graph) == {"relu": 1}
+
+
+def test_identities_before_an_output_hand_on_their_name() -> None:
+    build = Builder()
+    x = build.input((1, 4))
+    y = build.op("quantize", [build.op("relu", [x], Relu())], Quantize())
+    result = prepared_equal(build.graph([y]))
+    assert kinds(result.graph) == {"relu": 1}
+    assert result.graph.ops[0].outputs == (y,)
+
+
+def test_two_outputs_that_are_the_same_bytes_stay_two() -> None:
+    build = Builder()
+    x = build.input((1, 4))
+    y = build.op("relu", [x], Relu())
+    z = build.op("quantize", [y], Quantize())
+    result = prepared_equal(build.graph([y, z]))
+    assert kinds(result.graph) == {"relu": 1, "quantize": 1}
+
+
+def test_requantisation_to_other_parameters_stays() -> None:
+    build = Builder()
+    x = build.input((1, 4))
+    y = build.op("quantize", [x], Quantize(), Quantisation((0.07,), (-3,)))
+    assert kinds(prepared_equal(build.graph([build.op("relu", [y], Relu())])).graph)["quantize"]
+
+
+def test_transpose_of_unit_dimensions_becomes_a_reshape() -> None:
+    build = Builder()
+    x = build.input((1, 1, 5, 3))
+    y = build.op("transpose", [x], Transpose((2, 0, 3, 1)))
+    result = prepared_equal(build.graph([build.op("relu", [y], Relu())]))
+    assert kinds(result.graph) == {"reshape": 1, "relu": 1}
+
+
+def test_transpose_that_moves_data_stays() -> None:
+    build = Builder()
+    x = build.input((1, 4, 5, 3))
+    y = build.op("transpose", [x], Transpose((0, 2, 1, 3)))
+    assert kinds(prepared_equal(build.graph([y])).graph) == {"transpose": 1}
+
+
+def test_reshapes_of_reshapes_merge() -> None:
+    build = Builder()
+    x = build.op("relu", [build.input((1, 4, 6))], Relu())
+    y = build.op("reshape", [build.op("reshape", [x], Reshape((24,)))], Reshape((2, 12)))
+    result = prepared_equal(build.graph([y]))
+    assert kinds(result.graph) == {"relu": 1, "reshape": 1}
+
+
+def test_pad_merges_into_convolutions() -> None:
+    build = Builder()
+    padded = build.op("pad", [build.input((1, 6, 7, 3))], Pad(IMAGE))
+    a = build.conv(padded, 3, 4, Conv2D((2, 1)))
+    b = build.conv(padded, 2, 4, Conv2D(padding=Padding(1, 0, 0, 1)))
+    result = prepared_equal(build.graph([a, b]))
+    assert kinds(result.graph) == {"conv2d": 2}
+    paddings = [op.attributes.padding for op in result.graph.ops]  # type: ignore[attr-defined]
+    assert paddings == [Padding(1, 2, 2, 1), Padding(2, 2, 2, 2)]
+
+
+@pytest.mark.parametrize(
+    ("paddings", "value"),
+    [
+        (IMAGE, 5),
+        (((0, 0), (1, 1), (1, 1), (0, 2)), None),
+        (((1, 0), (1, 1), (1, 1), (0, 0)), None),
+    ],
+)
+def test_pad_that_a_convolution_cannot_express_stays(
+    paddings: tuple[tuple[int, int], ...], value: int | None
+) -> None:
+    build = Builder()
+    padded = build.op("pad", [build.input((1, 6, 7, 3))], Pad(paddings, value))
+    result = prepared_equal(build.graph([build.conv(padded, 3, 4, Conv2D())]))
+    assert kinds(result.graph) == {"pad": 1, "conv2d": 1}
+
+
+def test_pad_with_another_reader_stays() -> None:
+    build = Builder()
+    padded = build.op("pad", [build.input((1, 6, 7, 3))], Pad(IMAGE))
+    outputs = [build.conv(padded, 3, 4, Conv2D()), build.op("relu", [padded], Relu())]
+    assert kinds(prepared_equal(build.graph(outputs)).graph)["pad"] == 1
+
+
+@pytest.mark.parametrize(("value", "pads"), [(-128, 0), (-3, 1), (None, 1)])
+def test_pad_merges_into_max_pool_only_with_the_smallest_value(
+    value: int | None, pads: int
+) -> None:
+    build = Builder()
+    padded = build.op("pad", [build.input((1, 6, 7, 3))], Pad(IMAGE, value))
+    y = build.op("max_pool2d", [padded], Pool2D(3, 3, 2, 2))
+    assert kinds(prepared_equal(build.graph([y])).graph)["pad"] == pads
+
+
+def test_pad_that_a_pool_window_would_cover_alone_stays() -> None:
+    build = Builder()
+    wide = ((0, 0), (3, 0), (0, 0), (0, 0))
+    padded = build.op("pad", [build.input((1, 6, 6, 3))], Pad(wide, -128))
+    y = build.op("max_pool2d", [padded], Pool2D(2, 2, 1, 1))
+    assert kinds(prepared_equal(build.graph([y])).graph)["pad"] == 1
+
+
+@pytest.mark.parametrize("bounds", [Bounds.RELU, Bounds.RELU6, Bounds.RELU_N1_TO_1])
+def test_relu_merges_into_the_operator_before_it(bounds: Bounds) -> None:
+    build = Builder()
+    y = build.op("relu", [build.conv(build.input((1, 6, 7, 3)), 3, 4, Conv2D())], Relu(bounds))
+    result = prepared_equal(build.graph([y]))
+    assert kinds(result.graph) == {"conv2d": 1}
+    (op,) = result.graph.ops
+    assert op.attributes == Conv2D(activation=Activation[bounds.value])
+
+
+def test_relu_that_requantises_stays() -> None:
+    build = Builder()
+    conv = build.conv(build.input((1, 6, 7, 3)), 3, 4, Conv2D())
+    y = build.op("relu", [conv], Relu(), Quantisation((0.03,), (-128,)))
+    assert kinds(prepared_equal(build.graph([y])).graph) == {"conv2d": 1, "relu": 1}
+
+
+def test_relu_of_a_result_that_others_read_stays() -> None:
+    build = Builder()
+    conv = build.conv(build.input((1, 6, 7, 3)), 3, 4, Conv2D())
+    y = build.op("add", [build.op("relu", [conv], Relu()), conv], Sum())
+    assert kinds(prepared_equal(build.graph([y])).graph)["relu"] == 1
+
+
+def test_relu_of_an_operator_that_clamps_already_stays() -> None:
+    build = Builder()
+    conv = build.conv(build.input((1, 6, 7, 3)), 3, 4, Conv2D(activation=Activation.RELU6))
+    y = build.op("relu", [conv], Relu(Bounds.RELU_N1_TO_1))
+    assert kinds(prepared_equal(build.graph([y])).graph)["relu"] == 1
+
+
+def test_the_digits_model_stays_the_same() -> None:
+    prepared_equal(load_model(DIGITS))
+
+
+def test_preparing_twice_changes_nothing_more() -> None:
+    once = prepare(load_model(DIGITS)).graph
+    again = prepare(once).graph
+    assert once.ops == again.ops
+    assert tuple(once.tensors) == tuple(again.tensors)

@@ -1,0 +1,283 @@
+"""TFLite files that are truncated, corrupt or hostile: one clear error, or a clean graph."""
+
+from __future__ import annotations
+
+import random
+import time
+import zlib
+from pathlib import Path
+from typing import Any
+
+import ai_edge_litert.schema_py_generated as schema
+import numpy as np
+import pytest
+
+from tests.support.mutations import damaged_bytes, damaged_fields, packed, unpacked
+from tests.support.tflite_writer import tflite_bytes
+from toolchain.errors import InputError, UnsupportedError
+from toolchain.frontends import load_model
+from toolchain.frontends.tflite import FRONT_END
+from toolchain.ir import Graph
+from toolchain.ops import specs
+from toolchain.ops.check import check
+from toolchain.passes import prepare
+
+DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits_int8.tflite"
+KINDS = sorted(kind for kind, spec in specs().items() if spec.tflite is not None)
+SLOWEST_SECONDS = 5.0
+
+
+def read(data: bytes) -> Graph:
+    return FRONT_END.read(data, Path("model.tflite"))
+
+
+def read_or_refuse(data: bytes) -> None:
+    """Anything but InputError fails the test; so does a graph that the passes choke on."""
+    start = time.monotonic()
+    try:
+        prepare(check(read(data)))
+    except InputError as error:
+        assert str(error).startswith("model.tflite: ")
+    assert time.monotonic() - start < SLOWEST_SECONDS
+
+
+def test_damaged_bytes() -> None:
+    rng = random.Random(1)
+    data = DIGITS.read_bytes()
+    for _ in range(600):
+        read_or_refuse(damaged_bytes(data, rng))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_damaged_fields_of_one_operator(kind: str) -> None:
+    rng = random.Random(zlib.crc32(kind.encode()))
+    numbers = np.random.default_rng(rng.getrandbits(32))
+    for _ in range(40):
+        read_or_refuse(damaged_fields(tflite_bytes(specs()[kind].sample(numbers)), rng))
+
+
+def test_damaged_fields_of_a_model() -> None:
+    rng = random.Random(2)
+    data = DIGITS.read_bytes()
+    for _ in range(150):
+        read_or_refuse(damaged_fields(data, rng))
+
+
+def test_every_truncation_is_refused() -> None:
+    data = DIGITS.read_bytes()
+    for size in (*range(64), *range(64, len(data) - 1, 997)):
+        with pytest.raises(InputError):
+            read(data[:size])
+
+
+def refusal(change: Any) -> str:
+    """The message for the digits model after `change(model, main subgraph)`."""
+    model = unpacked(DIGITS.read_bytes())
+    change(model, model.subgraphs[0])
+    with pytest.raises(InputError) as caught:
+        read(packed(model))
+    return str(caught.value)
+
+
+def test_cycle_is_named() -> None:
+    def swap(model: Any, main: Any) -> None:
+        main.operators[0], main.operators[1] = main.operators[1], main.operators[0]
+
+    message = refusal(swap)
+    assert "(operator 0) reads" in message and "neither computed before it" in message
+
+
+def test_tensor_written_twice() -> None:
+    def twice(model: Any, main: Any) -> None:
+        main.operators[1].outputs = main.operators[0].outputs
+
+    assert "(operator 1) writes" in refusal(twice)
+
+
+def test_no_subgraph() -> None:
+    assert "no subgraph" in refusal(lambda model, main: setattr(model, "subgraphs", []))
+
+
+def test_several_subgraphs() -> None:
+    message = refusal(lambda model, main: model.subgraphs.append(main))
+    assert "holds 2 subgraphs" in message
+
+
+def test_huge_shape_is_refused_at_once() -> None:
+    def huge(model: Any, main: Any) -> None:
+        main.tensors[main.inputs[0]].shape = [2**31 - 1] * 4
+
+    assert "impossible shape" in refusal(huge)
+
+
+def test_open_dimension_past_the_batch() -> None:
+    def opened(model: Any, main: Any) -> None:
+        tensor = main.tensors[main.inputs[0]]
+        tensor.shapeSignature = [-1, -1, *tensor.shape[2:]]
+
+    assert "convert with a fixed input shape" in refusal(opened)
+
+
+def test_open_batch_is_one() -> None:
+    model = unpacked(DIGITS.read_bytes())
+    tensor = model.subgraphs[0].tensors[model.subgraphs[0].inputs[0]]
+    tensor.shapeSignature = [-1, *tensor.shape[1:]]
+    graph = read(packed(model))
+    assert graph.tensors[graph.inputs[0]].shape[0] == 1
+
+
+@pytest.mark.parametrize("scale", [0.0, -1.0, float("nan"), float("inf")])
+def test_scale_that_is_no_positive_number(scale: float) -> None:
+    def spoil(model: Any, main: Any) -> None:
+        main.tensors[main.operators[0].outputs[0]].quantization.scale = [scale]
+
+    assert "not a positive number" in refusal(spoil)
+
+
+def test_zero_point_out_of_range() -> None:
+    def spoil(model: Any, main: Any) -> None:
+        main.tensors[main.operators[0].outputs[0]].quantization.zeroPoint = [200]
+
+    assert "zero point outside int8" in refusal(spoil)
+
+
+def test_sparse_tensor() -> None:
+    def spoil(model: Any, main: Any) -> None:
+        main.tensors[main.operators[0].inputs[1]].sparsity = schema.SparsityParametersT()
+
+    assert "stored sparse" in refusal(spoil)
+
+
+def test_int4_weights() -> None:
+    def spoil(model: Any, main: Any) -> None:
+        main.tensors[main.operators[0].inputs[1]].type = schema.TensorType.INT4
+
+    assert "int4 weights are not supported yet" in refusal(spoil)
+
+
+def test_external_buffer() -> None:
+    def spoil(model: Any, main: Any) -> None:
+        main.tensors[main.operators[0].inputs[1]].externalBuffer = 1
+
+    assert "lies in another file" in refusal(spoil)
+
+
+def test_buffer_of_the_wrong_size() -> None:
+    def spoil(model: Any, main: Any) -> None:
+        tensor = main.tensors[main.operators[0].inputs[1]]
+        model.buffers[tensor.buffer].data = model.buffers[tensor.buffer].data[:-1]
+
+    assert "bytes of data" in refusal(spoil)
+
+
+def test_buffer_past_the_end_of_the_file() -> None:
+    def spoil(model: Any, main: Any) -> None:
+        tensor = main.tensors[main.operators[0].inputs[1]]
+        buffer = model.buffers[tensor.buffer]
+        buffer.data, buffer.offset, buffer.size = None, 2**40, 100
+
+    assert "lies past its end" in refusal(spoil)
+
+
+def custom(name: str) -> Any:
+    def change(model: Any, main: Any) -> None:
+        code = model.operatorCodes[main.operators[0].opcodeIndex]
+        code.builtinCode = code.deprecatedBuiltinCode = schema.BuiltinOperator.CUSTOM
+        code.customCode = name
+
+    return change
+
+
+def test_compiled_edge_tpu_model() -> None:
+    assert "before edgetpu_compiler" in refusal(custom("edgetpu-custom-op"))
+
+
+def test_custom_operator_is_named() -> None:
+    assert "TFLite_Detection_PostProcess (operator" in refusal(
+        custom("TFLite_Detection_PostProcess")
+    )
+
+
+def test_all_unsupported_operators_in_one_error() -> None:
+    def spoil(model: Any, main: Any) -> None:
+        for code in model.operatorCodes:
+            code.builtinCode = schema.BuiltinOperator.BITCAST
+            code.deprecatedBuiltinCode = 127
+
+    model = unpacked(DIGITS.read_bytes())
+    spoil(model, model.subgraphs[0])
+    count = len(model.subgraphs[0].operators)
+    with pytest.raises(UnsupportedError) as caught:
+        read(packed(model))
+    first, *rest = str(caught.value).split("\n")
+    assert f"{count} of {count} operators are not supported" in first
+    assert len(rest) == 1 and ", ".join(str(i) for i in range(count)) in rest[0]
+
+
+def test_float_model_is_told_how_to_quantise() -> None:
+    def spoil(model: Any, main: Any) -> None:
+        for tensor in main.tensors:
+            if tensor.type == schema.TensorType.INT8 and not len(
+                model.buffers[tensor.buffer].data
+                if model.buffers[tensor.buffer].data is not None
+                else ()
+            ):
+                tensor.type = schema.TensorType.FLOAT32
+
+    message = refusal(spoil)
+    assert "float32" in message and "representative_dataset" in message
+
+
+def test_names_are_made_unique_and_kept() -> None:
+    model = unpacked(DIGITS.read_bytes())
+    tensors = model.subgraphs[0].tensors
+    for tensor in tensors:
+        tensor.name = "*/ int x;"
+    tensors[0].name = ""
+    tensors[1].name = "größe"
+    graph = read(packed(model))
+    assert len(graph.tensors) == len(read(DIGITS.read_bytes()).tensors)
+    assert {"*/ int x;", "größe", "tensor_0"} & set(graph.tensors)
+    assert check(graph) is graph
+
+
+def test_missing_file_and_folder(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="there is no file"):
+        load_model(tmp_path / "absent.tflite")
+    with pytest.raises(InputError, match="cannot be read"):
+        load_model(tmp_path)
+
+
+def test_file_of_another_kind(tmp_path: Path) -> None:
+    other = tmp_path / "notes.txt"
+    other.write_text("nothing of the sort")
+    with pytest.raises(InputError, match="no model file"):
+        load_model(other)
+
+
+class _PackedOnce:
+    """A tensor that is written once and pointed to as often as it is packed."""
+
+    def __init__(self, tensor: Any) -> None:
+        self.tensor = tensor
+        self.offset = 0
+
+    def Pack(self, builder: Any) -> int:  # noqa: N802, the object API's name
+        if not self.offset:
+            self.offset = self.tensor.Pack(builder)
+        return self.offset
+
+
+def test_parts_that_overlap_many_times_are_refused_quickly() -> None:
+    """20000 tensors are one and the same, with a long name: a small file, much to read."""
+    model = unpacked(DIGITS.read_bytes())
+    main = model.subgraphs[0]
+    shared = unpacked(DIGITS.read_bytes()).subgraphs[0].tensors[0]
+    shared.name = "n" * 20000
+    main.tensors.extend([_PackedOnce(shared)] * 20000)
+    data = packed(model)
+    assert len(data) < 300_000
+    start = time.monotonic()
+    with pytest.raises(InputError, match="overlap one another"):
+        read(data)
+    assert time.monotonic() - start < SLOWEST_SECONDS
