@@ -6,12 +6,8 @@ import numpy as np
 
 from toolchain.ir import Quantisation
 from toolchain.ops._elementwise import sample_quantisation
-from toolchain.ops._float_table import Float32, float_table_spec
-
-
-def _tanh(x: Float32) -> Float32:
-    result: Float32 = np.tanh(x.astype(np.float64)).astype(np.float32)
-    return result
+from toolchain.ops._float_table import float_table_spec
+from toolchain.ops._tanhf import tanhf
 
 
 def _output(rng: np.random.Generator) -> Quantisation:
@@ -20,4 +16,4 @@ def _output(rng: np.random.Generator) -> Quantisation:
     return sample_quantisation(rng, scale=float(2.0 ** rng.uniform(-8, -4)))
 
 
-SPEC = float_table_spec("tanh", _tanh, _output)
+SPEC = float_table_spec("tanh", tanhf, _output)
