@@ -12,11 +12,15 @@
 
 #include <stdint.h>
 
-/** out = clamp((factor_1 * a + factor_2 * b + bias) >> shift, min, max); no sum may overflow. */
+/** v = factor_1 * a + factor_2 * b + bias, plus negative_bias where that is negative;
+ *  out = clamp((v + rounding) >> shift, min, max). No sum may overflow. A negative_bias of 0, with
+ *  the rounding in the bias, is the fast case. */
 typedef struct {
     int32_t factor_1;
     int32_t factor_2;
     int32_t bias;
+    int32_t negative_bias;
+    int32_t rounding;
     int32_t shift;
     int32_t min;
     int32_t max;
@@ -39,17 +43,15 @@ typedef struct {
     int32_t max;
 } thimble_add_params;
 
-/** p = (a * factor_1 + offset_1) * (b + offset_2); h = the high word of p * multiplier, rounded to
- *  nearest where `round` is 1, less 1 where it is negative and round_away is -1;
- *  out = clamp((h + bias) >> shift, min, max). No step may overflow. */
+/** h = the high word of (a * factor_1 + offset_1) * (b + offset_2) * multiplier, plus negative_bias
+ *  where that is negative; out = clamp((h + bias) >> shift, min, max). No step may overflow. */
 typedef struct {
     int32_t factor_1;
     int32_t offset_1;
     int32_t offset_2;
     int32_t multiplier;
-    int32_t round;
-    int32_t round_away;
     int32_t bias;
+    int32_t negative_bias;
     int32_t shift;
     int32_t min;
     int32_t max;

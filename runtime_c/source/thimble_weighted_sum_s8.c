@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdbool.h>
+
 #include "thimble_elementwise.h"
 #include "thimble_saturate.h"
 
@@ -6,9 +8,13 @@
 #include <arm_mve.h>
 #endif
 
-static inline int32_t weighted_sum(int32_t a, int32_t b, const thimble_weighted_sum_params *p)
+static inline int32_t quotient(int32_t a, int32_t b, const thimble_weighted_sum_params *p, bool one_bias)
 {
-    return ((p->bias + p->factor_1 * a) + p->factor_2 * b) >> p->shift;
+    const int32_t sum = (p->bias + p->factor_1 * a) + p->factor_2 * b;
+    if (one_bias) {
+        return sum >> p->shift;
+    }
+    return (sum + ((sum >> 31) & p->negative_bias) + p->rounding) >> p->shift;
 }
 
 #if defined(__ARM_FEATURE_MVE)
@@ -18,11 +24,13 @@ static void weighted_sum_vector(
     const int32x4_t min = vdupq_n_s32(p->min);
     const int32x4_t max = vdupq_n_s32(p->max);
     const int32x4_t bias = vdupq_n_s32(p->bias);
+    const int32x4_t negative_bias = vdupq_n_s32(p->negative_bias);
     for (; size > 0; size -= 4) {
         const mve_pred16_t lanes = vctp32q((uint32_t)size);
         int32x4_t sum = vmlaq_n_s32(bias, vldrbq_z_s32(a, lanes), p->factor_1);
         sum = vmlaq_n_s32(sum, vldrbq_z_s32(b, lanes), p->factor_2);
-        sum = vshlq_r_s32(sum, -p->shift);
+        sum = vaddq_s32(sum, vandq_s32(vshrq_n_s32(sum, 31), negative_bias));
+        sum = vshlq_r_s32(vaddq_n_s32(sum, p->rounding), -p->shift);
         vstrbq_p_s32(output, vminq_s32(vmaxq_s32(sum, min), max), lanes);
         a += 4;
         b += 4;
@@ -30,22 +38,26 @@ static void weighted_sum_vector(
     }
 }
 #else
-/* Both operands advance, and the output takes the whole int8 range: the residual additions. */
-static void weighted_sum_full_range(
-    const int8_t *a, const int8_t *b, int8_t *output, int32_t size, const thimble_weighted_sum_params *params)
+/* Both operands advance, and the output takes the whole int8 range. */
+__attribute__((always_inline)) static inline void full_range(const int8_t *a,
+                                                             const int8_t *b,
+                                                             int8_t *output,
+                                                             int32_t size,
+                                                             const thimble_weighted_sum_params *params,
+                                                             bool one_bias)
 {
     const thimble_weighted_sum_params p = *params;
     for (; size >= 4; size -= 4) {
-        output[0] = thimble_saturate_s8(weighted_sum(a[0], b[0], &p));
-        output[1] = thimble_saturate_s8(weighted_sum(a[1], b[1], &p));
-        output[2] = thimble_saturate_s8(weighted_sum(a[2], b[2], &p));
-        output[3] = thimble_saturate_s8(weighted_sum(a[3], b[3], &p));
+        output[0] = thimble_saturate_s8(quotient(a[0], b[0], &p, one_bias));
+        output[1] = thimble_saturate_s8(quotient(a[1], b[1], &p, one_bias));
+        output[2] = thimble_saturate_s8(quotient(a[2], b[2], &p, one_bias));
+        output[3] = thimble_saturate_s8(quotient(a[3], b[3], &p, one_bias));
         a += 4;
         b += 4;
         output += 4;
     }
     for (; size > 0; size--) {
-        *output++ = thimble_saturate_s8(weighted_sum(*a++, *b++, &p));
+        *output++ = thimble_saturate_s8(quotient(*a++, *b++, &p, one_bias));
     }
 }
 #endif
@@ -55,7 +67,8 @@ static void weighted_sum_full_range(
  *
  * TFLite scales the operands of an addition in three roundings. The compiler searches factors for
  * which this single rounding gives the same byte for all 65,536 pairs of operands, and proves it by
- * trying them all; where it finds none it calls thimble_add_s8 instead.
+ * trying them all (the negative bias takes care of halves, which TFLite rounds away from zero); where
+ * it finds none it calls thimble_add_s8 instead.
  */
 void thimble_weighted_sum_s8(const int8_t *input_1,
                              int32_t step_1,
@@ -71,14 +84,18 @@ void thimble_weighted_sum_s8(const int8_t *input_1,
         return;
 #else
         if (params->min == INT8_MIN && params->max == INT8_MAX) {
-            weighted_sum_full_range(input_1, input_2, output, size, params);
+            if (params->negative_bias == 0 && params->rounding == 0) {
+                full_range(input_1, input_2, output, size, params, true);
+            } else {
+                full_range(input_1, input_2, output, size, params, false);
+            }
             return;
         }
 #endif
     }
     const thimble_weighted_sum_params p = *params;
     for (int32_t i = 0; i < size; i++) {
-        output[i] = (int8_t)thimble_clamp(weighted_sum(*input_1, *input_2, &p), p.min, p.max);
+        output[i] = (int8_t)thimble_clamp(quotient(*input_1, *input_2, &p, false), p.min, p.max);
         input_1 += step_1;
         input_2 += step_2;
     }

@@ -16,7 +16,7 @@ from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Attributes, DType, Graph, Op
 from toolchain.ops._activation import Activation, clamp_range, read_activation
-from toolchain.ops._affine_form import INT8_LEVELS, AffineForm, affine_form
+from toolchain.ops._affine_form import INT8_LEVELS, AffineForm, affine_form, two_sided_form
 from toolchain.ops._elementwise import (
     Int64,
     broadcast,
@@ -83,7 +83,10 @@ def _form(arithmetic: _Arithmetic) -> AffineForm | None:
     zero_1, zero_2, zero_out = arithmetic.zero_points
     offset = zero_out - slopes[0] * zero_1 - slopes[1] * zero_2
     target = arithmetic.apply(INT8_LEVELS[:, None], INT8_LEVELS[None, :])
-    return affine_form(target, slopes, offset, arithmetic.low, arithmetic.high)
+    bounds = (arithmetic.low, arithmetic.high)
+    return affine_form(target, slopes, offset, *bounds) or two_sided_form(
+        target, slopes, (zero_1, zero_2), zero_out, *bounds
+    )
 
 
 def _arithmetic(op: Op, graph: Graph, sign: int) -> _Arithmetic:
@@ -113,6 +116,8 @@ def _lower(op: Op, graph: Graph, sign: int) -> Lowering:
             "factor_1": form.factors[0],
             "factor_2": form.factors[1],
             "bias": form.bias,
+            "negative_bias": form.negative_bias,
+            "rounding": form.rounding,
             "shift": form.shift,
         }
         function = "thimble_weighted_sum"

@@ -41,7 +41,7 @@ from toolchain.ops.spec import (
 
 _MAX_RIGHT_SHIFT = 20
 """A product of two operands has 17 bits: by any longer shift it rounds to 0 too."""
-_MAX_FAST_SHIFT = 22
+_MAX_SHIFT = 22
 """The output byte, above this many fraction bits, stays within 2**30."""
 
 
@@ -82,56 +82,42 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
 
 
 @lru_cache(maxsize=256)
-def _truncating_params(arithmetic: _Arithmetic) -> Mapping[str, int] | None:
-    """Parameters that give the exact byte for all pairs of operands without rounding steps.
+def _params(arithmetic: _Arithmetic) -> Mapping[str, int]:
+    """The kernel's constants.
 
-    The product, shifted up to fill 32 bits, keeps so many bits in the high word of its multiply
-    that one bias serves for all of TFLite's roundings. None where ties of both signs defeat that.
+    TFLite rounds x = p * multiplier twice: h = floor((x + 2**30) / 2**31), then h / 2**right with
+    halves away from zero. Nested floors merge, so that is floor((x + c) / 2**(31 + right)) with one
+    c for x >= 0 and another, 2**31 less, for x < 0. With p shifted up by `growth` >= left + 2 both
+    fall on whole units of the high word. Where one bias serves all 65,536 pairs (proved by trying
+    them, usual where products have one sign) the second is spared.
     """
     zero_1, zero_2, zero_out = arithmetic.zero_points
+    left = max(arithmetic.shift, 0)
+    right = min(max(-arithmetic.shift, 0), _MAX_RIGHT_SHIFT)
     room = 2**31 - 1
     for zero in (zero_1, zero_2):
         room //= max(127 - zero, 128 + zero)
-    growth = room.bit_length() - 1
-    spare = _MAX_FAST_SHIFT - (-arithmetic.shift - 1 + growth)
-    growth += min(spare, 0)
-    shift = -arithmetic.shift - 1 + growth
-    if growth < 0 or shift < 0:
-        return None
+    growth = min(room.bit_length() - 1, _MAX_SHIFT + 1 + left - right)
+    shift = right - left - 1 + growth
+    half = 1 << (right - 1) if right else 0
+    bias = (zero_out << shift) + (half << (growth - 1)) + (1 << (growth - 2 - left))
+    negative_bias = -(1 << (growth - 1)) if right else 0
     products = np.multiply.outer(INT8_LEVELS - zero_1, INT8_LEVELS - zero_2)
     base = ((products << growth) * arithmetic.multiplier) >> 32
     target = arithmetic.apply(INT8_LEVELS[:, None], INT8_LEVELS[None, :])
-    wanted = (zero_out << shift) + ((1 << shift) >> 1)
-    bias = fitting_bias(base, target, shift, arithmetic.low, arithmetic.high, wanted)
-    if bias is None or abs(bias) > 2**30:
-        return None
+    single = fitting_bias(base, target, shift, arithmetic.low, arithmetic.high, bias)
+    if single is not None and abs(single) <= 2**30:
+        bias, negative_bias = single, 0
     return {
         "factor_1": 1 << growth,
         "offset_1": -zero_1 << growth,
         "offset_2": -zero_2,
         "multiplier": arithmetic.multiplier,
-        "round": 0,
-        "round_away": 0,
         "bias": bias,
+        "negative_bias": negative_bias,
         "shift": shift,
-    }
-
-
-def _rounding_params(arithmetic: _Arithmetic) -> Mapping[str, int]:
-    """TFLite's own steps. One bit more on the left makes its high multiply a plain high word."""
-    zero_1, zero_2, zero_out = arithmetic.zero_points
-    left = max(arithmetic.shift, 0)
-    right = min(max(-arithmetic.shift, 0), _MAX_RIGHT_SHIFT)
-    half = 1 << (right - 1) if right else 0
-    return {
-        "factor_1": 1 << (left + 1),
-        "offset_1": -zero_1 << (left + 1),
-        "offset_2": -zero_2,
-        "multiplier": arithmetic.multiplier,
-        "round": 1,
-        "round_away": -1 if right else 0,
-        "bias": (zero_out << right) + half,
-        "shift": right,
+        "min": arithmetic.low,
+        "max": arithmetic.high,
     }
 
 
@@ -139,13 +125,12 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
     require_types(op, graph, DType.INT8)
     arithmetic = _arithmetic(op, graph)
     check_left_shift(op, arithmetic.shift)
-    params = _truncating_params(arithmetic) or _rounding_params(arithmetic)
     return Lowering(
         functions=("thimble_mul_s8",),
         fields={
             "function": "thimble_mul_s8",
             "params_type": "thimble_mul_params",
-            "params": {**params, "min": arithmetic.low, "max": arithmetic.high},
+            "params": _params(arithmetic),
             "shape": broadcast(graph.input(op, 0).shape, graph.input(op, 1).shape),
         },
     )
