@@ -90,7 +90,7 @@ def accessors(
         return tuple(
             Accessor(
                 direction,
-                names.unique(tensor_identifier(end.name)),
+                names.unique(tensor_identifier(end.name, direction)),
                 end,
                 plan.arena.offsets.get(end.name, 0),
                 constants.symbol_of(end.tensor, "graph") if end.tensor.is_constant else "",

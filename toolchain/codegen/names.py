@@ -46,11 +46,17 @@ def model_identifier(text: str) -> str:
     return name
 
 
-def tensor_identifier(text: str) -> str:
-    """As `identifier`, without what TensorFlow's exporters wrap around a signature's names."""
+def tensor_identifier(text: str, direction: str) -> str:
+    """What follows `<model>_<direction>_` in the accessor of an input or output.
+
+    Drops what TensorFlow's exporters wrap around a signature's names, and the direction itself.
+    """
     short = re.sub(r":\d+$", "", text)
     short = re.sub(r"^(serving_default|StatefulPartitionedCall)_(?=.)", "", short)
     name = identifier(short)
+    if name == direction:
+        return "data"
+    name = name.removeprefix(f"{direction}_")
     return f"{name}_tensor" if name.endswith(_HELPERS) else name
 
 
