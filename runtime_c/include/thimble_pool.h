@@ -1,12 +1,56 @@
-/* Kernels that reduce: sums, means and extremes over axes. */
+/* Kernels that reduce: pooling windows; sums, means and extremes over axes. */
 #ifndef THIMBLE_POOL_H
 #define THIMBLE_POOL_H
 
+#include "arm_nn_types.h"
+
+#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/**
+ * Maximum over windows; arguments as those of arm_max_pool_s8, ctx unused.
+ *
+ * Four channels at a time, on cores with the DSP extension in two instructions. An output pixel is written
+ * after all that lies under it is read.
+ */
+arm_cmsis_nn_status thimble_max_pool_s8(const cmsis_nn_context *ctx,
+                                        const cmsis_nn_pool_params *pool_params,
+                                        const cmsis_nn_dims *input_dims,
+                                        const int8_t *src,
+                                        const cmsis_nn_dims *filter_dims,
+                                        const cmsis_nn_dims *output_dims,
+                                        int8_t *dst);
+
+/**
+ * Average over windows, padding not counted; arguments as those of arm_avgpool_s8, ctx unused.
+ *
+ * An output pixel is written after all that lies under it is read.
+ */
+arm_cmsis_nn_status thimble_average_pool_s8(const cmsis_nn_context *ctx,
+                                            const cmsis_nn_pool_params *pool_params,
+                                            const cmsis_nn_dims *input_dims,
+                                            const int8_t *src,
+                                            const cmsis_nn_dims *filter_dims,
+                                            const cmsis_nn_dims *output_dims,
+                                            int8_t *dst);
+
+/** A rectangle of elements; strides in bytes. */
+typedef struct {
+    int32_t rows;
+    int32_t columns;
+    ptrdiff_t row_stride;
+    ptrdiff_t column_stride;
+} thimble_window;
+
+/** Sums over a window of `channels` neighbouring channels, at most 4, that begin at `corner`. */
+void thimble_sum_window_s8(const thimble_window *window,
+                           const int8_t *corner,
+                           int32_t channels,
+                           int32_t sums[4]);
 
 /** A dense input seen as [outer][first][middle][second][inner]: `first` and `second` are reduced. */
 typedef struct {

@@ -11,7 +11,7 @@ import numpy as np
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops._activation import Activation, clamp_range, read_activation
 from toolchain.ops._movement import require_same_quantisation, sample_quantisation
-from toolchain.ops.spec import ReadOp, TensorType, TfliteNode, WrittenOp
+from toolchain.ops.spec import Lowering, ReadOp, TensorType, TfliteNode, WrittenOp
 
 SAME, VALID = 0, 1
 
@@ -116,11 +116,17 @@ def pool_lead_bytes(op: Op, graph: Graph, *, reads_first: bool) -> int:
     return lead * channels
 
 
-def pool_fields(op: Op, graph: Graph) -> dict[str, Any]:
+def lower_pool(op: Op, graph: Graph, function: str) -> Lowering:
+    """A call of `function`, whose arguments are those of CMSIS-NN's pools."""
+    return Lowering(functions=(function,), fields=_fields(op, graph, function))
+
+
+def _fields(op: Op, graph: Graph, function: str) -> dict[str, Any]:
     """What `_pool.c.j2` prints."""
     attributes, x, y = pool_attributes(op), graph.input(op, 0), graph.output(op)
     low, high = clamp_range(attributes.activation, y)
     return {
+        "function": function,
         "input_shape": x.shape,
         "output_shape": y.shape,
         "filter_height": attributes.filter_height,

@@ -16,8 +16,8 @@ from toolchain.ops._onnx_pooling import read_average_pool
 from toolchain.ops._pooling import (
     Pool2D,
     infer_pool,
+    lower_pool,
     pool_attributes,
-    pool_fields,
     pool_lead_bytes,
     read_pool,
     sample_pool,
@@ -47,14 +47,8 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
 
 
 def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
-    """CMSIS-NN's DSP path sums a window in int32, one word a channel."""
-    channels = graph.input(op, 0).shape[3]
-    scratch = 4 * channels if core.dsp and not core.mve else 0
-    return Lowering(
-        functions=("arm_avgpool_s8",),
-        scratch_bytes=scratch,
-        fields={**pool_fields(op, graph), "scratch_bytes": scratch},
-    )
+    """CMSIS-NN where it has Helium; ours elsewhere: fewer instructions and no scratch."""
+    return lower_pool(op, graph, "arm_avgpool_s8" if core.mve else "thimble_average_pool_s8")
 
 
 def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:

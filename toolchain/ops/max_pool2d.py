@@ -13,8 +13,8 @@ from toolchain.ops._onnx_pooling import read_max_pool
 from toolchain.ops._pooling import (
     Pool2D,
     infer_pool,
+    lower_pool,
     pool_attributes,
-    pool_fields,
     pool_lead_bytes,
     read_pool,
     sample_pool,
@@ -41,12 +41,13 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
 
 
 def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
-    return Lowering(functions=("arm_max_pool_s8",), fields=pool_fields(op, graph))
+    """CMSIS-NN where it has Helium; elsewhere it compares byte by byte, and ours does not."""
+    return lower_pool(op, graph, "arm_max_pool_s8" if core.mve else "thimble_max_pool_s8")
 
 
 def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
-    """The kernel keeps its running maximum in the output pixel."""
-    return (SafeOverlap(0, 0, pool_lead_bytes(op, graph, reads_first=False)),)
+    """CMSIS-NN keeps its running maximum in the output pixel."""
+    return (SafeOverlap(0, 0, pool_lead_bytes(op, graph, reads_first=not core.mve)),)
 
 
 SPEC = OpSpec(
