@@ -26,9 +26,10 @@ def strided_slice_file(
     shape: tuple[int, ...], limits: Limits, masks: Masks, out: tuple[int, ...]
 ) -> bytes:
     """A file with one STRIDED_SLICE whose arguments are as given, masks included."""
-    whole = Slice((0,) * len(shape), shape, (1,) * len(shape), shape)
-    tensors = [Tensor(name, shape, DType.INT8, Q) for name in "xy"]
-    op = Op("slice", "slice", ("x",), ("y",), whole)
+    rank = len(shape)
+    first = Slice((0,) * rank, (1,) * rank, (2,) * rank, ())
+    tensors = [Tensor("x", shape, DType.INT8, Q), Tensor("y", (), DType.INT8, Q)]
+    op = Op("slice", "slice", ("x",), ("y",), first)
     plain = tflite_bytes(Graph.build("g", tensors, [op], ["x"], ["y"]))
     model = schema.ModelT.InitFromPackedBuf(plain, 0)
     graph = model.subgraphs[0]

@@ -109,15 +109,13 @@ def resolve_axis(axis: int, rank: int) -> int:
     return axis % rank
 
 
-def same_quantisation(one: Tensor, other: Tensor) -> bool:
-    """Whether bytes mean the same real numbers in both; always so where either has none."""
-    first, second = one.quantisation, other.quantisation
-    return first is None or second is None or first == second
-
-
 def require_same_quantisation(one: Tensor, other: Tensor) -> None:
-    """Raise ValueError where bytes moved from one tensor to the other would change meaning."""
-    if not same_quantisation(one, other):
+    """Raise ValueError where bytes moved from one tensor to the other would change meaning.
+
+    For operators in which TFLite demands it. The others move bytes whatever their tensors say.
+    """
+    first, second = one.quantisation, other.quantisation
+    if first is not None and second is not None and first != second:
         raise ValueError(
             f"{one.name!r} and {other.name!r} are quantised differently; "
             "put a quantize operator between them"

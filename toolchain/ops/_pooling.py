@@ -10,7 +10,7 @@ import numpy as np
 
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops._activation import Activation, clamp_range, read_activation
-from toolchain.ops._movement import require_same_quantisation, sample_quantisation
+from toolchain.ops._movement import sample_quantisation
 from toolchain.ops.spec import Lowering, ReadOp, TensorType, TfliteNode, WrittenOp
 
 SAME, VALID = 0, 1
@@ -60,7 +60,6 @@ def infer_pool(op: Op, graph: Graph) -> tuple[TensorType, ...]:
         raise ValueError(f"pooling needs a 4-dimensional NHWC input, not {list(x.shape)}")
     if x.dtype is not DType.INT8:
         raise ValueError(f"pooling needs int8 data, not {x.dtype.value}")
-    require_same_quantisation(x, graph.output(op))
     top, bottom, left, right = attributes.padding
     batches, height, width, channels = x.shape
     out_height = _positions(height, attributes.filter_height, attributes.stride_height, top, bottom)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from toolchain.ir import Attributes, Graph, Op, Tensor
-from toolchain.ops._movement import int32_constant, integers, require_same_quantisation
+from toolchain.ops._movement import int32_constant, integers
 from toolchain.ops.spec import ReadOp, TensorType, TfliteNode, WrittenOp
 
 
@@ -32,7 +32,6 @@ def infer_resize(op: Op, graph: Graph) -> tuple[TensorType, ...]:
         raise ValueError(f"resizing needs a 4-dimensional NHWC input, not {list(x.shape)}")
     if min(attributes.height, attributes.width) < 1:
         raise ValueError(f"resizing to {attributes.height} x {attributes.width}")
-    require_same_quantisation(x, graph.output(op))
     shape = (x.shape[0], attributes.height, attributes.width, x.shape[3])
     return (TensorType(shape, x.dtype),)
 

@@ -17,7 +17,6 @@ from toolchain.errors import UnsupportedError
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
 from toolchain.ops._movement import (
     int32_constant,
-    require_same_quantisation,
     sample_shape,
     sample_type,
 )
@@ -65,7 +64,6 @@ def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
     for size, pair in zip(x.shape, attributes.paddings, strict=True):
         if min(pair) < 0 or max(pair) > size - (not attributes.symmetric):
             raise ValueError(f"padding {pair} reflects more than a dimension of {size}")
-    require_same_quantisation(x, graph.output(op))
     sizes = zip(x.shape, attributes.paddings, strict=True)
     return (TensorType(tuple(d + before + after for d, (before, after) in sizes), x.dtype),)
 

@@ -14,7 +14,6 @@ from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
 from toolchain.ops._movement import (
     int32_constant,
-    require_same_quantisation,
     row_major,
     sample_shape,
     sample_type,
@@ -53,7 +52,6 @@ def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
     x, paddings = graph.input(op, 0), _attributes(op).paddings
     if len(paddings) != len(x.shape) or any(min(pair) < 0 for pair in paddings):
         raise ValueError(f"paddings {list(paddings)} do not suit {len(x.shape)} dimensions")
-    require_same_quantisation(x, graph.output(op))
     shape = tuple(d + before + after for d, (before, after) in zip(x.shape, paddings, strict=True))
     return (TensorType(shape, x.dtype),)
 

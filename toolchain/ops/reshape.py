@@ -16,7 +16,6 @@ from toolchain.ir import Attributes, DType, Graph, Op, Tensor
 from toolchain.ops._movement import (
     int32_constant,
     lower_copies,
-    require_same_quantisation,
     sample_shape,
     sample_type,
     strided_copy,
@@ -50,7 +49,6 @@ def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
     x, shape = graph.input(op, 0), _attributes(op).shape
     if math.prod(shape) != x.elements:
         raise ValueError(f"{x.elements} elements do not fill the shape {list(shape)}")
-    require_same_quantisation(x, graph.output(op))
     return (TensorType(shape, x.dtype),)
 
 
@@ -72,19 +70,23 @@ def _read(node: TfliteNode) -> ReadOp:
 
 
 def _write(op: Op, graph: Graph) -> WrittenOp:
-    shape = _attributes(op).shape
-    return WrittenOp(
-        "RESHAPE",
-        "ReshapeOptions",
-        {"newShape": list(shape)},
-        (int32_constant("shape", shape),),
-    )
+    """As SQUEEZE or EXPAND_DIMS where a leading dimension of 1 goes or comes, else as RESHAPE."""
+    shape, before = _attributes(op).shape, graph.input(op, 0).shape
+    if before == (1, *shape):
+        return WrittenOp("SQUEEZE", "SqueezeOptions", {"squeezeDims": [0]})
+    if shape == (1, *before):
+        axis = int32_constant("axis", np.array(0))
+        return WrittenOp("EXPAND_DIMS", "ExpandDimsOptions", extra_inputs=(axis,))
+    options = {"newShape": list(shape)}
+    return WrittenOp("RESHAPE", "ReshapeOptions", options, (int32_constant("shape", shape),))
 
 
 def _sample(rng: np.random.Generator) -> Graph:
     shape = sample_shape(rng, int(rng.integers(1, 5)))
     dtype, quantisation = sample_type(rng)
     choices = [(math.prod(shape),), (*shape, 1), (1, *shape), (*shape[::-1],)]
+    if shape[0] == 1:
+        choices.append(shape[1:])
     target = choices[int(rng.integers(len(choices)))]
     x = Tensor("x", shape, dtype, quantisation)
     y = Tensor("y", target, dtype, quantisation)

@@ -18,7 +18,6 @@ from toolchain.ops._movement import (
     int32_constant,
     integers,
     lower_copies,
-    require_same_quantisation,
     row_major,
     sample_shape,
     sample_type,
@@ -71,7 +70,6 @@ def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
             raise ValueError(f"{count} from {begin} by {stride} leaves a dimension of {size}")
     if [d for d in attributes.shape if d != 1] != [d for d in attributes.sizes if d != 1]:
         raise ValueError(f"{list(attributes.sizes)} does not make {list(attributes.shape)}")
-    require_same_quantisation(x, graph.output(op))
     return (TensorType(attributes.shape, x.dtype),)
 
 
@@ -141,8 +139,16 @@ def _read(node: TfliteNode) -> ReadOp:
 
 
 def _write(op: Op, graph: Graph) -> WrittenOp:
-    """As STRIDED_SLICE; dimensions of 1 that the output lacks are shrunk."""
+    """As SLICE where that can say it, else as STRIDED_SLICE, lost dimensions of 1 shrunk."""
     attributes = _attributes(op)
+    if set(attributes.strides) <= {1} and attributes.shape == attributes.sizes:
+        limits = (("begin", attributes.begin), ("size", attributes.sizes))
+        return WrittenOp(
+            "SLICE",
+            "SliceOptions",
+            extra_inputs=tuple(int32_constant(name, value) for name, value in limits),
+            version=2,
+        )
     axes = list(zip(attributes.begin, attributes.sizes, attributes.strides, strict=True))
     end = [begin + count * stride for begin, count, stride in axes]
     kept = list(attributes.shape)
@@ -169,16 +175,19 @@ def _write(op: Op, graph: Graph) -> WrittenOp:
 def _sample(rng: np.random.Generator) -> Graph:
     rank = int(rng.integers(1, 5))
     shape = sample_shape(rng, rank)
+    plain = bool(rng.random() < 0.3)
     begin, sizes, strides = [], [], []
     for size in shape:
         first, last = (int(i) for i in rng.integers(0, size, 2))
         if rng.random() < 0.3:
             first, last = 0, size - 1
-        stride = int(rng.integers(1, 4)) * (1 if first <= last else -1)
+        if plain:
+            first, last = min(first, last), max(first, last)
+        stride = 1 if plain else int(rng.integers(1, 4)) * (1 if first <= last else -1)
         begin.append(first)
         sizes.append((last - first) // stride + 1)
         strides.append(stride if sizes[-1] > 1 else abs(stride))
-    shrunk = [count == 1 and rng.random() < 0.5 for count in sizes]
+    shrunk = [not plain and count == 1 and rng.random() < 0.5 for count in sizes]
     out = tuple(count for count, gone in zip(sizes, shrunk, strict=True) if not gone)
     dtype, quantisation = sample_type(rng)
     x = Tensor("x", shape, dtype, quantisation)

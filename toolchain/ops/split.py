@@ -18,7 +18,6 @@ from toolchain.ops._movement import (
     int32_constant,
     integers,
     lower_copies,
-    require_same_quantisation,
     resolve_axis,
     sample_shape,
     sample_type,
@@ -64,8 +63,6 @@ def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
         raise ValueError(f"lengths {list(attributes.lengths)} for {len(op.outputs)} outputs")
     if sum(attributes.lengths) != x.shape[axis]:
         raise ValueError(f"lengths {list(attributes.lengths)} do not add up to {x.shape[axis]}")
-    for name in op.outputs:
-        require_same_quantisation(x, graph.tensors[name])
     return tuple(
         TensorType((*x.shape[:axis], length, *x.shape[axis + 1 :]), x.dtype)
         for length in attributes.lengths
@@ -105,12 +102,12 @@ def _read(node: TfliteNode) -> ReadOp:
 
 def _write(op: Op, graph: Graph) -> WrittenOp:
     attributes = _attributes(op)
-    constants = (
-        int32_constant("lengths", attributes.lengths),
-        int32_constant("axis", np.array(attributes.axis)),
-    )
+    axis = int32_constant("axis", np.array(attributes.axis))
     options = {"numSplits": len(op.outputs)}
-    return WrittenOp("SPLIT_V", "SplitVOptions", options, constants, version=2)
+    if len(set(attributes.lengths)) == 1:
+        return WrittenOp("SPLIT", "SplitOptions", options, (axis,), version=2, order=(1, 0))
+    lengths = int32_constant("lengths", attributes.lengths)
+    return WrittenOp("SPLIT_V", "SplitVOptions", options, (lengths, axis), version=2)
 
 
 def _sample(rng: np.random.Generator) -> Graph:
@@ -121,6 +118,8 @@ def _sample(rng: np.random.Generator) -> Graph:
     axis = int(rng.integers(rank))
     dtype, quantisation = sample_type(rng)
     lengths = tuple(int(n) for n in rng.integers(1, 6, int(rng.integers(1, 5))))
+    if rng.random() < 0.4:
+        lengths = (lengths[0],) * len(lengths)
     x = Tensor("x", (*shape[:axis], sum(lengths), *shape[axis + 1 :]), dtype, quantisation)
     outputs = [
         Tensor(f"y{i}", (*shape[:axis], n, *shape[axis + 1 :]), dtype, quantisation)

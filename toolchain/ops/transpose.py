@@ -17,7 +17,6 @@ from toolchain.ops._movement import (
     int32_constant,
     integers,
     lower_copies,
-    require_same_quantisation,
     resolve_axis,
     row_major,
     sample_shape,
@@ -55,7 +54,6 @@ def _permutation(op: Op, rank: int) -> tuple[int, ...]:
 
 def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
     x = graph.input(op, 0)
-    require_same_quantisation(x, graph.output(op))
     axes = _permutation(op, len(x.shape))
     return (TensorType(tuple(x.shape[axis] for axis in axes), x.dtype),)
 
