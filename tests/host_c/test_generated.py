@@ -252,14 +252,22 @@ def test_equal_constants_are_stored_once() -> None:
     )
 
 
-def test_sanitizers_watch(tmp_path: Path) -> None:
-    """The harness does report an arena that is too small; else its silence would say nothing."""
+@pytest.mark.parametrize("spread", [False, True])
+def test_sanitizers_watch(tmp_path: Path, spread: bool) -> None:
+    """The harness reports an arena that is too small, and a write between tensors; were it blind
+    to them its silence would say nothing."""
     graph = dense_chain("small", (64, 32))
-    plan = plan_of(graph)
-    short = replace(plan, arena=replace(plan.arena, size_bytes=plan.arena.size_bytes - 1))
-    model = replace(host_model(graph), sources=generate(short, HOST, cmsis_nn.find()))
+    model = host_model(graph, spread=spread)
+    if spread:
+        start, size = model.gaps[0]
+        model = replace(model, gaps=((start - 1, size + 1), *model.gaps[1:]))
+    else:
+        plan = plan_of(graph)
+        short = replace(plan.arena, size_bytes=plan.arena.size_bytes - 1)
+        sources = generate(replace(plan, arena=short), HOST, cmsis_nn.find())
+        model = replace(model, sources=sources)
     program = build([model], cmsis_nn.find(), tmp_path, sanitize=True)
-    with HostProgram(program, [model]) as running, pytest.raises(LinkError, match="overflow"):
+    with HostProgram(program, [model]) as running, pytest.raises(LinkError, match="Sanitizer"):
         running.run(random_inputs(graph, np.random.default_rng(0)))
 
 

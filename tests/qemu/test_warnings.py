@@ -33,9 +33,7 @@ def check(cpu: str, files: list[Path], include: list[Path]) -> None:
     for folder in [*include, RUNTIME_C / "include"]:
         command += ["-I", str(folder)]
     command += ["-isystem", str(cmsis_nn.find() / "Include")]
-    done = subprocess.run(
-        [*command, *map(str, files)], capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([*command, *map(str, files)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[:4000]
 
 

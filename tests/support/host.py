@@ -12,21 +12,23 @@ from toolchain import arena, cmsis_nn, schedule
 from toolchain.boards import HOST, Core
 from toolchain.codegen import generate
 from toolchain.device.host import HostModel, HostProgram, build
-from toolchain.ir import Graph, Plan, PlannedOp, Tensor
+from toolchain.ir import ArenaProblem, Graph, Placement, Plan, PlannedOp, Tensor
 from toolchain.ir.arena import arena_plan, arena_problem, check_placement
 from toolchain.ir.memory import check_order, footprint
 from toolchain.ops import spec_of
 from toolchain.ops.spec import Array
 from toolchain.ops.storage import memory_problem
 
+GAP_BYTES = 32
 
-def plan_of(graph: Graph, core: Core = HOST) -> Plan:
-    """Reverse post-order and greedy-by-size, both checked."""
+
+def plan_of(graph: Graph, core: Core = HOST, *, spread: bool = False) -> Plan:
+    """Reverse post-order and greedy-by-size, both checked; or, `spread`, `spread_out`."""
     problem = memory_problem(graph, core)
     order = schedule.scheduler("rpo").schedule(problem)
     check_order(problem, order.order)
     blocks = arena_problem(problem, order.order)
-    placement = arena.allocator("greedy-size").place(blocks)
+    placement = spread_out(blocks) if spread else arena.allocator("greedy-size").place(blocks)
     check_placement(blocks, placement)
     lowered = [spec_of(op.kind).lower(op, graph, core) for op in graph.ops]
     return Plan(
@@ -49,8 +51,34 @@ def plan_of(graph: Graph, core: Core = HOST) -> Plan:
     )
 
 
-def host_model(graph: Graph, name: str = "") -> HostModel:
-    return HostModel(generate(plan_of(graph), HOST, cmsis_nn.find(), name=name), graph)
+def spread_out(blocks: ArenaProblem) -> Placement:
+    """No two blocks share a byte, and a gap follows each."""
+    offsets, end = [], 0
+    for block in blocks.blocks:
+        offsets.append(end)
+        end = -(-(end + block.size_bytes) // GAP_BYTES) * GAP_BYTES + GAP_BYTES
+    return Placement("spread", tuple(offsets), end, 0)
+
+
+def gaps_of(plan: Plan) -> tuple[tuple[int, int], ...]:
+    """(offset, size) of the bytes of the arena that neither a tensor nor scratch ever owns."""
+    sizes = {name: plan.graph.tensors[name].size_bytes for name in plan.arena.offsets}
+    scratch = {op.name: op.scratch_bytes for op in plan.operators}
+    owned = [(offset, sizes[name]) for name, offset in plan.arena.offsets.items()]
+    owned += [(offset, scratch[name]) for name, offset in plan.arena.scratch_offsets.items()]
+    gaps, end = [], 0
+    for offset, size in sorted([*owned, (plan.arena.size_bytes, 0)]):
+        if offset > end:
+            gaps.append((end, offset - end))
+        end = max(end, offset + size)
+    return tuple(gaps)
+
+
+def host_model(graph: Graph, name: str = "", *, spread: bool = False) -> HostModel:
+    """Generated C; with `spread`, a sanitized program reports any byte touched between tensors."""
+    plan = plan_of(graph, spread=spread)
+    sources = generate(plan, HOST, cmsis_nn.find(), name=name)
+    return HostModel(sources, graph, gaps_of(plan) if spread else ())
 
 
 def random_tensor(tensor: Tensor, rng: np.random.Generator) -> Array:

@@ -41,10 +41,15 @@ Array = NDArray[np.generic]
 
 @dataclass(frozen=True)
 class HostModel:
-    """Generated C and the graph it came from, whose ends give the shapes."""
+    """Generated C and the graph it came from, whose ends give the shapes.
+
+    `gaps` are (offset, size) in bytes of runs of the arena that belong to nothing: a sanitized
+    program reports any access to them.
+    """
 
     sources: Sources
     graph: Graph
+    gaps: tuple[tuple[int, int], ...] = ()
 
 
 def build(
@@ -63,7 +68,7 @@ def build(
         keep_trailing_newline=True,
     )
     generated = {name: text for m in models for name, text in m.sources.files.items()}
-    main = env.get_template("host/main.c.j2").render(models=[m.sources for m in models])
+    main = env.get_template("host/main.c.j2").render(models=models)
     generated["main.c"] = main
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in generated.items():
