@@ -15,8 +15,11 @@ from toolchain.errors import InputError, UnsupportedError
 from toolchain.frontends import _tflite_refusals as refusals
 from toolchain.frontends._front_end import FrontEnd, Problem, unsupported
 from toolchain.frontends._tflite_file import IDENTIFIER, FileModel, FileOp, FileTensor, read_file
+from toolchain.frontends._tflite_shapes import folded
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ir.verify import InvalidGraphError
 from toolchain.ops import specs
+from toolchain.ops.check import check
 from toolchain.ops.spec import Array, OpSpec, TensorType
 
 _CONTRADICTIONS = (
@@ -120,7 +123,10 @@ class _Reader:
         outputs = self._leave()
         order = {t.name: self._tensors[t.name] for t in model.tensors if t.name in self._tensors}
         whole = Graph.build(self._path.stem, order.values(), ops, inputs, outputs)
-        return whole.with_ops(ops)
+        try:
+            return check(whole.with_ops(ops))
+        except InvalidGraphError as error:
+            raise InputError(str(error)) from error
 
     def _enter(self) -> None:
         """Constants and the model's inputs are known from the start.
@@ -180,7 +186,7 @@ class _Reader:
             if index in self._known:
                 raise InputError(f"{op} writes {file_tensors[index].name!r}, which is not its own")
         try:
-            return self._read(op)
+            return None if self._folded(op) else self._read(op)
         except _RefusedError as refused:
             name = op.custom or op.code
             self._problems.append(Problem(name, op.index, refused.why, refused.remedy))
@@ -194,6 +200,19 @@ class _Reader:
             if tensor is not None:
                 self._tensors[tensor.name] = tensor
         return None
+
+    def _folded(self, op: FileOp) -> bool:
+        """Whether the operator only computes with shapes; its output is then a constant."""
+        if len(op.outputs) != 1:
+            return False
+        file_tensors = self._model.tensors
+        output = file_tensors[op.outputs[0]].tensor
+        inputs = [self._tensors.get(file_tensors[i].name) for i in op.inputs if i != -1]
+        value = folded(op, inputs, output)
+        if value is None or output is None:
+            return False
+        self._learn(op.outputs[0], replace(output, shape=value.shape, constant=value))
+        return True
 
     def _read(self, op: FileOp) -> Op:
         file_tensors = self._model.tensors

@@ -65,8 +65,22 @@ def _aliases(op: Op, graph: Graph) -> tuple[Alias, ...]:
     return (Alias(op.outputs[0], op.inputs[0]),)
 
 
+def _target(node: TfliteNode) -> tuple[int, ...]:
+    """The shape asked for: of RESHAPE its second input or its option, one -1 in it left open."""
+    x, shape = node.inputs[0], node.inputs[1] if len(node.inputs) > 1 else None
+    wanted: Sequence[int] = ()
+    if node.builtin == "RESHAPE" and shape is not None and shape.constant is not None:
+        wanted = [int(size) for size in shape.constant.reshape(-1)]
+    elif node.builtin == "RESHAPE" and shape is None and node.options is not None:
+        wanted = [int(size) for size in node.options.newShape]
+    if x is None or -1 not in wanted:
+        return tuple(wanted) if wanted else node.outputs[0].shape
+    known = math.prod(size for size in wanted if size != -1)
+    return tuple(x.elements // known if size == -1 else size for size in wanted)
+
+
 def _read(node: TfliteNode) -> ReadOp:
-    return ReadOp(Reshape(node.outputs[0].shape), (0,))
+    return ReadOp(Reshape(_target(node)), (0,))
 
 
 def _write(op: Op, graph: Graph) -> WrittenOp:

@@ -1,0 +1,89 @@
+"""Shape arithmetic: what converters write to flatten a tensor whose batch was open.
+
+SHAPE, STRIDED_SLICE, PACK and the like compute a shape at run time. With the batch fixed at 1 every
+shape is known, so that these operators are computed while reading, and none is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toolchain.frontends._tflite_file import FileOp
+from toolchain.ir import DType, Tensor
+
+_INTEGERS = (DType.INT32, DType.INT64)
+_LARGEST_ELEMENTS = 256
+
+Integers = NDArray[Any]
+Rule = Callable[[Any, Sequence[Integers]], Integers]
+
+
+def _strided_slice(options: Any, given: Sequence[Integers]) -> Integers:
+    data, begins, ends, strides = given
+    index: list[slice | int] = []
+    for axis, (begin, end, stride) in enumerate(zip(begins, ends, strides, strict=True)):
+        bit = 1 << axis
+        if options.shrinkAxisMask & bit:
+            index.append(int(begin))
+            continue
+        first = None if options.beginMask & bit else int(begin)
+        last = None if options.endMask & bit else int(end)
+        index.append(slice(first, last, int(stride)))
+    return data[tuple(index)]
+
+
+def _gather(options: Any, given: Sequence[Integers]) -> Integers:
+    taken: Integers = np.take(given[0], given[1], axis=int(options.axis))
+    return taken
+
+
+def _product(options: Any, given: Sequence[Integers]) -> Integers:
+    axes = tuple(int(axis) for axis in given[1].reshape(-1))
+    return np.asarray(np.prod(given[0], axis=axes, keepdims=bool(options.keepDims)))
+
+
+_RULES: Mapping[str, Rule] = MappingProxyType(
+    {
+        "ADD": lambda options, given: given[0] + given[1],
+        "CAST": lambda options, given: given[0],
+        "CONCATENATION": lambda options, given: np.concatenate(given, axis=int(options.axis)),
+        "EXPAND_DIMS": lambda options, given: np.expand_dims(
+            given[0], int(given[1].reshape(-1)[0])
+        ),
+        "GATHER": _gather,
+        "MAXIMUM": lambda options, given: np.maximum(given[0], given[1]),
+        "MINIMUM": lambda options, given: np.minimum(given[0], given[1]),
+        "MUL": lambda options, given: given[0] * given[1],
+        "PACK": lambda options, given: np.stack(given, axis=int(options.axis)),
+        "REDUCE_PROD": _product,
+        "RESHAPE": lambda options, given: given[0].reshape(tuple(given[1].reshape(-1))),
+        "SQUEEZE": lambda options, given: np.squeeze(given[0]),
+        "STRIDED_SLICE": _strided_slice,
+        "SUB": lambda options, given: given[0] - given[1],
+    }
+)
+
+
+def folded(op: FileOp, inputs: Sequence[Tensor | None], output: Tensor | None) -> Integers | None:
+    """The value of the operator's one output if it only computes with shapes; None otherwise.
+
+    Raises what NumPy raises where the operator contradicts itself.
+    """
+    present = [tensor for tensor in inputs if tensor is not None]
+    if output is None or output.dtype not in _INTEGERS or len(present) != len(inputs):
+        return None
+    if op.code == "SHAPE" and len(present) == 1:
+        return np.array(present[0].shape, output.dtype.numpy)
+    rule = _RULES.get(op.code)
+    if rule is None or not present:
+        return None
+    constants = [tensor.constant for tensor in present if tensor.dtype in _INTEGERS]
+    given = [data for data in constants if data is not None and data.size <= _LARGEST_ELEMENTS]
+    if len(given) != len(present):
+        return None
+    return np.asarray(rule(op.options, given)).astype(output.dtype.numpy)
