@@ -19,12 +19,15 @@ from toolchain.ops._activation import Activation, clamp_range, read_activation
 from toolchain.ops._affine_form import INT8_LEVELS, AffineForm, affine_form, two_sided_form
 from toolchain.ops._elementwise import (
     Int64,
+    Line,
     broadcast,
     check_node,
     infer_broadcast,
+    lower_unary,
     overlaps_same_shape,
     require_types,
     sample_binary,
+    scalar_constant,
 )
 from toolchain.ops._fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
 from toolchain.ops._onnx_elementwise import read_binary
@@ -75,6 +78,20 @@ class _Arithmetic:
         clamped: Int64 = np.clip(total + zero_out, self.low, self.high)
         return clamped
 
+    def apply_to(self, operand: int, stored: Int64, other: int) -> Int64:
+        """Operand `operand` varies, the other is one number."""
+        constant = np.full_like(stored, other)
+        return self.apply(*((stored, constant) if operand == 0 else (constant, stored)))
+
+    def line(self, operand: int, other: int) -> Line:
+        """The real function of one operand, the other being one number."""
+        one, two, out = self.scales
+        slopes = (one / out, self.sign * two / out)
+        slope, still = slopes[operand], slopes[1 - operand]
+        offset = still * (other - self.zero_points[1 - operand])
+        offset += self.zero_points[2] - slope * self.zero_points[operand]
+        return Line(slope, offset, self.low, self.high)
+
 
 @lru_cache(maxsize=256)
 def _form(arithmetic: _Arithmetic) -> AffineForm | None:
@@ -109,6 +126,16 @@ def _lower(op: Op, graph: Graph, sign: int) -> Lowering:
         multipliers = arithmetic.multipliers()
     except ValueError as error:
         raise UnsupportedError(f"{op.kind} {op.name!r}: {error}") from None
+    scalar = scalar_constant(op, graph)
+    if scalar is not None:
+        operand, value = scalar
+        return lower_unary(
+            op,
+            graph,
+            lambda stored: arithmetic.apply_to(operand, stored, value),
+            arithmetic.line(operand, value),
+            operand,
+        )
     shape = broadcast(graph.input(op, 0).shape, graph.input(op, 1).shape)
     form = _form(arithmetic)
     if form is not None:

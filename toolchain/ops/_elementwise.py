@@ -145,26 +145,53 @@ def table_of(function: Callable[[Int64], Int64], source: DType, target: DType) -
     return function(stored).astype(target.numpy).view(np.int8)
 
 
+@dataclass(frozen=True)
+class Line:
+    """clamp(slope * stored + offset, low, high), before rounding."""
+
+    slope: float
+    offset: float
+    low: int = -128
+    high: int = 127
+
+
+def rescaling(x: Tensor, y: Tensor, low: int = -128, high: int = 127) -> Line:
+    """The line from one int8 quantisation to another."""
+    slope = x.q.scale / y.q.scale
+    return Line(slope, y.q.zero_point - slope * x.q.zero_point, low, high)
+
+
+def scalar_constant(op: Op, graph: Graph) -> tuple[int, int] | None:
+    """Where one of two operands is a single constant: the other's index, and the constant."""
+    for index in (0, 1):
+        x, other = graph.input(op, index), graph.input(op, 1 - index)
+        whole = not x.is_constant and x.elements == graph.output(op).elements
+        if whole and other.constant is not None and other.elements == 1:
+            return index, int(other.constant.reshape(-1)[0])
+    return None
+
+
 def lower_unary(
     op: Op,
     graph: Graph,
     function: Callable[[Int64], Int64],
-    line: tuple[float, int, int] | None = None,
+    line: Line | None = None,
+    operand: int = 0,
 ) -> Lowering:
     """A function of one 8-bit operand: a straight line where it is one, else a table in flash.
 
-    `line` is the real slope and the clamping bounds of an int8 function that may be a line.
+    `line` is what an int8 function may equal. The function is applied to input `operand`.
     """
-    x, y = graph.input(op, 0), graph.output(op)
+    x, y = graph.input(op, operand), graph.output(op)
     if line is not None and x.dtype is y.dtype is DType.INT8:
-        slope, low, high = line
-        offset = y.q.zero_point - slope * x.q.zero_point
-        form = affine_form(function(INT8_LEVELS), (slope,), offset, low, high)
+        low, high = line.low, line.high
+        form = affine_form(function(INT8_LEVELS), (line.slope,), line.offset, low, high)
         if form is not None:
             return Lowering(
                 functions=("thimble_rescale_s8",),
                 fields={
                     "kernel": "rescale",
+                    "operand": operand,
                     "size": x.elements,
                     "factor": form.factors[0],
                     "bias": form.bias,
@@ -177,7 +204,7 @@ def lower_unary(
     return Lowering(
         functions=("thimble_lookup_s8",),
         constants=(table,),
-        fields={"kernel": "lookup", "size": x.elements},
+        fields={"kernel": "lookup", "operand": operand, "size": x.elements},
     )
 
 

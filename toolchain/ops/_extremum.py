@@ -14,12 +14,15 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op
 from toolchain.ops._elementwise import (
+    Line,
     broadcast,
     check_node,
     infer_broadcast,
+    lower_unary,
     overlaps_same_shape,
     require_types,
     sample_binary,
+    scalar_constant,
 )
 from toolchain.ops._onnx_elementwise import read_extremum
 from toolchain.ops.spec import (
@@ -42,6 +45,18 @@ def extremum_spec(kind: str, choose: Callable[[Array, Array], Array]) -> OpSpec:
 
     def lower(op: Op, graph: Graph, core: Core) -> Lowering:
         require_types(op, graph, DType.INT8)
+        scalar = scalar_constant(op, graph)
+        if scalar is not None:
+            operand, value = scalar
+            limits = {"high": value} if kind == "minimum" else {"low": value}
+            bound = np.array(value, dtype=np.int64)
+            return lower_unary(
+                op,
+                graph,
+                lambda stored: choose(stored, bound).astype(np.int64),
+                Line(1.0, 0.0, **limits),
+                operand,
+            )
         function = f"thimble_{kind}_s8"
         shape = broadcast(graph.input(op, 0).shape, graph.input(op, 1).shape)
         return Lowering(functions=(function,), fields={"function": function, "shape": shape})

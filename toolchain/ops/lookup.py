@@ -24,6 +24,7 @@ from toolchain.ops._elementwise import (
     overlaps_same_shape,
     reference_unary,
     require_types,
+    rescaling,
     sample_unary,
 )
 from toolchain.ops.spec import Array, Lowering, OnnxBinding, OnnxNode, OpSpec
@@ -119,16 +120,16 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
 def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
     require_types(op, graph, DType.INT8)
     assert isinstance(op.attributes, Lookup)
-    x, y = graph.input(op, 0).q, graph.output(op).q
+    x, y = graph.input(op, 0), graph.output(op)
     line = None
     if op.attributes.function == "Identity":
-        line = (x.scale / y.scale, -128, 127)
+        line = rescaling(x, y)
     elif op.attributes.function == "Clip":
         low, high = (
-            int(np.clip(np.rint(bound / y.scale) + y.zero_point, -128, 127))
+            int(np.clip(np.rint(bound / y.q.scale) + y.q.zero_point, -128, 127))
             for bound in op.attributes.parameters
         )
-        line = (x.scale / y.scale, low, high)
+        line = rescaling(x, y, low, high)
     return lower_unary(op, graph, lambda stored: _apply(op, graph, stored), line)
 
 

@@ -17,14 +17,17 @@ from toolchain.ops._activation import Activation, clamp_range, read_activation
 from toolchain.ops._affine_form import INT8_LEVELS, fitting_bias
 from toolchain.ops._elementwise import (
     Int64,
+    Line,
     broadcast,
     check_left_shift,
     check_node,
     infer_broadcast,
+    lower_unary,
     overlaps_same_shape,
     ratio_float32,
     require_types,
     sample_binary,
+    scalar_constant,
 )
 from toolchain.ops._fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
 from toolchain.ops._onnx_elementwise import read_binary
@@ -65,6 +68,17 @@ class _Arithmetic:
         scaled = multiply_by_quantized_multiplier(product, self.multiplier, self.shift)
         clamped: Int64 = np.clip(scaled + self.zero_points[2], self.low, self.high)
         return clamped
+
+    def apply_to(self, operand: int, stored: Int64, other: int) -> Int64:
+        """Operand `operand` varies, the other is one number."""
+        constant = np.full_like(stored, other)
+        return self.apply(*((stored, constant) if operand == 0 else (constant, stored)))
+
+    def line(self, operand: int, other: int) -> Line:
+        """The real function of one operand, the other being one number."""
+        slope = (other - self.zero_points[1 - operand]) * self.multiplier * 2.0 ** (self.shift - 31)
+        offset = self.zero_points[2] - slope * self.zero_points[operand]
+        return Line(slope, offset, self.low, self.high)
 
 
 def _arithmetic(op: Op, graph: Graph) -> _Arithmetic:
@@ -125,6 +139,16 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
     require_types(op, graph, DType.INT8)
     arithmetic = _arithmetic(op, graph)
     check_left_shift(op, arithmetic.shift)
+    scalar = scalar_constant(op, graph)
+    if scalar is not None:
+        operand, value = scalar
+        return lower_unary(
+            op,
+            graph,
+            lambda stored: arithmetic.apply_to(operand, stored, value),
+            arithmetic.line(operand, value),
+            operand,
+        )
     return Lowering(
         functions=("thimble_mul_s8",),
         fields={

@@ -20,6 +20,7 @@ from toolchain.ops._elementwise import (
     lower_unary,
     reference_unary,
     require_types,
+    rescaling,
     sample_quantisation,
     sample_shape,
 )
@@ -86,8 +87,7 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
     if x.dtype is not DType.FLOAT32:
         require_types(op, graph, *_BYTES)
         check_left_shift(op, _requantisation(op, graph)[1])
-        line = (x.q.scale / y.q.scale, -128, 127)
-        return lower_unary(op, graph, lambda stored: _requantize(op, graph, stored), line)
+        return lower_unary(op, graph, lambda v: _requantize(op, graph, v), rescaling(x, y))
     assert isinstance(op.attributes, Quantize)
     if op.attributes.halves_to_even:
         raise UnsupportedError(

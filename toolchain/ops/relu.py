@@ -25,6 +25,7 @@ from toolchain.ops._elementwise import (
     ratio_float32,
     reference_unary,
     require_types,
+    rescaling,
     sample_unary,
 )
 from toolchain.ops._fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
@@ -103,9 +104,9 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
 def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
     require_types(op, graph, DType.INT8)
     check_left_shift(op, _requantisation(op, graph)[1])
-    slope = graph.input(op, 0).q.scale / graph.output(op).q.scale
     low, high = _clamp(op, graph)
-    line = (slope, low, high) if low <= high else None
+    ends = (graph.input(op, 0), graph.output(op))
+    line = rescaling(*ends, low, high) if low <= high else None
     return lower_unary(op, graph, lambda stored: _apply(op, graph, stored), line)
 
 
