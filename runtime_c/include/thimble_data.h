@@ -70,11 +70,29 @@ typedef struct {
 /** Copy a tensor into a larger one and surround it with its reflection; any element type. */
 void thimble_mirror_pad(const thimble_mirror_pad_params *params, const void *source, void *target);
 
+/** An NHWC image and its new size. */
+typedef struct {
+    int32_t batches;
+    int32_t input_height;
+    int32_t input_width;
+    int32_t output_height;
+    int32_t output_width;
+    int32_t pixel_bytes;    /**< channels times the size of an element */
+    const int16_t *rows;    /**< for each output row the row of the input to copy */
+    const int16_t *columns; /**< for each output column the column of the input */
+} thimble_resize_nearest_params;
+
+/** Resize by copying pixels; any element type. */
+void thimble_resize_nearest(const thimble_resize_nearest_params *params, const void *source, void *target);
+
 /** Output position i lies at start + step * i of the input, in fixed point. */
 typedef struct {
     int32_t start;
     int32_t step;
 } thimble_resize_line;
+
+/** Fraction bits of the lines that thimble_resize_bilinear_s8 takes. */
+#define THIMBLE_BILINEAR_BITS 10
 
 /** An NHWC image and its new size. */
 typedef struct {
@@ -83,26 +101,15 @@ typedef struct {
     int32_t input_width;
     int32_t output_height;
     int32_t output_width;
-    int32_t pixel_bytes; /**< channels times the size of an element */
+    int32_t channels;
     thimble_resize_line rows;
     thimble_resize_line columns;
-} thimble_resize_params;
+} thimble_resize_bilinear_params;
 
-/** Fraction bits of the lines that thimble_resize_nearest takes. */
-#define THIMBLE_NEAREST_BITS 18
-
-/**
- * Resize by copying the pixel on which each output position falls; any element type.
- *
- * The lines must stay inside the input.
- */
-void thimble_resize_nearest(const thimble_resize_params *params, const void *source, void *target);
-
-/** Fraction bits of the lines that thimble_resize_bilinear_s8 takes. */
-#define THIMBLE_BILINEAR_BITS 10
-
-/** Resize by bilinear interpolation of int8 (TFLite ResizeBilinearInteger). */
-void thimble_resize_bilinear_s8(const thimble_resize_params *params, const int8_t *source, int8_t *target);
+/** Resize by bilinear interpolation (TFLite ResizeBilinearInteger). */
+void thimble_resize_bilinear_s8(const thimble_resize_bilinear_params *params,
+                                const int8_t *source,
+                                int8_t *target);
 
 /** A dense input seen as [outer][count][inner]. */
 typedef struct {

@@ -23,9 +23,11 @@ static neighbours around(int32_t place, int32_t size)
     return found;
 }
 
-void thimble_resize_bilinear_s8(const thimble_resize_params *params, const int8_t *source, int8_t *target)
+void thimble_resize_bilinear_s8(const thimble_resize_bilinear_params *params,
+                                const int8_t *source,
+                                int8_t *target)
 {
-    const int32_t channels = params->pixel_bytes;
+    const int32_t channels = params->channels;
     const ptrdiff_t row = (ptrdiff_t)channels * params->input_width;
 
     for (int32_t batch = 0; batch < params->batches; batch++) {

@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
-void thimble_resize_nearest(const thimble_resize_params *params, const void *source, void *target)
+void thimble_resize_nearest(const thimble_resize_nearest_params *params, const void *source, void *target)
 {
     const ptrdiff_t pixel = params->pixel_bytes;
     const ptrdiff_t input_row = pixel * params->input_width;
@@ -11,24 +11,17 @@ void thimble_resize_nearest(const thimble_resize_params *params, const void *sou
     const int8_t *image = (const int8_t *)source;
     int8_t *to = (int8_t *)target;
 
-    for (int32_t batch = 0; batch < params->batches; batch++) {
-        int32_t previous = -1;
-        int32_t y = params->rows.start;
-        for (int32_t i = 0; i < params->output_height; i++, y += params->rows.step) {
-            const int32_t row = y >> THIMBLE_NEAREST_BITS;
-            if (row == previous) {
+    for (int32_t batch = 0; batch < params->batches; batch++, image += input_row * params->input_height) {
+        for (int32_t i = 0; i < params->output_height; i++) {
+            if (i > 0 && params->rows[i] == params->rows[i - 1]) {
                 (void)memcpy(to, to - output_row, output_row);
                 to += output_row;
                 continue;
             }
-            previous = row;
-            const int8_t *from = image + row * input_row;
-            int32_t x = params->columns.start;
-            for (int32_t j = 0; j < params->output_width; j++, x += params->columns.step) {
-                (void)memcpy(to, from + (x >> THIMBLE_NEAREST_BITS) * pixel, (size_t)pixel);
-                to += pixel;
+            const int8_t *from = image + params->rows[i] * input_row;
+            for (int32_t j = 0; j < params->output_width; j++, to += pixel) {
+                (void)memcpy(to, from + params->columns[j] * pixel, (size_t)pixel);
             }
         }
-        image += input_row * params->input_height;
     }
 }

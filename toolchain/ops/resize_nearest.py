@@ -1,7 +1,7 @@
 """Resize by copying the nearest pixel. TFLite RESIZE_NEAREST_NEIGHBOR; any element type.
 
-TFLite finds the nearest index in float32. The compiler turns that, exactly, into a line in fixed
-point, so that the kernel needs neither a table nor floating point.
+TFLite finds the nearest index in float32. The compiler does that, once for each row and column, so
+that the kernel needs no floating point.
 """
 
 from __future__ import annotations
@@ -24,10 +24,7 @@ from toolchain.ops._resizing import (
     sample_resize,
     write_resize,
 )
-from toolchain.ops.spec import Array, Lowering, OnnxBinding, OpSpec, TfliteBinding
-
-FRACTION_BITS = 18
-"""THIMBLE_NEAREST_BITS in C. Input sizes below 2**12 fit an int32."""
+from toolchain.ops.spec import Array, Constant, Lowering, OnnxBinding, OpSpec, TfliteBinding
 
 
 def nearest(attributes: Resize, input_size: int, output_size: int) -> list[int]:
@@ -45,30 +42,6 @@ def nearest(attributes: Resize, input_size: int, output_size: int) -> list[int]:
     return result
 
 
-def fixed_point_line(indices: Sequence[int], scale: float) -> tuple[int, int] | None:
-    """(start, step) with (start + step * i) >> FRACTION_BITS == indices[i] for all i."""
-    middle = round(scale * (1 << FRACTION_BITS))
-    for step in sorted(range(max(middle - 256, 0), middle + 257), key=lambda s: abs(s - middle)):
-        lowest = max((index << FRACTION_BITS) - step * i for i, index in enumerate(indices))
-        highest = min(((index + 1) << FRACTION_BITS) - step * i for i, index in enumerate(indices))
-        if lowest < highest:
-            return lowest, step
-    return None
-
-
-def _line(op: Op, axis: int, input_size: int, output_size: int) -> tuple[int, int]:
-    indices = nearest(resize_attributes(op), input_size, output_size)
-    spread = max(output_size - 1, 1)
-    for scale in (input_size / output_size, (indices[-1] - indices[0]) / spread):
-        line = fixed_point_line(indices, scale)
-        if line is not None and input_size < 1 << (30 - FRACTION_BITS):
-            return line
-    raise UnsupportedError(
-        f"resize_nearest {op.name!r}: dimension {axis} from {input_size} to {output_size} has no "
-        "exact fixed-point form; choose a whole ratio"
-    )
-
-
 def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
     x, y = graph.input(op, 0), graph.output(op)
     rows = nearest(resize_attributes(op), x.shape[1], y.shape[1])
@@ -78,10 +51,17 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
 
 def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
     x, y = graph.input(op, 0), graph.output(op)
-    row_start, row_step = _line(op, 1, x.shape[1], y.shape[1])
-    column_start, column_step = _line(op, 2, x.shape[2], y.shape[2])
+    if max(x.shape[1:3]) > np.iinfo(np.int16).max:
+        raise UnsupportedError(f"resize_nearest {op.name!r}: an input more than 32767 pixels a side")
+    attributes = resize_attributes(op)
+    rows = np.array(nearest(attributes, x.shape[1], y.shape[1]), np.int16)
+    columns = np.array(nearest(attributes, x.shape[2], y.shape[2]), np.int16)
     return Lowering(
         functions=("thimble_resize_nearest",),
+        constants=(
+            Constant("rows", rows, "input row of each output row"),
+            Constant("columns", columns, "input column of each output column"),
+        ),
         fields={
             "batches": x.shape[0],
             "input_height": x.shape[1],
@@ -89,10 +69,6 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
             "output_height": y.shape[1],
             "output_width": y.shape[2],
             "pixel_bytes": x.shape[3] * x.dtype.size_bytes,
-            "row_start": row_start,
-            "row_step": row_step,
-            "column_start": column_start,
-            "column_step": column_step,
         },
     )
 
