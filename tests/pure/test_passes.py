@@ -112,6 +112,19 @@ def test_a_model_that_only_dequantises_keeps_its_operator() -> None:
     assert kinds(prepared_equal(build.graph([y])).graph) == {"dequantize": 1}
 
 
+def test_conversions_move_past_moves_of_data() -> None:
+    build = Builder()
+    x = build.input((1, 3, 4, 5), DType.FLOAT32, None)
+    moved = build.op("transpose", [x], Transpose((0, 2, 3, 1)), None, DType.FLOAT32)
+    y = build.op("relu", [build.op("quantize", [moved], Quantize())], Relu())
+    wide = build.op("dequantize", [y], DEQUANTIZE.attributes(), None, DType.FLOAT32)
+    turned = build.op("transpose", [wide], Transpose((0, 3, 1, 2)), None, DType.FLOAT32)
+    z = build.op("reshape", [turned], Reshape((3, 20)), None, DType.FLOAT32)
+    result = prepared_equal(build.graph([z]))
+    assert [op.kind for op in result.graph.ops] == ["transpose", "relu", "transpose", "reshape"]
+    assert all(t.dtype is DType.INT8 for t in result.graph.tensors.values())
+
+
 def test_constant_operators_are_folded_and_dead_ones_removed() -> None:
     build = Builder()
     x = build.input((2, 3))
@@ -207,6 +220,14 @@ def test_pad_that_a_convolution_cannot_express_stays(
 ) -> None:
     build = Builder()
     padded = build.op("pad", [build.input((1, 6, 7, 3))], Pad(paddings, value))
+    result = prepared_equal(build.graph([build.conv(padded, 3, 4, Conv2D())]))
+    assert kinds(result.graph) == {"pad": 1, "conv2d": 1}
+
+
+def test_pad_that_changes_the_quantisation_stays() -> None:
+    build = Builder()
+    other = Quantisation((0.5,), (-3,))
+    padded = build.op("pad", [build.input((1, 6, 7, 3), quantisation=other)], Pad(IMAGE))
     result = prepared_equal(build.graph([build.conv(padded, 3, 4, Conv2D())]))
     assert kinds(result.graph) == {"pad": 1, "conv2d": 1}
 

@@ -11,6 +11,7 @@ from toolchain.passes.fold_constants import FoldConstants
 from toolchain.passes.merge_pads import MergePads
 from toolchain.passes.merge_relus import MergeRelus
 from toolchain.passes.merge_reshapes import MergeReshapes
+from toolchain.passes.move_conversions import MoveConversions
 from toolchain.passes.remove_dead_ops import RemoveDeadOps
 from toolchain.passes.remove_identities import RemoveIdentities
 
@@ -19,6 +20,7 @@ __all__ = ["DEFAULT", "Pass", "Prepared", "prepare"]
 DEFAULT: tuple[Pass, ...] = (
     RemoveDeadOps(),
     FoldConstants(),
+    MoveConversions(),
     ConvertEnds(),
     AbsorbLayout(),
     RemoveIdentities(),

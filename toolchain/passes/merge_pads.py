@@ -45,6 +45,8 @@ def _merge(pad: Op, attributes: Pad, graph: Graph) -> Mapping[int, Op]:
     result: dict[int, Op] = {}
     image = (_ROWS, _COLUMNS)
     sides = dict(enumerate(attributes.paddings))
+    if graph.input(pad, 0).quantisation != graph.output(pad).quantisation:
+        return {}
     if len(sides) != 4 or any(sides[axis] != (0, 0) for axis in sides if axis not in image):
         return {}
     for index in graph.consumers[pad.outputs[0]]:
