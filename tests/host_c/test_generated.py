@@ -166,6 +166,14 @@ def test_two_models_and_two_arenas_at_once(tmp_path: Path) -> None:
     assert lines[3] == 'first "layer"?'
 
 
+def test_hooks_surround_each_operator(tmp_path: Path) -> None:
+    graph = dense_chain("hooked", (4, 3, 2))
+    flags = ["-DHOOKED_STATIC_ARENA", '-DTHIMBLE_HOOKS_H="hooks.h"', "-I", str(PROGRAMS)]
+    program = compile_with("hooks.c", [generated(graph)], tmp_path, flags)
+    done = subprocess.run([str(program)], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["+1", "-1", "+2", "-2", "0", "2"]
+
+
 @pytest.mark.parametrize("halves_to_even", [False, True])
 def test_conversions_in_the_header(tmp_path: Path, halves_to_even: bool) -> None:
     graph = dense_chain("converted", (3, 2))

@@ -56,7 +56,7 @@ def _int64(value: int) -> str:
 def rows(data: NDArray[np.generic]) -> str:
     """The elements in right-aligned columns, one text of full lines; `0` for an empty array.
 
-    Lines also break at the end of each innermost row, unless those rows are short.
+    Unless they are short, innermost rows begin on lines of their own, and fill them evenly.
     """
     literals = _literals(data) or ["0"]
     width = max(len(text) for text in literals)
@@ -64,6 +64,8 @@ def rows(data: NDArray[np.generic]) -> str:
     row = data.shape[-1] if data.ndim > 1 else 0
     if row < per_line // 2:
         row = len(literals)
+    else:
+        per_line = -(-row // -(-row // per_line))
     lines = []
     for start in range(0, len(literals), row):
         part = literals[start : start + row]

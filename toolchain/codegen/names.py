@@ -52,8 +52,8 @@ def tensor_identifier(text: str, direction: str) -> str:
     Drops what TensorFlow's exporters wrap around a signature's names, and the direction itself.
     """
     short = re.sub(r":\d+$", "", text)
-    short = re.sub(r"^(serving_default|StatefulPartitionedCall)_(?=.)", "", short)
-    name = identifier(short)
+    short = re.sub(r"^serving_default_|^StatefulPartitionedCall(_\d+)?_?", "", short)
+    name = identifier(short, "data")
     if name == direction:
         return "data"
     name = name.removeprefix(f"{direction}_")
@@ -83,13 +83,17 @@ def escape(text: str) -> str:
 def comment(text: str, longest: int = _LONGEST_IN_COMMENT) -> str:
     """`text` for the inside of a C comment: one line of ASCII that cannot end or open a comment.
 
-    Trigraphs are broken up as well. Long text loses its middle.
+    Trigraphs are broken up as well. Long text loses its middle; the names of operators that
+    TensorFlow fused are joined by semicolons, and of those the first and the last stay.
     """
     safe = escape(text).replace("*/", r"*\/").replace("/*", r"/\*").replace("??", r"?\?")
-    if len(safe) > longest:
-        half = (longest - 3) // 2
-        safe = f"{safe[:half]}...{safe[-half:]}"
-    return safe
+    if len(safe) <= longest:
+        return safe
+    parts = safe.split(";")
+    if len(parts) > 1 and len(parts[0]) + len(parts[-1]) <= longest - 5:
+        return f"{parts[0]};...;{parts[-1]}"
+    half = (longest - 3) // 2
+    return f"{safe[:half]}...{safe[-half:]}"
 
 
 def string_literal(text: str) -> str:
