@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from toolchain import arena, passes, schedule
-from toolchain.boards import Board, Layout, board, layout
+from toolchain.boards import Board, Core, Layout, board, layout
 from toolchain.cost import CostModel
 from toolchain.cost.analytic import AnalyticCostModel
 from toolchain.cost.size import code_estimate_bytes, firmware_data_bytes, weight_bytes
@@ -16,10 +16,10 @@ from toolchain.frontends import load_model
 from toolchain.ir import Graph, MemoryProblem
 from toolchain.ir.arena import arena_plan, arena_problem, check_placement
 from toolchain.ir.boundary import Boundary
-from toolchain.ir.memory import check_order, footprint
+from toolchain.ir.memory import check_order, footprint, peak_bytes
 from toolchain.ir.plan import Plan, PlannedOp
 from toolchain.ops import spec_of
-from toolchain.ops.storage import memory_problem
+from toolchain.ops.storage import View, memory_problems, optional_views
 from toolchain.report.plan import MemoryNeed
 
 DEFAULT_BOARD = "netduinoplus2"
@@ -78,7 +78,7 @@ def plan_graph(
 ) -> Plan:
     """Order and place a graph that is ready to compile. Both answers pass their checkers."""
     options = options or PlanOptions()
-    problem = memory_problem(graph, target.core)
+    problem = choose_views(graph, target.core)
     report("ordering operators")
     found = schedule.scheduler(options.scheduler).schedule(problem, options.time_limit_seconds)
     check_order(problem, found.order)
@@ -96,6 +96,26 @@ def plan_graph(
         step_bytes=footprint(problem, found.order),
         boundaries=boundaries,
     )
+
+
+def choose_views(graph: Graph, core: Core) -> MemoryProblem:
+    """Lay all views in place, but let those copy that cost more memory than they save.
+
+    A view of a part keeps the whole buffer alive: a small skip connection that is laid in a big
+    concat holds its room from the start. Each is tried in turn, in one cheap order.
+    """
+    problem_of = memory_problems(graph, core)
+
+    def peak(problem: MemoryProblem) -> int:
+        return peak_bytes(problem, schedule.scheduler("rpo").schedule(problem, None).order)
+
+    copying: frozenset[View] = frozenset()
+    problem = problem_of(copying)
+    for view in optional_views(graph):
+        other = problem_of(copying | {view})
+        if peak(other) < peak(problem):
+            problem, copying = other, copying | {view}
+    return problem
 
 
 def _planned_ops(graph: Graph, target: Board, problem: MemoryProblem) -> tuple[PlannedOp, ...]:

@@ -6,14 +6,16 @@ import numpy as np
 
 from toolchain.boards import HOST
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
-from toolchain.ir.memory import applied_overlaps
+from toolchain.ir.memory import applied_overlaps, peak_bytes
 from toolchain.ops.concat import Concat
 from toolchain.ops.leaky_relu import LeakyRelu
+from toolchain.ops.pad import Pad
 from toolchain.ops.reshape import Reshape
 from toolchain.ops.slice import Slice
 from toolchain.ops.split import Split
-from toolchain.ops.storage import memory_problem
+from toolchain.ops.storage import View, memory_problem, optional_views
 from toolchain.ops.transpose import Transpose
+from toolchain.planner import choose_views
 
 Q = Quantisation((0.5,), (0,))
 
@@ -31,7 +33,7 @@ def relu(source: str, target: str) -> Op:
     return op("leaky_relu", LeakyRelu(), source, target)
 
 
-def places(graph: Graph, copying: frozenset[str] = frozenset()) -> dict[str, tuple[str, int]]:
+def places(graph: Graph, copying: frozenset[View] = frozenset()) -> dict[str, tuple[str, int]]:
     """Each tensor's buffer and its offset in it."""
     problem = memory_problem(graph, HOST, copying)
     return {m.tensor: (b.name, m.offset_bytes) for b in problem.buffers for m in b.members}
@@ -109,8 +111,8 @@ def test_a_graph_input_stays_where_it_is() -> None:
 
 
 def test_copying_can_be_asked_for() -> None:
-    found = places(concat_graph("b a"), frozenset({"make z"}))
-    assert (found["b"], found["a"]) == (("b", 0), ("a", 0))
+    found = places(concat_graph("b a"), frozenset({("make z", "b")}))
+    assert (found["b"], found["a"]) == (("b", 0), ("z", 4))
 
 
 def test_an_operand_of_two_concats_is_laid_in_the_first() -> None:
@@ -159,3 +161,29 @@ def test_wide_elements_are_aligned() -> None:
         "y",
     )
     assert [b.alignment_bytes for b in memory_problem(made, HOST).buffers] == [8]
+
+
+def test_a_view_that_costs_more_than_it_saves_is_copied() -> None:
+    """A small operand waits for a large one, whose room it must not hold meanwhile."""
+    names = ["x", "s", "a", "b", "c", "t", "z"]
+    rows = dict(zip(names, [1, 1, 60, 60, 60, 20, 21], strict=True))
+    made = graph(
+        [tensor(n, rows[n], 4) for n in names],
+        [
+            relu("x", "s"),
+            op("pad", Pad(((0, 59), (0, 0))), "x", "a"),
+            relu("a", "b"),
+            relu("b", "c"),
+            op("slice", Slice((0, 0), (20, 4), (3, 1), (20, 4)), "c", "t"),
+            op("concat", Concat(0), "s t", "z"),
+        ],
+        "x",
+        "z",
+    )
+    assert optional_views(made) == (("make z", "s"), ("make z", "t"))
+    in_place = memory_problem(made, HOST)
+    chosen = choose_views(made, HOST)
+    members = {m.tensor: b.name for b in chosen.buffers for m in b.members}
+    assert members["s"] == "s"
+    order = tuple(range(len(made.ops)))
+    assert peak_bytes(chosen, order) < peak_bytes(in_place, order)

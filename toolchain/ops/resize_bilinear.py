@@ -1,6 +1,8 @@
 """Resize by bilinear interpolation in fixed point with 10 fraction bits.
 
-TFLite RESIZE_BILINEAR, int8, `reference_ops::ResizeBilinearInteger`.
+TFLite RESIZE_BILINEAR, int8, `reference_ops::ResizeBilinearInteger`. Where its rounded scale runs
+past the last pixel (enlarging by some tens or more) TFLite reads out of bounds; here the last pixel
+stands for what lies beyond.
 """
 
 from __future__ import annotations

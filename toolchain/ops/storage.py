@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from toolchain.boards import Core
 from toolchain.ir import Buffer, Graph, Member, MemoryProblem, Overlap
 from toolchain.ops import spec_of
+from toolchain.ops.spec import Alias, SafeOverlap
 
 TENSOR_ALIGNMENT_BYTES = 4
+
+View = tuple[str, str]
+"""An operator and a tensor that is a view through it, by name."""
 
 
 @dataclass(frozen=True)
@@ -19,7 +24,7 @@ class _Place:
     offset_bytes: int
 
 
-def _places(graph: Graph, copying: frozenset[str]) -> dict[str, _Place]:
+def _places(graph: Graph, copying: frozenset[View]) -> dict[str, _Place]:
     """Follow every alias to its root. One that cannot hold is left out: its operator copies.
 
     A tensor is laid in another at most once. Where it is already a view of all of some other
@@ -36,11 +41,9 @@ def _places(graph: Graph, copying: frozenset[str]) -> dict[str, _Place]:
         return _Place(name, offset)
 
     for op in graph.ops:
-        if op.name in copying:
-            continue
         for alias in spec_of(op.kind).aliases(op, graph):
             view, base = graph.tensors[alias.view], graph.tensors[alias.base]
-            if view.is_constant or base.is_constant:
+            if view.is_constant or base.is_constant or (op.name, view.name) in copying:
                 continue
             root = find(view.name).root
             if graph.tensors[root].size_bytes != view.size_bytes or root in graph.inputs:
@@ -50,17 +53,45 @@ def _places(graph: Graph, copying: frozenset[str]) -> dict[str, _Place]:
     return {t.name: find(t.name) for t in graph.activations()}
 
 
+def optional_views(graph: Graph) -> tuple[View, ...]:
+    """Views of a part, which keep the rest of a buffer alive: to copy may be cheaper."""
+
+    def of_a_part(alias: Alias) -> bool:
+        return graph.tensors[alias.view].size_bytes < graph.tensors[alias.base].size_bytes
+
+    return tuple(
+        (op.name, alias.view)
+        for op in graph.ops
+        for alias in spec_of(op.kind).aliases(op, graph)
+        if of_a_part(alias)
+    )
+
+
 def memory_problem(
-    graph: Graph, core: Core, copying: frozenset[str] = frozenset()
+    graph: Graph, core: Core, copying: frozenset[View] = frozenset()
 ) -> MemoryProblem:
     """What schedulers and allocators need of `graph` on `core`.
 
-    Buffers come in the order in which their root tensors stand in the graph. `copying` names
-    operators that shall copy though they could be views: a view keeps all of its buffer alive,
-    which costs more than it saves where one part is long done with. Raises UnsupportedError where
-    an operator has no kernel for its shape on this core.
+    Buffers come in the order in which their root tensors stand in the graph. `copying`:
+    views that shall be copies instead. Raises UnsupportedError where an operator
+    has no kernel for its shape on this core.
     """
-    places = _places(graph, copying)
+    return memory_problems(graph, core)(copying)
+
+
+def memory_problems(graph: Graph, core: Core) -> Callable[[frozenset[View]], MemoryProblem]:
+    """`memory_problem` for one graph and many choices of `copying`, without lowering it again."""
+    scratch = tuple(spec_of(op.kind).lower(op, graph, core).scratch_bytes for op in graph.ops)
+    safe = tuple(spec_of(op.kind).overlaps(op, graph, core) for op in graph.ops)
+    return lambda copying: _problem(graph, _places(graph, copying), scratch, safe)
+
+
+def _problem(
+    graph: Graph,
+    places: Mapping[str, _Place],
+    scratch_bytes: tuple[int, ...],
+    safe_overlaps: Sequence[Sequence[SafeOverlap]],
+) -> MemoryProblem:
     members: dict[str, list[Member]] = {}
     for name, place in places.items():
         members.setdefault(place.root, []).append(Member(name, place.offset_bytes))
@@ -78,13 +109,11 @@ def memory_problem(
         )
         for root, held in members.items()
     )
-    uses, scratch, overlaps = [], [], []
+    uses, overlaps = [], []
     for number, op in enumerate(graph.ops):
         named = [n for n in (*op.present_inputs(), *op.outputs) if n in places]
         uses.append(tuple(sorted({index[places[n].root] for n in named})))
-        spec = spec_of(op.kind)
-        scratch.append(spec.lower(op, graph, core).scratch_bytes)
-        for safe in spec.overlaps(op, graph, core):
+        for safe in safe_overlaps[number]:
             source, target = op.inputs[safe.input], op.outputs[safe.output]
             if source not in places or places[source].root == places[target].root:
                 continue
@@ -99,7 +128,7 @@ def memory_problem(
         ops=tuple(op.name for op in graph.ops),
         predecessors=graph.predecessors,
         uses=tuple(uses),
-        scratch_bytes=tuple(scratch),
+        scratch_bytes=scratch_bytes,
         buffers=buffers,
         overlaps=tuple(overlaps),
     )
