@@ -19,6 +19,7 @@ enum {
     TYPE_FAULT = 0x08,
     TYPE_RESET = 0x09,
     TYPE_EXIT = 0x0A,
+    TYPE_PATTERN = 0x0B,
     TYPE_REPLY = 0x80,
     TYPE_CRASHED = 0xFE,
     TYPE_ERROR = 0xFF,
@@ -164,6 +165,26 @@ static void serve_write(uint32_t payload_bytes)
     }
 }
 
+/* Payload: index, seed (32 bits, not 0). Fills the input with bytes of xorshift32 (Marsaglia 2003). */
+static void serve_pattern(void)
+{
+    const thimble_tensor *tensor = find_tensor(0, frame.body[AT_PAYLOAD]);
+    uint32_t state = get_u32(AT_PAYLOAD + 1);
+    if (tensor == NULL) {
+        reply_error(ERROR_INDEX);
+    } else if (state == 0) {
+        reply_error(ERROR_RANGE);
+    } else {
+        for (uint32_t i = 0; i < tensor->size_bytes; i++) {
+            state ^= state << 13;
+            state ^= state >> 17;
+            state ^= state << 5;
+            tensor->data[i] = (uint8_t)(state >> 24);
+        }
+        reply(TYPE_REPLY | TYPE_PATTERN);
+    }
+}
+
 static void serve_run(void)
 {
     const uint8_t sequence = frame.body[AT_SEQUENCE];
@@ -188,8 +209,12 @@ static void serve_read(void)
     } else if (length > THIMBLE_FRAME_DATA_BYTES || !in_range(offset, length, tensor->size_bytes)) {
         reply_error(ERROR_RANGE);
     } else {
+        const uint8_t *data = tensor->data;
+        if (data == NULL) {
+            data = tensor->constant(thimble_the_model.arena);
+        }
         reply(TYPE_REPLY | TYPE_READ);
-        put_bytes(&tensor->data[offset], length);
+        put_bytes(&data[offset], length);
     }
 }
 
@@ -237,8 +262,9 @@ void thimble_serve_fault(void)
 }
 
 /* Fewest and most payload bytes of each request type, from HELLO on. */
-static const uint16_t payload_bounds[TYPE_EXIT][2] = {
-    {0, 0}, {2, 2}, {5, 5 + THIMBLE_FRAME_DATA_BYTES}, {0, 0}, {7, 7}, {2, 2}, {0, 0}, {0, 0}, {0, 0}, {0, 0},
+static const uint16_t payload_bounds[TYPE_PATTERN][2] = {
+    {0, 0}, {2, 2}, {5, 5 + THIMBLE_FRAME_DATA_BYTES}, {0, 0}, {7, 7}, {2, 2}, {0, 0}, {0, 0}, {0, 0},
+    {0, 0}, {5, 5},
 };
 
 static uint32_t check_request(uint32_t type, uint32_t payload_bytes)
@@ -246,7 +272,7 @@ static uint32_t check_request(uint32_t type, uint32_t payload_bytes)
     if (frame.body[AT_VERSION] != PROTOCOL_VERSION) {
         return ERROR_VERSION;
     }
-    if (type < TYPE_HELLO || type > TYPE_EXIT) {
+    if (type < TYPE_HELLO || type > TYPE_PATTERN) {
         return ERROR_TYPE;
     }
 #ifndef THIMBLE_EMULATED
@@ -280,6 +306,9 @@ static void serve_request(void)
         break;
     case TYPE_WRITE:
         serve_write(payload_bytes);
+        break;
+    case TYPE_PATTERN:
+        serve_pattern();
         break;
     case TYPE_RUN:
         serve_run();

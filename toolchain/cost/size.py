@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from toolchain.ir.plan import Plan
 
-STACK_BYTES = 4096
+STACK_BYTES = 2048
 """Reserved for the stack; the firmware paints it and reports how much was used."""
 
-_FIRMWARE_DATA_BYTES = 1024
+_FIRMWARE_DATA_BYTES = 704
 _FIRMWARE_CODE_BYTES = 5000
 _BYTES_PER_FUNCTION = 1200
 _BYTES_PER_OPERATOR = 180

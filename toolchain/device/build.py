@@ -12,6 +12,12 @@ from elftools.elf.elffile import ELFFile
 
 from toolchain import cmsis_nn
 from toolchain.boards import Board, Layout, Memory, layout
+from toolchain.cost.size import (
+    STACK_BYTES,
+    code_estimate_bytes,
+    firmware_data_bytes,
+    weight_bytes,
+)
 from toolchain.device import compiler
 from toolchain.device.compiler import Unit
 from toolchain.device.firmware import Firmware, FirmwareModel, Sizes, firmware_model
@@ -19,9 +25,6 @@ from toolchain.errors import InputError
 from toolchain.ir import Plan, Sources
 from toolchain.resources import RUNTIME_C, TEMPLATES
 
-STACK_BYTES = 2048
-CODE_ESTIMATE_BYTES = 24 * 1024
-DATA_ESTIMATE_BYTES = 768
 _BIN_LIMIT_BYTES = 64 * 1024 * 1024
 _COMMON = (
     *("-std=gnu99", "-ffunction-sections", "-fdata-sections", "-fno-common"),
@@ -51,27 +54,6 @@ class ModelFiles:
     kernels: tuple[Path, ...] = ()
     cmsis_nn: tuple[Path, ...] = ()
     cmsis_nn_include: Path | None = None
-
-
-def planned_layout(
-    board: Board,
-    *,
-    arena_bytes: int,
-    weight_bytes: int,
-    operators: int,
-    stack_bytes: int = STACK_BYTES,
-) -> Layout:
-    """The banks for a model before anything is compiled, the code's size being an estimate.
-
-    Raises DoesNotFitError saying by how many bytes. The linker checks exactly.
-    """
-    return layout(
-        board,
-        code_bytes=CODE_ESTIMATE_BYTES,
-        weight_bytes=weight_bytes,
-        data_bytes=DATA_ESTIMATE_BYTES + 4 * operators + stack_bytes,
-        arena_bytes=arena_bytes,
-    )
 
 
 def _render(template: str, target: Path, **context: object) -> Path:
@@ -170,7 +152,7 @@ def _units(board: Board, files: ModelFiles, glue: Path, options: BuildOptions) -
             for path in files.generated
         ),
         firmware=tuple(Unit(folder / name, firmware_flags, (headers,)) for name in sources),
-        glue=Unit(glue, firmware_flags, (headers,)),
+        glue=Unit(glue, firmware_flags, (glue.parent, headers)),
     )
 
 
@@ -179,12 +161,14 @@ def build_files(
     model: FirmwareModel,
     files: ModelFiles,
     folder: Path,
+    banks: Layout,
     options: BuildOptions | None = None,
     *,
-    weight_bytes: int = 0,
     report: Callable[[int, int], None] = lambda done, total: None,
 ) -> Firmware:
     """Build firmware from C files that define `<model.name>_run`, into `folder`.
+
+    `banks` says where each part goes; the linker checks that it fits.
 
     Raises DoesNotFitError, MissingToolError, or BuildError with the compiler's words.
     """
@@ -192,15 +176,7 @@ def build_files(
         raise InputError("the host runs the generated C as a process; it has no firmware")
     chosen_options = options or BuildOptions()
     folder.mkdir(parents=True, exist_ok=True)
-    chosen = _merged(
-        planned_layout(
-            board,
-            arena_bytes=model.arena_bytes,
-            weight_bytes=weight_bytes,
-            operators=len(model.operators),
-            stack_bytes=chosen_options.stack_bytes,
-        )
-    )
+    chosen = _merged(banks)
     script = _render(
         "linker.ld.j2",
         folder / "firmware.ld",
@@ -249,15 +225,16 @@ def build(
         cmsis_nn=tuple(kernels / path for path in sources.cmsis_nn),
         cmsis_nn_include=kernels / "Include",
     )
-    return build_files(
+    chosen = options or BuildOptions()
+    banks = layout(
         board,
-        firmware_model(plan, sources.name, sources.calls),
-        files,
-        folder,
-        options,
-        weight_bytes=sources.weight_bytes,
-        report=report,
+        code_bytes=code_estimate_bytes(plan),
+        weight_bytes=weight_bytes(plan),
+        data_bytes=firmware_data_bytes(plan) - STACK_BYTES + chosen.stack_bytes,
+        arena_bytes=plan.arena.size_bytes,
     )
+    model = firmware_model(plan, sources)
+    return build_files(board, model, files, folder, banks, chosen, report=report)
 
 
 def _identity(units: Sequence[Unit], script: Path) -> bytes:

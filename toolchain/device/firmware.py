@@ -11,19 +11,24 @@ from typing import Any
 from toolchain.boards import Board, board
 from toolchain.device.protocol import TYPE_CODES
 from toolchain.errors import InputError
-from toolchain.ir import DType, Plan
+from toolchain.ir import DType, Plan, Sources
 
 MANIFEST = "firmware.json"
 
 
 @dataclass(frozen=True)
 class Port:
-    """A model's input or output: its place in the arena and the type of its elements."""
+    """A model's input or output: its place in the arena and the type of its elements.
+
+    `identifier` is its name in C. `constant`: an output that lies in flash, not in the arena.
+    """
 
     name: str
+    identifier: str
     offset_bytes: int
     shape: tuple[int, ...]
     dtype: DType
+    constant: bool = False
 
     @property
     def size_bytes(self) -> int:
@@ -58,21 +63,22 @@ class FirmwareModel:
     operators: tuple[OperatorName, ...]
 
 
-def firmware_model(plan: Plan, name: str, calls: tuple[int, ...]) -> FirmwareModel:
-    """From a plan; `name` and `calls` as in `ir.Sources`."""
+def firmware_model(plan: Plan, sources: Sources) -> FirmwareModel:
+    """The model that `sources` were generated from, as the firmware sees it."""
 
-    def port(tensor_name: str) -> Port:
-        tensor = plan.graph.tensors[tensor_name]
-        offset = plan.arena.offsets[tensor_name]
-        return Port(tensor_name, offset, tensor.shape, tensor.dtype)
+    graph = plan.graph
 
-    ops = plan.graph.ops
+    def port(name: str, identifier: str) -> Port:
+        tensor = graph.tensors[name]
+        offset = plan.arena.offsets.get(name, 0)
+        return Port(name, identifier, offset, tensor.shape, tensor.dtype, tensor.is_constant)
+
     return FirmwareModel(
-        name=name,
+        name=sources.name,
         arena_bytes=plan.arena.size_bytes,
-        inputs=tuple(port(tensor) for tensor in plan.graph.inputs),
-        outputs=tuple(port(tensor) for tensor in plan.graph.outputs),
-        operators=tuple(OperatorName(ops[i].name, ops[i].kind) for i in calls),
+        inputs=tuple(map(port, graph.inputs, sources.inputs)),
+        outputs=tuple(map(port, graph.outputs, sources.outputs)),
+        operators=tuple(OperatorName(graph.ops[i].name, graph.ops[i].kind) for i in sources.calls),
     )
 
 
@@ -143,7 +149,14 @@ class Firmware:
 
 def _port(data: Mapping[str, Any]) -> Port:
     shape = tuple(int(dim) for dim in data["shape"])
-    return Port(str(data["name"]), int(data["offset_bytes"]), shape, DType(data["dtype"]))
+    return Port(
+        name=str(data["name"]),
+        identifier=str(data["identifier"]),
+        offset_bytes=int(data["offset_bytes"]),
+        shape=shape,
+        dtype=DType(data["dtype"]),
+        constant=bool(data["constant"]),
+    )
 
 
 def _parse(folder: Path, data: Mapping[str, Any]) -> Firmware:

@@ -7,6 +7,7 @@ does not run the model again for a number it has just answered.
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import time
 from typing import Any, Protocol
@@ -19,7 +20,8 @@ from toolchain.errors import LinkError
 
 DEFAULT_TIMEOUT_SECONDS = 2.0
 RUN_TIMEOUT_SECONDS = 120.0
-_ATTEMPTS = 3
+_ATTEMPTS = 5
+_QUIET_SECONDS = 0.05
 _HANDSHAKE_STEP_SECONDS = 0.2
 
 
@@ -133,7 +135,7 @@ class Link:
         """The payload of the board's reply.
 
         Raises BoardFaultError, RefusedError, or LinkError where no good reply came in
-        `timeout_seconds` (per attempt) in any of three attempts.
+        `timeout_seconds` (per attempt) in any of five attempts.
         """
         self._sequence = self._sequence % 255 + 1
         encoded = protocol.encode(Frame(self._sequence, kind, payload))
@@ -142,12 +144,27 @@ class Link:
         for _ in range(_ATTEMPTS):
             self._transport.write(protocol.DELIMITER + encoded)
             reply, why = self._await(kind, time.monotonic() + patience)
+            if reply is None:
+                reply = self._settled(kind)
             if reply is not None:
                 return reply
         raise LinkError(
             f"no answer to {kind.name} in {_ATTEMPTS} attempts of {patience:g} s: {why}; "
             "check the port, the speed, and that Thimble's firmware is on the board"
         )
+
+    def _settled(self, kind: Type) -> bytes | None:
+        """Read until the line is quiet, so that no late answer is taken for one to come.
+
+        The reply's payload if it was among what came.
+        """
+        while data := self._transport.read(_QUIET_SECONDS):
+            for raw in self._decoder.feed(data):
+                with contextlib.suppress(protocol.FrameError):
+                    reply = self._accepted(protocol.decode(raw), kind)
+                    if reply is not None:
+                        return reply
+        return None
 
     def handshake(self, patience_seconds: float) -> bytes:
         """The payload of HELLO, asked for again and again: a board that starts loses bytes."""
@@ -176,19 +193,25 @@ class Link:
                     frame = protocol.decode(raw)
                 except protocol.FrameError as error:
                     return None, str(error)
-                if frame.type == CRASHED:
-                    fault = protocol.parse_fault(frame.payload)
-                    if fault is not None:
-                        raise BoardFaultError(fault)
-                if frame.type == ERROR:
-                    code = _error_code(frame.payload)
-                    if code.damaged_on_the_line:
-                        return None, f"the board got a damaged frame ({code.name.lower()})"
-                    if frame.sequence == self._sequence:
-                        raise RefusedError(kind, code)
-                if frame.sequence == self._sequence and frame.type == kind | REPLY:
-                    return frame.payload, ""
+                if frame.type == ERROR and _error_code(frame.payload).damaged_on_the_line:
+                    what = _error_code(frame.payload).name.lower()
+                    return None, f"the board got a damaged frame ({what})"
+                reply = self._accepted(frame, kind)
+                if reply is not None:
+                    return reply, ""
         return None, "it kept silent"
+
+    def _accepted(self, frame: Frame, kind: Type) -> bytes | None:
+        """The payload if `frame` answers the request at hand; raises if it says that it failed."""
+        if frame.type == CRASHED:
+            fault = protocol.parse_fault(frame.payload)
+            if fault is not None:
+                raise BoardFaultError(fault)
+        if frame.sequence != self._sequence:
+            return None
+        if frame.type == ERROR:
+            raise RefusedError(kind, _error_code(frame.payload))
+        return frame.payload if frame.type == kind | REPLY else None
 
 
 def _error_code(payload: bytes) -> ErrorCode:

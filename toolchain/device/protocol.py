@@ -31,6 +31,7 @@ class Type(IntEnum):
     FAULT = 0x08
     RESET = 0x09
     EXIT = 0x0A
+    PATTERN = 0x0B
 
 
 REPLY = 0x80
@@ -86,9 +87,25 @@ class Frame:
     version: int = VERSION
 
 
+def pattern(seed: int, size_bytes: int) -> bytes:
+    """What PATTERN fills an input with: the top bytes of xorshift32 (Marsaglia, 2003).
+
+    `seed` is a 32-bit number other than 0.
+    """
+    if not 0 < seed < 1 << 32:
+        raise ValueError(f"the seed {seed} is not in 1 .. 2^32 - 1")
+    state, filled = seed, bytearray(size_bytes)
+    for i in range(size_bytes):
+        state ^= state << 13 & 0xFFFFFFFF
+        state ^= state >> 17
+        state ^= state << 5 & 0xFFFFFFFF
+        filled[i] = state >> 24
+    return bytes(filled)
+
+
 def cobs_encode(data: bytes) -> bytes:
     """Consistent overhead byte stuffing (Cheshire and Baker, 1999): no zero byte in the result."""
-    encoded = bytearray()
+    encoded, run = bytearray(), b""
     for run in data.split(b"\0"):
         whole = len(run) // _BLOCK_DATA * _BLOCK_DATA
         for start in range(0, whole, _BLOCK_DATA):
@@ -96,6 +113,8 @@ def cobs_encode(data: bytes) -> bytes:
             encoded += run[start : start + _BLOCK_DATA]
         encoded.append(len(run) - whole + 1)
         encoded += run[whole:]
+    if run and len(run) % _BLOCK_DATA == 0:
+        del encoded[-1]  # a full block that ends the data needs no empty one after it
     return bytes(encoded)
 
 

@@ -74,6 +74,19 @@ class Session:
         """
         for index, (port, array) in enumerate(self._matched(inputs)):
             self._write(index, _as_bytes(port, array))
+        return self._run()
+
+    def run_pattern(self, seed: int) -> Run:
+        """One inference on the inputs of `pattern_inputs(firmware, seed)`, which the board makes.
+
+        The emulated serial port takes seconds for a big image; this takes none.
+        """
+        for index in range(len(self.firmware.model.inputs)):
+            payload = bytes((index,)) + (seed + index).to_bytes(4, "little")
+            self.link.request(Type.PATTERN, payload, timeout_seconds=RUN_TIMEOUT_SECONDS)
+        return self._run()
+
+    def _run(self) -> Run:
         try:
             reply = self.link.request(Type.RUN, timeout_seconds=RUN_TIMEOUT_SECONDS)
         except BoardFaultError as error:
@@ -81,7 +94,9 @@ class Session:
         status, ticks = protocol.parse_words(reply, 2)
         if status:
             signed = status - (status >> 31 << 32)
-            raise LinkError(f"the model failed on the board with status {signed}")
+            raise LinkError(
+                f"the model failed on the board with status {signed}{self._who(signed)}"
+            )
         outputs = {
             port.name: _from_bytes(port, self._read(index, port.size_bytes))
             for index, port in enumerate(self.firmware.model.outputs)
@@ -173,6 +188,11 @@ class Session:
         counter = self.firmware.board.counter
         return round(ticks * counter.per_tick) if counter else ticks
 
+    def _who(self, status: int) -> str:
+        """Generated code returns the number, from 1, of the operator that failed."""
+        operators = self.firmware.model.operators
+        return f" (operator {operators[status - 1].name!r})" if 0 < status <= len(operators) else ""
+
     def _located(self, error: BoardFaultError) -> LinkError:
         """The same error with the name of the operator that ran."""
         index, operators = error.fault.operator, self.firmware.model.operators
@@ -181,6 +201,14 @@ class Session:
         located = BoardFaultError(error.fault)
         located.args = (f"in operator {index} ({operators[index].name!r}): {error}",)
         return located
+
+
+def pattern_inputs(firmware: Firmware, seed: int) -> dict[str, Array]:
+    """Pseudo-random inputs that `Session.run_pattern` makes on the board from `seed` (from 1)."""
+    return {
+        port.name: _from_bytes(port, protocol.pattern(seed + index, port.size_bytes))
+        for index, port in enumerate(firmware.model.inputs)
+    }
 
 
 def _as_bytes(port: Port, array: Array) -> bytes:

@@ -4,10 +4,12 @@
 
 #include <stdint.h>
 
-/* `type` is the protocol's code of the element type (docs/protocol.md). */
+/* `type` is the protocol's code of the element type (docs/protocol.md). `data` is NULL for an output
+ * that is a constant of the model; `constant` then tells where it lies. */
 typedef struct {
     const char *name;
     uint8_t *data;
+    const void *(*constant)(const uint8_t *arena);
     uint32_t size_bytes;
     uint8_t type;
 } thimble_tensor;

@@ -1,0 +1,139 @@
+"""Board files, and the choice of banks."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+from toolchain.boards import Board, Content, MemoryKind, board, boards, layout, read_board
+from toolchain.device.flash import choose, runners
+from toolchain.errors import DoesNotFitError, InputError
+from toolchain.resources import RUNTIME_C
+
+EMULATED = {"netduinoplus2", "mps2-an386", "mps2-an500", "mps3-an547"}
+SILICON = {
+    *("nucleo-f446re", "f4-discovery", "nucleo-f767zi", "f746g-disco", "nucleo-h743zi"),
+    *("nucleo-h7a3zi-q", "nucleo-l4r5zi", "nucleo-l476rg"),
+}
+KIB = 1024
+
+
+def test_all_boards_are_there() -> None:
+    assert set(boards()) == EMULATED | SILICON | {"host"}
+    assert {name for name, b in boards().items() if b.emulator} == EMULATED
+    assert not any(b.ran_on_hardware for b in boards().values())
+
+
+@pytest.mark.parametrize("target", [b for b in boards().values() if not b.is_host], ids=str)
+def test_board_is_consistent(target: Board) -> None:
+    for first, second in combinations(target.memories, 2):
+        assert first.end <= second.origin or second.end <= first.origin, (first, second)
+    for content in Content:
+        assert any(content in memory.holds for memory in target.memories), content
+    assert target.uart is not None and target.counter is not None
+    for source in (*target.firmware_sources, target.counter.source):
+        assert (RUNTIME_C / "firmware" / source).is_file()
+    assert target.core.name == target.compiler_flags[0].removeprefix("-mcpu=")
+    emulated = target.emulator is not None
+    assert target.counter.unit == ("instructions" if emulated else "cycles")
+    assert bool(runners(target)) == (not emulated)
+    assert bool(target.uart.pins) == (not emulated)
+
+
+def test_memory_sizes_are_those_of_the_data_sheets() -> None:
+    sizes = {name: (b.flash_bytes // KIB, b.ram_bytes // KIB) for name, b in boards().items()}
+    assert sizes["netduinoplus2"] == (1024, 128)
+    assert sizes["nucleo-f446re"] == (512, 128)
+    assert sizes["f4-discovery"] == (1024, 192)
+    assert sizes["f746g-disco"] == (1024, 336)
+    assert sizes["nucleo-f767zi"] == (2048, 528)
+    assert sizes["nucleo-h743zi"] == (2048, 1056)
+    assert sizes["nucleo-h7a3zi-q"] == (2048, 1376)
+    assert sizes["nucleo-l476rg"] == (1024, 128)
+    assert sizes["nucleo-l4r5zi"] == (2048, 640)
+
+
+@pytest.mark.parametrize(
+    ("name", "arena_kib", "data_bank", "arena_bank"),
+    [
+        ("nucleo-h7a3zi-q", 100, "DTCM", "DTCM"),
+        ("nucleo-h7a3zi-q", 126, "DTCM", "AXI_SRAM"),
+        ("nucleo-h7a3zi-q", 1024, "DTCM", "AXI_SRAM"),
+        ("f4-discovery", 120, "SRAM", "SRAM"),
+        ("f4-discovery", 128, "CCM", "SRAM"),
+        ("f746g-disco", 250, "DTCM", "SRAM1_SRAM2"),
+        ("f746g-disco", 300, "DTCM", "DTCM_SRAM1"),
+        ("f746g-disco", 310, "DTCM", "DTCM_SRAM1_SRAM2"),
+        ("nucleo-l4r5zi", 600, "SRAM1", "SRAM1_SRAM2_SRAM3"),
+    ],
+)
+def test_best_bank_first(name: str, arena_kib: int, data_bank: str, arena_bank: str) -> None:
+    chosen = layout(
+        board(name),
+        code_bytes=30_000,
+        weight_bytes=100_000,
+        data_bytes=3000,
+        arena_bytes=arena_kib * KIB,
+    )
+    assert (chosen.data.name, chosen.arena.name) == (data_bank, arena_bank)
+
+
+def test_big_weights_and_arena_go_to_the_psram() -> None:
+    chosen = layout(
+        board("mps2-an500"),
+        code_bytes=30_000,
+        weight_bytes=5_000_000,
+        data_bytes=3000,
+        arena_bytes=6_000_000,
+    )
+    assert chosen.code.name == "SSRAM1" and chosen.data.name == "SSRAM23"
+    assert chosen.weights.name == chosen.arena.name == "PSRAM"
+    assert chosen.weights.kind is MemoryKind.RAM
+
+
+@pytest.mark.parametrize(
+    ("weights", "arena", "missing"), [(0, 128 * KIB, "3,000"), (1024 * KIB, 0, "30,000")]
+)
+def test_what_does_not_fit_is_told_to_the_byte(weights: int, arena: int, missing: str) -> None:
+    with pytest.raises(DoesNotFitError, match=f"{missing} more than"):
+        layout(
+            board("netduinoplus2"),
+            code_bytes=30_000,
+            weight_bytes=weights,
+            data_bytes=3000,
+            arena_bytes=arena,
+        )
+
+
+def test_unknown_board_lists_the_known() -> None:
+    with pytest.raises(InputError, match="netduinoplus2"):
+        board("uno")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("title = ", "board.toml"),
+        ('clock_hz = 1\n[core]\nname = "m4"', "title"),
+        ('title = "x"\n[core]\nname = "m4"\nspeed = 3', "speed"),
+        (
+            'title = "x"\n[core]\nname = "m4"\n[[memory]]\nname = "R"\norigin = 0\n'
+            'size_bytes = 1\nkind = "rom"\nholds = []',
+            "rom",
+        ),
+    ],
+)
+def test_wrong_board_file_is_named(text: str, message: str, tmp_path: Path) -> None:
+    file = tmp_path / "board.toml"
+    file.write_text(text)
+    with pytest.raises(InputError, match=message):
+        read_board(file)
+
+
+def test_nothing_to_flash_on_an_emulated_board() -> None:
+    with pytest.raises(InputError, match="nothing to flash"):
+        choose(board("netduinoplus2"))
+    with pytest.raises(InputError, match="only with openocd"):
+        choose(board("nucleo-f446re"), "jlink")

@@ -1,0 +1,88 @@
+"""The linked image of every board: sections in memories, vector table, no C library to speak of.
+
+For the boards that are not here, this is all that can be checked.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from elftools.elf.elffile import ELFFile
+
+from tests.support.probe import probe_firmware
+from toolchain.boards import Board, Content, Memory, MemoryKind, boards
+from toolchain.device.build import BuildOptions
+from toolchain.errors import DoesNotFitError
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("arm-none-eabi-gcc") is None, reason="needs arm-none-eabi-gcc"
+)
+TARGETS = [b for b in boards().values() if not b.is_host]
+PLACES = {
+    ".vectors": Content.CODE,
+    ".text": Content.CODE,
+    ".rodata": Content.CODE,
+    ".weights": Content.WEIGHTS,
+    ".stack": Content.DATA,
+    ".noinit": Content.DATA,
+    ".bss": Content.DATA,
+    ".arena": Content.ARENA,
+}
+
+
+def bank_of(board: Board, address: int, size: int) -> Memory:
+    return next(m for m in board.memories if m.origin <= address and address + size <= m.end)
+
+
+@pytest.mark.parametrize("board", TARGETS, ids=lambda b: b.name)
+def test_image(board: Board, tmp_path: Path) -> None:
+    firmware = probe_firmware(board, tmp_path)
+    assert firmware.hex.read_text().startswith(":") and firmware.map.stat().st_size > 1000
+    with firmware.elf.open("rb") as file:
+        elf = ELFFile(file)
+        sections = {s.name: s for s in elf.iter_sections() if s["sh_flags"] & 2}
+        symbols = {s.name: s["st_value"] for s in elf.get_section_by_name(".symtab").iter_symbols()}
+        vectors = sections[".vectors"].data()
+        entry = elf["e_entry"]
+        loaded = [s for s in elf.iter_segments("PT_LOAD") if s["p_filesz"]]
+        flash = [bank_of(board, s["p_paddr"], s["p_filesz"]) for s in loaded]
+    assert set(sections) <= set(PLACES) | {".data"}
+    for name, content in PLACES.items():
+        section = sections[name]
+        assert section["sh_size"] > 0, name
+        assert content in bank_of(board, section["sh_addr"], section["sh_size"]).holds, name
+    assert all(bank.kind is MemoryKind.FLASH for bank in flash)
+
+    words = [int.from_bytes(vectors[i : i + 4], "little") for i in range(0, len(vectors), 4)]
+    stack = sections[".stack"]
+    assert sections[".vectors"]["sh_addr"] == board.memories[0].origin
+    assert len(words) == 16
+    assert words[0] == stack["sh_addr"] + stack["sh_size"] and words[0] % 8 == 0
+    assert stack["sh_addr"] % 0x8000 == 0  # the guard before it is aligned to its size
+    assert words[1] == entry == symbols["thimble_reset"] | 1
+    text = sections[".text"]
+    for handler in words[1:8]:
+        assert handler & 1
+        assert text["sh_addr"] <= handler - 1 < text["sh_addr"] + text["sh_size"]
+    assert sections[".arena"]["sh_addr"] % 16 == 0
+
+    library = {"printf", "malloc", "_impure_ptr", "__sinit", "exit", "_exit", "__aeabi_dadd"}
+    assert not library & set(symbols)
+    assert firmware.sizes.code_bytes < 4096
+    assert firmware.sizes.data_bytes == 0 and firmware.sizes.bss_bytes < 704
+
+
+def test_same_input_same_image(tmp_path: Path) -> None:
+    board = boards()["netduinoplus2"]
+    first = probe_firmware(board, tmp_path / "a")
+    second = probe_firmware(board, tmp_path / "b")
+    assert first.build_id == second.build_id
+    for name in ("hex", "bin"):
+        assert getattr(first, name).read_bytes() == getattr(second, name).read_bytes()
+
+
+def test_the_linker_tells_what_does_not_fit(tmp_path: Path) -> None:
+    with pytest.raises(DoesNotFitError, match="bytes too many in SRAM"):
+        probe_firmware(boards()["netduinoplus2"], tmp_path, BuildOptions(stack_bytes=131_000))
