@@ -2,24 +2,41 @@
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from tests.support.host import random_inputs, reference_outputs, run_graphs_on_host
+from tests.support.host import plan_of, random_inputs, reference_outputs
 from tests.support.random_graphs import random_movement_graph
+from toolchain import cmsis_nn
+from toolchain.boards import HOST
+from toolchain.codegen import generate
+from toolchain.device.host import HostModel, HostProgram, build
+from toolchain.ops.storage import optional_views
 
 GRAPHS = 60
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_random_graphs_equal_their_references(seed: int) -> None:
+@pytest.mark.parametrize(("seed", "copied_share"), [(1, 0.0), (2, 0.3)])
+def test_random_graphs_equal_their_references(seed: int, copied_share: float) -> None:
     rng = np.random.default_rng(seed)
-    cases = []
-    for _ in range(GRAPHS):
+    models = []
+    for index in range(GRAPHS):
         graph = random_movement_graph(rng)
-        cases.append((graph, random_inputs(graph, rng)))
-    for (graph, inputs), got in zip(cases, run_graphs_on_host(cases, sanitize=True), strict=True):
-        for name, want, have in zip(
-            graph.outputs, reference_outputs(graph, inputs), got, strict=True
-        ):
-            np.testing.assert_array_equal(have, want, err_msg=f"{name} of {graph.ops}")
+        views = optional_views(graph)
+        copying = frozenset(view for view in views if rng.random() < copied_share)
+        plan = plan_of(graph, copying=copying)
+        sources = generate(plan, HOST, cmsis_nn.find(), name=f"m{index}")
+        models.append(HostModel(sources, graph))
+    with tempfile.TemporaryDirectory() as folder:
+        program = build(models, cmsis_nn.find(), Path(folder), sanitize=True)
+        with HostProgram(program, models) as running:
+            for index, model in enumerate(models):
+                inputs = random_inputs(model.graph, rng)
+                got = running.run(inputs, index)
+                wanted = reference_outputs(model.graph, inputs)
+                for name, want, have in zip(model.graph.outputs, wanted, got, strict=True):
+                    message = f"{name} of {model.graph.ops}"
+                    np.testing.assert_array_equal(have, want, err_msg=message)

@@ -17,14 +17,20 @@ from toolchain.ir.arena import arena_plan, arena_problem, check_placement
 from toolchain.ir.memory import check_order, footprint
 from toolchain.ops import spec_of
 from toolchain.ops.spec import Array
-from toolchain.ops.storage import memory_problem
+from toolchain.ops.storage import View, memory_problem
 
 GAP_BYTES = 32
 
 
-def plan_of(graph: Graph, core: Core = HOST, *, spread: bool = False) -> Plan:
+def plan_of(
+    graph: Graph,
+    core: Core = HOST,
+    *,
+    spread: bool = False,
+    copying: frozenset[View] = frozenset(),
+) -> Plan:
     """Reverse post-order and greedy-by-size, both checked; or, `spread`, `spread_out`."""
-    problem = memory_problem(graph, core)
+    problem = memory_problem(graph, core, copying)
     order = schedule.scheduler("rpo").schedule(problem)
     check_order(problem, order.order)
     blocks = arena_problem(problem, order.order)
