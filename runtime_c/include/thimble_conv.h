@@ -7,8 +7,10 @@
 
 #include "thimble_dsp.h"
 
-/* Shape of a convolution. `depth` is the number of input channels that one filter sees (input channels for
- * an ungrouped one, 1 for a depthwise one); `input_c` the channels of a whole input pixel. */
+/* Shape of a convolution. `depth` is the number of input channels that one filter sees (input channels for an
+ * ungrouped one, 1 for a depthwise one); `input_c` the channels of a whole input pixel. `turned` (depthwise
+ * only): height and width are swapped throughout, so that rows are the longer; in memory the image is as it
+ * was. */
 typedef struct {
     int32_t batches, input_h, input_w, input_c;
     int32_t output_h, output_w, output_c;
@@ -18,6 +20,7 @@ typedef struct {
     int32_t dilation_h, dilation_w;
     int32_t pad_top, pad_left;
     int32_t input_zero_point;
+    int32_t turned;
 } thimble_conv_shape;
 
 /* Convolution, any stride, dilation, padding and grouping.
@@ -63,8 +66,8 @@ const int32_t *thimble_mat_mult_columns_s8(const int32_t *parameters,
  *
  * parameters: for each output channel its bias, its multiplier, and as bytes its shift, then its taps row by
  * row, padded with zeros to whole words. scratch, word aligned: int16, extent_h rows of `row_stride` values,
- * then kernel_h rows of kernel_w rounded up to even (4 for 3); extent_h = (kernel_h - 1) * dilation_h + 1 and
- * row_stride as thimble_depthwise_row_stride gives it.
+ * then kernel_h rows of kernel_w rounded up to even (4 for 3), extent_h = (kernel_h - 1) * dilation_h + 1 and
+ * row_stride as thimble_depthwise_row_stride gives it; then int32, output_w rounded up to even.
  */
 void thimble_depthwise_conv_s8(const thimble_conv_shape *shape,
                                const thimble_requant *requant,

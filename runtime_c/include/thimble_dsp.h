@@ -124,26 +124,33 @@ static inline int32_t thimble_clamp(int32_t value, int32_t low, int32_t high)
     return value > high ? high : value;
 }
 
-/* TFLite's MultiplyByQuantizedMultiplier (double rounding) and output offset, saturated to int8.
+/* TFLite's MultiplyByQuantizedMultiplier (double rounding) and output offset, saturated to int8. Takes twice
+ * the sum.
  *
  * round(2 * sum * multiplier / 2^32) is one SMMLAR. Halves of the right shift round away from zero:
  * x + 2^(s-1) - (x < 0) shifted down by s = shift + 1. The output offset rides along as offset * 2^s, so
- * `rounding` is 2 * offset + 1. Where sum < 0 but x = 0 the extra -1 changes nothing, as s >= 1.
+ * `rounding` is (2 * offset + 1) * 2^shift. Where sum < 0 but x = 0 the extra -1 changes nothing, as s >= 1.
  */
 static inline int32_t
-thimble_requantize_fast(int32_t sum, int32_t multiplier, int32_t shift, int32_t rounding)
+thimble_requantize_doubled(int32_t doubled, int32_t multiplier, int32_t shift, int32_t rounding)
 {
 #if THIMBLE_DSP
     int32_t result;
-    __asm("smmlar %0, %1, %2, %3" : "=r"(result) : "r"(sum * 2), "r"(multiplier), "r"(rounding));
-    result = (result + (sum >> 31)) >> shift;
+    __asm("smmlar %0, %1, %2, %3" : "=r"(result) : "r"(doubled), "r"(multiplier), "r"(rounding));
+    result = (result + (doubled >> 31)) >> shift;
     __asm("ssat %0, #8, %1, asr #1" : "=r"(result) : "r"(result));
     return result;
 #else
-    const int64_t product = (int64_t)(sum * 2) * multiplier;
+    const int64_t product = (int64_t)doubled * multiplier;
     const int32_t high = (int32_t)((product + ((int64_t)1 << 31)) >> 32) + rounding;
-    return thimble_clamp((high + (sum >> 31)) >> shift >> 1, -128, 127);
+    return thimble_clamp((high + (doubled >> 31)) >> shift >> 1, -128, 127);
 #endif
+}
+
+static inline int32_t
+thimble_requantize_fast(int32_t sum, int32_t multiplier, int32_t shift, int32_t rounding)
+{
+    return thimble_requantize_doubled(sum * 2, multiplier, shift, rounding);
 }
 
 /* round(sum * multiplier / 2^(32 + shift)) and output offset, saturated to int8: one rounding, halves up. The

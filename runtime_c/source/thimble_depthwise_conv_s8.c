@@ -1,109 +1,126 @@
 #include "thimble_conv.h"
 
-/* Copies one channel of an image row into a padded row of int16; rows outside the image are zero points. */
-static void
-put_row(const thimble_conv_shape *shape, const int8_t *channel, int32_t y, int16_t *row, int32_t length)
-{
-    const int16_t zero_point = (int16_t)shape->input_zero_point;
-    const int32_t step = shape->input_c;
-    int32_t inside = 0, i = 0;
-    if (y >= 0 && y < shape->input_h) {
-        inside = shape->input_w < length - shape->pad_left ? shape->input_w : length - shape->pad_left;
-    }
-    for (const int32_t left = inside > 0 ? shape->pad_left : length; i < left; i++) {
-        *row++ = zero_point;
-    }
-    if (inside > 0) {
-        const int8_t *from = channel + y * shape->input_w * step;
-        i += inside;
-        for (; inside >= 4; inside -= 4) {
-            const int8_t a = from[0], b = from[step], c = from[2 * step];
-            from += 2 * step;
-            const int8_t d = from[step];
-            from += 2 * step;
-            row[0] = a;
-            row[1] = b;
-            row[2] = c;
-            row[3] = d;
-            row += 4;
-        }
-        for (; inside > 0; inside--, from += step) {
-            *row++ = *from;
-        }
-    }
-    for (; i < length; i++) {
-        *row++ = zero_point;
-    }
-}
-
-/* One channel's requantisation, and where its outputs go: `step` bytes apart. */
+/* How an image row is laid out: pixels to its left, from it, to its right; bytes between its pixels. */
 typedef struct {
-    const thimble_requant *requant;
-    int32_t bias, multiplier, shift, rounding;
-    int8_t *output;
-    int32_t step, count;
-} output_row;
+    int32_t before, inside, after;
+    int32_t step;
+    int16_t zero_point;
+} row_layout;
 
-static inline void put_output(const output_row *out, int8_t *at, int32_t sum)
+static int16_t *put_zero_points(int16_t *to, int32_t count, int16_t zero_point)
 {
-    if (out->requant->form == THIMBLE_REQUANT_FAST) {
-        *at = (int8_t)thimble_requantize_fast(sum, out->multiplier, out->shift, out->rounding);
-    } else {
-        *at = thimble_requantize_s8(sum, out->multiplier, out->shift, out->requant);
+    for (; count > 0; count--) {
+        *to++ = zero_point;
     }
+    return to;
 }
 
-/* One output row of an undilated 3x3 kernel, stride 1 or 2: two outputs at a time from words of two pixels.
+/* One channel of an image row as int16, padded; `from` is null for a row outside the image. */
+static void put_row(const row_layout *layout, const int8_t *from, int16_t *to)
+{
+    const int32_t step = layout->step;
+    if (!from) {
+        (void)put_zero_points(to, layout->before + layout->inside + layout->after, layout->zero_point);
+        return;
+    }
+    to = put_zero_points(to, layout->before, layout->zero_point);
+    int32_t count = layout->inside;
+    for (; count >= 4; count -= 4, from += 2 * step, to += 4) {
+        const int8_t a = from[0], b = from[step];
+        from += 2 * step;
+        const int8_t c = from[0], d = from[step];
+        to[0] = a;
+        to[1] = b;
+        to[2] = c;
+        to[3] = d;
+    }
+    for (; count > 0; count--, from += step) {
+        *to++ = *from;
+    }
+    (void)put_zero_points(to, layout->after, layout->zero_point);
+}
+
+/* Sums of one output row of an undilated 3x3 kernel with stride 1, two at a time from words of two pixels.
  * Taps of a kernel row come as the pairs (0, 1) and (1, 2). */
-static inline void
-row_3x3(const output_row *out, const thimble_pair *const rows[3], const thimble_pair *taps, int32_t stride)
+static void sum_3x3(const thimble_pair *r0,
+                    const thimble_pair *r1,
+                    const thimble_pair *r2,
+                    const thimble_pair *taps,
+                    int32_t *sums,
+                    const int32_t *end)
 {
-    const thimble_pair *r0 = rows[0], *r1 = rows[1], *r2 = rows[2];
-    const thimble_pair a0 = taps[0], b0 = taps[1], a1 = taps[2], b1 = taps[3], a2 = taps[4], b2 = taps[5];
-    int8_t *at = out->output;
-    for (int32_t left = out->count; left > 0; left -= 2, at += 2 * out->step) {
-        int32_t s0 = out->bias, s1 = s0;
-        if (stride == 1) {
-            s0 = thimble_smlabt(r0[1], b0, thimble_smlad(r0[0], a0, s0));
-            s1 = thimble_smlatb(r0[0], a0, thimble_smlad(r0[1], b0, s1));
-            s0 = thimble_smlabt(r1[1], b1, thimble_smlad(r1[0], a1, s0));
-            s1 = thimble_smlatb(r1[0], a1, thimble_smlad(r1[1], b1, s1));
-            s0 = thimble_smlabt(r2[1], b2, thimble_smlad(r2[0], a2, s0));
-            s1 = thimble_smlatb(r2[0], a2, thimble_smlad(r2[1], b2, s1));
-        } else {
-            s0 = thimble_smlabt(r0[1], b0, thimble_smlad(r0[0], a0, s0));
-            s1 = thimble_smlabt(r0[2], b0, thimble_smlad(r0[1], a0, s1));
-            s0 = thimble_smlabt(r1[1], b1, thimble_smlad(r1[0], a1, s0));
-            s1 = thimble_smlabt(r1[2], b1, thimble_smlad(r1[1], a1, s1));
-            s0 = thimble_smlabt(r2[1], b2, thimble_smlad(r2[0], a2, s0));
-            s1 = thimble_smlabt(r2[2], b2, thimble_smlad(r2[1], a2, s1));
-        }
-        r0 += stride;
-        r1 += stride;
-        r2 += stride;
-        put_output(out, at, s0);
-        if (left > 1) {
-            put_output(out, at + out->step, s1);
-        }
+    const uint32_t a0 = taps[0], b0 = taps[1], a1 = taps[2], b1 = taps[3], a2 = taps[4], b2 = taps[5];
+#if THIMBLE_DSP && defined(__OPTIMIZE__)
+    uint32_t x, y;
+    int32_t s, t;
+    __asm volatile(
+        "1:                           \n"
+        "ldrd   %[x], %[y], [%[r0]], #4 \n"
+        "smuad  %[s], %[x], %[a0]       \n"
+        "smultb %[t], %[x], %[a0]       \n"
+        "smlabt %[s], %[y], %[b0], %[s] \n"
+        "smlad  %[t], %[y], %[b0], %[t] \n"
+        "ldrd   %[x], %[y], [%[r1]], #4 \n"
+        "smlad  %[s], %[x], %[a1], %[s] \n"
+        "smlatb %[t], %[x], %[a1], %[t] \n"
+        "smlabt %[s], %[y], %[b1], %[s] \n"
+        "smlad  %[t], %[y], %[b1], %[t] \n"
+        "ldrd   %[x], %[y], [%[r2]], #4 \n"
+        "smlad  %[s], %[x], %[a2], %[s] \n"
+        "smlatb %[t], %[x], %[a2], %[t] \n"
+        "smlabt %[s], %[y], %[b2], %[s] \n"
+        "smlad  %[t], %[y], %[b2], %[t] \n"
+        "ldr    %[x], %[end]            \n"
+        "strd   %[s], %[t], [%[sums]], #8 \n"
+        "cmp    %[sums], %[x]           \n"
+        "bne    1b                      \n"
+        : [r0] "+r"(r0), [r1] "+r"(r1), [r2] "+r"(r2), [sums] "+r"(sums), [x] "=&r"(x), [y] "=&r"(y),
+          [s] "=&r"(s), [t] "=&r"(t)
+        : [a0] "r"(a0), [b0] "r"(b0), [a1] "r"(a1), [b1] "r"(b1), [a2] "r"(a2), [b2] "r"(b2), [end] "m"(end)
+        : "cc", "memory");
+#else
+    for (; sums != end; sums += 2, r0++, r1++, r2++) {
+        int32_t s = thimble_smlabt(r0[1], b0, thimble_smlad(r0[0], a0, 0));
+        int32_t t = thimble_smlatb(r0[0], a0, thimble_smlad(r0[1], b0, 0));
+        s = thimble_smlabt(r1[1], b1, thimble_smlad(r1[0], a1, s));
+        t = thimble_smlatb(r1[0], a1, thimble_smlad(r1[1], b1, t));
+        sums[0] = thimble_smlabt(r2[1], b2, thimble_smlad(r2[0], a2, s));
+        sums[1] = thimble_smlatb(r2[0], a2, thimble_smlad(r2[1], b2, t));
+    }
+#endif
+}
+
+/* The same with stride 2. */
+static void sum_3x3_stride_2(const thimble_pair *r0,
+                             const thimble_pair *r1,
+                             const thimble_pair *r2,
+                             const thimble_pair *taps,
+                             int32_t *sums,
+                             const int32_t *end)
+{
+    const uint32_t a0 = taps[0], b0 = taps[1], a1 = taps[2], b1 = taps[3], a2 = taps[4], b2 = taps[5];
+    for (; sums != end; sums++, r0++, r1++, r2++) {
+        int32_t s = thimble_smlabt(r0[1], b0, thimble_smlad(r0[0], a0, 0));
+        s = thimble_smlabt(r1[1], b1, thimble_smlad(r1[0], a1, s));
+        *sums = thimble_smlabt(r2[1], b2, thimble_smlad(r2[0], a2, s));
     }
 }
 
-/* One output row of any kernel: two outputs at a time; taps in rows of `pairs` words, or int16 by int16 where
- * dilated. */
-static void row_any(const output_row *out,
-                    const thimble_conv_shape *shape,
+/* Sums of one output row of any kernel, two at a time. Kernel row i reads line `first` + i * dilation_h,
+ * modulo `extent`; taps come in rows of whole words. */
+static void sum_any(const thimble_conv_shape *shape,
                     const int16_t *lines,
                     int32_t first,
                     int32_t row_stride,
-                    const int16_t *taps)
+                    const int16_t *taps,
+                    int32_t *sums)
 {
     const int32_t pairs = (shape->kernel_w + 1) / 2;
     const int32_t extent = (shape->kernel_h - 1) * shape->dilation_h + 1;
-    int8_t *at = out->output;
-    for (int32_t left = out->count; left > 0; left -= 2, at += 2 * out->step) {
+    for (int32_t left = shape->output_w; left > 0; left -= 2, sums += 2) {
         const int32_t second = left > 1 ? shape->stride_w : 0;
         const int16_t *tap = taps;
-        int32_t s0 = out->bias, s1 = s0;
+        int32_t s = 0, t = 0;
         int32_t line = first;
         for (int32_t row = 0; row < shape->kernel_h; row++) {
             const int16_t *x = lines + line * row_stride;
@@ -112,27 +129,52 @@ static void row_any(const output_row *out,
             if (shape->dilation_w == 1) {
                 for (int32_t pair = pairs; pair > 0; pair--, x += 2, tap += 2) {
                     const uint32_t weights = *(const thimble_pair *)(const void *)tap;
-                    s0 = thimble_smlad(thimble_read_word(x), weights, s0);
-                    s1 = thimble_smlad(thimble_read_word(x + second), weights, s1);
+                    s = thimble_smlad(thimble_read_word(x), weights, s);
+                    t = thimble_smlad(thimble_read_word(x + second), weights, t);
                 }
             } else {
                 for (int32_t column = 0; column < shape->kernel_w; column++, x += shape->dilation_w) {
-                    const int32_t weight = tap[column];
-                    s0 = thimble_add(s0, x[0] * weight);
-                    s1 = thimble_add(s1, x[second] * weight);
+                    s = thimble_add(s, x[0] * tap[column]);
+                    t = thimble_add(t, x[second] * tap[column]);
                 }
                 tap += 2 * pairs;
             }
         }
         lines += shape->stride_w + second;
-        put_output(out, at, s0);
-        if (left > 1) {
-            put_output(out, at + out->step, s1);
-        }
+        sums[0] = s;
+        sums[1] = t;
     }
 }
 
-/* Sign-extends a channel's taps: each kernel row padded with 0 to whole words, or as the pairs that row_3x3
+/* Sums (without bias) to int8, `step` bytes apart. */
+static void put_outputs(const int32_t *sums,
+                        int32_t count,
+                        const int32_t *parameters,
+                        int32_t shift,
+                        const thimble_requant *requant,
+                        int8_t *to,
+                        int32_t step)
+{
+    const int32_t bias = parameters[0], multiplier = parameters[1];
+    if (requant->form == THIMBLE_REQUANT_FAST) {
+        const int32_t rounding = thimble_rounding(requant, shift), twice = bias * 2;
+        for (; count >= 2; count -= 2, sums += 2, to += step) {
+            const int32_t a = twice + sums[0] * 2, b = twice + sums[1] * 2;
+            *to = (int8_t)thimble_requantize_doubled(a, multiplier, shift, rounding);
+            to += step;
+            *to = (int8_t)thimble_requantize_doubled(b, multiplier, shift, rounding);
+        }
+        if (count > 0) {
+            *to = (int8_t)thimble_requantize_doubled(twice + sums[0] * 2, multiplier, shift, rounding);
+        }
+        return;
+    }
+    for (; count > 0; count--, to += step) {
+        *to = thimble_requantize_s8(thimble_add(*sums++, bias), multiplier, shift, requant);
+    }
+}
+
+/* Sign-extends a channel's taps: each kernel row padded with 0 to whole words, or as the pairs that sum_3x3
  * takes. */
 static void put_taps(const thimble_conv_shape *shape, const int8_t *filter, int16_t *taps, int32_t as_pairs)
 {
@@ -163,56 +205,65 @@ void thimble_depthwise_conv_s8(const thimble_conv_shape *shape,
 {
     const int32_t extent = (shape->kernel_h - 1) * shape->dilation_h + 1;
     const int32_t row_stride = thimble_depthwise_row_stride(shape);
-    int16_t *const lines = scratch;
-    int16_t *const taps = lines + extent * row_stride;
     const int32_t is_3x3 = shape->kernel_h == 3 && shape->kernel_w == 3 && shape->dilation_h == 1 &&
                            shape->dilation_w == 1 && shape->stride_w <= 2;
+    const int32_t row_words = shape->kernel_w == 3 ? 2 : (shape->kernel_w + 1) / 2;
+    int16_t *const lines = scratch;
+    int16_t *const taps = lines + extent * row_stride;
+    int32_t *const sums = (int32_t *)scratch + extent * (row_stride / 2) + shape->kernel_h * row_words;
+    const int32_t *const sums_end = sums + ((shape->output_w + 1) & ~1);
+    const thimble_pair *const tap_pairs = (const thimble_pair *)scratch + extent * (row_stride / 2);
+
     const int32_t words = 2 + (1 + shape->kernel_h * shape->kernel_w + 3) / 4;
     const int32_t multiplier = shape->output_c / shape->input_c;
+    const int32_t input_y_step = shape->input_c * (shape->turned ? 1 : shape->input_w);
+    const int32_t output_x_step = shape->output_c * (shape->turned ? shape->output_h : 1);
+    const int32_t output_y_step = shape->output_c * (shape->turned ? 1 : shape->output_w);
+    const int32_t room = row_stride - shape->pad_left;
+    const int32_t inside = room < 0 ? 0 : (room < shape->input_w ? room : shape->input_w);
+    const int32_t before = room < 0 ? row_stride : shape->pad_left;
+    const row_layout layout = {before, inside, row_stride - before - inside,
+                               shape->input_c * (shape->turned ? shape->input_h : 1),
+                               (int16_t)shape->input_zero_point};
 
     for (int32_t batch = 0; batch < shape->batches; batch++) {
         const int32_t *at = parameters;
         for (int32_t channel = 0; channel < shape->output_c; channel++, at += words) {
             const int8_t *const bytes = (const int8_t *)(at + 2);
-            const int32_t shift = bytes[0];
-            output_row out = {requant,
-                              at[0],
-                              at[1],
-                              shift,
-                              thimble_rounding(requant, shift > 0 ? shift : 0),
-                              output + channel,
-                              shape->output_c,
-                              shape->output_w};
+            const int8_t *const image = input + channel / multiplier;
+            int8_t *to = output + channel;
             put_taps(shape, bytes + 1, taps, is_3x3);
             /* Padded row p lies in line p % extent; `first` is the line of the window's top row. */
             int32_t filled = 0, first = 0, fill = 0;
-            for (int32_t y = 0; y < shape->output_h; y++) {
+            for (int32_t y = 0; y < shape->output_h; y++, to += output_y_step) {
                 const int32_t top = y * shape->stride_h;
                 for (; filled < top + extent; filled++) {
+                    const int32_t from = filled - shape->pad_top;
                     if (filled >= top) {
-                        put_row(shape, input + channel / multiplier, filled - shape->pad_top,
-                                lines + fill * row_stride, row_stride);
+                        const int32_t exists = from >= 0 && from < shape->input_h;
+                        put_row(&layout, exists ? image + from * input_y_step : NULL,
+                                lines + fill * row_stride);
                     }
                     fill = fill + 1 == extent ? 0 : fill + 1;
                 }
                 if (is_3x3) {
-                    const int32_t second = first == 2 ? 0 : first + 1, third = second == 2 ? 0 : second + 1;
                     const thimble_pair *const pairs = scratch;
-                    const int32_t pair_stride = row_stride / 2;
-                    const thimble_pair *const rows[3] = {pairs + first * pair_stride,
-                                                         pairs + second * pair_stride,
-                                                         pairs + third * pair_stride};
-                    const thimble_pair *const tap_pairs = pairs + 3 * pair_stride;
+                    const int32_t second = first == 2 ? 0 : first + 1, third = second == 2 ? 0 : second + 1;
+                    const thimble_pair *const r0 = pairs + first * (row_stride / 2);
+                    const thimble_pair *const r1 = pairs + second * (row_stride / 2);
+                    const thimble_pair *const r2 = pairs + third * (row_stride / 2);
                     if (shape->stride_w == 1) {
-                        row_3x3(&out, rows, tap_pairs, 1);
+                        sum_3x3(r0, r1, r2, tap_pairs, sums, sums_end);
                     } else {
-                        row_3x3(&out, rows, tap_pairs, 2);
+                        sum_3x3_stride_2(r0, r1, r2, tap_pairs, sums, sums + shape->output_w);
                     }
                 } else {
-                    row_any(&out, shape, lines, first, row_stride, taps);
+                    sum_any(shape, lines, first, row_stride, taps, sums);
                 }
-                out.output += shape->output_w * shape->output_c;
-                first = (first + shape->stride_h) % extent;
+                put_outputs(sums, shape->output_w, at, bytes[0], requant, to, output_x_step);
+                for (first += shape->stride_h; first >= extent;) {
+                    first -= extent;
+                }
             }
         }
         input += shape->input_h * shape->input_w * shape->input_c;

@@ -142,28 +142,37 @@ def lower_depthwise_conv2d(
 
 
 def _own_depthwise(op: Op, graph: Graph, window: Window, activation: Activation) -> Lowering:
-    x, weights = graph.input(op, INPUT), graph.input(op, WEIGHTS)
-    channels = weights.shape[3]
+    weights, y = graph.input(op, WEIGHTS), graph.output(op)
+    _, height, width, channels = weights.shape
     filters = constant_of(weights).reshape(-1, channels).T.astype(np.int8)
     scales = _scaling(op, graph, activation, filters)
     fields = _fields(op, graph, window, activation)
-    if x.shape[2] == weights.shape[2] == 1 and not (window.padding.left or window.padding.right):
+    turned = (y.shape[1], height) > (y.shape[2], width)
+    if turned:
         fields, window = _turned(fields), _turned_window(window)
-    seen = (fields["output"][2] - 1) * window.stride[1] + window.extent[1]
+        filters = filters.reshape(channels, height, width).transpose(0, 2, 1).reshape(channels, -1)
+    columns = fields["output"][2]
+    seen = (columns - 1) * window.stride[1] + window.extent[1]
     row_stride = round_up(seen, 2) + 2
     taps_per_row = 4 if window.kernel[1] == 3 else round_up(window.kernel[1], 2)
     values = window.extent[0] * row_stride + window.kernel[0] * taps_per_row
     packed = pack_depthwise(filters, scales)
     return Lowering(
         functions=("thimble_depthwise_conv_s8",),
-        scratch_bytes=2 * values,
+        scratch_bytes=2 * values + 4 * round_up(columns, 2),
         constants=(Constant("parameters", packed, "biases, requantisation and filters"),),
-        fields=fields | {"function": "thimble_depthwise_conv_s8", "form": scales.form, "depth": 1},
+        fields=fields
+        | {
+            "function": "thimble_depthwise_conv_s8",
+            "form": scales.form,
+            "depth": 1,
+            "turned": int(turned),
+        },
     )
 
 
 def _turned(fields: dict[str, Any]) -> dict[str, Any]:
-    """A column image as a row image: the bytes are the same, and rows are what the kernel walks."""
+    """Height and width swapped: the kernel walks rows, and long ones are quicker."""
     turned = dict(fields)
     for name in ("kernel", "stride", "dilation"):
         turned[name] = tuple(reversed(fields[name]))
