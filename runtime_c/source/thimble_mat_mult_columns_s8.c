@@ -19,6 +19,49 @@
     "smlad   %[s11], r8, %[w1], %[s11]         \n"
 #endif
 
+/* Sums of columns 0 and 1 with channels 0 and 1. */
+typedef struct {
+    int32_t s00, s01, s10, s11;
+} block_sums;
+
+/* Reads two biases and 4 * words taps of two channels; returns what follows them. */
+static inline const int32_t *
+accumulate(const int32_t *filters, const uint32_t *columns, int32_t words, block_sums *sums)
+{
+    int32_t s00 = filters[0], s01 = filters[1], s10 = s00, s11 = s01;
+    filters += 2;
+#if THIMBLE_DSP && defined(__OPTIMIZE__)
+    uint32_t w0, w1, t;
+    __asm volatile(
+        "lsrs    %[n], %[n], #1     \n"
+        "bcc     1f                 \n"
+        "add     %[n], %[n], #1     \n"
+        "b       2f                 \n"
+        "1:                         \n" STEP "2:                         \n" STEP
+        "subs    %[n], %[n], #1     \n"
+        "bne     1b                 \n"
+        : [s00] "+r"(s00), [s01] "+r"(s01), [s10] "+r"(s10), [s11] "+r"(s11), [n] "+r"(words),
+          [filters] "+r"(filters), [columns] "+r"(columns), [w0] "=&r"(w0), [w1] "=&r"(w1), [t] "=&r"(t)
+        :
+        : "r4", "r5", "r6", "r8", "cc", "memory");
+#else
+    for (; words > 0; words--, filters += 2, columns += 4) {
+        const uint32_t w0 = (uint32_t)filters[0], w1 = (uint32_t)filters[1];
+        const uint32_t w0_even = thimble_sxtb16(w0), w0_odd = thimble_sxtb16_ror8(w0);
+        const uint32_t w1_even = thimble_sxtb16(w1), w1_odd = thimble_sxtb16_ror8(w1);
+        s00 = thimble_smlad(columns[1], w0_odd, thimble_smlad(columns[0], w0_even, s00));
+        s01 = thimble_smlad(columns[1], w1_odd, thimble_smlad(columns[0], w1_even, s01));
+        s10 = thimble_smlad(columns[3], w0_odd, thimble_smlad(columns[2], w0_even, s10));
+        s11 = thimble_smlad(columns[3], w1_odd, thimble_smlad(columns[2], w1_even, s11));
+    }
+#endif
+    sums->s00 = s00;
+    sums->s01 = s01;
+    sums->s10 = s10;
+    sums->s11 = s11;
+    return filters;
+}
+
 const int32_t *thimble_mat_mult_columns_s8(const int32_t *parameters,
                                            const uint32_t *columns,
                                            int32_t words,
@@ -28,58 +71,49 @@ const int32_t *thimble_mat_mult_columns_s8(const int32_t *parameters,
                                            int8_t *output_1)
 {
     const int32_t *at = parameters;
-    for (; channels > 0; channels -= 2) {
-        int32_t s00 = at[0], s01 = at[1], s10 = s00, s11 = s01;
-        at += 2;
-#if THIMBLE_DSP && defined(__OPTIMIZE__)
-        const uint32_t *column = columns;
-        int32_t n = words;
-        uint32_t w0, w1, t;
-        __asm volatile(
-            "lsrs    %[n], %[n], #1     \n"
-            "bcc     1f                 \n"
-            "add     %[n], %[n], #1     \n"
-            "b       2f                 \n"
-            "1:                         \n" STEP "2:                         \n" STEP
-            "subs    %[n], %[n], #1     \n"
-            "bne     1b                 \n"
-            : [s00] "+r"(s00), [s01] "+r"(s01), [s10] "+r"(s10), [s11] "+r"(s11), [n] "+r"(n),
-              [filters] "+r"(at), [columns] "+r"(column), [w0] "=&r"(w0), [w1] "=&r"(w1), [t] "=&r"(t)
-            :
-            : "r4", "r5", "r6", "r8", "cc", "memory");
-#else
-        for (int32_t i = 0; i < words; i++, at += 2) {
-            const uint32_t *const column = columns + 4 * i;
-            const uint32_t w0_even = thimble_sxtb16((uint32_t)at[0]),
-                           w0_odd = thimble_sxtb16_ror8((uint32_t)at[0]);
-            const uint32_t w1_even = thimble_sxtb16((uint32_t)at[1]),
-                           w1_odd = thimble_sxtb16_ror8((uint32_t)at[1]);
-            s00 = thimble_smlad(column[1], w0_odd, thimble_smlad(column[0], w0_even, s00));
-            s01 = thimble_smlad(column[1], w1_odd, thimble_smlad(column[0], w1_even, s01));
-            s10 = thimble_smlad(column[3], w0_odd, thimble_smlad(column[2], w0_even, s10));
-            s11 = thimble_smlad(column[3], w1_odd, thimble_smlad(column[2], w1_even, s11));
-        }
-#endif
-        const int32_t multiplier_0 = at[0], multiplier_1 = at[1];
-        const int32_t shift_0 = thimble_bottom((uint32_t)at[2]), shift_1 = thimble_top((uint32_t)at[2]);
-        at += 3;
-        if (requant->form == THIMBLE_REQUANT_FAST && channels > 1) {
-            const int32_t rounding_0 = thimble_rounding(requant, shift_0);
-            const int32_t rounding_1 = thimble_rounding(requant, shift_1);
-            output_1[0] = (int8_t)thimble_requantize_fast(s10, multiplier_0, shift_0, rounding_0);
-            output_1[1] = (int8_t)thimble_requantize_fast(s11, multiplier_1, shift_1, rounding_1);
-            output_0[0] = (int8_t)thimble_requantize_fast(s00, multiplier_0, shift_0, rounding_0);
-            output_0[1] = (int8_t)thimble_requantize_fast(s01, multiplier_1, shift_1, rounding_1);
-        } else {
-            output_1[0] = thimble_requantize_s8(s10, multiplier_0, shift_0, requant);
-            output_0[0] = thimble_requantize_s8(s00, multiplier_0, shift_0, requant);
-            if (channels > 1) {
-                output_1[1] = thimble_requantize_s8(s11, multiplier_1, shift_1, requant);
-                output_0[1] = thimble_requantize_s8(s01, multiplier_1, shift_1, requant);
+    const int32_t pair_distance = (int32_t)(output_1 - output_0);
+    const int8_t *const pairs_end = output_0 + (channels & ~1);
+    const int32_t rounding = thimble_rounding(requant, 0);
+    const int32_t low = requant->activation_min, high = requant->activation_max;
+    const thimble_requant_form form = requant->form;
+    int8_t *to = output_0;
+    block_sums sums;
+
+    if (form != THIMBLE_REQUANT_GENERAL) {
+        while (to != pairs_end) {
+            at = accumulate(at, columns, words, &sums);
+            const int32_t multiplier_0 = at[0], multiplier_1 = at[1];
+            const int32_t shift_0 = thimble_bottom((uint32_t)at[2]), shift_1 = at[2] >> 16;
+            const int32_t rounding_0 = (int32_t)((uint32_t)rounding << shift_0);
+            const int32_t rounding_1 = (int32_t)((uint32_t)rounding << shift_1);
+            at += 3;
+            int32_t v00 = thimble_requantize_fast(sums.s00, multiplier_0, shift_0, rounding_0);
+            int32_t v01 = thimble_requantize_fast(sums.s01, multiplier_1, shift_1, rounding_1);
+            int32_t v10 = thimble_requantize_fast(sums.s10, multiplier_0, shift_0, rounding_0);
+            int32_t v11 = thimble_requantize_fast(sums.s11, multiplier_1, shift_1, rounding_1);
+            if (form == THIMBLE_REQUANT_FAST_CLAMPED) {
+                v00 = thimble_clamp(v00, low, high);
+                v01 = thimble_clamp(v01, low, high);
+                v10 = thimble_clamp(v10, low, high);
+                v11 = thimble_clamp(v11, low, high);
             }
+            to[pair_distance] = (int8_t)v10;
+            to[pair_distance + 1] = (int8_t)v11;
+            to[0] = (int8_t)v00;
+            to[1] = (int8_t)v01;
+            to += 2;
         }
-        output_0 += 2;
-        output_1 += 2;
+    }
+    for (const int8_t *const end = output_0 + channels; to < end; to += 2) {
+        at = accumulate(at, columns, words, &sums);
+        const int32_t shift_0 = thimble_bottom((uint32_t)at[2]), shift_1 = at[2] >> 16;
+        to[pair_distance] = thimble_requantize_s8(sums.s10, at[0], shift_0, requant);
+        to[0] = thimble_requantize_s8(sums.s00, at[0], shift_0, requant);
+        if (to + 1 < end) {
+            to[pair_distance + 1] = thimble_requantize_s8(sums.s11, at[1], shift_1, requant);
+            to[1] = thimble_requantize_s8(sums.s01, at[1], shift_1, requant);
+        }
+        at += 3;
     }
     return at;
 }
