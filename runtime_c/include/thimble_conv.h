@@ -27,8 +27,8 @@ typedef struct {
  *
  * parameters: for each group and each pair of its channels (an odd last one is paired with zeros): two
  * biases; for each four taps (kernel rows, columns, depth; padded with zeros to K, a multiple of four) four
- * bytes of the first channel and four of the second; two multipliers; two int16 shifts. scratch: 4 * K bytes,
- * word aligned; 5 * K where depth is no multiple of four.
+ * bytes of the first channel and four of the second; two multipliers; two int16 shift codes. scratch: 4 * K
+ * bytes, word aligned; 5 * K where depth is no multiple of four.
  */
 void thimble_convolve_s8(const thimble_conv_shape *shape,
                          const thimble_requant *requant,
@@ -64,10 +64,10 @@ const int32_t *thimble_mat_mult_columns_s8(const int32_t *parameters,
 
 /* Depthwise convolution; output channel c reads input channel c / (output_c / input_c).
  *
- * parameters: for each output channel its bias, its multiplier, and as bytes its shift, then its taps row by
- * row, padded with zeros to whole words. scratch, word aligned: int16, extent_h rows of `row_stride` values,
- * then kernel_h rows of kernel_w rounded up to even (4 for 3), extent_h = (kernel_h - 1) * dilation_h + 1 and
- * row_stride as thimble_depthwise_row_stride gives it; then int32, output_w rounded up to even.
+ * parameters: for each output channel its bias, its multiplier, and as bytes its shift code, then its taps
+ * row by row, padded with zeros to whole words. scratch, word aligned: int16, extent_h rows of `row_stride`
+ * values, then kernel_h rows of kernel_w rounded up to even (4 for 3), extent_h = (kernel_h - 1) * dilation_h
+ * + 1 and row_stride as thimble_depthwise_row_stride gives it; then int32, output_w rounded up to even.
  */
 void thimble_depthwise_conv_s8(const thimble_conv_shape *shape,
                                const thimble_requant *requant,
@@ -85,11 +85,13 @@ static inline int32_t thimble_depthwise_row_stride(const thimble_conv_shape *sha
     return ((seen + 1) & ~1) + 2;
 }
 
-/* Fully connected: `rows` inputs of `depth` bytes, `units` outputs each.
+/* Fully connected: `rows` inputs of `depth` bytes, `units` outputs each. Sums are scaled and rounded once, as
+ * LiteRT does since 2025.
  *
  * parameters: for each four units (the last ones padded with zeros to four): four biases; for each four taps
- *     (padded with zeros) four bytes of each unit in turn; then, where `common` is null, four multipliers and
- * four int8 shifts in one word. common: four equal multipliers and four equal shifts for all units, or null.
+ *     (padded with zeros) four bytes of each unit in turn; then, where `common` is null, their scaling.
+ * common: the scaling of all units, or null. A scaling is four multipliers, four low parts of multipliers and
+ * four int8 shift codes in one word.
  */
 void thimble_fully_connected_s8(int32_t rows,
                                 int32_t depth,

@@ -14,17 +14,15 @@
 #define THIMBLE_DSP 0
 #endif
 
-/* How sums become int8. In fast form a channel's `shift` is its right shift less one (>= 0), and the
- * toolchain has proved every sum below 2^30 in magnitude; otherwise it is TFLite's left shift (negative:
- * right). */
-typedef enum {
-    THIMBLE_REQUANT_FAST = 0,         /* fast form, activation range is int8's own */
-    THIMBLE_REQUANT_FAST_CLAMPED = 1, /* fast form, narrower activation range */
-    THIMBLE_REQUANT_GENERAL = 2       /* any multiplier, shift and range */
-} thimble_requant_form;
+/* How sums become int8. Each channel has a multiplier (Q0.31) and an int8 shift code:
+ *
+ * code >= 0: right shift by code + 1 after the multiplication. The toolchain has proved that no sum of this
+ * channel reaches 2^30 in magnitude. code < 0:  TFLite's left shift (negative: right) is code + 64, and sums
+ * may be anything.
+ */
+#define THIMBLE_SHIFT_BIAS 64
 
 typedef struct {
-    thimble_requant_form form;
     int32_t output_offset;
     int32_t activation_min;
     int32_t activation_max;
@@ -176,11 +174,19 @@ static inline int32_t thimble_rounding(const thimble_requant *requant, int32_t s
     return (int32_t)((uint32_t)(2 * requant->output_offset + 1) << shift);
 }
 
-/* One sum to int8 in any form: TFLite's MultiplyByQuantizedMultiplier, output offset and activation. */
-int8_t thimble_requantize_s8(int32_t sum, int32_t multiplier, int32_t shift, const thimble_requant *requant);
+/* Whether the activation is narrower than int8's own range. */
+static inline int32_t thimble_narrow(const thimble_requant *requant)
+{
+    return requant->activation_min > -128 || requant->activation_max < 127;
+}
 
-/* One sum to int8 in any form with one rounding; in general form the divisor is 2^(31 - shift). */
-int8_t
-thimble_requantize_once_s8(int32_t sum, int32_t multiplier, int32_t shift, const thimble_requant *requant);
+/* One sum to int8 with any shift code: TFLite's MultiplyByQuantizedMultiplier, output offset and activation.
+ */
+int8_t thimble_requantize_s8(int32_t sum, int32_t multiplier, int32_t code, const thimble_requant *requant);
+
+/* The same with one rounding, of sum * (multiplier + low / 2^22) / 2^(31 - left shift); low is 0 for codes >=
+ * 0. */
+int8_t thimble_requantize_once_s8(
+    int32_t sum, int32_t multiplier, int32_t low, int32_t code, const thimble_requant *requant);
 
 #endif

@@ -150,27 +150,27 @@ static void sum_any(const thimble_conv_shape *shape,
 static void put_outputs(const int32_t *sums,
                         int32_t count,
                         const int32_t *parameters,
-                        int32_t shift,
+                        int32_t code,
                         const thimble_requant *requant,
                         int8_t *to,
                         int32_t step)
 {
     const int32_t bias = parameters[0], multiplier = parameters[1];
-    if (requant->form == THIMBLE_REQUANT_FAST) {
-        const int32_t rounding = thimble_rounding(requant, shift), twice = bias * 2;
+    if (code >= 0 && !thimble_narrow(requant)) {
+        const int32_t rounding = thimble_rounding(requant, code), twice = bias * 2;
         for (; count >= 2; count -= 2, sums += 2, to += step) {
             const int32_t a = twice + sums[0] * 2, b = twice + sums[1] * 2;
-            *to = (int8_t)thimble_requantize_doubled(a, multiplier, shift, rounding);
+            *to = (int8_t)thimble_requantize_doubled(a, multiplier, code, rounding);
             to += step;
-            *to = (int8_t)thimble_requantize_doubled(b, multiplier, shift, rounding);
+            *to = (int8_t)thimble_requantize_doubled(b, multiplier, code, rounding);
         }
         if (count > 0) {
-            *to = (int8_t)thimble_requantize_doubled(twice + sums[0] * 2, multiplier, shift, rounding);
+            *to = (int8_t)thimble_requantize_doubled(twice + sums[0] * 2, multiplier, code, rounding);
         }
         return;
     }
     for (; count > 0; count--, to += step) {
-        *to = thimble_requantize_s8(thimble_add(*sums++, bias), multiplier, shift, requant);
+        *to = thimble_requantize_s8(thimble_add(*sums++, bias), multiplier, code, requant);
     }
 }
 

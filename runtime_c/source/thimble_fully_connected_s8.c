@@ -90,6 +90,7 @@ void thimble_fully_connected_s8(int32_t rows,
                                 const int32_t *common,
                                 int8_t *output)
 {
+    const int32_t plain = !thimble_narrow(requant);
     for (int32_t row = 0; row < rows; row++) {
         const int32_t *at = parameters;
         for (int32_t unit = 0; unit < units; unit += 4) {
@@ -97,17 +98,18 @@ void thimble_fully_connected_s8(int32_t rows,
             at = four_units(input, at, depth, sums);
             const int32_t *const scaling = common ? common : at;
             const int32_t left = units - unit < 4 ? units - unit : 4;
-            uint32_t shifts = (uint32_t)scaling[4];
-            for (int32_t i = 0; i < left; i++, shifts >>= 8) {
-                const int32_t shift = (int8_t)(uint8_t)shifts;
-                if (requant->form == THIMBLE_REQUANT_FAST) {
-                    const int32_t rounding = thimble_rounding(requant, shift);
-                    *output++ = (int8_t)thimble_requantize_once_fast(sums[i], scaling[i], shift, rounding);
+            uint32_t codes = (uint32_t)scaling[8];
+            for (int32_t i = 0; i < left; i++, codes >>= 8) {
+                const int32_t code = (int8_t)(uint8_t)codes;
+                if (plain && code >= 0) {
+                    const int32_t rounding = thimble_rounding(requant, code);
+                    *output++ = (int8_t)thimble_requantize_once_fast(sums[i], scaling[i], code, rounding);
                 } else {
-                    *output++ = thimble_requantize_once_s8(sums[i], scaling[i], shift, requant);
+                    *output++ =
+                        thimble_requantize_once_s8(sums[i], scaling[i], scaling[4 + i], code, requant);
                 }
             }
-            at += common ? 0 : 5;
+            at += common ? 0 : 9;
         }
         input += depth;
     }

@@ -62,6 +62,23 @@ accumulate(const int32_t *filters, const uint32_t *columns, int32_t words, block
     return filters;
 }
 
+/* Outputs of a block of which a channel is missing or has no fast form. */
+static void __attribute__((noinline)) put_any(const block_sums *sums,
+                                              const int32_t *scaling,
+                                              int32_t channels,
+                                              const thimble_requant *requant,
+                                              int8_t *to_0,
+                                              int8_t *to_1)
+{
+    const int32_t code_0 = thimble_bottom((uint32_t)scaling[2]), code_1 = thimble_top((uint32_t)scaling[2]);
+    to_1[0] = thimble_requantize_s8(sums->s10, scaling[0], code_0, requant);
+    to_0[0] = thimble_requantize_s8(sums->s00, scaling[0], code_0, requant);
+    if (channels > 1) {
+        to_1[1] = thimble_requantize_s8(sums->s11, scaling[1], code_1, requant);
+        to_0[1] = thimble_requantize_s8(sums->s01, scaling[1], code_1, requant);
+    }
+}
+
 const int32_t *thimble_mat_mult_columns_s8(const int32_t *parameters,
                                            const uint32_t *columns,
                                            int32_t words,
@@ -72,48 +89,38 @@ const int32_t *thimble_mat_mult_columns_s8(const int32_t *parameters,
 {
     const int32_t *at = parameters;
     const int32_t pair_distance = (int32_t)(output_1 - output_0);
-    const int8_t *const pairs_end = output_0 + (channels & ~1);
+    const int8_t *const end = output_0 + channels;
     const int32_t rounding = thimble_rounding(requant, 0);
-    const int32_t low = requant->activation_min, high = requant->activation_max;
-    const thimble_requant_form form = requant->form;
-    int8_t *to = output_0;
-    block_sums sums;
+    const int32_t narrow = thimble_narrow(requant);
 
-    if (form != THIMBLE_REQUANT_GENERAL) {
-        while (to != pairs_end) {
-            at = accumulate(at, columns, words, &sums);
-            const int32_t multiplier_0 = at[0], multiplier_1 = at[1];
-            const int32_t shift_0 = thimble_bottom((uint32_t)at[2]), shift_1 = at[2] >> 16;
-            const int32_t rounding_0 = (int32_t)((uint32_t)rounding << shift_0);
-            const int32_t rounding_1 = (int32_t)((uint32_t)rounding << shift_1);
-            at += 3;
-            int32_t v00 = thimble_requantize_fast(sums.s00, multiplier_0, shift_0, rounding_0);
-            int32_t v01 = thimble_requantize_fast(sums.s01, multiplier_1, shift_1, rounding_1);
-            int32_t v10 = thimble_requantize_fast(sums.s10, multiplier_0, shift_0, rounding_0);
-            int32_t v11 = thimble_requantize_fast(sums.s11, multiplier_1, shift_1, rounding_1);
-            if (form == THIMBLE_REQUANT_FAST_CLAMPED) {
-                v00 = thimble_clamp(v00, low, high);
-                v01 = thimble_clamp(v01, low, high);
-                v10 = thimble_clamp(v10, low, high);
-                v11 = thimble_clamp(v11, low, high);
-            }
-            to[pair_distance] = (int8_t)v10;
-            to[pair_distance + 1] = (int8_t)v11;
-            to[0] = (int8_t)v00;
-            to[1] = (int8_t)v01;
-            to += 2;
-        }
-    }
-    for (const int8_t *const end = output_0 + channels; to < end; to += 2) {
+    for (int8_t *to = output_0; to < end; to += 2) {
+        block_sums sums;
         at = accumulate(at, columns, words, &sums);
-        const int32_t shift_0 = thimble_bottom((uint32_t)at[2]), shift_1 = at[2] >> 16;
-        to[pair_distance] = thimble_requantize_s8(sums.s10, at[0], shift_0, requant);
-        to[0] = thimble_requantize_s8(sums.s00, at[0], shift_0, requant);
-        if (to + 1 < end) {
-            to[pair_distance + 1] = thimble_requantize_s8(sums.s11, at[1], shift_1, requant);
-            to[1] = thimble_requantize_s8(sums.s01, at[1], shift_1, requant);
-        }
+        const int32_t multiplier_0 = at[0], multiplier_1 = at[1];
+        const int32_t code_0 = thimble_bottom((uint32_t)at[2]), code_1 = at[2] >> 16;
         at += 3;
+        if ((code_0 | code_1) < 0 || to + 1 == end) {
+            const block_sums kept = sums;
+            put_any(&kept, at - 3, (int32_t)(end - to), requant, to, to + pair_distance);
+            continue;
+        }
+        const int32_t rounding_0 = (int32_t)((uint32_t)rounding << code_0);
+        const int32_t rounding_1 = (int32_t)((uint32_t)rounding << code_1);
+        int32_t v00 = thimble_requantize_fast(sums.s00, multiplier_0, code_0, rounding_0);
+        int32_t v01 = thimble_requantize_fast(sums.s01, multiplier_1, code_1, rounding_1);
+        int32_t v10 = thimble_requantize_fast(sums.s10, multiplier_0, code_0, rounding_0);
+        int32_t v11 = thimble_requantize_fast(sums.s11, multiplier_1, code_1, rounding_1);
+        if (narrow) {
+            const int32_t low = requant->activation_min, high = requant->activation_max;
+            v00 = thimble_clamp(v00, low, high);
+            v01 = thimble_clamp(v01, low, high);
+            v10 = thimble_clamp(v10, low, high);
+            v11 = thimble_clamp(v11, low, high);
+        }
+        to[pair_distance] = (int8_t)v10;
+        to[pair_distance + 1] = (int8_t)v11;
+        to[0] = (int8_t)v00;
+        to[1] = (int8_t)v01;
     }
     return at;
 }

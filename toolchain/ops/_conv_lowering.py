@@ -88,7 +88,7 @@ def _own_conv2d(op: Op, graph: Graph, window: Window, activation: Activation) ->
     taps = round_up(height * width * depth, 4)
     filters = constant_of(weights).reshape(channels, -1).astype(np.int8)
     scales = _scaling(op, graph, activation, filters)
-    packed = pack_convolution(filters, scales, x.shape[3] // depth)
+    packed = pack_convolution(scales, x.shape[3] // depth)
     pointwise = (
         (height, width) == (1, 1)
         and window.padding == UNPADDED
@@ -101,8 +101,7 @@ def _own_conv2d(op: Op, graph: Graph, window: Window, activation: Activation) ->
         functions=(function,),
         scratch_bytes=4 * taps if depth % 4 == 0 else 5 * taps,
         constants=(Constant("parameters", packed, "biases, filters and requantisation"),),
-        fields=_fields(op, graph, window, activation)
-        | {"function": function, "form": scales.form, "depth": depth},
+        fields=_fields(op, graph, window, activation) | {"function": function, "depth": depth},
     )
 
 
@@ -145,7 +144,6 @@ def _own_depthwise(op: Op, graph: Graph, window: Window, activation: Activation)
     weights, y = graph.input(op, WEIGHTS), graph.output(op)
     _, height, width, channels = weights.shape
     filters = constant_of(weights).reshape(-1, channels).T.astype(np.int8)
-    scales = _scaling(op, graph, activation, filters)
     fields = _fields(op, graph, window, activation)
     turned = (y.shape[1], height) > (y.shape[2], width)
     if turned:
@@ -156,7 +154,7 @@ def _own_depthwise(op: Op, graph: Graph, window: Window, activation: Activation)
     row_stride = round_up(seen, 2) + 2
     taps_per_row = 4 if window.kernel[1] == 3 else round_up(window.kernel[1], 2)
     values = window.extent[0] * row_stride + window.kernel[0] * taps_per_row
-    packed = pack_depthwise(filters, scales)
+    packed = pack_depthwise(_scaling(op, graph, activation, filters))
     return Lowering(
         functions=("thimble_depthwise_conv_s8",),
         scratch_bytes=2 * values + 4 * round_up(columns, 2),
@@ -164,7 +162,6 @@ def _own_depthwise(op: Op, graph: Graph, window: Window, activation: Activation)
         fields=fields
         | {
             "function": "thimble_depthwise_conv_s8",
-            "form": scales.form,
             "depth": 1,
             "turned": int(turned),
         },
@@ -207,6 +204,7 @@ def _scaling(op: Op, graph: Graph, activation: Activation, filters: Int8) -> Sca
         x.q.zero_point,
         *channel_requantisation(x, weights, y, channels),
         clamp_range(activation, y),
+        y.q.zero_point,
     )
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.ops._fixed_point import Int32
+from toolchain.ops._fixed_point import INT32_MAX, Int32, multiply_by_quantized_multiplier
 from toolchain.ops._single_rounding import single_rounding
 
 Int8 = NDArray[np.int8]
@@ -19,51 +19,92 @@ Int8 = NDArray[np.int8]
 _SUM_LIMIT = 1 << 30
 _LARGEST_FAST_SHIFT = 21
 """(2 * 128 + 1) << 21 plus a product below 2**30 stays inside int32."""
+_SHIFT_BIAS = 64
+"""THIMBLE_SHIFT_BIAS: what marks a shift that the fast form cannot take."""
 
 
 @dataclass(frozen=True)
 class Scaling:
-    """Bias, multiplier and shift per channel, in the form that `thimble_requant` names."""
+    """Filters, and per channel the folded bias, multiplier (and its low part) and shift code."""
 
+    filters: Int8
     bias: Int32
     multiplier: Int32
-    shift: Int8
-    form: str
+    low: Int32
+    code: Int8
+
+    def of(self, channels: slice) -> Scaling:
+        return Scaling(
+            self.filters[channels],
+            self.bias[channels],
+            self.multiplier[channels],
+            self.low[channels],
+            self.code[channels],
+        )
+
+
+@dataclass(frozen=True)
+class _Sums:
+    """Folded biases, and bounds on the sums of int8 inputs; `largest`: on the way there too."""
+
+    folded: NDArray[np.int64]
+    lowest: NDArray[np.int64]
+    highest: NDArray[np.int64]
+    largest: NDArray[np.int64]
+
+    @property
+    def bias(self) -> Int32:
+        return ((self.folded + (1 << 31)) % (1 << 32) - (1 << 31)).astype(np.int32)
+
+
+def _sums(bias: Int32, filters: Int8, zero_point: int) -> _Sums:
+    wide = filters.astype(np.int64)
+    folded = bias.astype(np.int64) - zero_point * wide.sum(axis=1)
+    return _Sums(
+        folded,
+        folded + np.minimum(-128 * wide, 127 * wide).sum(axis=1),
+        folded + np.maximum(-128 * wide, 127 * wide).sum(axis=1),
+        np.abs(folded) + 128 * np.abs(wide).sum(axis=1),
+    )
 
 
 def scaling(
     bias: Int32,
-    weights: Int8,
+    filters: Int8,
     zero_point: int,
     multiplier: Int32,
     shift: Int32,
     activation: tuple[int, int],
+    output_offset: int,
 ) -> Scaling:
-    """Choose the form for filters given as [channels, taps].
+    """Scaling by TFLite's `MultiplyByQuantizedMultiplier` for filters given as [channels, taps].
 
-    The fast form needs, on every channel: no sum that an int8 input can produce reaches 2**30, and
-    a right shift of 1 to 22. A channel whose result rounds to 0 for every input has multiplier 0.
+    The fast form needs, of a channel: no sum that an int8 input can produce reaches 2**30, and
+    a right shift of 1 to 22. A channel that gives one output whatever the input (mostly a dead
+    one) gets filters of 0 and a bias that says it in fast form.
     """
-    wide = weights.astype(np.int64)
-    folded = bias.astype(np.int64) - zero_point * wide.sum(axis=1)
-    largest = np.abs(folded) + 128 * np.abs(wide).sum(axis=1)
+    sums = _sums(bias, filters, zero_point)
+    ends = [
+        np.clip(
+            multiply_by_quantized_multiplier(end, multiplier, shift) + output_offset, *activation
+        )
+        for end in (sums.lowest, sums.highest)
+    ]
+    constant = (ends[0] == ends[1]) & (sums.largest <= INT32_MAX)
     right = -shift.astype(np.int64) - 1
-    products = largest.astype(np.float64) * multiplier / 2.0**31 + 1.0
-    vanishing = (multiplier == 0) | ((right >= 0) & (products < 2.0**right))
-    fast_multiplier = np.where(vanishing, 0, multiplier).astype(np.int32)
-    fast_shift = np.where(vanishing, 0, right)
-    possible = (largest < _SUM_LIMIT) & (fast_shift >= 0) & (fast_shift <= _LARGEST_FAST_SHIFT)
-    wrapped = ((folded + (1 << 31)) % (1 << 32) - (1 << 31)).astype(np.int32)
-    if not possible.all():
-        return Scaling(wrapped, multiplier, shift.astype(np.int8), "THIMBLE_REQUANT_GENERAL")
-    clamped = activation != (-128, 127)
-    form = "THIMBLE_REQUANT_FAST_CLAMPED" if clamped else "THIMBLE_REQUANT_FAST"
-    return Scaling(wrapped, fast_multiplier, fast_shift.astype(np.int8), form)
+    fast = (sums.largest < _SUM_LIMIT) & (right >= 0) & (right <= _LARGEST_FAST_SHIFT)
+    return Scaling(
+        np.where(constant[:, None], 0, filters).astype(np.int8),
+        np.where(constant, 4 * (ends[0] - output_offset), sums.bias).astype(np.int32),
+        np.where(constant, 1 << 30, multiplier).astype(np.int32),
+        np.zeros(len(bias), dtype=np.int32),
+        np.where(constant, 0, np.where(fast, right, shift - _SHIFT_BIAS)).astype(np.int8),
+    )
 
 
 def single_rounding_scaling(
     bias: Int32,
-    weights: Int8,
+    filters: Int8,
     zero_point: int,
     factors: NDArray[np.float64],
     activation: tuple[int, int],
@@ -73,11 +114,10 @@ def single_rounding_scaling(
 
     `factors` has one entry, or one per channel. None where no integer form was found.
     """
-    wide = weights.astype(np.int64)
-    folded = bias.astype(np.int64) - zero_point * wide.sum(axis=1)
-    largest = np.abs(folded) + 128 * np.abs(wide).sum(axis=1)
+    sums = _sums(bias, filters, zero_point)
     span = (activation[0] - output_offset, activation[1] - output_offset)
-    bounds = largest if len(factors) > 1 else largest.max(keepdims=True)
+    bounds = sums.largest if len(factors) > 1 else sums.largest.max(keepdims=True)
+    bounds = np.minimum(bounds, INT32_MAX)
     fits = [
         single_rounding(float(factor), int(bound), *span)
         for factor, bound in zip(factors, bounds, strict=True)
@@ -86,20 +126,18 @@ def single_rounding_scaling(
     if len(found) < len(fits):
         return None
     multiplier = np.array([fit.multiplier for fit in found], dtype=np.int32)
-    shift = np.array([fit.shift for fit in found])
-    shift = np.where(multiplier == 0, -1, shift)
+    low = np.array([fit.low for fit in found], dtype=np.int32)
+    shift = np.where((multiplier == 0) & (low == 0), -1, [fit.shift for fit in found])
     right = -shift - 1
-    fast = int(bounds.max()) < _SUM_LIMIT and bool(
-        ((right >= 0) & (right <= _LARGEST_FAST_SHIFT)).all()
-    )
-    clamped = activation != (-128, 127)
-    form = "THIMBLE_REQUANT_FAST_CLAMPED" if clamped else "THIMBLE_REQUANT_FAST"
-    channels = weights.shape[0]
+    fast = (bounds < _SUM_LIMIT) & (low == 0) & (right >= 0) & (right <= _LARGEST_FAST_SHIFT)
+    code = np.where(fast, right, shift - _SHIFT_BIAS).astype(np.int8)
+    channels = len(bias)
     return Scaling(
-        folded.astype(np.int32),
+        filters,
+        sums.bias,
         np.broadcast_to(multiplier, channels),
-        np.broadcast_to(right if fast else shift, channels).astype(np.int8),
-        form if fast else "THIMBLE_REQUANT_GENERAL",
+        np.broadcast_to(low, channels),
+        np.broadcast_to(code, channels),
     )
 
 
@@ -115,56 +153,72 @@ def _pad(array: NDArray[np.generic], axis: int, multiple: int) -> NDArray[np.gen
     return np.pad(array, widths)
 
 
-def _blocks(
-    weights: Int8, scales: Scaling, lanes: int
-) -> tuple[Int32, NDArray[np.int32], Int32, Int8]:
-    """Biases, filter words, multipliers and shifts in blocks of `lanes` channels.
-
-    Filter words have shape [blocks, words * lanes]: the lanes take turns, word by word.
-    """
-    filters = _words(_pad(_pad(weights, 1, 4), 0, lanes))
-    blocks = filters.shape[0] // lanes
-    turns = filters.reshape(blocks, lanes, -1).transpose(0, 2, 1).reshape(blocks, -1)
-    bias, multiplier, shift = (
-        _pad(a, 0, lanes).reshape(blocks, lanes)
-        for a in (scales.bias, scales.multiplier, scales.shift)
-    )
-    return bias, turns, multiplier, shift  # type: ignore[return-value]
+def _lanes(array: NDArray[np.generic], lanes: int) -> NDArray[np.generic]:
+    """One row per block of `lanes` channels, the last one filled up with zeros."""
+    return _pad(array, 0, lanes).reshape(-1, lanes)
 
 
-def pack_convolution(weights: Int8, scales: Scaling, groups: int) -> Int32:
-    """For `thimble_convolve_s8`: weights [channels, taps], channels of a group adjacent."""
-    per_group = weights.shape[0] // groups
+def _turns(filters: Int8, lanes: int) -> NDArray[np.int32]:
+    """Filter words as [blocks, words * lanes]: the lanes of a block take turns, word by word."""
+    words = _words(_pad(_pad(filters, 1, 4), 0, lanes))
+    blocks = words.shape[0] // lanes
+    return words.reshape(blocks, lanes, -1).transpose(0, 2, 1).reshape(blocks, -1)
+
+
+def _joined(parts: list[NDArray[np.generic]]) -> Int32:
+    return np.concatenate(parts, axis=1).reshape(-1).astype(np.int32)
+
+
+def pack_convolution(scales: Scaling, groups: int) -> Int32:
+    """For `thimble_convolve_s8`: channels of a group are adjacent."""
+    per_group = len(scales.bias) // groups
     parts = []
     for group in range(groups):
-        chosen = slice(group * per_group, (group + 1) * per_group)
-        own = Scaling(
-            scales.bias[chosen], scales.multiplier[chosen], scales.shift[chosen], scales.form
+        own = scales.of(slice(group * per_group, (group + 1) * per_group))
+        parts.append(
+            _joined(
+                [
+                    _lanes(own.bias, 2),
+                    _turns(own.filters, 2),
+                    _lanes(own.multiplier, 2),
+                    _words(_lanes(own.code.astype(np.int16), 2)),
+                ]
+            )
         )
-        bias, filters, multiplier, shift = _blocks(weights[chosen], own, 2)
-        shifts = _words(shift.astype(np.int16))
-        parts.append(np.concatenate([bias, filters, multiplier, shifts], axis=1).reshape(-1))
-    return np.concatenate(parts).astype(np.int32)
+    return np.concatenate(parts)
 
 
-def pack_depthwise(weights: Int8, scales: Scaling) -> Int32:
-    """For `thimble_depthwise_conv_s8`: weights [channels, taps]."""
-    taps = _words(_pad(np.concatenate([scales.shift[:, None], weights], axis=1), 1, 4))
-    heads = np.stack([scales.bias, scales.multiplier], axis=1)
-    return np.concatenate([heads, taps], axis=1).reshape(-1).astype(np.int32)
+def pack_depthwise(scales: Scaling) -> Int32:
+    """For `thimble_depthwise_conv_s8`."""
+    taps = _words(_pad(np.concatenate([scales.code[:, None], scales.filters], axis=1), 1, 4))
+    return _joined([np.stack([scales.bias, scales.multiplier], axis=1), taps])
 
 
-def pack_fully_connected(weights: Int8, scales: Scaling, common: bool) -> Int32:
-    """For `thimble_fully_connected_s8`: weights [units, depth].
-
-    `common`: one multiplier and shift serve all units and are given apart.
-    """
-    bias, filters, multiplier, shift = _blocks(weights, scales, 4)
-    parts = [bias, filters] if common else [bias, filters, multiplier, _words(shift)]
-    return np.concatenate(parts, axis=1).reshape(-1).astype(np.int32)
+def pack_fully_connected(scales: Scaling, common: bool) -> Int32:
+    """For `thimble_fully_connected_s8`. `common`: the units' one scaling is given apart."""
+    parts: list[NDArray[np.generic]] = [_lanes(scales.bias, 4), _turns(scales.filters, 4)]
+    return _joined(parts if common else parts + _fully_connected_scaling(scales))
 
 
 def pack_common_scaling(scales: Scaling) -> Int32:
     """The `common` argument of `thimble_fully_connected_s8`."""
-    shifts = _words(np.repeat(scales.shift[:1], 4))
-    return np.concatenate([np.repeat(scales.multiplier[:1], 4), shifts]).astype(np.int32)
+    four = np.zeros(4, dtype=np.int64)
+    return _joined(
+        _fully_connected_scaling(
+            Scaling(
+                scales.filters[:1],
+                scales.bias[:1],
+                scales.multiplier[four],
+                scales.low[four],
+                scales.code[four],
+            )
+        )
+    )
+
+
+def _fully_connected_scaling(scales: Scaling) -> list[NDArray[np.generic]]:
+    return [
+        _lanes(scales.multiplier, 4),
+        _lanes(scales.low, 4),
+        _words(_lanes(scales.code, 4)),
+    ]

@@ -23,23 +23,25 @@ _CANDIDATES = 64
 
 @dataclass(frozen=True)
 class SingleRounding:
-    """value = floor((sum * multiplier + 2**(k-1)) / 2**k), k = 31 - shift, 1 <= k <= 62."""
+    """value = floor((sum * (multiplier + low / 2**22) + 2**(k-1)) / 2**k), k = 31 - shift.
+
+    1 <= k <= 62; low < 2**22. All in int64: sum * low is shifted down on its own.
+    """
 
     multiplier: int
+    low: int
     shift: int
 
     def apply(self, sums: Int64) -> Int64:
         k = 31 - self.shift
-        return (sums * self.multiplier + (1 << (k - 1))) >> k
+        return (sums * self.multiplier + (sums * self.low >> 22) + (1 << (k - 1))) >> k
 
 
 def single_rounding(factor: float, largest: int, low: int, high: int) -> SingleRounding | None:
-    """The multiplier and shift that give clip(round(sum * factor), low, high) for |sum| <= largest.
+    """The multiplier that gives clip(round(sum * factor), low, high) for |sum| <= largest < 2**31.
 
-    None where no multiplier next to the nearest one does, or `largest` reaches 2**31.
+    One without a low part where there is such. None where no multiplier next to the nearest does.
     """
-    if largest >= 1 << 31:
-        return None
     values = np.arange(low + 1, high + 1, dtype=np.int64)
     begins = _first_sums(values, factor, largest)
     for candidate in _candidates(factor):
@@ -65,11 +67,16 @@ def _first_sums(values: Int64, factor: float, largest: int) -> Int64:
 
 
 def _candidates(factor: float) -> Iterator[SingleRounding]:
+    """Multipliers of 31 bits, nearest first, then of 53."""
     multiplier, shift = quantize_multiplier(factor)
     shift = max(shift, -31)
-    yield SingleRounding(multiplier, shift)
-    for step in range(1, _CANDIDATES):
+    for step in range(_CANDIDATES):
         for near in (multiplier + step, multiplier - step):
             if 0 <= near <= INT32_MAX:
-                yield SingleRounding(near, shift)
-    yield SingleRounding(0, shift)
+                yield SingleRounding(near, 0, shift)
+    fraction, shift = math.frexp(factor)
+    if -31 <= shift <= 30:
+        exact = int(math.ldexp(fraction, 53))
+        for step in range(_CANDIDATES):
+            for near in (exact + step, exact - step):
+                yield SingleRounding(near >> 22, near & ((1 << 22) - 1), shift)

@@ -109,7 +109,7 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
             f"{factors.max()} does; change the output scale in its last digits"
         )
     common = len(factors) == 1
-    packed = pack_fully_connected(filters, scales, common)
+    packed = pack_fully_connected(scales, common)
     constants = [Constant("parameters", packed, "biases, filters and requantisation")]
     if common:
         constants.append(Constant("scaling", pack_common_scaling(scales), "multipliers and shifts"))
@@ -123,7 +123,6 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
             "output_offset": y.q.zero_point,
             "activation_min": low,
             "activation_max": high,
-            "form": scales.form,
             "common": common,
         },
     )
