@@ -25,6 +25,8 @@ from toolchain.ops import spec_of
 from toolchain.ops.spec import Lowering
 from toolchain.resources import RUNTIME_C
 
+STATIC_ALIGNMENT_BYTES = 8
+"""That of uint64_t, which the static arena shares a union with."""
 _INT_BYTES = 4
 _STRING_FUNCTIONS = ("memcpy(", "memmove(", "memset(")
 
@@ -190,6 +192,10 @@ def generate(plan: Plan, core: Core, cmsis_nn_folder: Path, *, name: str = "") -
     depends on nothing but the arguments. Raises UnsupportedError where an operator has no kernel,
     MissingToolError where a kernel's source is not found.
     """
+    if plan.core != core.name:
+        raise ValueError(f"the plan is for core {plan.core}, not {core.name}")
+    if plan.arena.alignment_bytes > STATIC_ALIGNMENT_BYTES:
+        raise ValueError(f"C99 cannot align a static arena to {plan.arena.alignment_bytes} bytes")
     prefix = model_identifier(name or plan.graph.name)
     writer = _Writer(plan, core, prefix)
     calls = writer.calls()

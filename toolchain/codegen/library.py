@@ -13,6 +13,7 @@ from toolchain.ir import Sources
 from toolchain.resources import RUNTIME_C
 
 _INCLUDE = re.compile(r'^\s*#\s*include\s+"(?P<name>[^"]+)"', re.MULTILINE)
+_CMSIS_NN_INCLUDE = '#include "arm_nn'
 CMSIS_NN_LIST = "cmsis_nn_sources.txt"
 RUNTIME_FOLDER = "runtime"
 
@@ -38,7 +39,7 @@ def library_files(sources: Sources) -> Mapping[str, str]:
             runtime=[f"{RUNTIME_FOLDER}/{path}" for path in sources.runtime],
             has_runtime=bool(copied),
             cmsis_nn_list=CMSIS_NN_LIST,
-            needs_cmsis_nn=any("arm_nn" in text for text in files.values()),
+            needs_cmsis_nn=any(_CMSIS_NN_INCLUDE in text for text in files.values()),
         )
     )
     return MappingProxyType(files)
