@@ -17,6 +17,7 @@ from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops import _addition, spec_of
 from toolchain.ops._elementwise import scalar_constant
 from toolchain.ops.quantize import Quantize
+from toolchain.ops.softmax import Softmax
 from toolchain.ops.spec import Array
 
 
@@ -99,3 +100,17 @@ def test_one_tensor_as_both_operands() -> None:
         inputs.append(random_inputs(graphs[-1], rng))
     for graph, given, got in zip(graphs, inputs, _run(graphs, inputs), strict=True):
         np.testing.assert_array_equal(got, reference_outputs(graph, given)[0])
+
+
+@pytest.mark.parametrize("columns", [1, 2, 511, 512, 1000, 5000, 9000])
+def test_softmax_of_equal_inputs(columns: int) -> None:
+    """From 512 terms of 1 on LiteRT aborts; every quotient rounds to 0."""
+    x = Tensor("x", (2, columns), DType.INT8, Quantisation((0.05,), (0,)))
+    y = Tensor("y", (2, columns), DType.INT8, Quantisation((1 / 256,), (-128,)))
+    op = Op("softmax", "softmax", ("x",), ("y",), Softmax())
+    graph = Graph.build("equal", [x, y], [op], ["x"], ["y"])
+    data = np.full(x.shape, 5, np.int8)
+    (got,) = _run([graph], [(data,)])
+    np.testing.assert_array_equal(got, reference_outputs(graph, (data,))[0])
+    expected = min(int(256 / columns + 0.5), 255) - 128
+    assert (got == expected).all()

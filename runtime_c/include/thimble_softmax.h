@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Thimble: softmax.
+ */
+#ifndef THIMBLE_SOFTMAX_H
+#define THIMBLE_SOFTMAX_H
+
+#include <stdint.h>
+
+/** Softmax of each row, to scale 1/256 and zero point -128.
+ *  exponentials[d] = exp(-d * scale * beta) in Q0.31 for d = 0 .. entries - 1; beyond that it is 0.
+ *  The output may begin at, or anywhere below, the input. */
+void thimble_softmax_s8(const int8_t *input,
+                        int8_t *output,
+                        int32_t rows,
+                        int32_t columns,
+                        const int32_t *exponentials,
+                        int32_t entries);
+
+#endif
