@@ -144,6 +144,26 @@ def test_a_view_of_a_constant_or_an_input_that_is_an_output_too() -> None:
     assert generated(graph).calls == (1,), "the reshape of the input is a pure view"
 
 
+@pytest.mark.parametrize("start", [0, 4, 16])
+def test_a_copy_between_overlapping_places(tmp_path: Path, start: int) -> None:
+    graph = Graph.build(
+        "moved",
+        [activation("x", (2, 8)), activation("y", (16,))],
+        [reshape("x", "y", (16,))],
+        ["x"],
+        ["y"],
+    )
+    plan = plan_of(graph)
+    apart = replace(plan.arena, size_bytes=32, offsets={"x": start, "y": 0})
+    sources = generate(replace(plan, arena=apart), HOST, cmsis_nn.find())
+    model = replace(host_model(graph), sources=sources)
+    inputs = random_inputs(graph, np.random.default_rng(0))
+    program = build([model], cmsis_nn.find(), tmp_path, sanitize=True)
+    with HostProgram(program, [model]) as running:
+        np.testing.assert_array_equal(running.run(inputs)[0], inputs[0].reshape(16))
+    assert len(sources.calls) == (start != 0)
+
+
 def pattern(graph: Graph, seed: int) -> tuple[np.ndarray, ...]:
     shape = graph.tensors[graph.inputs[0]].shape
     data = (np.arange(np.prod(shape)) * 7 + seed) % 256 - 128

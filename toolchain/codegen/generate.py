@@ -145,6 +145,7 @@ class _Writer:
     def copies(self, wanted: Sequence[Move], owner: str) -> str:
         rows = [
             {
+                "function": "memmove" if self.overlap(move) else "memcpy",
                 "source": self.address(move.source, move.source_offset, owner),
                 "target": self.address(move.target, move.target_offset, owner),
                 "size_bytes": move.size_bytes,
@@ -152,6 +153,15 @@ class _Writer:
             for move in wanted
         ]
         return environment().get_template("copy.c.j2").render(copies=rows)
+
+    def overlap(self, move: Move) -> bool:
+        """Whether the two ends of a copy share bytes of the arena."""
+        offsets = self.plan.arena.offsets
+        if move.source not in offsets or move.target not in offsets:
+            return False
+        source = offsets[move.source] + move.source_offset
+        target = offsets[move.target] + move.target_offset
+        return abs(source - target) < move.size_bytes
 
     def call(self, index: int, number: int) -> Call | None:
         """The function for operator `number`; None for a pure view."""
