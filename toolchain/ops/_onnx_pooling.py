@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from toolchain.ir import Attributes, Quantisation
 from toolchain.ops._activation import Activation
 from toolchain.ops._onnx import (
@@ -16,6 +18,7 @@ from toolchain.ops._onnx import (
 )
 from toolchain.ops._pooling import Pool2D
 from toolchain.ops._reduction import Reduce
+from toolchain.ops.depthwise_conv2d import DepthwiseConv2D
 from toolchain.ops.lookup import Lookup
 from toolchain.ops.pad import Pad
 from toolchain.ops.spec import OnnxNode
@@ -75,13 +78,30 @@ def read_average_pool(node: OnnxNode) -> None:
         attributes = replace(attributes, activation=Activation(node.fused_activation()))
         node.emit("average_pool2d", attributes, [x], q, axes, shape)
         return
+    if not any(walk.begin) and not any(walk.end):
+        _emit_sum(node, x, walk, q)
+        return
     if x_q.scale > _LARGEST_RATIO * q.scale:
         raise node.unsupported(
             "its output scale is less than half of its input's",
-            "quantise with the same scale on both sides, or pool without padding",
+            "quantise with the same scale on both sides, or pool without padding, or with "
+            "count_include_pad=1",
         )
     mean = node.intermediate("average_pool2d", attributes, [x], shape, x_q)
     node.emit("lookup", Lookup("Identity"), [mean], q, axes, shape)
+
+
+def _emit_sum(node: OnnxNode, x: str, walk: OnnxWindow, q: Quantisation) -> None:
+    """An average that changes the scale: a depthwise convolution by ones rounds only once."""
+    axes, channels = image_axes(node), node.shape(0)[1]
+    height, width = walk.kernel
+    part = float(np.float32(1 / (height * width)))
+    ones = np.ones((1, height, width, channels), dtype=np.int8)
+    weights = node.add_constant("ones", ones, Quantisation((part,), (0,)))
+    activation = Activation(node.fused_activation())
+    attributes = DepthwiseConv2D(walk.stride, activation=activation)
+    shape = image_shape(node.output_shape())
+    node.emit("depthwise_conv2d", attributes, [x, weights], q, axes, shape)
 
 
 def read_global_average_pool(node: OnnxNode) -> None:
