@@ -7,6 +7,10 @@ int8_t thimble_requantize_s8(int32_t sum, int32_t multiplier, int32_t code, cons
         const int32_t value = thimble_requantize_fast(sum, multiplier, code, rounding);
         return (int8_t)thimble_clamp(value, requant->activation_min, requant->activation_max);
     }
+    if (code >= THIMBLE_ONCE_RIGHT || code < THIMBLE_ONCE_LEFT) {
+        const int32_t left = code >= THIMBLE_ONCE_RIGHT ? code + 1 : code + 129;
+        return thimble_requantize_once_s8(sum, multiplier, 0, left - THIMBLE_SHIFT_BIAS, requant);
+    }
     const int32_t shift = code + THIMBLE_SHIFT_BIAS;
     const int32_t shifted = (int32_t)((uint32_t)sum << (shift > 0 ? shift : 0));
     const int64_t product = (int64_t)shifted * multiplier + ((int64_t)1 << 30);

@@ -20,11 +20,15 @@ from toolchain.ops.transpose import Transpose
 
 @dataclass(frozen=True)
 class Value:
-    """A real-valued ONNX tensor: the graph's tensor that holds it, and how it lies there."""
+    """A real-valued ONNX tensor: the graph's tensor that holds it, and how it lies there.
+
+    `stored`: the file has not dequantised it (yet), so operators see its integers.
+    """
 
     tensor: str
     layout: Layout
     quantisation: Quantisation | None
+    stored: bool = False
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -100,7 +104,7 @@ class GraphBuilder:
         else:
             read_as, permutation = move(value.layout, value.layout.order_of(axes))
         moved = self._transposed(self.reshaped(value.tensor, read_as), permutation)
-        return Value(moved, Layout.of(value.shape, axes), value.quantisation)
+        return replace(value, tensor=moved, layout=Layout.of(value.shape, axes))
 
     def operand(self, value: Value, axes: Sequence[int], shape: Sequence[int] | None = None) -> str:
         """The tensor that holds `value` in the order `axes`, seen as `shape`."""

@@ -8,6 +8,7 @@ of an OpSpec.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cache
 from types import MappingProxyType
 
@@ -39,6 +40,10 @@ _KEEPS_VALUES = (
     | {"Split", "Transpose", "Upsample"}
 )
 """Operators whose results are among their inputs: quantising before or after is the same."""
+
+
+_MOVES_INTEGERS = (_KEEPS_VALUES - {"Relu", "Clip"}) | {"ArgMax", "ArgMin"}
+"""Operators that do to stored integers what they do to the real values."""
 
 
 @cache
@@ -169,7 +174,7 @@ class Importer:
             name = f"{end.name}/quantize"
             attributes = Quantize(DType.INT8, halves_to_even=dtype is DType.FLOAT32)
             self.builder.add_op("quantize", name, attributes, [tensor], [inner])
-        self._values[end.name] = Value(inner, Layout.of(shape), q)
+        self._values[end.name] = Value(inner, Layout.of(shape), q, dtype is not DType.FLOAT32)
         return tensor
 
     def _leave(self, end: End) -> str:
@@ -215,17 +220,31 @@ class Importer:
         elif node.operator in _COPYING:
             self._copy(node)
         elif node.operator in bindings():
+            self._check_reals(node)
             bindings()[node.operator].read(NodeView(self, node))
         else:
             raise RefusedError(*quantisation.refusal(node.operator))
+
+    def holds_integers(self, node: Node) -> bool:
+        """Whether the operator computes on stored integers rather than on what they mean."""
+        return any(name in self._values and self._values[name].stored for name in node.inputs)
+
+    def _check_reals(self, node: Node) -> None:
+        """Raises RefusedError for arithmetic on stored integers, whose scale the file ignores."""
+        if not self.holds_integers(node) or node.operator in _MOVES_INTEGERS:
+            return
+        raise RefusedError(
+            "it computes on integers without their scale and zero point",
+            "put DequantizeLinear before it and QuantizeLinear after it",
+        )
 
     def _quantize(self, node: Node) -> None:
         found = quantisation.parameters(node, self._model.constants, "uint8")
         if found.quantisation.per_channel or found.dtype == "int32":
             raise RefusedError("activations quantised per channel", "quantise them per tensor")
         value = self.value(node, 0)
-        name = f"{node.outputs[0]}"
-        self.define(node.outputs[0], self.builder.requantised(value, found.quantisation, name))
+        stored = self.builder.requantised(value, found.quantisation, node.outputs[0])
+        self.define(node.outputs[0], replace(stored, stored=True))
 
     def _dequantize(self, node: Node) -> None:
         source = node.inputs[0]
@@ -241,7 +260,7 @@ class Importer:
                 "it reads integers with another scale or zero point than they were written with",
                 "quantise the model with onnxruntime.quantization.quantize_static",
             )
-        self.define(node.outputs[0], value)
+        self.define(node.outputs[0], replace(value, stored=False))
 
     def _transpose(self, node: Node) -> None:
         rank = len(self.shapes[node.inputs[0]])
@@ -252,7 +271,7 @@ class Importer:
             return
         value = self.value(node, 0)
         layout = value.layout.transposed(permutation)
-        self.define(node.outputs[0], Value(value.tensor, layout, value.quantisation))
+        self.define(node.outputs[0], replace(value, layout=layout))
 
     def _rename(self, node: Node) -> None:
         shape = self.shapes[node.outputs[0]]
@@ -265,7 +284,7 @@ class Importer:
         if layout is None:
             value = self.builder.ordered(value, range(len(value.shape)))
             layout = Layout.of(shape)
-        self.define(node.outputs[0], Value(value.tensor, layout, value.quantisation))
+        self.define(node.outputs[0], replace(value, layout=layout))
 
     def _copy(self, node: Node) -> None:
         if any(name in self._users or name in self._outputs for name in node.outputs[1:] if name):

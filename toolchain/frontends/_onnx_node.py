@@ -47,6 +47,10 @@ class NodeView:
     def outputs(self) -> int:
         return len(self._node.outputs)
 
+    @property
+    def holds_integers(self) -> bool:
+        return self._importer.holds_integers(self._node)
+
     def attribute(self, name: str, default: Any = None) -> Any:
         return self._node.attributes.get(name, default)
 
@@ -109,11 +113,13 @@ class NodeView:
     ) -> str:
         if self.is_constant(index):
             data, q = self._int8_constant(index)
-            if quantisation is not None:
+            if quantisation is not None and not self.holds_integers:
                 data, q = _stored(self.constant(index).real, quantisation), quantisation
             whole = data.reshape((1,) * (len(axes) - data.ndim) + data.shape).transpose(axes)
             return self.add_constant("constant", whole.reshape(shape or whole.shape), q)
         value = self._value(index)
+        if quantisation is not None and value.stored and value.quantisation != quantisation:
+            raise RefusedError("it joins integers of different scales or zero points")
         if quantisation is not None:
             name = f"{self.name}/input{index}"
             value = self._importer.builder.requantised(value, quantisation, name)
@@ -205,7 +211,7 @@ class NodeView:
             stored = shape if shape is not None else tuple(logical[axis] for axis in axes)
             tensor = builder.add_tensor(name, stored, dtype, quantisation)
             outputs.append(tensor)
-            self._importer.define(name, Value(tensor, layout, quantisation))
+            self._importer.define(name, Value(tensor, layout, quantisation, self.holds_integers))
         builder.add_op(kind, self.name, attributes, inputs, outputs)
 
     def emit_like(
@@ -215,7 +221,8 @@ class NodeView:
         shape = builder.tensor(value.tensor).shape
         tensor = builder.add_tensor(self._last, shape, DType.INT8, quantisation)
         builder.add_op(kind, self.name, attributes, [value.tensor], [tensor])
-        self._importer.define(self._last, Value(tensor, value.layout, quantisation))
+        stored = self.holds_integers
+        self._importer.define(self._last, Value(tensor, value.layout, quantisation, stored))
 
     def unsupported(self, why: str, remedy: str = "") -> Exception:
         return RefusedError(why, remedy)
@@ -227,6 +234,11 @@ class NodeView:
         """A constant operand as per-tensor int8; a float one is quantised here."""
         constant = self.constant(index)
         q = constant.quantisation
+        if self.holds_integers and constant.data.dtype in (np.int8, np.uint8):
+            shift = 128 if constant.data.dtype == np.uint8 else 0
+            stored = (constant.data.astype(np.int16) - shift).astype(np.int8)
+            others = [i for i in range(self.inputs) if self.has(i) and not self.is_constant(i)]
+            return stored, self.quantisation(others[0])
         if q is not None and constant.data.dtype == np.int8 and not q.per_channel:
             return constant.data.astype(np.int8), q
         real = constant.real

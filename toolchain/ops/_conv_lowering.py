@@ -15,6 +15,7 @@ from toolchain.ops._conv import (
     UNPADDED,
     WEIGHTS,
     Padding,
+    Rounding,
     Window,
     channel_requantisation,
     constant_of,
@@ -27,6 +28,7 @@ from toolchain.ops._conv_packing import (
     scaling,
 )
 from toolchain.ops._fixed_point import Int32
+from toolchain.ops._onnx_rounding import onnx_scaling
 from toolchain.ops.spec import Constant, Lowering
 
 _MVE_CHANNEL_BLOCK = 124
@@ -47,7 +49,12 @@ def bias_of(op: Op, graph: Graph, channels: int) -> Int32:
 
 
 def lower_conv2d(
-    op: Op, graph: Graph, core: Core, window: Window, activation: Activation
+    op: Op,
+    graph: Graph,
+    core: Core,
+    window: Window,
+    activation: Activation,
+    rounding: Rounding = Rounding.TFLITE,
 ) -> Lowering:
     """Helium: the CMSIS-NN function that its wrapper would choose, where its preconditions hold.
 
@@ -59,8 +66,9 @@ def lower_conv2d(
     taps = height * width * depth
     pointwise = (height, width) == (1, 1) and window.padding == UNPADDED
     fits = max(*x.shape, *weights.shape, *y.shape) <= _UINT16_MAX
-    if not core.mve or depth != x.shape[3] or not fits:
-        return _own_conv2d(op, graph, window, activation)
+    own = not core.mve or rounding is not Rounding.TFLITE
+    if own or depth != x.shape[3] or not fits:
+        return _own_conv2d(op, graph, window, activation, rounding)
     if pointwise and window.stride == (1, 1):
         function, scratch = "arm_convolve_1x1_s8_fast", 0
     elif pointwise:
@@ -82,12 +90,14 @@ def lower_conv2d(
     )
 
 
-def _own_conv2d(op: Op, graph: Graph, window: Window, activation: Activation) -> Lowering:
+def _own_conv2d(
+    op: Op, graph: Graph, window: Window, activation: Activation, rounding: Rounding
+) -> Lowering:
     x, weights = graph.input(op, INPUT), graph.input(op, WEIGHTS)
     channels, height, width, depth = weights.shape
     taps = round_up(height * width * depth, 4)
     filters = constant_of(weights).reshape(channels, -1).astype(np.int8)
-    scales = _scaling(op, graph, activation, filters)
+    scales = _scaling(op, graph, activation, rounding, filters)
     packed = pack_convolution(scales, x.shape[3] // depth)
     pointwise = (
         (height, width) == (1, 1)
@@ -106,7 +116,12 @@ def _own_conv2d(op: Op, graph: Graph, window: Window, activation: Activation) ->
 
 
 def lower_depthwise_conv2d(
-    op: Op, graph: Graph, core: Core, window: Window, activation: Activation
+    op: Op,
+    graph: Graph,
+    core: Core,
+    window: Window,
+    activation: Activation,
+    rounding: Rounding = Rounding.TFLITE,
 ) -> Lowering:
     """Helium: `arm_depthwise_conv_s8_opt` where its preconditions hold; elsewhere Thimble's own.
 
@@ -116,8 +131,9 @@ def lower_depthwise_conv2d(
     x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
     channels, (height, width) = weights.shape[3], window.kernel
     simple = channels == x.shape[3] and x.shape[0] == 1 and window.dilation == (1, 1)
-    if not core.mve or not simple or height * width > _UINT16_MAX:
-        return _own_depthwise(op, graph, window, activation)
+    own = not core.mve or rounding is not Rounding.TFLITE
+    if own or not simple or height * width > _UINT16_MAX:
+        return _own_depthwise(op, graph, window, activation, rounding)
     multiplier, shift = channel_requantisation(x, weights, y, channels)
     bias, filters = bias_of(op, graph, channels), constant_of(weights).reshape(-1)
     function, scratch = "arm_depthwise_conv_s8_opt", 4 * _MVE_CHANNEL_BLOCK * height * width
@@ -140,7 +156,9 @@ def lower_depthwise_conv2d(
     )
 
 
-def _own_depthwise(op: Op, graph: Graph, window: Window, activation: Activation) -> Lowering:
+def _own_depthwise(
+    op: Op, graph: Graph, window: Window, activation: Activation, rounding: Rounding
+) -> Lowering:
     weights, y = graph.input(op, WEIGHTS), graph.output(op)
     _, height, width, channels = weights.shape
     filters = constant_of(weights).reshape(-1, channels).T.astype(np.int8)
@@ -154,7 +172,7 @@ def _own_depthwise(op: Op, graph: Graph, window: Window, activation: Activation)
     row_stride = round_up(seen, 2) + 2
     taps_per_row = 4 if window.kernel[1] == 3 else round_up(window.kernel[1], 2)
     values = window.extent[0] * row_stride + window.kernel[0] * taps_per_row
-    packed = pack_depthwise(_scaling(op, graph, activation, filters))
+    packed = pack_depthwise(_scaling(op, graph, activation, rounding, filters))
     return Lowering(
         functions=("thimble_depthwise_conv_s8",),
         scratch_bytes=2 * values + 4 * round_up(columns, 2),
@@ -195,9 +213,14 @@ def _turned_window(window: Window) -> Window:
     )
 
 
-def _scaling(op: Op, graph: Graph, activation: Activation, filters: Int8) -> Scaling:
+def _scaling(
+    op: Op, graph: Graph, activation: Activation, rounding: Rounding, filters: Int8
+) -> Scaling:
     x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
     channels = filters.shape[0]
+    if rounding is Rounding.ONNX:
+        bias, clamp = bias_of(op, graph, channels), clamp_range(activation, y)
+        return onnx_scaling(x, weights, y, filters, bias, clamp)
     return scaling(
         bias_of(op, graph, channels),
         filters,

@@ -108,14 +108,20 @@ def read_pad(node: OnnxNode) -> None:
     rank = len(node.shape(0))
     amounts = node.integers(1) if node.has(1) else tuple(node.attribute("pads"))
     value = float(node.attribute("value", 0.0))
+    unsigned = False
     if node.has(2):
         value = float(node.constant(2).real.reshape(()))
+        unsigned = node.constant(2).data.dtype == np.uint8
     axes = resolve_axes(node, node.integers(3), rank) if node.has(3) else tuple(range(rank))
     if len(amounts) != 2 * len(axes) or min(amounts, default=0) < 0:
         raise node.unsupported(f"padding by {list(amounts)}", "crop with Slice")
     around = {axis: (amounts[i], amounts[i + len(axes)]) for i, axis in enumerate(axes)}
     order, q = node.axes(0), node.quantisation(0)
     stored = int(np.clip(np.rint(value / q.scale) + q.zero_point, -128, 127))
+    if node.holds_integers:
+        if not node.has(2):
+            raise node.unsupported("padding of integers with no value", "give it the zero point")
+        stored = int(value) - (128 if unsigned else 0)
     attributes = Pad(
         tuple(around.get(axis, (0, 0)) for axis in order),
         None if stored == q.zero_point else stored,

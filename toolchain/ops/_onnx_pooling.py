@@ -8,6 +8,7 @@ import numpy as np
 
 from toolchain.ir import Attributes, Quantisation
 from toolchain.ops._activation import Activation
+from toolchain.ops._conv import Rounding
 from toolchain.ops._onnx import (
     OnnxWindow,
     axes_argument,
@@ -99,7 +100,7 @@ def _emit_sum(node: OnnxNode, x: str, walk: OnnxWindow, q: Quantisation) -> None
     ones = np.ones((1, height, width, channels), dtype=np.int8)
     weights = node.add_constant("ones", ones, Quantisation((part,), (0,)))
     activation = Activation(node.fused_activation())
-    attributes = DepthwiseConv2D(walk.stride, activation=activation)
+    attributes = DepthwiseConv2D(walk.stride, activation=activation, rounding=Rounding.ONNX)
     shape = image_shape(node.output_shape())
     node.emit("depthwise_conv2d", attributes, [x, weights], q, axes, shape)
 

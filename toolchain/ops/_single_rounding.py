@@ -1,15 +1,17 @@
-"""Integer arithmetic that equals LiteRT's `round(sum * scale)` in double, proved output by output.
+"""Integer arithmetic that equals one rounding of `sum * scale`, proved output by output.
 
 Since 2025 LiteRT's fully connected kernels scale the int32 sum in double precision and round once,
-halves away from zero. Both that and floor((sum * multiplier + 2**(k-1)) / 2**k) never fall as the
-sum grows, so they agree on every sum once they agree at each sum where an output value begins.
+halves away from zero. ONNX Runtime (MLAS) scales it in float32 and rounds halves to even. Both
+these and floor((sum * multiplier + 2**(k-1)) / 2**k) never fall as the sum grows, so they agree on
+every sum once they agree at each sum where an output value begins.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +19,8 @@ from numpy.typing import NDArray
 from toolchain.ops._fixed_point import INT32_MAX, quantize_multiplier, round_half_away
 
 Int64 = NDArray[np.int64]
+Factor = float | NDArray[np.float64]
+Rule = Callable[[Int64, Factor], Int64]
 
 _CANDIDATES = 64
 
@@ -37,13 +41,28 @@ class SingleRounding:
         return (sums * self.multiplier + (sums * self.low >> 22) + (1 << (k - 1))) >> k
 
 
-def single_rounding(factor: float, largest: int, low: int, high: int) -> SingleRounding | None:
-    """The multiplier that gives clip(round(sum * factor), low, high) for |sum| <= largest < 2**31.
+def scaled_in_double(sums: Int64, factor: Factor) -> Int64:
+    """LiteRT's rule: double, halves away from zero."""
+    return round_half_away(sums.astype(np.float64) * factor)
+
+
+def scaled_in_float32(sums: Int64, factor: Factor) -> Int64:
+    """ONNX Runtime's rule: float32, halves to even."""
+    product = sums.astype(np.float32) * np.asarray(factor, dtype=np.float32)
+    rounded: Int64 = np.rint(product).astype(np.int64)
+    return rounded
+
+
+@lru_cache(maxsize=1 << 14)
+def single_rounding(
+    factor: float, largest: int, low: int, high: int, rule: Rule = scaled_in_double
+) -> SingleRounding | None:
+    """The multiplier that gives clip(rule(sum, factor), low, high) for |sum| <= largest < 2**31.
 
     One without a low part where there is such. None where no multiplier next to the nearest does.
     """
     values = np.arange(low + 1, high + 1, dtype=np.int64)
-    begins = _first_sums(values, factor, largest)
+    begins = _first_sums(values, factor, largest, rule)
     for candidate in _candidates(factor):
         reached = candidate.apply(np.minimum(begins, largest)) >= values
         before = candidate.apply(np.maximum(begins - 1, -largest)) >= values
@@ -54,13 +73,13 @@ def single_rounding(factor: float, largest: int, low: int, high: int) -> SingleR
     return None
 
 
-def _first_sums(values: Int64, factor: float, largest: int) -> Int64:
+def _first_sums(values: Int64, factor: float, largest: int, rule: Rule) -> Int64:
     """For each value the least sum that rounds to it or more; largest + 1 where none does."""
     below = np.full(values.shape, -largest - 1, dtype=np.int64)
     above = np.full(values.shape, largest + 1, dtype=np.int64)
     for _ in range(math.ceil(math.log2(2 * largest + 3)) + 1):
         middle = (below + above) >> 1
-        reached = round_half_away(middle.astype(np.float64) * factor) >= values
+        reached = rule(middle, factor) >= values
         above = np.where(reached & (middle > below), middle, above)
         below = np.where(reached, below, middle)
     return above

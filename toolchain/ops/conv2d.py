@@ -20,9 +20,11 @@ from toolchain.ops._conv import (
     UNPADDED,
     WEIGHTS,
     Padding,
+    Rounding,
     Window,
     channel_requantisation,
     check_operands,
+    constant_of,
     padding_scheme,
     present_inputs,
     random_bias,
@@ -31,7 +33,7 @@ from toolchain.ops._conv import (
     requantise,
     same_padding,
 )
-from toolchain.ops._conv_lowering import lower_conv2d
+from toolchain.ops._conv_lowering import bias_of, lower_conv2d
 from toolchain.ops._onnx import (
     add_bias,
     image_axes,
@@ -41,6 +43,7 @@ from toolchain.ops._onnx import (
     weight_quantisation,
     window,
 )
+from toolchain.ops._onnx_rounding import onnx_scaling, requantise_onnx
 from toolchain.ops.depthwise_conv2d import DepthwiseConv2D
 from toolchain.ops.spec import (
     Array,
@@ -64,6 +67,7 @@ class Conv2D(Attributes):
     dilation: tuple[int, int] = (1, 1)
     padding: Padding = UNPADDED
     activation: Activation = Activation.NONE
+    rounding: Rounding = Rounding.TFLITE
 
 
 def _attributes(op: Op) -> Conv2D:
@@ -123,13 +127,20 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     sums = total.reshape(y.shape).astype(np.int64)
     if len(op.inputs) > BIAS and op.inputs[BIAS]:
         sums = sums + inputs[BIAS].astype(np.int64).reshape(-1)
-    multiplier, shift = channel_requantisation(x, weights, y, channels)
     low, high = clamp_range(_attributes(op).activation, y)
+    if _attributes(op).rounding is Rounding.ONNX:
+        rows = constant_of(weights).reshape(channels, -1).astype(np.int8)
+        bias = bias_of(op, graph, channels)
+        scales = onnx_scaling(x, weights, y, rows, bias, (low, high))
+        return (requantise_onnx(sums, scales, y, (low, high)),)
+    multiplier, shift = channel_requantisation(x, weights, y, channels)
     return (requantise(sums, multiplier, shift, y, low, high),)
 
 
 def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
-    return lower_conv2d(op, graph, core, _window(op, graph), _attributes(op).activation)
+    return lower_conv2d(
+        op, graph, core, _window(op, graph), _attributes(op).activation, _attributes(op).rounding
+    )
 
 
 def _macs(op: Op, graph: Graph) -> int:
@@ -219,7 +230,7 @@ def _read_onnx(node: OnnxNode) -> None:
     if bias is not None:
         inputs.append(add_bias(node, bias, node.quantisation(INPUT).scale, scales))
     chosen = DepthwiseConv2D if depthwise else Conv2D
-    attributes = chosen(walk.stride, walk.dilation, padding, activation)
+    attributes = chosen(walk.stride, walk.dilation, padding, activation, Rounding.ONNX)
     kind = "depthwise_conv2d" if depthwise else "conv2d"
     node.emit(kind, attributes, inputs, q, axes, image_shape(node.output_shape()))
 

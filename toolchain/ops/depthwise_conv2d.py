@@ -20,9 +20,11 @@ from toolchain.ops._conv import (
     UNPADDED,
     WEIGHTS,
     Padding,
+    Rounding,
     Window,
     channel_requantisation,
     check_operands,
+    constant_of,
     padding_scheme,
     present_inputs,
     random_bias,
@@ -31,7 +33,8 @@ from toolchain.ops._conv import (
     requantise,
     same_padding,
 )
-from toolchain.ops._conv_lowering import lower_depthwise_conv2d
+from toolchain.ops._conv_lowering import bias_of, lower_depthwise_conv2d
+from toolchain.ops._onnx_rounding import onnx_scaling, requantise_onnx
 from toolchain.ops.spec import (
     Array,
     Lowering,
@@ -52,6 +55,7 @@ class DepthwiseConv2D(Attributes):
     dilation: tuple[int, int] = (1, 1)
     padding: Padding = UNPADDED
     activation: Activation = Activation.NONE
+    rounding: Rounding = Rounding.TFLITE
 
 
 def _attributes(op: Op) -> DepthwiseConv2D:
@@ -103,13 +107,20 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
             total += seen * filters[0, row, column]
     if len(op.inputs) > BIAS and op.inputs[BIAS]:
         total = total + inputs[BIAS].astype(np.int64).reshape(-1)
-    multiplier, shift = channel_requantisation(x, weights, y, channels)
     low, high = clamp_range(_attributes(op).activation, y)
+    if _attributes(op).rounding is Rounding.ONNX:
+        rows = constant_of(weights).reshape(-1, channels).T.astype(np.int8)
+        bias = bias_of(op, graph, channels)
+        scales = onnx_scaling(x, weights, y, rows, bias, (low, high))
+        return (requantise_onnx(total, scales, y, (low, high)),)
+    multiplier, shift = channel_requantisation(x, weights, y, channels)
     return (requantise(total, multiplier, shift, y, low, high),)
 
 
 def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
-    return lower_depthwise_conv2d(op, graph, core, _window(op, graph), _attributes(op).activation)
+    return lower_depthwise_conv2d(
+        op, graph, core, _window(op, graph), _attributes(op).activation, _attributes(op).rounding
+    )
 
 
 def _macs(op: Op, graph: Graph) -> int:

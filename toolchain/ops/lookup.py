@@ -90,7 +90,16 @@ _DEFAULTS: Mapping[str, tuple[tuple[str, float], ...]] = MappingProxyType(
         "ThresholdedRelu": (("alpha", 1.0),),
     }
 )
-_UNIT_RANGE = frozenset({"Sigmoid", "HardSigmoid"})
+_NATURAL = MappingProxyType(
+    {
+        "Sigmoid": Quantisation((1 / 256,), (-128,)),
+        "HardSigmoid": Quantisation((1 / 256,), (-128,)),
+        "Tanh": Quantisation((1 / 128,), (0,)),
+        "Erf": Quantisation((1 / 128,), (0,)),
+        "Softsign": Quantisation((1 / 128,), (0,)),
+    }
+)
+"""For results that the model leaves in float: the range of the function, as TFLite stores it."""
 
 
 @dataclass(frozen=True)
@@ -152,9 +161,7 @@ def _read(node: OnnxNode) -> None:
         parameters = (_bound(node, 1, "exponent", 1.0),)
     elif function == "Gelu" and node.attribute("approximate", "none") == "tanh":
         function = "GeluTanh"
-    natural = node.quantisation(0) if function == "Clip" else None
-    if function in _UNIT_RANGE:
-        natural = Quantisation((1 / 256,), (-128,))
+    natural = node.quantisation(0) if function == "Clip" else _NATURAL.get(function)
     node.emit_like(0, "lookup", Lookup(function, parameters), node.output_quantisation(natural))
 
 

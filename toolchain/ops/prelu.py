@@ -25,9 +25,12 @@ from toolchain.ops._elementwise import (
     sample_shape,
 )
 from toolchain.ops._fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
+from toolchain.ops.lookup import Lookup
 from toolchain.ops.spec import (
     Array,
     Lowering,
+    OnnxBinding,
+    OnnxNode,
     OpSpec,
     ReadOp,
     TensorType,
@@ -125,6 +128,19 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", [x, alpha, y], [op], inputs, ["y"])
 
 
+def _read_onnx(node: OnnxNode) -> None:
+    """PRelu; one slope for all is a function of one operand."""
+    q = node.output_quantisation()
+    if node.is_constant(ALPHA):
+        slopes = np.unique(node.constant(ALPHA).real)
+        if slopes.size == 1:
+            node.emit_like(INPUT, "lookup", Lookup("LeakyRelu", (float(slopes[0]),)), q)
+            return
+    axes = node.axes(INPUT)
+    inputs = [node.operand(INPUT, axes), node.operand(ALPHA, axes)]
+    node.emit("prelu", Attributes(), inputs, q, axes)
+
+
 SPEC = OpSpec(
     kind="prelu",
     attributes=Attributes,
@@ -134,5 +150,6 @@ SPEC = OpSpec(
     sample=_sample,
     overlaps=overlaps_same_shape,
     tflite=TfliteBinding(("PRELU",), _read, _write),
+    onnx=OnnxBinding(("PRelu",), _read_onnx),
     limits="int8, alpha of any shape that broadcasts to the input",
 )

@@ -170,6 +170,10 @@ class OnnxNode(Protocol):
     @property
     def outputs(self) -> int: ...
 
+    @property
+    def holds_integers(self) -> bool:
+        """Whether the file applies it to stored integers: a constant operand is stored, too."""
+
     def attribute(self, name: str, default: Any = None) -> Any: ...
 
     def has(self, index: int) -> bool:

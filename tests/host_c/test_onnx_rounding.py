@@ -1,0 +1,77 @@
+"""Convolutions read from ONNX, in C: the same bytes as their reference, which is ONNX Runtime's."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+import pytest
+from onnx import helper
+
+from tests.support.host import random_inputs, reference_outputs, run_graphs_on_host
+from tests.support.onnx_models import model_of, prepared_of, quantised
+from toolchain.ir import End, Graph
+from toolchain.ops import specs
+from toolchain.ops._conv import Rounding
+from toolchain.ops.conv2d import Conv2D
+from toolchain.ops.depthwise_conv2d import DepthwiseConv2D
+
+DIGITS = Path(__file__).parents[2] / "examples" / "digits"
+SAMPLES = 8
+
+
+def _onnx_sample(kind: str, rng: np.random.Generator) -> Graph:
+    graph = specs()[kind].sample(rng)
+    (op,) = graph.ops
+    assert isinstance(op.attributes, Conv2D | DepthwiseConv2D)
+    attributes = replace(op.attributes, rounding=Rounding.ONNX)
+    return graph.with_ops([replace(op, attributes=attributes)])
+
+
+@pytest.mark.parametrize("kind", ["conv2d", "depthwise_conv2d"])
+def test_c_equals_reference(kind: str) -> None:
+    rng = np.random.default_rng(11)
+    graphs = [_onnx_sample(kind, rng) for _ in range(SAMPLES)]
+    cases = [(graph, random_inputs(graph, rng)) for graph in graphs]
+    for (graph, inputs), got in zip(cases, run_graphs_on_host(cases, sanitize=True), strict=True):
+        (want,), (have,) = reference_outputs(graph, inputs), got
+        np.testing.assert_array_equal(have, want, err_msg=str(graph.ops))
+
+
+def test_bundled_model_in_c_agrees_with_onnxruntime() -> None:
+    data = (DIGITS / "digits_qdq.onnx").read_bytes()
+    prepared = prepared_of(data)
+    (source,), (target,) = prepared.graph.inputs, prepared.graph.outputs
+    with np.load(DIGITS / "samples.npz") as samples:
+        images = (samples["images"][:6] / 16).astype(np.float32)[:, None]
+    ends = {boundary.tensor: boundary for boundary in prepared.boundaries}
+    inlet = End(prepared.graph.tensors[source], ends.get(source))
+    outlet = End(prepared.graph.tensors[target], ends.get(target))
+    cases = [(prepared.graph, (inlet.to_graph(image[None]),)) for image in images]
+    session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
+    for image, (got,) in zip(images, run_graphs_on_host(cases), strict=True):
+        (want,) = session.run(None, {source: image[None]})
+        steps = np.abs(outlet.to_model(got) - want) / outlet.tensor.q.scale
+        assert steps.max() < 1.5
+
+
+def test_power_of_two_scales_still_have_integers() -> None:
+    """Exact halves: no integers round them to even, so they go away from zero."""
+    weights = np.random.default_rng(0).integers(-3, 4, (4, 3, 3, 3)).astype(np.float32)
+    node = helper.make_node("Conv", ["x", "w"], ["y"], "conv")
+    prepared = prepared_of(quantised(model_of([node], {"x": (1, 3, 5, 5)}, ["y"], {"w": weights})))
+    graph = prepared.graph
+    tensors = []
+    for tensor in graph.tensors.values():
+        q = tensor.quantisation
+        if q is not None:
+            scale = 0.25 if tensor.name in graph.outputs else 0.125
+            q = replace(q, scales=(scale,) * len(q.scales))
+        tensors.append(replace(tensor, quantisation=q))
+    exact = graph.with_ops(graph.ops, tensors)
+    inputs = random_inputs(exact, np.random.default_rng(1))
+    ((have,),) = run_graphs_on_host([(exact, inputs)])
+    (want,) = reference_outputs(exact, inputs)
+    np.testing.assert_array_equal(have, want)
