@@ -283,6 +283,11 @@ def deployed(folder: str | Path, port: str | None = None) -> Iterator[Deployment
             yield Deployment(session, inputs, outputs)
 
 
+def compiled_board(folder: str | Path) -> Board:
+    """The board that a folder was compiled for. Raises InputError where nothing was."""
+    return _load(Path(folder))[0]
+
+
 def _load(folder: Path) -> tuple[Board, tuple[End, ...], tuple[End, ...]]:
     file = folder / PLAN_FILE
     try:

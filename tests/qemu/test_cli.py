@@ -134,7 +134,29 @@ def test_run_refuses_data_of_another_size(
     assert "holds 3 bytes" in capsys.readouterr().err
 
 
+def test_flash_prints_the_command_for_a_board_and_says_where_there_is_nothing_to_flash(
+    compiled: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["flash", str(compiled)]) == 2
+    assert "nothing to flash" in capsys.readouterr().err
+    folder = tmp_path / "f446"
+    assert run(["compile", MODEL, "-b", "nucleo-f446re", "-o", str(folder)]) == 0
+    capsys.readouterr()
+    assert run(["flash", str(folder), "--dry-run", "--json", "-"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["flashed"] is False
+    assert str(folder / "firmware.elf") in said["command"]
+    assert run(["run", str(folder)]) == 2
+    assert "thimble flash" in capsys.readouterr().err
+
+
+def test_a_library_compiles_without_a_board(tmp_path: Path) -> None:
+    assert run(["compile", MODEL, "--library", "-o", str(tmp_path / "lib")]) == 0
+    names = {path.name for path in (tmp_path / "lib").iterdir()}
+    assert names >= {"CMakeLists.txt", "cmsis_nn_sources.txt", "digits_int8.c", "plan.json"}
+
+
 def test_every_command_teaches_in_its_help(capsys: pytest.CaptureFixture[str]) -> None:
-    for name in ("boards", "compile", "doctor", "plan", "run", "verify"):
+    for name in ("boards", "compile", "doctor", "flash", "plan", "run", "verify"):
         assert run([name, "--help"]) == 0
         assert "--json" in capsys.readouterr().out

@@ -102,8 +102,8 @@ def runners(board: Board) -> tuple[Runner, ...]:
     return tuple(_CLASSES[name](options) for name, options in board.flash_runners.items())
 
 
-def choose(board: Board, wanted: str | None = None) -> Runner:
-    """The first installed tool, or the wanted one.
+def choose(board: Board, wanted: str | None = None, *, installed: bool = True) -> Runner:
+    """The first tool that is there, or the wanted one; any that could, if not `installed`.
 
     Raises InputError for an emulated board or a tool that cannot flash it, MissingToolError with
     the lines that install one.
@@ -117,7 +117,7 @@ def choose(board: Board, wanted: str | None = None) -> Runner:
             known = ", ".join(board.flash_runners)
             raise InputError(f"{board.name} cannot be flashed with {wanted!r}, only with {known}")
     for runner in able:
-        if runner.available():
+        if not installed or runner.available():
             return runner
     lines = [f"  {r.name}: {r.install.format_map(dict(r.options))}" for r in able]
     raise MissingToolError("\n".join([f"no tool to flash {board.name}; install one:", *lines]))
