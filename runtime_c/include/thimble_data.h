@@ -19,7 +19,9 @@ typedef struct {
 #define THIMBLE_COPY_MAX_LOOPS 6
 
 /**
- * Copy runs of bytes between two strided places that do not overlap.
+ * Copy runs of bytes between two strided places.
+ *
+ * They may overlap where every run moves down (or stays) and the runs ascend in memory.
  *
  * @param loops       loop_count loops, outermost first (NULL where there are none)
  * @param loop_count  0 to THIMBLE_COPY_MAX_LOOPS

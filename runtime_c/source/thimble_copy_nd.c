@@ -1,10 +1,10 @@
 #include "thimble_data.h"
+#include "thimble_run.h"
 
 #include <stddef.h>
-#include <string.h>
 
 /* The innermost loop. Single bytes, as a transpose of int8 moves them, go without a call. */
-static void copy_runs(const thimble_copy_loop *loop, size_t run_bytes, const int8_t *source, int8_t *target)
+static void copy_runs(const thimble_copy_loop *loop, int32_t run_bytes, const int8_t *source, int8_t *target)
 {
     const ptrdiff_t source_stride = loop->source_stride;
     const ptrdiff_t target_stride = loop->target_stride;
@@ -19,7 +19,7 @@ static void copy_runs(const thimble_copy_loop *loop, size_t run_bytes, const int
         return;
     }
     do {
-        (void)memmove(target, source, run_bytes);
+        thimble_copy_run(target, source, run_bytes);
         source += source_stride;
         target += target_stride;
     } while (--count > 0);
@@ -33,11 +33,11 @@ void thimble_copy_nd(
     int32_t turn[THIMBLE_COPY_MAX_LOOPS] = {0};
 
     if (loop_count == 0) {
-        (void)memmove(to, from, (size_t)run_bytes);
+        thimble_copy_run(to, from, run_bytes);
         return;
     }
     for (;;) {
-        copy_runs(&loops[loop_count - 1], (size_t)run_bytes, from, to);
+        copy_runs(&loops[loop_count - 1], run_bytes, from, to);
         int32_t level = loop_count - 2;
         while (level >= 0 && ++turn[level] == loops[level].count) {
             turn[level] = 0;
