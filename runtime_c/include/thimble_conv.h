@@ -102,4 +102,19 @@ void thimble_fully_connected_s8(int32_t rows,
                                 const int32_t *common,
                                 int8_t *output);
 
+/* Transposed convolution: input row i adds to output row i * stride_h - pad_top + (kernel row), columns
+ * likewise. Dilation and `turned` are not used; `depth` equals `input_c`.
+ *
+ * parameters: for each output channel its bias (nothing folded in), multiplier and shift code; then for each
+ * tap, row by row, `depth` bytes padded with zeros to whole words. scratch, word aligned: as many times as
+ * taps can meet in one output pixel (ceil(kernel_h / stride_h) * ceil(kernel_w / stride_w)): int16 for each
+ * of `depth` rounded up to four, and one int32.
+ */
+void thimble_transpose_conv_s8(const thimble_conv_shape *shape,
+                               const thimble_requant *requant,
+                               const int8_t *input,
+                               const int32_t *parameters,
+                               void *scratch,
+                               int8_t *output);
+
 #endif

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -112,23 +113,31 @@ def padding_scheme(window: Window, size: tuple[int, int]) -> str:
     raise ValueError(f"{window.padding} is neither SAME nor VALID padding")
 
 
-def check_operands(node: TfliteNode, weights_rank: int) -> Tensor:
-    """Refuse what no convolution kernel here takes; give the weights back."""
-    names = ("input", "weights", "bias")
-    wanted = (DType.INT8, DType.INT8, DType.INT32)
-    for index, tensor in enumerate(node.inputs[:3]):
-        if tensor is not None and tensor.dtype is not wanted[index]:
+def check_operands(
+    node: TfliteNode, weights_rank: int, order: Sequence[int] = (INPUT, WEIGHTS, BIAS)
+) -> Tensor:
+    """Refuse what no convolution kernel here takes; give the weights back.
+
+    `order`: the file's indices of input, weights and bias.
+    """
+    roles = dict(zip(("input", "weights", "bias"), order, strict=False))
+    wanted = {"input": DType.INT8, "weights": DType.INT8, "bias": DType.INT32}
+    found: dict[str, Tensor] = {}
+    for role, index in roles.items():
+        tensor = node.inputs[index] if index < len(node.inputs) else None
+        if tensor is None:
+            continue
+        if tensor.dtype is not wanted[role]:
             raise node.unsupported(
-                f"{names[index]} is {tensor.dtype.value}, not {wanted[index].value}",
+                f"{role} is {tensor.dtype.value}, not {wanted[role].value}",
                 "quantise the model to int8 (per channel, with int8 inputs and outputs)",
             )
-    for index in (WEIGHTS, BIAS):
-        if index < len(node.inputs) and node.inputs[index] is not None:
+        if role != "input":
             node.constant(index)
-    weights = node.inputs[WEIGHTS]
-    x = node.inputs[INPUT]
-    if x is None or weights is None:
+        found[role] = tensor
+    if "input" not in found or "weights" not in found:
         raise node.unsupported("an input is missing")
+    x, weights = found["input"], found["weights"]
     if len(weights.shape) != weights_rank or len(x.shape) < 1:
         raise node.unsupported(f"weights of shape {weights.shape}")
     for tensor in (x, weights, node.outputs[0]):

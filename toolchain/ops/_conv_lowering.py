@@ -25,6 +25,7 @@ from toolchain.ops._conv_packing import (
     Scaling,
     pack_convolution,
     pack_depthwise,
+    pack_transposed,
     scaling,
 )
 from toolchain.ops._fixed_point import Int32
@@ -213,8 +214,39 @@ def _turned_window(window: Window) -> Window:
     )
 
 
+def lower_transpose_conv2d(
+    op: Op, graph: Graph, stride: tuple[int, int], padding: Padding, activation: Activation
+) -> Lowering:
+    """Thimble's own kernel: CMSIS-NN's needs an int32 for every tap of every pixel."""
+    x, weights = graph.input(op, INPUT), graph.input(op, WEIGHTS)
+    channels, height, width, depth = weights.shape
+    window = Window((height, width), stride, (1, 1), padding)
+    filters = constant_of(weights).reshape(channels, -1).astype(np.int8)
+    scales = _scaling(op, graph, activation, Rounding.TFLITE, filters, partial=True)
+    seen = -(-height // stride[0]) * -(-width // stride[1])
+    return Lowering(
+        functions=("thimble_transpose_conv_s8",),
+        scratch_bytes=seen * (2 * round_up(depth, 4) + 4),
+        constants=(
+            Constant(
+                "parameters",
+                pack_transposed(scales, height * width),
+                "biases, requantisation and filters",
+            ),
+        ),
+        fields=_fields(op, graph, window, activation)
+        | {"function": "thimble_transpose_conv_s8", "depth": x.shape[3]},
+    )
+
+
 def _scaling(
-    op: Op, graph: Graph, activation: Activation, rounding: Rounding, filters: Int8
+    op: Op,
+    graph: Graph,
+    activation: Activation,
+    rounding: Rounding,
+    filters: Int8,
+    *,
+    partial: bool = False,
 ) -> Scaling:
     x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
     channels = filters.shape[0]
@@ -228,6 +260,7 @@ def _scaling(
         *channel_requantisation(x, weights, y, channels),
         clamp_range(activation, y),
         y.q.zero_point,
+        partial,
     )
 
 

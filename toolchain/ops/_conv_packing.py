@@ -57,14 +57,19 @@ class _Sums:
         return ((self.folded + (1 << 31)) % (1 << 32) - (1 << 31)).astype(np.int32)
 
 
-def _sums(bias: Int32, filters: Int8, zero_point: int) -> _Sums:
+def _sums(bias: Int32, filters: Int8, zero_point: int, partial: bool = False) -> _Sums:
+    """`partial`: the kernel itself subtracts the zero point, and sums some of the taps only."""
     wide = filters.astype(np.int64)
-    folded = bias.astype(np.int64) - zero_point * wide.sum(axis=1)
+    low, high, folded = -128, 127, bias.astype(np.int64)
+    if partial:
+        low, high = low - zero_point, high - zero_point
+    else:
+        folded = folded - zero_point * wide.sum(axis=1)
     return _Sums(
         folded,
-        folded + np.minimum(-128 * wide, 127 * wide).sum(axis=1),
-        folded + np.maximum(-128 * wide, 127 * wide).sum(axis=1),
-        np.abs(folded) + 128 * np.abs(wide).sum(axis=1),
+        folded + np.minimum(low * wide, high * wide).sum(axis=1),
+        folded + np.maximum(low * wide, high * wide).sum(axis=1),
+        np.abs(folded) + max(-low, high) * np.abs(wide).sum(axis=1),
     )
 
 
@@ -76,6 +81,7 @@ def scaling(
     shift: Int32,
     activation: tuple[int, int],
     output_offset: int,
+    partial: bool = False,
 ) -> Scaling:
     """Scaling by TFLite's `MultiplyByQuantizedMultiplier` for filters given as [channels, taps].
 
@@ -83,7 +89,7 @@ def scaling(
     a right shift of 1 to 22. A channel that gives one output whatever the input (mostly a dead
     one) gets filters of 0 and a bias that says it in fast form.
     """
-    sums = _sums(bias, filters, zero_point)
+    sums = _sums(bias, filters, zero_point, partial)
     ends = [
         np.clip(
             multiply_by_quantized_multiplier(end, multiplier, shift) + output_offset, *activation
@@ -186,6 +192,21 @@ def pack_convolution(scales: Scaling, groups: int) -> Int32:
             )
         )
     return np.concatenate(parts)
+
+
+def pack_transposed(scales: Scaling, taps: int) -> Int32:
+    """For `thimble_transpose_conv_s8`: each tap's depth is padded to whole words."""
+    channels = len(scales.bias)
+    filters = _words(_pad(scales.filters.reshape(channels, taps, -1), 2, 4))
+    heads = np.stack([scales.bias, scales.multiplier, scales.code.astype(np.int32)], axis=1)
+    return _joined([heads, filters.reshape(channels, -1)])
+
+
+def shift_code(multiplier: int, shift: int, largest: int) -> int:
+    """The code of one multiplier and shift where no sum exceeds `largest` in magnitude."""
+    right = -shift - 1
+    fast = largest < _SUM_LIMIT and 0 <= right <= _LARGEST_FAST_SHIFT
+    return right if fast else shift - _SHIFT_BIAS
 
 
 def pack_depthwise(scales: Scaling) -> Int32:

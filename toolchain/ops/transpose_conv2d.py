@@ -1,0 +1,192 @@
+"""Transposed convolution: each input pixel adds its filters' footprint to the output.
+
+TFLite TRANSPOSE_CONV, int8, weights OHWI, per-channel or per-tensor. Arithmetic: TFLite
+`reference_integer_ops::TransposeConv`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from toolchain.boards import Core
+from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ops._activation import Activation, clamp_range, read_activation
+from toolchain.ops._conv import (
+    BIAS,
+    INPUT,
+    UNPADDED,
+    WEIGHTS,
+    Padding,
+    Window,
+    channel_requantisation,
+    check_operands,
+    padding_scheme,
+    random_bias,
+    random_quantisation,
+    read_padding,
+    requantise,
+    same_padding,
+)
+from toolchain.ops._conv_lowering import lower_transpose_conv2d
+from toolchain.ops.spec import (
+    Array,
+    Lowering,
+    OpSpec,
+    ReadOp,
+    TensorType,
+    TfliteBinding,
+    TfliteNode,
+    WrittenOp,
+)
+
+_FILE_SHAPE, _FILE_WEIGHTS, _FILE_INPUT, _FILE_BIAS = 0, 1, 2, 3
+
+
+@dataclass(frozen=True)
+class TransposeConv2D(Attributes):
+    """Pairs are (height, width).
+
+    `size` is the output's. Output row y gets input row i through kernel row
+    y + padding.top - i * stride; the bottom and right padding follow from the size.
+    """
+
+    size: tuple[int, int]
+    stride: tuple[int, int] = (1, 1)
+    padding: Padding = UNPADDED
+    activation: Activation = Activation.NONE
+
+
+def _attributes(op: Op) -> TransposeConv2D:
+    assert isinstance(op.attributes, TransposeConv2D)
+    return op.attributes
+
+
+def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
+    x, weights, attributes = graph.input(op, INPUT), graph.input(op, WEIGHTS), _attributes(op)
+    if len(x.shape) != 4 or len(weights.shape) != 4 or weights.shape[3] != x.shape[3]:
+        raise ValueError(f"needs NHWC input and OHWI weights, got {x.shape} and {weights.shape}")
+    pad = attributes.padding
+    if min(attributes.size) < 1 or min(attributes.stride) < 1 or min(pad.top, pad.left) < 0:
+        raise ValueError(f"size, stride and padding do not make sense: {attributes}")
+    if len(op.inputs) > BIAS and op.inputs[BIAS]:
+        bias = graph.input(op, BIAS)
+        if bias.elements != weights.shape[0]:
+            raise ValueError(f"{bias.elements} bias values for {weights.shape[0]} channels")
+    return (TensorType((x.shape[0], *attributes.size, weights.shape[0]), x.dtype),)
+
+
+def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
+    attributes = _attributes(op)
+    batches, height, width, _ = x.shape
+    channels, kernel_h, kernel_w, _ = weights.shape
+    image = inputs[INPUT].astype(np.int64) - x.q.zero_point
+    filters = inputs[WEIGHTS].astype(np.int64)
+    total = np.zeros((batches, *attributes.size, channels), dtype=np.int64)
+    for row in range(height):
+        for column in range(width):
+            top = row * attributes.stride[0] - attributes.padding.top
+            left = column * attributes.stride[1] - attributes.padding.left
+            for ky in range(max(0, -top), min(kernel_h, attributes.size[0] - top)):
+                for kx in range(max(0, -left), min(kernel_w, attributes.size[1] - left)):
+                    total[:, top + ky, left + kx] += image[:, row, column] @ filters[:, ky, kx].T
+    if len(op.inputs) > BIAS and op.inputs[BIAS]:
+        total = total + inputs[BIAS].astype(np.int64).reshape(-1)
+    multiplier, shift = channel_requantisation(x, weights, y, channels)
+    low, high = clamp_range(attributes.activation, y)
+    return (requantise(total, multiplier, shift, y, low, high),)
+
+
+def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+    attributes = _attributes(op)
+    return lower_transpose_conv2d(
+        op, graph, attributes.stride, attributes.padding, attributes.activation
+    )
+
+
+def _macs(op: Op, graph: Graph) -> int:
+    channels, height, width, _ = graph.input(op, WEIGHTS).shape
+    return graph.input(op, INPUT).elements * channels * height * width
+
+
+def _read(node: TfliteNode) -> ReadOp:
+    present = len(node.inputs) > _FILE_BIAS and node.inputs[_FILE_BIAS] is not None
+    order = (_FILE_INPUT, _FILE_WEIGHTS, *((_FILE_BIAS,) if present else ()))
+    weights = check_operands(node, 4, order)
+    shape = [int(v) for v in node.constant(_FILE_SHAPE).reshape(-1)]
+    if len(shape) != 4:
+        raise node.unsupported(f"output shape {shape}")
+    options, size = node.options, (shape[1], shape[2])
+    stride = (int(options.strideH), int(options.strideW))
+    padding = read_padding(node, size, (weights.shape[1], weights.shape[2]), stride)
+    return ReadOp(TransposeConv2D(size, stride, padding, read_activation(node)), order)
+
+
+def _window(op: Op, graph: Graph) -> Window:
+    """The forward convolution whose gradient this is."""
+    attributes = _attributes(op)
+    _, height, width, _ = graph.input(op, WEIGHTS).shape
+    return Window((height, width), attributes.stride, (1, 1), attributes.padding)
+
+
+def _write(op: Op, graph: Graph) -> WrittenOp:
+    attributes, y = _attributes(op), graph.output(op)
+    shape = Tensor("output_shape", (4,), DType.INT32, None, np.array(y.shape, dtype=np.int32))
+    own = len(op.inputs)
+    return WrittenOp(
+        "TRANSPOSE_CONV",
+        "TransposeConvOptions",
+        {
+            "padding": padding_scheme(_window(op, graph), attributes.size),
+            "strideH": attributes.stride[0],
+            "strideW": attributes.stride[1],
+            "fusedActivationFunction": attributes.activation,
+        },
+        extra_inputs=(shape,),
+        version=4,
+        order=(own, WEIGHTS, INPUT, *range(BIAS, own)),
+    )
+
+
+def _sample(rng: np.random.Generator) -> Graph:
+    kernel = (int(rng.integers(1, 6)), int(rng.integers(1, 6)))
+    stride = (int(rng.integers(1, 4)), int(rng.integers(1, 4)))
+    depth, channels = int(rng.integers(1, 12)), int(rng.integers(1, 9))
+    rows, columns = int(rng.integers(1, 7)), int(rng.integers(1, 7))
+    if rng.random() < 0.6:
+        size = (rows * stride[0], columns * stride[1])
+        padding = same_padding(size, kernel, stride)
+    else:
+        size = ((rows - 1) * stride[0] + kernel[0], (columns - 1) * stride[1] + kernel[1])
+        padding = UNPADDED
+    taps = -(-kernel[0] // stride[0]) * -(-kernel[1] // stride[1])
+    x_q, w_q, y_q = random_quantisation(rng, channels, taps * depth)
+    w_shape = (channels, *kernel, depth)
+    tensors = [
+        Tensor("x", (1, rows, columns, depth), DType.INT8, x_q),
+        Tensor("weights", w_shape, DType.INT8, w_q, rng.integers(-127, 128, w_shape, np.int8)),
+        Tensor("y", (1, *size, channels), DType.INT8, y_q),
+    ]
+    inputs = ["x", "weights"]
+    if rng.random() < 0.8:
+        tensors.append(random_bias(rng, x_q, w_q, channels))
+        inputs.append("bias")
+    attributes = TransposeConv2D(size, stride, padding)
+    op = Op("transpose_conv2d", "transposed", tuple(inputs), ("y",), attributes)
+    return Graph.build("sample", tensors, [op], ["x"], ["y"])
+
+
+SPEC = OpSpec(
+    kind="transpose_conv2d",
+    attributes=TransposeConv2D,
+    infer=_infer,
+    reference=_reference,
+    lower=_lower,
+    sample=_sample,
+    macs=_macs,
+    tflite=TfliteBinding(("TRANSPOSE_CONV",), _read, _write),
+    limits="int8, constant weights, per channel or per tensor; any stride and output size",
+)
