@@ -89,19 +89,20 @@ const int32_t *thimble_mat_mult_columns_s8(const int32_t *parameters,
 {
     const int32_t *at = parameters;
     const int32_t pair_distance = (int32_t)(output_1 - output_0);
-    const int8_t *const end = output_0 + channels;
     const int32_t rounding = thimble_rounding(requant, 0);
     const int32_t narrow = thimble_narrow(requant);
+    int8_t *to = output_0;
 
-    for (int8_t *to = output_0; to < end; to += 2) {
+    for (; channels > 0; channels -= 2) {
         block_sums sums;
         at = accumulate(at, columns, words, &sums);
-        const int32_t multiplier_0 = at[0], multiplier_1 = at[1];
-        const int32_t code_0 = thimble_bottom((uint32_t)at[2]), code_1 = at[2] >> 16;
+        const int32_t multiplier_0 = at[0], multiplier_1 = at[1], codes = at[2];
+        const int32_t code_0 = thimble_bottom((uint32_t)codes), code_1 = codes >> 16;
         at += 3;
-        if ((code_0 | code_1) < 0 || to + 1 == end) {
+        if ((codes & (int32_t)0x80008000) != 0 || channels == 1) {
             const block_sums kept = sums;
-            put_any(&kept, at - 3, (int32_t)(end - to), requant, to, to + pair_distance);
+            put_any(&kept, at - 3, channels, requant, to, to + pair_distance);
+            to += 2;
             continue;
         }
         const int32_t rounding_0 = (int32_t)((uint32_t)rounding << code_0);
@@ -117,10 +118,12 @@ const int32_t *thimble_mat_mult_columns_s8(const int32_t *parameters,
             v10 = thimble_clamp(v10, low, high);
             v11 = thimble_clamp(v11, low, high);
         }
-        to[pair_distance] = (int8_t)v10;
-        to[pair_distance + 1] = (int8_t)v11;
+        int8_t *const to_1 = to + pair_distance;
+        to_1[0] = (int8_t)v10;
+        to_1[1] = (int8_t)v11;
         to[0] = (int8_t)v00;
         to[1] = (int8_t)v01;
+        to += 2;
     }
     return at;
 }
