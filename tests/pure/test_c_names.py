@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from toolchain.codegen.names import (
     string_literal,
     tensor_identifier,
 )
+from toolchain.resources import TEMPLATES
 
 C_KEYWORDS = {"int", "for", "while", "static", "register", "class", "new", "true"}
 
@@ -105,3 +107,15 @@ def test_wrapped_lines_say_the_same() -> None:
     string = '    g("' + "a, " * 60 + '");'
     assert wrap(string) == string
     assert wrap("/* " + "x, " * 60 + "*/").count("\n") == 0
+
+
+def test_every_documented_macro_exists() -> None:
+    """The table of what a user can define, against the templates."""
+    document = Path(__file__).parents[2] / "docs" / "generated-c.md"
+    macros = re.findall(r"^\| `(<NAME>_\w+|THIMBLE_\w+)", document.read_text(), re.MULTILINE)
+    templates = "".join(path.read_text() for path in TEMPLATES.glob("model*.j2"))
+    assert len(macros) >= 5
+    for macro in macros:
+        assert f"#ifdef {macro}" in templates.replace("{{ NAME }}", "<NAME>") or (
+            f"#ifndef {macro}" in templates
+        ), macro
