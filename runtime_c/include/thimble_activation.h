@@ -19,14 +19,22 @@ typedef struct {
     int32_t max;
 } thimble_rescale_params;
 
-/** Multipliers in Q0.31 and left shifts, as TFLite's QuantizeMultiplier gives them. */
+/** x = input + input_offset.
+ *  Where x >= 0: h = high word of x * factor * multiplier; out = saturate((h + bias) >> shift).
+ *  Elsewhere: h = high word of x * alpha_factor * (alpha + alpha_offset) * alpha_multiplier, plus
+ *  alpha_negative_bias where that is negative; out = saturate((h + alpha_bias) >> alpha_shift).
+ *  No step may overflow. */
 typedef struct {
     int32_t input_offset;
+    int32_t factor;
+    int32_t multiplier;
+    int32_t bias;
+    int32_t shift;
     int32_t alpha_offset;
-    int32_t output_offset;
-    int32_t identity_multiplier;
-    int32_t identity_shift;
+    int32_t alpha_factor;
     int32_t alpha_multiplier;
+    int32_t alpha_bias;
+    int32_t alpha_negative_bias;
     int32_t alpha_shift;
 } thimble_prelu_params;
 

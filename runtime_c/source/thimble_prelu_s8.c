@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "arm_nnsupportfunctions.h"
 #include "thimble_activation.h"
 #include "thimble_saturate.h"
 
-/* x where x >= 0, alpha * x elsewhere (TFLite `BroadcastPrelu4DSlow`). */
+static inline int32_t high_word(int32_t a, int32_t b)
+{
+    return (int32_t)(((int64_t)a * b) >> 32);
+}
+
+/* x where x >= 0, alpha * x elsewhere (TFLite `BroadcastPrelu4DSlow`), its roundings merged as in
+ * thimble_mul_s8. */
 void thimble_prelu_s8(const int8_t *input,
                       int32_t step_input,
                       const int8_t *alpha,
@@ -17,11 +22,13 @@ void thimble_prelu_s8(const int8_t *input,
         const int32_t x = *input + p.input_offset;
         int32_t y;
         if (x >= 0) {
-            y = arm_nn_requantize(x, p.identity_multiplier, p.identity_shift);
+            y = (high_word(x * p.factor, p.multiplier) + p.bias) >> p.shift;
         } else {
-            y = arm_nn_requantize(x * (*alpha + p.alpha_offset), p.alpha_multiplier, p.alpha_shift);
+            const int32_t product = x * p.alpha_factor * (*alpha + p.alpha_offset);
+            const int32_t high = high_word(product, p.alpha_multiplier);
+            y = (high + ((high >> 31) & p.alpha_negative_bias) + p.alpha_bias) >> p.alpha_shift;
         }
-        output[i] = thimble_saturate_s8(y + p.output_offset);
+        output[i] = thimble_saturate_s8(y);
         input += step_input;
         alpha += step_alpha;
     }

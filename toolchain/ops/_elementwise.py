@@ -13,11 +13,10 @@ from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops._affine_form import INT8_LEVELS, affine_form
+from toolchain.ops._merged_rounding import MAX_LEFT_SHIFT
 from toolchain.ops.spec import Array, Constant, Lowering, SafeOverlap, TensorType, TfliteNode
 
 Int64 = NDArray[np.int64]
-MAX_LEFT_SHIFT = 13
-"""A product of two int8 operands less their zero points has 17 bits: more would overflow int32."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ def broadcast(shape_1: tuple[int, ...], shape_2: tuple[int, ...]) -> Broadcast:
     second = (1,) * (rank - len(shape_2)) + shape_2
     merged: list[tuple[int, bool, bool]] = []
     for one, two in zip(first, second, strict=True):
-        size, moves = max(one, two), (one != 1, two != 1)
+        size, moves = (two if one == 1 else one), (one != 1, two != 1)
         if size == 1:
             continue
         if merged and merged[-1][1:] == moves:
@@ -63,7 +62,7 @@ def broadcast(shape_1: tuple[int, ...], shape_2: tuple[int, ...]) -> Broadcast:
     for depth, (count, outer_1, outer_2) in reversed(list(enumerate(merged[:-1]))):
         loops.append(
             Loop(
-                "ijklmnop"[depth],
+                "ijk"[depth] if depth < 3 else f"i{depth}",
                 count,
                 stride_1 if outer_1 else 0,
                 stride_2 if outer_2 else 0,

@@ -30,6 +30,7 @@ from toolchain.ops._elementwise import (
     scalar_constant,
 )
 from toolchain.ops._fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
+from toolchain.ops._merged_rounding import merged_rounding
 from toolchain.ops._onnx_elementwise import read_binary
 from toolchain.ops.spec import (
     Array,
@@ -41,11 +42,6 @@ from toolchain.ops.spec import (
     TfliteNode,
     WrittenOp,
 )
-
-_MAX_RIGHT_SHIFT = 20
-"""A product of two operands has 17 bits: by any longer shift it rounds to 0 too."""
-_MAX_SHIFT = 22
-"""The output byte, above this many fraction bits, stays within 2**30."""
 
 
 @dataclass(frozen=True)
@@ -99,23 +95,14 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
 def _params(arithmetic: _Arithmetic) -> Mapping[str, int]:
     """The kernel's constants.
 
-    TFLite rounds x = p * multiplier twice: h = floor((x + 2**30) / 2**31), then h / 2**right with
-    halves away from zero. Nested floors merge, so that is floor((x + c) / 2**(31 + right)) with one
-    c for x >= 0 and another, 2**31 less, for x < 0. With p shifted up by `growth` >= left + 2 both
-    fall on whole units of the high word. Where one bias serves all 65,536 pairs (proved by trying
-    them, usual where products have one sign) the second is spared.
+    Where one bias serves all 65,536 pairs (proved by trying them, usual where products have one
+    sign) the negative one is spared.
     """
     zero_1, zero_2, zero_out = arithmetic.zero_points
-    left = max(arithmetic.shift, 0)
-    right = min(max(-arithmetic.shift, 0), _MAX_RIGHT_SHIFT)
-    room = 2**31 - 1
-    for zero in (zero_1, zero_2):
-        room //= max(127 - zero, 128 + zero)
-    growth = min(room.bit_length() - 1, _MAX_SHIFT + 1 + left - right)
-    shift = right - left - 1 + growth
-    half = 1 << (right - 1) if right else 0
-    bias = (zero_out << shift) + (half << (growth - 1)) + (1 << (growth - 2 - left))
-    negative_bias = -(1 << (growth - 1)) if right else 0
+    largest = max(127 - zero_1, 128 + zero_1) * max(127 - zero_2, 128 + zero_2)
+    rounding = merged_rounding(arithmetic.shift, zero_out, largest)
+    growth, shift = rounding.growth, rounding.shift
+    bias, negative_bias = rounding.bias, rounding.negative_bias
     products = np.multiply.outer(INT8_LEVELS - zero_1, INT8_LEVELS - zero_2)
     base = ((products << growth) * arithmetic.multiplier) >> 32
     target = arithmetic.apply(INT8_LEVELS[:, None], INT8_LEVELS[None, :])

@@ -26,6 +26,7 @@ from toolchain.ops._elementwise import (
 )
 from toolchain.ops._fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
 from toolchain.ops.lookup import Lookup
+from toolchain.ops._merged_rounding import merged_rounding
 from toolchain.ops.spec import (
     Array,
     Lowering,
@@ -85,14 +86,22 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
     if alpha.constant is not None and alpha.elements == 1:
         shared = alpha.constant.reshape(()).astype(np.int64)
         return lower_unary(op, graph, lambda stored: _apply(op, graph, stored, shared))
+    largest = max(127 - x.q.zero_point, 128 + x.q.zero_point)
+    positive = merged_rounding(identity[1], y.q.zero_point, largest)
+    largest *= max(127 - alpha.q.zero_point, 128 + alpha.q.zero_point)
+    scaled = merged_rounding(negative[1], y.q.zero_point, largest)
     params = {
         "input_offset": -x.q.zero_point,
+        "factor": 1 << positive.growth,
+        "multiplier": identity[0],
+        "bias": positive.bias,
+        "shift": positive.shift,
         "alpha_offset": -alpha.q.zero_point,
-        "output_offset": y.q.zero_point,
-        "identity_multiplier": identity[0],
-        "identity_shift": identity[1],
+        "alpha_factor": 1 << scaled.growth,
         "alpha_multiplier": negative[0],
-        "alpha_shift": negative[1],
+        "alpha_bias": scaled.bias,
+        "alpha_negative_bias": scaled.negative_bias,
+        "alpha_shift": scaled.shift,
     }
     return Lowering(
         functions=("thimble_prelu_s8",),

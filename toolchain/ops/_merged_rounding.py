@@ -1,0 +1,42 @@
+"""TFLite's two roundings of a scaled int32 as one shift of a high word.
+
+`MultiplyByQuantizedMultiplier` rounds x = value * multiplier twice: t = floor((x + 2**30) / 2**31),
+then t / 2**right with halves away from zero. Nested floors merge, so that is
+floor((x + c) / 2**(31 + right)) with one c for x >= 0 and another, 2**31 less, for x < 0. With the
+value shifted up by `growth` >= left + 2 bits, both fall on whole units of the 32-bit high word.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MAX_LEFT_SHIFT = 13
+"""A product of two int8 operands less their zero points has 17 bits: more would overflow int32."""
+_MAX_RIGHT_SHIFT = 20
+"""By any longer shift a value of 17 bits rounds to 0 too."""
+_MAX_SHIFT = 22
+"""The output byte, above this many fraction bits, stays within 2**30."""
+
+
+@dataclass(frozen=True)
+class MergedRounding:
+    """With h = high word of (value << growth) * multiplier, plus `negative_bias` where h < 0:
+    (h + bias) >> shift is TFLite's result, the output's zero point added."""
+
+    growth: int
+    bias: int
+    negative_bias: int
+    shift: int
+
+
+def merged_rounding(left_shift: int, zero_point: int, largest: int) -> MergedRounding:
+    """For a left shift (negative: right shift) of at most MAX_LEFT_SHIFT and |value| <= `largest`,
+    which has at most 17 bits."""
+    left = max(left_shift, 0)
+    right = min(max(-left_shift, 0), _MAX_RIGHT_SHIFT)
+    room = ((2**31 - 1) // largest).bit_length() - 1
+    growth = min(room, _MAX_SHIFT + 1 + left - right)
+    shift = right - left - 1 + growth
+    half = 1 << (right - 1) if right else 0
+    bias = (zero_point << shift) + (half << (growth - 1)) + (1 << (growth - 2 - left))
+    return MergedRounding(growth, bias, -(1 << (growth - 1)) if right else 0, shift)
