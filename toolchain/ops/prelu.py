@@ -25,8 +25,8 @@ from toolchain.ops._elementwise import (
     sample_shape,
 )
 from toolchain.ops._fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
-from toolchain.ops.lookup import Lookup
 from toolchain.ops._merged_rounding import merged_rounding
+from toolchain.ops.lookup import Lookup
 from toolchain.ops.spec import (
     Array,
     Lowering,
