@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from toolchain.boards import HOST
+from toolchain.errors import UnsupportedError
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ir.memory import applied_overlaps, peak_bytes
+from toolchain.ops._resizing import Resize
 from toolchain.ops.concat import Concat
 from toolchain.ops.leaky_relu import LeakyRelu
 from toolchain.ops.pad import Pad
@@ -187,3 +190,15 @@ def test_a_view_that_costs_more_than_it_saves_is_copied() -> None:
     assert members["s"] == "s"
     order = tuple(range(len(made.ops)))
     assert peak_bytes(chosen, order) < peak_bytes(in_place, order)
+
+
+def test_every_operator_without_a_kernel_is_named() -> None:
+    long, short = (1, 40000, 1, 1), (1, 20000, 1, 1)
+    tensors = [tensor("x", *long), tensor("y", *short), tensor("z", *long)]
+    ops = [
+        op("resize_nearest", Resize(20000, 1), "x", "y"),
+        op("resize_nearest", Resize(40000, 1), "y", "z"),
+    ]
+    with pytest.raises(UnsupportedError) as caught:
+        memory_problem(graph(tensors, ops, "x", "z"), HOST)
+    assert "'make y'" in str(caught.value) and "'make z'" in str(caught.value)

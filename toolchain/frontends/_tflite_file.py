@@ -24,7 +24,9 @@ from toolchain.ir import DType, Quantisation, Tensor
 IDENTIFIER = b"TFL3"
 SCHEMA_VERSION = 3
 LARGEST_RANK = 8
-LARGEST_ELEMENTS = 2**31 - 1
+LARGEST_CONSTANT_BYTES = 2**31 - 1
+LARGEST_ACTIVATION_BYTES = 1 << 26
+"""64 MiB: more than the external memory of any microcontroller board."""
 LONGEST_OPTION = 64
 """Items in a vector inside an operator's options: shapes and axes, nothing longer."""
 
@@ -166,7 +168,8 @@ def _tensor(
     if len(shape) > LARGEST_RANK:
         raise InputError(f"tensor {name!r} has {len(shape)} dimensions; at most 8 make sense")
     elements = math.prod(shape)
-    if min(shape, default=1) < 0 or elements * dtype.size_bytes > LARGEST_ELEMENTS:
+    largest = LARGEST_CONSTANT_BYTES if constant else LARGEST_ACTIVATION_BYTES
+    if min(shape, default=1) < 0 or elements * dtype.size_bytes > largest:
         raise InputError(f"tensor {name!r} has the impossible shape {list(shape)}")
     open_axes = tuple(axis for axis, size in enumerate(signature) if size < 0)
     value = None

@@ -14,7 +14,14 @@ from typing import Any
 from toolchain.errors import InputError, UnsupportedError
 from toolchain.frontends import _tflite_refusals as refusals
 from toolchain.frontends._front_end import FrontEnd, Problem, unsupported
-from toolchain.frontends._tflite_file import IDENTIFIER, FileModel, FileOp, FileTensor, read_file
+from toolchain.frontends._tflite_file import (
+    IDENTIFIER,
+    LARGEST_ACTIVATION_BYTES,
+    FileModel,
+    FileOp,
+    FileTensor,
+    read_file,
+)
 from toolchain.frontends._tflite_shapes import folded
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
 from toolchain.ir.verify import InvalidGraphError
@@ -284,7 +291,10 @@ def _settled(found: FileTensor, inferred: TensorType, op: FileOp) -> Tensor:
             f"{op}: output {found.name!r} has shape {list(tensor.shape)} in the file, but its "
             f"inputs make it {list(inferred.shape)}"
         )
-    return replace(tensor, shape=inferred.shape)
+    settled = replace(tensor, shape=inferred.shape)
+    if settled.size_bytes > LARGEST_ACTIVATION_BYTES:
+        raise InputError(f"{op}: output {found.name!r} has the impossible {list(inferred.shape)}")
+    return settled
 
 
 def _recognises(data: bytes) -> bool:

@@ -100,19 +100,19 @@ def pool_lead_bytes(op: Op, graph: Graph, *, reads_first: bool) -> int:
     still reads. `reads_first`: the kernel has read a channel's whole window before it writes it,
     so that the output pixel may lie on the window's own first pixel.
     """
-    x = graph.input(op, 0)
-    channels, size = x.shape[3], x.shape[1] * x.shape[2]
-    firsts = [
-        batch * size + at.rows.start * x.shape[2] + at.columns.start
-        for batch in range(x.shape[0])
-        for at in windows(op, graph)
-    ]
-    lead, later = 0, x.shape[0] * size
-    for position in reversed(range(len(firsts))):
-        lead = max(lead, position + 1 - later)
-        lead = max(lead, position + (0 if reads_first else 1) - firsts[position])
-        later = min(later, firsts[position])
-    return lead * channels
+    attributes, x, y = pool_attributes(op), graph.input(op, 0), graph.output(op)
+    batches, height, width, channels = x.shape
+    rows = np.maximum(np.arange(y.shape[1]) * attributes.stride_height - attributes.padding[0], 0)
+    columns = np.maximum(np.arange(y.shape[2]) * attributes.stride_width - attributes.padding[2], 0)
+    image = (rows[:, None] * width + columns).reshape(1, -1)
+    firsts = (np.arange(batches)[:, None] * (height * width) + image).reshape(-1)
+    still_read = np.minimum.accumulate(np.append(firsts[1:], batches * height * width)[::-1])[::-1]
+    written = np.arange(firsts.size)
+    lead = max(
+        int((written + 1 - still_read).max()),
+        int((written + (0 if reads_first else 1) - firsts).max()),
+    )
+    return max(lead, 0) * channels
 
 
 def lower_pool(op: Op, graph: Graph, function: str) -> Lowering:

@@ -51,10 +51,8 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
 
 def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
     x, y = graph.input(op, 0), graph.output(op)
-    if max(x.shape[1:3]) > np.iinfo(np.int16).max:
-        raise UnsupportedError(
-            f"resize_nearest {op.name!r}: an input more than 32767 pixels a side"
-        )
+    if max(*x.shape[1:3], *y.shape[1:3]) > np.iinfo(np.int16).max:
+        raise UnsupportedError(f"resize_nearest {op.name!r}: an image above 32767 pixels a side")
     attributes = resize_attributes(op)
     rows = np.array(nearest(attributes, x.shape[1], y.shape[1]), np.int16)
     columns = np.array(nearest(attributes, x.shape[2], y.shape[2]), np.int16)

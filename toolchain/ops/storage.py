@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from toolchain.boards import Core
+from toolchain.errors import UnsupportedError
 from toolchain.ir import Buffer, Graph, Member, MemoryProblem, Overlap
 from toolchain.ops import spec_of
 from toolchain.ops.spec import Alias, SafeOverlap
@@ -73,17 +74,30 @@ def memory_problem(
     """What schedulers and allocators need of `graph` on `core`.
 
     Buffers come in the order in which their root tensors stand in the graph. `copying`:
-    views that shall be copies instead. Raises UnsupportedError where an operator
-    has no kernel for its shape on this core.
+    views that shall be copies instead. Raises UnsupportedError, which names every
+    operator that has no kernel for its shape on this core.
     """
     return memory_problems(graph, core)(copying)
 
 
 def memory_problems(graph: Graph, core: Core) -> Callable[[frozenset[View]], MemoryProblem]:
     """`memory_problem` for one graph and many choices of `copying`, without lowering it again."""
-    scratch = tuple(spec_of(op.kind).lower(op, graph, core).scratch_bytes for op in graph.ops)
+    scratch = _scratch_bytes(graph, core)
     safe = tuple(spec_of(op.kind).overlaps(op, graph, core) for op in graph.ops)
     return lambda copying: _problem(graph, _places(graph, copying), scratch, safe)
+
+
+def _scratch_bytes(graph: Graph, core: Core) -> tuple[int, ...]:
+    """What each operator's kernel needs besides its tensors; see `memory_problem`."""
+    scratch, refused = [], []
+    for op in graph.ops:
+        try:
+            scratch.append(spec_of(op.kind).lower(op, graph, core).scratch_bytes)
+        except UnsupportedError as error:
+            refused.append(str(error))
+    if refused:
+        raise UnsupportedError("\n".join(refused))
+    return tuple(scratch)
 
 
 def _problem(
