@@ -26,7 +26,9 @@ def test_all_boards_are_there() -> None:
     assert not any(b.ran_on_hardware for b in boards().values())
 
 
-@pytest.mark.parametrize("target", [b for b in boards().values() if not b.is_host], ids=str)
+@pytest.mark.parametrize(
+    "target", [b for b in boards().values() if not b.is_host], ids=lambda board: board.name
+)
 def test_board_is_consistent(target: Board) -> None:
     for first, second in combinations(target.memories, 2):
         assert first.end <= second.origin or second.end <= first.origin, (first, second)

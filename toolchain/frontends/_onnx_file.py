@@ -70,8 +70,12 @@ def read_file(data: bytes) -> FileModel:
     _check_names(nodes, constants, inputs, outputs)
     versions = {imported.domain: imported.version for imported in model.opset_import}
     opset = max((versions.get(domain, 0) for domain in _STANDARD_DOMAINS), default=0)
-    if not 1 <= opset <= 1000:
-        raise InputError(f"the model asks for version {opset} of the ONNX operators")
+    newest = onnx.defs.onnx_opset_version()
+    if not 1 <= opset <= newest:
+        raise InputError(
+            f"the model asks for version {opset} of the ONNX operators; the installed onnx package "
+            f"knows versions 1 to {newest}"
+        )
     return FileModel(_in_order(nodes, constants, inputs), constants, inputs, outputs, opset)
 
 

@@ -57,6 +57,10 @@ def resolve(model: FileModel) -> ShapedModel:
             f"the shape of {open_shapes[0]!r} cannot be told before the model runs; export the "
             "model with fixed shapes (onnxruntime.tools.make_dynamic_shape_fixed)"
         )
+    for node in model.nodes:
+        empty = [name for name in node.outputs if name and 0 in shapes[name]]
+        if empty:
+            raise InputError(f"{node} gives the empty tensor {empty[0]!r}")
     return ShapedModel(model, MappingProxyType(shapes))
 
 

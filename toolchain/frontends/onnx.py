@@ -16,6 +16,8 @@ from toolchain.frontends._onnx_file import FileModel, read_file
 from toolchain.frontends._onnx_import import STRUCTURAL, Importer, bindings
 from toolchain.frontends._onnx_shapes import FOLDED, resolve
 from toolchain.ir import Graph
+from toolchain.ir.verify import InvalidGraphError
+from toolchain.ops.check import check
 
 
 def read(data: bytes, path: Path) -> Graph:
@@ -41,7 +43,10 @@ def _read(data: bytes, path: Path) -> Graph:
         raise unsupported(path, importer.problems, len(file.nodes))
     if not graph.ops:
         raise InputError("the model computes nothing")
-    return graph
+    try:
+        return check(graph)
+    except InvalidGraphError as error:
+        raise InputError(f"the model contradicts itself: {error}") from error
 
 
 def _unknown(model: FileModel) -> list[Problem]:
