@@ -11,27 +11,21 @@ extern uint8_t thimble_data_end[];
 extern const uint8_t thimble_data_load[];
 extern uint8_t thimble_bss_start[];
 extern uint8_t thimble_bss_end[];
-extern const uint32_t thimble_vectors[];
+extern const uint32_t thimble_vectors[16 + THIMBLE_UART_IRQ + 1];
 
-/* Interrupts stay masked for good, so the table ends after the sixteen system exceptions: the
- * address of the stack's end, reset, NMI, HardFault, MemManage, BusFault, UsageFault, SecureFault. */
-const uint32_t thimble_vectors[16] __attribute__((section(".vectors"), aligned(128), used)) = {
-    (uint32_t)thimble_stack_high,
-    (uint32_t)&thimble_reset,
-    (uint32_t)&thimble_fault_entry,
-    (uint32_t)&thimble_fault_entry,
-    (uint32_t)&thimble_fault_entry,
-    (uint32_t)&thimble_fault_entry,
-    (uint32_t)&thimble_fault_entry,
-    (uint32_t)&thimble_fault_entry,
-    0,
-    0,
-    0,
-    (uint32_t)&thimble_fault_entry,
-    (uint32_t)&thimble_fault_entry,
-    0,
-    (uint32_t)&thimble_fault_entry,
-    (uint32_t)&thimble_fault_entry,
+/* The sixteen system exceptions: the stack's end, reset, NMI, HardFault, MemManage, BusFault, UsageFault,
+ * SecureFault; then interrupts up to the only one that is ever enabled. */
+const uint32_t thimble_vectors[16 + THIMBLE_UART_IRQ + 1]
+    __attribute__((section(".vectors"), aligned(512), used)) = {
+        [0] = (uint32_t)thimble_stack_high,
+        [1] = (uint32_t)&thimble_reset,
+        [2] = (uint32_t)&thimble_fault_entry,
+        [3] = (uint32_t)&thimble_fault_entry,
+        [4] = (uint32_t)&thimble_fault_entry,
+        [5] = (uint32_t)&thimble_fault_entry,
+        [6] = (uint32_t)&thimble_fault_entry,
+        [7] = (uint32_t)&thimble_fault_entry,
+        [16 + THIMBLE_UART_IRQ] = (uint32_t)&thimble_uart_interrupt,
 };
 
 #if !defined(__ARM_ARCH_8M_MAIN__) && !defined(__ARM_ARCH_8_1M_MAIN__)

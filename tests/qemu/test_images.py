@@ -58,7 +58,9 @@ def test_image(board: Board, tmp_path: Path) -> None:
     words = [int.from_bytes(vectors[i : i + 4], "little") for i in range(0, len(vectors), 4)]
     stack = sections[".stack"]
     assert sections[".vectors"]["sh_addr"] == board.memories[0].origin
-    assert len(words) == 16
+    interrupt = int(board.defines["THIMBLE_UART_IRQ"].rstrip("u"), 0)
+    assert len(words) == 16 + interrupt + 1
+    assert words[-1] == symbols["thimble_uart_interrupt"] | 1
     assert words[0] == stack["sh_addr"] + stack["sh_size"] and words[0] % 8 == 0
     assert stack["sh_addr"] % 0x8000 == 0  # the guard before it is aligned to its size
     assert words[1] == entry == symbols["thimble_reset"] | 1

@@ -31,7 +31,10 @@ _COMMON = (
     *("-fno-asynchronous-unwind-tables", "-fno-unwind-tables"),
 )
 _WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Wundef")
-_FIRMWARE_SOURCES = ("startup.c", "service.c", "frame.c", "fault.c", "memory_use.c", "measure.c")
+_FIRMWARE_SOURCES = (
+    *("startup.c", "service.c", "frame.c", "receive.c"),
+    *("fault.c", "memory_use.c", "measure.c"),
+)
 _HOOKS = "thimble_hooks.h"
 _MODEL_SUFFIX = ".model.o"
 

@@ -10,7 +10,14 @@ void thimble_board_init(void);
 void thimble_uart_init(void);
 void thimble_uart_put(uint8_t byte);
 
-/* Sleeps until a byte comes. Interrupts stay masked: a pending one ends the sleep. */
+/* Takes the byte that has come, and makes the receiver ready for the next. */
+uint8_t thimble_uart_take(void);
+
+/* Enables the interrupt of reception (receive.c). */
+void thimble_uart_listen(void);
+void thimble_uart_interrupt(void);
+
+/* Sleeps until a byte comes. Interrupts are masked but for the moment that takes it. */
 uint8_t thimble_uart_get(void);
 
 /* Waits until the last byte has left the transmitter. */

@@ -1,11 +1,10 @@
-/* CMSDK APB UART (Arm DDI 0479, 4.3). Interrupt THIMBLE_UART_IRQ or the one after it is reception. */
+/* CMSDK APB UART (Arm DDI 0479, 4.3). */
 #include "thimble_board.h"
 #include "thimble_cortex_m.h"
 
 #define UART_DATA THIMBLE_REGISTER(THIMBLE_UART_BASE + 0x00u)
 #define UART_STATE THIMBLE_REGISTER(THIMBLE_UART_BASE + 0x04u)
 #define UART_STATE_TX_FULL (1u << 0)
-#define UART_STATE_RX_FULL (1u << 1)
 #define UART_CTRL THIMBLE_REGISTER(THIMBLE_UART_BASE + 0x08u)
 #define UART_CTRL_TX_ENABLE (1u << 0)
 #define UART_CTRL_RX_ENABLE (1u << 1)
@@ -14,13 +13,11 @@
 #define UART_INTCLEAR_RX (1u << 1)
 #define UART_BAUDDIV THIMBLE_REGISTER(THIMBLE_UART_BASE + 0x10u)
 
-#define BOTH_INTERRUPTS (3u << (THIMBLE_UART_IRQ % 32u))
-
 void thimble_uart_init(void)
 {
     UART_BAUDDIV = THIMBLE_CLOCK_HZ / THIMBLE_UART_BAUD;
     UART_CTRL = UART_CTRL_TX_ENABLE | UART_CTRL_RX_ENABLE | UART_CTRL_RX_INTERRUPT;
-    THIMBLE_NVIC_ISER(THIMBLE_UART_IRQ) = BOTH_INTERRUPTS;
+    thimble_uart_listen();
 }
 
 void thimble_uart_put(uint8_t byte)
@@ -30,15 +27,9 @@ void thimble_uart_put(uint8_t byte)
     UART_DATA = byte;
 }
 
-uint8_t thimble_uart_get(void)
+uint8_t thimble_uart_take(void)
 {
-    while ((UART_STATE & UART_STATE_RX_FULL) == 0) {
-        UART_INTCLEAR = UART_INTCLEAR_RX;
-        THIMBLE_NVIC_ICPR(THIMBLE_UART_IRQ) = BOTH_INTERRUPTS;
-        if ((UART_STATE & UART_STATE_RX_FULL) == 0) {
-            __asm volatile("wfi" ::: "memory");
-        }
-    }
+    UART_INTCLEAR = UART_INTCLEAR_RX;
     return (uint8_t)UART_DATA;
 }
 

@@ -3,7 +3,6 @@
 #include "thimble_stm32.h"
 
 #define USART_SR THIMBLE_REGISTER(THIMBLE_USART_BASE + 0x00u)
-#define USART_SR_RXNE (1u << 5)
 #define USART_SR_TC (1u << 6)
 #define USART_SR_TXE (1u << 7)
 #define USART_DR THIMBLE_REGISTER(THIMBLE_USART_BASE + 0x04u)
@@ -21,7 +20,7 @@ void thimble_uart_init(void)
 #endif
     USART_BRR = (THIMBLE_USART_CLOCK_HZ + THIMBLE_UART_BAUD / 2u) / THIMBLE_UART_BAUD;
     USART_CR1 = USART_CR1_UE | USART_CR1_RE | USART_CR1_TE | USART_CR1_RXNEIE;
-    THIMBLE_NVIC_ISER(THIMBLE_USART_IRQ) = THIMBLE_NVIC_BIT(THIMBLE_USART_IRQ);
+    thimble_uart_listen();
 }
 
 void thimble_uart_put(uint8_t byte)
@@ -31,12 +30,9 @@ void thimble_uart_put(uint8_t byte)
     USART_DR = byte;
 }
 
-uint8_t thimble_uart_get(void)
+uint8_t thimble_uart_take(void)
 {
-    while ((USART_SR & USART_SR_RXNE) == 0) {
-        __asm volatile("wfi" ::: "memory");
-        THIMBLE_NVIC_ICPR(THIMBLE_USART_IRQ) = THIMBLE_NVIC_BIT(THIMBLE_USART_IRQ);
-    }
+    (void)USART_SR; /* SR, then DR: clears an overrun */
     return (uint8_t)USART_DR;
 }
 

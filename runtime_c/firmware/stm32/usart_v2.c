@@ -9,7 +9,6 @@
 #define USART_CR1_RXNEIE (1u << 5)
 #define USART_BRR THIMBLE_REGISTER(THIMBLE_USART_BASE + 0x0Cu)
 #define USART_ISR THIMBLE_REGISTER(THIMBLE_USART_BASE + 0x1Cu)
-#define USART_ISR_RXNE (1u << 5)
 #define USART_ISR_TC (1u << 6)
 #define USART_ISR_TXE (1u << 7)
 #define USART_ICR THIMBLE_REGISTER(THIMBLE_USART_BASE + 0x20u)
@@ -28,7 +27,7 @@ void thimble_uart_init(void)
     thimble_stm32_uart_pins();
     USART_BRR = (uint32_t)((SCALED_CLOCK + THIMBLE_UART_BAUD / 2u) / THIMBLE_UART_BAUD);
     USART_CR1 = USART_CR1_UE | USART_CR1_RE | USART_CR1_TE | USART_CR1_RXNEIE;
-    THIMBLE_NVIC_ISER(THIMBLE_USART_IRQ) = THIMBLE_NVIC_BIT(THIMBLE_USART_IRQ);
+    thimble_uart_listen();
 }
 
 void thimble_uart_put(uint8_t byte)
@@ -38,15 +37,9 @@ void thimble_uart_put(uint8_t byte)
     USART_TDR = byte;
 }
 
-uint8_t thimble_uart_get(void)
+uint8_t thimble_uart_take(void)
 {
-    while ((USART_ISR & USART_ISR_RXNE) == 0) {
-        USART_ICR = USART_ICR_ERRORS;
-        THIMBLE_NVIC_ICPR(THIMBLE_USART_IRQ) = THIMBLE_NVIC_BIT(THIMBLE_USART_IRQ);
-        if ((USART_ISR & USART_ISR_RXNE) == 0) {
-            __asm volatile("wfi" ::: "memory");
-        }
-    }
+    USART_ICR = USART_ICR_ERRORS;
     return (uint8_t)USART_RDR;
 }
 

@@ -1,0 +1,31 @@
+/* Reception: an interrupt takes one byte at a time, and only while the service loop waits for it, so
+ * that nothing disturbs an inference. The sender waits for replies, so one byte's room is enough. */
+#include "thimble_board.h"
+#include "thimble_cortex_m.h"
+
+#define ARRIVED 0x100u
+
+static volatile uint32_t received;
+
+/* Masks itself: the byte must be fetched before the next may come. */
+void thimble_uart_interrupt(void)
+{
+    __asm volatile("cpsid i" ::: "memory");
+    received = ARRIVED | thimble_uart_take();
+}
+
+void thimble_uart_listen(void)
+{
+    THIMBLE_NVIC_ISER(THIMBLE_UART_IRQ) = THIMBLE_NVIC_BIT(THIMBLE_UART_IRQ);
+}
+
+uint8_t thimble_uart_get(void)
+{
+    while (received == 0) {
+        /* Asleep with interrupts masked, so that one between the test and the sleep ends it too. */
+        __asm volatile("wfi\n\tcpsie i\n\tisb\n\tcpsid i" ::: "memory");
+    }
+    const uint8_t byte = (uint8_t)received;
+    received = 0;
+    return byte;
+}
