@@ -275,9 +275,22 @@ def test_equal_constants_are_stored_once() -> None:
     ]
     twins = Graph.build("twins", tensors, graph.ops, graph.inputs, graph.outputs)
     text = generated(twins).files["twins_weights.h"]
+    assert "and 1 more alike" in text
     assert text.count("static const ") < generated(graph).files["twins_weights.h"].count(
         "static const "
     )
+
+
+def test_a_failing_operator_is_named(tmp_path: Path) -> None:
+    graph = dense_chain("failing", (4, 3, 2), ops=["first", "second"])
+    model = host_model(graph)
+    head, tail = model.sources.files["failing.c"].split("failing_op1_fully_connected", 1)
+    spoilt = f"{head}failing_op1_fully_connected{tail.replace('return 0;', 'return -1;', 1)}"
+    files = {**model.sources.files, "failing.c": spoilt}
+    model = replace(model, sources=replace(model.sources, files=files))
+    program = build([model], cmsis_nn.find(), tmp_path)
+    with HostProgram(program, [model]) as running, pytest.raises(LinkError, match="'second'"):
+        running.run(random_inputs(graph, np.random.default_rng(0)))
 
 
 @pytest.mark.parametrize("spread", [False, True])

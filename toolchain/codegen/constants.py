@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +14,10 @@ from toolchain.ir import DType, Tensor
 
 @dataclass(frozen=True)
 class ConstantArray:
-    """A `static const` array. `comment` is the text of the comment above it, not yet escaped."""
+    """A `static const` array. `uses`: what it is to each operator, for a comment, not escaped."""
 
     symbol: str
-    comment: str
+    uses: tuple[str, ...]
     data: NDArray[np.generic]
 
     @property
@@ -54,14 +54,18 @@ class ConstantTable:
     def size_bytes(self) -> int:
         return sum(int(array.data.nbytes) for array in self.arrays)
 
-    def symbol(self, data: NDArray[np.generic], name: str, comment: str) -> str:
-        """The symbol of an array with this content; `name` is only a wish."""
+    def symbol(self, data: NDArray[np.generic], name: str, use: str) -> str:
+        """The symbol of an array with this content; `name` is only a wish, `use` for a comment."""
         content = np.ascontiguousarray(data)
         key = (content.dtype.name, content.tobytes())
-        if key not in self._by_content:
+        known = self._by_content.get(key)
+        if known is None:
             symbol = f"{self._prefix}_{self._names.unique(name)}"
-            self._by_content[key] = ConstantArray(symbol, comment, content)
-        return self._by_content[key].symbol
+            known = ConstantArray(symbol, (use,), content)
+        elif use not in known.uses:
+            known = replace(known, uses=(*known.uses, use))
+        self._by_content[key] = known
+        return known.symbol
 
     def symbol_of(self, tensor: Tensor, owner: str) -> str:
         """The symbol of a constant tensor that `owner` (as `op3`) reads: `op3_weights`."""
