@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import zlib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,11 +12,13 @@ import pytest
 
 from tests.support.host import random_inputs, reference_outputs
 from tests.support.merge import merged
+from tests.support.overlaps import overlapping_samples, tight_plan
 from toolchain import cmsis_nn
 from toolchain.boards import board
 from toolchain.codegen import generate
 from toolchain.device.build import build
 from toolchain.device.session import open_board
+from toolchain.ir import Plan
 from toolchain.ops import specs
 from toolchain.planner import plan_graph
 
@@ -39,10 +42,24 @@ def test_operators_equal_their_references(
 ) -> None:
     rng = np.random.default_rng(zlib.crc32(kinds[0].encode()))
     graph = merged([specs()[kind].sample(rng) for kind in kinds for _ in range(SAMPLES)])
-    target = board(board_name)
-    plan = plan_graph(graph, target)
+    compare(plan_graph(graph, board(board_name)), rng, tmp_path)
+
+
+@pytest.mark.parametrize("board_name", BOARDS)
+@pytest.mark.parametrize("kind", ["average_pool2d", "max_pool2d", "add"])
+def test_kernels_bear_their_overlaps(board_name: str, kind: str, tmp_path: Path) -> None:
+    """The kinds whose kernel differs from core to core; `host_c` tries all."""
+    rng = np.random.default_rng(5)
+    core = board(board_name).core
+    graph, overlaps = overlapping_samples(kind, core, 12, rng)
+    compare(replace(tight_plan(graph, overlaps, core), board=board_name), rng, tmp_path)
+
+
+def compare(plan: Plan, rng: np.random.Generator, folder: Path) -> None:
+    """Build, run on two sets of random inputs, and compare with the references."""
+    target, graph = board(plan.board), plan.graph
     sources = generate(plan, target.core, cmsis_nn.find(), name="m")
-    firmware = build(plan, sources, target, tmp_path)
+    firmware = build(plan, sources, target, folder)
     with open_board(firmware) as session:
         for _ in range(2):
             inputs = random_inputs(graph, rng)
