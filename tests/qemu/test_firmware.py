@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -151,7 +152,7 @@ def test_a_noisy_line_costs_time_but_no_byte(session: Session) -> None:
     data = probe_input(rng)
     count = session.run([data]).count
     assert session.machine is not None
-    session.link = Link(NoisyTransport(session.machine.transport, rng), timeout_seconds=0.3)
+    session.link = Link(NoisyTransport(session.machine.transport, rng))
     right = 0
     for _ in range(12):
         try:
@@ -289,6 +290,12 @@ def test_another_firmware_is_noticed(firmware: Firmware, tmp_path: Path) -> None
         open_board(other)
 
 
-def test_a_silent_port_is_told(tmp_path: Path, firmware: Firmware) -> None:
+def test_what_the_emulator_says_is_told(firmware: Firmware, tmp_path: Path) -> None:
+    (tmp_path / "firmware.elf").write_bytes(b"not an ELF")
+    with pytest.raises(LinkError, match="the emulator ended.*Lockup"):
+        open_board(replace(firmware, folder=tmp_path))
+
+
+def test_a_port_that_is_not_there_is_told(tmp_path: Path, firmware: Firmware) -> None:
     with pytest.raises(LinkError, match="cannot open"):
         open_board(firmware, port=str(tmp_path / "no-such-tty"))

@@ -21,6 +21,8 @@ from toolchain.errors import LinkError
 DEFAULT_TIMEOUT_SECONDS = 2.0
 RUN_TIMEOUT_SECONDS = 120.0
 _ATTEMPTS = 5
+_SILENCES = 2
+_SILENT = "it kept silent"
 _QUIET_SECONDS = 0.05
 _HANDSHAKE_STEP_SECONDS = 0.2
 
@@ -134,13 +136,13 @@ class Link:
     ) -> bytes:
         """The payload of the board's reply.
 
-        Raises BoardFaultError, RefusedError, or LinkError where no good reply came in
-        `timeout_seconds` (per attempt) in any of five attempts.
+        Raises BoardFaultError, RefusedError, or LinkError where no good reply came in five
+        attempts, or the board kept silent for `timeout_seconds` in two of them.
         """
         self._sequence = self._sequence % 255 + 1
         encoded = protocol.encode(Frame(self._sequence, kind, payload))
         patience = self.timeout_seconds if timeout_seconds is None else timeout_seconds
-        why = ""
+        why, silences = "", 0
         for _ in range(_ATTEMPTS):
             self._transport.write(protocol.DELIMITER + encoded)
             reply, why = self._await(kind, time.monotonic() + patience)
@@ -148,8 +150,11 @@ class Link:
                 reply = self._settled(kind)
             if reply is not None:
                 return reply
+            silences += why == _SILENT
+            if silences == _SILENCES:
+                break
         raise LinkError(
-            f"no answer to {kind.name} in {_ATTEMPTS} attempts of {patience:g} s: {why}; "
+            f"no answer to {kind.name} within {patience:g} s, asked more than once: {why}; "
             "check the port, the speed, and that Thimble's firmware is on the board"
         )
 
@@ -199,7 +204,7 @@ class Link:
                 reply = self._accepted(frame, kind)
                 if reply is not None:
                     return reply, ""
-        return None, "it kept silent"
+        return None, _SILENT
 
     def _accepted(self, frame: Frame, kind: Type) -> bytes | None:
         """The payload if `frame` answers the request at hand; raises if it says that it failed."""

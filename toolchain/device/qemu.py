@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import shutil
 import socket
 import subprocess
 import tempfile
 import weakref
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import IO
@@ -18,6 +18,7 @@ from toolchain.errors import InputError, LinkError, MissingToolError
 
 _PROGRAM = "qemu-system-arm"
 _STOP_SECONDS = 5.0
+_ENDING_SECONDS = 0.5
 
 
 def find_qemu() -> str:
@@ -49,23 +50,74 @@ def _dies_with_parent() -> list[str]:
     return [setpriv, "--pdeathsig", "KILL", "--"] if setpriv else []
 
 
+@dataclass(frozen=True)
+class _Child:
+    """The emulator's process and what it prints."""
+
+    process: subprocess.Popen[bytes]
+    log: IO[bytes]
+
+    def explained(self, error: LinkError) -> LinkError:
+        """The same error with what the emulator said, if it has ended (or does so now)."""
+        try:
+            code = self.process.wait(_ENDING_SECONDS)
+        except subprocess.TimeoutExpired:
+            return error
+        self.log.seek(0)
+        said = self.log.read().decode("utf-8", "replace").strip().splitlines()
+        first = said[0] if said else "no message"
+        return LinkError(f"{error}: the emulator ended with code {code}: {first}")
+
+    def end(self) -> None:
+        if self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(_STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        self.log.close()
+
+
+class _MachineTransport(SocketTransport):
+    """The line to a machine's UART; an error says why the machine ended, if it has."""
+
+    def __init__(self, connection: socket.socket, child: _Child) -> None:
+        super().__init__(connection)
+        self._child = child
+
+    def read(self, timeout_seconds: float) -> bytes:
+        try:
+            return super().read(timeout_seconds)
+        except LinkError as error:
+            raise self._child.explained(error) from error
+
+    def write(self, data: bytes) -> None:
+        try:
+            super().write(data)
+        except LinkError as error:
+            raise self._child.explained(error) from error
+
+
 class Machine:
     """A running emulator. `transport` is the line to its UART; `stop` (or `with`) ends it."""
 
     def __init__(self, board: Board, elf: Path) -> None:
         ours, theirs = socket.socketpair()
-        self._log = tempfile.TemporaryFile()  # noqa: SIM115 (closed in stop)
+        log = tempfile.TemporaryFile()  # noqa: SIM115 (closed when the child ends)
         with theirs:
             command = [*_dies_with_parent(), *command_line(board, elf, theirs.fileno())]
-            self._process = subprocess.Popen(
+            process = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
-                stdout=self._log,
+                stdout=log,
                 stderr=subprocess.STDOUT,
                 pass_fds=(theirs.fileno(),),
             )
-        self.transport = SocketTransport(ours)
-        self._finalizer = weakref.finalize(self, _end, self._process, ours, self._log)
+        child = _Child(process, log)
+        self._process = process
+        self.transport = _MachineTransport(ours, child)
+        self._finalizer = weakref.finalize(self, _end, child, ours)
 
     @property
     def pid(self) -> int:
@@ -77,15 +129,6 @@ class Machine:
             return self._process.wait(timeout_seconds)
         except subprocess.TimeoutExpired as error:
             raise LinkError("the emulator does not end by itself") from error
-
-    def failure(self) -> str:
-        """What the emulator said if it has ended, '' while it runs."""
-        if self._process.poll() is None:
-            return ""
-        self._log.seek(0)
-        said = self._log.read().decode("utf-8", "replace").strip().splitlines()
-        code = self._process.returncode
-        return f"the emulator ended with code {code}: {said[-1] if said else 'no message'}"
 
     def stop(self) -> None:
         self._finalizer()
@@ -102,14 +145,6 @@ class Machine:
         self.stop()
 
 
-def _end(process: subprocess.Popen[bytes], line: socket.socket, log: IO[bytes]) -> None:
-    if process.poll() is None:
-        process.terminate()
-        try:
-            process.wait(_STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-    with contextlib.suppress(OSError):
-        line.close()
-    log.close()
+def _end(child: _Child, line: socket.socket) -> None:
+    child.end()
+    line.close()

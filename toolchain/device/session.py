@@ -245,11 +245,8 @@ def open_board(source: Firmware | Path | str, port: str | None = None) -> Sessio
     machine = Machine(board, firmware.elf)
     try:
         return Session(firmware, machine.transport, machine)
-    except BaseException as error:
-        ended = machine.failure()
+    except BaseException:
         machine.stop()
-        if isinstance(error, LinkError) and ended:
-            raise LinkError(f"{error}; {ended}") from error
         raise
 
 
