@@ -30,12 +30,14 @@ from toolchain.ops.spec import OnnxBinding, OnnxData
 
 _RENAMING = frozenset({"Flatten", "Reshape", "Squeeze", "Unsqueeze"})
 _COPYING = frozenset({"Identity", "Dropout"})
-STRUCTURAL = _RENAMING | _COPYING | {"Transpose", "QuantizeLinear", "DequantizeLinear"}
+_BLOCKS = frozenset({"DepthToSpace", "SpaceToDepth"})
+STRUCTURAL = _RENAMING | _COPYING | _BLOCKS | {"Transpose", "QuantizeLinear", "DequantizeLinear"}
 """What the front end itself understands."""
 
 _KEEPS_VALUES = (
     _RENAMING
     | _COPYING
+    | _BLOCKS
     | {"Clip", "Concat", "Gather", "GlobalMaxPool", "MaxPool", "Pad", "Relu", "Resize", "Slice"}
     | {"Split", "Transpose", "Upsample"}
 )
@@ -219,6 +221,8 @@ class Importer:
             self._rename(node)
         elif node.operator in _COPYING:
             self._copy(node)
+        elif node.operator in _BLOCKS:
+            self._move_blocks(node)
         elif node.operator in bindings():
             self._check_reals(node)
             bindings()[node.operator].read(NodeView(self, node))
@@ -279,12 +283,32 @@ class Importer:
             constant = self.data[node.inputs[0]]
             self.data[node.outputs[0]] = quantisation.reshaped_constant(constant, shape)
             return
-        value = self.value(node, 0)
+        self.define(node.outputs[0], self._seen_as(self.value(node, 0), shape))
+
+    def _seen_as(self, value: Value, shape: tuple[int, ...]) -> Value:
+        """`value` reshaped; its data move only where they must."""
         layout = value.layout.reshaped(shape)
-        if layout is None:
-            value = self.builder.ordered(value, range(len(value.shape)))
-            layout = Layout.of(shape)
-        self.define(node.outputs[0], replace(value, layout=layout))
+        if layout is not None:
+            return replace(value, layout=layout)
+        ordered = self.builder.ordered(value, range(len(value.shape)))
+        return replace(ordered, layout=Layout.of(shape))
+
+    def _move_blocks(self, node: Node) -> None:
+        """DepthToSpace and SpaceToDepth: a reshape, a transpose and a reshape."""
+        value, block = self.value(node, 0), int(node.attributes["blocksize"])
+        batches, depth, height, width = value.shape
+        if node.operator == "SpaceToDepth":
+            cut = (batches, depth, height // block, block, width // block, block)
+            permutation = (0, 3, 5, 1, 2, 4)
+        elif node.attributes.get("mode", "DCR") == "DCR":
+            cut = (batches, block, block, depth // block**2, height, width)
+            permutation = (0, 3, 4, 1, 5, 2)
+        else:
+            cut = (batches, depth // block**2, block, block, height, width)
+            permutation = (0, 1, 4, 2, 5, 3)
+        parts = self._seen_as(value, cut)
+        moved = replace(parts, layout=parts.layout.transposed(permutation))
+        self.define(node.outputs[0], self._seen_as(moved, self.shapes[node.outputs[0]]))
 
     def _copy(self, node: Node) -> None:
         if any(name in self._users or name in self._outputs for name in node.outputs[1:] if name):

@@ -99,12 +99,13 @@ def _slices(node: OnnxNode, rank: int) -> list[tuple[int, int, int, int]]:
 
 
 def read_pad(node: OnnxNode) -> None:
-    """Constant padding; the value is stored as the input's quantisation has it."""
+    """Padding by a constant, stored as the input's quantisation has it, or by reflection."""
+    from toolchain.ops.mirror_pad import MirrorPad
     from toolchain.ops.pad import Pad
 
     mode = node.attribute("mode", "constant")
-    if mode != "constant":
-        raise node.unsupported(f"padding mode {mode!r}", "pad with a constant")
+    if mode not in ("constant", "reflect"):
+        raise node.unsupported(f"padding mode {mode!r}", "pad with a constant, or reflect")
     rank = len(node.shape(0))
     amounts = node.integers(1) if node.has(1) else tuple(node.attribute("pads"))
     value = float(node.attribute("value", 0.0))
@@ -117,13 +118,17 @@ def read_pad(node: OnnxNode) -> None:
         raise node.unsupported(f"padding by {list(amounts)}", "crop with Slice")
     around = {axis: (amounts[i], amounts[i + len(axes)]) for i, axis in enumerate(axes)}
     order, q = node.axes(0), node.quantisation(0)
+    paddings = tuple(around.get(axis, (0, 0)) for axis in order)
+    if mode == "reflect":
+        node.emit("mirror_pad", MirrorPad(paddings), [node.operand(0, order)], q, order)
+        return
     stored = int(np.clip(np.rint(value / q.scale) + q.zero_point, -128, 127))
     if node.holds_integers:
         if not node.has(2):
             raise node.unsupported("padding of integers with no value", "give it the zero point")
         stored = int(value) - (128 if unsigned else 0)
     attributes = Pad(
-        tuple(around.get(axis, (0, 0)) for axis in order),
+        paddings,
         None if stored == q.zero_point else stored,
     )
     node.emit("pad", attributes, [node.operand(0, order)], q, order)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
-from toolchain.ir import Attributes, Quantisation
+from toolchain.ir import Quantisation
 from toolchain.ops._activation import Activation
 from toolchain.ops._conv import Rounding
 from toolchain.ops._onnx import (
@@ -124,13 +125,42 @@ def read_mean(node: OnnxNode) -> None:
     _emit_mean(node, resolve_axes(node, axes, rank), bool(node.attribute("keepdims", 1)))
 
 
+def _reduce(node: OnnxNode, axes: tuple[int, ...], keep_dims: bool) -> Reduce:
+    return Reduce(axes, keep_dims)
+
+
+def read_reduction_of(
+    kind: str, attributes: Callable[[OnnxNode, tuple[int, ...], bool], Reduce] = _reduce
+) -> Callable[[OnnxNode], None]:
+    """The reader of ReduceSum, or of ReduceMax and ReduceMin, which keep the input's scale."""
+
+    def read(node: OnnxNode) -> None:
+        rank = len(node.shape(0))
+        axes = axes_argument(node) or tuple(range(rank))
+        reduced, keep_dims = resolve_axes(node, axes, rank), bool(node.attribute("keepdims", 1))
+        q = node.output_quantisation() if kind == "sum" else node.quantisation(0)
+        places = _places(node, reduced)
+        _emit_reduction(node, kind, attributes(node, places, keep_dims), reduced, q)
+
+    return read
+
+
 def _emit_mean(node: OnnxNode, reduced: tuple[int, ...], keep_dims: bool) -> None:
+    q = node.output_quantisation(node.quantisation(0))
+    _emit_reduction(node, "mean", Reduce(_places(node, reduced), keep_dims), reduced, q)
+
+
+def _places(node: OnnxNode, reduced: tuple[int, ...]) -> tuple[int, ...]:
+    """Where the reduced dimensions lie."""
+    order = node.axes(0)
+    return tuple(sorted(order.index(axis) for axis in reduced))
+
+
+def _emit_reduction(
+    node: OnnxNode, kind: str, attributes: Reduce, reduced: tuple[int, ...], q: Quantisation
+) -> None:
     """Dimensions that stay lie in the order of the input's."""
     order = node.axes(0)
-    q: Quantisation = node.output_quantisation(node.quantisation(0))
-    x = node.operand(0, order)
-    places = tuple(sorted(order.index(axis) for axis in reduced))
-    attributes: Attributes = Reduce(places, keep_dims)
     left = [axis for axis in order if axis not in reduced]
-    axes = order if keep_dims else tuple(sorted(left).index(axis) for axis in left)
-    node.emit("mean", attributes, [x], q, axes)
+    axes = order if attributes.keep_dims else tuple(sorted(left).index(axis) for axis in left)
+    node.emit(kind, attributes, [node.operand(0, order)], q, axes)

@@ -21,6 +21,7 @@ from toolchain.ops._fixed_point import quantize_multiplier
 from toolchain.ops.spec import (
     Array,
     Lowering,
+    OnnxNode,
     OpSpec,
     ReadOp,
     TensorType,
@@ -175,6 +176,23 @@ def _sample(rng: np.random.Generator) -> Graph:
     op = Op("batch_matmul", "matmul", ("x", "y"), ("z",), attributes)
     inputs = ["x"] if constant is not None else ["x", "y"]
     return Graph.build("sample", tensors, [op], inputs, ["z"])
+
+
+def read_batched(node: OnnxNode) -> None:
+    """ONNX MatMul of two activations. A transposed operand stays as it lies."""
+    ranks = [len(node.shape(index)) for index in (0, 1)]
+    if min(ranks) < 2:
+        raise node.unsupported("a product with a vector", "reshape the vector to a matrix")
+    operands, adjoint = [], []
+    for index, rank in enumerate(ranks):
+        plain = tuple(range(rank))
+        swapped = (*plain[:-2], rank - 1, rank - 2)
+        lies = swapped if not node.is_constant(index) and node.axes(index) == swapped else plain
+        operands.append(node.operand(index, lies))
+        adjoint.append(lies == swapped)
+    axes = tuple(range(len(node.output_shape())))
+    q = node.output_quantisation()
+    node.emit("batch_matmul", BatchMatMul(adjoint[0], adjoint[1]), operands, q, axes)
 
 
 SPEC = OpSpec(

@@ -36,6 +36,7 @@ from toolchain.ops._conv_packing import (
 )
 from toolchain.ops._fixed_point import round_half_away
 from toolchain.ops._onnx import add_bias, int8_weights, onnx_bias, weight_quantisation
+from toolchain.ops.batch_matmul import read_batched
 from toolchain.ops.spec import (
     Array,
     Constant,
@@ -194,10 +195,12 @@ def _read_gemm(node: OnnxNode) -> None:
 
 
 def _read_matmul(node: OnnxNode) -> None:
-    """MatMul by a constant matrix, and the bias that is added to it."""
+    """MatMul by a constant matrix, and the bias that is added to it; any other is batched."""
+    matrix = node.is_constant(WEIGHTS) and sum(size != 1 for size in node.shape(WEIGHTS)[:-2]) == 0
+    if not matrix or node.is_constant(INPUT) or len(node.shape(WEIGHTS)) < 2:
+        read_batched(node)
+        return
     weights, scales = int8_weights(node, WEIGHTS, axis=len(node.shape(WEIGHTS)) - 1)
-    if weights.ndim < 2 or weights.size != weights.shape[-2] * weights.shape[-1]:
-        raise node.unsupported(f"constant matrices of shape {list(weights.shape)}")
     x, places = node.row_operand(INPUT)
     filters = weights.reshape(weights.shape[-2:]).T[:, places]
     bias = onnx_bias(node, 2, len(filters), axis=len(node.output_shape()) - 1)

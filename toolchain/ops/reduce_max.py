@@ -10,6 +10,7 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.ir import DType, Graph, Op, Tensor
 from toolchain.ops._movement import require_same_quantisation
+from toolchain.ops._onnx_pooling import read_reduction_of
 from toolchain.ops._reduction import (
     Reduce,
     blocks,
@@ -23,6 +24,8 @@ from toolchain.ops._reduction import (
 from toolchain.ops.spec import (
     Array,
     Lowering,
+    OnnxBinding,
+    OnnxNode,
     OpSpec,
     ReadOp,
     TensorType,
@@ -91,6 +94,10 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", [x, alike], [replace(op, attributes=attributes)], ["x"], ["y"])
 
 
+def _from_onnx(node: OnnxNode, axes: tuple[int, ...], keep_dims: bool) -> ReduceMax:
+    return ReduceMax(axes, keep_dims, node.operator == "ReduceMin")
+
+
 SPEC = OpSpec(
     kind="reduce_max",
     attributes=ReduceMax,
@@ -100,5 +107,6 @@ SPEC = OpSpec(
     sample=_sample,
     tflite=TfliteBinding(("REDUCE_MAX", "REDUCE_MIN"), _read, _write),
     overlaps=reduction_overlaps,
+    onnx=OnnxBinding(("ReduceMax", "ReduceMin"), read_reduction_of("reduce_max", _from_onnx)),
     limits="int8; constant axes in at most two groups of neighbours",
 )

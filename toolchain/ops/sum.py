@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from toolchain.boards import Core
 from toolchain.ir import Graph, Op
+from toolchain.ops._onnx_pooling import read_reduction_of
 from toolchain.ops._reduction import (
     Reduce,
     infer_reduction,
@@ -16,7 +17,7 @@ from toolchain.ops._reduction import (
     sample_reduction,
     write_reduction,
 )
-from toolchain.ops.spec import Array, Lowering, OpSpec, TfliteBinding
+from toolchain.ops.spec import Array, Lowering, OnnxBinding, OpSpec, TfliteBinding
 
 
 def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
@@ -38,5 +39,6 @@ SPEC = OpSpec(
         ("SUM",), read_reduction, lambda op, graph: write_reduction(op, graph, "SUM")
     ),
     overlaps=reduction_overlaps,
+    onnx=OnnxBinding(("ReduceSum",), read_reduction_of("sum")),
     limits="int8; constant axes in at most two groups of neighbours",
 )

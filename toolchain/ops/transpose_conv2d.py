@@ -31,9 +31,19 @@ from toolchain.ops._conv import (
     same_padding,
 )
 from toolchain.ops._conv_lowering import lower_transpose_conv2d
+from toolchain.ops._onnx import (
+    add_bias,
+    image_axes,
+    image_shape,
+    int8_weights,
+    onnx_bias,
+    weight_quantisation,
+)
 from toolchain.ops.spec import (
     Array,
     Lowering,
+    OnnxBinding,
+    OnnxNode,
     OpSpec,
     ReadOp,
     TensorType,
@@ -179,6 +189,61 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", tensors, [op], ["x"], ["y"])
 
 
+def _onnx_padding(node: OnnxNode, extent: tuple[int, int], stride: tuple[int, int]) -> Padding:
+    """Padding at the top and left; the output's size gives the other sides."""
+    rank = len(node.shape(INPUT)) - 2
+    source, target = image_shape(node.shape(INPUT)), image_shape(node.output_shape())
+    begin = [0, 0]
+    scheme = node.attribute("auto_pad", "NOTSET")
+    if scheme == "NOTSET" and node.attribute("output_shape") is None:
+        begin[2 - rank :] = node.attribute("pads", [0] * 2 * rank)[:rank]
+    elif scheme != "VALID":
+        extra = [0, 0]
+        extra[2 - rank :] = node.attribute("output_padding", [0] * rank)
+        for axis in range(2):
+            full = stride[axis] * (source[axis + 1] - 1) + extra[axis] + extent[axis]
+            total = full - target[axis + 1]
+            begin[axis] = total // 2 if scheme == "SAME_UPPER" else total - total // 2
+    if min(begin) < 0:
+        raise node.unsupported(f"negative padding {begin}")
+    return Padding(top=begin[0], left=begin[1])
+
+
+def _read_onnx(node: OnnxNode) -> None:
+    """ConvTranspose; groups and dilation become zeros in the filters."""
+    axes = image_axes(node)
+    weights, scales = int8_weights(node, WEIGHTS, axis=1)
+    rank, groups = weights.ndim - 2, int(node.attribute("group", 1))
+    depth, per_group = weights.shape[:2]
+    if groups < 1 or depth % groups:
+        raise ValueError(f"{groups} groups of {depth} channels")
+    kernel = weights.shape[2:] if rank == 2 else (1, *weights.shape[2:])
+    stride = (1, 1, *node.attribute("strides", [1] * rank))[-2:]
+    dilation = (1, 1, *node.attribute("dilations", [1] * rank))[-2:]
+    extent = tuple((k - 1) * d + 1 for k, d in zip(kernel, dilation, strict=True))
+    filters = np.zeros((groups * per_group, *extent, depth), dtype=np.int8)
+    flat = weights.reshape(groups, depth // groups, per_group, *kernel)
+    for group in range(groups):
+        outputs = slice(group * per_group, (group + 1) * per_group)
+        inputs = slice(group * (depth // groups), (group + 1) * (depth // groups))
+        spread = filters[outputs, :: dilation[0], :: dilation[1], inputs]
+        spread[...] = flat[group].transpose(1, 2, 3, 0)
+    if scales.size > 1:
+        scales = np.tile(scales, groups)
+    bias = onnx_bias(node, BIAS, len(filters), axis=1)
+    q, size = node.output_quantisation(), image_shape(node.output_shape())
+    padding = _onnx_padding(node, (extent[0], extent[1]), (stride[0], stride[1]))
+    activation = Activation(node.fused_activation())
+    operands = [
+        node.operand(INPUT, axes, image_shape(node.shape(INPUT))),
+        node.add_constant("weights", filters, weight_quantisation(scales, 0)),
+    ]
+    if bias is not None:
+        operands.append(add_bias(node, bias, node.quantisation(INPUT).scale, scales))
+    attributes = TransposeConv2D((size[1], size[2]), (stride[0], stride[1]), padding, activation)
+    node.emit("transpose_conv2d", attributes, operands, q, axes, size)
+
+
 SPEC = OpSpec(
     kind="transpose_conv2d",
     attributes=TransposeConv2D,
@@ -188,5 +253,6 @@ SPEC = OpSpec(
     sample=_sample,
     macs=_macs,
     tflite=TfliteBinding(("TRANSPOSE_CONV",), _read, _write),
+    onnx=OnnxBinding(("ConvTranspose",), _read_onnx),
     limits="int8, constant weights, per channel or per tensor; any stride and output size",
 )
