@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import platform
 import zlib
 from collections.abc import Iterator
@@ -203,3 +204,25 @@ def test_shapes_that_do_not_broadcast_are_named() -> None:
     odd = Graph.build("odd", tensors, graph.ops, graph.inputs, graph.outputs)
     with pytest.raises(ValueError, match="do not broadcast"):
         spec_of("add").infer(odd.ops[0], odd)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "kind",
+    ["add", "dequantize", "maximum", "mul", "prelu", "softmax", "sub", *UNARY],
+)
+def test_absurd_scales_are_lowered_or_refused(kind: str) -> None:
+    """From the smallest float32 to the largest: an answer or UnsupportedError, nothing else."""
+    rng = np.random.default_rng(5)
+    extremes = np.array([1e-45, 1e-38, 1e-30, 1e-10, 1.0, 1e10, 1e30, 3.4e38], dtype=np.float32)
+    for _ in range(25):
+        graph = spec_of(kind).sample(rng)
+        tensors = [
+            replace(t, quantisation=Quantisation((float(rng.choice(extremes)),), t.q.zero_points))
+            if t.quantisation
+            else t
+            for t in graph.tensors.values()
+        ]
+        absurd = Graph.build("absurd", tensors, graph.ops, graph.inputs, graph.outputs)
+        with contextlib.suppress(UnsupportedError):
+            spec_of(kind).lower(absurd.ops[0], absurd, HOST)

@@ -30,7 +30,8 @@ def clamp_range(activation: Activation, output: Tensor) -> tuple[int, int]:
     scale, zero_point = np.float32(output.q.scale), output.q.zero_point
 
     def quantised(value: float) -> int:
-        ratio = float(np.float32(value) / scale)
+        with np.errstate(over="ignore"):  # a bound beyond float32 lies beyond the type too
+            ratio = min(max(float(np.float32(value) / scale), -(2.0**31)), 2.0**31)
         return zero_point + int(math.copysign(math.floor(abs(ratio) + 0.5), ratio))
 
     if activation is Activation.RELU:

@@ -17,6 +17,7 @@ from toolchain.ops._merged_rounding import MAX_LEFT_SHIFT
 from toolchain.ops.spec import Array, Constant, Lowering, SafeOverlap, TensorType, TfliteNode
 
 Int64 = NDArray[np.int64]
+_BEYOND_FLOAT32 = 2.0**200
 
 
 @dataclass(frozen=True)
@@ -131,11 +132,16 @@ def check_node(node: TfliteNode, *types: DType) -> None:
 
 
 def ratio_float32(*factors: float, divisor: float) -> float:
-    """The product over the divisor in float32, left to right, as TFLite's C++ computes it."""
-    product = np.float32(factors[0])
-    for factor in factors[1:]:
-        product = product * np.float32(factor)
-    return float(product / np.float32(divisor))
+    """The product over the divisor in float32, left to right, as TFLite's C++ computes it.
+
+    What overflows float32 is a huge finite number, which every check of ranges then refuses.
+    """
+    with np.errstate(over="ignore", under="ignore"):
+        product = np.float32(factors[0])
+        for factor in factors[1:]:
+            product = product * np.float32(factor)
+        ratio = float(product / np.float32(divisor))
+    return math.copysign(_BEYOND_FLOAT32, ratio) if math.isinf(ratio) else ratio
 
 
 def table_of(function: Callable[[Int64], Int64], source: DType, target: DType) -> NDArray[np.int8]:

@@ -46,9 +46,10 @@ def float_table_spec(
 
     def apply(op: Op, graph: Graph, stored: Int64) -> Int64:
         x, y = graph.input(op, 0).q, graph.output(op).q
-        real = np.float32(x.scale) * (stored - x.zero_point).astype(np.float32)
-        scaled = transform(real) * (np.float32(1) / np.float32(y.scale))
-        wide = scaled.astype(np.float64)
+        with np.errstate(all="ignore"):
+            real = np.float32(x.scale) * (stored - x.zero_point).astype(np.float32)
+            scaled = transform(real) * (np.float32(1) / np.float32(y.scale))
+        wide = np.nan_to_num(scaled.astype(np.float64))
         rounded = np.copysign(np.floor(np.abs(wide) + 0.5), wide)
         clamped: Int64 = np.clip(rounded + y.zero_point, -128, 127).astype(np.int64)
         return clamped
