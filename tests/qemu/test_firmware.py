@@ -292,7 +292,7 @@ def test_another_firmware_is_noticed(firmware: Firmware, tmp_path: Path) -> None
 
 def test_what_the_emulator_says_is_told(firmware: Firmware, tmp_path: Path) -> None:
     (tmp_path / "firmware.elf").write_bytes(b"not an ELF")
-    with pytest.raises(LinkError, match="the emulator ended.*Lockup"):
+    with pytest.raises(LinkError, match=r"the emulator ended.*Lockup"):
         open_board(replace(firmware, folder=tmp_path))
 
 

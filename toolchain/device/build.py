@@ -84,7 +84,8 @@ def _merged(chosen: Layout) -> Layout:
     return Layout(chosen.code, chosen.weights, arena if inside else data, arena)
 
 
-def _defines(board: Board, options: BuildOptions) -> list[str]:
+def firmware_defines(board: Board, options: BuildOptions) -> list[str]:
+    """`-D` flags that the firmware's C is compiled with."""
     assert board.counter is not None and board.uart is not None
     values = {
         **board.defines,
@@ -119,7 +120,7 @@ def _units(board: Board, files: ModelFiles, glue: Path, options: BuildOptions) -
     folder = RUNTIME_C / "firmware"
     headers, own_headers = folder / "include", RUNTIME_C / "include"
     system = (files.cmsis_nn_include,) if files.cmsis_nn_include else ()
-    defines = _defines(board, options)
+    defines = firmware_defines(board, options)
     hooks = ("-include", _HOOKS, *defines) if options.profile else ()
     kernel_flags = (*base, options.kernel_optimisation)
     model_flags = (*base, options.model_optimisation, *_WARNINGS, *hooks)

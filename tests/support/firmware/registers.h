@@ -1,0 +1,11 @@
+/* Registers of a simulated chip, in place of real addresses (compile with -include). */
+#ifndef REGISTERS_H
+#define REGISTERS_H
+
+#include <stdint.h>
+
+volatile uint32_t *simulated(uint32_t address);
+
+#define THIMBLE_REGISTER(address) (*simulated(address))
+
+#endif
