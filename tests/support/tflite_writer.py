@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import Enum
 from typing import Any
 
@@ -60,7 +61,8 @@ class _Writer:
         written.opcodeIndex = len(self.codes)
         self.codes.append(code)
         own = [self.index[name] if name else -1 for name in op.inputs]
-        inputs = own + [self.tensor(tensor) for tensor in form.extra_inputs]
+        extra = [replace(t, name=f"{op.name}/{t.name}") for t in form.extra_inputs]
+        inputs = own + [self.tensor(tensor) for tensor in extra]
         written.inputs = [inputs[i] for i in form.order] if form.order else inputs
         written.outputs = [self.index[name] for name in op.outputs]
         if form.options_type:
