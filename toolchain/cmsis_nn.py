@@ -97,13 +97,15 @@ def _digest(folder: Path) -> str:
 
 def _download(folder: Path) -> Path:
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download"]
-    command += ["--quiet", "--no-deps", "--only-binary=:all:", "--dest", str(folder), PINNED_WHEEL]
+    command += ["--quiet", "--no-deps", "--only-binary=:all:", "--retries", "2"]
+    command += ["--dest", str(folder), PINNED_WHEEL]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     wheels = sorted(folder.glob("*.whl"))
     if done.returncode or not wheels:
         lines = (done.stderr or done.stdout).strip().splitlines() or ["pip gave no reason"]
+        why = next((line for line in reversed(lines) if "ERROR" in line), lines[-1])
         raise MissingToolError(
-            f"cannot fetch the CMSIS-NN sources: {lines[-1]}; check the network and run again, "
+            f"cannot fetch the CMSIS-NN sources: {why}; check pip and the network and run again, "
             f"or point {ENVIRONMENT_VARIABLE} (or --cmsis-nn) to a CMSIS-NN checkout"
         )
     return wheels[0]
