@@ -14,10 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from toolchain.errors import UnsupportedError
 from toolchain.ir import DType, Quantisation, Tensor
 from toolchain.ops.spec import Array, Lowering, TfliteNode
 
 KERNEL = "thimble_copy_nd"
+MAX_LOOPS = 6
+"""THIMBLE_COPY_MAX_LOOPS in C."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,8 @@ def strided_copy(
     """The copy of a block of `shape` between two strided places, with the fewest loops.
 
     Strides and offsets are given in elements. Writes go forward; where reads cannot (a transpose)
-    the longest loop comes innermost instead. No copy results where the block is empty.
+    the longest loop comes innermost instead. No copy results where the block is empty. Raises
+    UnsupportedError for more loops than the kernel has.
     """
     if 0 in shape:
         return ()
@@ -84,6 +88,11 @@ def strided_copy(
         run = merged.pop()[0]
     if any(outer[1] < inner[1] for outer, inner in pairwise(merged)):
         merged.sort(key=lambda dim: dim[0])
+    if len(merged) > MAX_LOOPS:
+        raise UnsupportedError(
+            f"moving data of shape {list(shape)} takes {len(merged)} nested loops, at most "
+            f"{MAX_LOOPS} are supported; merge dimensions that stay together"
+        )
     loops = (Loop(n, read * element_bytes, write * element_bytes) for n, read, write in merged)
     return (
         StridedCopy(
