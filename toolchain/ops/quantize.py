@@ -1,6 +1,8 @@
 """Float to 8-bit integers, and 8-bit integers to another scale. TFLite QUANTIZE.
 
 float32 -> int8 or uint8: `AffineQuantize`. int8 or uint8 -> int8 or uint8: `Requantize`.
+Floats whose quotient leaves int32 saturate, and NaN becomes the zero point; in TFLite both are
+undefined (LiteRT on x86 gives the smallest integer for all of them).
 """
 
 from __future__ import annotations
