@@ -17,7 +17,7 @@ from toolchain.device.protocol import Frame
 from toolchain.resources import RUNTIME_C
 
 FIRMWARE = RUNTIME_C / "firmware"
-DATA_BYTES = 512
+DATA_BYTES = 256
 BODY_BYTES = 3 + 5 + DATA_BYTES + 4
 MORE, OK, CHECKSUM, MALFORMED, TOO_LONG = -1, 0, 1, 2, 3
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -31,6 +32,7 @@ from toolchain.device.build import BuildOptions
 from toolchain.device.firmware import Firmware, load_firmware
 from toolchain.device.link import BoardFaultError, Link, RefusedError, Transport
 from toolchain.device.protocol import ErrorCode, Frame, Type
+from toolchain.device.qemu import find_qemu
 from toolchain.device.session import Session, open_board, pattern_inputs
 from toolchain.errors import InputError, LinkError
 
@@ -294,6 +296,25 @@ def test_what_the_emulator_says_is_told(firmware: Firmware, tmp_path: Path) -> N
     (tmp_path / "firmware.elf").write_bytes(b"not an ELF")
     with pytest.raises(LinkError, match=r"the emulator ended.*Lockup"):
         open_board(replace(firmware, folder=tmp_path))
+
+
+def test_a_serial_device(firmware: Firmware) -> None:
+    """A pseudo-terminal: what a program sees of a USB serial adapter."""
+    assert firmware.board.emulator is not None
+    command = [find_qemu(), "-machine", firmware.board.emulator.machine, "-icount", "shift=0"]
+    command += ["-kernel", str(firmware.elf), "-nodefaults", "-display", "none", "-serial", "pty"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as machine:
+        try:
+            assert machine.stdout is not None
+            found = re.search(r"/dev/pts/\d+", machine.stdout.readline())
+            assert found is not None
+            data = probe_input(np.random.default_rng(4))
+            with open_board(firmware, port=found[0]) as session:
+                run = session.run([data])
+                assert session.run([data]).count == run.count
+            np.testing.assert_array_equal(run.outputs["probe/out:0"], probe_output(data))
+        finally:
+            machine.kill()
 
 
 def test_a_port_that_is_not_there_is_told(tmp_path: Path, firmware: Firmware) -> None:

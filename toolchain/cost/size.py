@@ -7,7 +7,7 @@ from toolchain.ir.plan import Plan
 STACK_BYTES = 2048
 """Reserved for the stack; the firmware paints it and reports how much was used."""
 
-_FIRMWARE_DATA_BYTES = 704
+_FIRMWARE_DATA_BYTES = 448
 _FIRMWARE_CODE_BYTES = 5000
 _BYTES_PER_FUNCTION = 1200
 _BYTES_PER_OPERATOR = 180

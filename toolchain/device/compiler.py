@@ -180,7 +180,7 @@ def link_program(objects: Sequence[Path], flags: Sequence[str], program: Path) -
 def link(objects: Sequence[Path], flags: Sequence[str], script: Path, elf: Path) -> None:
     """Link to `elf` with a map beside it. Raises DoesNotFitError, or BuildError."""
     options = ["-nostartfiles", "--specs=nosys.specs", "-Wl,--gc-sections", "-T", str(script)]
-    options += [f"-Wl,-Map={elf.with_suffix('.map')}", "-Wl,--no-warn-rwx-segments"]
+    options.append(f"-Wl,-Map={elf.with_suffix('.map')}")
     _run([find_tool("gcc"), *flags, *options, *(str(o) for o in objects), "-o", str(elf)])
 
 

@@ -38,7 +38,7 @@ def command_line(board: Board, elf: Path, serial_fd: int) -> list[str]:
         raise InputError(f"{board.name} is not emulated: flash it and give the serial port")
     command = [find_qemu(), "-machine", board.emulator.machine, "-kernel", str(elf)]
     command += ["-icount", f"shift={board.emulator.icount_shift}"]
-    command += ["-nodefaults", "-display", "none", "-monitor", "none", "-audiodev", "none,id=none"]
+    command += ["-nodefaults", "-display", "none", "-monitor", "none"]
     command += ["-semihosting-config", "enable=on,target=native"]
     command += ["-chardev", f"socket,id=uart,fd={serial_fd}", "-serial", "chardev:uart"]
     return command

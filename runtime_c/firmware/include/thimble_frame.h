@@ -7,7 +7,7 @@
 
 /* Bytes of tensor data that fit one frame, and of a whole decoded body: version, sequence, type,
  * at most 5 bytes of index and offset, data, CRC-32. */
-#define THIMBLE_FRAME_DATA_BYTES 512u
+#define THIMBLE_FRAME_DATA_BYTES 256u
 #define THIMBLE_FRAME_HEADER_BYTES 3u
 #define THIMBLE_FRAME_CRC_BYTES 4u
 #define THIMBLE_FRAME_BODY_BYTES                                                                             \
