@@ -1,4 +1,4 @@
-"""Convolutions read from ONNX, in C: the same bytes as their reference, which is ONNX Runtime's."""
+"""Operators that round as ONNX Runtime does, in C: the same bytes as their reference."""
 
 from __future__ import annotations
 
@@ -14,23 +14,25 @@ from tests.support.host import random_inputs, reference_outputs, run_graphs_on_h
 from tests.support.onnx_models import model_of, prepared_of, quantised
 from toolchain.ir import End, Graph
 from toolchain.ops import specs
-from toolchain.ops._conv import Rounding
+from toolchain.ops._reduction import Reduce
+from toolchain.ops._rounding import Rounding
 from toolchain.ops.conv2d import Conv2D
 from toolchain.ops.depthwise_conv2d import DepthwiseConv2D
+from toolchain.ops.mul import Mul
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits"
-SAMPLES = 8
+SAMPLES = 10
 
 
 def _onnx_sample(kind: str, rng: np.random.Generator) -> Graph:
     graph = specs()[kind].sample(rng)
     (op,) = graph.ops
-    assert isinstance(op.attributes, Conv2D | DepthwiseConv2D)
+    assert isinstance(op.attributes, Conv2D | DepthwiseConv2D | Mul | Reduce)
     attributes = replace(op.attributes, rounding=Rounding.ONNX)
     return graph.with_ops([replace(op, attributes=attributes)])
 
 
-@pytest.mark.parametrize("kind", ["conv2d", "depthwise_conv2d"])
+@pytest.mark.parametrize("kind", ["conv2d", "depthwise_conv2d", "mean", "mul", "sum"])
 def test_c_equals_reference(kind: str) -> None:
     rng = np.random.default_rng(11)
     graphs = [_onnx_sample(kind, rng) for _ in range(SAMPLES)]

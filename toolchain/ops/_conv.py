@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import Enum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,15 +26,6 @@ class Padding:
 
 
 UNPADDED = Padding()
-
-
-class Rounding(Enum):
-    """How an int32 sum becomes int8."""
-
-    TFLITE = "tflite"
-    """The kind's TFLite reference kernel."""
-    ONNX = "onnx"
-    """ONNX Runtime's: see `_onnx_rounding`."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,6 @@ from toolchain.ops._conv import (
     UNPADDED,
     WEIGHTS,
     Padding,
-    Rounding,
     Window,
     channel_requantisation,
     constant_of,
@@ -30,6 +29,7 @@ from toolchain.ops._conv_packing import (
 )
 from toolchain.ops._fixed_point import Int32
 from toolchain.ops._onnx_rounding import onnx_scaling
+from toolchain.ops._rounding import Rounding
 from toolchain.ops.spec import Constant, Lowering
 
 _MVE_CHANNEL_BLOCK = 124

@@ -9,7 +9,6 @@ import numpy as np
 
 from toolchain.ir import Quantisation
 from toolchain.ops._activation import Activation
-from toolchain.ops._conv import Rounding
 from toolchain.ops._onnx import (
     OnnxWindow,
     axes_argument,
@@ -20,6 +19,7 @@ from toolchain.ops._onnx import (
 )
 from toolchain.ops._pooling import Pool2D
 from toolchain.ops._reduction import Reduce
+from toolchain.ops._rounding import Rounding
 from toolchain.ops.depthwise_conv2d import DepthwiseConv2D
 from toolchain.ops.lookup import Lookup
 from toolchain.ops.pad import Pad
@@ -126,7 +126,7 @@ def read_mean(node: OnnxNode) -> None:
 
 
 def _reduce(node: OnnxNode, axes: tuple[int, ...], keep_dims: bool) -> Reduce:
-    return Reduce(axes, keep_dims)
+    return Reduce(axes, keep_dims, Rounding.ONNX)
 
 
 def read_reduction_of(
@@ -147,7 +147,7 @@ def read_reduction_of(
 
 def _emit_mean(node: OnnxNode, reduced: tuple[int, ...], keep_dims: bool) -> None:
     q = node.output_quantisation(node.quantisation(0))
-    _emit_reduction(node, "mean", Reduce(_places(node, reduced), keep_dims), reduced, q)
+    _emit_reduction(node, "mean", _reduce(node, _places(node, reduced), keep_dims), reduced, q)
 
 
 def _places(node: OnnxNode, reduced: tuple[int, ...]) -> tuple[int, ...]:

@@ -39,7 +39,7 @@ def onnx_scaling(
     factors = np.float32(x.q.scale) * scales / np.float32(y.q.scale)
     low, high = (bound - y.q.zero_point for bound in clamp)
     fits = [
-        _fit(float(factor), int(bound), low, high)
+        onnx_fit(float(factor), int(bound), low, high)
         for factor, bound in zip(factors, largest, strict=True)
     ]
     return Scaling(
@@ -51,7 +51,8 @@ def onnx_scaling(
     )
 
 
-def _fit(factor: float, largest: int, low: int, high: int) -> SingleRounding:
+def onnx_fit(factor: float, largest: int, low: int, high: int) -> SingleRounding:
+    """One rounding of value * factor, |value| <= largest, to low..high; its low part is 0."""
     for rule in (scaled_in_float32, scaled_in_double):
         found = single_rounding(factor, largest, low, high, rule)
         if found is not None and found.low == 0:

@@ -23,6 +23,9 @@ from toolchain.ops._movement import (
     sample_quantisation,
     sample_shape,
 )
+from toolchain.ops._onnx_rounding import onnx_fit
+from toolchain.ops._rounding import Rounding
+from toolchain.ops._single_rounding import SingleRounding
 from toolchain.ops.spec import (
     Array,
     Lowering,
@@ -40,6 +43,7 @@ class Reduce(Attributes):
 
     axes: tuple[int, ...]
     keep_dims: bool = False
+    rounding: Rounding = Rounding.TFLITE
 
 
 def reduce_attributes(op: Op) -> Reduce:
@@ -75,12 +79,25 @@ def scaling(op: Op, graph: Graph, *, mean: bool) -> tuple[int, int]:
     return (multiplier << spread) // count, shift - spread
 
 
+def single_scaling(op: Op, graph: Graph, *, mean: bool) -> SingleRounding:
+    """ONNX Runtime's law: one rounding."""
+    x, y = graph.input(op, 0), graph.output(op)
+    count = math.prod(x.shape[axis] for axis in reduced_axes(op, graph))
+    divisor = np.float32(y.q.scale) * np.float32(count if mean else 1)
+    factor = float(np.float32(x.q.scale) / divisor)
+    zero_point = y.q.zero_point
+    return onnx_fit(factor, 255 * count, -128 - zero_point, 127 - zero_point)
+
+
 def reduction_reference(
     op: Op, graph: Graph, inputs: Sequence[Array], *, mean: bool
 ) -> tuple[Array, ...]:
     x, y = graph.input(op, 0), graph.output(op)
     centred = inputs[0].astype(np.int64) - x.q.zero_point
     total = centred.sum(axis=reduced_axes(op, graph))
+    if reduce_attributes(op).rounding is Rounding.ONNX:
+        once = single_scaling(op, graph, mean=mean).apply(total) + y.q.zero_point
+        return (np.clip(once, -128, 127).astype(np.int8).reshape(y.shape),)
     multiplier, shift = scaling(op, graph, mean=mean)
     scaled = multiply_by_quantized_multiplier(total, multiplier, shift) + y.q.zero_point
     return (np.clip(scaled, -128, 127).astype(np.int8).reshape(y.shape),)
@@ -117,6 +134,10 @@ def lower_reduction(op: Op, graph: Graph, *, mean: bool) -> Lowering:
     x, y = graph.input(op, 0), graph.output(op)
     outer, first, middle, second, inner = blocks(op, graph)
     multiplier, shift = scaling(op, graph, mean=mean)
+    once = 0
+    if reduce_attributes(op).rounding is Rounding.ONNX:
+        fit = single_scaling(op, graph, mean=mean)
+        multiplier, shift, once = fit.multiplier, 0, 31 - fit.shift
     return Lowering(
         functions=("thimble_reduce_sum_s8",),
         fields={
@@ -129,6 +150,7 @@ def lower_reduction(op: Op, graph: Graph, *, mean: bool) -> Lowering:
             "output_offset": y.q.zero_point,
             "multiplier": multiplier,
             "shift": shift,
+            "once": once,
         },
     )
 

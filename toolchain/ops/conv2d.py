@@ -20,7 +20,6 @@ from toolchain.ops._conv import (
     UNPADDED,
     WEIGHTS,
     Padding,
-    Rounding,
     Window,
     channel_requantisation,
     check_operands,
@@ -44,6 +43,7 @@ from toolchain.ops._onnx import (
     window,
 )
 from toolchain.ops._onnx_rounding import onnx_scaling, requantise_onnx
+from toolchain.ops._rounding import Rounding
 from toolchain.ops.depthwise_conv2d import DepthwiseConv2D
 from toolchain.ops.spec import (
     Array,

@@ -20,7 +20,6 @@ from toolchain.ops._conv import (
     UNPADDED,
     WEIGHTS,
     Padding,
-    Rounding,
     Window,
     channel_requantisation,
     check_operands,
@@ -35,6 +34,7 @@ from toolchain.ops._conv import (
 )
 from toolchain.ops._conv_lowering import bias_of, lower_depthwise_conv2d
 from toolchain.ops._onnx_rounding import onnx_scaling, requantise_onnx
+from toolchain.ops._rounding import Rounding
 from toolchain.ops.spec import (
     Array,
     Lowering,

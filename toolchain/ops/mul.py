@@ -6,7 +6,7 @@ Arithmetic: `reference_integer_ops::Mul`; the factor s1 * s2 / s_out is taken in
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -32,6 +32,9 @@ from toolchain.ops._elementwise import (
 from toolchain.ops._fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
 from toolchain.ops._merged_rounding import merged_rounding
 from toolchain.ops._onnx_elementwise import read_binary
+from toolchain.ops._onnx_rounding import onnx_fit
+from toolchain.ops._rounding import Rounding
+from toolchain.ops._single_rounding import SingleRounding
 from toolchain.ops.spec import (
     Array,
     Lowering,
@@ -47,21 +50,31 @@ from toolchain.ops.spec import (
 @dataclass(frozen=True)
 class Mul(Attributes):
     activation: Activation = Activation.NONE
+    rounding: Rounding = Rounding.TFLITE
 
 
 @dataclass(frozen=True)
 class _Arithmetic:
-    """Everything a product of two int8 operands depends on."""
+    """Everything a product of two int8 operands depends on. `once`: it is rounded only once."""
 
     zero_points: tuple[int, int, int]
     multiplier: int
     shift: int
     low: int
     high: int
+    once: bool = False
+
+    @property
+    def largest(self) -> int:
+        zero_1, zero_2, _ = self.zero_points
+        return max(127 - zero_1, 128 + zero_1) * max(127 - zero_2, 128 + zero_2)
 
     def apply(self, a: Int64, b: Int64) -> Int64:
         product = (a - self.zero_points[0]) * (b - self.zero_points[1])
-        scaled = multiply_by_quantized_multiplier(product, self.multiplier, self.shift)
+        if self.once:
+            scaled = SingleRounding(self.multiplier, 0, self.shift).apply(product)
+        else:
+            scaled = multiply_by_quantized_multiplier(product, self.multiplier, self.shift)
         clamped: Int64 = np.clip(scaled + self.zero_points[2], self.low, self.high)
         return clamped
 
@@ -83,7 +96,12 @@ def _arithmetic(op: Op, graph: Graph) -> _Arithmetic:
     real = ratio_float32(one.q.scale, two.q.scale, divisor=y.q.scale)
     zero_points = (one.q.zero_point, two.q.zero_point, y.q.zero_point)
     limits = clamp_range(op.attributes.activation, y)
-    return _Arithmetic(zero_points, *quantize_multiplier(real), *limits)
+    arithmetic = _Arithmetic(zero_points, *quantize_multiplier(real), *limits)
+    if op.attributes.rounding is Rounding.ONNX:
+        low, high = (bound - y.q.zero_point for bound in limits)
+        fit = onnx_fit(real, arithmetic.largest, low, high)
+        return replace(arithmetic, multiplier=fit.multiplier, shift=fit.shift, once=True)
+    return arithmetic
 
 
 def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
@@ -99,15 +117,16 @@ def _params(arithmetic: _Arithmetic) -> Mapping[str, int]:
     sign) the negative one is spared.
     """
     zero_1, zero_2, zero_out = arithmetic.zero_points
-    largest = max(127 - zero_1, 128 + zero_1) * max(127 - zero_2, 128 + zero_2)
-    rounding = merged_rounding(arithmetic.shift, zero_out, largest)
+    rounding = merged_rounding(arithmetic.shift, zero_out, arithmetic.largest)
     growth, shift = rounding.growth, rounding.shift
     bias, negative_bias = rounding.bias, rounding.negative_bias
     products = np.multiply.outer(INT8_LEVELS - zero_1, INT8_LEVELS - zero_2)
     base = ((products << growth) * arithmetic.multiplier) >> 32
     target = arithmetic.apply(INT8_LEVELS[:, None], INT8_LEVELS[None, :])
     single = fitting_bias(base, target, shift, arithmetic.low, arithmetic.high, bias)
-    if single is not None and abs(single) <= 2**30:
+    if arithmetic.once:
+        bias, negative_bias = (zero_out << shift) + (1 << (shift - 1)), 0
+    elif single is not None and abs(single) <= 2**30:
         bias, negative_bias = single, 0
     return {
         "factor_1": 1 << growth,
@@ -164,6 +183,10 @@ def _sample(rng: np.random.Generator) -> Graph:
     return sample_binary(rng, op, float(2.0 ** rng.uniform(-8, 6)))
 
 
+def _from_onnx(activation: Activation) -> Mul:
+    return Mul(activation, Rounding.ONNX)
+
+
 SPEC = OpSpec(
     kind="mul",
     attributes=Mul,
@@ -173,6 +196,8 @@ SPEC = OpSpec(
     sample=_sample,
     overlaps=overlaps_same_shape,
     tflite=TfliteBinding(("MUL",), _read, _write),
-    onnx=OnnxBinding(("Mul",), read_binary("mul", Mul)),
+    onnx=OnnxBinding(
+        ("Mul",), read_binary("mul", lambda activation: Mul(activation, Rounding.ONNX))
+    ),
     limits="int8, any broadcast, fused activation",
 )

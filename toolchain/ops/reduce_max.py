@@ -77,7 +77,7 @@ def _read(node: TfliteNode) -> ReadOp:
     attributes = read_reduction(node).attributes
     assert isinstance(attributes, Reduce)
     smallest = node.builtin == "REDUCE_MIN"
-    return ReadOp(ReduceMax(attributes.axes, attributes.keep_dims, smallest), (0,))
+    return ReadOp(ReduceMax(attributes.axes, attributes.keep_dims, smallest=smallest), (0,))
 
 
 def _write(op: Op, graph: Graph) -> WrittenOp:
@@ -89,13 +89,13 @@ def _sample(rng: np.random.Generator) -> Graph:
     op, x, y = graph.ops[0], graph.tensors["x"], graph.tensors["y"]
     assert isinstance(op.attributes, Reduce)
     smallest = bool(rng.random() < 0.4)
-    attributes = ReduceMax(op.attributes.axes, op.attributes.keep_dims, smallest)
+    attributes = ReduceMax(op.attributes.axes, op.attributes.keep_dims, smallest=smallest)
     alike = Tensor("y", y.shape, DType.INT8, x.quantisation)
     return Graph.build("sample", [x, alike], [replace(op, attributes=attributes)], ["x"], ["y"])
 
 
 def _from_onnx(node: OnnxNode, axes: tuple[int, ...], keep_dims: bool) -> ReduceMax:
-    return ReduceMax(axes, keep_dims, node.operator == "ReduceMin")
+    return ReduceMax(axes, keep_dims, smallest=node.operator == "ReduceMin")
 
 
 SPEC = OpSpec(
