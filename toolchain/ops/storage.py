@@ -95,6 +95,8 @@ def _scratch_bytes(graph: Graph, core: Core) -> tuple[int, ...]:
             scratch.append(spec_of(op.kind).lower(op, graph, core).scratch_bytes)
         except UnsupportedError as error:
             refused.append(str(error))
+        except (ArithmeticError, ValueError) as error:  # absurd scales, from a hostile file
+            refused.append(f"{op.kind} {op.name!r}: {error}")
     if refused:
         raise UnsupportedError("\n".join(refused))
     return tuple(scratch)
