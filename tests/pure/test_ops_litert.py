@@ -19,8 +19,9 @@ from toolchain.ir import DType, Graph, Tensor
 from toolchain.ops import spec_of, specs
 
 PLAIN_KERNELS = frozenset({"sum"})
-"""Kinds whose reference kernel is broken in LiteRT 2.3: its int8 SUM gives
-bytes that have nothing to do with the sum. Its plain kernel rescales in float32 where TFLM rescales in fixed point, so 1 is allowed there."""
+"""Kinds whose reference kernel is broken in LiteRT 2.3: its int8 SUM gives bytes that
+have nothing to do with the sum. Its plain kernel rescales in float32 where TFLM rescales in fixed
+point, so 1 is allowed there."""
 
 KINDS = sorted(kind for kind, spec in specs().items() if spec.tflite is not None)
 
