@@ -54,8 +54,8 @@ def onnx_scaling(
 def onnx_fit(factor: float, largest: int, low: int, high: int) -> SingleRounding:
     """One rounding of value * factor, |value| <= largest, to low..high; its low part is 0."""
     for rule in (scaled_in_float32, scaled_in_double):
-        found = single_rounding(factor, largest, low, high, rule)
-        if found is not None and found.low == 0:
+        found = single_rounding(factor, largest, low, high, rule, wide=False)
+        if found is not None:
             return found
     multiplier, shift = quantize_multiplier(factor)
     return SingleRounding(multiplier, 0, max(shift, -31))

@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,8 @@ Factor = float | NDArray[np.float64]
 Rule = Callable[[Int64, Factor], Int64]
 
 _CANDIDATES = 64
+_LARGEST_DIRECT_SHIFT = 54
+"""Output values times 2**k stay inside int64."""
 
 
 @dataclass(frozen=True)
@@ -55,15 +58,29 @@ def scaled_in_float32(sums: Int64, factor: Factor) -> Int64:
 
 @lru_cache(maxsize=1 << 14)
 def single_rounding(
-    factor: float, largest: int, low: int, high: int, rule: Rule = scaled_in_double
+    factor: float,
+    largest: int,
+    low: int,
+    high: int,
+    rule: Rule = scaled_in_double,
+    wide: bool = True,
 ) -> SingleRounding | None:
     """The multiplier that gives clip(rule(sum, factor), low, high) for |sum| <= largest < 2**31.
 
-    One without a low part where there is such. None where no multiplier next to the nearest does.
+    One without a low part where there is such, and only such unless `wide`. None where no
+    multiplier next to the nearest does.
     """
     values = np.arange(low + 1, high + 1, dtype=np.int64)
     begins = _first_sums(values, factor, largest, rule)
-    for candidate in _candidates(factor):
+    multiplier, shift = quantize_multiplier(factor)
+    candidates = _wide(factor) if wide else iter(())
+    if 31 - shift <= _LARGEST_DIRECT_SHIFT:
+        span = _multipliers(values, begins, largest, 31 - shift)
+        if span is not None:
+            return SingleRounding(min(max(multiplier, span[0]), span[1]), 0, shift)
+    else:
+        candidates = chain(_narrow(factor), candidates)
+    for candidate in candidates:
         reached = candidate.apply(np.minimum(begins, largest)) >= values
         before = candidate.apply(np.maximum(begins - 1, -largest)) >= values
         enough = reached | (begins > largest)
@@ -71,6 +88,25 @@ def single_rounding(
         if bool((enough & not_early).all()):
             return candidate
     return None
+
+
+def _multipliers(values: Int64, begins: Int64, largest: int, k: int) -> tuple[int, int] | None:
+    """The least and greatest multiplier of 31 bits with which every value begins where it must.
+
+    At the sum s where value v begins s * multiplier >= v * 2**k - 2**(k-1), and at s - 1 less.
+    """
+    bounds = (values << k) - (1 << (k - 1))
+    low, high = 0, INT32_MAX
+    reached, early = begins <= largest, begins > -largest
+    # `sums * multiplier <= limits` is what must hold.
+    sums = np.concatenate([-begins[reached], begins[early] - 1])
+    limits = np.concatenate([-bounds[reached], bounds[early] - 1])
+    if bool((limits[sums == 0] < 0).any()):
+        return None
+    up, down = sums > 0, sums < 0
+    high = int(np.min(limits[up] // sums[up], initial=high))
+    low = int(np.max(-(limits[down] // -sums[down]), initial=low))
+    return (low, high) if low <= high else None
 
 
 def _first_sums(values: Int64, factor: float, largest: int, rule: Rule) -> Int64:
@@ -85,14 +121,17 @@ def _first_sums(values: Int64, factor: float, largest: int, rule: Rule) -> Int64
     return above
 
 
-def _candidates(factor: float) -> Iterator[SingleRounding]:
-    """Multipliers of 31 bits, nearest first, then of 53."""
+def _narrow(factor: float) -> Iterator[SingleRounding]:
+    """Multipliers of 31 bits, nearest first."""
     multiplier, shift = quantize_multiplier(factor)
-    shift = max(shift, -31)
     for step in range(_CANDIDATES):
         for near in (multiplier + step, multiplier - step):
             if 0 <= near <= INT32_MAX:
-                yield SingleRounding(near, 0, shift)
+                yield SingleRounding(near, 0, max(shift, -31))
+
+
+def _wide(factor: float) -> Iterator[SingleRounding]:
+    """Multipliers of 53 bits, nearest first."""
     fraction, shift = math.frexp(factor)
     if -31 <= shift <= 30:
         exact = int(math.ldexp(fraction, 53))
