@@ -8,9 +8,11 @@
 #include "thimble_dsp.h"
 
 /* Shape of a convolution. `depth` is the number of input channels that one filter sees (input channels for an
- * ungrouped one, 1 for a depthwise one); `input_c` the channels of a whole input pixel. `turned` (depthwise
- * only): height and width are swapped throughout, so that rows are the longer; in memory the image is as it
- * was. */
+ * ungrouped one, 1 for a depthwise one); `input_c` the channels of a whole input pixel.
+ *
+ * Depthwise only: `turned`, height and width are swapped throughout, so that rows are the longer; in memory
+ * the image is as it was. `band` is how many output rows are computed together; more rows are quicker and
+ * need more scratch. */
 typedef struct {
     int32_t batches, input_h, input_w, input_c;
     int32_t output_h, output_w, output_c;
@@ -21,6 +23,7 @@ typedef struct {
     int32_t pad_top, pad_left;
     int32_t input_zero_point;
     int32_t turned;
+    int32_t band;
 } thimble_conv_shape;
 
 /* Convolution, any stride, dilation, padding and grouping.
@@ -28,7 +31,8 @@ typedef struct {
  * parameters: for each group and each pair of its channels (an odd last one is paired with zeros): two
  * biases; for each four taps (kernel rows, columns, depth; padded with zeros to K, a multiple of four) four
  * bytes of the first channel and four of the second; two multipliers; two int16 shift codes. scratch: 4 * K
- * bytes, word aligned; 5 * K where depth is no multiple of four.
+ * bytes, word aligned; where depth is no multiple of four, kernel_w * depth bytes more if that is one, else K
+ * more.
  */
 void thimble_convolve_s8(const thimble_conv_shape *shape,
                          const thimble_requant *requant,
@@ -65,9 +69,9 @@ const int32_t *thimble_mat_mult_columns_s8(const int32_t *parameters,
 /* Depthwise convolution; output channel c reads input channel c / (output_c / input_c).
  *
  * parameters: for each output channel its bias, its multiplier, and as bytes its shift code, then its taps
- * row by row, padded with zeros to whole words. scratch, word aligned: int16, extent_h rows of `row_stride`
- * values, then kernel_h rows of kernel_w rounded up to even (4 for 3), extent_h = (kernel_h - 1) * dilation_h
- * + 1 and row_stride as thimble_depthwise_row_stride gives it; then int32, output_w rounded up to even.
+ * row by row, padded with zeros to whole words. scratch, word aligned: int16, (band - 1) * stride_h +
+ * (kernel_h - 1) * dilation_h + 1 lines of thimble_depthwise_line values, then kernel_h rows of kernel_w
+ * rounded up to even (4 for 3); then int32, band * output_w + 1.
  */
 void thimble_depthwise_conv_s8(const thimble_conv_shape *shape,
                                const thimble_requant *requant,
@@ -76,9 +80,9 @@ void thimble_depthwise_conv_s8(const thimble_conv_shape *shape,
                                void *scratch,
                                int8_t *output);
 
-/* int16 values in one padded image row of the depthwise kernel: what the last output reads, rounded up to
+/* int16 values in one padded image line of the depthwise kernel: what the last output reads, rounded up to
  * even, and two more that word loads touch. */
-static inline int32_t thimble_depthwise_row_stride(const thimble_conv_shape *shape)
+static inline int32_t thimble_depthwise_line(const thimble_conv_shape *shape)
 {
     const int32_t seen =
         (shape->output_w - 1) * shape->stride_w + (shape->kernel_w - 1) * shape->dilation_w + 1;

@@ -1,11 +1,13 @@
 #include "thimble_conv.h"
 
-/* How an image row is laid out: pixels to its left, from it, to its right; bytes between its pixels. */
+/* Padded image lines: pixels to the left, from the image, to the right; bytes between pixels and between
+ * rows. */
 typedef struct {
     int32_t before, inside, after;
-    int32_t step;
+    int32_t pixel_step, row_step;
+    int32_t values;
     int16_t zero_point;
-} row_layout;
+} line_layout;
 
 static int16_t *put_zero_points(int16_t *to, int32_t count, int16_t zero_point)
 {
@@ -15,16 +17,12 @@ static int16_t *put_zero_points(int16_t *to, int32_t count, int16_t zero_point)
     return to;
 }
 
-/* One channel of an image row as int16, padded; `from` is null for a row outside the image. */
-static void put_row(const row_layout *layout, const int8_t *from, int16_t *to)
+/* One channel of an image row as a line of int16. */
+static void put_line(const line_layout *layout, const int8_t *from, int16_t *to)
 {
-    const int32_t step = layout->step;
-    if (!from) {
-        (void)put_zero_points(to, layout->before + layout->inside + layout->after, layout->zero_point);
-        return;
-    }
-    to = put_zero_points(to, layout->before, layout->zero_point);
+    const int32_t step = layout->pixel_step;
     int32_t count = layout->inside;
+    to = put_zero_points(to, layout->before, layout->zero_point);
     for (; count >= 4; count -= 4, from += 2 * step, to += 4) {
         const int8_t a = from[0], b = from[step];
         from += 2 * step;
@@ -42,14 +40,13 @@ static void put_row(const row_layout *layout, const int8_t *from, int16_t *to)
 
 /* Sums of one output row of an undilated 3x3 kernel with stride 1, two at a time from words of two pixels.
  * Taps of a kernel row come as the pairs (0, 1) and (1, 2). */
-static void sum_3x3(const thimble_pair *r0,
-                    const thimble_pair *r1,
-                    const thimble_pair *r2,
-                    const thimble_pair *taps,
-                    int32_t *sums,
-                    const int32_t *end)
+static void
+sum_3x3(const int16_t *lines, int32_t line, const int16_t *taps, int32_t *sums, const int32_t *end)
 {
-    const uint32_t a0 = taps[0], b0 = taps[1], a1 = taps[2], b1 = taps[3], a2 = taps[4], b2 = taps[5];
+    const thimble_pair *const pairs = (const thimble_pair *)(const void *)taps;
+    const thimble_pair *r0 = (const thimble_pair *)(const void *)lines;
+    const thimble_pair *r1 = r0 + line / 2, *r2 = r1 + line / 2;
+    const uint32_t a0 = pairs[0], b0 = pairs[1], a1 = pairs[2], b1 = pairs[3], a2 = pairs[4], b2 = pairs[5];
 #if THIMBLE_DSP && defined(__OPTIMIZE__)
     uint32_t x, y;
     int32_t s, t;
@@ -91,14 +88,13 @@ static void sum_3x3(const thimble_pair *r0,
 }
 
 /* The same with stride 2. */
-static void sum_3x3_stride_2(const thimble_pair *r0,
-                             const thimble_pair *r1,
-                             const thimble_pair *r2,
-                             const thimble_pair *taps,
-                             int32_t *sums,
-                             const int32_t *end)
+static void
+sum_3x3_stride_2(const int16_t *lines, int32_t line, const int16_t *taps, int32_t *sums, const int32_t *end)
 {
-    const uint32_t a0 = taps[0], b0 = taps[1], a1 = taps[2], b1 = taps[3], a2 = taps[4], b2 = taps[5];
+    const thimble_pair *const pairs = (const thimble_pair *)(const void *)taps;
+    const thimble_pair *r0 = (const thimble_pair *)(const void *)lines;
+    const thimble_pair *r1 = r0 + line / 2, *r2 = r1 + line / 2;
+    const uint32_t a0 = pairs[0], b0 = pairs[1], a1 = pairs[2], b1 = pairs[3], a2 = pairs[4], b2 = pairs[5];
     for (; sums != end; sums++, r0++, r1++, r2++) {
         int32_t s = thimble_smlabt(r0[1], b0, thimble_smlad(r0[0], a0, 0));
         s = thimble_smlabt(r1[1], b1, thimble_smlad(r1[0], a1, s));
@@ -106,26 +102,17 @@ static void sum_3x3_stride_2(const thimble_pair *r0,
     }
 }
 
-/* Sums of one output row of any kernel, two at a time. Kernel row i reads line `first` + i * dilation_h,
- * modulo `extent`; taps come in rows of whole words. */
-static void sum_any(const thimble_conv_shape *shape,
-                    const int16_t *lines,
-                    int32_t first,
-                    int32_t row_stride,
-                    const int16_t *taps,
-                    int32_t *sums)
+/* Sums of one output row of any kernel, two at a time; taps come in rows of whole words. */
+static void sum_any(
+    const thimble_conv_shape *shape, const int16_t *lines, int32_t line, const int16_t *taps, int32_t *sums)
 {
     const int32_t pairs = (shape->kernel_w + 1) / 2;
-    const int32_t extent = (shape->kernel_h - 1) * shape->dilation_h + 1;
     for (int32_t left = shape->output_w; left > 0; left -= 2, sums += 2) {
         const int32_t second = left > 1 ? shape->stride_w : 0;
-        const int16_t *tap = taps;
+        const int16_t *tap = taps, *start = lines;
         int32_t s = 0, t = 0;
-        int32_t line = first;
-        for (int32_t row = 0; row < shape->kernel_h; row++) {
-            const int16_t *x = lines + line * row_stride;
-            line += shape->dilation_h;
-            line -= line >= extent ? extent : 0;
+        for (int32_t row = shape->kernel_h; row > 0; row--, start += shape->dilation_h * line) {
+            const int16_t *x = start;
             if (shape->dilation_w == 1) {
                 for (int32_t pair = pairs; pair > 0; pair--, x += 2, tap += 2) {
                     const uint32_t weights = *(const thimble_pair *)(const void *)tap;
@@ -196,6 +183,33 @@ static void put_taps(const thimble_conv_shape *shape, const int8_t *filter, int1
     }
 }
 
+/* The lines that output rows y to y + rows - 1 read. Those that the band above has left are moved to the top.
+ */
+static void put_band(const thimble_conv_shape *shape,
+                     const line_layout *layout,
+                     const int8_t *image,
+                     int32_t y,
+                     int32_t rows,
+                     int32_t band_lines,
+                     int16_t *lines)
+{
+    const int32_t advance = shape->band * shape->stride_h;
+    const int32_t kept = y > 0 && band_lines > advance ? band_lines - advance : 0;
+    const int32_t top = y * shape->stride_h - shape->pad_top;
+    const int32_t wanted = band_lines - (shape->band - rows) * shape->stride_h;
+    if (kept > 0) {
+        memmove(lines, lines + advance * layout->values, (size_t)(kept * layout->values) * sizeof(*lines));
+    }
+    int16_t *to = lines + kept * layout->values;
+    for (int32_t row = top + kept; row < top + wanted; row++, to += layout->values) {
+        if (row < 0 || row >= shape->input_h) {
+            (void)put_zero_points(to, layout->values, layout->zero_point);
+        } else {
+            put_line(layout, image + row * layout->row_step, to);
+        }
+    }
+}
+
 void thimble_depthwise_conv_s8(const thimble_conv_shape *shape,
                                const thimble_requant *requant,
                                const int8_t *input,
@@ -203,28 +217,29 @@ void thimble_depthwise_conv_s8(const thimble_conv_shape *shape,
                                void *scratch,
                                int8_t *output)
 {
+    const int32_t line = thimble_depthwise_line(shape);
     const int32_t extent = (shape->kernel_h - 1) * shape->dilation_h + 1;
-    const int32_t row_stride = thimble_depthwise_row_stride(shape);
+    const int32_t band_lines = (shape->band - 1) * shape->stride_h + extent;
     const int32_t is_3x3 = shape->kernel_h == 3 && shape->kernel_w == 3 && shape->dilation_h == 1 &&
                            shape->dilation_w == 1 && shape->stride_w <= 2;
-    const int32_t row_words = shape->kernel_w == 3 ? 2 : (shape->kernel_w + 1) / 2;
+    const int32_t tap_pairs = shape->kernel_h * (shape->kernel_w == 3 ? 2 : (shape->kernel_w + 1) / 2);
     int16_t *const lines = scratch;
-    int16_t *const taps = lines + extent * row_stride;
-    int32_t *const sums = (int32_t *)scratch + extent * (row_stride / 2) + shape->kernel_h * row_words;
-    const int32_t *const sums_end = sums + ((shape->output_w + 1) & ~1);
-    const thimble_pair *const tap_pairs = (const thimble_pair *)scratch + extent * (row_stride / 2);
-
+    int16_t *const taps = lines + band_lines * line;
+    int32_t *const sums = (int32_t *)scratch + band_lines * (line / 2) + tap_pairs;
     const int32_t words = 2 + (1 + shape->kernel_h * shape->kernel_w + 3) / 4;
     const int32_t multiplier = shape->output_c / shape->input_c;
-    const int32_t input_y_step = shape->input_c * (shape->turned ? 1 : shape->input_w);
     const int32_t output_x_step = shape->output_c * (shape->turned ? shape->output_h : 1);
     const int32_t output_y_step = shape->output_c * (shape->turned ? 1 : shape->output_w);
-    const int32_t room = row_stride - shape->pad_left;
+    const int32_t room = line - shape->pad_left;
     const int32_t inside = room < 0 ? 0 : (room < shape->input_w ? room : shape->input_w);
-    const int32_t before = room < 0 ? row_stride : shape->pad_left;
-    const row_layout layout = {before, inside, row_stride - before - inside,
-                               shape->input_c * (shape->turned ? shape->input_h : 1),
-                               (int16_t)shape->input_zero_point};
+    const int32_t before = room < 0 ? line : shape->pad_left;
+    const line_layout layout = {before,
+                                inside,
+                                line - before - inside,
+                                shape->input_c * (shape->turned ? shape->input_h : 1),
+                                shape->input_c * (shape->turned ? 1 : shape->input_w),
+                                line,
+                                (int16_t)shape->input_zero_point};
 
     for (int32_t batch = 0; batch < shape->batches; batch++) {
         const int32_t *at = parameters;
@@ -233,36 +248,29 @@ void thimble_depthwise_conv_s8(const thimble_conv_shape *shape,
             const int8_t *const image = input + channel / multiplier;
             int8_t *to = output + channel;
             put_taps(shape, bytes + 1, taps, is_3x3);
-            /* Padded row p lies in line p % extent; `first` is the line of the window's top row. */
-            int32_t filled = 0, first = 0, fill = 0;
-            for (int32_t y = 0; y < shape->output_h; y++, to += output_y_step) {
-                const int32_t top = y * shape->stride_h;
-                for (; filled < top + extent; filled++) {
-                    const int32_t from = filled - shape->pad_top;
-                    if (filled >= top) {
-                        const int32_t exists = from >= 0 && from < shape->input_h;
-                        put_row(&layout, exists ? image + from * input_y_step : NULL,
-                                lines + fill * row_stride);
-                    }
-                    fill = fill + 1 == extent ? 0 : fill + 1;
-                }
-                if (is_3x3) {
-                    const thimble_pair *const pairs = scratch;
-                    const int32_t second = first == 2 ? 0 : first + 1, third = second == 2 ? 0 : second + 1;
-                    const thimble_pair *const r0 = pairs + first * (row_stride / 2);
-                    const thimble_pair *const r1 = pairs + second * (row_stride / 2);
-                    const thimble_pair *const r2 = pairs + third * (row_stride / 2);
-                    if (shape->stride_w == 1) {
-                        sum_3x3(r0, r1, r2, tap_pairs, sums, sums_end);
+            for (int32_t y = 0; y < shape->output_h; y += shape->band) {
+                const int32_t rows = shape->output_h - y < shape->band ? shape->output_h - y : shape->band;
+                put_band(shape, &layout, image, y, rows, band_lines, lines);
+                int32_t *sum = sums;
+                const int16_t *from = lines;
+                for (int32_t row = 0; row < rows;
+                     row++, sum += shape->output_w, from += shape->stride_h * line) {
+                    if (!is_3x3) {
+                        sum_any(shape, from, line, taps, sum);
+                    } else if (shape->stride_w == 1) {
+                        sum_3x3(from, line, taps, sum, sum + ((shape->output_w + 1) & ~1));
                     } else {
-                        sum_3x3_stride_2(r0, r1, r2, tap_pairs, sums, sums + shape->output_w);
+                        sum_3x3_stride_2(from, line, taps, sum, sum + shape->output_w);
+                    }
+                }
+                if (shape->turned) {
+                    for (int32_t row = 0; row < rows; row++, to += output_y_step) {
+                        const int32_t *const row_sums = sums + row * shape->output_w;
+                        put_outputs(row_sums, shape->output_w, at, bytes[0], requant, to, output_x_step);
                     }
                 } else {
-                    sum_any(shape, lines, first, row_stride, taps, sums);
-                }
-                put_outputs(sums, shape->output_w, at, bytes[0], requant, to, output_x_step);
-                for (first += shape->stride_h; first >= extent;) {
-                    first -= extent;
+                    put_outputs(sums, rows * shape->output_w, at, bytes[0], requant, to, output_x_step);
+                    to += rows * output_y_step;
                 }
             }
         }

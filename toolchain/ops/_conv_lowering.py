@@ -34,6 +34,8 @@ from toolchain.ops.spec import Constant, Lowering
 
 _MVE_CHANNEL_BLOCK = 124
 """CH_IN_BLOCK_MVE of arm_nnsupportfunctions.h: channels per column buffer."""
+_BAND_BYTES = 640
+"""Depthwise scratch that is always worth its speed; a single output row may need more."""
 _UINT16_MAX = 65535
 """CMSIS-NN's convolutions hold dimensions in uint16."""
 
@@ -110,10 +112,17 @@ def _own_conv2d(
     function = "thimble_convolve_1x1_s8" if pointwise else "thimble_convolve_s8"
     return Lowering(
         functions=(function,),
-        scratch_bytes=4 * taps if depth % 4 == 0 else 5 * taps,
+        scratch_bytes=4 * taps + _staging_bytes(width * depth, depth, taps),
         constants=(Constant("parameters", packed, "biases, filters and requantisation"),),
         fields=_fields(op, graph, window, activation) | {"function": function, "depth": depth},
     )
+
+
+def _staging_bytes(row: int, depth: int, taps: int) -> int:
+    """What `thimble_convolve_s8` needs to gather pixels that are not whole words."""
+    if depth % 4 == 0:
+        return 0
+    return row if row % 4 == 0 else taps + 4
 
 
 def lower_depthwise_conv2d(
@@ -168,23 +177,34 @@ def _own_depthwise(
     if turned:
         fields, window = _turned(fields), _turned_window(window)
         filters = filters.reshape(channels, height, width).transpose(0, 2, 1).reshape(channels, -1)
-    columns = fields["output"][2]
-    seen = (columns - 1) * window.stride[1] + window.extent[1]
-    row_stride = round_up(seen, 2) + 2
-    taps_per_row = 4 if window.kernel[1] == 3 else round_up(window.kernel[1], 2)
-    values = window.extent[0] * row_stride + window.kernel[0] * taps_per_row
+    rows = fields["output"][1]
+    sizes = [
+        _depthwise_scratch_bytes(window, fields["output"], band) for band in range(1, rows + 1)
+    ]
+    band = max(sum(size <= _BAND_BYTES for size in sizes), 1)
     packed = pack_depthwise(_scaling(op, graph, activation, rounding, filters))
     return Lowering(
         functions=("thimble_depthwise_conv_s8",),
-        scratch_bytes=2 * values + 4 * round_up(columns, 2),
+        scratch_bytes=sizes[band - 1],
         constants=(Constant("parameters", packed, "biases, requantisation and filters"),),
         fields=fields
         | {
             "function": "thimble_depthwise_conv_s8",
             "depth": 1,
             "turned": int(turned),
+            "band": band,
         },
     )
+
+
+def _depthwise_scratch_bytes(window: Window, output: tuple[int, ...], band: int) -> int:
+    """As `thimble_depthwise_conv_s8` says in its header."""
+    columns = output[2]
+    seen = (columns - 1) * window.stride[1] + window.extent[1]
+    lines = (band - 1) * window.stride[0] + window.extent[0]
+    taps_per_row = 4 if window.kernel[1] == 3 else round_up(window.kernel[1], 2)
+    values = lines * (round_up(seen, 2) + 2) + window.kernel[0] * taps_per_row
+    return 2 * values + 4 * (band * columns + 1)
 
 
 def _turned(fields: dict[str, Any]) -> dict[str, Any]:
