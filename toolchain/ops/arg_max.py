@@ -20,11 +20,12 @@ from toolchain.ops._movement import (
     sample_quantisation,
     sample_shape,
 )
-from toolchain.ops._onnx_movement import read_arg_extremum
+from toolchain.ops._onnx import resolve_axes
 from toolchain.ops.spec import (
     Array,
     Lowering,
     OnnxBinding,
+    OnnxNode,
     OpSpec,
     ReadOp,
     TensorType,
@@ -111,6 +112,24 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", [x, y], [op], ["x"], ["y"])
 
 
+def _read_onnx(node: OnnxNode) -> None:
+    """ArgMax or ArgMin; the first of equal elements."""
+    order = node.axes(0)
+    (axis,) = resolve_axes(node, (int(node.attribute("axis", 0)),), len(order))
+    if node.attribute("select_last_index", 0):
+        raise node.unsupported("select_last_index", "export with select_last_index=0")
+    kept = [other for other in order if other != axis]
+    axes = tuple(sorted(kept).index(other) for other in kept)
+    logical = node.output_shape()
+    if node.attribute("keepdims", 1):
+        axes = order
+    stored = tuple(node.shape(0)[other] for other in kept)
+    attributes = ArgMax(order.index(axis), node.operator == "ArgMin", DType.INT64)
+    if len(axes) != len(logical):
+        raise ValueError(f"an output of shape {list(logical)}")
+    node.emit("arg_max", attributes, [node.operand(0, order)], None, axes, stored, DType.INT64)
+
+
 SPEC = OpSpec(
     kind="arg_max",
     attributes=ArgMax,
@@ -120,6 +139,6 @@ SPEC = OpSpec(
     sample=_sample,
     tflite=TfliteBinding(("ARG_MAX", "ARG_MIN"), _read, _write),
     dtypes=frozenset({DType.INT8, DType.INT32, DType.INT64}),
-    onnx=OnnxBinding(("ArgMax", "ArgMin"), read_arg_extremum),
+    onnx=OnnxBinding(("ArgMax", "ArgMin"), _read_onnx),
     limits="int8 data, constant axis",
 )

@@ -22,12 +22,13 @@ from toolchain.ops._movement import (
     sample_shape,
     sample_type,
 )
-from toolchain.ops._onnx_movement import read_concat
+from toolchain.ops._onnx import resolve_axes
 from toolchain.ops.spec import (
     Alias,
     Array,
     Lowering,
     OnnxBinding,
+    OnnxNode,
     OpSpec,
     ReadOp,
     TensorType,
@@ -128,6 +129,15 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", [*tensors, y], [op], given, ["y"])
 
 
+def _read_onnx(node: OnnxNode) -> None:
+    """Every part takes the scale of the whole."""
+    order = node.axes(*range(node.inputs))
+    (axis,) = resolve_axes(node, (int(node.attribute("axis")),), len(order))
+    q = node.output_quantisation(node.quantisation(0))
+    parts = [node.operand(i, order, quantisation=q) for i in range(node.inputs)]
+    node.emit("concat", Concat(order.index(axis)), parts, q, order)
+
+
 SPEC = OpSpec(
     kind="concat",
     attributes=Concat,
@@ -138,6 +148,6 @@ SPEC = OpSpec(
     tflite=TfliteBinding(("CONCATENATION",), _read, _write),
     aliases=_aliases,
     dtypes=frozenset(DType),
-    onnx=OnnxBinding(("Concat",), read_concat),
+    onnx=OnnxBinding(("Concat",), _read_onnx),
     limits="any type; operands quantised alike",
 )

@@ -19,11 +19,13 @@ from toolchain.ops._movement import (
     sample_type,
     strided_copy,
 )
-from toolchain.ops._onnx_movement import read_pad
+from toolchain.ops._onnx import resolve_axes
+from toolchain.ops.mirror_pad import MirrorPad
 from toolchain.ops.spec import (
     Array,
     Lowering,
     OnnxBinding,
+    OnnxNode,
     OpSpec,
     ReadOp,
     SafeOverlap,
@@ -133,6 +135,39 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", [x, y], [op], ["x"], ["y"])
 
 
+def _read_onnx(node: OnnxNode) -> None:
+    """Padding by a constant, stored as the input's quantisation has it, or by reflection."""
+    mode = node.attribute("mode", "constant")
+    if mode not in ("constant", "reflect"):
+        raise node.unsupported(f"padding mode {mode!r}", "pad with a constant, or reflect")
+    rank = len(node.shape(0))
+    amounts = node.integers(1) if node.has(1) else tuple(node.attribute("pads"))
+    value = float(node.attribute("value", 0.0))
+    unsigned = False
+    if node.has(2):
+        value = float(node.constant(2).real.reshape(()))
+        unsigned = node.constant(2).data.dtype == np.uint8
+    axes = resolve_axes(node, node.integers(3), rank) if node.has(3) else tuple(range(rank))
+    if len(amounts) != 2 * len(axes) or min(amounts, default=0) < 0:
+        raise node.unsupported(f"padding by {list(amounts)}", "crop with Slice")
+    around = {axis: (amounts[i], amounts[i + len(axes)]) for i, axis in enumerate(axes)}
+    order, q = node.axes(0), node.quantisation(0)
+    paddings = tuple(around.get(axis, (0, 0)) for axis in order)
+    if mode == "reflect":
+        node.emit("mirror_pad", MirrorPad(paddings), [node.operand(0, order)], q, order)
+        return
+    stored = int(np.clip(np.rint(value / q.scale) + q.zero_point, -128, 127))
+    if node.holds_integers:
+        if not node.has(2):
+            raise node.unsupported("padding of integers with no value", "give it the zero point")
+        stored = int(value) - (128 if unsigned else 0)
+    attributes = Pad(
+        paddings,
+        None if stored == q.zero_point else stored,
+    )
+    node.emit("pad", attributes, [node.operand(0, order)], q, order)
+
+
 SPEC = OpSpec(
     kind="pad",
     attributes=Pad,
@@ -143,6 +178,6 @@ SPEC = OpSpec(
     tflite=TfliteBinding(("PAD", "PADV2"), _read, _write),
     overlaps=_overlaps,
     dtypes=frozenset(DType),
-    onnx=OnnxBinding(("Pad",), read_pad),
+    onnx=OnnxBinding(("Pad",), _read_onnx),
     limits="any type; paddings and value are constant",
 )

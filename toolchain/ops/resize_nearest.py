@@ -7,15 +7,16 @@ that the kernel needs no floating point.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import DType, Graph, Op, Tensor
 from toolchain.ops._movement import sample_type
-from toolchain.ops._onnx_movement import read_onnx_resize
+from toolchain.ops._onnx import image_axes, image_shape
 from toolchain.ops._resizing import (
     Resize,
     infer_resize,
@@ -24,7 +25,15 @@ from toolchain.ops._resizing import (
     sample_resize,
     write_resize,
 )
-from toolchain.ops.spec import Array, Constant, Lowering, OnnxBinding, OpSpec, TfliteBinding
+from toolchain.ops.spec import (
+    Array,
+    Constant,
+    Lowering,
+    OnnxBinding,
+    OnnxNode,
+    OpSpec,
+    TfliteBinding,
+)
 
 
 def nearest(attributes: Resize, input_size: int, output_size: int) -> list[int]:
@@ -79,6 +88,72 @@ def _sample(rng: np.random.Generator) -> Graph:
     return sample_resize(rng, "resize_nearest", x, both=True)
 
 
+def _read_onnx(node: OnnxNode) -> None:
+    """Resize of an image, where TFLite has the same mapping of output to input positions."""
+    axes = image_axes(node)
+    source, target = image_shape(node.shape(0)), image_shape(node.output_shape())
+    if node.shape(0)[:2] != node.output_shape()[:2]:
+        raise node.unsupported("resizing the batch or the channels")
+    mode = node.attribute("mode", "nearest")
+    x, q = node.operand(0, axes, source), node.quantisation(0)
+    coordinates = node.attribute("coordinate_transformation_mode", "half_pixel")
+    if node.operator == "Upsample" or node.opset < 11:
+        coordinates = "asymmetric"
+    if mode == "nearest":
+        wanted = [_onnx_nearest(node, coordinates, axis, source, target) for axis in (1, 2)]
+        for corners, centers in ((False, False), (False, True), (True, False), (True, True)):
+            attributes = Resize(target[1], target[2], corners, centers)
+            rows, columns = (nearest(attributes, source[axis], target[axis]) for axis in (1, 2))
+            if [rows, columns] == wanted:
+                node.emit("resize_nearest", attributes, [x], q, axes, target)
+                return
+    elif mode in ("linear", "bilinear") and not node.attribute("antialias", 0):
+        forms = {"asymmetric": (False, False), "align_corners": (True, False)}
+        forms |= {"half_pixel": (False, True)}
+        if 1 not in target[1:3]:
+            forms |= {"pytorch_half_pixel": (False, True)}
+        if coordinates in forms:
+            attributes = Resize(target[1], target[2], *forms[coordinates])
+            node.emit("resize_bilinear", attributes, [x], q, axes, target)
+            return
+    raise node.unsupported(
+        f"mode {mode!r} with {coordinates!r} coordinates",
+        "resize by a whole factor with asymmetric or half_pixel coordinates",
+    )
+
+
+def _onnx_nearest(
+    node: OnnxNode, coordinates: str, axis: int, source: tuple[int, ...], target: tuple[int, ...]
+) -> list[int]:
+    """The input index for each output index, as ONNX defines it."""
+    old, new = source[axis], target[axis]
+    place = np.arange(new, dtype=np.float64)
+    scale = old / new
+    if coordinates == "align_corners":
+        place = place * ((old - 1) / (new - 1) if new > 1 else 0.0)
+    elif coordinates == "asymmetric":
+        place = place * scale
+    elif coordinates == "pytorch_half_pixel" and new == 1:
+        place = place * 0.0
+    elif coordinates in ("half_pixel", "pytorch_half_pixel"):
+        place = (place + 0.5) * scale - 0.5
+    else:
+        raise node.unsupported(f"{coordinates!r} coordinates")
+    rounding = node.attribute("nearest_mode", "round_prefer_floor")
+    if node.operator == "Upsample" or node.opset < 11:
+        rounding = "floor"
+    functions: dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
+        "floor": np.floor,
+        "ceil": np.ceil,
+        "round_prefer_floor": lambda p: np.ceil(p - 0.5),
+        "round_prefer_ceil": lambda p: np.floor(p + 0.5),
+    }
+    if rounding not in functions:
+        raise node.unsupported(f"nearest_mode {rounding!r}")
+    indices = np.clip(functions[rounding](place), 0, old - 1)
+    return [int(i) for i in indices]
+
+
 SPEC = OpSpec(
     kind="resize_nearest",
     attributes=Resize,
@@ -94,6 +169,6 @@ SPEC = OpSpec(
         ),
     ),
     dtypes=frozenset(DType),
-    onnx=OnnxBinding(("Resize", "Upsample"), read_onnx_resize),
+    onnx=OnnxBinding(("Resize", "Upsample"), _read_onnx),
     limits="any type, NHWC; the size is constant",
 )

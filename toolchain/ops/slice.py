@@ -23,13 +23,14 @@ from toolchain.ops._movement import (
     sample_type,
     strided_copy,
 )
-from toolchain.ops._onnx_movement import read_slice
+from toolchain.ops._onnx import axes_argument, resolve_axes
 from toolchain.ops._slicing import Masks, select
 from toolchain.ops.spec import (
     Alias,
     Array,
     Lowering,
     OnnxBinding,
+    OnnxNode,
     OpSpec,
     ReadOp,
     SafeOverlap,
@@ -197,6 +198,67 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", [x, y], [op], ["x"], ["y"])
 
 
+def _read_onnx(node: OnnxNode) -> None:
+    """Slice, and Gather with constant evenly spaced indices."""
+    rank = len(node.shape(0))
+    begin, strides = [0] * rank, [1] * rank
+    sizes = list(node.shape(0))
+    if node.operator == "Gather":
+        (axis,) = resolve_axes(node, (int(node.attribute("axis", 0)),), rank)
+        indices = [i + sizes[axis] if i < 0 else i for i in node.integers(1)]
+        steps = set(np.diff(indices).tolist()) or {1}
+        if len(steps) != 1 or 0 in steps:
+            raise node.unsupported(
+                "its indices are not evenly spaced", "gather with Slice, Split and Concat"
+            )
+        if not all(0 <= i < sizes[axis] for i in indices):
+            raise ValueError(f"indices {indices} of {sizes[axis]}")
+        begin[axis], sizes[axis], strides[axis] = indices[0], len(indices), steps.pop()
+    else:
+        for axis, first, count, step in _slices(node, rank):
+            begin[axis], sizes[axis], strides[axis] = first, count, step
+    _emit_slice(node, begin, sizes, strides)
+
+
+def _emit_slice(node: OnnxNode, begin: list[int], sizes: list[int], strides: list[int]) -> None:
+    order, kept = node.axes(0), node.output_shape()
+    if [d for d in sizes if d != 1] != [d for d in kept if d != 1]:
+        raise ValueError(f"{sizes} is left, {list(kept)} was expected")
+    if len(kept) == len(sizes):
+        axes = order
+    else:  # a gathered dimension is gone: the result lies as ONNX says
+        order = tuple(range(len(sizes)))
+        axes = tuple(range(len(kept)))
+    stored = tuple(kept[axis] for axis in axes)
+    attributes = Slice(
+        tuple(begin[axis] for axis in order),
+        tuple(sizes[axis] for axis in order),
+        tuple(strides[axis] for axis in order),
+        stored,
+    )
+    node.emit("slice", attributes, [node.operand(0, order)], node.quantisation(0), axes)
+
+
+def _slices(node: OnnxNode, rank: int) -> list[tuple[int, int, int, int]]:
+    """For each sliced axis: the axis, the first index, how many, the step."""
+    if node.has(1):
+        starts, ends = node.integers(1), node.integers(2)
+        axes = node.integers(3) if node.has(3) else tuple(range(len(starts)))
+        steps = node.integers(4) if node.has(4) else (1,) * len(starts)
+    else:
+        starts, ends = tuple(node.attribute("starts")), tuple(node.attribute("ends"))
+        axes = axes_argument(node, 3) or tuple(range(len(starts)))
+        steps = (1,) * len(starts)
+    found = []
+    numbered = resolve_axes(node, axes, rank)
+    for axis, start, end, step in zip(numbered, starts, ends, steps, strict=True):
+        indices = range(node.shape(0)[axis])[slice(start, end, step)]
+        if not indices:
+            raise node.unsupported(f"nothing is left of dimension {axis}")
+        found.append((axis, indices[0], len(indices), step))
+    return found
+
+
 SPEC = OpSpec(
     kind="slice",
     attributes=Slice,
@@ -208,6 +270,6 @@ SPEC = OpSpec(
     aliases=_aliases,
     overlaps=_overlaps,
     dtypes=frozenset(DType),
-    onnx=OnnxBinding(("Slice", "Gather"), read_slice),
+    onnx=OnnxBinding(("Slice", "Gather"), _read_onnx),
     limits="any type; limits are constant; at least one element is taken",
 )

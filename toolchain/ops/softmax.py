@@ -33,12 +33,14 @@ from toolchain.ops._fixed_point import (
     rounding_divide_by_pot,
     saturating_doubling_high_mul,
 )
-from toolchain.ops._onnx_movement import read_softmax
+from toolchain.ops._onnx import resolve_axes
+from toolchain.ops.lookup import Lookup
 from toolchain.ops.spec import (
     Array,
     Constant,
     Lowering,
     OnnxBinding,
+    OnnxNode,
     OpSpec,
     ReadOp,
     TfliteBinding,
@@ -171,6 +173,31 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", [x, y], [op], ["x"], ["y"])
 
 
+def _read_onnx(node: OnnxNode) -> None:
+    """Softmax along the innermost dimension in memory; another output scale is requantised."""
+    rank = len(node.shape(0))
+    default = 1 if node.opset < 13 else -1
+    (axis,) = resolve_axes(node, (int(node.attribute("axis", default)),), rank)
+    if node.opset < 13 and any(size != 1 for size in node.shape(0)[axis + 1 :]):
+        if int(np.prod(node.shape(0)[:axis], dtype=np.int64)) * node.shape(0)[rank - 1] != int(
+            np.prod(node.shape(0), dtype=np.int64)
+        ):
+            raise node.unsupported(
+                f"over dimensions {axis}..{rank - 1} at once", "export with opset 13 or newer"
+            )
+        axis = rank - 1
+    order = (*(other for other in node.axes(0) if other != axis), axis)
+    x = node.operand(0, order)
+    natural = Quantisation((1 / 256,), (-128,))
+    q = node.output_quantisation(natural)
+    if q == natural:
+        node.emit("softmax", Softmax(), [x], q, order)
+        return
+    shape = tuple(node.shape(0)[i] for i in order)
+    exact = node.intermediate("softmax", Softmax(), [x], shape, natural)
+    node.emit("lookup", Lookup("Identity"), [exact], q, order)
+
+
 SPEC = OpSpec(
     kind="softmax",
     attributes=Softmax,
@@ -180,6 +207,6 @@ SPEC = OpSpec(
     sample=_sample,
     overlaps=overlaps_same_shape,
     tflite=TfliteBinding(("SOFTMAX",), _read, _write),
-    onnx=OnnxBinding(("Softmax",), read_softmax),
+    onnx=OnnxBinding(("Softmax",), _read_onnx),
     limits="int8, last dimension, output scale 1/256",
 )

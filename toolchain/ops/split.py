@@ -22,12 +22,13 @@ from toolchain.ops._movement import (
     sample_shape,
     sample_type,
 )
-from toolchain.ops._onnx_movement import read_split
+from toolchain.ops._onnx import resolve_axes
 from toolchain.ops.spec import (
     Alias,
     Array,
     Lowering,
     OnnxBinding,
+    OnnxNode,
     OpSpec,
     ReadOp,
     TensorType,
@@ -131,6 +132,16 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", [x, *outputs], [op], ["x"], names)
 
 
+def _read_onnx(node: OnnxNode) -> None:
+    order = node.axes(0)
+    (axis,) = resolve_axes(node, (int(node.attribute("axis", 0)),), len(order))
+    lengths = tuple(node.output_shape(i)[axis] for i in range(node.outputs))
+    if sum(lengths) != node.shape(0)[axis]:
+        raise ValueError(f"parts of {lengths} of {node.shape(0)[axis]}")
+    attributes = Split(order.index(axis), lengths)
+    node.emit("split", attributes, [node.operand(0, order)], node.quantisation(0), order)
+
+
 SPEC = OpSpec(
     kind="split",
     attributes=Split,
@@ -141,6 +152,6 @@ SPEC = OpSpec(
     tflite=TfliteBinding(("SPLIT", "SPLIT_V"), _read, _write),
     aliases=_aliases,
     dtypes=frozenset(DType),
-    onnx=OnnxBinding(("Split",), read_split),
+    onnx=OnnxBinding(("Split",), _read_onnx),
     limits="any type; axis and sizes are constant",
 )
