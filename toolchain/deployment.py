@@ -22,9 +22,16 @@ from toolchain.codegen.library import write_library
 from toolchain.device import host
 from toolchain.device.build import build
 from toolchain.device.firmware import Sizes
-from toolchain.device.session import MemoryUse, OperatorCount, Run, open_board
+from toolchain.device.session import (
+    MemoryUse,
+    OperatorCount,
+    Run,
+    Session,
+    open_board,
+    pattern_inputs,
+)
 from toolchain.errors import InputError
-from toolchain.ir import End, Graph, Plan, Sources
+from toolchain.ir import DType, End, Graph, Plan, Sources
 from toolchain.planner import (
     DEFAULT_BOARD,
     PlanOptions,
@@ -251,9 +258,31 @@ class Deployment:
                     f"not {values.dtype.name}{list(values.shape)}"
                 )
             converted[end.name] = end.to_graph(values.reshape(end.model_shape))
-        done = self.session.run(converted)
+        return self._inference(self.session.run(converted))
+
+    def _inference(self, done: Run) -> Inference:
         outputs = {end.name: end.to_model(done.outputs[end.name]) for end in self.outputs}
         return Inference(outputs, done.count, done.unit)
+
+    def pattern(self, seed: int) -> dict[str, Array] | None:
+        """Random inputs that the board can make by itself, for `run_pattern`.
+
+        None where it cannot: on the host, and for a model that does not take bytes.
+        """
+        bytes_only = all(
+            end.tensor.dtype is DType.INT8 and end.model_dtype is not DType.FLOAT32
+            for end in self.inputs
+        )
+        if not isinstance(self.session, Session) or not bytes_only:
+            return None
+        made = pattern_inputs(self.session.firmware, seed)
+        return {end.name: end.to_model(made[end.name]) for end in self.inputs}
+
+    def run_pattern(self, seed: int) -> Inference:
+        """One inference on `pattern(seed)`, which need not pass through the serial port."""
+        if not isinstance(self.session, Session):
+            raise InputError("only a board makes its own inputs")
+        return self._inference(self.session.run_pattern(seed))
 
     def operator_counts(self) -> tuple[OperatorCount, ...]:
         """What each operator took in the last run."""

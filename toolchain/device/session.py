@@ -82,7 +82,7 @@ class Session:
         The emulated serial port takes seconds for a big image; this takes none.
         """
         for index in range(len(self.firmware.model.inputs)):
-            payload = bytes((index,)) + (seed + index).to_bytes(4, "little")
+            payload = bytes((index,)) + _input_seed(seed, index).to_bytes(4, "little")
             self.link.request(Type.PATTERN, payload, timeout_seconds=RUN_TIMEOUT_SECONDS)
         return self._run()
 
@@ -203,10 +203,15 @@ class Session:
         return located
 
 
+def _input_seed(seed: int, index: int) -> int:
+    """A 32-bit seed other than 0 for input `index`, far from those of its neighbours."""
+    return (seed + index * 0x9E3779B9) % (1 << 32) or 1
+
+
 def pattern_inputs(firmware: Firmware, seed: int) -> dict[str, Array]:
-    """Pseudo-random inputs that `Session.run_pattern` makes on the board from `seed` (from 1)."""
+    """Pseudo-random inputs that `Session.run_pattern` makes on the board from `seed`."""
     return {
-        port.name: _from_bytes(port, protocol.pattern(seed + index, port.size_bytes))
+        port.name: _from_bytes(port, protocol.pattern(_input_seed(seed, index), port.size_bytes))
         for index, port in enumerate(firmware.model.inputs)
     }
 
