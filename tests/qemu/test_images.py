@@ -6,6 +6,7 @@ For the boards that are not here, this is all that can be checked.
 from __future__ import annotations
 
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -13,13 +14,18 @@ from elftools.elf.elffile import ELFFile
 
 from tests.support.probe import probe_firmware
 from toolchain.boards import Board, Content, Memory, MemoryKind, boards
-from toolchain.device.build import BuildOptions
+from toolchain.device.build import BuildOptions, firmware_defines
 from toolchain.errors import DoesNotFitError
+from toolchain.resources import RUNTIME_C
 
 pytestmark = pytest.mark.skipif(
     shutil.which("arm-none-eabi-gcc") is None, reason="needs arm-none-eabi-gcc"
 )
 TARGETS = [b for b in boards().values() if not b.is_host]
+WARNINGS = [
+    *("-std=gnu99", "-Os", "-fsyntax-only", "-Werror", "-Wall", "-Wextra", "-Wconversion"),
+    *("-Wundef", "-Wcast-align", "-Wshadow", "-Wmissing-prototypes", "-Wstrict-prototypes"),
+]
 PLACES = {
     ".vectors": Content.CODE,
     ".text": Content.CODE,
@@ -74,6 +80,18 @@ def test_image(board: Board, tmp_path: Path) -> None:
     assert not library & set(symbols)
     assert firmware.sizes.code_bytes < 4096
     assert firmware.sizes.data_bytes == 0 and firmware.sizes.bss_bytes < 448
+
+
+@pytest.mark.parametrize("board", TARGETS, ids=lambda b: b.name)
+def test_firmware_has_no_warnings(board: Board) -> None:
+    folder = RUNTIME_C / "firmware"
+    assert board.counter is not None
+    own = [*folder.glob("*.c"), *(folder / "emulator").glob("exit.c")]
+    own += [folder / name for name in (*board.firmware_sources, board.counter.source)]
+    command = ["arm-none-eabi-gcc", *board.compiler_flags, *WARNINGS, f"-I{folder / 'include'}"]
+    command += [*firmware_defines(board, BuildOptions()), *map(str, own)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_same_input_same_image(tmp_path: Path) -> None:
