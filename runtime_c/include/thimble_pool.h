@@ -67,7 +67,8 @@ typedef struct {
     int32_t output_offset; /**< the output's zero point */
     int32_t multiplier;    /**< output = requantise(sum - input_sum) + output_offset */
     int32_t shift;
-    int32_t once; /**< not 0: the right shift of (sum - input_sum) * multiplier, rounded once (ONNX) */
+    int32_t once;  /**< not 0: the right shift of (sum - input_sum) * multiplier, rounded once (ONNX) */
+    int32_t count; /**< not 0: divide by this instead, halves to even (ONNX) */
 } thimble_reduce_sum_params;
 
 /**

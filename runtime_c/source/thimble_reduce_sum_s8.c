@@ -2,9 +2,25 @@
 
 #include "arm_nnsupportfunctions.h"
 
-static int32_t rounded_once(int32_t sum, int32_t multiplier, int32_t shift)
+/* sum / count, halves to even. */
+static int32_t even_average(int32_t sum, int32_t count)
 {
-    return (int32_t)(((int64_t)sum * multiplier + ((int64_t)1 << (shift - 1))) >> shift);
+    const int32_t twice = 2 * sum + count;
+    const int32_t rest = twice % (2 * count);
+    const int32_t quotient = twice / (2 * count) - (rest < 0 ? 1 : 0);
+    return rest == 0 && (quotient & 1) != 0 ? quotient - 1 : quotient;
+}
+
+static int32_t scaled_sum(int32_t sum, const thimble_reduce_sum_params *params)
+{
+    if (params->count > 0) {
+        return even_average(sum, params->count);
+    }
+    if (params->once > 0) {
+        const int64_t half = (int64_t)1 << (params->once - 1);
+        return (int32_t)(((int64_t)sum * params->multiplier + half) >> params->once);
+    }
+    return arm_nn_requantize(sum, params->multiplier, params->shift);
 }
 
 void thimble_reduce_sum_s8(const thimble_reduce_sum_params *params, const int8_t *input, int8_t *output)
@@ -27,10 +43,7 @@ void thimble_reduce_sum_s8(const thimble_reduce_sum_params *params, const int8_t
                 int32_t sums[4];
                 thimble_sum_window_s8(&window, corner + channel, together, sums);
                 for (int32_t i = 0; i < together; i++) {
-                    const int32_t sum = sums[i] - params->input_sum;
-                    const int32_t scaled = params->once > 0
-                                               ? rounded_once(sum, params->multiplier, params->once)
-                                               : arm_nn_requantize(sum, params->multiplier, params->shift);
+                    const int32_t scaled = scaled_sum(sums[i] - params->input_sum, params);
                     const int32_t value = scaled + params->output_offset;
                     *output++ = (int8_t)CLAMP(value, NN_Q7_MAX, NN_Q7_MIN);
                 }

@@ -63,7 +63,7 @@ def read_average_pool(node: OnnxNode) -> None:
     axes, walk = image_axes(node), _pool_window(node)
     source, shape = image_shape(node.shape(0)), image_shape(node.output_shape())
     x_q, q = node.quantisation(0), node.output_quantisation(node.quantisation(0))
-    if shape[1:3] == (1, 1) and walk.kernel == source[1:3] and not walk.padded and x_q != q:
+    if shape[1:3] == (1, 1) and walk.kernel == source[1:3] and not walk.padded:
         read_global_average_pool(node)
         return
     x = node.operand(0, axes, source)

@@ -89,12 +89,25 @@ def single_scaling(op: Op, graph: Graph, *, mean: bool) -> SingleRounding:
     return onnx_fit(factor, 255 * count, -128 - zero_point, 127 - zero_point)
 
 
+def averaged(op: Op, graph: Graph, *, mean: bool) -> int:
+    """How many elements ONNX Runtime divides by, halves to even; 0 where scales differ, too."""
+    x, y = graph.input(op, 0), graph.output(op)
+    onnx = reduce_attributes(op).rounding is Rounding.ONNX
+    if not mean or not onnx or x.q.scale != y.q.scale:
+        return 0
+    return math.prod(x.shape[axis] for axis in reduced_axes(op, graph))
+
+
 def reduction_reference(
     op: Op, graph: Graph, inputs: Sequence[Array], *, mean: bool
 ) -> tuple[Array, ...]:
     x, y = graph.input(op, 0), graph.output(op)
     centred = inputs[0].astype(np.int64) - x.q.zero_point
     total = centred.sum(axis=reduced_axes(op, graph))
+    count = averaged(op, graph, mean=mean)
+    if count:
+        even = np.rint(total / count) + y.q.zero_point
+        return (np.clip(even, -128, 127).astype(np.int8).reshape(y.shape),)
     if reduce_attributes(op).rounding is Rounding.ONNX:
         once = single_scaling(op, graph, mean=mean).apply(total) + y.q.zero_point
         return (np.clip(once, -128, 127).astype(np.int8).reshape(y.shape),)
@@ -151,6 +164,7 @@ def lower_reduction(op: Op, graph: Graph, *, mean: bool) -> Lowering:
             "multiplier": multiplier,
             "shift": shift,
             "once": once,
+            "count": averaged(op, graph, mean=mean),
         },
     )
 
