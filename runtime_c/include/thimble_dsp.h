@@ -39,6 +39,20 @@ static inline uint32_t thimble_read_word(const void *at)
     return word;
 }
 
+/* Inner loops in assembly need every register but sp: they are functions of their own, without a frame
+ * pointer. Compilers that do not optimise take the portable C; so does -DTHIMBLE_NO_ASM, which
+ * -fno-omit-frame-pointer needs. */
+#if THIMBLE_DSP && defined(__OPTIMIZE__) && defined(__GNUC__) && !defined(__clang__) &&                      \
+    !defined(THIMBLE_NO_ASM)
+#define THIMBLE_ASM 1
+#define THIMBLE_ASM_FUNCTION __attribute__((noinline, optimize("omit-frame-pointer")))
+#define THIMBLE_ASM_INLINE __attribute__((always_inline, optimize("omit-frame-pointer")))
+#else
+#define THIMBLE_ASM 0
+#define THIMBLE_ASM_FUNCTION
+#define THIMBLE_ASM_INLINE
+#endif
+
 /* Two int16 values that lie in memory as such, read as one aligned word. */
 typedef uint32_t __attribute__((may_alias)) thimble_pair;
 

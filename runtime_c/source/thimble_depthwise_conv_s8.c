@@ -40,14 +40,14 @@ static void put_line(const line_layout *layout, const int8_t *from, int16_t *to)
 
 /* Sums of one output row of an undilated 3x3 kernel with stride 1, two at a time from words of two pixels.
  * Taps of a kernel row come as the pairs (0, 1) and (1, 2). */
-static void
+static void THIMBLE_ASM_FUNCTION
 sum_3x3(const int16_t *lines, int32_t line, const int16_t *taps, int32_t *sums, const int32_t *end)
 {
     const thimble_pair *const pairs = (const thimble_pair *)(const void *)taps;
     const thimble_pair *r0 = (const thimble_pair *)(const void *)lines;
     const thimble_pair *r1 = r0 + line / 2, *r2 = r1 + line / 2;
     const uint32_t a0 = pairs[0], b0 = pairs[1], a1 = pairs[2], b1 = pairs[3], a2 = pairs[4], b2 = pairs[5];
-#if THIMBLE_DSP && defined(__OPTIMIZE__)
+#if THIMBLE_ASM
     uint32_t x, y;
     int32_t s, t;
     __asm volatile(

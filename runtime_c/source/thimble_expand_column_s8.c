@@ -2,7 +2,7 @@
 
 void thimble_expand_column_s8(const int8_t *input, int32_t words, uint32_t *column)
 {
-#if THIMBLE_DSP && defined(__OPTIMIZE__)
+#if THIMBLE_ASM
     if (words > 0) {
         uint32_t even, odd;
         __asm volatile(

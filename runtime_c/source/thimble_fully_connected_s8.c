@@ -1,6 +1,6 @@
 #include "thimble_conv.h"
 
-#if THIMBLE_DSP && defined(__OPTIMIZE__)
+#if THIMBLE_ASM
 /* Four inputs times four units: 16 products in 20 instructions. */
 #define STEP                                                                                                 \
     "ldr     %[x], [%[input]], #4          \n"                                                               \
@@ -31,13 +31,15 @@ static inline int32_t product(uint32_t even, uint32_t odd, int32_t filter, int32
     return thimble_smlad(thimble_sxtb16_ror8((uint32_t)filter), odd, sum);
 }
 
-static const int32_t *
-four_units(const int8_t *input, const int32_t *parameters, int32_t depth, int32_t *restrict sums)
+static const int32_t *THIMBLE_ASM_FUNCTION four_units(const int8_t *input,
+                                                      const int32_t *parameters,
+                                                      int32_t depth,
+                                                      int32_t *restrict sums)
 {
     const int32_t *at = parameters + 4;
     int32_t s0 = parameters[0], s1 = parameters[1], s2 = parameters[2], s3 = parameters[3];
     int32_t n = depth / 4;
-#if THIMBLE_DSP && defined(__OPTIMIZE__)
+#if THIMBLE_ASM
     if (n > 0) {
         uint32_t x, t, w;
         __asm volatile("lsrs    %[n], %[n], #1     \n"

@@ -1,6 +1,6 @@
 #include "thimble_conv.h"
 
-#if THIMBLE_DSP && defined(__OPTIMIZE__)
+#if THIMBLE_ASM
 /* Four taps of two columns and two channels: 16 products in 14 instructions. */
 #define STEP                                                                                                 \
     "ldmia   %[columns]!, {r4, r5, r6, r8}     \n"                                                           \
@@ -25,12 +25,14 @@ typedef struct {
 } block_sums;
 
 /* Reads two biases and 4 * words taps of two channels; returns what follows them. */
-static inline const int32_t *
-accumulate(const int32_t *filters, const uint32_t *columns, int32_t words, block_sums *sums)
+static inline const int32_t *THIMBLE_ASM_INLINE accumulate(const int32_t *filters,
+                                                           const uint32_t *columns,
+                                                           int32_t words,
+                                                           block_sums *sums)
 {
     int32_t s00 = filters[0], s01 = filters[1], s10 = s00, s11 = s01;
     filters += 2;
-#if THIMBLE_DSP && defined(__OPTIMIZE__)
+#if THIMBLE_ASM
     uint32_t w0, w1, t;
     __asm volatile(
         "lsrs    %[n], %[n], #1     \n"
@@ -79,13 +81,13 @@ static void __attribute__((noinline)) put_any(const block_sums *sums,
     }
 }
 
-const int32_t *thimble_mat_mult_columns_s8(const int32_t *parameters,
-                                           const uint32_t *columns,
-                                           int32_t words,
-                                           int32_t channels,
-                                           const thimble_requant *requant,
-                                           int8_t *output_0,
-                                           int8_t *output_1)
+THIMBLE_ASM_FUNCTION const int32_t *thimble_mat_mult_columns_s8(const int32_t *parameters,
+                                                                const uint32_t *columns,
+                                                                int32_t words,
+                                                                int32_t channels,
+                                                                const thimble_requant *requant,
+                                                                int8_t *output_0,
+                                                                int8_t *output_1)
 {
     const int32_t *at = parameters;
     const int32_t pair_distance = (int32_t)(output_1 - output_0);

@@ -96,7 +96,7 @@ def scaling(
         )
         for end in (sums.lowest, sums.highest)
     ]
-    constant = (ends[0] == ends[1]) & (sums.largest <= INT32_MAX)
+    constant = (ends[0] == ends[1]) & (sums.largest << np.maximum(shift, 0) <= INT32_MAX)
     right = -shift.astype(np.int64) - 1
     fast = (sums.largest < _SUM_LIMIT) & (right >= 0) & (right <= _LARGEST_FAST_SHIFT)
     return Scaling(

@@ -1,0 +1,102 @@
+"""The convolution family's portable C under sanitizers, and CMSIS-NN's own idea of its scratch."""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+import tempfile
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.support.convolutions import convolutions
+from tests.support.host import host_model, random_inputs, reference_outputs
+from toolchain import cmsis_nn
+from toolchain.boards import Core
+from toolchain.device.host import HostProgram, build
+from toolchain.ops import spec_of, specs
+
+KINDS = ("conv2d", "depthwise_conv2d", "fully_connected", "transpose_conv2d", "batch_matmul")
+M55 = Core("cortex-m55", dsp=True, mve=True, fpu=True)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_any_padding_scale_and_batch(kind: str) -> None:
+    rng = np.random.default_rng(zlib.crc32(kind.encode()))
+    graphs = convolutions(kind, 18, rng)
+    models = [host_model(graph, f"m{index}") for index, graph in enumerate(graphs)]
+    with tempfile.TemporaryDirectory() as folder:
+        program = build(models, cmsis_nn.find(), Path(folder), sanitize=True)
+        with HostProgram(program, models) as running:
+            for index, graph in enumerate(graphs):
+                inputs = random_inputs(graph, rng)
+                want = reference_outputs(graph, inputs)[0]
+                have = running.run(inputs, index)[0]
+                np.testing.assert_array_equal(have, want, err_msg=f"{index} {graph.ops[0]}")
+
+
+class _Dims(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_int32) for name in "nhwc"]
+
+
+class _ConvParams(ctypes.Structure):
+    _fields_ = [
+        (name, ctypes.c_int32)
+        for name in (
+            *("input_offset", "output_offset", "stride_w", "stride_h", "padding_w", "padding_h"),
+            *("dilation_w", "dilation_h", "activation_min", "activation_max"),
+        )
+    ]
+
+
+class _DepthwiseParams(ctypes.Structure):
+    _fields_ = [
+        (name, ctypes.c_int32)
+        for name in (
+            *("input_offset", "output_offset", "ch_mult", "stride_w", "stride_h", "padding_w"),
+            *("padding_h", "dilation_w", "dilation_h", "activation_min", "activation_max"),
+        )
+    ]
+
+
+@pytest.fixture(scope="module")
+def buffer_sizes(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
+    """CMSIS-NN's functions that tell the scratch a wrapper needs, compiled for this machine."""
+    library = tmp_path_factory.mktemp("sizes") / "sizes.so"
+    tree = cmsis_nn.tree(cmsis_nn.find())
+    names = ("arm_convolve_get_buffer_sizes_s8.c", "arm_depthwise_conv_get_buffer_sizes_s8.c")
+    sources = [next(tree.include.parent.rglob(name)) for name in names]
+    subprocess.run(
+        ["gcc", "-shared", "-fPIC", "-O1", f"-I{tree.include}", *sources, "-o", library], check=True
+    )
+    return ctypes.CDLL(str(library))
+
+
+def test_helium_scratch_is_what_cmsis_nn_asks_for(buffer_sizes: ctypes.CDLL) -> None:
+    rng = np.random.default_rng(3)
+    seen = set()
+    for _ in range(200):
+        kind = str(rng.choice(["conv2d", "depthwise_conv2d"]))
+        graph = specs()[kind].sample(rng)
+        op = graph.ops[0]
+        lowering = spec_of(kind).lower(op, graph, M55)
+        function = lowering.functions[0]
+        if not function.startswith("arm_") or graph.input(op, 1).shape[1:3] == (1, 1):
+            continue
+        seen.add(function)
+        x, weights, y, a = graph.input(op, 0), graph.input(op, 1), graph.output(op), op.attributes
+        size, kernel, out = _Dims(*x.shape), _Dims(*weights.shape), _Dims(*y.shape)
+        stride, dilation, pad = a.stride[::-1], a.dilation[::-1], (a.padding.left, a.padding.top)
+        if kind == "conv2d":
+            params = _ConvParams(0, 0, *stride, *pad, *dilation, -128, 127)
+            asked = buffer_sizes.arm_convolve_wrapper_s8_get_buffer_size_mve
+        else:
+            params = _DepthwiseParams(0, 0, 1, *stride, *pad, *dilation, -128, 127)
+            asked = buffer_sizes.arm_depthwise_conv_wrapper_s8_get_buffer_size_mve
+        wanted = asked(*(ctypes.byref(v) for v in (params, size, kernel, out)))
+        assert lowering.scratch_bytes >= wanted, (function, op)
+        if function != "arm_convolve_s8" or x.shape[1] > 1:
+            assert lowering.scratch_bytes == wanted, (function, op)
+    assert {"arm_convolve_s8", "arm_depthwise_conv_s8_opt"} <= seen

@@ -1,0 +1,72 @@
+"""Convolutions that `sample` does not make: any padding, batches, awkward scales, dead channels."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from toolchain.ir import Graph, Op, Quantisation, Tensor
+from toolchain.ops import specs
+from toolchain.ops._conv import Padding, Window, constant_of
+from toolchain.ops.conv2d import Conv2D
+from toolchain.ops.depthwise_conv2d import DepthwiseConv2D
+
+
+def _rebuilt(graph: Graph, op: Op, *changed: Tensor) -> Graph:
+    tensors = dict(graph.tensors) | {tensor.name: tensor for tensor in changed}
+    return Graph.build(graph.name, tensors.values(), [op], graph.inputs, graph.outputs)
+
+
+def padded_anyhow(graph: Graph, rng: np.random.Generator) -> Graph:
+    """Another padding on each side, wider than the kernel too, and up to two images at once."""
+    op = graph.ops[0]
+    assert isinstance(op.attributes, Conv2D | DepthwiseConv2D)
+    x, weights, y = graph.input(op, 0), graph.input(op, 1), graph.output(op)
+    padding = Padding(*(int(v) for v in rng.integers(0, 7, 4)))
+    attributes = replace(op.attributes, padding=padding)
+    kernel = (weights.shape[1], weights.shape[2])
+    window = Window(kernel, attributes.stride, attributes.dilation, padding)
+    size = window.output_size(x.shape[1], x.shape[2])
+    batches = int(rng.integers(1, 3))
+    return _rebuilt(
+        graph,
+        replace(op, attributes=attributes),
+        replace(x, shape=(batches, *x.shape[1:])),
+        replace(y, shape=(batches, *size, y.shape[3])),
+    )
+
+
+def awkwardly_scaled(graph: Graph, rng: np.random.Generator) -> Graph:
+    """Factors from 2**-40 to 2**12, and channels that are dead: no weights, biases near 2**30."""
+    op = graph.ops[0]
+    x, weights, y = graph.input(op, 0), graph.input(op, 1), graph.output(op)
+    axis = 3 if op.kind == "depthwise_conv2d" else 0
+    channels = weights.shape[axis]
+    spread = 2.0 ** rng.uniform(-40, 12, channels)
+    spread[rng.random(channels) < 0.6] = 2.0 ** rng.uniform(-9, 1)
+    scales = np.float32(spread * y.q.scale / x.q.scale)
+    dead = rng.random(channels) < 0.2
+    data = np.moveaxis(constant_of(weights).copy(), axis, 0)
+    data[dead] = 0
+    quantisation = Quantisation(tuple(float(s) for s in scales), (0,) * channels, axis)
+    changed = [replace(weights, quantisation=quantisation, constant=np.moveaxis(data, 0, axis))]
+    if len(op.inputs) > 2:
+        bias = graph.input(op, 2)
+        values = constant_of(bias).copy()
+        values[dead] = rng.integers(-(2**30), 2**30, int(dead.sum()))
+        changed.append(replace(bias, constant=values, quantisation=None))
+    return _rebuilt(graph, op, *changed)
+
+
+def convolutions(kind: str, count: int, rng: np.random.Generator) -> list[Graph]:
+    """Random graphs of one operator of `kind`, a third of them of each sort."""
+    graphs = []
+    for index in range(count):
+        graph = specs()[kind].sample(rng)
+        if index % 3 == 1 and kind in ("conv2d", "depthwise_conv2d"):
+            graph = padded_anyhow(graph, rng)
+        if index % 3 == 2 and kind != "batch_matmul":
+            graph = awkwardly_scaled(graph, rng)
+        graphs.append(graph)
+    return graphs
