@@ -115,7 +115,7 @@ def verify_model(
                     got = done.outputs[end.name].reshape(end.model_shape)
                     elements += got.size
                     step = end.tensor.q.scale if got.dtype.kind == "f" and end.boundary else 1.0
-                    found = list(_differences(run, end.name, got, want.reshape(got.shape)))
+                    found = list(compare(run, end.name, got, want.reshape(got.shape)))
                     differences += found
                     units = (abs(d.board - d.reference) / step for d in found)
                     worst = max([worst, *units])
@@ -159,7 +159,7 @@ def _random_case(deployment: Deployment, rng: np.random.Generator) -> _Case:
     return _Case({end.name: end.random(rng) for end in deployment.inputs})
 
 
-def _differences(run: int, output: str, got: Array, want: Array) -> Iterable[Difference]:
+def compare(run: int, output: str, got: Array, want: Array) -> Iterable[Difference]:
     """Elements whose bytes differ; NaN equals NaN of the same bits."""
     if got.dtype != want.dtype:
         raise LinkError(f"output {output!r} is {got.dtype.name}, the reference's {want.dtype.name}")
