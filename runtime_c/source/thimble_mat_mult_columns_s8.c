@@ -4,7 +4,7 @@
 /* Four taps of two columns and two channels: 16 products in 14 instructions. */
 #define STEP                                                                                                 \
     "ldmia   %[columns]!, {r4, r5, r6, r8}     \n"                                                           \
-    "ldrd    %[w0], %[w1], [%[filters]], #8    \n"                                                           \
+    "ldrd    %[w0], %[w1], [%[at]], #8         \n"                                                           \
     "sxtb16  %[t], %[w0]                       \n"                                                           \
     "sxtb16  %[w0], %[w0], ror #8              \n"                                                           \
     "smlad   %[s00], r4, %[t], %[s00]          \n"                                                           \
@@ -17,7 +17,48 @@
     "smlad   %[s11], r6, %[t], %[s11]          \n"                                                           \
     "smlad   %[s01], r5, %[w1], %[s01]         \n"                                                           \
     "smlad   %[s11], r8, %[w1], %[s11]         \n"
+
+/* Biases, then all taps, an odd step first. */
+#define SUMS                                                                                                 \
+    "ldrd    %[s00], %[s01], [%[at]], #8       \n"                                                           \
+    "lsrs    %[n], %[n], #1                    \n"                                                           \
+    "mov     %[s10], %[s00]                    \n"                                                           \
+    "mov     %[s11], %[s01]                    \n"                                                           \
+    "bcc     1f                                \n"                                                           \
+    "add     %[n], %[n], #1                    \n"                                                           \
+    "b       2f                                \n"                                                           \
+    "1:                                        \n" STEP "2:                                        \n" STEP  \
+    "subs    %[n], %[n], #1                    \n"                                                           \
+    "bne     1b                                \n"
+
+/* thimble_requantize_fast in place. */
+#define REQUANTIZE(sum, multiplier, rounding, code)                                                          \
+    "lsl     " sum ", " sum ", #1                                   \n"                                      \
+    "smmlar  %[t], " sum ", " multiplier ", " rounding "            \n"                                      \
+    "add     %[t], %[t], " sum ", asr #31                           \n"                                      \
+    "asr     %[t], %[t], " code "                                   \n"                                      \
+    "ssat    " sum ", #8, %[t], asr #1                              \n"
+
+#define CLAMP(value)                                                                                         \
+    "cmp     " value ", r4                     \n"                                                           \
+    "it      lt                                \n"                                                           \
+    "movlt   " value ", r4                     \n"                                                           \
+    "cmp     " value ", r5                     \n"                                                           \
+    "it      gt                                \n"                                                           \
+    "movgt   " value ", r5                     \n"
 #endif
+
+/* A code of either channel that has no fast form. */
+#define SIGNS ((int32_t)0x80008000)
+
+/* What the assembly keeps in memory, having no register left. */
+typedef struct {
+    const uint32_t *columns;
+    int32_t words;
+    int8_t *output_0, *output_1;
+    int32_t rounding;
+    int32_t narrow, low, high;
+} block_state;
 
 /* Sums of columns 0 and 1 with channels 0 and 1. */
 typedef struct {
@@ -25,30 +66,21 @@ typedef struct {
 } block_sums;
 
 /* Reads two biases and 4 * words taps of two channels; returns what follows them. */
-static inline const int32_t *THIMBLE_ASM_INLINE accumulate(const int32_t *filters,
-                                                           const uint32_t *columns,
-                                                           int32_t words,
-                                                           block_sums *sums)
+THIMBLE_ASM_FUNCTION static const int32_t *
+accumulate(const int32_t *at, const uint32_t *columns, int32_t words, block_sums *sums)
 {
-    int32_t s00 = filters[0], s01 = filters[1], s10 = s00, s11 = s01;
-    filters += 2;
 #if THIMBLE_ASM
+    int32_t s00, s01, s10, s11;
     uint32_t w0, w1, t;
-    __asm volatile(
-        "lsrs    %[n], %[n], #1     \n"
-        "bcc     1f                 \n"
-        "add     %[n], %[n], #1     \n"
-        "b       2f                 \n"
-        "1:                         \n" STEP "2:                         \n" STEP
-        "subs    %[n], %[n], #1     \n"
-        "bne     1b                 \n"
-        : [s00] "+r"(s00), [s01] "+r"(s01), [s10] "+r"(s10), [s11] "+r"(s11), [n] "+r"(words),
-          [filters] "+r"(filters), [columns] "+r"(columns), [w0] "=&r"(w0), [w1] "=&r"(w1), [t] "=&r"(t)
-        :
-        : "r4", "r5", "r6", "r8", "cc", "memory");
+    __asm volatile(SUMS
+                   : [s00] "=&r"(s00), [s01] "=&r"(s01), [s10] "=&r"(s10), [s11] "=&r"(s11), [n] "+r"(words),
+                     [at] "+r"(at), [columns] "+r"(columns), [w0] "=&r"(w0), [w1] "=&r"(w1), [t] "=&r"(t)
+                   :
+                   : "r4", "r5", "r6", "r8", "cc", "memory");
 #else
-    for (; words > 0; words--, filters += 2, columns += 4) {
-        const uint32_t w0 = (uint32_t)filters[0], w1 = (uint32_t)filters[1];
+    int32_t s00 = at[0], s01 = at[1], s10 = s00, s11 = s01;
+    for (at += 2; words > 0; words--, at += 2, columns += 4) {
+        const uint32_t w0 = (uint32_t)at[0], w1 = (uint32_t)at[1];
         const uint32_t w0_even = thimble_sxtb16(w0), w0_odd = thimble_sxtb16_ror8(w0);
         const uint32_t w1_even = thimble_sxtb16(w1), w1_odd = thimble_sxtb16_ror8(w1);
         s00 = thimble_smlad(columns[1], w0_odd, thimble_smlad(columns[0], w0_even, s00));
@@ -61,24 +93,26 @@ static inline const int32_t *THIMBLE_ASM_INLINE accumulate(const int32_t *filter
     sums->s01 = s01;
     sums->s10 = s10;
     sums->s11 = s11;
-    return filters;
+    return at;
 }
 
-/* Outputs of a block of which a channel is missing or has no fast form. */
-static void __attribute__((noinline)) put_any(const block_sums *sums,
-                                              const int32_t *scaling,
-                                              int32_t channels,
-                                              const thimble_requant *requant,
-                                              int8_t *to_0,
-                                              int8_t *to_1)
+/* A block of which a channel is missing or has no fast form; returns the next block. */
+static const int32_t *
+any_block(const int32_t *at, int32_t channels, const thimble_requant *requant, block_state *state)
 {
-    const int32_t code_0 = thimble_bottom((uint32_t)scaling[2]), code_1 = thimble_top((uint32_t)scaling[2]);
-    to_1[0] = thimble_requantize_s8(sums->s10, scaling[0], code_0, requant);
-    to_0[0] = thimble_requantize_s8(sums->s00, scaling[0], code_0, requant);
+    block_sums sums;
+    at = accumulate(at, state->columns, state->words, &sums);
+    const int32_t code_0 = thimble_bottom((uint32_t)at[2]), code_1 = thimble_top((uint32_t)at[2]);
+    int8_t *const to_0 = state->output_0, *const to_1 = state->output_1;
+    to_1[0] = thimble_requantize_s8(sums.s10, at[0], code_0, requant);
+    to_0[0] = thimble_requantize_s8(sums.s00, at[0], code_0, requant);
     if (channels > 1) {
-        to_1[1] = thimble_requantize_s8(sums->s11, scaling[1], code_1, requant);
-        to_0[1] = thimble_requantize_s8(sums->s01, scaling[1], code_1, requant);
+        to_1[1] = thimble_requantize_s8(sums.s11, at[1], code_1, requant);
+        to_0[1] = thimble_requantize_s8(sums.s01, at[1], code_1, requant);
     }
+    state->output_0 += 2;
+    state->output_1 += 2;
+    return at + 3;
 }
 
 THIMBLE_ASM_FUNCTION const int32_t *thimble_mat_mult_columns_s8(const int32_t *parameters,
@@ -90,42 +124,58 @@ THIMBLE_ASM_FUNCTION const int32_t *thimble_mat_mult_columns_s8(const int32_t *p
                                                                 int8_t *output_1)
 {
     const int32_t *at = parameters;
-    const int32_t pair_distance = (int32_t)(output_1 - output_0);
-    const int32_t rounding = thimble_rounding(requant, 0);
-    const int32_t narrow = thimble_narrow(requant);
-    int8_t *to = output_0;
+    block_state state = {columns,
+                         words,
+                         output_0,
+                         output_1,
+                         thimble_rounding(requant, 0),
+                         thimble_narrow(requant),
+                         requant->activation_min,
+                         requant->activation_max};
 
     for (; channels > 0; channels -= 2) {
-        block_sums sums;
-        at = accumulate(at, columns, words, &sums);
-        const int32_t multiplier_0 = at[0], multiplier_1 = at[1], codes = at[2];
-        const int32_t code_0 = thimble_bottom((uint32_t)codes), code_1 = codes >> 16;
-        at += 3;
-        if ((codes & (int32_t)0x80008000) != 0 || channels == 1) {
-            const block_sums kept = sums;
-            put_any(&kept, at - 3, channels, requant, to, to + pair_distance);
-            to += 2;
+#if THIMBLE_ASM
+        if ((at[2 * words + 4] & SIGNS) == 0 && channels > 1) {
+            int32_t s00, s01, s10, s11, n;
+            const uint32_t *column;
+            uint32_t w0, w1, t;
+            __asm volatile(
+                "ldr     %[columns], %[m_columns]          \n"
+                "ldr     %[n], %[m_words]                  \n" SUMS
+                "ldmia   %[at]!, {r4, r5, r6}              \n"
+                "ldr     %[w0], %[m_rounding]              \n"
+                "sxth    r8, r6                            \n"
+                "asr     r6, r6, #16                       \n"
+                "lsl     %[w1], %[w0], r6                  \n"
+                "lsl     %[w0], %[w0], r8                  \n" REQUANTIZE("%[s00]", "r4", "%[w0]", "r8")
+                    REQUANTIZE("%[s10]", "r4", "%[w0]", "r8") REQUANTIZE("%[s01]", "r5", "%[w1]", "r6")
+                        REQUANTIZE("%[s11]", "r5", "%[w1]",
+                                   "r6") "ldr     %[t], %[m_narrow]                 \n"
+                                         "cmp     %[t], #0                          \n"
+                                         "beq     3f                                \n"
+                                         "ldr     r4, %[m_low]                      \n"
+                                         "ldr     r5, %[m_high]                     \n" CLAMP("%[s00]")
+                                             CLAMP("%[s01]") CLAMP("%[s10]") CLAMP(
+                                                 "%[s11]") "3:                                        \n"
+                                                           "ldr     %[w0], %[m_output_0]              \n"
+                                                           "ldr     %[w1], %[m_output_1]              \n"
+                                                           "strb    %[s10], [%[w1]], #1               \n"
+                                                           "strb    %[s11], [%[w1]], #1               \n"
+                                                           "strb    %[s00], [%[w0]], #1               \n"
+                                                           "strb    %[s01], [%[w0]], #1               \n"
+                                                           "str     %[w0], %[m_output_0]              \n"
+                                                           "str     %[w1], %[m_output_1]              \n"
+                : [s00] "=&r"(s00), [s01] "=&r"(s01), [s10] "=&r"(s10), [s11] "=&r"(s11), [n] "=&r"(n),
+                  [at] "+r"(at), [columns] "=&r"(column), [w0] "=&r"(w0), [w1] "=&r"(w1), [t] "=&r"(t),
+                  [m_output_0] "+m"(state.output_0), [m_output_1] "+m"(state.output_1)
+                : [m_columns] "m"(state.columns), [m_words] "m"(state.words),
+                  [m_rounding] "m"(state.rounding), [m_narrow] "m"(state.narrow), [m_low] "m"(state.low),
+                  [m_high] "m"(state.high)
+                : "r4", "r5", "r6", "r8", "cc", "memory");
             continue;
         }
-        const int32_t rounding_0 = (int32_t)((uint32_t)rounding << code_0);
-        const int32_t rounding_1 = (int32_t)((uint32_t)rounding << code_1);
-        int32_t v00 = thimble_requantize_fast(sums.s00, multiplier_0, code_0, rounding_0);
-        int32_t v01 = thimble_requantize_fast(sums.s01, multiplier_1, code_1, rounding_1);
-        int32_t v10 = thimble_requantize_fast(sums.s10, multiplier_0, code_0, rounding_0);
-        int32_t v11 = thimble_requantize_fast(sums.s11, multiplier_1, code_1, rounding_1);
-        if (narrow) {
-            const int32_t low = requant->activation_min, high = requant->activation_max;
-            v00 = thimble_clamp(v00, low, high);
-            v01 = thimble_clamp(v01, low, high);
-            v10 = thimble_clamp(v10, low, high);
-            v11 = thimble_clamp(v11, low, high);
-        }
-        int8_t *const to_1 = to + pair_distance;
-        to_1[0] = (int8_t)v10;
-        to_1[1] = (int8_t)v11;
-        to[0] = (int8_t)v00;
-        to[1] = (int8_t)v01;
-        to += 2;
+#endif
+        at = any_block(at, channels, requant, &state);
     }
     return at;
 }
