@@ -21,10 +21,9 @@
  * may be anything.
  */
 #define THIMBLE_SHIFT_BIAS 64
-/* In convolutions the codes that TFLite's shifts leave free ask for one rounding instead of TFLite's two, as
- * ONNX Runtime does: right shifts of n as -1 - n, left shifts of n as n - 129. */
-#define THIMBLE_ONCE_RIGHT (-32)
-#define THIMBLE_ONCE_LEFT (-95)
+/* A code that no shift of TFLite's has: the multiplier is the bits of a float, and sum * multiplier is
+ * rounded as ONNX Runtime does it, to float and then halves to even. Convolutions only. */
+#define THIMBLE_SHIFT_FLOAT (-1)
 
 typedef struct {
     int32_t output_offset;

@@ -1,5 +1,24 @@
 #include "thimble_dsp.h"
 
+/* sum * factor rounded to float and then to an integer, halves to even, within +-512. */
+static int32_t float_scaled(int32_t sum, int32_t factor_bits)
+{
+    float factor;
+    memcpy(&factor, &factor_bits, sizeof(factor));
+    volatile float rounded = (float)sum * factor; /* volatile: no fused multiply-add with what follows */
+    const float product = rounded;
+    if (product >= 512.0F || product <= -512.0F) {
+        return product > 0.0F ? 512 : -512;
+    }
+    const int32_t whole = (int32_t)product;
+    const float rest = product - (float)whole;
+    const int32_t odd = whole & 1;
+    if (rest > 0.5F || (rest >= 0.5F && odd)) {
+        return whole + 1;
+    }
+    return rest < -0.5F || (rest <= -0.5F && odd) ? whole - 1 : whole;
+}
+
 int8_t thimble_requantize_s8(int32_t sum, int32_t multiplier, int32_t code, const thimble_requant *requant)
 {
     if (code >= 0) {
@@ -7,9 +26,9 @@ int8_t thimble_requantize_s8(int32_t sum, int32_t multiplier, int32_t code, cons
         const int32_t value = thimble_requantize_fast(sum, multiplier, code, rounding);
         return (int8_t)thimble_clamp(value, requant->activation_min, requant->activation_max);
     }
-    if (code >= THIMBLE_ONCE_RIGHT || code < THIMBLE_ONCE_LEFT) {
-        const int32_t left = code >= THIMBLE_ONCE_RIGHT ? code + 1 : code + 129;
-        return thimble_requantize_once_s8(sum, multiplier, 0, left - THIMBLE_SHIFT_BIAS, requant);
+    if (code == THIMBLE_SHIFT_FLOAT) {
+        const int32_t value = float_scaled(sum, multiplier) + requant->output_offset;
+        return (int8_t)thimble_clamp(value, requant->activation_min, requant->activation_max);
     }
     const int32_t shift = code + THIMBLE_SHIFT_BIAS;
     const int32_t shifted = (int32_t)((uint32_t)sum << (shift > 0 ? shift : 0));

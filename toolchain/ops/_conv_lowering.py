@@ -271,8 +271,7 @@ def _scaling(
     x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
     channels = filters.shape[0]
     if rounding is Rounding.ONNX:
-        bias, clamp = bias_of(op, graph, channels), clamp_range(activation, y)
-        return onnx_scaling(x, weights, y, filters, bias, clamp)
+        return onnx_scaling(x, weights, y, filters, bias_of(op, graph, channels))
     return scaling(
         bias_of(op, graph, channels),
         filters,

@@ -23,7 +23,6 @@ from toolchain.ops._conv import (
     Window,
     channel_requantisation,
     check_operands,
-    constant_of,
     padding_scheme,
     present_inputs,
     random_bias,
@@ -32,8 +31,8 @@ from toolchain.ops._conv import (
     requantise,
     same_padding,
 )
-from toolchain.ops._conv_lowering import bias_of, lower_depthwise_conv2d
-from toolchain.ops._onnx_rounding import onnx_scaling, requantise_onnx
+from toolchain.ops._conv_lowering import lower_depthwise_conv2d
+from toolchain.ops._onnx_rounding import requantise_onnx
 from toolchain.ops._rounding import Rounding
 from toolchain.ops.spec import (
     Array,
@@ -109,10 +108,7 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
         total = total + inputs[BIAS].astype(np.int64).reshape(-1)
     low, high = clamp_range(_attributes(op).activation, y)
     if _attributes(op).rounding is Rounding.ONNX:
-        rows = constant_of(weights).reshape(-1, channels).T.astype(np.int8)
-        bias = bias_of(op, graph, channels)
-        scales = onnx_scaling(x, weights, y, rows, bias, (low, high))
-        return (requantise_onnx(total, scales, y, (low, high)),)
+        return (requantise_onnx(total, x, weights, y, (low, high)),)
     multiplier, shift = channel_requantisation(x, weights, y, channels)
     return (requantise(total, multiplier, shift, y, low, high),)
 
