@@ -128,7 +128,7 @@ def verify_model(
         tolerance=reference.tolerance,
         elements=elements,
         differences=tuple(differences),
-        max_difference=round(worst, 6),
+        max_difference=round(worst, 3),  # float32 outputs are not exact multiples of the scale
         count=count,
         unit=unit,
         memory=memory,
