@@ -160,6 +160,7 @@ class Comparison:
     elements: int
     differing: int
     largest: int
+    beyond_one: int
 
 
 def prepared_of(data: bytes) -> Prepared:
@@ -186,7 +187,7 @@ def compare(
     if not optimise:
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
-    elements, differing, largest = 0, 0, 0
+    elements, differing, largest, beyond_one = 0, 0, 0, 0
     for feed in feeds:
         expected = session.run(None, dict(feed))
         for name, want, got in zip(
@@ -199,4 +200,5 @@ def compare(
             elements += want.size
             differing += int(np.count_nonzero(steps))
             largest = max(largest, int(steps.max(initial=0)))
-    return Comparison(prepared, elements, differing, largest)
+            beyond_one += int(np.count_nonzero(steps > 1))
+    return Comparison(prepared, elements, differing, largest, beyond_one)
