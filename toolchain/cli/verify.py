@@ -80,11 +80,22 @@ def command(
     if json != "-":
         _print(result)
     if not result.passed:
-        raise ResultError(
-            f"{result.model} on {board} does not match {result.reference}: "
-            f"{result.differing:,} of {result.elements:,} elements differ, "
-            f"by up to {result.max_difference:g}"
-        )
+        raise ResultError(_mismatch(result))
+
+
+def _mismatch(result: Verification) -> str:
+    text = (
+        f"{result.model} on {result.board} does not match {result.reference}: "
+        f"{result.differing:,} of {result.elements:,} elements differ, "
+        f"by up to {result.max_difference:g}"
+    )
+    if not result.tolerance:
+        return text
+    return (
+        f"{text}.\nONNX Runtime may run parts of a QDQ model in float, where a sum within float "
+        "noise of a half rounds either way; a softmax behind it makes one unit many. Compare the "
+        "differing runs' other elements before you look for a fault."
+    )
 
 
 def _print(result: Verification) -> None:
