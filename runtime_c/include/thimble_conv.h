@@ -70,8 +70,8 @@ const int32_t *thimble_mat_mult_columns_s8(const int32_t *parameters,
  *
  * parameters: for each output channel its bias, its multiplier, and as bytes its shift code, then its taps
  * row by row, padded with zeros to whole words. scratch, word aligned: int16, (band - 1) * stride_h +
- * (kernel_h - 1) * dilation_h + 1 lines of thimble_depthwise_line values, then kernel_h rows of kernel_w
- * rounded up to even (4 for 3); then int32, band * output_w + 1.
+ * (kernel_h - 1) * dilation_h + 1 lines of thimble_depthwise_line values, then 4 * kernel_h * (kernel_w / 2 +
+ * 1) for taps; then int32, band * output_w + 1.
  */
 void thimble_depthwise_conv_s8(const thimble_conv_shape *shape,
                                const thimble_requant *requant,
@@ -80,12 +80,20 @@ void thimble_depthwise_conv_s8(const thimble_conv_shape *shape,
                                void *scratch,
                                int8_t *output);
 
-/* int16 values in one padded image line of the depthwise kernel: what the last output reads, rounded up to
- * even, and two more that word loads touch. */
+/* Whether the depthwise kernel has a path of its own for this shape: two outputs at a time. */
+static inline int32_t thimble_depthwise_is_3x3(const thimble_conv_shape *shape)
+{
+    return shape->kernel_h == 3 && shape->kernel_w == 3 && shape->dilation_h == 1 && shape->dilation_w == 1 &&
+           shape->stride_w <= 2;
+}
+
+/* int16 values in one padded image line of the depthwise kernel: what the last outputs read (with stride 1
+ * and no path for 3x3, outputs come in fours), rounded up to even, and two more that word loads touch. */
 static inline int32_t thimble_depthwise_line(const thimble_conv_shape *shape)
 {
-    const int32_t seen =
-        (shape->output_w - 1) * shape->stride_w + (shape->kernel_w - 1) * shape->dilation_w + 1;
+    const int32_t fours = shape->stride_w == 1 && !thimble_depthwise_is_3x3(shape);
+    const int32_t outputs = fours ? (shape->output_w + 3) & ~3 : shape->output_w;
+    const int32_t seen = (outputs - 1) * shape->stride_w + (shape->kernel_w - 1) * shape->dilation_w + 1;
     return ((seen + 1) & ~1) + 2;
 }
 

@@ -102,6 +102,65 @@ sum_3x3_stride_2(const int16_t *lines, int32_t line, const int16_t *taps, int32_
     }
 }
 
+/* Four sums, of neighbouring outputs with stride 1, of one kernel row. Each step takes two words of taps, for
+ * the even and for the odd outputs, and one word of pixels more. */
+THIMBLE_ASM_FUNCTION static const thimble_pair *
+add_row(const thimble_pair *pixels, const thimble_pair *taps, int32_t steps, int32_t *sums)
+{
+    int32_t s0 = sums[0], s1 = sums[1], s2 = sums[2], s3 = sums[3];
+    uint32_t left = *pixels++;
+#if THIMBLE_ASM
+    uint32_t right, even, odd;
+    __asm volatile("1:                                    \n"
+                   "ldrd   %[even], %[odd], [%[taps]], #8 \n"
+                   "ldr    %[right], [%[pixels]], #4      \n"
+                   "smlad  %[s0], %[left], %[even], %[s0] \n"
+                   "smlad  %[s1], %[left], %[odd], %[s1]  \n"
+                   "subs   %[n], %[n], #1                 \n"
+                   "smlad  %[s2], %[right], %[even], %[s2] \n"
+                   "smlad  %[s3], %[right], %[odd], %[s3] \n"
+                   "mov    %[left], %[right]              \n"
+                   "bne    1b                             \n"
+                   : [s0] "+r"(s0), [s1] "+r"(s1), [s2] "+r"(s2), [s3] "+r"(s3), [taps] "+r"(taps),
+                     [pixels] "+r"(pixels), [left] "+r"(left), [n] "+r"(steps), [right] "=&r"(right),
+                     [even] "=&r"(even), [odd] "=&r"(odd)
+                   :
+                   : "cc", "memory");
+#else
+    for (; steps > 0; steps--, taps += 2) {
+        const uint32_t right = *pixels++;
+        s0 = thimble_smlad(left, taps[0], s0);
+        s1 = thimble_smlad(left, taps[1], s1);
+        s2 = thimble_smlad(right, taps[0], s2);
+        s3 = thimble_smlad(right, taps[1], s3);
+        left = right;
+    }
+#endif
+    sums[0] = s0;
+    sums[1] = s1;
+    sums[2] = s2;
+    sums[3] = s3;
+    return taps;
+}
+
+/* Sums of one output row of any kernel with stride 1 along undilated rows. */
+static void sum_unit_stride(
+    const thimble_conv_shape *shape, const int16_t *lines, int32_t line, const int16_t *taps, int32_t *sums)
+{
+    const int32_t steps = shape->kernel_w / 2 + 1;
+    for (int32_t left = shape->output_w; left > 0; left -= 4, lines += 4) {
+        const thimble_pair *tap = (const thimble_pair *)(const void *)taps;
+        const int16_t *start = lines;
+        int32_t four[4] = {0, 0, 0, 0};
+        for (int32_t row = shape->kernel_h; row > 0; row--, start += shape->dilation_h * line) {
+            tap = add_row((const thimble_pair *)(const void *)start, tap, steps, four);
+        }
+        for (int32_t i = 0; i < 4 && i < left; i++) {
+            *sums++ = four[i];
+        }
+    }
+}
+
 /* Sums of one output row of any kernel, two at a time; taps come in rows of whole words. */
 static void sum_any(
     const thimble_conv_shape *shape, const int16_t *lines, int32_t line, const int16_t *taps, int32_t *sums)
@@ -161,24 +220,47 @@ static void put_outputs(const int32_t *sums,
     }
 }
 
-/* Sign-extends a channel's taps: each kernel row padded with 0 to whole words, or as the pairs that sum_3x3
- * takes. */
-static void put_taps(const thimble_conv_shape *shape, const int8_t *filter, int16_t *taps, int32_t as_pairs)
+/* How taps lie in scratch. */
+typedef enum {
+    TAPS_PLAIN, /* each kernel row padded with 0 to whole words */
+    TAPS_3X3,   /* each kernel row as the pairs (0, 1) and (1, 2) */
+    TAPS_UNIT   /* each kernel row in steps of two pairs: taps 2i and 2i + 1, then 2i - 1 and 2i */
+} taps_layout;
+
+static taps_layout layout_of(const thimble_conv_shape *shape)
 {
-    for (int32_t row = 0; row < shape->kernel_h; row++, filter += shape->kernel_w) {
-        if (as_pairs) {
+    if (thimble_depthwise_is_3x3(shape)) {
+        return TAPS_3X3;
+    }
+    return shape->dilation_w == 1 && shape->stride_w == 1 ? TAPS_UNIT : TAPS_PLAIN;
+}
+
+/* Sign-extends a channel's taps. */
+static void put_taps(const thimble_conv_shape *shape, const int8_t *filter, int16_t *taps, taps_layout layout)
+{
+    const int32_t width = shape->kernel_w;
+    for (int32_t row = 0; row < shape->kernel_h; row++, filter += width) {
+        if (layout == TAPS_3X3) {
             taps[0] = filter[0];
             taps[1] = filter[1];
             taps[2] = filter[1];
             taps[3] = filter[2];
             taps += 4;
-            continue;
-        }
-        for (int32_t column = 0; column < shape->kernel_w; column++) {
-            *taps++ = filter[column];
-        }
-        if (shape->kernel_w & 1) {
-            *taps++ = 0;
+        } else if (layout == TAPS_UNIT) {
+            for (int32_t i = 0; i <= width; i += 2, taps += 4) {
+                const int16_t middle = i < width ? filter[i] : 0;
+                taps[0] = middle;
+                taps[1] = i + 1 < width ? filter[i + 1] : 0;
+                taps[2] = i > 0 ? filter[i - 1] : 0;
+                taps[3] = middle;
+            }
+        } else {
+            for (int32_t i = 0; i < width; i++) {
+                *taps++ = filter[i];
+            }
+            if (width & 1) {
+                *taps++ = 0;
+            }
         }
     }
 }
@@ -220,9 +302,8 @@ void thimble_depthwise_conv_s8(const thimble_conv_shape *shape,
     const int32_t line = thimble_depthwise_line(shape);
     const int32_t extent = (shape->kernel_h - 1) * shape->dilation_h + 1;
     const int32_t band_lines = (shape->band - 1) * shape->stride_h + extent;
-    const int32_t is_3x3 = shape->kernel_h == 3 && shape->kernel_w == 3 && shape->dilation_h == 1 &&
-                           shape->dilation_w == 1 && shape->stride_w <= 2;
-    const int32_t tap_pairs = shape->kernel_h * (shape->kernel_w == 3 ? 2 : (shape->kernel_w + 1) / 2);
+    const taps_layout taps_as = layout_of(shape);
+    const int32_t tap_pairs = shape->kernel_h * 2 * (shape->kernel_w / 2 + 1);
     int16_t *const lines = scratch;
     int16_t *const taps = lines + band_lines * line;
     int32_t *const sums = (int32_t *)scratch + band_lines * (line / 2) + tap_pairs;
@@ -247,7 +328,7 @@ void thimble_depthwise_conv_s8(const thimble_conv_shape *shape,
             const int8_t *const bytes = (const int8_t *)(at + 2);
             const int8_t *const image = input + channel / multiplier;
             int8_t *to = output + channel;
-            put_taps(shape, bytes + 1, taps, is_3x3);
+            put_taps(shape, bytes + 1, taps, taps_as);
             for (int32_t y = 0; y < shape->output_h; y += shape->band) {
                 const int32_t rows = shape->output_h - y < shape->band ? shape->output_h - y : shape->band;
                 put_band(shape, &layout, image, y, rows, band_lines, lines);
@@ -255,7 +336,9 @@ void thimble_depthwise_conv_s8(const thimble_conv_shape *shape,
                 const int16_t *from = lines;
                 for (int32_t row = 0; row < rows;
                      row++, sum += shape->output_w, from += shape->stride_h * line) {
-                    if (!is_3x3) {
+                    if (taps_as == TAPS_UNIT) {
+                        sum_unit_stride(shape, from, line, taps, sum);
+                    } else if (taps_as == TAPS_PLAIN) {
                         sum_any(shape, from, line, taps, sum);
                     } else if (shape->stride_w == 1) {
                         sum_3x3(from, line, taps, sum, sum + ((shape->output_w + 1) & ~1));

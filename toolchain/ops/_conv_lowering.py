@@ -200,11 +200,12 @@ def _own_depthwise(
 def _depthwise_scratch_bytes(window: Window, output: tuple[int, ...], band: int) -> int:
     """As `thimble_depthwise_conv_s8` says in its header."""
     columns = output[2]
-    seen = (columns - 1) * window.stride[1] + window.extent[1]
+    is_3x3 = window.kernel == (3, 3) and window.dilation == (1, 1)
+    outputs = round_up(columns, 4) if window.stride[1] == 1 and not is_3x3 else columns
+    seen = (outputs - 1) * window.stride[1] + window.extent[1]
     lines = (band - 1) * window.stride[0] + window.extent[0]
-    taps_per_row = 4 if window.kernel[1] == 3 else round_up(window.kernel[1], 2)
-    values = lines * (round_up(seen, 2) + 2) + window.kernel[0] * taps_per_row
-    return 2 * values + 4 * (band * columns + 1)
+    taps = 4 * window.kernel[0] * (window.kernel[1] // 2 + 1)
+    return 2 * (lines * (round_up(seen, 2) + 2) + taps) + 4 * (band * columns + 1)
 
 
 def _turned(fields: dict[str, Any]) -> dict[str, Any]:
