@@ -76,7 +76,7 @@ def test_run_gives_outputs_and_counts(compiled: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("board", ["netduinoplus2", "host"])
-@pytest.mark.parametrize("model", ["digits_int8.tflite"])
+@pytest.mark.parametrize("model", ["digits_int8.tflite", "digits_qdq.onnx"])
 def test_verify_matches(board: str, model: str, tmp_path: Path) -> None:
     target = tmp_path / "verify.json"
     command = ["verify", str(DIGITS / model), "-b", board, "--runs", "5", "--json", str(target)]
