@@ -87,19 +87,43 @@ sum_3x3(const int16_t *lines, int32_t line, const int16_t *taps, int32_t *sums, 
 #endif
 }
 
-/* The same with stride 2. */
-static void
+/* The same with stride 2, one at a time. */
+THIMBLE_ASM_FUNCTION static void
 sum_3x3_stride_2(const int16_t *lines, int32_t line, const int16_t *taps, int32_t *sums, const int32_t *end)
 {
     const thimble_pair *const pairs = (const thimble_pair *)(const void *)taps;
     const thimble_pair *r0 = (const thimble_pair *)(const void *)lines;
     const thimble_pair *r1 = r0 + line / 2, *r2 = r1 + line / 2;
     const uint32_t a0 = pairs[0], b0 = pairs[1], a1 = pairs[2], b1 = pairs[3], a2 = pairs[4], b2 = pairs[5];
+#if THIMBLE_ASM
+    uint32_t x, y;
+    int32_t s;
+    __asm volatile(
+        "1:                              \n"
+        "ldrd   %[x], %[y], [%[r0]], #4  \n"
+        "smuad  %[s], %[x], %[a0]        \n"
+        "smlabt %[s], %[y], %[b0], %[s]  \n"
+        "ldrd   %[x], %[y], [%[r1]], #4  \n"
+        "smlad  %[s], %[x], %[a1], %[s]  \n"
+        "smlabt %[s], %[y], %[b1], %[s]  \n"
+        "ldrd   %[x], %[y], [%[r2]], #4  \n"
+        "smlad  %[s], %[x], %[a2], %[s]  \n"
+        "smlabt %[s], %[y], %[b2], %[s]  \n"
+        "ldr    %[x], %[end]             \n"
+        "str    %[s], [%[sums]], #4      \n"
+        "cmp    %[sums], %[x]            \n"
+        "bne    1b                       \n"
+        : [r0] "+r"(r0), [r1] "+r"(r1), [r2] "+r"(r2), [sums] "+r"(sums), [x] "=&r"(x), [y] "=&r"(y),
+          [s] "=&r"(s)
+        : [a0] "r"(a0), [b0] "r"(b0), [a1] "r"(a1), [b1] "r"(b1), [a2] "r"(a2), [b2] "r"(b2), [end] "m"(end)
+        : "cc", "memory");
+#else
     for (; sums != end; sums++, r0++, r1++, r2++) {
         int32_t s = thimble_smlabt(r0[1], b0, thimble_smlad(r0[0], a0, 0));
         s = thimble_smlabt(r1[1], b1, thimble_smlad(r1[0], a1, s));
         *sums = thimble_smlabt(r2[1], b2, thimble_smlad(r2[0], a2, s));
     }
+#endif
 }
 
 /* Four sums, of neighbouring outputs with stride 1, of one kernel row. Each step takes two words of taps, for

@@ -71,7 +71,8 @@ def lower_conv2d(
     fits = max(*x.shape, *weights.shape, *y.shape) <= _UINT16_MAX
     own = not core.mve or rounding is not Rounding.TFLITE
     if own or depth != x.shape[3] or not fits:
-        return _own_conv2d(op, graph, window, activation, rounding)
+        filters = constant_of(weights).astype(np.int8)
+        return _own_conv2d(op, graph, window, activation, rounding, filters)
     if pointwise and window.stride == (1, 1):
         function, scratch = "arm_convolve_1x1_s8_fast", 0
     elif pointwise:
@@ -94,13 +95,18 @@ def lower_conv2d(
 
 
 def _own_conv2d(
-    op: Op, graph: Graph, window: Window, activation: Activation, rounding: Rounding
+    op: Op,
+    graph: Graph,
+    window: Window,
+    activation: Activation,
+    rounding: Rounding,
+    filters: Int8,
 ) -> Lowering:
-    x, weights = graph.input(op, INPUT), graph.input(op, WEIGHTS)
-    channels, height, width, depth = weights.shape
+    """Thimble's kernel for `filters` [channels, height, width, depth]."""
+    x = graph.input(op, INPUT)
+    channels, height, width, depth = filters.shape
     taps = round_up(height * width * depth, 4)
-    filters = constant_of(weights).reshape(channels, -1).astype(np.int8)
-    scales = _scaling(op, graph, activation, rounding, filters)
+    scales = _scaling(op, graph, activation, rounding, filters.reshape(channels, -1))
     packed = pack_convolution(scales, x.shape[3] // depth)
     pointwise = (
         (height, width) == (1, 1)
@@ -169,8 +175,12 @@ def lower_depthwise_conv2d(
 def _own_depthwise(
     op: Op, graph: Graph, window: Window, activation: Activation, rounding: Rounding
 ) -> Lowering:
+    """One input channel is an ordinary convolution, whose kernel is quicker."""
     weights, y = graph.input(op, WEIGHTS), graph.output(op)
     _, height, width, channels = weights.shape
+    if graph.input(op, INPUT).shape[3] == 1:
+        per_channel = constant_of(weights).transpose(3, 1, 2, 0).astype(np.int8)
+        return _own_conv2d(op, graph, window, activation, rounding, per_channel)
     filters = constant_of(weights).reshape(-1, channels).T.astype(np.int8)
     fields = _fields(op, graph, window, activation)
     turned = (y.shape[1], height) > (y.shape[2], width)
