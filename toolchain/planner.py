@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from toolchain import arena, passes, schedule
-from toolchain.boards import Board, Core, Layout, board, layout
+from toolchain.boards import Board, Core, Layout, layout
+from toolchain.boards import board as find_board
 from toolchain.cost import CostModel
 from toolchain.cost.analytic import AnalyticCostModel
 from toolchain.cost.size import code_estimate_bytes, firmware_data_bytes, weight_bytes
@@ -55,7 +56,7 @@ class Latency:
 
 def plan_model(
     model: str | Path,
-    board_name: str = DEFAULT_BOARD,
+    board: str = DEFAULT_BOARD,
     options: PlanOptions | None = None,
     report: Report = _silent,
 ) -> Plan:
@@ -66,7 +67,7 @@ def plan_model(
     """
     report(f"reading {model}")
     prepared = passes.prepare(load_model(model))
-    return plan_graph(prepared.graph, board(board_name), options, prepared.boundaries, report)
+    return plan_graph(prepared.graph, find_board(board), options, prepared.boundaries, report)
 
 
 def plan_graph(
@@ -134,7 +135,7 @@ def _planned_ops(graph: Graph, target: Board, problem: MemoryProblem) -> tuple[P
 def predict_latency(plan: Plan, model: CostModel | None = None) -> Latency:
     """What one inference costs on the plan's board, operator by operator."""
     costs_from = model or AnalyticCostModel()
-    core = board(plan.board).core
+    core = find_board(plan.board).core
     costs = [costs_from.cost(op, plan.graph, core) for op in plan.graph.ops]
     total = sum(cost.count for cost in costs)
     measured = sum(cost.count for cost in costs if cost.measured)
@@ -162,7 +163,7 @@ def check_fit(plan: Plan) -> Layout | None:
     Before compiling the code's size is an estimate. Raises DoesNotFitError: by how much, which
     step holds the peak, what could help.
     """
-    target = board(plan.board)
+    target = find_board(plan.board)
     if target.is_host:
         return None
     try:
