@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -97,6 +98,18 @@ def test_plan_and_boards_report_json(capsys: pytest.CaptureFixture[str]) -> None
     assert run(["boards", "--json", "-"]) == 0
     listed = json.loads(capsys.readouterr().out)["boards"]
     assert {"netduinoplus2", "host"} <= {board["name"] for board in listed}
+
+
+def test_json_never_replaces_a_device_or_pipe(tmp_path: Path) -> None:
+    assert run(["boards", "--json", os.devnull]) == 0
+    assert Path(os.devnull).is_char_device()
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    assert run(["boards", "--json", str(pipe)]) == 0
+    assert os.read(reader, 1 << 16).startswith(b"{")
+    os.close(reader)
+    assert run(["boards", "--json", str(tmp_path)]) == 2
 
 
 def test_doctor_finds_what_these_tests_need(capsys: pytest.CaptureFixture[str]) -> None:

@@ -27,7 +27,8 @@ JsonOption = Annotated[
 def write_json(target: str, value: Mapping[str, Any]) -> None:
     """Write `value` to a file, whole or not at all, or to standard output for '-'.
 
-    Raises InputError where the file cannot be written.
+    A device or pipe is written to, never replaced. Raises InputError where the file cannot be
+    written.
     """
     text = json.dumps(value, indent=2) + "\n"
     if target == "-":
@@ -35,6 +36,9 @@ def write_json(target: str, value: Mapping[str, Any]) -> None:
         return
     path = Path(target)
     try:
+        if path.exists() and not path.is_file():
+            path.write_text(text)
+            return
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         with os.fdopen(handle, "w") as file:
             file.write(text)
