@@ -1,7 +1,7 @@
 """Instructions from multiply-accumulates and elements, by a formula fitted to measurements.
 
 instructions = per_mac * MACs + per_element * output elements + per_call. The coefficients are a
-least-squares fit over the operators of the MLPerf Tiny models, counted in QEMU
+least-squares fit over the operators of MLPerf Tiny and other models, counted in QEMU
 (`benchmarks/firmware.py --fit` prints them anew).
 """
 
@@ -24,8 +24,8 @@ class Coefficients:
     per_call: float
 
 
-DSP = Coefficients(per_mac=1.32, per_element=12.8, per_call=480.0)
-HELIUM = Coefficients(per_mac=0.24, per_element=12.1, per_call=630.0)
+DSP = Coefficients(per_mac=1.2, per_element=10.9, per_call=280.0)
+HELIUM = Coefficients(per_mac=0.22, per_element=13.7, per_call=340.0)
 PLAIN = Coefficients(per_mac=5.0, per_element=25.0, per_call=400.0)
 
 
