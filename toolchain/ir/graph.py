@@ -68,9 +68,11 @@ class Graph:
 
     @cached_property
     def predecessors(self) -> tuple[tuple[int, ...], ...]:
-        """For each operator the operators whose outputs it reads, each once, ascending."""
+        """For each operator those whose outputs it reads, each once, in the order of its inputs."""
         return tuple(
-            tuple(sorted({self.producers[t] for t in op.present_inputs() if t in self.producers}))
+            tuple(
+                dict.fromkeys(self.producers[t] for t in op.present_inputs() if t in self.producers)
+            )
             for op in self.ops
         )
 

@@ -107,6 +107,7 @@ class MemoryProblem:
 def applied_overlaps(problem: MemoryProblem, order: Sequence[int]) -> tuple[Overlap, ...]:
     """The overlaps that `order` makes possible: the input dies where the output is born.
 
+    A graph output does not die at the last step, nor is a graph input born at the first.
     Each buffer takes part at most once as input and once as output; where several are possible
     the largest saving wins, then the lowest input index.
     """
@@ -118,6 +119,8 @@ def applied_overlaps(problem: MemoryProblem, order: Sequence[int]) -> tuple[Over
             for o in problem.overlaps_of[op]
             if lifetimes[o.input][1] == step + 1
             and lifetimes[o.output][0] == step
+            and not problem.buffers[o.input].to_end
+            and not problem.buffers[o.output].from_start
             and saving_bytes(problem, o) > 0
         ]
         possible.sort(key=lambda o: (-saving_bytes(problem, o), o.input, o.output))

@@ -1,0 +1,173 @@
+"""Decides whether an order within a limit exists: depth first over sets of operators.
+
+The stack holds states of strictly rising live bytes. Wherever the search arrives at a state that
+a state of the stack could have gone to without loss (theorem 2), the stack is cut back to that
+state, and the rest of its choices is dropped. A state that cannot reach the end is remembered as
+dead. Where the stack's bottom itself moves, the move holds for every higher limit, too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from toolchain.schedule._exact.compiled import Compiled
+from toolchain.schedule._exact.machine import Machine
+
+_MEMORY_FOR_DEAD_STATES_BYTES = 600_000_000
+
+
+class Verdict(Enum):
+    OPEN = "the search has not ended"
+    FOUND = "an order within the limit exists"
+    DEAD = "no order within the limit exists"
+
+
+@dataclass
+class _Frame:
+    """A state of the stack. `keys`: the states that stand or fall with it."""
+
+    keys: list[int]
+    live_bytes: int
+    length: int
+    choices: list[tuple[int, int, list[int]]] | None = field(default=None)
+    next: int = 0
+
+    def move(self, machine: Machine) -> None:
+        self.keys.append(machine.key)
+        self.live_bytes = machine.live_bytes
+        self.length = len(machine.trail)
+        self.choices = None
+        self.next = 0
+
+
+class Search:
+    """One decision at a time; `limit_bytes` may rise between decisions."""
+
+    def __init__(self, problem: Compiled) -> None:
+        self._machine = Machine(problem)
+        everything = self._machine.full
+        self._forced = {
+            key
+            for op in range(problem.count)
+            if problem.ancestors[op] | problem.descendants[op] | 1 << op == everything
+            for key in (problem.ancestors[op], problem.ancestors[op] | 1 << op)
+        }
+        self._room_for_dead = _MEMORY_FOR_DEAD_STATES_BYTES // (problem.count // 8 + 120)
+        self._frames: list[_Frame] = []
+        self._bottom = 0
+        self.states = 0
+        self.limit_bytes = -1
+        self.begin(-1)
+
+    def begin(self, limit_bytes: int) -> None:
+        """Start a decision: where the last one left the bottom of the stack if the limit rose."""
+        if limit_bytes < self.limit_bytes:
+            self._bottom = 0
+        elif self._frames:
+            self._bottom = self._frames[0].length
+        self._machine.back_to(self._bottom)
+        self.limit_bytes = limit_bytes
+        self.blocked_bytes: int | None = None
+        self._dead: set[int] = set()
+        self._frames = []
+
+    @property
+    def order(self) -> list[int]:
+        """What has been run: the order itself once the verdict is FOUND."""
+        return list(self._machine.trail)
+
+    def run(self, states: int) -> Verdict:
+        """Look at no more than about `states` further states.
+
+        After DEAD, `blocked_bytes` is the least footprint that any state was denied: a bound on
+        the peak of every order (None where there was no state to deny).
+        """
+        machine, frames = self._machine, self._frames
+        if not frames:
+            machine.settle(self.limit_bytes)
+            frames.append(_Frame([machine.key], machine.live_bytes, len(machine.trail)))
+        stop = self.states + states
+        while frames:
+            if machine.key == machine.full:
+                return Verdict.FOUND
+            if self.states >= stop:
+                return Verdict.OPEN
+            frame = frames[-1]
+            if frame.choices is None:
+                if self._expand(frame):
+                    continue
+                assert frame.choices is not None
+            choice = self._next_choice(frame)
+            if choice is None:
+                self._bury(frame)
+                continue
+            for op in choice:
+                machine.run(op)
+            self._arrive()
+        return Verdict.DEAD
+
+    def _expand(self, frame: _Frame) -> bool:
+        """List the frame's choices, lowest state first; True where one of them needs no others."""
+        machine, limit, base = self._machine, self.limit_bytes, frame.length
+        choices = []
+        for op in sorted(machine.ready):
+            step_bytes = machine.live_bytes + machine.rise[op]
+            if step_bytes > limit:
+                if self.blocked_bytes is None or step_bytes < self.blocked_bytes:
+                    self.blocked_bytes = step_bytes
+                continue
+            self.states += 1
+            machine.run(op)
+            machine.settle(limit)
+            if machine.key not in self._dead:
+                live = machine.live_bytes
+                if machine.key == machine.full:
+                    return True
+                if machine.key in self._forced or (
+                    live <= frame.live_bytes and machine.no_loss(base)
+                ):
+                    self._arrive()
+                    return True
+                choices.append((live, machine.key, machine.trail[base:]))
+            machine.back_to(base)
+        choices.sort(key=lambda choice: choice[0])
+        frame.choices = choices
+        return False
+
+    def _next_choice(self, frame: _Frame) -> list[int] | None:
+        assert frame.choices is not None
+        while frame.next < len(frame.choices):
+            _, key, ops = frame.choices[frame.next]
+            frame.next += 1
+            if key not in self._dead:
+                return ops
+        return None
+
+    def _bury(self, frame: _Frame) -> None:
+        """The frame on top has no choice left: it is dead, and with it what moved to it."""
+        if len(self._dead) < self._room_for_dead:
+            self._dead.update(frame.keys)
+        self._frames.pop()
+        if self._frames:
+            self._machine.back_to(self._frames[-1].length)
+        else:
+            self._bottom = frame.length
+
+    def _arrive(self) -> None:
+        """Put the present state on the stack, or let the lowest frame that may move to it."""
+        machine, frames = self._machine, self._frames
+        live = machine.live_bytes
+        if machine.key in self._forced:
+            lowest = 0
+        else:
+            lowest = len(frames)
+            while lowest and frames[lowest - 1].live_bytes >= live:
+                if not machine.no_loss(frames[lowest - 1].length):
+                    break
+                lowest -= 1
+        if lowest == len(frames):
+            frames.append(_Frame([machine.key], live, len(machine.trail)))
+        else:
+            del frames[lowest + 1 :]
+            frames[lowest].move(machine)

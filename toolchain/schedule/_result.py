@@ -1,0 +1,29 @@
+"""How every scheduler ends: the independent checker has the last word."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from toolchain.ir import MemoryProblem, Schedule
+from toolchain.ir.memory import check_order, peak_bytes
+
+
+def checked(
+    problem: MemoryProblem,
+    order: Sequence[int],
+    method: str,
+    lower_bound_bytes: int,
+    begin_seconds: float,
+) -> Schedule:
+    """The answer, its peak computed by `ir.memory`, never by the method itself.
+
+    `begin_seconds` is `time.perf_counter()` at the start. Raises ValueError where the order is
+    not one, or beats a bound that was called proved: a defect of the method.
+    """
+    check_order(problem, order)
+    peak = peak_bytes(problem, order)
+    if peak < lower_bound_bytes:
+        raise ValueError(f"{method}: peak {peak} B is below its lower bound {lower_bound_bytes} B")
+    seconds = time.perf_counter() - begin_seconds
+    return Schedule(tuple(order), method, peak, lower_bound_bytes, seconds)

@@ -1,0 +1,205 @@
+"""The default: an exact search that proves most graphs in milliseconds, and stops at any time.
+
+Bounds close in on the optimum from both sides. Four searches (`_exact/search.py`) take turns: two
+try the lower bound itself, from the front and from the back of the graph, and raise it when they
+find it impossible; two probe limits between the bounds, and either lower the best peak or raise
+the bound. What makes the searches short are two theorems (docs/schedulers.md): a ready operator
+that frees what it takes goes at once, and so does a whole detour to a state no higher than all
+on the way. From the back the same holds of the reversed graph.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+
+from toolchain.ir import MemoryProblem, Schedule
+from toolchain.ir.memory import peak_bytes
+from toolchain.schedule._bounds import operator_bound_bytes
+from toolchain.schedule._exact.compiled import Compiled, compiled, unread_bytes
+from toolchain.schedule._exact.machine import Machine
+from toolchain.schedule._exact.search import Search, Verdict
+from toolchain.schedule._result import checked
+from toolchain.schedule.kahn import kahn_order
+from toolchain.schedule.rpo import SCHEDULER as RPO
+
+DEFAULT_TIME_LIMIT_SECONDS = 60.0
+
+_STATES_A_TURN = 400
+
+
+@dataclass
+class _Bounds:
+    """What is known of `problem`: an order that peaks at `upper`, and that none beats `lower`."""
+
+    problem: MemoryProblem
+    order: list[int]
+    lower_bytes: int
+    budget_bytes: int | None
+
+    def __post_init__(self) -> None:
+        self.upper_bytes = peak_bytes(self.problem, self.order)
+
+    def offer(self, order: list[int]) -> None:
+        """Keep the order if it is the best so far."""
+        peak = peak_bytes(self.problem, order)
+        if peak < self.upper_bytes:
+            self.order, self.upper_bytes = order, peak
+
+    @property
+    def closed(self) -> bool:
+        """Proved optimal, or the budget is met, or proved out of reach."""
+        if self.lower_bytes >= self.upper_bytes:
+            return True
+        budget = self.budget_bytes
+        return budget is not None and (self.upper_bytes <= budget or self.lower_bytes > budget)
+
+
+class _Prover:
+    """Tries the lower bound itself, and raises it as long as it is impossible."""
+
+    def __init__(self, problem: Compiled, backwards: bool) -> None:
+        self._search = Search(problem)
+        self._backwards = backwards
+
+    def take_turn(self, bounds: _Bounds) -> None:
+        if self._search.limit_bytes != bounds.lower_bytes:
+            self._search.begin(bounds.lower_bytes)
+        _run(self._search, self._backwards, bounds)
+
+
+class _Prober:
+    """Tries limits between the bounds, from half way up to just below the best peak.
+
+    Whenever a limit outlasts the patience, the next lies half as far from the best peak, and the
+    patience doubles: low limits end soon, for they are impossible; high ones because they are easy.
+    """
+
+    def __init__(self, problem: Compiled, backwards: bool) -> None:
+        self._search = Search(problem)
+        self._backwards = backwards
+        self._patience = 2 * _STATES_A_TURN
+        self._halvings = 1
+        self._begun = -1
+
+    def take_turn(self, bounds: _Bounds) -> None:
+        search = self._search
+        if not bounds.lower_bytes <= search.limit_bytes < bounds.upper_bytes or self._begun < 0:
+            self._aim(bounds)
+        elif search.states - self._begun > self._patience:
+            self._patience *= 2
+            self._halvings += 1
+            self._aim(bounds)
+        _run(search, self._backwards, bounds)
+
+    def _aim(self, bounds: _Bounds) -> None:
+        below = bounds.upper_bytes - 1
+        limit = below - ((below - bounds.lower_bytes) >> self._halvings)
+        if limit != self._search.limit_bytes or self._begun < 0:
+            self._search.begin(limit)
+            self._begun = self._search.states
+
+
+def _run(search: Search, backwards: bool, bounds: _Bounds) -> None:
+    """One turn of a search, and what it teaches about the bounds."""
+    verdict = search.run(_STATES_A_TURN)
+    if verdict is Verdict.FOUND:
+        order = search.order
+        bounds.offer(order[::-1] if backwards else order)
+    elif verdict is Verdict.DEAD:
+        beyond = search.blocked_bytes
+        bounds.lower_bytes = (
+            bounds.upper_bytes
+            if beyond is None
+            else max(bounds.lower_bytes, min(beyond, bounds.upper_bytes))
+        )
+
+
+def _close(problem: Compiled, bounds: _Bounds, deadline_seconds: float) -> None:
+    """Bring the bounds together, or as near as the time allows."""
+    if bounds.closed or time.perf_counter() > deadline_seconds:
+        return
+    mirror = problem.reversed()
+    searches = (
+        _Prover(problem, False),
+        _Prover(mirror, True),
+        _Prober(problem, False),
+        _Prober(mirror, True),
+    )
+    while True:
+        for search in searches:
+            search.take_turn(bounds)
+            if bounds.closed or time.perf_counter() > deadline_seconds:
+                return
+
+
+def _solve(problem: MemoryProblem, budget: int | None, deadline_seconds: float) -> _Bounds:
+    """Bounds on the problem, as close as the time allows. No graph input may be unread."""
+    baselines = [list(RPO.schedule(problem).order), kahn_order(problem)]
+    best = min(baselines, key=lambda order: peak_bytes(problem, order))
+    bounds = _Bounds(problem, best, operator_bound_bytes(problem), budget)
+    if not problem.ops:
+        bounds.lower_bytes = bounds.upper_bytes
+    if not bounds.closed:
+        _close(compiled(problem), bounds, deadline_seconds)
+    return bounds
+
+
+def _first_step(bounds: _Bounds, deadline_seconds: float) -> None:
+    """Inputs that nothing reads weigh on the first step alone: try each operator as the first.
+
+    `bounds.lower_bytes` holds without them when this begins, and with them at the end.
+    """
+    problem = compiled(bounds.problem)
+    machine = Machine(problem)
+    unread = unread_bytes(bounds.problem)
+    least: list[int] = []
+    for first in sorted(machine.ready, key=lambda op: (machine.rise[op], op)):
+        step_bytes = machine.live_bytes + machine.rise[first] + unread
+        rest = _Bounds(
+            bounds.problem,
+            bounds.order,
+            max(bounds.lower_bytes, step_bytes),
+            bounds.budget_bytes,
+        )
+        _close(problem.after(first), rest, deadline_seconds)
+        bounds.offer(rest.order)
+        least.append(rest.lower_bytes)
+    bounds.lower_bytes = min(bounds.upper_bytes, *least)
+
+
+def _without_unread(problem: MemoryProblem) -> MemoryProblem:
+    buffers = tuple(
+        b if users or b.to_end else replace(b, size_bytes=0)
+        for b, users in zip(problem.buffers, problem.users, strict=True)
+    )
+    return replace(problem, buffers=buffers)
+
+
+class Auto:
+    name = "auto"
+
+    def schedule(
+        self,
+        problem: MemoryProblem,
+        time_limit_seconds: float | None = None,
+        budget_bytes: int | None = None,
+    ) -> Schedule:
+        """The order with the smallest peak, or the best that was found within the time limit.
+
+        With a budget it stops at the first order that meets it, or at the proof that none does.
+        """
+        begin = time.perf_counter()
+        limit = DEFAULT_TIME_LIMIT_SECONDS if time_limit_seconds is None else time_limit_seconds
+        deadline = begin + limit
+        if problem.ops and unread_bytes(problem):
+            relaxed = _solve(_without_unread(problem), budget_bytes, deadline)
+            bounds = _Bounds(problem, relaxed.order, relaxed.lower_bytes, budget_bytes)
+            if not bounds.closed:
+                _first_step(bounds, deadline)
+        else:
+            bounds = _solve(problem, budget_bytes, deadline)
+        return checked(problem, bounds.order, self.name, bounds.lower_bytes, begin)
+
+
+SCHEDULER = Auto()
