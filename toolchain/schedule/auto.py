@@ -68,36 +68,17 @@ class _Prover:
         _run(self._search, self._backwards, bounds)
 
 
-class _Prober:
-    """Tries limits between the bounds, from half way up to just below the best peak.
-
-    Whenever a limit outlasts the patience, the next lies half as far from the best peak, and the
-    patience doubles: low limits end soon, for they are impossible; high ones because they are easy.
-    """
+class _Improver:
+    """Tries for an order with less than the best peak, which it lowers, or proves optimal."""
 
     def __init__(self, problem: Compiled, backwards: bool) -> None:
         self._search = Search(problem)
         self._backwards = backwards
-        self._patience = 2 * _STATES_A_TURN
-        self._halvings = 1
-        self._begun = -1
 
     def take_turn(self, bounds: _Bounds) -> None:
-        search = self._search
-        if not bounds.lower_bytes <= search.limit_bytes < bounds.upper_bytes or self._begun < 0:
-            self._aim(bounds)
-        elif search.states - self._begun > self._patience:
-            self._patience *= 2
-            self._halvings += 1
-            self._aim(bounds)
-        _run(search, self._backwards, bounds)
-
-    def _aim(self, bounds: _Bounds) -> None:
-        below = bounds.upper_bytes - 1
-        limit = below - ((below - bounds.lower_bytes) >> self._halvings)
-        if limit != self._search.limit_bytes or self._begun < 0:
-            self._search.begin(limit)
-            self._begun = self._search.states
+        if self._search.limit_bytes != bounds.upper_bytes - 1:
+            self._search.begin(bounds.upper_bytes - 1)
+        _run(self._search, self._backwards, bounds)
 
 
 def _run(search: Search, backwards: bool, bounds: _Bounds) -> None:
@@ -120,14 +101,10 @@ def _close(problem: Compiled, bounds: _Bounds, deadline_seconds: float) -> None:
     if bounds.closed or time.perf_counter() > deadline_seconds:
         return
     mirror = problem.reversed()
-    searches = (
-        _Prover(problem, False),
-        _Prover(mirror, True),
-        _Prober(problem, False),
-        _Prober(mirror, True),
-    )
+    improvers = (_Improver(problem, False), _Improver(mirror, True))
+    provers = (_Prover(problem, False), _Prover(mirror, True))
     while True:
-        for search in searches:
+        for search in (*improvers, *improvers, *improvers, *provers):
             search.take_turn(bounds)
             if bounds.closed or time.perf_counter() > deadline_seconds:
                 return

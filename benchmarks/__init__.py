@@ -1,0 +1,1 @@
+"""Measurements: each module is one run that prints a table and writes JSON."""
