@@ -182,7 +182,7 @@ def hrnet(operators: int, seed: int) -> MemoryProblem:
                 total = graph.op([total, part], width)
             fused.append(graph.op([total], width, in_place=True))
         branches = fused
-    joined = graph.op([graph.op([b], 64) for b in branches], 256)
+    joined = graph.op([graph.op([b], 24) for b in branches], 96)
     graph.op([joined], 4)
     return graph.problem()
 
