@@ -18,9 +18,9 @@ from toolchain.schedule.kahn import kahn_order
 AUTO = scheduler("auto")
 
 
-@pytest.mark.parametrize("block", range(8))
+@pytest.mark.parametrize("block", range(5))
 def test_equals_brute_force(block: int) -> None:
-    for seed in range(block * 400, block * 400 + 400):
+    for seed in range(block * 500, block * 500 + 500):
         problem = hard_problem(seed)
         found = AUTO.schedule(problem, time_limit_seconds=20)
         check_order(problem, found.order)
@@ -111,13 +111,13 @@ def test_families_are_proved_and_repeatable(family: str) -> None:
         assert AUTO.schedule(problem, time_limit_seconds=60).order == first.order
 
 
-def test_a_budget_is_met_or_proved_out_of_reach() -> None:
+def test_a_budget_ends_the_search_and_one_out_of_reach_gives_the_optimum() -> None:
     problem = FAMILIES["randwire"](300, 1)
     least = AUTO.schedule(problem).peak_bytes
     met = AUTO.schedule(problem, budget_bytes=least + 100)
     assert least <= met.peak_bytes <= least + 100
     refused = AUTO.schedule(problem, budget_bytes=least - 1)
-    assert refused.lower_bound_bytes > least - 1
+    assert (refused.peak_bytes, refused.lower_bound_bytes) == (least, least)
 
 
 def test_the_time_limit_ends_the_search_with_the_best_order_so_far() -> None:

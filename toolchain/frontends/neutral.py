@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from toolchain.errors import InputError
+from toolchain.frontends import read_model_file
 from toolchain.ir import Buffer, Member, MemoryProblem, Overlap
 
 MAX_TENSOR_BYTES = 1 << 48
@@ -99,14 +100,11 @@ def is_neutral(path: Path) -> bool:
 
 def read_neutral(path: Path) -> NeutralGraph:
     """Read and check a neutral graph file. Raises InputError naming what is wrong with it."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read the graph {str(path)!r}: {error}") from error
+    text = read_model_file(path)
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{str(path)!r} is not JSON: {error}") from error
+        raise InputError(f"{path} is not JSON: {error}") from error
     return neutral_graph(data, path.stem)
 
 

@@ -10,22 +10,26 @@ from typing import Protocol
 from toolchain.errors import InputError
 from toolchain.ir import MemoryProblem, Schedule
 
-DEFAULT = "rpo"
+DEFAULT = "auto"
 
 
 class Scheduler(Protocol):
     """Orders the operators of a memory problem.
 
     `schedule` returns a valid order (`ir.memory.check_order`) with its peak and a proved lower
-    bound on every order's peak, within about `time_limit_seconds` where one is given. Equal input
-    gives an equal order.
+    bound on every order's peak, within about `time_limit_seconds` where one is given. With a
+    budget it may stop at the first order whose peak is at most `budget_bytes`. Equal input gives
+    an equal order, unless the time limit cuts it short.
     """
 
     @property
     def name(self) -> str: ...
 
     def schedule(
-        self, problem: MemoryProblem, time_limit_seconds: float | None = None
+        self,
+        problem: MemoryProblem,
+        time_limit_seconds: float | None = None,
+        budget_bytes: int | None = None,
     ) -> Schedule: ...
 
 

@@ -23,7 +23,7 @@ from toolchain.schedule._result import checked
 from toolchain.schedule.kahn import kahn_order
 from toolchain.schedule.rpo import SCHEDULER as RPO
 
-DEFAULT_TIME_LIMIT_SECONDS = 60.0
+DEFAULT_TIME_LIMIT_SECONDS = 30.0
 
 _STATES_A_TURN = 400
 
@@ -48,11 +48,11 @@ class _Bounds:
 
     @property
     def closed(self) -> bool:
-        """Proved optimal, or the budget is met, or proved out of reach."""
-        if self.lower_bytes >= self.upper_bytes:
-            return True
-        budget = self.budget_bytes
-        return budget is not None and (self.upper_bytes <= budget or self.lower_bytes > budget)
+        """Proved optimal, or within the budget."""
+        goal = self.lower_bytes
+        if self.budget_bytes is not None:
+            goal = max(goal, self.budget_bytes)
+        return self.upper_bytes <= goal
 
 
 class _Prover:
@@ -164,7 +164,7 @@ class Auto:
     ) -> Schedule:
         """The order with the smallest peak, or the best that was found within the time limit.
 
-        With a budget it stops at the first order that meets it, or at the proof that none does.
+        With a budget it stops at the first order that meets it; where none can, at the optimum.
         """
         begin = time.perf_counter()
         limit = DEFAULT_TIME_LIMIT_SECONDS if time_limit_seconds is None else time_limit_seconds

@@ -15,8 +15,13 @@ from toolchain.schedule._bounds import operator_bound_bytes
 class ReversePostOrder:
     name = "rpo"
 
-    def schedule(self, problem: MemoryProblem, time_limit_seconds: float | None = None) -> Schedule:
-        """Linear in operators and edges; the time limit is never reached."""
+    def schedule(
+        self,
+        problem: MemoryProblem,
+        time_limit_seconds: float | None = None,
+        budget_bytes: int | None = None,
+    ) -> Schedule:
+        """Linear in operators and edges: the time limit is never reached, the budget not used."""
         begin = time.perf_counter()
         has_successor = {p for before in problem.predecessors for p in before}
         order: list[int] = []

@@ -1,0 +1,133 @@
+"""`thimble schedule`: the order of operators with the smallest peak, and what is proved of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from toolchain import passes, schedule
+from toolchain.boards import board as find_board
+from toolchain.cli._console import output_console, progress
+from toolchain.cli._json import JsonOption, write_json
+from toolchain.cli._options import BoardOption, SchedulerOption
+from toolchain.errors import InputError, ResultError
+from toolchain.frontends import load_model
+from toolchain.frontends.neutral import is_neutral, read_neutral
+from toolchain.ir import MemoryProblem
+from toolchain.ops.storage import memory_problem
+from toolchain.planner import DEFAULT_BOARD
+from toolchain.schedule._traffic import off_chip_traffic
+
+
+def command(
+    graph: Annotated[
+        Path,
+        typer.Argument(
+            metavar="GRAPH_OR_MODEL", help="A neutral .json graph, or an int8 .tflite or .onnx."
+        ),
+    ],
+    scheduler: SchedulerOption = schedule.DEFAULT,
+    budget: Annotated[
+        int | None,
+        typer.Option(
+            "--budget",
+            metavar="BYTES",
+            help="Stop at the first order that peaks at this or less; exit 1 without one.",
+        ),
+    ] = None,
+    time_limit: Annotated[
+        float | None,
+        typer.Option(
+            "--time-limit", metavar="S", help="Seconds after which the best order so far is given."
+        ),
+    ] = None,
+    on_chip: Annotated[
+        int | None,
+        typer.Option(
+            "--on-chip",
+            metavar="BYTES",
+            help="Also report off-chip traffic with this much memory on chip (Belady).",
+        ),
+    ] = None,
+    board: BoardOption = DEFAULT_BOARD,
+    json: JsonOption = None,
+) -> None:
+    """In which order does the graph need the least memory, and is that proved?
+
+    For a model the scratch memory of its operators is that of the board's kernels; in a neutral
+    graph only tensors count.
+
+    Example: `thimble schedule graph.json --scheduler auto --time-limit 10`
+    """
+    for name, value in (("budget", budget), ("time-limit", time_limit), ("on-chip", on_chip)):
+        if value is not None and value < 0:
+            raise InputError(f"--{name} is {value}; it cannot be negative")
+    method = schedule.scheduler(scheduler)
+    with progress() as step:
+        step(f"reading {graph}")
+        title, problem, names = _problem(graph, board)
+        step(f"ordering {len(problem.ops)} operators")
+        found = method.schedule(problem, time_limit, budget)
+    result: dict[str, Any] = {
+        "graph": title,
+        "scheduler": found.method,
+        "operators": len(problem.ops),
+        "peak_bytes": found.peak_bytes,
+        "lower_bound_bytes": found.lower_bound_bytes,
+        "proved_optimal": found.proved_optimal,
+        "seconds": found.seconds,
+    }
+    if budget is not None:
+        result |= {"budget_bytes": budget, "budget_met": found.peak_bytes <= budget}
+    if on_chip is not None:
+        traffic = off_chip_traffic(problem, found.order, on_chip)
+        result["traffic"] = {
+            "on_chip_bytes": on_chip,
+            "read_bytes": traffic.read_bytes,
+            "written_bytes": traffic.written_bytes,
+            "total_bytes": traffic.total_bytes,
+        }
+    result["order"] = [names[op] for op in found.order]
+    if json:
+        write_json(json, result)
+    if json != "-":
+        output_console().print(_table(result))
+    if budget is not None and found.peak_bytes > budget:
+        known = "no order does" if found.lower_bound_bytes > budget else "none was found that does"
+        raise ResultError(
+            f"the best order peaks at {found.peak_bytes:,} B, above the budget of {budget:,} B; "
+            f"{known} (lower bound {found.lower_bound_bytes:,} B)"
+        )
+
+
+def _problem(path: Path, board: str) -> tuple[str, MemoryProblem, list[int | str]]:
+    """The graph's name, what the scheduler sees of it, and what the file calls its operators."""
+    if is_neutral(path):
+        graph = read_neutral(path)
+        return graph.name, graph.memory_problem(), [node.id for node in graph.nodes]
+    model = passes.prepare(load_model(path)).graph
+    problem = memory_problem(model, find_board(board).core)
+    return model.name, problem, list(problem.ops)
+
+
+def _table(result: dict[str, Any]) -> Table:
+    proof = (
+        "proved optimal"
+        if result["proved_optimal"]
+        else f"not proved: at least {result['lower_bound_bytes']:,} B"
+    )
+    table = Table(title=f"{result['graph']}: {result['operators']} operators", show_header=False)
+    table.add_row("scheduler", result["scheduler"])
+    table.add_row("peak", f"{result['peak_bytes']:,} B, {proof}")
+    table.add_row("time", f"{result['seconds']:.3f} s")
+    if "traffic" in result:
+        traffic = result["traffic"]
+        table.add_row(
+            f"off-chip traffic with {traffic['on_chip_bytes']:,} B on chip",
+            f"{traffic['total_bytes']:,} B "
+            f"({traffic['read_bytes']:,} read, {traffic['written_bytes']:,} written)",
+        )
+    return table
