@@ -1,0 +1,1 @@
+"""The hierarchy behind `hmcos`: sequences, and groups of them."""
