@@ -119,7 +119,7 @@ def compiled(problem: MemoryProblem) -> Compiled:
         and not buffers[o.output].from_start
     ]
     savings.sort(key=lambda s: (s.op, -s.size_bytes, s.dying, s.born))
-    return Compiled(
+    whole = Compiled(
         predecessors=problem.predecessors,
         scratch_bytes=problem.scratch_bytes,
         sizes=tuple(buffers[b].size_bytes for b in kept),
@@ -128,6 +128,16 @@ def compiled(problem: MemoryProblem) -> Compiled:
         late=tuple(buffers[b].to_end for b in kept),
         savings=tuple(savings),
         base_bytes=base,
+    )
+    possible = tuple(s for s in savings if _can_apply(whole, s))
+    return whole if len(possible) == len(savings) else replace(whole, savings=possible)
+
+
+def _can_apply(problem: Compiled, saving: Saving) -> bool:
+    """Whether the operator can be the last to use the one and the first to use the other."""
+    above, below = problem.ancestors[saving.op], problem.descendants[saving.op]
+    return not any(below >> user & 1 for user in problem.users[saving.dying]) and not any(
+        above >> user & 1 for user in problem.users[saving.born]
     )
 
 

@@ -37,12 +37,11 @@ class Machine:
         self._left_sum = [sum(users) for users in problem.users]
         self._several_writers = [False] * len(problem.users)
         self._watched: list[list[int]] = [[] for _ in range(count)]
-        writers = [self._count_buffer(buffer) for buffer in range(len(problem.users))]
+        for buffer in range(len(problem.users)):
+            self._count_buffer(buffer)
         self._savings: dict[int, list[Saving]] = {}
         self._savers: dict[int, list[int]] = {}
         for saving in problem.savings:
-            if saving.op not in writers[saving.born]:
-                continue
             self._savings.setdefault(saving.op, []).append(saving)
             self._savers.setdefault(saving.born, []).append(saving.op)
         self._saved = dict.fromkeys(self._savings, 0)
@@ -50,8 +49,8 @@ class Machine:
             self._save(op)
         self.movable = [not careful for careful in self._spoilers()]
 
-    def _count_buffer(self, buffer: int) -> tuple[int, ...]:
-        """Charge a buffer to its writers and last users; return who may be the first to write."""
+    def _count_buffer(self, buffer: int) -> None:
+        """Charge a buffer to those who may be its first and its last user."""
         problem = self.problem
         users, size = problem.users[buffer], problem.sizes[buffer]
         writers: tuple[int, ...] = ()
@@ -69,7 +68,6 @@ class Machine:
         elif not problem.late[buffer] or len(writers) > 1:
             for user in users:
                 self._watched[user].append(buffer)
-        return writers
 
     def _spoilers(self) -> list[bool]:
         """Operators that may touch a buffer before the operator that would write it in place."""

@@ -1,0 +1,1 @@
+"""Fusion, partition and the integer program behind `ilp`."""
