@@ -150,11 +150,10 @@ class Program:
         ends: list[Literal] = (
             [0] if problem.late[buffer] else [self._ran_before(u, step) for u in users]
         )
-        ends = [0] if 0 in ends else [end for end in ends if not isinstance(end, int)]
-        begun = [1] if 1 in begun else [b for b in begun if not isinstance(b, int)]
+        begun, ends = _decisive(begun, 1), _decisive(ends, 0)
         if not ends or not begun:
             return 0
-        if begun == [1] and ends == [0]:
+        if all(isinstance(literal, int) for literal in (*begun, *ends)):
             return 1
         live = self._model.new_bool_var("")
         for start in begun:
@@ -195,3 +194,10 @@ class Program:
     @staticmethod
     def _value(solver: cp_model.CpSolver, literal: Literal) -> int:
         return literal if isinstance(literal, int) else int(solver.value(literal))
+
+
+def _decisive(literals: Sequence[Literal], strongest: int) -> list[Literal]:
+    """Drop constants that decide nothing; one that decides all stands alone."""
+    if any(isinstance(literal, int) and literal == strongest for literal in literals):
+        return [strongest]
+    return [literal for literal in literals if not isinstance(literal, int)]
