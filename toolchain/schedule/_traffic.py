@@ -5,7 +5,7 @@ the buffer whose next use lies furthest ahead goes first (Belady, IBM Systems Jo
 graph output after its last use being the furthest of all. A buffer that goes costs a write unless
 an equal copy is off chip already, one that comes back costs a read; what is dead goes for nothing.
 Graph inputs begin on chip, so an order whose peak fits causes no traffic at all. Where a single
-operator's own buffers do not fit, the largest of them are streamed: inputs are read and outputs
+operator's own buffers do not fit, some of them are streamed: inputs are read and outputs
 written once, in place.
 """
 
@@ -83,7 +83,7 @@ class _Replay:
         needed = set(self._problem.uses[op])
         room = self._room - self._problem.scratch_bytes[op] + self._saved[step]
         streamed: set[int] = set()
-        for buffer in sorted(needed, key=lambda b: (-self._sizes[b], b)):
+        for buffer in sorted(needed, key=lambda b: self._cost_of_streaming(b, step)):
             if sum(self._sizes[b] for b in needed - streamed) <= room:
                 break
             streamed.add(buffer)
@@ -102,6 +102,12 @@ class _Replay:
             elif self._writes(op, buffer):
                 self._copied.discard(buffer)
             self._on_chip.add(buffer)
+
+    def _cost_of_streaming(self, buffer: int, step: int) -> tuple[int, int, int]:
+        """What must be read anyway goes first, then outputs, last what is on chip; large first."""
+        born = self._lifetimes[buffer][0] == step
+        rank = 2 if buffer in self._on_chip else 1 if born else 0
+        return rank, -self._sizes[buffer], buffer
 
     def _stream(self, buffer: int, step: int) -> None:
         """Pass a buffer that does not fit through the chip."""
