@@ -46,6 +46,10 @@ class _Bounds:
         if peak < self.upper_bytes:
             self.order, self.upper_bytes = order, peak
 
+    def raise_lower(self, bound_bytes: int) -> None:
+        """No order is below `bound_bytes`, or below the best peak if that is less."""
+        self.lower_bytes = max(self.lower_bytes, min(bound_bytes, self.upper_bytes))
+
     @property
     def closed(self) -> bool:
         """Proved optimal, or within the budget."""
@@ -55,59 +59,60 @@ class _Bounds:
         return self.upper_bytes <= goal
 
 
-class _Prover:
-    """Tries the lower bound itself, and raises it as long as it is impossible."""
+class _Searcher:
+    """One of the searches that take turns: from the front or from the back of the graph.
 
-    def __init__(self, problem: Compiled, backwards: bool) -> None:
+    A prover tries the lower bound itself, and raises it as long as it is impossible. An improver
+    tries for less than the best peak, and lowers it, or proves it optimal. `spent_states` counts
+    since its last success.
+    """
+
+    def __init__(self, problem: Compiled, backwards: bool, proves: bool) -> None:
         self._search = Search(problem)
         self._backwards = backwards
+        self._proves = proves
+        self.spent_states = 0
+
+    @property
+    def claim(self) -> int:
+        """The search with the least claim goes next; improvers may spend twice as much."""
+        return self.spent_states * (2 if self._proves else 1)
 
     def take_turn(self, bounds: _Bounds) -> None:
-        if self._search.limit_bytes != bounds.lower_bytes:
-            self._search.begin(bounds.lower_bytes)
-        _run(self._search, self._backwards, bounds)
-
-
-class _Improver:
-    """Tries for an order with less than the best peak, which it lowers, or proves optimal."""
-
-    def __init__(self, problem: Compiled, backwards: bool) -> None:
-        self._search = Search(problem)
-        self._backwards = backwards
-
-    def take_turn(self, bounds: _Bounds) -> None:
-        if self._search.limit_bytes != bounds.upper_bytes - 1:
-            self._search.begin(bounds.upper_bytes - 1)
-        _run(self._search, self._backwards, bounds)
-
-
-def _run(search: Search, backwards: bool, bounds: _Bounds) -> None:
-    """One turn of a search, and what it teaches about the bounds."""
-    verdict = search.run(_STATES_A_TURN)
-    if verdict is Verdict.FOUND:
-        order = search.order
-        bounds.offer(order[::-1] if backwards else order)
-    elif verdict is Verdict.DEAD:
-        beyond = search.blocked_bytes
-        bounds.lower_bytes = (
-            bounds.upper_bytes
-            if beyond is None
-            else max(bounds.lower_bytes, min(beyond, bounds.upper_bytes))
-        )
+        search = self._search
+        limit = bounds.lower_bytes if self._proves else bounds.upper_bytes - 1
+        if search.limit_bytes != limit:
+            search.begin(limit)
+        before = search.states
+        verdict = search.run(_STATES_A_TURN)
+        self.spent_states += max(search.states - before, 1)
+        if verdict is Verdict.FOUND:
+            order = search.order
+            bounds.offer(order[::-1] if self._backwards else order)
+            self.spent_states = 0
+        elif verdict is Verdict.DEAD:
+            beyond = search.blocked_bytes
+            bounds.raise_lower(bounds.upper_bytes if beyond is None else beyond)
+            self.spent_states = 0
 
 
 def _close(problem: Compiled, bounds: _Bounds, deadline_seconds: float) -> None:
-    """Bring the bounds together, or as near as the time allows."""
+    """Bring the bounds together, or as near as the time allows.
+
+    The next turn goes to the search that has spent the least since its last success, so those
+    that get on with this graph run on, and none is left behind for ever.
+    """
     if bounds.closed or time.perf_counter() > deadline_seconds:
         return
     mirror = problem.reversed()
-    improvers = (_Improver(problem, False), _Improver(mirror, True))
-    provers = (_Prover(problem, False), _Prover(mirror, True))
-    while True:
-        for search in (*improvers, *improvers, *improvers, *provers):
-            search.take_turn(bounds)
-            if bounds.closed or time.perf_counter() > deadline_seconds:
-                return
+    searchers = (
+        _Searcher(problem, backwards=False, proves=False),
+        _Searcher(mirror, backwards=True, proves=False),
+        _Searcher(problem, backwards=False, proves=True),
+        _Searcher(mirror, backwards=True, proves=True),
+    )
+    while not bounds.closed and time.perf_counter() <= deadline_seconds:
+        min(searchers, key=lambda searcher: searcher.claim).take_turn(bounds)
 
 
 def _solve(problem: MemoryProblem, budget: int | None, deadline_seconds: float) -> _Bounds:
