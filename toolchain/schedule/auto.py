@@ -64,17 +64,17 @@ class _Searcher:
 
     A prover tries the lower bound itself, and raises it as long as it is impossible. An improver
     tries for less than the best peak, and lowers it, or proves it optimal. `spent_states` counts
-    since its last success.
+    what it has looked at, less the share of the gap between the bounds that it closed.
     """
 
     def __init__(self, problem: Compiled, backwards: bool, proves: bool) -> None:
         self._search = Search(problem)
         self._backwards = backwards
         self._proves = proves
-        self.spent_states = 0
+        self.spent_states = 0.0
 
     @property
-    def claim(self) -> int:
+    def claim(self) -> float:
         """The search with the least claim goes next; improvers may spend twice as much."""
         return self.spent_states * (2 if self._proves else 1)
 
@@ -83,24 +83,23 @@ class _Searcher:
         limit = bounds.lower_bytes if self._proves else bounds.upper_bytes - 1
         if search.limit_bytes != limit:
             search.begin(limit)
-        before = search.states
+        before, gap_bytes = search.states, bounds.upper_bytes - bounds.lower_bytes
         verdict = search.run(_STATES_A_TURN)
         self.spent_states += max(search.states - before, 1)
         if verdict is Verdict.FOUND:
             order = search.order
             bounds.offer(order[::-1] if self._backwards else order)
-            self.spent_states = 0
         elif verdict is Verdict.DEAD:
             beyond = search.blocked_bytes
             bounds.raise_lower(bounds.upper_bytes if beyond is None else beyond)
-            self.spent_states = 0
+        self.spent_states *= (bounds.upper_bytes - bounds.lower_bytes) / gap_bytes
 
 
 def _close(problem: Compiled, bounds: _Bounds, deadline_seconds: float) -> None:
     """Bring the bounds together, or as near as the time allows.
 
-    The next turn goes to the search that has spent the least since its last success, so those
-    that get on with this graph run on, and none is left behind for ever.
+    The next turn goes to the search that has spent the least for what it achieved, so those that
+    get on with this graph run on, and none is left behind for ever.
     """
     if bounds.closed or time.perf_counter() > deadline_seconds:
         return

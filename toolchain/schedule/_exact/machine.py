@@ -6,7 +6,8 @@ At a state D (the set of operators that have run), for every operator v not in D
     net[v]  = bytes born at v - bytes that die at v    M(D) + net[v] is live after it
 
 Both change only where a neighbour was the last but one user of a buffer (the last one frees it),
-or the first of several possible writers. The last user's index is kept as a sum, so a change
+or the first of several possible writers. `trail`, `nets` and `steps` hold the operators that have
+run, and the net and the footprint of each. The last user's index is kept as a sum, so a change
 costs O(1).
 """
 
@@ -28,6 +29,7 @@ class Machine:
         )
         self.trail: list[int] = []
         self.nets: list[int] = []
+        self.steps: list[int] = []
         self.waiting = [len(before) for before in problem.predecessors]
         self.ready = {op for op in range(count) if not self.waiting[op]}
         self.rise = list(problem.scratch_bytes)
@@ -95,6 +97,7 @@ class Machine:
         """Run a ready operator."""
         problem, left, left_sum = self.problem, self._left, self._left_sum
         change = self.net[op]
+        self.steps.append(self.live_bytes + self.rise[op])
         self.live_bytes += change
         self.trail.append(op)
         self.nets.append(change)
@@ -121,6 +124,7 @@ class Machine:
         """Undo the last run."""
         problem, left, left_sum = self.problem, self._left, self._left_sum
         op = self.trail.pop()
+        self.steps.pop()
         self.live_bytes -= self.nets.pop()
         self.key ^= self._bits[op]
         for buffer in self._watched[op]:

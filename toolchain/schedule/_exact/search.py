@@ -3,7 +3,8 @@
 The stack holds states of strictly rising live bytes. Wherever the search arrives at a state that
 a state of the stack could have gone to without loss (theorem 2), the stack is cut back to that
 state, and the rest of its choices is dropped. A state that cannot reach the end is remembered as
-dead. Where the stack's bottom itself moves, the move holds for every higher limit, too.
+dead. Where the stack's bottom itself moves, the move holds for every other limit, too, that is no
+lower than the footprints on the way.
 """
 
 from __future__ import annotations
@@ -55,18 +56,16 @@ class Search:
         }
         self._room_for_dead = _MEMORY_FOR_DEAD_STATES_BYTES // (problem.count // 8 + 120)
         self._frames: list[_Frame] = []
-        self._bottom = 0
+        self._bottoms: list[tuple[int, int]] = []
         self.states = 0
         self.limit_bytes = -1
         self.begin(-1)
 
     def begin(self, limit_bytes: int) -> None:
-        """Start a decision: where the last one left the bottom of the stack if the limit rose."""
-        if limit_bytes < self.limit_bytes:
-            self._bottom = 0
-        elif self._frames:
-            self._bottom = self._frames[0].length
-        self._machine.back_to(self._bottom)
+        """Start a decision, at the last bottom of the stack that was reached within the limit."""
+        while self._bottoms and self._bottoms[-1][1] > limit_bytes:
+            self._bottoms.pop()
+        self._machine.back_to(self._bottoms[-1][0] if self._bottoms else 0)
         self.limit_bytes = limit_bytes
         self.blocked_bytes: int | None = None
         self._dead: set[int] = set()
@@ -87,6 +86,7 @@ class Search:
         if not frames:
             machine.settle(self.limit_bytes)
             frames.append(_Frame([machine.key], machine.live_bytes, len(machine.trail)))
+            self._mark_bottom()
         stop = self.states + states
         while frames:
             if machine.key == machine.full:
@@ -151,8 +151,6 @@ class Search:
         self._frames.pop()
         if self._frames:
             self._machine.back_to(self._frames[-1].length)
-        else:
-            self._bottom = frame.length
 
     def _arrive(self) -> None:
         """Put the present state on the stack, or let the lowest frame that may move to it."""
@@ -171,3 +169,12 @@ class Search:
         else:
             del frames[lowest + 1 :]
             frames[lowest].move(machine)
+            if not lowest:
+                self._mark_bottom()
+
+    def _mark_bottom(self) -> None:
+        """Remember how far the bottom has come, and the highest footprint on the way."""
+        length, highest = self._bottoms[-1] if self._bottoms else (0, 0)
+        steps = self._machine.steps[length:]
+        if steps:
+            self._bottoms.append((len(self._machine.trail), max(highest, *steps)))
