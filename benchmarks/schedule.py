@@ -180,12 +180,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("graphs", type=Path)
     parser.add_argument("--time-limit", type=float, default=30.0, help="per method and graph")
+    parser.add_argument("--match", default="*", help="only graphs whose file name matches")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--plot", type=Path, help="where the scaling plot goes, as SVG")
     parser.add_argument("--only", choices=("graphs", "ablations", "scaling"))
     options = parser.parse_args()
     console = Console(width=240)
-    paths = sorted(options.graphs.glob("*.json"))
+    paths = sorted(options.graphs.glob(f"{options.match}.json"))
     if not paths:
         parser.error(f"no .json graphs in {options.graphs}")
     result: dict[str, Any] = {"time_limit_seconds": options.time_limit}

@@ -23,6 +23,7 @@ from toolchain.schedule._bounds import operator_bound_bytes
 from toolchain.schedule._exact.compiled import unread_bytes
 from toolchain.schedule._ilp.fusion import fuse
 from toolchain.schedule._result import checked
+from toolchain.schedule._sets import Clock, OutOfTimeError
 from toolchain.schedule._steps import Steps
 from toolchain.schedule.kahn import kahn_order
 from toolchain.schedule.rpo import SCHEDULER as RPO
@@ -114,8 +115,11 @@ class Ilp:
         own = [unit for unit in units if unit[0] in inside]
         if len(own) < 2:
             return part, peak
-        program = Program(steps, own, start, self.pruning)
-        answer = program.solve(live, peak, part, seconds)
+        clock = Clock(time.perf_counter() + seconds)
+        try:
+            answer = Program(steps, own, start, self.pruning, clock).solve(live, peak, part)
+        except OutOfTimeError:
+            return part, 0
         return answer.order or part, answer.bound_bytes
 
     def _cuts(self, steps: Steps, units: Units, order: list[int]) -> tuple[list[int], bool]:

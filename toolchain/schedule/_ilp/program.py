@@ -16,12 +16,14 @@ liveness of buffers before their first writer and after their last user (9, 10).
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from ortools.sat.python import cp_model
 
+from toolchain.schedule._sets import Clock
 from toolchain.schedule._steps import Steps
 
 Literal = cp_model.IntVar | int
@@ -39,13 +41,20 @@ class Program:
     """One part of the graph: the operators of `units`, after exactly `start` has run."""
 
     def __init__(
-        self, steps: Steps, units: Sequence[tuple[int, ...]], start: int, pruning: bool
+        self,
+        steps: Steps,
+        units: Sequence[tuple[int, ...]],
+        start: int,
+        pruning: bool,
+        clock: Clock,
     ) -> None:
+        """Raises OutOfTimeError where the time ends while the program is written down."""
         self._steps = steps
         self._problem = steps.resolved
         self._units = units
         self._start = start
         self._pruning = pruning
+        self._clock = clock
         self._ops = [op for unit in units for op in unit]
         self._inside = sum(1 << op for op in self._ops)
         self._count = len(self._ops)
@@ -86,8 +95,10 @@ class Program:
                 if not (isinstance(before, int) and isinstance(now, int)):
                     model.add(before <= now)
         for t in range(self._count):
+            self._clock.check(time.perf_counter())
             model.add(sum(self._ran(op, t) for op in self._ops) == t + 1)
         for op in self._ops:
+            self._clock.check(time.perf_counter())
             for predecessor in problem.predecessors[op]:
                 if self._inside >> predecessor & 1:
                     for t in range(self._count):
@@ -99,10 +110,11 @@ class Program:
         else:
             self._model.add(low <= high)
 
-    def solve(
-        self, live_bytes: int, budget_bytes: int, hint: Sequence[int], seconds: float
-    ) -> Answer:
-        """Minimise the peak, at most `budget_bytes`, from `live_bytes` live at the start."""
+    def solve(self, live_bytes: int, budget_bytes: int, hint: Sequence[int]) -> Answer:
+        """Minimise the peak, at most `budget_bytes`, from `live_bytes` live at the start.
+
+        Raises OutOfTimeError as the constructor does.
+        """
         model, problem = self._model, self._problem
         moving = sorted({b for op in self._ops for b in problem.uses[op]})
         still = live_bytes
@@ -112,6 +124,7 @@ class Program:
                 still -= problem.sizes[b]
         peak = model.new_int_var(0, max(budget_bytes, 0), "peak")
         for t in range(self._count):
+            self._clock.check(time.perf_counter())
             load: list[cp_model.LinearExpr | int] = [still]
             for b in moving:
                 load.append(problem.sizes[b] * self._live(b, t))
@@ -125,7 +138,9 @@ class Program:
         model.minimize(peak)
         self._hint(hint)
         solver = cp_model.CpSolver()
-        solver.parameters.max_time_in_seconds = max(seconds, 0.01)
+        solver.parameters.max_time_in_seconds = max(
+            self._clock.deadline_seconds - time.perf_counter(), 0.01
+        )
         solver.parameters.num_workers = 1
         solver.parameters.random_seed = 1
         status = solver.solve(model)
