@@ -129,4 +129,23 @@ void thimble_transpose_conv_s8(const thimble_conv_shape *shape,
                                void *scratch,
                                int8_t *output);
 
+/* Sums of a convolution over the `depth` input channels of one image, added to `bias` (a value for each
+ * output channel, or null) and `sums` (null for none; may be `output`). They wrap. weights: OHWI. `depth`
+ * equals `input_c`. */
+void thimble_partial_conv_s8(const thimble_conv_shape *shape,
+                             const int8_t *input,
+                             const int8_t *weights,
+                             const int32_t *bias,
+                             const int32_t *sums,
+                             int32_t *output);
+
+/* Sums to int8. parameters: for each channel its multiplier and shift code. output may begin where sums does.
+ */
+void thimble_requantise_sums_s8(int32_t pixels,
+                                int32_t channels,
+                                const thimble_requant *requant,
+                                const int32_t *sums,
+                                const int32_t *parameters,
+                                int8_t *output);
+
 #endif

@@ -320,6 +320,7 @@ class OpSpec:
                zero points and scales included.
     dtypes     element types that its activations may have; the front ends refuse others.
     limits     one line for `thimble ops`: what is supported.
+    made_by_passes  no front end reads it: only a rewrite makes it.
     """
 
     kind: str
@@ -335,3 +336,4 @@ class OpSpec:
     overlaps: Callable[[Op, Graph, Core], tuple[SafeOverlap, ...]] = _no_overlaps
     dtypes: frozenset[DType] = frozenset({DType.INT8})
     limits: str = ""
+    made_by_passes: bool = False
