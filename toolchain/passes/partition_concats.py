@@ -1,0 +1,206 @@
+"""Identity graph rewriting (SERENITY, MLSys 2020, 3.3): concatenations that need not exist whole.
+
+Channel-wise partition, concat + conv2d: W * [x1 .. xk] = W1 * x1 + .. + Wk * xk. Each part is a
+`partial_conv2d` that adds to int32 sums, in the order in which the graph computes the operands;
+`requantise_sums` rounds once, so every byte is as before.
+
+Kernel-wise partition, concat + depthwise_conv2d: channels do not meet, so each operand goes
+through its own share of the filters, and the concatenation comes behind. Exact as it is. Where a
+conv2d follows, that concatenation may go the same way.
+
+Neither is better everywhere (int32 sums weigh four times their int8 outputs), so `lowest_peak`
+takes a rewrite only where the planner's own measure falls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise
+
+from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
+from toolchain.ops._conv import BIAS, INPUT, WEIGHTS, channel_requantisation, constant_of
+from toolchain.ops._movement import resolve_axis
+from toolchain.ops._rounding import Rounding
+from toolchain.ops.concat import Concat
+from toolchain.ops.conv2d import Conv2D
+from toolchain.ops.depthwise_conv2d import DepthwiseConv2D
+from toolchain.ops.partial_conv2d import PartialConv2D
+from toolchain.ops.requantise_sums import RequantiseSums
+from toolchain.passes._rewrite import live_ops
+
+_CHANNELS = 3
+
+
+@dataclass(frozen=True)
+class _Part:
+    """An operand of the concatenation: its channels are [begin, end) of the whole."""
+
+    tensor: Tensor
+    begin: int
+    end: int
+
+
+def sites(graph: Graph) -> tuple[str, ...]:
+    """Outputs of the concatenations all of whose readers can be partitioned."""
+    return tuple(
+        op.outputs[0]
+        for op in graph.ops
+        if isinstance(op.attributes, Concat) and _is_site(op, graph)
+    )
+
+
+def _is_site(op: Op, graph: Graph) -> bool:
+    whole = graph.output(op)
+    readers = graph.consumers[whole.name]
+    if len(op.inputs) < 2 or len(whole.shape) != 4 or whole.dtype is not DType.INT8:
+        return False
+    assert isinstance(op.attributes, Concat)
+    if resolve_axis(op.attributes.axis, 4) != _CHANNELS or whole.name in graph.outputs:
+        return False
+    if not readers or any(graph.tensors[name].is_constant for name in op.inputs):
+        return False
+    return all(_is_divisible(graph.ops[reader], whole, graph) for reader in readers)
+
+
+def _is_divisible(op: Op, whole: Tensor, graph: Graph) -> bool:
+    """An ungrouped or depthwise convolution of the whole, with TFLite's rounding."""
+    attributes = op.attributes
+    if not isinstance(attributes, Conv2D | DepthwiseConv2D) or op.inputs[INPUT] != whole.name:
+        return False
+    if attributes.rounding is not Rounding.TFLITE or op.inputs.count(whole.name) != 1:
+        return False
+    weights = graph.input(op, WEIGHTS)
+    if not all(graph.tensors[name].is_constant for name in op.inputs[WEIGHTS:] if name):
+        return False
+    return isinstance(attributes, DepthwiseConv2D) or weights.shape[3] == whole.shape[3]
+
+
+def partition(graph: Graph, whole: str) -> Graph:
+    """Partition every reader of the concatenation that writes `whole`, one of `sites`."""
+    concat = graph.ops[graph.producers[whole]]
+    inputs = [graph.tensors[name] for name in concat.inputs]
+    bounds = [0, *accumulate(tensor.shape[_CHANNELS] for tensor in inputs)]
+    parts = [_Part(t, a, b) for t, (a, b) in zip(inputs, pairwise(bounds), strict=True)]
+    readers = set(graph.consumers[whole])
+    tensors: list[Tensor] = list(graph.tensors.values())
+    ops: list[Op] = []
+    for index, op in enumerate(graph.ops):
+        if index not in readers:
+            ops.append(op)
+            continue
+        divide = _channel_wise if isinstance(op.attributes, Conv2D) else _kernel_wise
+        new_ops, new_tensors = divide(op, graph, parts)
+        ops += new_ops
+        tensors += new_tensors
+    return graph.with_ops(live_ops(ops, graph.outputs), tensors)
+
+
+def _channel_wise(op: Op, graph: Graph, parts: Sequence[_Part]) -> tuple[list[Op], list[Tensor]]:
+    attributes = op.attributes
+    assert isinstance(attributes, Conv2D)
+    weights, y = graph.input(op, WEIGHTS), graph.output(op)
+    kernels = constant_of(weights)
+    bias = op.inputs[BIAS] if len(op.inputs) > BIAS else ""
+    ordered = sorted(parts, key=lambda part: graph.producers.get(part.tensor.name, -1))
+    ops: list[Op] = []
+    tensors: list[Tensor] = []
+    sums = ""
+    for index, part in enumerate(ordered):
+        share = Tensor(
+            f"{y.name}/weights{index}",
+            (*weights.shape[:3], part.end - part.begin),
+            weights.dtype,
+            weights.quantisation,
+            kernels[..., part.begin : part.end].copy(),
+        )
+        total = Tensor(f"{y.name}/sums{index}", y.shape, DType.INT32)
+        tensors += [share, total]
+        ops.append(
+            Op(
+                "partial_conv2d",
+                f"{op.name}/part{index}",
+                (part.tensor.name, share.name, "" if index else bias, sums),
+                (total.name,),
+                PartialConv2D(attributes.stride, attributes.dilation, attributes.padding),
+            )
+        )
+        sums = total.name
+    multipliers, shifts = channel_requantisation(
+        graph.input(op, INPUT), weights, y, weights.shape[0]
+    )
+    ending = RequantiseSums(
+        tuple(multipliers.tolist()), tuple(shifts.tolist()), attributes.activation
+    )
+    ops.append(Op("requantise_sums", op.name, (sums,), (y.name,), ending))
+    return ops, tensors
+
+
+def _kernel_wise(op: Op, graph: Graph, parts: Sequence[_Part]) -> tuple[list[Op], list[Tensor]]:
+    weights, y = graph.input(op, WEIGHTS), graph.output(op)
+    kernels = constant_of(weights)
+    times = weights.shape[_CHANNELS] // graph.input(op, INPUT).shape[_CHANNELS]
+    bias = graph.input(op, BIAS) if len(op.inputs) > BIAS and op.inputs[BIAS] else None
+    ops: list[Op] = []
+    tensors: list[Tensor] = []
+    for index, part in enumerate(parts):
+        begin, end = part.begin * times, part.end * times
+        share = Tensor(
+            f"{y.name}/weights{index}",
+            (*weights.shape[:3], end - begin),
+            weights.dtype,
+            _share(weights.q, begin, end),
+            kernels[..., begin:end].copy(),
+        )
+        out = Tensor(f"{y.name}/part{index}", (*y.shape[:3], end - begin), y.dtype, y.quantisation)
+        tensors += [share, out]
+        inputs = [part.tensor.name, share.name]
+        if bias is not None:
+            own = Tensor(
+                f"{y.name}/bias{index}",
+                (end - begin,),
+                bias.dtype,
+                bias.quantisation and _share(bias.quantisation, begin, end),
+                constant_of(bias).reshape(-1)[begin:end].copy(),
+            )
+            tensors.append(own)
+            inputs.append(own.name)
+        ops.append(
+            replace(op, name=f"{op.name}/part{index}", inputs=tuple(inputs), outputs=(out.name,))
+        )
+    names = tuple(o.outputs[0] for o in ops)
+    ops.append(Op("concat", op.name, names, (y.name,), Concat(_CHANNELS)))
+    return ops, tensors
+
+
+def _share(q: Quantisation, begin: int, end: int) -> Quantisation:
+    """The quantisation of some of the channels."""
+    if not q.per_channel:
+        return q
+    axis = q.axis if end - begin > 1 else None
+    return Quantisation(q.scales[begin:end], q.zero_points[begin:end], axis)
+
+
+def lowest_peak(graph: Graph, peak_bytes: Callable[[Graph], int]) -> Graph:
+    """Take the rewrites that lower `peak_bytes`, the one that lowers it most first.
+
+    A concatenation that a kernel-wise partition moved behind is tried together with it.
+    """
+    if not sites(graph):
+        return graph
+    least = peak_bytes(graph)
+    while True:
+        found: tuple[int, Graph] | None = None
+        for whole in sites(graph):
+            candidate = graph
+            pending = [whole]
+            while pending:
+                before = set(sites(candidate))
+                candidate = partition(candidate, pending.pop())
+                peak = peak_bytes(candidate)
+                if peak < least and (found is None or peak < found[0]):
+                    found = (peak, candidate)
+                pending += [name for name in sites(candidate) if name not in before]
+        if found is None:
+            return graph
+        least, graph = found
