@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.support.host import run_graph_on_host
-from toolchain.boards import HOST
+from toolchain.boards import HOST, board
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
 from toolchain.ir.memory import peak_bytes
 from toolchain.ops._activation import Activation
@@ -18,6 +18,7 @@ from toolchain.ops.depthwise_conv2d import DepthwiseConv2D
 from toolchain.ops.interpret import interpret
 from toolchain.ops.storage import memory_problem
 from toolchain.passes.partition_concats import lowest_peak, partition, sites
+from toolchain.planner import plan_graph
 from toolchain.schedule import scheduler
 
 
@@ -117,6 +118,13 @@ def test_a_rewrite_is_taken_only_where_it_lowers_the_peak() -> None:
         taken += rewritten is not graph
         assert peak(rewritten) < peak(graph) or rewritten is graph
     assert taken > 10
+
+
+def test_the_planner_rewrites_by_default_and_codegen_follows() -> None:
+    graph = cell(0, True)
+    plan = plan_graph(graph, board("host"))
+    assert "partial_conv2d" in {op.kind for op in plan.graph.ops}
+    assert plan.schedule.peak_bytes == peak(lowest_peak(graph, peak))
 
 
 def test_what_cannot_be_divided_is_left_alone() -> None:

@@ -17,8 +17,7 @@ from toolchain.errors import InputError, ResultError
 from toolchain.frontends import load_model
 from toolchain.frontends.neutral import is_neutral, read_neutral
 from toolchain.ir import MemoryProblem
-from toolchain.ops.storage import memory_problem
-from toolchain.planner import DEFAULT_BOARD
+from toolchain.planner import DEFAULT_BOARD, choose_views
 from toolchain.schedule._traffic import off_chip_traffic
 
 
@@ -109,7 +108,7 @@ def _problem(path: Path, board: str) -> tuple[str, MemoryProblem, list[int | str
         graph = read_neutral(path)
         return graph.name, graph.memory_problem(), [node.id for node in graph.nodes]
     model = passes.prepare(load_model(path)).graph
-    problem = memory_problem(model, find_board(board).core)
+    problem = choose_views(model, find_board(board).core)
     return model.name, problem, list(problem.ops)
 
 
