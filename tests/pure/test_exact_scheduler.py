@@ -10,7 +10,7 @@ from benchmarks.random_graphs import FAMILIES
 from tests.support.orders import hard_problem, least_peak, step_bytes
 from toolchain.ir import Buffer, Member, MemoryProblem
 from toolchain.ir.memory import check_order, footprint
-from toolchain.schedule import scheduler
+from toolchain.schedule import auto, scheduler
 from toolchain.schedule._exact.compiled import compiled, unread_bytes
 from toolchain.schedule._exact.machine import Machine
 from toolchain.schedule.kahn import kahn_order
@@ -142,6 +142,17 @@ def test_an_unread_input_weighs_on_the_first_step_only() -> None:
     found = AUTO.schedule(problem)
     assert (found.order, found.peak_bytes) == ((1, 0), 12)
     assert found.proved_optimal
+
+
+def test_a_graph_too_large_to_search_gets_the_better_baseline(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    problem = FAMILIES["randwire"](300, 1)
+    monkeypatch.setattr(auto, "LARGEST_SEARCHED", 299)
+    found = AUTO.schedule(problem)
+    baselines = [scheduler(name).schedule(problem) for name in ("rpo", "kahn")]
+    assert found.peak_bytes == min(baseline.peak_bytes for baseline in baselines)
+    assert not found.proved_optimal
 
 
 def test_nothing_to_order() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -13,9 +12,6 @@ import pytest
 from toolchain.errors import InputError
 from toolchain.frontends.neutral import neutral_graph, read_neutral
 from toolchain.ir.memory import footprint
-from toolchain.schedule import scheduler
-
-GRAPHS = Path(__file__).resolve().parents[2].parent / "shared" / "graphs"
 
 GOOD: dict[str, Any] = {
     "name": "two",
@@ -100,16 +96,3 @@ def test_a_truncated_file_is_an_input_error_at_every_length(tmp_path: Path) -> N
         path.write_text(text[:length])
         with pytest.raises(InputError):
             read_neutral(path)
-
-
-@pytest.mark.skipif(not GRAPHS.is_dir(), reason="the shared graphs are not here")
-def test_the_published_graphs_reach_their_anchors() -> None:
-    with (GRAPHS / "ANCHORS.csv").open() as file:
-        rows = {row["name"]: row for row in csv.DictReader(file)}
-    for path in sorted(GRAPHS.glob("*.json")):
-        problem = read_neutral(path).memory_problem()
-        row = rows[path.stem]
-        assert scheduler("rpo").schedule(problem).peak_bytes == int(row["rpo"])
-        assert scheduler("kahn").schedule(problem).peak_bytes == int(row["kahn_bfs"])
-        found = scheduler("auto").schedule(problem, 60)
-        assert (found.peak_bytes, found.proved_optimal) == (int(row["optimal_exact"]), True)

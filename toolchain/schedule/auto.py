@@ -25,6 +25,9 @@ from toolchain.schedule.rpo import SCHEDULER as RPO
 
 DEFAULT_TIME_LIMIT_SECONDS = 30.0
 
+LARGEST_SEARCHED = 20_000
+"""Operators; the sets of all ancestors take memory with the square of their number."""
+
 _STATES_A_TURN = 400
 
 
@@ -121,7 +124,7 @@ def _solve(problem: MemoryProblem, budget: int | None, deadline_seconds: float) 
     bounds = _Bounds(problem, best, operator_bound_bytes(problem), budget)
     if not problem.ops:
         bounds.lower_bytes = bounds.upper_bytes
-    if not bounds.closed:
+    if not bounds.closed and len(problem.ops) <= LARGEST_SEARCHED:
         _close(compiled(problem), bounds, deadline_seconds)
     return bounds
 
@@ -169,6 +172,7 @@ class Auto:
         """The order with the smallest peak, or the best that was found within the time limit.
 
         With a budget it stops at the first order that meets it; where none can, at the optimum.
+        Graphs of more than `LARGEST_SEARCHED` operators get the better of the two baselines.
         """
         begin = time.perf_counter()
         limit = DEFAULT_TIME_LIMIT_SECONDS if time_limit_seconds is None else time_limit_seconds
@@ -176,7 +180,7 @@ class Auto:
         if problem.ops and unread_bytes(problem):
             relaxed = _solve(_without_unread(problem), budget_bytes, deadline)
             bounds = _Bounds(problem, relaxed.order, relaxed.lower_bytes, budget_bytes)
-            if not bounds.closed:
+            if not bounds.closed and len(problem.ops) <= LARGEST_SEARCHED:
                 _first_step(bounds, deadline)
         else:
             bounds = _solve(problem, budget_bytes, deadline)
