@@ -37,11 +37,16 @@ def _silent(text: str) -> None:
 
 @dataclass(frozen=True)
 class PlanOptions:
-    """How to plan. `time_limit_seconds` bounds the scheduler and the allocator, each."""
+    """How to plan. `time_limit_seconds` bounds the scheduler and the allocator, each.
+
+    `rewrite`: partition concatenations where that lowers the peak; convolutions that sum in parts
+    take about three times the instructions.
+    """
 
     scheduler: str = schedule.DEFAULT
     allocator: str = arena.DEFAULT
     time_limit_seconds: float | None = None
+    rewrite: bool = True
 
 
 @dataclass(frozen=True)
@@ -82,7 +87,8 @@ def plan_graph(
 ) -> Plan:
     """Order and place a graph that is ready to compile. Both answers pass their checkers."""
     options = options or PlanOptions()
-    graph = rewrite_identities(graph, target.core, options)
+    if options.rewrite:
+        graph = rewrite_identities(graph, target.core, options)
     problem = choose_views(graph, target.core)
     report("ordering operators")
     found = schedule.scheduler(options.scheduler).schedule(problem, options.time_limit_seconds)

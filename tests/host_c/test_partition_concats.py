@@ -18,7 +18,7 @@ from toolchain.ops.depthwise_conv2d import DepthwiseConv2D
 from toolchain.ops.interpret import interpret
 from toolchain.ops.storage import memory_problem
 from toolchain.passes.partition_concats import lowest_peak, partition, sites
-from toolchain.planner import plan_graph
+from toolchain.planner import PlanOptions, plan_graph
 from toolchain.schedule import scheduler
 
 
@@ -125,6 +125,8 @@ def test_the_planner_rewrites_by_default_and_codegen_follows() -> None:
     plan = plan_graph(graph, board("host"))
     assert "partial_conv2d" in {op.kind for op in plan.graph.ops}
     assert plan.schedule.peak_bytes == peak(lowest_peak(graph, peak))
+    plain = plan_graph(graph, board("host"), PlanOptions(rewrite=False))
+    assert plain.graph is graph
 
 
 def test_what_cannot_be_divided_is_left_alone() -> None:
