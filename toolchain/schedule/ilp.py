@@ -123,24 +123,25 @@ class Ilp:
         return answer.order or part, answer.bound_bytes
 
     def _cuts(self, steps: Steps, units: Units, order: list[int]) -> tuple[list[int], bool]:
-        """Where to cut, as sets of operators that have run, and whether any cut may cost."""
+        """Where to cut, as sets of operators that have run, and whether any cut may cost.
+
+        `order` keeps every unit together, so a cut behind the end of a unit parts none.
+        """
         everything = (1 << len(order)) - 1
         if not self.partition:
             return [0, everything], False
-        masks = [sum(1 << op for op in unit) for unit in units]
-        whole = [
-            cut for cut in steps.cuts() if all(not cut & mask or not mask & ~cut for mask in masks)
-        ]
+        ends = {unit[-1] for unit in units}
+        whole = [cut for cut in steps.cuts() if not cut or order[cut.bit_count() - 1] in ends]
         cuts = [0]
         soft = False
         for start, end in pairwise(whole):
-            inner = self._soft_cuts(steps, masks, order, start, end)
+            inner = self._soft_cuts(steps, ends, order, start, end)
             soft = soft or bool(inner)
             cuts += [*inner, end]
         return cuts, soft
 
     def _soft_cuts(
-        self, steps: Steps, masks: Sequence[int], order: list[int], start: int, end: int
+        self, steps: Steps, ends: set[int], order: list[int], start: int, end: int
     ) -> list[int]:
         """Cut a part that is too large where least is live, near its middle; then its halves."""
         part = [op for op in order if (end & ~start) >> op & 1]
@@ -152,15 +153,15 @@ class Ilp:
             _, live = steps.cost(done, live, op)
             done |= 1 << op
             central = len(part) // 4 <= position <= len(part) - len(part) // 4
-            if central and all(not done & mask or not mask & ~done for mask in masks):
+            if central and op in ends:
                 best = min(best or (live, done), (live, done))
         if best is None:
             return []
         middle = best[1]
         return [
-            *self._soft_cuts(steps, masks, order, start, middle),
+            *self._soft_cuts(steps, ends, order, start, middle),
             middle,
-            *self._soft_cuts(steps, masks, order, middle, end),
+            *self._soft_cuts(steps, ends, order, middle, end),
         ]
 
 

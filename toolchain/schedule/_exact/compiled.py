@@ -58,6 +58,14 @@ class Compiled:
         return tuple(tuple(row) for row in table)
 
     @cached_property
+    def savings_of(self) -> tuple[tuple[Saving, ...], ...]:
+        """For each operator its savings, in their order."""
+        table: list[list[Saving]] = [[] for _ in self.predecessors]
+        for saving in self.savings:
+            table[saving.op].append(saving)
+        return tuple(tuple(row) for row in table)
+
+    @cached_property
     def topological(self) -> tuple[int, ...]:
         waiting = [len(before) for before in self.predecessors]
         order = [op for op, left in enumerate(waiting) if not left]

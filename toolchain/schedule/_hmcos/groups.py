@@ -51,7 +51,8 @@ class _Sequences:
         for i, before in enumerate(self.before):
             for other in before:
                 self.after[other].append(i)
-        order = sorted(range(len(chains)), key=lambda i: _rank(problem)[chains[i][0]])
+        rank = _rank(problem)
+        order = sorted(range(len(chains)), key=lambda i: rank[chains[i][0]])
         self.dominators = _dominators(order, self.before)
         self.post_dominators = _dominators(order[::-1], self.after)
 
@@ -136,10 +137,15 @@ def hierarchy(problem: Compiled, chains: Sequence[tuple[int, ...]]) -> list[Unit
 def _keeps_order(
     problem: Compiled, chains: Sequence[tuple[int, ...]], groups: Sequence[Sequence[int]]
 ) -> bool:
-    grouped = {s for group in groups for s in group}
-    masks = [sum(1 << op for s in group for op in chains[s]) for group in groups]
-    masks += [sum(1 << op for op in chain) for s, chain in enumerate(chains) if s not in grouped]
-    return is_acyclic([needs(problem, mask) for mask in masks], masks)
+    group_of = {s: index for index, group in enumerate(groups) for s in group}
+    unit_of = [0] * problem.count
+    units = len(groups)
+    for index, chain in enumerate(chains):
+        unit = group_of.get(index, units)
+        units += unit == units
+        for op in chain:
+            unit_of[op] = unit
+    return is_acyclic(problem, unit_of, units)
 
 
 def needs(problem: Compiled, mask: int) -> int:

@@ -36,7 +36,7 @@ def _only_follower(problem: Compiled, op: int) -> int | None:
 
 
 def _joins(problem: Compiled, chain: list[int], op: int) -> bool:
-    if any(s.op == op and s.size_bytes == problem.sizes[s.born] for s in problem.savings):
+    if any(s.size_bytes == problem.sizes[s.born] for s in problem.savings_of[op]):
         return True
     if any(len(problem.successors[p]) != 1 for p in problem.predecessors[chain[0]]):
         return False
@@ -69,15 +69,21 @@ def _writes(problem: Compiled, op: int) -> set[int]:
     }
 
 
-def is_acyclic(before: list[int], masks: list[int]) -> bool:
-    """Whether units, each a bit set of operators, can be ordered one after another."""
-    done = 0
-    left = list(range(len(masks)))
-    while left:
-        ready = [u for u in left if not before[u] & ~done]
-        if not ready:
-            return False
-        for unit in ready:
-            done |= masks[unit]
-        left = [u for u in left if u not in set(ready)]
-    return True
+def is_acyclic(problem: Compiled, unit_of: list[int], units: int) -> bool:
+    """Whether units can be ordered one after another; `unit_of[op]` numbers them from 0."""
+    after: list[set[int]] = [set() for _ in range(units)]
+    for op, before in enumerate(problem.predecessors):
+        for predecessor in before:
+            if unit_of[predecessor] != unit_of[op]:
+                after[unit_of[predecessor]].add(unit_of[op])
+    waiting = [0] * units
+    for row in after:
+        for unit in row:
+            waiting[unit] += 1
+    ready = [unit for unit, count in enumerate(waiting) if not count]
+    for unit in ready:
+        for follower in after[unit]:
+            waiting[follower] -= 1
+            if not waiting[follower]:
+                ready.append(follower)
+    return len(ready) == units

@@ -68,11 +68,7 @@ class _Worst:
         for op in unit:
             born = self.born(op, ran)
             saved = max(
-                (
-                    s.size_bytes
-                    for s in problem.savings
-                    if s.op == op and self.dies(s.dying, op, ran)
-                ),
+                (s.size_bytes for s in problem.savings_of[op] if self.dies(s.dying, op, ran)),
                 default=0,
             )
             most = max(most, live + born + problem.scratch_bytes[op] - saved)
