@@ -77,10 +77,16 @@ class MemoryProblem:
 
     @cached_property
     def overlaps_of(self) -> tuple[tuple[Overlap, ...], ...]:
-        """For each operator the overlaps it allows: none over a graph output, which never dies."""
+        """For each operator the overlaps that an order can make possible.
+
+        None over a graph output, which never dies, nor with a graph input, which no operator bears.
+        """
         table: list[list[Overlap]] = [[] for _ in self.ops]
         for overlap in self.overlaps:
-            if not self.buffers[overlap.input].to_end:
+            if (
+                not self.buffers[overlap.input].to_end
+                and not self.buffers[overlap.output].from_start
+            ):
                 table[overlap.op].append(overlap)
         return tuple(tuple(entries) for entries in table)
 
@@ -107,7 +113,6 @@ class MemoryProblem:
 def applied_overlaps(problem: MemoryProblem, order: Sequence[int]) -> tuple[Overlap, ...]:
     """The overlaps that `order` makes possible: the input dies where the output is born.
 
-    A graph output does not die at the last step, nor is a graph input born at the first.
     Each buffer takes part at most once as input and once as output; where several are possible
     the largest saving wins, then the lowest input index.
     """
@@ -119,8 +124,6 @@ def applied_overlaps(problem: MemoryProblem, order: Sequence[int]) -> tuple[Over
             for o in problem.overlaps_of[op]
             if lifetimes[o.input][1] == step + 1
             and lifetimes[o.output][0] == step
-            and not problem.buffers[o.input].to_end
-            and not problem.buffers[o.output].from_start
             and saving_bytes(problem, o) > 0
         ]
         possible.sort(key=lambda o: (-saving_bytes(problem, o), o.input, o.output))
