@@ -35,6 +35,14 @@ def test_a_sharing_pair_may_overlap_only_from_its_lead_on() -> None:
         check_placement(shared, Placement("test", (0, 0), 8, 0))
 
 
+def test_an_exact_pair_may_overlap_at_its_lead_only() -> None:
+    shared = ArenaProblem(TWO.blocks, (SharedPair(0, 1, lead_bytes=-4, exact=True),))
+    check_placement(shared, Placement("test", (0, 4), 12, 0))
+    check_placement(shared, Placement("test", (8, 0), 16, 0))
+    with pytest.raises(ValueError, match="overlap"):
+        check_placement(shared, Placement("test", (0, 0), 8, 0))
+
+
 @pytest.mark.parametrize("name", arena.names())
 @settings(max_examples=200, deadline=None)
 @given(problem=arena_problems())

@@ -38,6 +38,14 @@ def test_an_overlap_saves_where_the_input_dies() -> None:
     assert footprint(chain(overlaps=(Overlap(0, 0, 1, 3),)), (0, 1)) == (13, 21)
 
 
+def test_an_exact_overlap_cannot_move_closer() -> None:
+    """4 bytes over 10: wherever an exact pair must lie, what sticks out is not saved."""
+    assert footprint(chain(overlaps=(Overlap(1, 1, 2, -6),)), (0, 1)) == (20, 17)
+    assert footprint(chain(overlaps=(Overlap(1, 1, 2, -6, exact=True),)), (0, 1)) == (20, 17)
+    assert footprint(chain(overlaps=(Overlap(1, 1, 2, -8, exact=True),)), (0, 1)) == (20, 19)
+    assert footprint(chain(overlaps=(Overlap(1, 1, 2, 3, exact=True),)), (0, 1)) == (20, 20)
+
+
 def test_an_overlap_saves_nothing_where_the_input_lives_on() -> None:
     problem = chain(uses=((0, 1), (0, 1, 2)), overlaps=(Overlap(0, 0, 1, 0),))
     assert footprint(problem, (0, 1)) == (20, 31)

@@ -11,7 +11,7 @@ from toolchain.ir import ArenaProblem, Block, Buffer, Member, MemoryProblem, Ove
 def memory_problems(draw: st.DrawFn, max_ops: int = 8) -> MemoryProblem:
     """A random DAG whose operators each write one or two buffers and read earlier ones."""
     count = draw(st.integers(1, max_ops))
-    sizes = st.integers(1, 12)
+    sizes, leads = st.integers(1, 12), st.integers(-3, 4)
     buffers = [Buffer("input", draw(sizes), (Member("input"),), from_start=True)]
     writer: list[int | None] = [None]
     uses, predecessors, overlaps = [], [], []
@@ -29,7 +29,7 @@ def memory_problems(draw: st.DrawFn, max_ops: int = 8) -> MemoryProblem:
         predecessors.append(tuple(sorted(b for b in before if b is not None)))
         for source in sorted(read):
             if draw(st.integers(0, 2)) == 0:
-                overlaps.append(Overlap(op, source, known, draw(st.integers(0, 4))))
+                overlaps.append(Overlap(op, source, known, draw(leads), draw(st.booleans())))
     return MemoryProblem(
         ops=tuple(f"op{i}" for i in range(count)),
         predecessors=tuple(predecessors),
@@ -56,7 +56,7 @@ def arena_problems(draw: st.DrawFn, max_blocks: int = 12) -> ArenaProblem:
             )
         )
     pairs = [
-        SharedPair(a, b, draw(st.integers(0, 5)))
+        SharedPair(a, b, draw(st.integers(-4, 5)), draw(st.booleans()))
         for a, dying in enumerate(blocks)
         for b, born in enumerate(blocks)
         if a != b and dying.end == born.start + 1 and dying.start < born.start < born.end

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from toolchain.ir import ArenaProblem
+from toolchain.ir.memory import together_bytes
 
 
 def load_bound_bytes(problem: ArenaProblem) -> int:
@@ -18,7 +19,7 @@ def load_bound_bytes(problem: ArenaProblem) -> int:
             load[step] += block.size_bytes
     for pair in problem.shared:
         dying, born = problem.blocks[pair.dying], problem.blocks[pair.born]
-        together = max(born.size_bytes, pair.lead_bytes + dying.size_bytes)
+        together = together_bytes(dying.size_bytes, born.size_bytes, pair.lead_bytes, pair.exact)
         saved = max(dying.size_bytes + born.size_bytes - together, 0)
         for step in range(max(dying.start, born.start), min(dying.end, born.end)):
             load[step] -= saved

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 
 from toolchain.arena._bounds import load_bound_bytes
-from toolchain.ir import ArenaProblem, Placement
+from toolchain.ir import ArenaProblem, Placement, SharedPair
 
 
 class GreedySize:
@@ -20,12 +20,12 @@ class GreedySize:
         """Quadratic in blocks; the time limit is never reached."""
         begin = time.perf_counter()
         blocks = problem.blocks
-        leads = {(pair.dying, pair.born): pair.lead_bytes for pair in problem.shared}
+        shared = {(pair.dying, pair.born): pair for pair in problem.shared}
         offsets = [0] * len(blocks)
         placed: list[int] = []
         live = (i for i, block in enumerate(blocks) if block.start < block.end)
         for index in sorted(live, key=lambda i: (-blocks[i].size_bytes, blocks[i].start, i)):
-            offsets[index] = _lowest_offset(problem, leads, offsets, placed, index)
+            offsets[index] = _lowest_offset(problem, shared, offsets, placed, index)
             placed.append(index)
         size = max((offsets[i] + blocks[i].size_bytes for i in placed), default=0)
         return Placement(
@@ -39,7 +39,7 @@ class GreedySize:
 
 def _lowest_offset(
     problem: ArenaProblem,
-    leads: dict[tuple[int, int], int],
+    shared: dict[tuple[int, int], SharedPair],
     offsets: list[int],
     placed: list[int],
     index: int,
@@ -53,13 +53,24 @@ def _lowest_offset(
         if min(block.end, neighbour.end) <= max(block.start, neighbour.start):
             continue
         low, high = offsets[other] - block.size_bytes + 1, offsets[other] + neighbour.size_bytes
-        if (index, other) in leads:  # this one dies: it may start from the other's lead on
-            high = min(high, offsets[other] + leads[index, other])
-        elif (other, index) in leads:  # this one is born: it may start up to the lead below
-            low = max(low, offsets[other] - leads[other, index] + 1)
-        if low < high:
-            forbidden.append((low, high))
-            candidates.add(high)
+        ranges = [(low, high)]
+        if (index, other) in shared:  # this one dies: it may start from the other's lead on
+            pair = shared[index, other]
+            first = offsets[other] + pair.lead_bytes
+            ranges = [(low, min(high, first))]
+            if pair.exact:
+                ranges.append((max(low, first + 1), high))
+        elif (other, index) in shared:  # this one is born: it may start up to the lead below
+            pair = shared[other, index]
+            last = offsets[other] - pair.lead_bytes
+            ranges = [(max(low, last + 1), high)]
+            if pair.exact:
+                ranges.append((low, min(high, last)))
+                candidates.add(last)
+        for begin, end in ranges:
+            if begin < end:
+                forbidden.append((begin, end))
+                candidates.add(end)
     alignment = block.alignment_bytes
     aligned = sorted({-(-candidate // alignment) * alignment for candidate in candidates})
     return next(

@@ -27,13 +27,19 @@ class Block:
 class SharedPair:
     """Blocks that may share bytes though both are live at one step.
 
-    Allowed only where offset(dying) >= offset(born) + lead_bytes (see `memory.Overlap`).
-    Indices into `ArenaProblem.blocks`.
+    Allowed only where offset(dying) >= offset(born) + lead_bytes; `exact`: only where they are
+    equal (see `memory.Overlap`). Indices into `ArenaProblem.blocks`.
     """
 
     dying: int
     born: int
     lead_bytes: int = 0
+    exact: bool = False
+
+    def allows(self, dying_offset: int, born_offset: int) -> bool:
+        """Whether the two may share bytes at these offsets."""
+        distance = dying_offset - born_offset
+        return distance == self.lead_bytes if self.exact else distance >= self.lead_bytes
 
 
 @dataclass(frozen=True)
@@ -92,7 +98,8 @@ def arena_problem(problem: MemoryProblem, order: Sequence[int]) -> ArenaProblem:
                 )
             )
     shared = tuple(
-        SharedPair(o.input, o.output, o.lead_bytes) for o in applied_overlaps(problem, order)
+        SharedPair(o.input, o.output, o.lead_bytes, o.exact)
+        for o in applied_overlaps(problem, order)
     )
     return ArenaProblem(tuple(blocks), shared)
 
@@ -135,7 +142,7 @@ def check_placement(problem: ArenaProblem, placement: Placement) -> None:
         raise ValueError(
             f"wrong count: {len(placement.offsets)} offsets for {len(problem.blocks)} blocks"
         )
-    allowed = {(pair.dying, pair.born): pair.lead_bytes for pair in problem.shared}
+    allowed = {(pair.dying, pair.born): pair for pair in problem.shared}
     for index, (block, offset) in enumerate(zip(problem.blocks, placement.offsets, strict=True)):
         if block.start >= block.end:
             continue
@@ -161,9 +168,9 @@ def check_placement(problem: ArenaProblem, placement: Placement) -> None:
             ):
                 continue
             if (index, other_index) in allowed:
-                safe = offset >= other_offset + allowed[index, other_index]
+                safe = allowed[index, other_index].allows(offset, other_offset)
             elif (other_index, index) in allowed:
-                safe = other_offset >= offset + allowed[other_index, index]
+                safe = allowed[other_index, index].allows(other_offset, offset)
             else:
                 safe = False
             if not safe:

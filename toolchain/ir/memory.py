@@ -40,15 +40,16 @@ class Buffer:
 class Overlap:
     """While `op` runs, its output buffer may share bytes with its input buffer, if that dies there.
 
-    Safe where offset(input) >= offset(output) + lead_bytes: the kernel has read every input byte
-    before it writes over it. Elementwise kernels have lead 0 (in place). The two then take
-    max(output size, lead + input size) bytes together.
+    Safe where offset(input) >= offset(output) + lead_bytes, `exact`: only where the two are equal;
+    the kernel has then read every input byte before it writes over it. Elementwise kernels have
+    lead 0 (in place). Negative leads arise where the input is a view into its buffer.
     """
 
     op: int
     input: int
     output: int
     lead_bytes: int = 0
+    exact: bool = False
 
 
 @dataclass(frozen=True)
@@ -135,11 +136,18 @@ def applied_overlaps(problem: MemoryProblem, order: Sequence[int]) -> tuple[Over
     return tuple(chosen)
 
 
+def together_bytes(dying_bytes: int, born_bytes: int, lead_bytes: int, exact: bool) -> int:
+    """The fewest bytes that hold a dying block and one born over it, at the lead or beyond."""
+    distance = lead_bytes if exact else max(lead_bytes, 0)
+    return max(born_bytes, distance + dying_bytes) - min(distance, 0)
+
+
 def saving_bytes(problem: MemoryProblem, overlap: Overlap) -> int:
     """Bytes that the overlap takes off the sum of its two buffers."""
     size_in = problem.buffers[overlap.input].size_bytes
     size_out = problem.buffers[overlap.output].size_bytes
-    return size_in + size_out - max(size_out, overlap.lead_bytes + size_in)
+    together = together_bytes(size_in, size_out, overlap.lead_bytes, overlap.exact)
+    return size_in + size_out - together
 
 
 def footprint(problem: MemoryProblem, order: Sequence[int]) -> tuple[int, ...]:

@@ -283,11 +283,15 @@ class Alias:
 
 @dataclass(frozen=True)
 class SafeOverlap:
-    """Output `output` may begin at or below input `input`, `lead_bytes` apart (see ir.memory)."""
+    """Output `output` may begin at or below input `input`, `lead_bytes` apart (see ir.memory).
+
+    `exact`: at that distance and at no other.
+    """
 
     input: int
     output: int = 0
     lead_bytes: int = 0
+    exact: bool = False
 
 
 def _no_macs(op: Op, graph: Graph) -> int:

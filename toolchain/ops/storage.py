@@ -137,9 +137,12 @@ def _problem(
             if any(places[n].root == places[source].root for n in shares):
                 continue
             lead = safe.lead_bytes + places[target].offset_bytes - places[source].offset_bytes
-            overlaps.append(
-                Overlap(number, index[places[source].root], index[places[target].root], lead)
-            )
+            pair = index[places[source].root], index[places[target].root]
+            alignment = min(buffers[side].alignment_bytes for side in pair)
+            if safe.exact and lead % alignment:
+                continue
+            lead = -(-lead // alignment) * alignment  # offsets differ by a multiple of it
+            overlaps.append(Overlap(number, *pair, lead, safe.exact))
     return MemoryProblem(
         ops=tuple(op.name for op in graph.ops),
         predecessors=graph.predecessors,
