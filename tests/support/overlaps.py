@@ -22,7 +22,7 @@ def _up(size: int, alignment: int = ALIGNMENT) -> int:
     return -(-size // alignment) * alignment
 
 
-def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
+def allowed_overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
     """Those with an input that is no constant and no other input as well."""
     spec = spec_of(op.kind)
     if spec.aliases(op, graph):
@@ -43,7 +43,7 @@ def overlapping_samples(
     overlaps: list[SafeOverlap] = []
     for _ in range(samples):
         graph = specs()[kind].sample(rng)
-        allowed = _overlaps(graph.ops[0], graph, core)
+        allowed = allowed_overlaps(graph.ops[0], graph, core)
         graphs += [graph] * len(allowed)
         overlaps += allowed
     return merged(graphs), overlaps

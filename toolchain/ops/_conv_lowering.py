@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ from toolchain.ops._onnx_rounding import onnx_scaling
 from toolchain.ops._rounding import Rounding
 from toolchain.ops.spec import Constant, Lowering
 
-_MVE_CHANNEL_BLOCK = 124
+MVE_CHANNEL_BLOCK = 124
 """CH_IN_BLOCK_MVE of arm_nnsupportfunctions.h: channels per column buffer."""
 _BAND_BYTES = 640
 """Depthwise scratch that is always worth its speed; a single output row may need more."""
@@ -51,6 +52,25 @@ def bias_of(op: Op, graph: Graph, channels: int) -> Int32:
     return np.zeros(channels, dtype=np.int32)
 
 
+def conv2d_kernel(op: Op, graph: Graph, core: Core, window: Window, rounding: Rounding) -> str:
+    """Helium: the CMSIS-NN function that its wrapper would choose, where its preconditions hold.
+
+    Elsewhere, and for groups, Thimble's own kernels.
+    """
+    x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
+    depth = weights.shape[3]
+    pointwise = window.kernel == (1, 1) and window.padding == UNPADDED
+    fits = max(*x.shape, *weights.shape, *y.shape) <= _UINT16_MAX
+    own = not core.mve or rounding is not Rounding.TFLITE
+    if own or depth != x.shape[3] or not fits:
+        whole = depth % 4 == 0 and depth == x.shape[3]
+        fast = pointwise and window.stride == (1, 1) and whole
+        return "thimble_convolve_1x1_s8" if fast else "thimble_convolve_s8"
+    if pointwise:
+        return "arm_convolve_1x1_s8_fast" if window.stride == (1, 1) else "arm_convolve_1x1_s8"
+    return "arm_convolve_1_x_n_s8" if _is_one_by_n(x, y, window) else "arm_convolve_s8"
+
+
 def lower_conv2d(
     op: Op,
     graph: Graph,
@@ -59,28 +79,17 @@ def lower_conv2d(
     activation: Activation,
     rounding: Rounding = Rounding.TFLITE,
 ) -> Lowering:
-    """Helium: the CMSIS-NN function that its wrapper would choose, where its preconditions hold.
-
-    Elsewhere, and for groups, Thimble's own kernels. Scratch on Helium as
+    """The call of `conv2d_kernel`. Scratch on Helium as
     `arm_convolve_wrapper_s8_get_buffer_size_mve` gives it.
     """
     x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
     channels, height, width, depth = weights.shape
-    taps = height * width * depth
-    pointwise = (height, width) == (1, 1) and window.padding == UNPADDED
-    fits = max(*x.shape, *weights.shape, *y.shape) <= _UINT16_MAX
-    own = not core.mve or rounding is not Rounding.TFLITE
-    if own or depth != x.shape[3] or not fits:
+    function = conv2d_kernel(op, graph, core, window, rounding)
+    if function.startswith("thimble"):
         filters = constant_of(weights).astype(np.int8)
-        return _own_conv2d(op, graph, window, activation, rounding, filters)
-    if pointwise and window.stride == (1, 1):
-        function, scratch = "arm_convolve_1x1_s8_fast", 0
-    elif pointwise:
-        function, scratch = "arm_convolve_1x1_s8", 0
-    elif _is_one_by_n(x, y, window):
-        function, scratch = "arm_convolve_1_x_n_s8", 0
-    else:
-        function, scratch = "arm_convolve_s8", 4 * round_up(taps, 8)
+        return _own_conv2d(op, graph, function, window, activation, rounding, filters)
+    taps = height * width * depth
+    scratch = 4 * round_up(taps, 8) if function == "arm_convolve_s8" else 0
     multiplier, shift = channel_requantisation(x, weights, y, channels)
     return Lowering(
         functions=(function,),
@@ -97,6 +106,7 @@ def lower_conv2d(
 def _own_conv2d(
     op: Op,
     graph: Graph,
+    function: str,
     window: Window,
     activation: Activation,
     rounding: Rounding,
@@ -108,14 +118,6 @@ def _own_conv2d(
     taps = round_up(height * width * depth, 4)
     scales = _scaling(op, graph, activation, rounding, filters.reshape(channels, -1))
     packed = pack_convolution(scales, x.shape[3] // depth)
-    pointwise = (
-        (height, width) == (1, 1)
-        and window.padding == UNPADDED
-        and window.stride == (1, 1)
-        and depth % 4 == 0
-        and depth == x.shape[3]
-    )
-    function = "thimble_convolve_1x1_s8" if pointwise else "thimble_convolve_s8"
     return Lowering(
         functions=(function,),
         scratch_bytes=4 * taps + _staging_bytes(width * depth, depth, taps),
@@ -131,6 +133,24 @@ def _staging_bytes(row: int, depth: int, taps: int) -> int:
     return row if row % 4 == 0 else taps + 4
 
 
+def depthwise_kernel(op: Op, graph: Graph, core: Core, window: Window, rounding: Rounding) -> str:
+    """Helium: `arm_depthwise_conv_s8_opt` where its preconditions hold; elsewhere Thimble's own.
+
+    One input channel is an ordinary convolution, whose kernel is quicker.
+    """
+    x, channels = graph.input(op, INPUT), graph.input(op, WEIGHTS).shape[3]
+    simple = channels == x.shape[3] and x.shape[0] == 1 and window.dilation == (1, 1)
+    own = not core.mve or rounding is not Rounding.TFLITE
+    if own or not simple or window.kernel[0] * window.kernel[1] > _UINT16_MAX:
+        return "thimble_convolve_s8" if x.shape[3] == 1 else "thimble_depthwise_conv_s8"
+    return "arm_depthwise_conv_s8_opt"
+
+
+def walks_columns(output: Sequence[int], window: Window) -> bool:
+    """Whether the own depthwise kernel gets the image `turned`, so that its rows are the longer."""
+    return (output[1], window.kernel[0]) > (output[2], window.kernel[1])
+
+
 def lower_depthwise_conv2d(
     op: Op,
     graph: Graph,
@@ -139,20 +159,22 @@ def lower_depthwise_conv2d(
     activation: Activation,
     rounding: Rounding = Rounding.TFLITE,
 ) -> Lowering:
-    """Helium: `arm_depthwise_conv_s8_opt` where its preconditions hold; elsewhere Thimble's own.
+    """The call of `depthwise_kernel`.
 
     The Helium kernel reads four channels at a time beyond the last and steps from a null bias: its
     arrays are padded. Scratch as `arm_depthwise_conv_wrapper_s8_get_buffer_size_mve` gives it.
     """
     x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
     channels, (height, width) = weights.shape[3], window.kernel
-    simple = channels == x.shape[3] and x.shape[0] == 1 and window.dilation == (1, 1)
-    own = not core.mve or rounding is not Rounding.TFLITE
-    if own or not simple or height * width > _UINT16_MAX:
+    function = depthwise_kernel(op, graph, core, window, rounding)
+    if function == "thimble_convolve_s8":
+        filters = constant_of(weights).transpose(3, 1, 2, 0).astype(np.int8)
+        return _own_conv2d(op, graph, function, window, activation, rounding, filters)
+    if function == "thimble_depthwise_conv_s8":
         return _own_depthwise(op, graph, window, activation, rounding)
     multiplier, shift = channel_requantisation(x, weights, y, channels)
     bias, filters = bias_of(op, graph, channels), constant_of(weights).reshape(-1)
-    function, scratch = "arm_depthwise_conv_s8_opt", 4 * _MVE_CHANNEL_BLOCK * height * width
+    scratch = 4 * MVE_CHANNEL_BLOCK * height * width
     extra = round_up(channels, 4) - channels
     return Lowering(
         functions=(function,),
@@ -175,15 +197,11 @@ def lower_depthwise_conv2d(
 def _own_depthwise(
     op: Op, graph: Graph, window: Window, activation: Activation, rounding: Rounding
 ) -> Lowering:
-    """One input channel is an ordinary convolution, whose kernel is quicker."""
     weights, y = graph.input(op, WEIGHTS), graph.output(op)
     _, height, width, channels = weights.shape
-    if graph.input(op, INPUT).shape[3] == 1:
-        per_channel = constant_of(weights).transpose(3, 1, 2, 0).astype(np.int8)
-        return _own_conv2d(op, graph, window, activation, rounding, per_channel)
     filters = constant_of(weights).reshape(-1, channels).T.astype(np.int8)
     fields = _fields(op, graph, window, activation)
-    turned = (y.shape[1], height) > (y.shape[2], width)
+    turned = walks_columns(y.shape, window)
     if turned:
         fields, window = _turned(fields), _turned_window(window)
         filters = filters.reshape(channels, height, width).transpose(0, 2, 1).reshape(channels, -1)

@@ -32,6 +32,7 @@ from toolchain.ops._conv import (
     same_padding,
 )
 from toolchain.ops._conv_lowering import lower_conv2d
+from toolchain.ops._conv_overlaps import conv2d_overlaps
 from toolchain.ops._onnx import (
     add_bias,
     image_axes,
@@ -51,6 +52,7 @@ from toolchain.ops.spec import (
     OnnxNode,
     OpSpec,
     ReadOp,
+    SafeOverlap,
     TensorType,
     TfliteBinding,
     TfliteNode,
@@ -137,6 +139,10 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
     return lower_conv2d(
         op, graph, core, _window(op, graph), _attributes(op).activation, _attributes(op).rounding
     )
+
+
+def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
+    return conv2d_overlaps(op, graph, core, _window(op, graph), _attributes(op).rounding)
 
 
 def _macs(op: Op, graph: Graph) -> int:
@@ -239,6 +245,7 @@ SPEC = OpSpec(
     lower=_lower,
     sample=_sample,
     macs=_macs,
+    overlaps=_overlaps,
     tflite=TfliteBinding(("CONV_2D",), _read, _write),
     onnx=OnnxBinding(("Conv",), _read_onnx),
     limits="int8, constant weights, per channel or per tensor; any stride, dilation, groups",

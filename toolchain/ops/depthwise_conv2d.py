@@ -32,6 +32,7 @@ from toolchain.ops._conv import (
     same_padding,
 )
 from toolchain.ops._conv_lowering import lower_depthwise_conv2d
+from toolchain.ops._conv_overlaps import depthwise_overlaps
 from toolchain.ops._onnx_rounding import requantise_onnx
 from toolchain.ops._rounding import Rounding
 from toolchain.ops.spec import (
@@ -39,6 +40,7 @@ from toolchain.ops.spec import (
     Lowering,
     OpSpec,
     ReadOp,
+    SafeOverlap,
     TensorType,
     TfliteBinding,
     TfliteNode,
@@ -119,6 +121,10 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
     )
 
 
+def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
+    return depthwise_overlaps(op, graph, core, _window(op, graph), _attributes(op).rounding)
+
+
 def _macs(op: Op, graph: Graph) -> int:
     _, height, width, _ = graph.input(op, WEIGHTS).shape
     return graph.output(op).elements * height * width
@@ -197,6 +203,7 @@ SPEC = OpSpec(
     lower=_lower,
     sample=_sample,
     macs=_macs,
+    overlaps=_overlaps,
     tflite=TfliteBinding(("DEPTHWISE_CONV_2D",), _read, _write),
     limits="int8, per-channel or per-tensor weights, constant; any stride, dilation, multiplier",
 )

@@ -36,6 +36,7 @@ from toolchain.ops._conv_packing import (
 )
 from toolchain.ops._fixed_point import round_half_away
 from toolchain.ops._onnx import add_bias, int8_weights, onnx_bias, weight_quantisation
+from toolchain.ops._walks import lead_bytes
 from toolchain.ops.batch_matmul import read_batched
 from toolchain.ops.spec import (
     Array,
@@ -45,6 +46,7 @@ from toolchain.ops.spec import (
     OnnxNode,
     OpSpec,
     ReadOp,
+    SafeOverlap,
     TensorType,
     TfliteBinding,
     TfliteNode,
@@ -127,6 +129,15 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
             "common": common,
         },
     )
+
+
+def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
+    """Row by row; four units are written before the row is read again for the next four."""
+    units, depth = graph.input(op, WEIGHTS).shape
+    rows = np.arange(graph.input(op, INPUT).elements // depth)
+    early = (units - 1) // 4 * 4
+    lead = lead_bytes(rows * units + early, rows * depth) if early else 0
+    return (SafeOverlap(INPUT, 0, max(lead, lead_bytes(rows * units, rows * depth))),)
 
 
 def _macs(op: Op, graph: Graph) -> int:
@@ -238,6 +249,7 @@ SPEC = OpSpec(
     lower=_lower,
     sample=_sample,
     macs=_macs,
+    overlaps=_overlaps,
     tflite=TfliteBinding(("FULLY_CONNECTED",), _read, _write),
     onnx=OnnxBinding(("Gemm", "MatMul"), _read_onnx),
     limits="int8, per-channel or per-tensor weights, constant",

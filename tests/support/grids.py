@@ -1,0 +1,137 @@
+"""Every combination of shapes, strides, paddings and dilations of the kernels that slide windows.
+
+Sizes are small but odd and even, below and above what the kernels take at once. Paddings go beyond
+SAME, as merged pad operators make them.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import numpy as np
+
+from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
+from toolchain.ops._conv import Padding, Window, same_padding
+from toolchain.ops._pooling import Pool2D, infer_pool
+from toolchain.ops.conv2d import Conv2D
+from toolchain.ops.depthwise_conv2d import DepthwiseConv2D
+from toolchain.ops.fully_connected import FullyConnected
+
+Q = Quantisation((0.05,), (3,))
+WEIGHTS_Q = Quantisation((0.01,), (0,))
+SIZES = ((7, 6), (1, 9), (8, 1), (5, 11))
+KERNELS = ((1, 1), (3, 3), (2, 5), (1, 4))
+STRIDES = ((1, 1), (2, 2), (1, 3))
+DILATIONS = ((1, 1), (2, 3))
+
+
+def _windows(size: tuple[int, int]) -> Iterator[Window]:
+    for kernel, stride, dilation in itertools.product(KERNELS, STRIDES, DILATIONS):
+        if dilation != (1, 1) and (stride != (1, 1) or kernel == (1, 1)):
+            continue
+        same = same_padding(size, kernel, stride, dilation)
+        for padding in {Padding(), same, Padding(2, 1, 0, 3)}:
+            window = Window(kernel, stride, dilation, padding)
+            try:
+                window.output_size(*size)
+            except ValueError:
+                continue
+            yield window
+
+
+def convolutions() -> list[Graph]:
+    """Ungrouped, with depths around a word, and grouped."""
+    depths = (
+        (1, 8, 1),
+        (3, 5, 1),
+        (4, 1, 1),
+        (8, 4, 1),
+        (8, 9, 1),
+        (6, 6, 2),
+        (8, 8, 2),
+        (6, 4, 2),
+    )
+    return [
+        _convolution(size, window, *depth, batches)
+        for size in SIZES
+        for window in _windows(size)
+        for depth, batches in zip(depths, itertools.cycle((1, 1, 2)), strict=False)
+    ]
+
+
+def depthwise_convolutions() -> list[Graph]:
+    return [
+        _depthwise(size, window, channels, multiplier, batches)
+        for size in SIZES
+        for window in _windows(size)
+        for channels, multiplier, batches in ((1, 1, 1), (3, 1, 2), (4, 1, 1), (1, 4, 1))
+    ]
+
+
+def pools(kind: str) -> list[Graph]:
+    graphs = []
+    for size, channels, batches in itertools.product(SIZES, (1, 7, 16), (1, 2)):
+        for window in _windows(size):
+            if window.dilation == (1, 1):
+                graphs += _pool(kind, size, window, channels, batches)
+    return graphs
+
+
+def fully_connected() -> list[Graph]:
+    graphs = []
+    for rows, depth, units in itertools.product((1, 2, 5), (1, 3, 4, 9), (1, 2, 4, 5, 8, 13)):
+        weights = np.ones((units, depth), np.int8)
+        tensors = [
+            Tensor("x", (rows, depth), DType.INT8, Q),
+            Tensor("weights", weights.shape, DType.INT8, WEIGHTS_Q, weights),
+            Tensor("y", (rows, units), DType.INT8, Q),
+        ]
+        op = Op("fully_connected", "op", ("x", "weights"), ("y",), FullyConnected())
+        graphs.append(Graph.build("grid", tensors, [op], ["x"], ["y"]))
+    return graphs
+
+
+def _convolution(
+    size: tuple[int, int], window: Window, depth: int, channels: int, groups: int, batches: int
+) -> Graph:
+    weights = np.ones((channels, *window.kernel, depth // groups), np.int8)
+    attributes = Conv2D(window.stride, window.dilation, window.padding)
+    x, y = (batches, *size, depth), (batches, *window.output_size(*size), channels)
+    return _single(Op("conv2d", "op", ("x", "weights"), ("y",), attributes), x, y, weights)
+
+
+def _depthwise(
+    size: tuple[int, int], window: Window, channels: int, multiplier: int, batches: int
+) -> Graph:
+    weights = np.ones((1, *window.kernel, channels * multiplier), np.int8)
+    attributes = DepthwiseConv2D(window.stride, window.dilation, window.padding)
+    x, y = (batches, *size, channels), (batches, *window.output_size(*size), channels * multiplier)
+    op = Op("depthwise_conv2d", "op", ("x", "weights"), ("y",), attributes)
+    return _single(op, x, y, weights)
+
+
+def _pool(
+    kind: str, size: tuple[int, int], window: Window, channels: int, batches: int
+) -> list[Graph]:
+    """None where a window would lie in the padding alone."""
+    pad = window.padding
+    sides = (pad.top, pad.bottom, pad.left, pad.right)
+    attributes = Pool2D(*window.kernel, *window.stride, sides)
+    op = Op(kind, "op", ("x",), ("y",), attributes)
+    x = Tensor("x", (batches, *size, channels), DType.INT8, Q)
+    y = Tensor("y", (), DType.INT8, Q)
+    try:
+        shape = infer_pool(op, Graph.build("grid", [x, y], [op], ["x"], ["y"]))[0].shape
+    except ValueError:
+        return []
+    return [_single(op, x.shape, shape)]
+
+
+def _single(
+    op: Op, x: tuple[int, ...], y: tuple[int, ...], weights: np.ndarray | None = None
+) -> Graph:
+    tensors = [Tensor("x", x, DType.INT8, Q), Tensor("y", y, DType.INT8, Q)]
+    if weights is not None:
+        tensors.append(Tensor("weights", weights.shape, DType.INT8, WEIGHTS_Q, weights))
+    return Graph.build("grid", tensors, [op], ["x"], ["y"])

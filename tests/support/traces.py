@@ -1,0 +1,89 @@
+"""When a kernel reads and writes each byte of its tensors: recorded, to hold overlaps against.
+
+The generated C and its kernels are compiled with `-fsanitize=thread`, which makes gcc report every
+access to memory; `programs/trace.c` stands in for that sanitizer's library and notes the times.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tests.support.host import plan_of
+from toolchain import cmsis_nn
+from toolchain.boards import HOST
+from toolchain.cmsis_nn import tree
+from toolchain.codegen import generate
+from toolchain.device.compiler import Unit, compile_units, find_host_compiler, link_program
+from toolchain.ir import Graph
+from toolchain.ops.spec import SafeOverlap
+from toolchain.resources import RUNTIME_C
+
+PROGRAM = Path(__file__).resolve().parents[1] / "host_c" / "programs" / "trace.c"
+WRAPPED = tuple(f"-Wl,--wrap={name}" for name in ("memcpy", "memmove", "memset"))
+Times = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Times of the first write of every output byte and of the last read of every input byte."""
+
+    first_write: Times
+    last_read: Times
+
+    def lead_bytes(self) -> int:
+        """The smallest lead from which on no input byte is overwritten before its last read."""
+        written = np.flatnonzero(self.first_write)
+        written = written[np.argsort(self.first_write[written], kind="stable")]
+        times, highest = self.first_write[written], np.maximum.accumulate(written)
+        read = np.flatnonzero(self.last_read)
+        before = np.searchsorted(times, self.last_read[read])
+        leads = highest[before[before > 0] - 1] - read[before > 0] + 1
+        return max(int(leads.max(initial=0)), 0)
+
+    def bears(self, distance: int) -> bool:
+        """Whether the input may begin exactly so many bytes behind the output's start."""
+        reads = np.zeros_like(self.first_write)
+        begin, end = max(distance, 0), min(distance + len(self.last_read), len(reads))
+        if begin < end:
+            reads[begin:end] = self.last_read[begin - distance : end - distance]
+        return not bool(np.any((self.first_write > 0) & (self.first_write < reads)))
+
+
+def record(graph: Graph, overlaps: Sequence[SafeOverlap], folder: Path) -> list[Trace]:
+    """Run single operators side by side, nothing over anything; a trace for each overlap.
+
+    `graph` has one operator for each overlap, in order (`support.merge`).
+    """
+    plan = plan_of(graph, spread=True)
+    sources = generate(plan, HOST, cmsis_nn.find(), name="traced")
+    for name, text in sources.files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    kernels, system = RUNTIME_C / "include", tree(cmsis_nn.find()).include
+    flags = ("-O1", "-fsanitize=thread", "-w")
+    theirs = [Unit(cmsis_nn.find() / p, flags, (system,)) for p in sources.cmsis_nn]
+    ours = [RUNTIME_C / path for path in sources.runtime]
+    ours += [folder / name for name in sources.files if name.endswith(".c")]
+    units = [Unit(p, flags, (folder, kernels), system_includes=(system,)) for p in ours]
+    recorder = Unit(PROGRAM, ("-O2", "-Wall", "-Wextra", "-Werror"), (folder,))
+    objects = compile_units([recorder, *theirs, *units], gcc=find_host_compiler())
+    program = folder / "trace"
+    link_program(objects, WRAPPED, program)
+    done = subprocess.run([str(program)], capture_output=True, check=True)
+    times = np.frombuffer(done.stdout, np.uint32).reshape(-1, 2).astype(np.int64)
+    traces = []
+    for op, overlap in zip(graph.ops, overlaps, strict=True):
+        source, target = graph.input(op, overlap.input), graph.output(op, overlap.output)
+        begin, start = plan.arena.offsets[source.name], plan.arena.offsets[target.name]
+        traces.append(
+            Trace(
+                times[start : start + target.size_bytes, 0],
+                times[begin : begin + source.size_bytes, 1],
+            )
+        )
+    return traces

@@ -1,0 +1,56 @@
+"""How far an output must begin before its input so that a kernel never overwrites what it needs.
+
+A kernel is described by the order of its walk: steps that each write a run of output bytes, and
+the lowest input byte that it reads from some moment on. With W[t] the end of what is written up to
+step t and R[t] the lowest byte that it still reads after a write of step t, the output may begin
+`lead` bytes before the input if W[t] <= lead + R[t] for all t. `tests/host_c/test_traces.py` holds
+every lead against recorded reads and writes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Int64 = NDArray[np.int64]
+
+NEVER = 1 << 40
+"""The lowest pixel that a step reads which reads none; times bytes it stays inside int64."""
+
+
+def run_ends(run: int, runs: int, group: int) -> Int64:
+    """Ends of the steps of a kernel that takes `group` items at once, in each of `runs` runs."""
+    one = np.minimum(np.arange(group, run + group, group), run)
+    return (np.arange(runs)[:, None] * run + one).reshape(-1)
+
+
+def read_after(lowest: Int64, ends: Int64) -> Int64:
+    """For every step the lowest byte that an item behind it reads. `lowest`: of each item."""
+    following = np.full(len(lowest) + 1, NEVER, np.int64)
+    np.minimum.accumulate(lowest[::-1], out=following[-2::-1])
+    return following[ends]
+
+
+def lead_bytes(written: Int64, still_read: Int64) -> int:
+    """The smallest lead of at least 0 with written <= lead + still_read."""
+    return max(int((written - still_read).max(initial=0)), 0)
+
+
+def first_taps(size: int, count: int, kernel: int, stride: int, dilation: int, pad: int) -> Int64:
+    """Along one axis: the first position inside the image that each window sees, or NEVER."""
+    taps = (np.arange(count) * stride - pad)[:, None] + np.arange(kernel) * dilation
+    inside: Int64 = np.where((taps >= 0) & (taps < size), taps, NEVER)
+    first: Int64 = inside.min(axis=1)
+    return first
+
+
+def first_pixels(size: tuple[int, int], rows: Int64, columns: Int64, batches: int = 1) -> Int64:
+    """The first pixel (row-major, over all batches) that every window of an image sees.
+
+    `rows` and `columns` as `first_taps` gives them; `size` is the image's height and width.
+    """
+    image = rows[:, None] * size[1] + columns
+    outside = (rows[:, None] == NEVER) | (columns == NEVER)
+    starts = np.arange(batches)[:, None] * (size[0] * size[1])
+    pixels = starts + np.where(outside, 0, image).reshape(1, -1)
+    return np.where(outside.reshape(1, -1), NEVER, pixels).reshape(-1)
