@@ -10,9 +10,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.support.grids import (
+    convolutions,
+    depthwise_convolutions,
+    many_channels,
+    pointwise_convolutions,
+)
 from tests.support.host import random_inputs, reference_outputs
 from tests.support.merge import merged
-from tests.support.overlaps import overlapping_samples, tight_plan
+from tests.support.overlaps import allowed_overlaps, overlapping_samples, tight_plan
 from toolchain import cmsis_nn
 from toolchain.boards import board
 from toolchain.codegen import generate
@@ -25,6 +31,9 @@ from toolchain.planner import plan_graph
 BOARDS = ("mps2-an386", "mps3-an547")
 SAMPLES = 5
 GROUP = 8
+
+GRIDS = {"conv2d": convolutions, "depthwise_conv2d": depthwise_convolutions}
+LARGE = {"conv2d": pointwise_convolutions, "depthwise_conv2d": many_channels}
 
 pytestmark = pytest.mark.skipif(
     not (shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm")),
@@ -46,12 +55,26 @@ def test_operators_equal_their_references(
 
 
 @pytest.mark.parametrize("board_name", BOARDS)
-@pytest.mark.parametrize("kind", ["average_pool2d", "max_pool2d", "add"])
+@pytest.mark.parametrize("kind", ["average_pool2d", "max_pool2d", "add", "fully_connected"])
 def test_kernels_bear_their_overlaps(board_name: str, kind: str, tmp_path: Path) -> None:
     """The kinds whose kernel differs from core to core; `host_c` tries all."""
     rng = np.random.default_rng(5)
     core = board(board_name).core
     graph, overlaps = overlapping_samples(kind, core, 12, rng)
+    compare(replace(tight_plan(graph, overlaps, core), board=board_name), rng, tmp_path)
+
+
+@pytest.mark.parametrize("board_name", BOARDS)
+@pytest.mark.parametrize("kind", ["conv2d", "depthwise_conv2d"])
+def test_convolutions_bear_their_overlaps(board_name: str, kind: str, tmp_path: Path) -> None:
+    """Samples, some of the grid, and images that take each Helium kernel through all its loops."""
+    rng = np.random.default_rng(6)
+    core = board(board_name).core
+    grid = GRIDS[kind]()
+    graphs = [specs()[kind].sample(rng) for _ in range(20)]
+    graphs += [grid[i] for i in rng.permutation(len(grid))[:60]] + LARGE[kind]()
+    cases = [(g, o) for g in graphs for o in allowed_overlaps(g.ops[0], g, core)]
+    graph, overlaps = merged([g for g, _ in cases]), [o for _, o in cases]
     compare(replace(tight_plan(graph, overlaps, core), board=board_name), rng, tmp_path)
 
 

@@ -26,6 +26,10 @@ STRIDES = ((1, 1), (2, 2), (1, 3))
 DILATIONS = ((1, 1), (2, 3))
 
 
+def _weights(shape: tuple[int, ...]) -> np.ndarray:
+    return (np.arange(np.prod(shape)) * 5 % 23 - 11).astype(np.int8).reshape(shape)
+
+
 def _windows(size: tuple[int, int]) -> Iterator[Window]:
     for kernel, stride, dilation in itertools.product(KERNELS, STRIDES, DILATIONS):
         if dilation != (1, 1) and (stride != (1, 1) or kernel == (1, 1)):
@@ -69,6 +73,31 @@ def depthwise_convolutions() -> list[Graph]:
     ]
 
 
+def pointwise_convolutions() -> list[Graph]:
+    """1x1 and 1xN kernels, which Helium's kernels apply to the image itself."""
+    windows = [Window((1, 1)), Window((1, 1), (2, 2)), Window((1, 3)), Window((1, 4), (1, 2))]
+    depths = ((4, 9), (8, 4), (4, 4), (12, 1), (5, 5), (4, 2))
+    return [
+        _convolution(size, window, *depth, 1, batches)
+        for size in ((1, 14), (5, 7), (1, 9))
+        for window in windows
+        for depth, batches in zip(depths, itertools.cycle((1, 2)), strict=False)
+    ]
+
+
+def many_channels() -> list[Graph]:
+    """Depthwise, more channels than Helium's kernel takes at once (124)."""
+    windows = [
+        Window((3, 3), (1, 1), (1, 1), Padding(1, 1, 1, 1)),
+        Window((3, 3), (2, 2), (1, 1), Padding(0, 0, 1, 1)),
+        Window((2, 3)),
+        Window((3, 1), (1, 2), (1, 1), Padding(2, 0, 0, 0)),
+    ]
+    return [
+        _depthwise((6, 7), window, channels, 1, 1) for window in windows for channels in (124, 250)
+    ]
+
+
 def pools(kind: str) -> list[Graph]:
     graphs = []
     for size, channels, batches in itertools.product(SIZES, (1, 7, 16), (1, 2)):
@@ -81,7 +110,7 @@ def pools(kind: str) -> list[Graph]:
 def fully_connected() -> list[Graph]:
     graphs = []
     for rows, depth, units in itertools.product((1, 2, 5), (1, 3, 4, 9), (1, 2, 4, 5, 8, 13)):
-        weights = np.ones((units, depth), np.int8)
+        weights = _weights((units, depth))
         tensors = [
             Tensor("x", (rows, depth), DType.INT8, Q),
             Tensor("weights", weights.shape, DType.INT8, WEIGHTS_Q, weights),
@@ -95,7 +124,7 @@ def fully_connected() -> list[Graph]:
 def _convolution(
     size: tuple[int, int], window: Window, depth: int, channels: int, groups: int, batches: int
 ) -> Graph:
-    weights = np.ones((channels, *window.kernel, depth // groups), np.int8)
+    weights = _weights((channels, *window.kernel, depth // groups))
     attributes = Conv2D(window.stride, window.dilation, window.padding)
     x, y = (batches, *size, depth), (batches, *window.output_size(*size), channels)
     return _single(Op("conv2d", "op", ("x", "weights"), ("y",), attributes), x, y, weights)
@@ -104,7 +133,7 @@ def _convolution(
 def _depthwise(
     size: tuple[int, int], window: Window, channels: int, multiplier: int, batches: int
 ) -> Graph:
-    weights = np.ones((1, *window.kernel, channels * multiplier), np.int8)
+    weights = _weights((1, *window.kernel, channels * multiplier))
     attributes = DepthwiseConv2D(window.stride, window.dilation, window.padding)
     x, y = (batches, *size, channels), (batches, *window.output_size(*size), channels * multiplier)
     op = Op("depthwise_conv2d", "op", ("x", "weights"), ("y",), attributes)
