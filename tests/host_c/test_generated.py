@@ -295,13 +295,13 @@ def test_a_failing_operator_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("spread", [False, True])
 def test_sanitizers_watch(tmp_path: Path, spread: bool) -> None:
-    """The harness reports an arena that is too small, and a write between tensors; were it blind
-    to them its silence would say nothing."""
+    """The harness reports an arena that is too small, and a byte of an operand that is not an
+    operator's to touch; were it blind to them its silence would say nothing."""
     graph = dense_chain("small", (64, 32))
     model = host_model(graph, spread=spread)
     if spread:
-        start, size = model.gaps[0]
-        model = replace(model, gaps=((start - 1, size + 1), *model.gaps[1:]))
+        first, *others = model.reaches[0]
+        model = replace(model, reaches=(((first[0], first[1] - 1), *others),))
     else:
         plan = plan_of(graph)
         short = replace(plan.arena, size_bytes=plan.arena.size_bytes - 1)

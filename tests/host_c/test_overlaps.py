@@ -9,12 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.support.host import random_inputs, reference_outputs
+from tests.support.host import model_of, random_inputs, reference_outputs
 from tests.support.overlaps import overlapping_samples, tight_plan
 from toolchain import cmsis_nn
 from toolchain.boards import HOST
-from toolchain.codegen import generate
-from toolchain.device.host import HostModel, HostProgram, build
+from toolchain.device.host import HostProgram, build
 from toolchain.ops import specs
 
 SAMPLES = 12
@@ -26,8 +25,7 @@ def test_kernel_bears_the_overlap(kind: str) -> None:
     graph, overlaps = overlapping_samples(kind, HOST, SAMPLES, rng)
     if not graph.ops:
         pytest.skip("allows no overlap")
-    sources = generate(tight_plan(graph, overlaps, HOST), HOST, cmsis_nn.find(), name="m")
-    models = [HostModel(sources, graph)]
+    models = [model_of(tight_plan(graph, overlaps, HOST), "m")]
     with tempfile.TemporaryDirectory() as folder:
         program = build(models, cmsis_nn.find(), Path(folder), sanitize=True)
         with HostProgram(program, models) as running:

@@ -8,12 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.support.host import plan_of, random_inputs, reference_outputs
+from tests.support.host import model_of, plan_of, random_inputs, reference_outputs
 from tests.support.random_graphs import random_movement_graph
 from toolchain import cmsis_nn
-from toolchain.boards import HOST
-from toolchain.codegen import generate
-from toolchain.device.host import HostModel, HostProgram, build
+from toolchain.device.host import HostProgram, build
 from toolchain.ops.storage import optional_views
 
 GRAPHS = 60
@@ -28,8 +26,7 @@ def test_random_graphs_equal_their_references(seed: int, copied_share: float) ->
         views = optional_views(graph)
         copying = frozenset(view for view in views if rng.random() < copied_share)
         plan = plan_of(graph, copying=copying)
-        sources = generate(plan, HOST, cmsis_nn.find(), name=f"m{index}")
-        models.append(HostModel(sources, graph))
+        models.append(model_of(plan, f"m{index}"))
     with tempfile.TemporaryDirectory() as folder:
         program = build(models, cmsis_nn.find(), Path(folder), sanitize=True)
         with HostProgram(program, models) as running:

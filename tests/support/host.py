@@ -12,7 +12,7 @@ from toolchain import arena, cmsis_nn, schedule
 from toolchain.boards import HOST, Core
 from toolchain.codegen import generate
 from toolchain.device.host import HostModel, HostProgram, build
-from toolchain.ir import ArenaProblem, Graph, Placement, Plan, PlannedOp, Tensor
+from toolchain.ir import ArenaProblem, Graph, Placement, Plan, PlannedOp, Sources, Tensor
 from toolchain.ir.arena import arena_plan, arena_problem, check_placement
 from toolchain.ir.memory import check_order, footprint
 from toolchain.ops import spec_of
@@ -66,25 +66,30 @@ def spread_out(blocks: ArenaProblem) -> Placement:
     return Placement("spread", tuple(offsets), end, 0)
 
 
-def gaps_of(plan: Plan) -> tuple[tuple[int, int], ...]:
-    """(offset, size) of the bytes of the arena that neither a tensor nor scratch ever owns."""
-    sizes = {name: plan.graph.tensors[name].size_bytes for name in plan.arena.offsets}
-    scratch = {op.name: op.scratch_bytes for op in plan.operators}
-    owned = [(offset, sizes[name]) for name, offset in plan.arena.offsets.items()]
-    owned += [(offset, scratch[name]) for name, offset in plan.arena.scratch_offsets.items()]
-    gaps, end = [], 0
-    for offset, size in sorted([*owned, (plan.arena.size_bytes, 0)]):
-        if offset > end:
-            gaps.append((end, offset - end))
-        end = max(end, offset + size)
-    return tuple(gaps)
+def reaches_of(plan: Plan, sources: Sources) -> tuple[tuple[tuple[int, int], ...], ...]:
+    """For each call (offset, size) of its operands and of its scratch in the arena."""
+    graph, offsets = plan.graph, plan.arena.offsets
+    reaches = []
+    for number in sources.calls:
+        op = graph.ops[number]
+        names = dict.fromkeys((*op.present_inputs(), *op.outputs))
+        runs = [(offsets[n], graph.tensors[n].size_bytes) for n in names if n in offsets]
+        if op.name in plan.arena.scratch_offsets:
+            scratch = plan.operators[number].scratch_bytes
+            runs.append((plan.arena.scratch_offsets[op.name], scratch))
+        reaches.append(tuple(runs))
+    return tuple(reaches)
+
+
+def model_of(plan: Plan, name: str = "") -> HostModel:
+    """Generated C; a sanitized program reports an operator that touches bytes of others."""
+    sources = generate(plan, HOST, cmsis_nn.find(), name=name)
+    return HostModel(sources, plan.graph, reaches_of(plan, sources))
 
 
 def host_model(graph: Graph, name: str = "", *, spread: bool = False) -> HostModel:
-    """Generated C; with `spread`, a sanitized program reports any byte touched between tensors."""
-    plan = plan_of(graph, spread=spread)
-    sources = generate(plan, HOST, cmsis_nn.find(), name=name)
-    return HostModel(sources, graph, gaps_of(plan) if spread else ())
+    """`model_of` a plan by `plan_of`."""
+    return model_of(plan_of(graph, spread=spread), name)
 
 
 def random_tensor(tensor: Tensor, rng: np.random.Generator) -> Array:

@@ -43,13 +43,14 @@ Array = NDArray[np.generic]
 class HostModel:
     """Generated C and the graph it came from, whose ends give the shapes.
 
-    `gaps` are (offset, size) in bytes of runs of the arena that belong to nothing: a sanitized
-    program reports any access to them.
+    `reaches` are, for each call of `sources.calls`, the (offset, size) in bytes of the runs of the
+    arena that its operands and scratch own: while it runs a sanitized program reports any access
+    to others, dead tensors and gaps. Without any, nothing is watched but the arena's ends.
     """
 
     sources: Sources
     graph: Graph
-    gaps: tuple[tuple[int, int], ...] = ()
+    reaches: tuple[tuple[tuple[int, int], ...], ...] = ()
 
 
 def build(
@@ -68,14 +69,15 @@ def build(
         keep_trailing_newline=True,
     )
     generated = {name: text for m in models for name, text in m.sources.files.items()}
-    main = env.get_template("host/main.c.j2").render(models=models)
-    generated["main.c"] = main
+    generated["main.c"] = env.get_template("host/main.c.j2").render(models=models)
+    generated["host_hooks.h"] = env.get_template("host/hooks.h.j2").render()
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in generated.items():
         (folder / name).write_text(text, encoding="utf-8")
 
     flags = _SANITIZE if sanitize else _BASE
     own = (*flags, *_OWN)
+    hooks = ('-DTHIMBLE_HOOKS_H="host_hooks.h"',) if sanitize else ()
     kernels, system = RUNTIME_C / "include", tree(cmsis_nn).include
     theirs = (*flags, *_CMSIS_NN_SHIFTS) if sanitize else flags
     library = [
@@ -87,7 +89,7 @@ def build(
         for path in _union(m.sources.runtime for m in models)
     ]
     units = [
-        Unit(folder / name, own, (folder, kernels), system_includes=(system,))
+        Unit(folder / name, (*own, *hooks), (folder, kernels), system_includes=(system,))
         for name in generated
         if name.endswith(".c")
     ]
