@@ -28,13 +28,14 @@ def plan_of(
     *,
     spread: bool = False,
     copying: frozenset[View] = frozenset(),
+    allocator: str = "greedy-size",
 ) -> Plan:
-    """Reverse post-order and greedy-by-size, both checked; or, `spread`, `spread_out`."""
+    """Reverse post-order and an allocator, both checked; or, `spread`, `spread_out`."""
     problem = memory_problem(graph, core, copying)
     order = schedule.scheduler("rpo").schedule(problem)
     check_order(problem, order.order)
     blocks = arena_problem(problem, order.order)
-    placement = spread_out(blocks) if spread else arena.allocator("greedy-size").place(blocks)
+    placement = spread_out(blocks) if spread else arena.allocator(allocator).place(blocks)
     check_placement(blocks, placement)
     lowered = [spec_of(op.kind).lower(op, graph, core) for op in graph.ops]
     return Plan(
