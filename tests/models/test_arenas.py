@@ -18,15 +18,18 @@ from toolchain.planner import plan_graph
 
 MODELS = Path(__file__).resolve().parents[2].parent / "shared" / "models"
 NAMES = (
+    "gw_mcunet_512kb_2mb_imagenet_int8",
     "mlperf_tiny_ad_fcae_int8",
     "mlperf_tiny_ic_resnet8_int8",
     "mlperf_tiny_kws_dscnn_int8",
     "mlperf_tiny_sww_1dcnn_int8",
     "mlperf_tiny_vww_mbv1_025_96_int8",
     "nxp_yolo_face_detect",
+    "openmv_blazeface_front_128",
     "openmv_fomo_face_detection",
     "st_miniresnet_1stack_64x50_int8",
     "st_miniresnetv2_2stacks_64x50_int8",
+    "st_yamnet_256_64x96_esc10_int8",
     "tflm_hello_world_int8",
     "tflm_micro_speech_int8",
     "tflm_person_detect_int8",

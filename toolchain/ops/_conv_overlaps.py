@@ -14,7 +14,7 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Graph, Op
-from toolchain.ops._conv import INPUT, WEIGHTS, Window
+from toolchain.ops._conv import INPUT, WEIGHTS, Padding, Window
 from toolchain.ops._conv_lowering import (
     MVE_CHANNEL_BLOCK,
     conv2d_kernel,
@@ -26,6 +26,7 @@ from toolchain.ops._walks import (
     Int64,
     first_pixels,
     first_taps,
+    first_transposed_taps,
     lead_bytes,
     read_after,
     run_ends,
@@ -137,3 +138,17 @@ def depthwise_overlaps(
     waiting = unread.reshape(-1) < x[0] * x[1] * x[2]
     lead = lead_bytes(rows[waiting] * y[2], unread.reshape(-1)[waiting])
     return _in_whole_pixels(lead * x[3], x[3])
+
+
+def transpose_conv2d_overlaps(
+    op: Op, graph: Graph, stride: tuple[int, int], padding: Padding
+) -> tuple[SafeOverlap, ...]:
+    """The input pixels that meet in an output pixel are gathered before it is written."""
+    x, y = graph.input(op, INPUT).shape, graph.output(op).shape
+    kernel, pads = graph.input(op, WEIGHTS).shape[1:3], (padding.top, padding.left)
+    rows, columns = (
+        first_transposed_taps(x[1 + a], y[1 + a], kernel[a], stride[a], pads[a]) for a in (0, 1)
+    )
+    firsts = first_pixels((x[1], x[2]), rows, columns, x[0])
+    ends = np.arange(1, len(firsts) + 1)
+    return (SafeOverlap(INPUT, 0, _gathered_lead(firsts, ends, x[3], y[3])),)

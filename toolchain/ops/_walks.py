@@ -44,6 +44,15 @@ def first_taps(size: int, count: int, kernel: int, stride: int, dilation: int, p
     return first
 
 
+def first_transposed_taps(size: int, count: int, kernel: int, stride: int, pad: int) -> Int64:
+    """Along one axis: the first input position that adds to each output position, or NEVER."""
+    at = np.arange(count)[:, None] + pad - np.arange(kernel)
+    taps = at // stride
+    inside: Int64 = np.where((at >= 0) & (at % stride == 0) & (taps < size), taps, NEVER)
+    first: Int64 = inside.min(axis=1)
+    return first
+
+
 def first_pixels(size: tuple[int, int], rows: Int64, columns: Int64, batches: int = 1) -> Int64:
     """The first pixel (row-major, over all batches) that every window of an image sees.
 

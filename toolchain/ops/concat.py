@@ -14,8 +14,10 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
 from toolchain.ops._activation import Activation, read_activation
+from toolchain.ops._copy_overlaps import copy_overlaps
 from toolchain.ops._joining import Parts, gather_copies, parts_along
 from toolchain.ops._movement import (
+    StridedCopy,
     lower_copies,
     require_same_quantisation,
     resolve_axis,
@@ -31,6 +33,7 @@ from toolchain.ops.spec import (
     OnnxNode,
     OpSpec,
     ReadOp,
+    SafeOverlap,
     TensorType,
     TfliteBinding,
     TfliteNode,
@@ -76,8 +79,12 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return (np.concatenate(inputs, _axis(op, graph)),)
 
 
+def _copies(op: Op, graph: Graph) -> tuple[StridedCopy, ...]:
+    return gather_copies(_parts(op, graph), graph.output(op).dtype.size_bytes)
+
+
 def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
-    return lower_copies(gather_copies(_parts(op, graph), graph.output(op).dtype.size_bytes))
+    return lower_copies(_copies(op, graph))
 
 
 def _aliases(op: Op, graph: Graph) -> tuple[Alias, ...]:
@@ -89,6 +96,10 @@ def _aliases(op: Op, graph: Graph) -> tuple[Alias, ...]:
         Alias(name, y.name, offset * unit)
         for name, offset in zip(op.inputs, parts.offsets, strict=True)
     )
+
+
+def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
+    return copy_overlaps(op, graph, _copies(op, graph))
 
 
 def _read(node: TfliteNode) -> ReadOp:
@@ -147,6 +158,7 @@ SPEC = OpSpec(
     sample=_sample,
     tflite=TfliteBinding(("CONCATENATION",), _read, _write),
     aliases=_aliases,
+    overlaps=_overlaps,
     dtypes=frozenset(DType),
     onnx=OnnxBinding(("Concat",), _read_onnx),
     limits="any type; operands quantised alike",

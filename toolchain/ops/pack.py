@@ -12,8 +12,10 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ops._copy_overlaps import copy_overlaps
 from toolchain.ops._joining import Parts, gather_copies, parts_along
 from toolchain.ops._movement import (
+    StridedCopy,
     lower_copies,
     require_same_quantisation,
     resolve_axis,
@@ -26,6 +28,7 @@ from toolchain.ops.spec import (
     Lowering,
     OpSpec,
     ReadOp,
+    SafeOverlap,
     TensorType,
     TfliteBinding,
     TfliteNode,
@@ -63,8 +66,12 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return (np.stack(inputs, _axis(op, graph)),)
 
 
+def _copies(op: Op, graph: Graph) -> tuple[StridedCopy, ...]:
+    return gather_copies(_parts(op, graph), graph.output(op).dtype.size_bytes)
+
+
 def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
-    return lower_copies(gather_copies(_parts(op, graph), graph.output(op).dtype.size_bytes))
+    return lower_copies(_copies(op, graph))
 
 
 def _aliases(op: Op, graph: Graph) -> tuple[Alias, ...]:
@@ -73,6 +80,10 @@ def _aliases(op: Op, graph: Graph) -> tuple[Alias, ...]:
         return ()
     unit = parts.inner * y.dtype.size_bytes
     return tuple(Alias(name, y.name, index * unit) for index, name in enumerate(op.inputs))
+
+
+def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
+    return copy_overlaps(op, graph, _copies(op, graph))
 
 
 def _read(node: TfliteNode) -> ReadOp:
@@ -107,6 +118,7 @@ SPEC = OpSpec(
     sample=_sample,
     tflite=TfliteBinding(("PACK",), _read, _write),
     aliases=_aliases,
+    overlaps=_overlaps,
     dtypes=frozenset(DType),
     limits="any type; operands quantised alike",
 )

@@ -23,7 +23,8 @@ from toolchain.ops._resizing import (
     sample_resize,
     write_resize,
 )
-from toolchain.ops.spec import Array, Lowering, OpSpec, TensorType, TfliteBinding
+from toolchain.ops._walks import first_pixels, lead_bytes, read_after
+from toolchain.ops.spec import Array, Lowering, OpSpec, SafeOverlap, TensorType, TfliteBinding
 
 ONE = 1 << 10
 
@@ -95,6 +96,20 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
     )
 
 
+def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
+    """Pixel by pixel, channel by channel: each is read from up to four pixels and then written."""
+    attributes, x, y = resize_attributes(op), graph.input(op, 0), graph.output(op)
+    rows, columns = (
+        _weights(attributes, x.shape[axis], y.shape[axis])[0].astype(np.int64) for axis in (1, 2)
+    )
+    firsts = first_pixels((x.shape[1], x.shape[2]), rows, columns, x.shape[0])
+    pixels, channels = np.arange(len(firsts)), x.shape[3]
+    lead = lead_bytes(pixels + 1, read_after(firsts, pixels + 1))
+    if channels > 1:
+        lead = max(lead, lead_bytes(pixels, firsts))
+    return (SafeOverlap(0, 0, lead * channels),)
+
+
 def _sample(rng: np.random.Generator) -> Graph:
     shape = tuple(int(rng.integers(1, high)) for high in (3, 12, 12, 20))
     x = Tensor("x", shape, DType.INT8, sample_quantisation(rng))
@@ -107,6 +122,7 @@ SPEC = OpSpec(
     infer=_infer,
     reference=_reference,
     lower=_lower,
+    overlaps=_overlaps,
     sample=_sample,
     tflite=TfliteBinding(
         ("RESIZE_BILINEAR",),

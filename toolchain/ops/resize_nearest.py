@@ -25,6 +25,7 @@ from toolchain.ops._resizing import (
     sample_resize,
     write_resize,
 )
+from toolchain.ops._walks import NEVER, first_pixels, lead_bytes, read_after
 from toolchain.ops.spec import (
     Array,
     Constant,
@@ -32,6 +33,7 @@ from toolchain.ops.spec import (
     OnnxBinding,
     OnnxNode,
     OpSpec,
+    SafeOverlap,
     TfliteBinding,
 )
 
@@ -80,6 +82,18 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
             "pixel_bytes": x.shape[3] * x.dtype.size_bytes,
         },
     )
+
+
+def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
+    """Pixel by pixel by memcpy, which bears no overlap; rows that repeat come from the output."""
+    x, y = graph.input(op, 0), graph.output(op)
+    rows = np.array(nearest(resize_attributes(op), x.shape[1], y.shape[1]), np.int64)
+    columns = np.array(nearest(resize_attributes(op), x.shape[2], y.shape[2]), np.int64)
+    rows[1:][rows[1:] == rows[:-1]] = NEVER
+    firsts = first_pixels((x.shape[1], x.shape[2]), rows, columns, x.shape[0])
+    pixels = np.arange(len(firsts))
+    lead = lead_bytes(pixels + 1, read_after(firsts, pixels))
+    return (SafeOverlap(0, 0, lead * x.shape[3] * x.dtype.size_bytes),)
 
 
 def _sample(rng: np.random.Generator) -> Graph:
@@ -160,6 +174,7 @@ SPEC = OpSpec(
     infer=infer_resize,
     reference=_reference,
     lower=_lower,
+    overlaps=_overlaps,
     sample=_sample,
     tflite=TfliteBinding(
         ("RESIZE_NEAREST_NEIGHBOR",),

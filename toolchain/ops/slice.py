@@ -13,6 +13,7 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ops._copy_overlaps import copy_overlaps
 from toolchain.ops._movement import (
     StridedCopy,
     int32_constant,
@@ -107,10 +108,7 @@ def _aliases(op: Op, graph: Graph) -> tuple[Alias, ...]:
 
 
 def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
-    """Reads run ahead of writes, unless a stride is negative. One run of bytes is a view."""
-    loops = _copy(op, graph).loops
-    forward = all(loop.source_stride >= loop.target_stride for loop in loops)
-    return (SafeOverlap(0),) if loops and forward else ()
+    return copy_overlaps(op, graph, [_copy(op, graph)])
 
 
 def _read(node: TfliteNode) -> ReadOp:

@@ -13,8 +13,10 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ops._copy_overlaps import copy_overlaps
 from toolchain.ops._joining import Parts, parts_along, scatter_copies
 from toolchain.ops._movement import (
+    StridedCopy,
     int32_constant,
     integers,
     lower_copies,
@@ -31,6 +33,7 @@ from toolchain.ops.spec import (
     OnnxNode,
     OpSpec,
     ReadOp,
+    SafeOverlap,
     TensorType,
     TfliteBinding,
     TfliteNode,
@@ -75,8 +78,12 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return tuple(np.split(inputs[0], ends, axis=_attributes(op).axis))
 
 
+def _copies(op: Op, graph: Graph) -> tuple[StridedCopy, ...]:
+    return scatter_copies(_parts(op, graph), graph.input(op, 0).dtype.size_bytes)
+
+
 def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
-    return lower_copies(scatter_copies(_parts(op, graph), graph.input(op, 0).dtype.size_bytes))
+    return lower_copies(_copies(op, graph))
 
 
 def _aliases(op: Op, graph: Graph) -> tuple[Alias, ...]:
@@ -88,6 +95,10 @@ def _aliases(op: Op, graph: Graph) -> tuple[Alias, ...]:
         Alias(name, x.name, offset * unit)
         for name, offset in zip(op.outputs, parts.offsets, strict=True)
     )
+
+
+def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
+    return copy_overlaps(op, graph, _copies(op, graph))
 
 
 def _read(node: TfliteNode) -> ReadOp:
@@ -151,6 +162,7 @@ SPEC = OpSpec(
     sample=_sample,
     tflite=TfliteBinding(("SPLIT", "SPLIT_V"), _read, _write),
     aliases=_aliases,
+    overlaps=_overlaps,
     dtypes=frozenset(DType),
     onnx=OnnxBinding(("Split",), _read_onnx),
     limits="any type; axis and sizes are constant",

@@ -13,7 +13,9 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ops._copy_overlaps import copy_overlaps
 from toolchain.ops._movement import (
+    StridedCopy,
     int32_constant,
     integers,
     lower_copies,
@@ -29,6 +31,7 @@ from toolchain.ops.spec import (
     Lowering,
     OpSpec,
     ReadOp,
+    SafeOverlap,
     TensorType,
     TfliteBinding,
     TfliteNode,
@@ -62,17 +65,25 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return (np.transpose(inputs[0], _permutation(op, inputs[0].ndim)),)
 
 
-def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+def _copies(op: Op, graph: Graph) -> tuple[StridedCopy, ...]:
     x, y = graph.input(op, 0), graph.output(op)
     strides = row_major(x.shape)
     reads = [strides[axis] for axis in _permutation(op, len(x.shape))]
-    return lower_copies(strided_copy(y.shape, reads, row_major(y.shape), x.dtype.size_bytes))
+    return strided_copy(y.shape, reads, row_major(y.shape), x.dtype.size_bytes)
+
+
+def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+    return lower_copies(_copies(op, graph))
 
 
 def _aliases(op: Op, graph: Graph) -> tuple[Alias, ...]:
     x = graph.input(op, 0)
     moved = [axis for axis in _permutation(op, len(x.shape)) if x.shape[axis] > 1]
     return (Alias(op.outputs[0], op.inputs[0]),) if moved == sorted(moved) else ()
+
+
+def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
+    return copy_overlaps(op, graph, _copies(op, graph))
 
 
 def _read(node: TfliteNode) -> ReadOp:
@@ -106,6 +117,7 @@ SPEC = OpSpec(
     sample=_sample,
     tflite=TfliteBinding(("TRANSPOSE",), _read, _write),
     aliases=_aliases,
+    overlaps=_overlaps,
     dtypes=frozenset(DType),
     limits="any type, at most 6 dimensions; the permutation is constant",
 )

@@ -31,6 +31,7 @@ from toolchain.ops._conv import (
     same_padding,
 )
 from toolchain.ops._conv_lowering import lower_transpose_conv2d
+from toolchain.ops._conv_overlaps import transpose_conv2d_overlaps
 from toolchain.ops._onnx import (
     add_bias,
     image_axes,
@@ -46,6 +47,7 @@ from toolchain.ops.spec import (
     OnnxNode,
     OpSpec,
     ReadOp,
+    SafeOverlap,
     TensorType,
     TfliteBinding,
     TfliteNode,
@@ -115,6 +117,10 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
     return lower_transpose_conv2d(
         op, graph, attributes.stride, attributes.padding, attributes.activation
     )
+
+
+def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
+    return transpose_conv2d_overlaps(op, graph, _attributes(op).stride, _attributes(op).padding)
 
 
 def _macs(op: Op, graph: Graph) -> int:
@@ -252,6 +258,7 @@ SPEC = OpSpec(
     lower=_lower,
     sample=_sample,
     macs=_macs,
+    overlaps=_overlaps,
     tflite=TfliteBinding(("TRANSPOSE_CONV",), _read, _write),
     onnx=OnnxBinding(("ConvTranspose",), _read_onnx),
     limits="int8, constant weights, per channel or per tensor; any stride and output size",

@@ -12,8 +12,10 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ops._copy_overlaps import copy_overlaps
 from toolchain.ops._joining import Parts, parts_along, scatter_copies
 from toolchain.ops._movement import (
+    StridedCopy,
     lower_copies,
     require_same_quantisation,
     resolve_axis,
@@ -26,6 +28,7 @@ from toolchain.ops.spec import (
     Lowering,
     OpSpec,
     ReadOp,
+    SafeOverlap,
     TensorType,
     TfliteBinding,
     TfliteNode,
@@ -61,8 +64,12 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return tuple(np.take(inputs[0], index, axis) for index in range(len(op.outputs)))
 
 
+def _copies(op: Op, graph: Graph) -> tuple[StridedCopy, ...]:
+    return scatter_copies(_parts(op, graph), graph.input(op, 0).dtype.size_bytes)
+
+
 def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
-    return lower_copies(scatter_copies(_parts(op, graph), graph.input(op, 0).dtype.size_bytes))
+    return lower_copies(_copies(op, graph))
 
 
 def _aliases(op: Op, graph: Graph) -> tuple[Alias, ...]:
@@ -71,6 +78,10 @@ def _aliases(op: Op, graph: Graph) -> tuple[Alias, ...]:
         return ()
     unit = parts.inner * x.dtype.size_bytes
     return tuple(Alias(name, x.name, index * unit) for index, name in enumerate(op.outputs))
+
+
+def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
+    return copy_overlaps(op, graph, _copies(op, graph))
 
 
 def _read(node: TfliteNode) -> ReadOp:
@@ -106,6 +117,7 @@ SPEC = OpSpec(
     sample=_sample,
     tflite=TfliteBinding(("UNPACK",), _read, _write),
     aliases=_aliases,
+    overlaps=_overlaps,
     dtypes=frozenset(DType),
     limits="any type",
 )
