@@ -168,8 +168,8 @@ def lower_depthwise_conv2d(
     channels, (height, width) = weights.shape[3], window.kernel
     function = depthwise_kernel(op, graph, core, window, rounding)
     if function == "thimble_convolve_s8":
-        filters = constant_of(weights).transpose(3, 1, 2, 0).astype(np.int8)
-        return _own_conv2d(op, graph, function, window, activation, rounding, filters)
+        per_channel = constant_of(weights).transpose(3, 1, 2, 0).astype(np.int8)
+        return _own_conv2d(op, graph, function, window, activation, rounding, per_channel)
     if function == "thimble_depthwise_conv_s8":
         return _own_depthwise(op, graph, window, activation, rounding)
     multiplier, shift = channel_requantisation(x, weights, y, channels)

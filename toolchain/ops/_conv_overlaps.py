@@ -117,12 +117,18 @@ def depthwise_overlaps(
 ) -> tuple[SafeOverlap, ...]:
     """The overlap of the kernel that `lower_depthwise_conv2d` chooses.
 
-    None where a channel has several filters: their outputs lie between inputs still needed.
+    None where each of several channels has several filters: their outputs lie between inputs still
+    needed.
     """
     x, y = graph.input(op, INPUT).shape, graph.output(op).shape
+    kernel = depthwise_kernel(op, graph, core, window, rounding)
+    if kernel == "thimble_convolve_s8":
+        ends = run_ends(y[1] * y[2], x[0], _OWN_PIXELS)
+        lead = _gathered_lead(_first_pixels(op, graph, window), ends, x[3], y[3])
+        return (SafeOverlap(INPUT, 0, lead),)
     if x[3] != y[3]:
         return ()
-    if depthwise_kernel(op, graph, core, window, rounding) == "arm_depthwise_conv_s8_opt":
+    if kernel == "arm_depthwise_conv_s8_opt":
         firsts, ends = _first_pixels(op, graph, window), run_ends(y[1] * y[2], 1, _HELIUM_PIXELS)
         lead = _gathered_lead(firsts, ends, x[3], x[3])
         if x[3] <= MVE_CHANNEL_BLOCK:
