@@ -45,17 +45,8 @@ def _windows(size: tuple[int, int]) -> Iterator[Window]:
 
 
 def convolutions() -> list[Graph]:
-    """Ungrouped, with depths around a word, and grouped."""
-    depths = (
-        (1, 8, 1),
-        (3, 5, 1),
-        (4, 1, 1),
-        (8, 4, 1),
-        (8, 9, 1),
-        (6, 6, 2),
-        (8, 8, 2),
-        (6, 4, 2),
-    )
+    """Depths and channels around a word."""
+    depths = ((1, 8), (3, 5), (4, 1), (8, 4), (8, 9))
     return [
         _convolution(size, window, *depth, batches)
         for size in SIZES
@@ -78,7 +69,7 @@ def pointwise_convolutions() -> list[Graph]:
     windows = [Window((1, 1)), Window((1, 1), (2, 2)), Window((1, 3)), Window((1, 4), (1, 2))]
     depths = ((4, 9), (8, 4), (4, 4), (12, 1), (5, 5), (4, 2))
     return [
-        _convolution(size, window, *depth, 1, batches)
+        _convolution(size, window, *depth, batches)
         for size in ((1, 14), (5, 7), (1, 9))
         for window in windows
         for depth, batches in zip(depths, itertools.cycle((1, 2)), strict=False)
@@ -122,9 +113,9 @@ def fully_connected() -> list[Graph]:
 
 
 def _convolution(
-    size: tuple[int, int], window: Window, depth: int, channels: int, groups: int, batches: int
+    size: tuple[int, int], window: Window, depth: int, channels: int, batches: int
 ) -> Graph:
-    weights = _weights((channels, *window.kernel, depth // groups))
+    weights = _weights((channels, *window.kernel, depth))
     attributes = Conv2D(window.stride, window.dilation, window.padding)
     x, y = (batches, *size, depth), (batches, *window.output_size(*size), channels)
     return _single(Op("conv2d", "op", ("x", "weights"), ("y",), attributes), x, y, weights)

@@ -84,17 +84,18 @@ def _direct_lead(firsts: Int64, run: int, runs: int, input_bytes: int, output_by
 def conv2d_overlaps(
     op: Op, graph: Graph, core: Core, window: Window, rounding: Rounding
 ) -> tuple[SafeOverlap, ...]:
-    """The overlap of the kernel that `lower_conv2d` chooses."""
+    """The overlap of the kernel that `lower_conv2d` chooses; none for groups, which all go over
+    the whole image."""
     x, y = graph.input(op, INPUT).shape, graph.output(op).shape
     depth, channels = graph.input(op, WEIGHTS).shape[3], y[3]
+    if depth != x[3]:
+        return ()
     kernel = conv2d_kernel(op, graph, core, window, rounding)
     firsts, pixels = _first_pixels(op, graph, window), y[1] * y[2]
     if kernel == "thimble_convolve_1x1_s8":
         lead = _gathered_lead(firsts, run_ends(pixels * x[0], 1, _OWN_PIXELS), x[3], channels)
     elif kernel == "thimble_convolve_s8":
         lead = _gathered_lead(firsts, run_ends(pixels, x[0], _OWN_PIXELS), x[3], channels)
-        if depth != x[3]:  # group by group
-            return _in_whole_pixels(lead, channels) if channels == x[3] and x[0] == 1 else ()
     elif kernel == "arm_convolve_s8":
         lead = _gathered_lead(firsts, run_ends(pixels, x[0], _HELIUM_PIXELS), x[3], channels)
     elif kernel == "arm_convolve_1x1_s8":
