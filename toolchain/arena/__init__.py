@@ -13,21 +13,25 @@ from typing import Protocol
 from toolchain.errors import InputError
 from toolchain.ir import ArenaProblem, Placement
 
-DEFAULT = "greedy-size"
+DEFAULT = "exact"
 
 
 class Allocator(Protocol):
     """Gives every block a byte offset.
 
     `place` returns a valid placement (`ir.arena.check_placement`) with a proved lower bound on the
-    size of every placement. Equal input gives equal offsets.
+    size of every placement, within about `time_limit_seconds` where one is given. With a capacity
+    a search may stop at the first placement within it. Equal input gives equal offsets.
     """
 
     @property
     def name(self) -> str: ...
 
     def place(
-        self, problem: ArenaProblem, time_limit_seconds: float | None = None
+        self,
+        problem: ArenaProblem,
+        time_limit_seconds: float | None = None,
+        capacity_bytes: int | None = None,
     ) -> Placement: ...
 
 

@@ -1,0 +1,337 @@
+"""Search for a placement within a capacity: shapes settle on a skyline that rises in every section.
+
+A feasible placement can be pushed down until every shape rests on the bottom or on another one;
+the search looks for such placements only ("canonical solutions" in Moffitt, "MiniMalloc: A
+Lightweight Memory Allocator for Hardware-Accelerated Machine Learning", ASPLOS 2023, whose
+inference on sections, unallocated floors and decomposition in time it takes over). Unlike
+MiniMalloc it asks of *one* section what rests at the bottom of its free room: one of the few
+shapes that lie flat there, or none of them. Sections with little slack leave few answers. What
+is found impossible is remembered, under every rule and over restarts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from toolchain.arena._shapes import Shape, Shapes
+
+Rank = Callable[[int], tuple[float, ...]]
+"""Which shape to try first: the smallest rank."""
+
+State = tuple[int, tuple[int, ...]]
+"""The shapes not yet placed, as bits, and the lowest offset left to each."""
+
+
+class Choice(Enum):
+    """Which section is asked next: the lowest, the one with the least slack, or fewest answers."""
+
+    LOWEST = "lowest"
+    SLACK = "slack"
+    ANSWERS = "answers"
+
+
+class Verdict(Enum):
+    FOUND = "found"
+    IMPOSSIBLE = "impossible"
+    STOPPED = "stopped"
+
+
+@dataclass
+class _Part:
+    """Shapes not yet placed that nothing ties to the others in time; alive in [first, last)."""
+
+    shapes: list[int]
+    first: int
+    last: int
+
+
+@dataclass
+class _Pending:
+    """A part still to solve; where it fails, so does the choice at `barrier` in the stack."""
+
+    part: _Part
+    barrier: int
+    rest: _Pending | None
+
+
+@dataclass
+class _Choicepoint:
+    state: State
+    barrier: int
+    trail: int
+    part: _Part
+    rest: _Pending | None
+    section: int
+    answers: Iterator[int]
+    may_skip: bool = True
+
+
+class Skyline:
+    """One search under one rule. `impossible` is shared by searches for the same capacity."""
+
+    def __init__(
+        self,
+        given: Shapes,
+        capacity_bytes: int,
+        choice: Choice,
+        rank: Rank,
+        impossible: set[State],
+    ) -> None:
+        self._shapes: tuple[Shape, ...] = given.shapes
+        self._capacity = capacity_bytes
+        self._choice = choice
+        self._rank = rank
+        self._impossible = impossible
+        count = len(given.shapes)
+        self._sections: list[list[int]] = [[] for _ in range(given.sections)]
+        self._free = [0] * given.sections  # bytes that are still to be placed in each section
+        for index, shape in enumerate(given.shapes):
+            for k in range(shape.first, shape.last):
+                self._sections[k].append(index)
+                self._free[k] += shape.heights[k - shape.first]
+        self._flat = [not any(shape.bottoms) for shape in given.shapes]
+        self._twin = [
+            (s.first, s.last, s.heights, s.bottoms, s.alignment_bytes) for s in given.shapes
+        ]
+        self._floor = [0] * given.sections
+        self._lowest = [0] * count
+        self._placed = [0] * count
+        self._trail: list[tuple[list[int], int, int]] = []
+        self.placements = 0
+        self.blocked_bytes: int | None = None
+
+    @property
+    def offsets(self) -> list[int]:
+        """Of the shapes, after FOUND."""
+        return self._lowest
+
+    def run(self, placement_limit: int) -> Verdict:
+        """Search from the start, trying at most about `placement_limit` placements."""
+        highest = max(self._free, default=0)
+        if highest > self._capacity:
+            return self._blocked(highest)
+        stack: list[_Choicepoint] = []
+        if not self._raise_floors(0, len(self._floor)):
+            return Verdict.IMPOSSIBLE
+        pending = self._split(list(range(len(self._shapes))), 0, None)
+        while pending is not None:
+            if self.placements >= placement_limit:
+                return Verdict.STOPPED
+            self._enter(pending, stack)
+            while stack and not self._next(stack[-1]):
+                self._impossible.add(stack[-1].state)
+                del stack[stack[-1].barrier :]
+            if not stack:
+                return Verdict.IMPOSSIBLE
+            pending = self._split(stack[-1].part.shapes, len(stack), stack[-1].rest)
+        return Verdict.FOUND
+
+    def _enter(self, pending: _Pending, stack: list[_Choicepoint]) -> None:
+        """Ask the next question of a part; where the part has failed before, go back at once."""
+        part = pending.part
+        mask = 0
+        for shape in part.shapes:
+            mask |= 1 << shape
+        state = mask, tuple(map(self._lowest.__getitem__, part.shapes))
+        if state in self._impossible:
+            del stack[pending.barrier :]
+            return
+        section, answers = self._question(part)
+        stack.append(
+            _Choicepoint(
+                state=state,
+                barrier=pending.barrier,
+                trail=len(self._trail),
+                part=part,
+                rest=pending.rest,
+                section=section,
+                answers=iter(answers),
+            )
+        )
+
+    def _next(self, at: _Choicepoint) -> bool:
+        """Try the answers that are left, until one does not fail at once."""
+        self._undo(at.trail)
+        for shape in at.answers:
+            if self._place(shape):
+                return True
+            self._undo(at.trail)
+        if at.may_skip:
+            at.may_skip = False
+            if self._skip(at.section):
+                return True
+            self._undo(at.trail)
+        return False
+
+    def _blocked(self, needed_bytes: int) -> Verdict:
+        """Remember the least capacity at which a search might have gone on."""
+        if self.blocked_bytes is None or needed_bytes < self.blocked_bytes:
+            self.blocked_bytes = needed_bytes
+        return Verdict.IMPOSSIBLE
+
+    def _question(self, part: _Part) -> tuple[int, list[int]]:
+        """A section, and the shapes that may rest at its floor, best first.
+
+        Only a section is asked in which these all lie flat, so that nothing else can get below
+        one of them: then in any canonical placement one of them rests there, or none does.
+        """
+        floor, lowest = self._floor, self._lowest
+        first, last = part.first, part.last
+        rests: list[list[int] | None] = [[] for _ in range(first, last)]
+        for index in part.shapes:
+            at, shape = lowest[index], self._shapes[index]
+            under = floor[shape.first : shape.last]
+            if self._flat[index]:
+                clean = under.count(at) == shape.last - shape.first
+                touches = clean or at in under
+            else:
+                gaps = [at + b - f for b, f in zip(shape.bottoms, under, strict=True)]
+                clean = not any(gaps)
+                touches = 0 in gaps
+            if not touches:
+                continue
+            for k in range(shape.first, shape.last):
+                found = rests[k - first]
+                if clean and found is not None:
+                    found.append(index)
+                elif not clean and floor[k] == at + shape.bottoms[k - shape.first]:
+                    rests[k - first] = None
+        best: tuple[int, ...] | None = None
+        fallback = min((floor[k], k) for k in range(first, last) if self._free[k])[1]
+        for k in range(first, last):
+            found = rests[k - first]
+            if not self._free[k] or not found:
+                continue
+            slack = self._capacity - floor[k] - self._free[k]
+            claim: tuple[int, ...]
+            if self._choice is Choice.LOWEST:
+                claim = (floor[k], len(found) + (slack > 0), k)
+            elif self._choice is Choice.SLACK:
+                claim = (slack, len(found), floor[k], k)
+            else:
+                claim = (len(found) + (slack > 0), slack, floor[k], k)
+            if best is None or claim < best:
+                best, section = claim, k
+        if best is None:
+            section = fallback
+        found = self._resting(section)
+        twins = {self._twin[i] + (lowest[i],): i for i in reversed(found)}
+        return section, sorted(twins.values(), key=self._rank)
+
+    def _resting(self, section: int) -> list[int]:
+        """Shapes to come whose lowest offset lets them touch the floor of a section."""
+        floor = self._floor[section]
+        return [
+            i
+            for i in self._sections[section]
+            if not self._placed[i]
+            and self._lowest[i] + self._shapes[i].bottoms[section - self._shapes[i].first] == floor
+        ]
+
+    def _set(self, values: list[int], index: int, value: int) -> None:
+        self._trail.append((values, index, values[index]))
+        values[index] = value
+
+    def _undo(self, length: int) -> None:
+        trail = self._trail
+        while len(trail) > length:
+            values, index, value = trail.pop()
+            values[index] = value
+
+    def _place(self, index: int) -> bool:
+        """Let a shape rest at its lowest offset. False where a section can no longer hold all."""
+        self.placements += 1
+        shape, at = self._shapes[index], self._lowest[index]
+        floor, free, capacity = self._floor, self._free, self._capacity
+        self._set(self._placed, index, 1)
+        for k in range(shape.first, shape.last):
+            height = shape.heights[k - shape.first]
+            top = at + shape.bottoms[k - shape.first] + height
+            self._set(floor, k, top)
+            self._set(free, k, free[k] - height)
+            if top + free[k] > capacity:
+                self._blocked(top + free[k])
+                return False
+        above = {
+            i
+            for k in range(shape.first, shape.last)
+            for i in self._sections[k]
+            if not self._placed[i]
+        }
+        first, last = shape.first, shape.last
+        for other in above:
+            resting = self._shapes[other]
+            under = floor[resting.first : resting.last]
+            if not self._flat[other]:
+                under = [f - b for f, b in zip(under, resting.bottoms, strict=True)]
+            lowest = max(under)
+            if lowest > self._lowest[other]:
+                unit = resting.alignment_bytes
+                self._set(self._lowest, other, -(-lowest // unit) * unit)
+                first, last = min(first, resting.first), max(last, resting.last)
+        return self._raise_floors(first, last)
+
+    def _skip(self, section: int) -> bool:
+        """None of the shapes that may rest at this floor does: each rests on one yet to come."""
+        self.placements += 1
+        first = last = section
+        resting = self._resting(section)
+        for index in resting:
+            shape = self._shapes[index]
+            rests_on = [
+                self._lowest[other] + self._shapes[other].top_bytes - max(shape.bottoms)
+                if not (self._flat[other] and self._flat[index])
+                else self._lowest[other] + min(self._shapes[other].heights)
+                for k in range(shape.first, shape.last)
+                for other in self._sections[k]
+                if other != index and not self._placed[other]
+            ]
+            if not rests_on:
+                return False
+            lowest = max(min(rests_on), self._lowest[index] + 1)
+            unit = shape.alignment_bytes
+            self._set(self._lowest, index, -(-lowest // unit) * unit)
+            first, last = min(first, shape.first), max(last, shape.last)
+        return bool(resting) and self._raise_floors(first, last)
+
+    def _raise_floors(self, first: int, last: int) -> bool:
+        """No floor is below the lowest shape that is still to come there."""
+        lowest, placed, capacity = self._lowest, self._placed, self._capacity
+        for k in range(first, last):
+            if not self._free[k]:
+                continue
+            floor = min(
+                lowest[i] + self._shapes[i].bottoms[k - self._shapes[i].first]
+                for i in self._sections[k]
+                if not placed[i]
+            )
+            if floor > self._floor[k]:
+                self._set(self._floor, k, floor)
+            if self._floor[k] + self._free[k] > capacity:
+                self._blocked(self._floor[k] + self._free[k])
+                return False
+        return True
+
+    def _split(self, among: list[int], barrier: int, rest: _Pending | None) -> _Pending | None:
+        """What is left of `among`, in parts that share no section; the tightest comes first."""
+        parts: list[_Part] = []
+        remaining = [i for i in among if not self._placed[i]]
+        remaining.sort(key=lambda i: self._shapes[i].first)
+        for index in remaining:
+            shape = self._shapes[index]
+            if parts and shape.first < parts[-1].last:
+                parts[-1].shapes.append(index)
+                parts[-1].last = max(parts[-1].last, shape.last)
+            else:
+                parts.append(_Part([index], shape.first, shape.last))
+        if len(parts) > 1:
+            slack = [
+                min(self._capacity - self._floor[k] - self._free[k] for k in range(p.first, p.last))
+                for p in parts
+            ]
+            parts = [p for _, p in sorted(zip(slack, parts, strict=True), key=lambda x: -x[0])]
+        for part in parts:
+            rest = _Pending(part, barrier, rest)
+        return rest
