@@ -37,7 +37,7 @@ class FileTensor:
 
     `tensor` is None where it cannot be used: its type has no counterpart in DType, or `refusal`
     says why. `type_name` is the schema's name for its type. `dynamic` means that the file leaves
-    its shape or the dimensions `open_axes` open.
+    its shape or the dimensions `open_axes` open. `buffer` is the file's number of its data.
     """
 
     name: str
@@ -46,6 +46,8 @@ class FileTensor:
     dynamic: bool = False
     open_axes: tuple[int, ...] = ()
     refusal: str = ""
+    variable: bool = False
+    buffer: int = 0
 
 
 @dataclass(frozen=True)
@@ -163,7 +165,8 @@ def _tensor(
     data = buffers[index] if buffers else np.zeros(0, np.uint8)
     refusal = _refusal(table, name, constant)
     if type_name not in DType.__members__ or refusal:
-        return FileTensor(name, None, type_name, refusal=refusal)
+        variable = bool(table.integer(5, "?"))
+        return FileTensor(name, None, type_name, refusal=refusal, variable=variable, buffer=index)
     dtype = DType[type_name]
     if len(shape) > LARGEST_RANK:
         raise InputError(f"tensor {name!r} has {len(shape)} dimensions; at most 8 make sense")
@@ -186,6 +189,7 @@ def _tensor(
         type_name,
         dynamic=bool(open_axes) or not shape,
         open_axes=open_axes,
+        buffer=index,
     )
 
 

@@ -1,0 +1,73 @@
+"""What a stage costs on a USB stick: published measurements of Edge TPUs, fitted.
+
+A stage takes a fixed time per call, its arithmetic, the parameters that its cache cannot hold, and
+its transfers; sticks behind one hub share the bus over which parameters stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+CACHE_BYTES = int(7.7 * (1 << 20))
+"""Usable parameter cache of a stick: 8 MiB less activations and code."""
+
+
+@dataclass(frozen=True)
+class EdgeTpuCost:
+    """Rates in bytes (or MACs) per millisecond. The defaults fit USB 3 sticks behind one hub.
+
+    A layer is cached whole or streamed whole. `whole_layers=False` counts what exceeds the cache
+    to the byte, as the formulation's spill does.
+    """
+
+    cache_bytes: int = CACHE_BYTES
+    call_ms: float = 0.3
+    macs_per_ms: float = 0.5e9
+    stream_bytes_per_ms: float = 500e3
+    in_bytes_per_ms: float = 311e3
+    out_bytes_per_ms: float = 53e3
+    hub_bytes_per_ms: float = 445e3
+    whole_layers: bool = True
+
+    def spill_bytes(self, param_bytes: int) -> int:
+        """Parameters beyond the cache, to the byte (formulation (8))."""
+        return max(0, param_bytes - self.cache_bytes)
+
+    def streamed_bytes(self, layers: Iterable[int]) -> int:
+        """Parameters that are sent with every frame: layers in order, each cached if it fits."""
+        sizes = [size for size in layers if size > 0]
+        if not self.whole_layers:
+            return self.spill_bytes(sum(sizes))
+        free, streamed = self.cache_bytes, 0
+        for size in sizes:
+            if size <= free:
+                free -= size
+            else:
+                streamed += size
+        return streamed
+
+    def overhead_ms(self, streamed: int, in_bytes: int, out_bytes: int) -> float:
+        """What a call of a stage takes beside its arithmetic, alone on its bus."""
+        return (
+            self.call_ms
+            + streamed / self.stream_bytes_per_ms
+            + in_bytes / self.in_bytes_per_ms
+            + out_bytes / self.out_bytes_per_ms
+        )
+
+    def period_ms(self, stages_ms: Sequence[float], streamed: int) -> float:
+        """Time between results: the slowest stage, or the shared bus where that is slower."""
+        return max(max(stages_ms), streamed / self.hub_bytes_per_ms)
+
+
+PROCESSOR = EdgeTpuCost(
+    cache_bytes=1 << 40,
+    call_ms=0.02,
+    macs_per_ms=1e6,
+    stream_bytes_per_ms=1e9,
+    in_bytes_per_ms=1e7,
+    out_bytes_per_ms=1e7,
+    hub_bytes_per_ms=1e9,
+)
+"""Stages on the processor, for replanning from a profile that was taken there."""

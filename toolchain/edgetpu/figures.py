@@ -1,0 +1,159 @@
+"""What an assignment of operators to stages amounts to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from toolchain.edgetpu.cost import EdgeTpuCost
+from toolchain.edgetpu.graph import PipelineGraph
+
+BALANCES = ("file", "compiled")
+
+StageOf = tuple[int, ...]
+"""The stage of each operator of one model."""
+
+
+@dataclass(frozen=True)
+class StageFigures:
+    """One stage of one model. `in_bytes` and `out_bytes` include the model's own ends.
+
+    `spill_bytes` is what exceeds the cache; `streamed_bytes` is what is sent with every frame when
+    layers are cached whole.
+    """
+
+    operators: tuple[int, ...]
+    param_bytes: int
+    spill_bytes: int
+    streamed_bytes: int
+    in_bytes: int
+    out_bytes: int
+    macs: int
+    time_ms: float
+
+
+@dataclass(frozen=True)
+class Figures:
+    """One model on its sticks. `communication_bytes`: cut tensors, once per consuming stage."""
+
+    stages: tuple[StageFigures, ...]
+    communication_bytes: int
+
+
+@dataclass(frozen=True)
+class Totals:
+    """All models on the same sticks. `stages_ms`: one frame of every model."""
+
+    max_stage_bytes: int
+    spill_bytes: int
+    streamed_bytes: int
+    communication_bytes: int
+    stages_ms: tuple[float, ...]
+    period_ms: float
+
+
+def layer_bytes(graph: PipelineGraph, operators: Sequence[int], balance: str) -> list[int]:
+    """Parameter bytes of each operator in turn, a constant counted where it is first met."""
+    if balance == "compiled":
+        return [graph.ops[index].compiled_bytes for index in operators]
+    met: set[int] = set()
+    sizes = []
+    for index in operators:
+        fresh = [c for c in graph.ops[index].constants if c not in met]
+        met.update(fresh)
+        sizes.append(sum(graph.constant_bytes[c] for c in fresh))
+    return sizes
+
+
+def operator_weights_ms(graph: PipelineGraph, cost: EdgeTpuCost) -> tuple[float, ...]:
+    """Arithmetic of each operator under the cost model."""
+    return tuple(op.macs / cost.macs_per_ms for op in graph.ops)
+
+
+def measure(
+    graphs: Sequence[PipelineGraph],
+    stage_of: Sequence[StageOf],
+    stages: int,
+    cost: EdgeTpuCost,
+    balance: str = "file",
+    times_ms: Sequence[float] | None = None,
+) -> tuple[tuple[Figures, ...], Totals]:
+    """Figures of every model, and of all together; earlier models fill the caches first.
+
+    `times_ms`, where measured, replaces the arithmetic of the first model: one time per operator.
+    """
+    caches = [(cost, cost)] * stages
+    found = []
+    for number, (graph, assigned) in enumerate(zip(graphs, stage_of, strict=True)):
+        weights = times_ms if times_ms is not None and number == 0 else None
+        figures = _figures(graph, assigned, caches, balance, weights)
+        caches = [
+            (
+                replace(byte, cache_bytes=max(0, byte.cache_bytes - stage.param_bytes)),
+                replace(
+                    whole,
+                    cache_bytes=whole.cache_bytes - (stage.param_bytes - stage.streamed_bytes),
+                ),
+            )
+            for (byte, whole), stage in zip(caches, figures.stages, strict=True)
+        ]
+        found.append(figures)
+    columns = list(zip(*(figures.stages for figures in found), strict=True))
+    stages_ms = tuple(sum(stage.time_ms for stage in column) for column in columns)
+    streamed = sum(stage.streamed_bytes for column in columns for stage in column)
+    totals = Totals(
+        max(sum(stage.param_bytes for stage in column) for column in columns),
+        sum(stage.spill_bytes for column in columns for stage in column),
+        streamed,
+        sum(figures.communication_bytes for figures in found),
+        stages_ms,
+        cost.period_ms(stages_ms, streamed),
+    )
+    return tuple(found), totals
+
+
+def _figures(
+    graph: PipelineGraph,
+    stage_of: StageOf,
+    caches: Sequence[tuple[EdgeTpuCost, EdgeTpuCost]],
+    balance: str,
+    times_ms: Sequence[float] | None,
+) -> Figures:
+    """One model; `caches`: cost with what is left of each cache, to the byte and in whole layers."""
+    members: list[list[int]] = [[] for _ in caches]
+    for index, stage in enumerate(stage_of):
+        members[stage].append(index)
+    communication = 0
+    found = []
+    for stage, ((byte, whole), operators) in enumerate(zip(caches, members, strict=True)):
+        sizes = layer_bytes(graph, operators, balance)
+        read = {t for i in operators for t in graph.ops[i].inputs}
+        written = {t for i in operators for t in graph.ops[i].outputs}
+        incoming = read - written
+        leaving = {
+            t for t in written if any(stage_of[user] != stage for user in graph.consumers.get(t, ()))
+        } | (written & set(graph.outputs))
+        communication += _size(graph, incoming - set(graph.inputs))
+        macs = sum(graph.ops[i].macs for i in operators)
+        streamed = whole.streamed_bytes(sizes)
+        in_bytes, out_bytes = _size(graph, incoming), _size(graph, leaving)
+        arithmetic_ms = (
+            macs / whole.macs_per_ms if times_ms is None else sum(times_ms[i] for i in operators)
+        )
+        found.append(
+            StageFigures(
+                tuple(operators),
+                sum(sizes),
+                byte.spill_bytes(sum(sizes)),
+                streamed,
+                in_bytes,
+                out_bytes,
+                macs,
+                arithmetic_ms + whole.overhead_ms(streamed, in_bytes, out_bytes),
+            )
+        )
+    return Figures(tuple(found), communication)
+
+
+def _size(graph: PipelineGraph, tensors: set[int]) -> int:
+    return sum(graph.tensors[t].size_bytes for t in tensors)

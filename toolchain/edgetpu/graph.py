@@ -1,0 +1,93 @@
+"""A model as the stage planner sees it: operators, the tensors between them, their constants.
+
+One frozen value for a TFLite file and for a neutral summary; nothing here knows of stages.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+
+@dataclass(frozen=True)
+class PipelineTensor:
+    """A tensor that an operator or the caller writes when the model runs."""
+
+    name: str
+    size_bytes: int
+
+
+@dataclass(frozen=True)
+class PipelineOp:
+    """One operator, at its place in the file.
+
+    `inputs` and `outputs` index `PipelineGraph.tensors`, `constants` index
+    `PipelineGraph.constant_bytes`; each index stands once. `compiled_bytes` estimates the
+    parameters after the Edge TPU compiler. `states` are the variables that the operator keeps from
+    run to run: operators with one in common cannot be parted.
+    """
+
+    kind: str
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    constants: tuple[int, ...]
+    macs: int
+    compiled_bytes: int
+    states: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class PipelineGraph:
+    """A model. Operators stand in topological order; `inputs` and `outputs` index `tensors`."""
+
+    name: str
+    tensors: tuple[PipelineTensor, ...]
+    constant_bytes: tuple[int, ...]
+    ops: tuple[PipelineOp, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+    @cached_property
+    def producer(self) -> dict[int, int]:
+        """Tensor to the operator that writes it; graph inputs have none."""
+        return {tensor: index for index, op in enumerate(self.ops) for tensor in op.outputs}
+
+    @cached_property
+    def consumers(self) -> dict[int, tuple[int, ...]]:
+        """Tensor to the operators that read it, in their order."""
+        found: dict[int, list[int]] = {}
+        for index, op in enumerate(self.ops):
+            for tensor in op.inputs:
+                found.setdefault(tensor, []).append(index)
+        return {tensor: tuple(users) for tensor, users in found.items()}
+
+    @cached_property
+    def predecessors(self) -> tuple[tuple[int, ...], ...]:
+        """For each operator the operators whose outputs it reads."""
+        return tuple(
+            tuple(sorted({self.producer[t] for t in op.inputs if t in self.producer}))
+            for op in self.ops
+        )
+
+    @cached_property
+    def anchored(self) -> frozenset[int]:
+        """Operators that lie on a path from an input of the model to an output of it."""
+        fed: set[int] = set()
+        for index, op in enumerate(self.ops):
+            if set(op.inputs) & set(self.inputs) or fed.intersection(self.predecessors[index]):
+                fed.add(index)
+        live = {self.producer[t] for t in self.outputs if t in self.producer}
+        for index in reversed(range(len(self.ops))):
+            if index in live:
+                live.update(self.predecessors[index])
+        return frozenset(fed & live)
+
+    @cached_property
+    def param_bytes(self) -> int:
+        """All parameters, a shared constant once."""
+        used = {constant for op in self.ops for constant in op.constants}
+        return sum(self.constant_bytes[constant] for constant in used)
+
+    def op_param_bytes(self, index: int) -> int:
+        """Parameters of one operator."""
+        return sum(self.constant_bytes[c] for c in self.ops[index].constants)

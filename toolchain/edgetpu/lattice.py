@@ -1,0 +1,379 @@
+"""Exact stages by dynamic programming over the down-sets of a model.
+
+A plan of n stages is a chain of down-sets, 0 < I1 < ... < In = all, and what a stage costs depends
+only on the two that bound it. Convolutional networks have few down-sets (ResNet152: 224), so that
+every chain can be weighed: what comes out is optimal by exhaustion, for any cost of a stage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toolchain.edgetpu.cost import EdgeTpuCost
+from toolchain.edgetpu.figures import measure
+from toolchain.edgetpu.graph import PipelineGraph
+from toolchain.edgetpu.rules import Rules
+
+MOST_DOWN_SETS = 3000
+FAR = np.int64(1 << 61)
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+
+def down_sets(rules: Rules, most: int = MOST_DOWN_SETS) -> tuple[int, ...] | None:
+    """Every admissible cut as a bit set of units, in increasing size; None where over `most`.
+
+    A cut has the units of the first stage before it and those of the last behind it.
+    """
+    before = [sum(1 << b for b in found) for found in rules.predecessors]
+    behind: list[list[int]] = [[] for _ in range(rules.units)]
+    for unit, found in enumerate(rules.predecessors):
+        for b in found:
+            behind[b].append(unit)
+    start = sum(1 << unit for unit in rules.first)
+    barred = sum(1 << unit for unit in rules.last)
+    everything = (1 << rules.units) - 1
+    ready = frozenset(
+        u
+        for u in range(rules.units)
+        if not start >> u & 1 and not barred >> u & 1 and before[u] & ~start == 0
+    )
+    seen = {start}
+    work = [(start, ready)]
+    while work:
+        cut, free = work.pop()
+        for unit in free:
+            larger = cut | 1 << unit
+            if larger in seen:
+                continue
+            seen.add(larger)
+            if len(seen) > most:
+                return None
+            opened = {
+                u
+                for u in behind[unit]
+                if before[u] & ~larger == 0 and not barred >> u & 1 and not larger >> u & 1
+            }
+            work.append((larger, (free - {unit}) | opened))
+    seen |= {0, everything}
+    return tuple(sorted(seen, key=lambda cut: (cut.bit_count(), cut)))
+
+
+def prefixes(graph: PipelineGraph, rules: Rules, order: Sequence[int]) -> tuple[int, ...]:
+    """The cuts of one fixed order: what a contiguous split may choose from."""
+    start = sum(1 << unit for unit in rules.first)
+    barred = sum(1 << unit for unit in rules.last)
+    members = [0] * rules.units
+    for index in range(len(graph.ops)):
+        members[rules.unit_of[index]] += 1
+    cut, found = 0, {0, (1 << rules.units) - 1}
+    for index in order:
+        unit = rules.unit_of[index]
+        members[unit] -= 1
+        if members[unit]:
+            continue
+        cut |= 1 << unit
+        if start & ~cut == 0 and cut & barred == 0:
+            found.add(cut)
+    closed = [c for c in found if _closed(rules, c)]
+    return tuple(sorted(closed, key=lambda c: (c.bit_count(), c)))
+
+
+def _closed(rules: Rules, cut: int) -> bool:
+    return all(
+        cut >> b & 1
+        for unit, found in enumerate(rules.predecessors)
+        if cut >> unit & 1
+        for b in found
+    )
+
+
+def _whole(values: Floats) -> Integers:
+    """Sums of bytes, exact below 2^53, as integers."""
+    return np.rint(values).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """Costs of all stages between two cuts, as matrices (from, to)."""
+
+    graph: PipelineGraph
+    rules: Rules
+    cuts: tuple[int, ...]
+    cost: EdgeTpuCost
+    balance: str
+    times_ms: tuple[float, ...] | None = None
+
+    @cached_property
+    def member(self) -> Bools:
+        """Cut by operator."""
+        units = np.array(
+            [[cut >> unit & 1 for unit in range(self.rules.units)] for cut in self.cuts], bool
+        )
+        return units[:, np.array(self.rules.unit_of)]
+
+    @cached_property
+    def valid(self) -> Bools:
+        """One cut inside the other, with an anchored operator between them."""
+        inside = self.member.astype(np.float32)
+        sizes = inside.sum(1)
+        subset = (inside @ inside.T) >= sizes[:, None] - 0.5
+        anchors = self.member[:, sorted(self.graph.anchored)].sum(1) if self.graph.anchored else (
+            sizes
+        )
+        found: Bools = subset & (anchors[None, :] > anchors[:, None])
+        return found
+
+    def _fresh(self, users: Sequence[Sequence[int]], sizes: Sequence[int], source: Bools) -> Integers:
+        """Bytes of what is used between two cuts: users[i] name operators, source[cut, i] allows."""
+        left, right = [], []
+        for index, (found, size) in enumerate(zip(users, sizes, strict=True)):
+            count = self.member[:, list(found)].sum(1)
+            for used in range(len(found)):
+                left.append(((count == used) & source[:, index]) * float(size))
+                right.append(count > used)
+        if not left:
+            return np.zeros((len(self.cuts),) * 2, np.int64)
+        return _whole(np.array(left).T @ np.array(right, np.float64))
+
+    @cached_property
+    def params(self) -> Integers:
+        """Parameter bytes of each stage, a shared constant once."""
+        if self.balance == "compiled":
+            total = self.member @ np.array([op.compiled_bytes for op in self.graph.ops], np.int64)
+            return total[None, :] - total[:, None]
+        users: dict[int, list[int]] = {}
+        for index, op in enumerate(self.graph.ops):
+            for constant in op.constants:
+                users.setdefault(constant, []).append(index)
+        alone = np.zeros(len(self.graph.ops), np.int64)
+        for constant, found in users.items():
+            if len(found) == 1:
+                alone[found[0]] += self.graph.constant_bytes[constant]
+        total = self.member @ alone
+        shared = {c: found for c, found in users.items() if len(found) > 1}
+        anywhere = np.ones((len(self.cuts), len(shared)), bool)
+        sizes = [self.graph.constant_bytes[c] for c in shared]
+        return total[None, :] - total[:, None] + self._fresh([*shared.values()], sizes, anywhere)
+
+    @cached_property
+    def incoming(self) -> tuple[Integers, Integers]:
+        """Bytes that each stage receives: from other stages, and in all."""
+        tensors = list(self.graph.consumers)
+        users = [self.graph.consumers[t] for t in tensors]
+        sizes = [self.graph.tensors[t].size_bytes for t in tensors]
+        cut = [t in self.graph.producer for t in tensors]
+        source = np.array(
+            [
+                self.member[:, self.graph.producer[t]]
+                if t in self.graph.producer
+                else np.ones(len(self.cuts), bool)
+                for t in tensors
+            ]
+        ).T
+        between = self._fresh(users, [s * c for s, c in zip(sizes, cut, strict=True)], source)
+        return between, self._fresh(users, sizes, source)
+
+    @cached_property
+    def outgoing(self) -> Integers:
+        """Bytes that each stage passes on, each tensor once."""
+        written, open_behind = [], []
+        outputs = set(self.graph.outputs)
+        for tensor, index in self.graph.producer.items():
+            users = list(self.graph.consumers.get(tensor, ()))
+            size = float(self.graph.tensors[tensor].size_bytes)
+            needed = (~self.member[:, users]).any(1) if users else np.zeros(len(self.cuts), bool)
+            written.append(self.member[:, index] * size)
+            open_behind.append(needed | (tensor in outputs))
+        left, right = np.array(written).T, np.array(open_behind, np.float64)
+        own = (left * right.T).sum(1)
+        return _whole(own[None, :] - left @ right)
+
+    @cached_property
+    def spill(self) -> Integers:
+        return np.maximum(0, self.params - self.cost.cache_bytes)
+
+    def _arithmetic_ms(self) -> Floats:
+        weights = (
+            np.array([op.macs for op in self.graph.ops], float) / self.cost.macs_per_ms
+            if self.times_ms is None
+            else np.array(self.times_ms)
+        )
+        total = self.member @ weights
+        return total[None, :] - total[:, None]
+
+    @cached_property
+    def time_without_streams(self) -> Floats:
+        return (
+            self.cost.call_ms
+            + self._arithmetic_ms()
+            + self.incoming[1] / self.cost.in_bytes_per_ms
+            + self.outgoing / self.cost.out_bytes_per_ms
+        )
+
+    def streamed(self, wanted: Bools) -> Integers:
+        """Parameters streamed with every frame, for the stages wanted (elsewhere to the byte)."""
+        result = self.spill.copy()
+        rows, columns = np.nonzero(wanted & (self.spill > 0))
+        if not self.cost.whole_layers or not rows.size:
+            return result
+        free = np.full(rows.size, self.cost.cache_bytes)
+        missed = np.zeros(rows.size, np.int64)
+        met: dict[int, Bools] = {}
+        users: dict[int, int] = {}
+        for op in self.graph.ops:
+            for constant in op.constants:
+                users[constant] = users.get(constant, 0) + 1
+        for index, op in enumerate(self.graph.ops):
+            here = self.member[columns, index] & ~self.member[rows, index]
+            size: Integers | int = 0
+            if self.balance == "compiled":
+                size = op.compiled_bytes
+            else:
+                size = sum(self.graph.constant_bytes[c] for c in op.constants if users[c] == 1)
+                for constant in (c for c in op.constants if users[c] > 1):
+                    before = met.get(constant, np.zeros(rows.size, bool))
+                    size = size + ~before * self.graph.constant_bytes[constant]
+                    met[constant] = before | here
+            if np.any(size):
+                fits = size <= free
+                free -= (here & fits) * size
+                missed += (here & ~fits) * size
+        result[rows, columns] = missed
+        return result
+
+    def shortest(self, stages: int, edges: Integers) -> Integers:
+        """Least sum of edges to every cut after each number of stages (stages + 1, cuts).
+
+        `FAR` marks what cannot be reached.
+        """
+        distance = np.full((stages + 1, len(self.cuts)), FAR)
+        distance[0, 0] = 0
+        for stage in range(1, stages + 1):
+            reached = distance[stage - 1][:, None] + edges
+            distance[stage] = np.minimum(reached.min(0), FAR)
+        return distance
+
+    def chain(self, stages: int, edges: Integers) -> tuple[int, ...] | None:
+        """Stage of each operator along the chain with the least sum; None where there is none."""
+        distance = self.shortest(stages, edges)
+        at = len(self.cuts) - 1
+        if distance[stages, at] >= FAR:
+            return None
+        stage_of = np.zeros(len(self.graph.ops), int)
+        for stage in range(stages, 0, -1):
+            before = int(np.argmin(distance[stage - 1] + edges[:, at]))
+            stage_of[self.member[at] & ~self.member[before]] = stage - 1
+            at = before
+        return tuple(int(stage) for stage in stage_of)
+
+    def least_sum(self, stages: int, allowed: Bools, weights: Integers) -> int | None:
+        """The least sum over chains of allowed stages; None where there is no chain."""
+        best = int(self.shortest(stages, np.where(allowed, weights, FAR))[stages, -1])
+        return None if best >= FAR else best
+
+
+def solve(lattice: Lattice, stages: int, objectives: Sequence[str]) -> tuple[int, ...] | None:
+    """The best chain for objectives in order of priority, each held before the next.
+
+    `params` and `period` are least maxima, `spill` and `comm` least sums; ties go to less
+    communication. None where no chain meets the rules.
+    """
+    if objectives[0] == "period":
+        return _least_period(lattice, stages)
+    allowed = lattice.valid
+    sums = np.zeros_like(lattice.params)
+    weighed = False
+    for name in dict.fromkeys((*objectives, "comm")):
+        if name == "params":
+            bound = _least_bound(lattice, stages, allowed, sums)
+            if bound is None:
+                return None
+            allowed = allowed & (lattice.params <= bound)
+            continue
+        weights = lattice.spill if name == "spill" else lattice.incoming[0]
+        sums = _before(sums, weights, stages, allowed) if weighed else weights
+        weighed = True
+    return lattice.chain(stages, np.where(allowed, sums, FAR))
+
+
+def _before(first: Integers, second: Integers, stages: int, allowed: Bools) -> Integers:
+    """One weight that orders chains by the first sum, then by the second."""
+    scale = stages * int(second[allowed].max(initial=0)) + 1
+    if stages * (int(first[allowed].max(initial=0)) + 1) * scale >= int(FAR):
+        raise OverflowError("sums too large to be joined")
+    return first * scale + second
+
+
+def _least_bound(lattice: Lattice, stages: int, allowed: Bools, sums: Integers) -> int | None:
+    """The least bound on a stage's parameters that keeps the least sum of weights so far."""
+    best = lattice.least_sum(stages, allowed, sums)
+    if best is None:
+        return None
+    bounds = np.unique(lattice.params[allowed])
+    low, high = 0, len(bounds) - 1
+    while low < high:
+        middle = (low + high) // 2
+        kept = lattice.least_sum(stages, allowed & (lattice.params <= bounds[middle]), sums)
+        if kept == best:
+            high = middle
+        else:
+            low = middle + 1
+    return int(bounds[high])
+
+
+def _least_period(lattice: Lattice, stages: int) -> tuple[int, ...] | None:
+    """The least period: for a bound on the slowest stage, what the bus then needs, and crosswise.
+
+    The larger the bound, the less need be streamed; the best is where the two meet.
+    """
+    limit = _first_period(lattice, stages)
+    if limit is None:
+        return None
+    optimistic = lattice.time_without_streams + lattice.spill / lattice.cost.stream_bytes_per_ms
+    wanted = lattice.valid & (optimistic <= limit)
+    streamed = lattice.streamed(wanted)
+    times = lattice.time_without_streams + streamed / lattice.cost.stream_bytes_per_ms
+    allowed = wanted & (times <= limit)
+    bounds = np.unique(times[allowed])
+    low, high = 0, len(bounds) - 1
+
+    def bus_ms(bound: float) -> float:
+        found = lattice.least_sum(stages, allowed & (times <= bound), streamed)
+        return float("inf") if found is None else found / lattice.cost.hub_bytes_per_ms
+
+    while low < high:
+        middle = (low + high) // 2
+        if bus_ms(bounds[middle]) <= bounds[middle]:
+            high = middle
+        else:
+            low = middle + 1
+    # At `high` the stages are the bottleneck; one bound below, the bus is.
+    best = max(bounds[high], bus_ms(bounds[high]))
+    bound = bounds[high]
+    if high and bus_ms(bounds[high - 1]) < best:
+        bound = bounds[high - 1]
+    within = allowed & (times <= bound)
+    sums = _before(streamed, lattice.incoming[0], stages, within)
+    return lattice.chain(stages, np.where(within, sums, FAR))
+
+
+def _first_period(lattice: Lattice, stages: int) -> float | None:
+    """A period that some chain reaches: the best of those with the least largest stage."""
+    found = []
+    for objectives in (("params", "spill"), ("spill", "params")):
+        chosen = solve(lattice, stages, objectives)
+        if chosen is None:
+            return None
+        _, totals = measure(
+            [lattice.graph], [chosen], stages, lattice.cost, lattice.balance, lattice.times_ms
+        )
+        found.append(totals.period_ms)
+    return min(found) * (1 + 1e-12)

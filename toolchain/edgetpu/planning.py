@@ -1,0 +1,259 @@
+"""Plans: which operator of which model runs on which stick, and what is proved of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from toolchain.edgetpu import formulation, objectives
+from toolchain.edgetpu.baselines import depth_first_order, greedy
+from toolchain.edgetpu.check import check_plan
+from toolchain.edgetpu.cost import EdgeTpuCost
+from toolchain.edgetpu.figures import Figures, StageOf, Totals, measure
+from toolchain.edgetpu.graph import PipelineGraph
+from toolchain.edgetpu.lattice import Lattice, down_sets, prefixes
+from toolchain.edgetpu.lattice import solve as solve_lattice
+from toolchain.edgetpu.refine import refine
+from toolchain.edgetpu.rules import Rules, check_stages, rules_of
+from toolchain.errors import InputError, ResultError
+
+_GAP = 1e-9
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to plan. `slack`: by how much an objective may give way to those behind it (0.05: 5%).
+
+    `times_ms`: measured time of each operator of the one model, instead of the cost model's.
+    """
+
+    objective: str = objectives.DEFAULT
+    balance: str = "file"
+    cost: EdgeTpuCost = EdgeTpuCost()
+    slack: float = 0.0
+    same_stage_children: bool = False
+    seconds: float = 60.0
+    workers: int = 2
+    times_ms: tuple[float, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What is known of one objective: bytes, for `period` milliseconds."""
+
+    objective: str
+    value: float
+    bound: float
+
+    @property
+    def gap(self) -> float:
+        """(value - bound) / value; 0 where the value is optimal."""
+        return max(0.0, (self.value - self.bound) / self.value) if self.value else 0.0
+
+    @property
+    def optimal(self) -> bool:
+        return self.gap <= _GAP
+
+
+@dataclass(frozen=True)
+class PipelinePlan:
+    """Stages of one model, or of several on the same sticks."""
+
+    graphs: tuple[PipelineGraph, ...]
+    stage_of: tuple[StageOf, ...]
+    stages: int
+    options: Options
+    figures: tuple[Figures, ...]
+    totals: Totals
+    proofs: tuple[Proof, ...]
+    seconds: float
+
+    @property
+    def proved_optimal(self) -> bool:
+        """Whether every objective is; a baseline has none."""
+        return bool(self.proofs) and all(proof.optimal for proof in self.proofs)
+
+
+def plan(graphs: Sequence[PipelineGraph], stages: int, options: Options) -> PipelinePlan:
+    """Assign every operator of every model to a stage.
+
+    Raises InputError, naming the rule and the remedy, where a model cannot have so many stages,
+    ResultError where none was found in time.
+    """
+    names = objectives.parse(options.objective)
+    if options.times_ms is not None and (
+        len(graphs) != 1 or len(options.times_ms) != len(graphs[0].ops)
+    ):
+        raise InputError("a profile belongs to one model: it names another number of operators")
+    begin = time.perf_counter()
+    rules = [rules_of(graph, options.same_stage_children) for graph in graphs]
+    for graph, rule in zip(graphs, rules, strict=True):
+        check_stages(graph, rule, stages)
+    models = list(zip(graphs, rules, strict=True))
+    if names == ("greedy",):
+        stage_of, proofs = tuple(_greedy(graph, stages, options) for graph in graphs), ()
+    elif names == ("contiguous",):
+        stage_of, proofs = tuple(_contiguous(*model, stages, options) for model in models), ()
+    elif names == ("period",):
+        stage_of, proofs = _period(models, stages, options)
+    else:
+        stage_of, proofs = _exact(models, stages, names, options)
+    figures, totals = measure(
+        graphs, stage_of, stages, options.cost, options.balance, options.times_ms
+    )
+    found = PipelinePlan(
+        tuple(graphs),
+        stage_of,
+        stages,
+        options,
+        figures,
+        totals,
+        proofs,
+        time.perf_counter() - begin,
+    )
+    check_plan(found, runnable=names != ("greedy",))
+    return found
+
+
+def _greedy(graph: PipelineGraph, stages: int, options: Options) -> StageOf:
+    sizes = [
+        op.compiled_bytes if options.balance == "compiled" else graph.op_param_bytes(index)
+        for index, op in enumerate(graph.ops)
+    ]
+    return greedy(graph, sizes, stages)
+
+
+def _contiguous(
+    graph: PipelineGraph, rules: Rules, stages: int, options: Options, objective: str = "params"
+) -> StageOf:
+    """The best cut of the depth-first order into consecutive stages."""
+    order = depth_first_order(graph)
+    lattice = Lattice(
+        graph, rules, prefixes(graph, rules, order), options.cost, options.balance, options.times_ms
+    )
+    found = solve_lattice(lattice, stages, (objective,))
+    if found is None:
+        raise ResultError(
+            f"{graph.name}: no contiguous cut into {stages} stages meets the runner's rules; "
+            "use another objective"
+        )
+    return found
+
+
+def _start(
+    models: Sequence[tuple[PipelineGraph, Rules]], stages: int, options: Options
+) -> tuple[tuple[StageOf, ...] | None, int | None]:
+    """A contiguous plan to begin with, and its largest stage; None where there is none."""
+    try:
+        found = tuple(_contiguous(*model, stages, options) for model in models)
+    except ResultError:
+        return None, None
+    _, totals = measure([g for g, _ in models], found, stages, options.cost, options.balance)
+    return found, totals.max_stage_bytes
+
+
+def _exact(
+    models: Sequence[tuple[PipelineGraph, Rules]],
+    stages: int,
+    names: tuple[str, ...],
+    options: Options,
+) -> tuple[tuple[StageOf, ...], tuple[Proof, ...]]:
+    start, largest = _start(models, stages, options)
+    solution = formulation.solve(
+        models,
+        stages,
+        names,
+        options.cost,
+        options.balance,
+        slack=options.slack,
+        start=start,
+        start_params=largest,
+        seconds=options.seconds,
+        workers=options.workers,
+    )
+    if solution is None:
+        raise _none_found(models, stages, options)
+    proofs = tuple(Proof(s.objective, s.value, s.bound) for s in solution.steps)
+    return solution.stage_of, proofs
+
+
+def _none_found(
+    models: Sequence[tuple[PipelineGraph, Rules]], stages: int, options: Options
+) -> ResultError:
+    names = ", ".join(graph.name for graph, _ in models)
+    kept = " with the children of a fan-out together" if options.same_stage_children else ""
+    return ResultError(
+        f"{names}: no {stages} stages{kept} that meet the runner's rules were found within "
+        f"{options.seconds:g} s; ask for fewer stages or allow more --seconds"
+    )
+
+
+def _period(
+    models: Sequence[tuple[PipelineGraph, Rules]], stages: int, options: Options
+) -> tuple[tuple[StageOf, ...], tuple[Proof, ...]]:
+    """The least period: by exhaustion over cuts where one model has few, else bounded by CP-SAT."""
+    if len(models) == 1:
+        graph, rules = models[0]
+        cuts = down_sets(rules)
+        if cuts is not None:
+            lattice = Lattice(graph, rules, cuts, options.cost, options.balance, options.times_ms)
+            found = solve_lattice(lattice, stages, ("period",))
+            if found is None:
+                raise _none_found(models, stages, options)
+            value = _period_of(models, (found,), stages, options)
+            return (found,), (Proof("period", value, value),)
+    return _bounded_period(models, stages, options)
+
+
+def _period_of(
+    models: Sequence[tuple[PipelineGraph, Rules]],
+    stage_of: Sequence[StageOf],
+    stages: int,
+    options: Options,
+) -> float:
+    graphs = [graph for graph, _ in models]
+    _, totals = measure(
+        graphs, stage_of, stages, options.cost, options.balance, options.times_ms
+    )
+    return totals.period_ms
+
+
+def _bounded_period(
+    models: Sequence[tuple[PipelineGraph, Rules]], stages: int, options: Options
+) -> tuple[tuple[StageOf, ...], tuple[Proof, ...]]:
+    """The best of all candidates, moved operator by operator; CP-SAT streams to the byte: a bound."""
+    candidates: list[tuple[StageOf, ...]] = []
+    for objective in ("params", "period"):
+        try:
+            found = tuple(_contiguous(*model, stages, options, objective) for model in models)
+        except ResultError:
+            continue
+        candidates.append(found)
+    start = min(
+        candidates, key=lambda c: _period_of(models, c, stages, options), default=None
+    )
+    solution = formulation.solve(
+        models,
+        stages,
+        ("period",),
+        options.cost,
+        options.balance,
+        start=start,
+        seconds=options.seconds,
+        workers=options.workers,
+        times_ms=options.times_ms,
+    )
+    bound = 0.0
+    if solution is not None:
+        candidates.append(solution.stage_of)
+        bound = solution.steps[0].bound / formulation.PICOSECONDS
+    if not candidates:
+        raise _none_found(models, stages, options)
+    refined = [
+        refine(models, found, stages, lambda s: _period_of(models, s, stages, options))
+        for found in candidates
+    ]
+    best = min(refined, key=lambda found: _period_of(models, found, stages, options))
+    value = _period_of(models, best, stages, options)
+    return best, (Proof("period", value, min(bound, value)),)

@@ -1,0 +1,177 @@
+"""The rules that a pipeline must meet to run in Google's PipelinedModelRunner, as constraints.
+
+Outputs of the model come from the last stage; its inputs are read in the first alone; every stage
+receives something and passes something on; operators that share state stay together. Names and
+skipping tensors follow from how stages are written (`split.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from toolchain.edgetpu.graph import PipelineGraph
+from toolchain.errors import InputError
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What holds for one model.
+
+    `unit_of`: operators of one unit stay in one stage; units are numbered in a topological order.
+    `first` and `last` are the units that must lie in the first and the last stage; `anchored` are
+    those of which every stage needs one.
+    """
+
+    unit_of: tuple[int, ...]
+    units: int
+    predecessors: tuple[frozenset[int], ...]
+    first: frozenset[int]
+    last: frozenset[int]
+    anchored: frozenset[int]
+
+    @property
+    def free(self) -> int:
+        """Anchored units that are bound to neither end."""
+        return len(self.anchored - self.first - self.last)
+
+
+def rules_of(graph: PipelineGraph, same_stage_children: bool = False) -> Rules:
+    """The rules of a model; `same_stage_children` adds formulation (14)."""
+    groups: list[tuple[int, ...]] = []
+    owners: dict[int, list[int]] = {}
+    for index, op in enumerate(graph.ops):
+        for state in op.states:
+            owners.setdefault(state, []).append(index)
+    groups += [tuple(found) for found in owners.values()]
+    if same_stage_children:
+        groups += [users for users in graph.consumers.values() if len(users) > 1]
+    unit_of, units = _contract(graph, groups)
+    before: list[set[int]] = [set() for _ in range(units)]
+    for index, found in enumerate(graph.predecessors):
+        before[unit_of[index]].update(unit_of[b] for b in found if unit_of[b] != unit_of[index])
+    readers = {u for t in graph.inputs for u in graph.consumers.get(t, ())}
+    writers = {graph.producer[t] for t in graph.outputs}
+    first = {unit_of[index] for index in readers}
+    for unit in reversed(range(units)):
+        if unit in first:
+            first |= before[unit]
+    last = {unit_of[index] for index in writers}
+    for unit in range(units):
+        if before[unit] & last:
+            last.add(unit)
+    return Rules(
+        unit_of,
+        units,
+        tuple(frozenset(found) for found in before),
+        frozenset(first),
+        frozenset(last),
+        frozenset(unit_of[index] for index in graph.anchored),
+    )
+
+
+def check_stages(graph: PipelineGraph, rules: Rules, stages: int) -> None:
+    """Raises InputError, with the rule and the remedy, where `stages` stages cannot be had."""
+    if stages < 1:
+        raise InputError(f"{stages} stages: at least one is needed")
+    if stages > len(graph.ops):
+        raise InputError(
+            f"{graph.name} has {len(graph.ops)} operators, too few for {stages} stages; "
+            f"ask for at most {len(graph.ops)}"
+        )
+    if stages == 1:
+        return
+    if not rules.anchored:
+        raise InputError(
+            f"{graph.name}: no operator leads from an input of the model to an output; "
+            "such a model cannot be a pipeline"
+        )
+    both = rules.first & rules.last
+    if both:
+        index = next(i for i, unit in enumerate(rules.unit_of) if unit in both)
+        raise InputError(
+            f"{graph.name}: operator {index} ({graph.ops[index].kind}) would have to lie in the "
+            f"first stage (an input of the model is read there or behind it) and in the last (an "
+            f"output of the model is written there or before it): {_late_end(graph)}; "
+            "export the model without that end, or use one stage"
+        )
+    most = rules.free + (1 if rules.first else 0) + (1 if rules.last else 0)
+    if stages > most:
+        raise InputError(
+            f"{graph.name} can be cut into at most {most} stages, not {stages}: inputs of the model "
+            "must be read in the first stage and outputs written in the last "
+            f"(PipelinedModelRunner), and every stage needs an operator between them; "
+            f"{_late_end(graph)}; ask for at most {most} stages"
+        )
+
+
+def _late_end(graph: PipelineGraph) -> str:
+    """The input read latest and the output written earliest, in words."""
+    read, tensor = max((min(graph.consumers.get(t, (0,))), t) for t in graph.inputs) if (
+        graph.inputs
+    ) else (0, -1)
+    written, output = min((graph.producer[t], t) for t in graph.outputs)
+    latest = f"input {graph.tensors[tensor].name!r} is first read by operator {read}, " if (
+        tensor >= 0
+    ) else ""
+    return f"{latest}output {graph.tensors[output].name!r} is written by operator {written}"
+
+
+def _contract(graph: PipelineGraph, groups: Iterable[tuple[int, ...]]) -> tuple[tuple[int, ...], int]:
+    """Unit of each operator: groups together, with everything that lies between their members."""
+    parent = list(range(len(graph.ops)))
+
+    def root(index: int) -> int:
+        while parent[index] != index:
+            parent[index] = parent[parent[index]]
+            index = parent[index]
+        return index
+
+    for group in groups:
+        for index in group[1:]:
+            parent[root(index)] = root(group[0])
+    edges: dict[int, set[int]] = {root(i): set() for i in range(len(graph.ops))}
+    for index, found in enumerate(graph.predecessors):
+        for before in found:
+            if root(before) != root(index):
+                edges[root(before)].add(root(index))
+    component, count = _components(edges)
+    # Tarjan numbers components against the edges, so that counting down is a topological order.
+    return tuple(count - 1 - component[root(i)] for i in range(len(graph.ops))), count
+
+
+def _components(edges: dict[int, set[int]]) -> tuple[dict[int, int], int]:
+    """Strongly connected components, numbered in reverse topological order (Tarjan)."""
+    number: dict[int, int] = {}
+    low: dict[int, int] = {}
+    component: dict[int, int] = {}
+    stack: list[int] = []
+    count = 0
+    for start in edges:
+        if start in number:
+            continue
+        work = [(start, iter(sorted(edges[start])))]
+        number[start] = low[start] = len(number)
+        stack.append(start)
+        while work:
+            node, successors = work[-1]
+            for successor in successors:
+                if successor not in number:
+                    number[successor] = low[successor] = len(number)
+                    stack.append(successor)
+                    work.append((successor, iter(sorted(edges[successor]))))
+                    break
+                if successor not in component:
+                    low[node] = min(low[node], number[successor])
+            else:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
+                if low[node] == number[node]:
+                    while True:
+                        member = stack.pop()
+                        component[member] = count
+                        if member == node:
+                            break
+                    count += 1
+    return component, count
