@@ -119,7 +119,7 @@ def _figures(
     balance: str,
     times_ms: Sequence[float] | None,
 ) -> Figures:
-    """One model; `caches`: cost with what is left of each cache, to the byte and in whole layers."""
+    """One model; `caches`: cost with what is left of each cache, by the byte and by the layer."""
     members: list[list[int]] = [[] for _ in caches]
     for index, stage in enumerate(stage_of):
         members[stage].append(index)
@@ -131,7 +131,9 @@ def _figures(
         written = {t for i in operators for t in graph.ops[i].outputs}
         incoming = read - written
         leaving = {
-            t for t in written if any(stage_of[user] != stage for user in graph.consumers.get(t, ()))
+            t
+            for t in written
+            if any(stage_of[user] != stage for user in graph.consumers.get(t, ()))
         } | (written & set(graph.outputs))
         communication += _size(graph, incoming - set(graph.inputs))
         macs = sum(graph.ops[i].macs for i in operators)

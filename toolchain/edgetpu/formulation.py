@@ -53,7 +53,7 @@ class Program:
     ) -> None:
         self.times_ms = times_ms
         self.models, self.stages, self.cost, self.balance = tuple(models), stages, cost, balance
-        self.model = cp_model.CpModel()
+        self.model: Any = cp_model.CpModel()
         self._true = self.model.new_constant(1)
         self._false = self.model.new_constant(0)
         self.by: list[list[list[Any]]] = []
@@ -65,7 +65,7 @@ class Program:
     def _stages_of(self, graph: PipelineGraph, rules: Rules) -> list[list[Any]]:
         """y[unit][k] with (1), (2) and the rules of the runner."""
         model, last = self.model, self.stages - 1
-        by = []
+        by: list[list[Any]] = []
         for unit in range(rules.units):
             row = [model.new_bool_var("") for _ in range(last)] + [self._true]
             if unit in rules.first and last:
@@ -266,9 +266,7 @@ class Program:
         """Stage of each operator of each model in the solver's solution."""
         result = []
         for (_, rules), by in zip(self.models, self.by, strict=True):
-            stage = [
-                sum(1 - int(solver.value(y)) for y in row[: self.stages - 1]) for row in by
-            ]
+            stage = [sum(1 - int(solver.value(y)) for y in row[: self.stages - 1]) for row in by]
             result.append(tuple(stage[unit] for unit in rules.unit_of))
         return tuple(result)
 

@@ -125,14 +125,16 @@ class Lattice:
         inside = self.member.astype(np.float32)
         sizes = inside.sum(1)
         subset = (inside @ inside.T) >= sizes[:, None] - 0.5
-        anchors = self.member[:, sorted(self.graph.anchored)].sum(1) if self.graph.anchored else (
-            sizes
+        anchors = (
+            self.member[:, sorted(self.graph.anchored)].sum(1) if self.graph.anchored else (sizes)
         )
         found: Bools = subset & (anchors[None, :] > anchors[:, None])
         return found
 
-    def _fresh(self, users: Sequence[Sequence[int]], sizes: Sequence[int], source: Bools) -> Integers:
-        """Bytes of what is used between two cuts: users[i] name operators, source[cut, i] allows."""
+    def _fresh(
+        self, users: Sequence[Sequence[int]], sizes: Sequence[int], source: Bools
+    ) -> Integers:
+        """Bytes of what is used between two cuts: by users[i], where source[cut, i] allows."""
         left, right = [], []
         for index, (found, size) in enumerate(zip(users, sizes, strict=True)):
             count = self.member[:, list(found)].sum(1)
@@ -157,11 +159,11 @@ class Lattice:
         for constant, found in users.items():
             if len(found) == 1:
                 alone[found[0]] += self.graph.constant_bytes[constant]
-        total = self.member @ alone
+        weighed: Integers = self.member.astype(np.int64) @ alone
         shared = {c: found for c, found in users.items() if len(found) > 1}
         anywhere = np.ones((len(self.cuts), len(shared)), bool)
         sizes = [self.graph.constant_bytes[c] for c in shared]
-        return total[None, :] - total[:, None] + self._fresh([*shared.values()], sizes, anywhere)
+        return weighed[None, :] - weighed[:, None] + self._fresh([*shared.values()], sizes, anywhere)
 
     @cached_property
     def incoming(self) -> tuple[Integers, Integers]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from toolchain.edgetpu import formulation, objectives
 from toolchain.edgetpu.baselines import depth_first_order, greedy
@@ -30,7 +30,7 @@ class Options:
 
     objective: str = objectives.DEFAULT
     balance: str = "file"
-    cost: EdgeTpuCost = EdgeTpuCost()
+    cost: EdgeTpuCost = field(default_factory=EdgeTpuCost)
     slack: float = 0.0
     same_stage_children: bool = False
     seconds: float = 60.0
@@ -91,10 +91,11 @@ def plan(graphs: Sequence[PipelineGraph], stages: int, options: Options) -> Pipe
     for graph, rule in zip(graphs, rules, strict=True):
         check_stages(graph, rule, stages)
     models = list(zip(graphs, rules, strict=True))
+    proofs: tuple[Proof, ...] = ()
     if names == ("greedy",):
-        stage_of, proofs = tuple(_greedy(graph, stages, options) for graph in graphs), ()
+        stage_of = tuple(_greedy(graph, stages, options) for graph in graphs)
     elif names == ("contiguous",):
-        stage_of, proofs = tuple(_contiguous(*model, stages, options) for model in models), ()
+        stage_of = tuple(_contiguous(*model, stages, options) for model in models)
     elif names == ("period",):
         stage_of, proofs = _period(models, stages, options)
     else:
@@ -213,16 +214,14 @@ def _period_of(
     options: Options,
 ) -> float:
     graphs = [graph for graph, _ in models]
-    _, totals = measure(
-        graphs, stage_of, stages, options.cost, options.balance, options.times_ms
-    )
+    _, totals = measure(graphs, stage_of, stages, options.cost, options.balance, options.times_ms)
     return totals.period_ms
 
 
 def _bounded_period(
     models: Sequence[tuple[PipelineGraph, Rules]], stages: int, options: Options
 ) -> tuple[tuple[StageOf, ...], tuple[Proof, ...]]:
-    """The best of all candidates, moved operator by operator; CP-SAT streams to the byte: a bound."""
+    """The best of all candidates, refined; CP-SAT streams to the byte and so gives a bound."""
     candidates: list[tuple[StageOf, ...]] = []
     for objective in ("params", "period"):
         try:
@@ -230,9 +229,7 @@ def _bounded_period(
         except ResultError:
             continue
         candidates.append(found)
-    start = min(
-        candidates, key=lambda c: _period_of(models, c, stages, options), default=None
-    )
+    start = min(candidates, key=lambda c: _period_of(models, c, stages, options), default=None)
     solution = formulation.solve(
         models,
         stages,

@@ -51,18 +51,23 @@ def check_graph(graph: PipelineGraph, path: str) -> PipelineGraph:
         for tensor in op.inputs:
             if tensor not in written and tensor not in known:
                 name = graph.tensors[tensor].name
-                raise InputError(f"{path}: operator {index} ({op.kind}) reads {name!r}, which "
-                                 "nothing writes")
+                raise InputError(
+                    f"{path}: operator {index} ({op.kind}) reads {name!r}, which nothing writes"
+                )
             if tensor not in known:
                 name = graph.tensors[tensor].name
-                raise InputError(f"{path}: operator {index} ({op.kind}) reads {name!r} before it "
-                                 "is written: the operators are not in topological order")
+                raise InputError(
+                    f"{path}: operator {index} ({op.kind}) reads {name!r} before it "
+                    "is written: the operators are not in topological order"
+                )
         known.update(op.outputs)
     for tensor in graph.outputs:
         if tensor not in written:
             name = graph.tensors[tensor].name
-            raise InputError(f"{path}: no operator computes the model's output {name!r}; a "
-                             "pipeline cannot hand an input or a constant through")
+            raise InputError(
+                f"{path}: no operator computes the model's output {name!r}; a "
+                "pipeline cannot hand an input or a constant through"
+            )
     return graph
 
 
@@ -75,9 +80,9 @@ def _read_summary(data: bytes, path: Path) -> PipelineGraph:
         return _summary(content)
     except (KeyError, TypeError, AttributeError, IndexError, ValueError, OverflowError) as error:
         raise InputError(
-            f"{path} is no graph summary: {type(error).__name__}: {error}; it needs tensors [{{name, "
-            "shape, dtype, bytes, is_param}], ops [{type, inputs, outputs, param_bytes, macs}], "
-            "inputs, outputs"
+            f"{path} is no graph summary: {type(error).__name__}: {error}; it needs tensors "
+            "[{name, shape, dtype, bytes, is_param}], ops [{type, inputs, outputs, param_bytes, "
+            "macs}], inputs, outputs"
         ) from error
 
 

@@ -98,8 +98,8 @@ def check_stages(graph: PipelineGraph, rules: Rules, stages: int) -> None:
     most = rules.free + (1 if rules.first else 0) + (1 if rules.last else 0)
     if stages > most:
         raise InputError(
-            f"{graph.name} can be cut into at most {most} stages, not {stages}: inputs of the model "
-            "must be read in the first stage and outputs written in the last "
+            f"{graph.name} can be cut into at most {most} stages, not {stages}: inputs of the "
+            "model must be read in the first stage and outputs written in the last "
             f"(PipelinedModelRunner), and every stage needs an operator between them; "
             f"{_late_end(graph)}; ask for at most {most} stages"
         )
@@ -107,17 +107,23 @@ def check_stages(graph: PipelineGraph, rules: Rules, stages: int) -> None:
 
 def _late_end(graph: PipelineGraph) -> str:
     """The input read latest and the output written earliest, in words."""
-    read, tensor = max((min(graph.consumers.get(t, (0,))), t) for t in graph.inputs) if (
-        graph.inputs
-    ) else (0, -1)
+    read, tensor = (
+        max((min(graph.consumers.get(t, (0,))), t) for t in graph.inputs)
+        if (graph.inputs)
+        else (0, -1)
+    )
     written, output = min((graph.producer[t], t) for t in graph.outputs)
-    latest = f"input {graph.tensors[tensor].name!r} is first read by operator {read}, " if (
-        tensor >= 0
-    ) else ""
+    latest = (
+        f"input {graph.tensors[tensor].name!r} is first read by operator {read}, "
+        if (tensor >= 0)
+        else ""
+    )
     return f"{latest}output {graph.tensors[output].name!r} is written by operator {written}"
 
 
-def _contract(graph: PipelineGraph, groups: Iterable[tuple[int, ...]]) -> tuple[tuple[int, ...], int]:
+def _contract(
+    graph: PipelineGraph, groups: Iterable[tuple[int, ...]]
+) -> tuple[tuple[int, ...], int]:
     """Unit of each operator: groups together, with everything that lies between their members."""
     parent = list(range(len(graph.ops)))
 

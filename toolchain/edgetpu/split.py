@@ -11,12 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import ai_edge_litert.schema_py_generated as schema
-import flatbuffers
+import ai_edge_litert.schema_py_generated as schema_module
+import flatbuffers.builder
 import numpy as np
 
 from toolchain.edgetpu.graph import PipelineGraph
 from toolchain.errors import InputError
+
+schema: Any = schema_module  # generated code without types
 
 _CONTROL_EDGES = "model_control_dependencies"
 """Metadata that numbers operators of the whole file; no stage can carry it."""
@@ -61,8 +63,16 @@ def split_file(
         return tuple(
             _segment(source, graph, stage_of, stage, stages, names) for stage in range(stages)
         )
-    except (struct.error, IndexError, KeyError, TypeError, ValueError, OverflowError,
-            AttributeError, UnicodeDecodeError) as error:
+    except (
+        struct.error,
+        IndexError,
+        KeyError,
+        TypeError,
+        ValueError,
+        OverflowError,
+        AttributeError,
+        UnicodeDecodeError,
+    ) as error:
         raise InputError(
             f"{graph.name}: the file is corrupt beyond its operators and tensors: {error}"
         ) from error
@@ -175,7 +185,8 @@ def _segment(
         if not signature.subgraphIndex
     ] or None
     target.buffers = buffers.target
-    builder = flatbuffers.Builder(1 << 16)
+    make: Any = flatbuffers.builder.Builder  # code without types
+    builder = make(1 << 16)
     builder.Finish(target.Pack(builder), b"TFL3")
     return Segment(
         bytes(builder.Output()),

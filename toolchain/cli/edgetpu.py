@@ -1,0 +1,400 @@
+"""`thimble edgetpu`: pipelines of Coral Edge TPUs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from toolchain.cli._console import output_console, progress
+from toolchain.cli._json import JsonOption, write_json
+from toolchain.edgetpu import compiler, pictures, pipeline, report
+from toolchain.edgetpu.backends import BACKENDS, output_names
+from toolchain.edgetpu.cost import EdgeTpuCost
+from toolchain.edgetpu.figures import BALANCES
+from toolchain.edgetpu.folder import PipelineFolder, read_folder
+from toolchain.edgetpu.planning import Options, PipelinePlan
+from toolchain.edgetpu.planning import plan as make_plan
+from toolchain.edgetpu.profile import profile_json, profile_of, read_profile
+from toolchain.edgetpu.sticks import apart, best_of, plans_up_to
+from toolchain.errors import InputError, MissingToolError
+
+group = typer.Typer(
+    help="Pipelines of Coral Edge TPUs: plan, split, run, simulate, profile.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+)
+
+Models = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="MODEL...",
+        help="Int8 .tflite files (or, to plan only, neutral graph summaries). Several are planned "
+        "together, on the same sticks.",
+    ),
+]
+Stages = Annotated[str, typer.Option("--stages", "-n", help="Number of sticks, or `auto`.")]
+MaxSticks = Annotated[
+    int, typer.Option("--max-sticks", min=1, max=64, help="How far `--stages auto` looks.")
+]
+Objective = Annotated[
+    str,
+    typer.Option(
+        "--objective",
+        help="`period` (predicted time between results), or a list of `params`, `spill`, `comm` in "
+        "order of priority; or a baseline: `greedy` (Edge TPU Compiler), `contiguous`.",
+    ),
+]
+BalanceBy = Annotated[
+    str,
+    typer.Option(
+        "--balance-by", help=f"Parameter bytes as in the file, or compiled: {', '.join(BALANCES)}."
+    ),
+]
+Slack = Annotated[
+    float,
+    typer.Option(
+        min=0.0, max=10.0, help="Share by which each objective may give way to the next (0.05: 5%)."
+    ),
+]
+Together = Annotated[
+    bool,
+    typer.Option(
+        "--same-stage-children", help="Keep the readers of a tensor in one stage; costs balance."
+    ),
+]
+CacheMib = Annotated[
+    float, typer.Option("--cache-mib", min=0.0, max=1024.0, help="Parameter cache of a stick, MiB.")
+]
+Seconds = Annotated[float, typer.Option(min=0.1, help="Time limit for each objective.")]
+ProfileFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--profile", metavar="FILE", help="Measured times, from `thimble edgetpu profile`."
+    ),
+]
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="What `thimble edgetpu split` wrote.")]
+Backend = Annotated[str, typer.Option(help=f"What runs the stages: {', '.join(BACKENDS)}.")]
+Device = Annotated[
+    str | None,
+    typer.Option(metavar="LIST", help="The stick of each stage: usb:0,usb:1,... or pci:0,..."),
+]
+Inputs = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--input",
+        "-i",
+        metavar="FILE",
+        help=".npy with one frame, or a frame in each row; once per input. Random when left out.",
+    ),
+]
+_DEFAULT_CACHE_MIB = 7.7
+
+
+def _options(
+    objective: str,
+    balance_by: str,
+    slack: float,
+    together: bool,
+    cache_mib: float,
+    seconds: float,
+    profile: Path | None,
+) -> Options:
+    """Raises InputError for an unknown name."""
+    if balance_by not in BALANCES:
+        raise InputError(f"--balance-by {balance_by}: there are {', '.join(BALANCES)}")
+    times = None
+    cost = EdgeTpuCost()
+    if profile is not None:
+        measured = read_profile(profile)
+        times, cost = measured.times_ms, measured.cost
+    if profile is None or cache_mib != _DEFAULT_CACHE_MIB:
+        cost = replace(cost, cache_bytes=int(cache_mib * (1 << 20)))
+    return Options(objective, balance_by, cost, slack, together, seconds, times_ms=times)
+
+
+def _planned(
+    models: list[Path],
+    stages: str,
+    most: int,
+    options: Options,
+    step: Callable[[str], None],
+) -> tuple[PipelinePlan, tuple[PipelinePlan, ...]]:
+    """The plan, and those for other numbers of sticks where `stages` is `auto`."""
+    step("reading")
+    graphs = pipeline.read_graphs(models)
+    if stages == "auto":
+        plans = plans_up_to(graphs, most, options, step)
+        return best_of(plans), plans
+    if not stages.isdigit() or int(stages) < 1:
+        raise InputError(f"--stages {stages}: a number of sticks, or auto")
+    step("planning")
+    return make_plan(graphs, int(stages), options), ()
+
+
+@group.command("plan")
+def plan_command(
+    models: Models,
+    stages: Stages = "auto",
+    max_sticks: MaxSticks = 8,
+    objective: Objective = "period",
+    balance_by: BalanceBy = "file",
+    slack: Slack = 0.0,
+    same_stage_children: Together = False,
+    cache_mib: CacheMib = _DEFAULT_CACHE_MIB,
+    seconds: Seconds = 60.0,
+    profile: ProfileFile = None,
+    picture: Annotated[
+        Path | None, typer.Option("--picture", metavar="FILE.svg", help="Draw the plan.")
+    ] = None,
+    json: JsonOption = None,
+) -> None:
+    """Assign operators to stages, one stick each, and say what is proved of it.
+
+    Example: `thimble edgetpu plan model.tflite --stages 4 --objective params,spill,comm`
+    """
+    options = _options(
+        objective, balance_by, slack, same_stage_children, cache_mib, seconds, profile
+    )
+    with progress() as step:
+        found, plans = _planned(models, stages, max_sticks, options, step)
+        separate = None
+        if len(models) > 1 and objective == "period":
+            step("comparing with sticks of their own")
+            separate = apart(found.graphs, found.stages, options)
+    if json:
+        fields = report.plan_json(found)
+        if plans:
+            fields["sticks"] = [
+                {"stages": p.stages, "period_ms": p.totals.period_ms} for p in plans
+            ]
+        if separate is not None:
+            fields["apart"] = {
+                "sticks": list(separate.sticks),
+                "period_ms": separate.period_ms,
+            }
+        write_json(json, fields)
+    if picture is not None:
+        drawn = pictures.sticks_svg(plans, found) if plans else pictures.stages_svg(found)
+        pictures.write_picture(picture, drawn)
+    if json == "-":
+        return
+    console = output_console()
+    if plans:
+        console.print(report.sticks_table(plans, found))
+        console.print(f"{found.stages} sticks pay (*): more shorten the period by less than 5%.")
+    console.print(report.plan_table(found))
+    for line in report.proof_lines(found):
+        console.print(line)
+    console.print(report.totals_line(found))
+    if len(models) > 1 and objective == "period":
+        console.print(report.apart_line(found, separate))
+
+
+@group.command("split")
+def split_command(
+    models: Models,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Where to write.")],
+    stages: Stages = "auto",
+    max_sticks: MaxSticks = 8,
+    objective: Objective = "period",
+    balance_by: BalanceBy = "file",
+    slack: Slack = 0.0,
+    same_stage_children: Together = False,
+    cache_mib: CacheMib = _DEFAULT_CACHE_MIB,
+    seconds: Seconds = 60.0,
+    profile: ProfileFile = None,
+    json: JsonOption = None,
+) -> None:
+    """Write a .tflite file for each stage, and pipeline.json; compile them where possible.
+
+    Example: `thimble edgetpu split model.tflite --stages 3 -o stages`
+    """
+    options = _options(
+        objective, balance_by, slack, same_stage_children, cache_mib, seconds, profile
+    )
+    console = output_console()
+    with progress() as step:
+        found, _ = _planned(models, stages, max_sticks, options, step)
+        step("splitting")
+        folder = pipeline.split(models, found, out)
+        reports = None
+        if compiler.installed():
+            step("compiling")
+            reports = pipeline.compile_folder(folder)
+    if json:
+        files = [stage.file for model in folder.models for stage in model.stages]
+        write_json(json, {**report.plan_json(found), "folder": str(out), "files": files})
+    if json == "-":
+        return
+    console.print(report.plan_table(found))
+    console.print(report.totals_line(found))
+    console.print(f"{found.stages} stages and pipeline.json written to {out}.")
+    if reports is None:
+        console.print(compiler.HOW_TO_GET + ".")
+        return
+    for number, column in enumerate(reports):
+        for model, told in zip(folder.models, column, strict=True):
+            console.print(
+                f"{model.name} stage {number}: {told.on_chip_bytes:,} B on chip, "
+                f"{told.off_chip_bytes:,} B off chip"
+            )
+            for line in compiler.differences(model.stages[number], told):
+                console.print(f"  {line}")
+
+
+@group.command("run")
+def run_command(
+    folder: Folder,
+    inputs: Inputs = None,
+    frames: Annotated[int, typer.Option(min=1, help="Frames, where they are random.")] = 32,
+    seed: Annotated[int, typer.Option(help="For random frames.")] = 0,
+    backend: Backend = "auto",
+    device: Device = None,
+    queue: Annotated[int, typer.Option(min=1, help="Frames that wait before a stage.")] = 1,
+    fast: Annotated[
+        bool, typer.Option("--fast", help="On the CPU: optimised kernels, not the reference.")
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE.npz", help="Save all outputs.")
+    ] = None,
+    json: JsonOption = None,
+) -> None:
+    """Run frames through the pipeline, in order, and say what each stage took.
+
+    On sticks where there are any, else on the CPU; the output says which.
+
+    Example: `thimble edgetpu run stages --input frames.npy --out results.npz`
+    """
+    read = read_folder(folder)
+    with progress() as step:
+        step("loading")
+        runner = pipeline.open_runner(read, backend, device, queue, fast)
+        given, total = pipeline.frames_of(read, inputs or [], frames, seed)
+        kept: list[tuple[np.ndarray, ...]] = []
+        begin = time.perf_counter()
+        done = 0
+        for result in pipeline.run_all(runner, given):
+            done += 1
+            step(f"frame {done}", done, total)
+            if out is not None:
+                kept.append(result)
+        span_ms = 1e3 * (time.perf_counter() - begin)
+    if out is not None:
+        _save(out, read, kept)
+    fields = report.run_json(runner.backend.name, runner.times, done, span_ms)
+    if json:
+        write_json(json, {**fields, "why": runner.backend.why})
+    if json == "-":
+        return
+    console = output_console()
+    console.print(f"Ran on {runner.backend.name} ({runner.backend.why}).", soft_wrap=True)
+    console.print(report.run_table(fields))
+    period, latency = fields["period_ms"], fields["latency_ms"]
+    latency_text = "" if latency is None else f", latency {latency:.3f} ms"
+    console.print(
+        f"{done} frames, {period:.3f} ms between results ({1e3 / period:.1f}/s){latency_text}."
+        if period
+        else f"{done} frames{latency_text}."
+    )
+
+
+def _save(path: Path, folder: PipelineFolder, results: list[tuple[np.ndarray, ...]]) -> None:
+    names = output_names(folder)
+    columns = {
+        name: np.stack(values)
+        for name, values in zip(names, zip(*results, strict=True), strict=True)
+    }
+    try:
+        with path.open("wb") as file:
+            np.savez(file, **columns)  # type: ignore[arg-type]
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror}") from error
+
+
+@group.command("simulate")
+def simulate_command(
+    folder: Folder,
+    frames: Annotated[int, typer.Option(min=2, max=100_000, help="Frames to simulate.")] = 200,
+    queue: Annotated[int, typer.Option(min=1, help="Frames that an inner queue holds.")] = 1,
+    arrival_ms: Annotated[
+        float, typer.Option(min=0.0, help="Time between frames; 0: as fast as they are taken.")
+    ] = 0.0,
+    picture: Annotated[
+        Path | None, typer.Option("--picture", metavar="FILE.svg", help="Draw the timeline.")
+    ] = None,
+    json: JsonOption = None,
+) -> None:
+    """Run the pipeline event by event under the cost model, for sticks that are not there.
+
+    Example: `thimble edgetpu simulate stages --picture timeline.svg`
+    """
+    read = read_folder(folder)
+    simulation = pipeline.simulate_folder(read, frames, queue, arrival_ms)
+    if json:
+        write_json(json, report.simulation_json(simulation))
+    if picture is not None:
+        title = ", ".join(model.name for model in read.models)
+        pictures.write_picture(picture, pictures.timeline_svg(simulation, title))
+    if json == "-":
+        return
+    console = output_console()
+    console.print(report.simulation_table(simulation))
+    console.print(
+        f"{simulation.frames} frames: {simulation.period_ms:.3f} ms between results "
+        f"({1e3 / simulation.period_ms:.1f}/s), latency {simulation.latency_ms:.3f} ms, first "
+        f"result after {simulation.first_ms:.3f} ms; the hub is busy {simulation.hub_share:.0%}."
+    )
+    console.print(report.stall_line(simulation))
+    console.print(f"The plan predicted {read.period_ms:.3f} ms.")
+
+
+@group.command("profile")
+def profile_command(
+    folder: Folder,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FILE", help="Where to write the profile.")
+    ],
+    frames: Annotated[int, typer.Option(min=1, help="Frames to measure.")] = 32,
+    backend: Backend = "auto",
+    device: Device = None,
+    fast: Annotated[bool, typer.Option("--fast", help="On the CPU: optimised kernels.")] = False,
+    json: JsonOption = None,
+) -> None:
+    """Measure the stages, and write operator times for `plan --profile` and `split --profile`.
+
+    Example: `thimble edgetpu profile stages -o times.json`
+    """
+    read = read_folder(folder)
+    if backend == "pycoral":
+        raise InputError("PipelinedModelRunner reports no stage times; use --backend delegate")
+    with progress() as step:
+        step("loading")
+        runner = pipeline.open_runner(
+            read, "delegate" if backend == "delegate" else backend, device, 1, fast
+        )
+        if runner.times is None:
+            runner = pipeline.open_runner(read, "delegate", device, 1, fast)
+        given, total = pipeline.frames_of(read, [], frames)
+        for done, _ in enumerate(pipeline.run_all(runner, given), 1):
+            step(f"frame {done}", done, total)
+    times = runner.times
+    if times is None or not times.frames:
+        raise MissingToolError("nothing was measured")
+    stages_ms = [stage.busy_ms / stage.frames for stage in times.stages]
+    measured = profile_json(profile_of(read, runner.backend.name, stages_ms))
+    write_json(str(out), measured)
+    if json:
+        write_json(json, measured)
+    if json == "-":
+        return
+    console = output_console()
+    console.print(f"Measured on {runner.backend.name} ({runner.backend.why}).", soft_wrap=True)
+    for number, stage_ms in enumerate(stages_ms):
+        console.print(f"stage {number}: {stage_ms:.3f} ms a frame")
+    console.print(f"{out} written; plan again with --profile {out}.")

@@ -1,0 +1,176 @@
+"""Google's edgetpu_compiler on each stage, and its report read.
+
+The compiler is on no registry: it is run where it is installed. The report's form is the one that
+Coral documents (https://coral.ai/docs/edgetpu/compiler); not yet tried against the real program.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from toolchain.edgetpu.folder import PipelineFolder, StageFile
+from toolchain.errors import MissingToolError, ResultError
+
+PROGRAM = "edgetpu_compiler"
+HOW_TO_GET = (
+    f"{PROGRAM} is not installed (x86-64 Linux; Coral's package repository, "
+    "https://coral.ai/docs/edgetpu/compiler): the stages are plain TFLite files, and run on the "
+    "processor"
+)
+_UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+_SIZE = re.compile(r"^\s*([0-9]+(?:\.[0-9]+)?)\s*(B|KiB|MiB|GiB)\s*$")
+_OPERATOR = re.compile(r"^([A-Za-z][A-Za-z0-9_\-]*)\s+(\d+)\s+(\S.*?)\s*$")
+_MAPPED = "Mapped to Edge TPU"
+
+
+@dataclass(frozen=True)
+class OperatorLine:
+    """Operators of one kind and what became of them."""
+
+    kind: str
+    count: int
+    status: str
+
+    @property
+    def mapped(self) -> bool:
+        return self.status.startswith(_MAPPED)
+
+
+@dataclass(frozen=True)
+class CompilerReport:
+    """Sizes are as exact as the report prints them (two decimals of their unit)."""
+
+    version: str
+    input_file: str
+    output_file: str
+    on_chip_bytes: int
+    on_chip_remaining_bytes: int
+    off_chip_bytes: int
+    subgraphs: int
+    operators: tuple[OperatorLine, ...]
+
+    @property
+    def on_processor(self) -> tuple[OperatorLine, ...]:
+        """Operators that were left on the CPU."""
+        return tuple(line for line in self.operators if not line.mapped)
+
+
+def parse_report(text: str) -> CompilerReport:
+    """Read what `edgetpu_compiler -s` prints for one model.
+
+    Raises ResultError where it holds no report: the compiler failed, or prints another form.
+    """
+    values: dict[str, str] = {}
+    for line in text.splitlines():
+        key, colon, value = line.partition(":")
+        if colon:
+            values.setdefault(key.strip(), value.strip())
+    version = re.search(r"Edge TPU Compiler version (\S+)", text)
+    used = values.get("On-chip memory used for caching model parameters")
+    streamed = values.get("Off-chip memory used for streaming uncached model parameters")
+    if version is None or used is None or streamed is None:
+        told = next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
+        raise ResultError(f"{PROGRAM} gave no report; its last line: {told!r}")
+    remaining = values.get(
+        "On-chip memory remaining for caching model parameters",
+        values.get("On-chip memory available for caching model parameters", "0B"),
+    )
+    operators: list[OperatorLine] = []
+    table = False
+    for line in text.splitlines():
+        if re.match(r"^Operator\s+Count\s+Status\s*$", line):
+            table = True
+            continue
+        found = _OPERATOR.match(line) if table else None
+        if found:
+            operators.append(OperatorLine(found[1], int(found[2]), found[3]))
+    subgraphs = values.get("Number of Edge TPU subgraphs", "0")
+    return CompilerReport(
+        version[1],
+        values.get("Input model", values.get("Input", "")),
+        values.get("Output model", values.get("Output", "")),
+        _size(used),
+        _size(remaining),
+        _size(streamed),
+        int(subgraphs) if subgraphs.isdigit() else 0,
+        tuple(operators),
+    )
+
+
+def _size(text: str) -> int:
+    found = _SIZE.match(text)
+    if found is None:
+        raise ResultError(f"{PROGRAM} printed {text!r} where a size was expected")
+    return round(float(found[1]) * _UNITS[found[2]])
+
+
+def installed() -> bool:
+    return shutil.which(PROGRAM) is not None
+
+
+def parse_reports(text: str) -> tuple[CompilerReport, ...]:
+    """The reports of models that were compiled together, in their order."""
+    version = re.search(r"Edge TPU Compiler version \S+", text)
+    head = version[0] if version else ""
+    blocks = re.split(r"^(?=Input model:|Input:)", text, flags=re.MULTILINE)
+    if len(blocks) < 2:
+        return (parse_report(text),)
+    return tuple(parse_report(f"{head}\n{block}") for block in blocks[1:])
+
+
+def compile_stages(
+    folder: PipelineFolder, stages: Sequence[StageFile], seconds: float = 600.0
+) -> tuple[CompilerReport, ...]:
+    """Compile the stages that share one stick, together so that they share its cache.
+
+    Raises MissingToolError where the compiler is not installed, InputError where it refuses.
+    """
+    program = shutil.which(PROGRAM)
+    if program is None:
+        raise MissingToolError(HOW_TO_GET)
+    sources = [str(folder.path / stage.file) for stage in stages]
+    try:
+        result = subprocess.run(
+            [program, "-s", "-o", str(folder.path), *sources],
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise ResultError(f"{PROGRAM} took over {seconds:g} s on {', '.join(sources)}") from error
+    except OSError as error:
+        raise MissingToolError(f"{program} cannot be run: {error.strerror}") from error
+    if result.returncode:
+        lines = (result.stderr or result.stdout).strip().splitlines()
+        told = lines[-1] if lines else f"exit code {result.returncode}"
+        raise ResultError(f"{PROGRAM} refuses {', '.join(sources)}: {told}")
+    for stage in stages:
+        if not (folder.path / stage.compiled_file).is_file():
+            raise ResultError(f"{PROGRAM} wrote no {folder.path / stage.compiled_file}")
+    reports = parse_reports(result.stdout)
+    if len(reports) != len(stages):
+        raise ResultError(f"{PROGRAM} gave {len(reports)} reports for {len(stages)} models")
+    return reports
+
+
+def differences(stage: StageFile, report: CompilerReport) -> tuple[str, ...]:
+    """Where the report and the plan part, in words."""
+    found = []
+    held = report.on_chip_bytes + report.off_chip_bytes
+    if stage.compiled_bytes and abs(held - stage.compiled_bytes) > 0.15 * stage.compiled_bytes:
+        found.append(
+            f"{held:,} B of parameters after compilation, {stage.compiled_bytes:,} B were estimated"
+        )
+    if report.off_chip_bytes and not stage.streamed_bytes:
+        found.append(
+            f"{report.off_chip_bytes:,} B are streamed with every frame, none were planned; plan "
+            "again with --balance-by compiled or a smaller --cache-mib"
+        )
+    for line in report.on_processor:
+        found.append(f"{line.count} {line.kind} left on the CPU: {line.status}")
+    return tuple(found)

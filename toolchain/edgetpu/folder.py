@@ -1,0 +1,197 @@
+"""The folder of a split pipeline: a TFLite file for each stage, and `pipeline.json`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from toolchain.edgetpu.cost import EdgeTpuCost
+from toolchain.edgetpu.planning import PipelinePlan
+from toolchain.edgetpu.split import Segment
+from toolchain.errors import InputError
+
+MANIFEST = "pipeline.json"
+FORMAT = "thimble-edgetpu-pipeline"
+VERSION = 1
+COMPILED_SUFFIX = "_edgetpu.tflite"
+
+
+@dataclass(frozen=True)
+class StageFile:
+    """One stage of one model. Names join it to the others; figures are the plan's."""
+
+    file: str
+    sha256: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    operators: tuple[int, ...]
+    param_bytes: int
+    spill_bytes: int
+    streamed_bytes: int
+    in_bytes: int
+    out_bytes: int
+    arithmetic_ms: float
+    time_ms: float
+    compiled_bytes: int
+
+    @property
+    def compiled_file(self) -> str:
+        """What edgetpu_compiler makes of it."""
+        return self.file.removesuffix(".tflite") + COMPILED_SUFFIX
+
+
+@dataclass(frozen=True)
+class ModelStages:
+    """One model of a pipeline; `inputs` and `outputs` are its own, in the file's order."""
+
+    name: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    stages: tuple[StageFile, ...]
+
+
+@dataclass(frozen=True)
+class PipelineFolder:
+    """What `pipeline.json` says. `weights_ms`: arithmetic of each operator of each model."""
+
+    path: Path
+    objective: str
+    stages: int
+    cost: EdgeTpuCost
+    models: tuple[ModelStages, ...]
+    weights_ms: tuple[tuple[float, ...], ...]
+    kinds: tuple[tuple[str, ...], ...]
+    period_ms: float
+
+
+def write_folder(
+    path: Path,
+    plan: PipelinePlan,
+    segments: Sequence[Sequence[Segment]],
+    weights_ms: Sequence[Sequence[float]],
+) -> PipelineFolder:
+    """Write the stages of every model and the manifest, the manifest last.
+
+    Raises InputError where the folder cannot be written.
+    """
+    models = []
+    taken: set[str] = set()
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        for number, (graph, parts) in enumerate(zip(plan.graphs, segments, strict=True)):
+            stem = graph.name if graph.name not in taken else f"{graph.name}_{number}"
+            taken.add(stem)
+            stages = []
+            for index, segment in enumerate(parts):
+                name = f"{stem}_stage_{index}_of_{plan.stages}.tflite"
+                (path / name).write_bytes(segment.data)
+                (path / (name.removesuffix(".tflite") + COMPILED_SUFFIX)).unlink(missing_ok=True)
+                found = plan.figures[number].stages[index]
+                stages.append(
+                    StageFile(
+                        name,
+                        hashlib.sha256(segment.data).hexdigest(),
+                        segment.inputs,
+                        segment.outputs,
+                        found.operators,
+                        found.param_bytes,
+                        found.spill_bytes,
+                        found.streamed_bytes,
+                        found.in_bytes,
+                        found.out_bytes,
+                        sum(weights_ms[number][i] for i in found.operators),
+                        found.time_ms,
+                        sum(graph.ops[i].compiled_bytes for i in found.operators),
+                    )
+                )
+            models.append(ModelStages(stem, parts[0].inputs, parts[-1].outputs, tuple(stages)))
+        folder = PipelineFolder(
+            path,
+            plan.options.objective,
+            plan.stages,
+            plan.options.cost,
+            tuple(models),
+            tuple(tuple(weights) for weights in weights_ms),
+            tuple(tuple(op.kind for op in graph.ops) for graph in plan.graphs),
+            plan.totals.period_ms,
+        )
+        (path / MANIFEST).write_text(json.dumps(_manifest(folder), indent=1) + "\n")
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror}") from error
+    return folder
+
+
+def _manifest(folder: PipelineFolder) -> dict[str, Any]:
+    content = asdict(folder)
+    del content["path"]
+    return {"format": FORMAT, "version": VERSION, **content}
+
+
+def read_folder(path: Path) -> PipelineFolder:
+    """The pipeline in a folder, its files present and unchanged.
+
+    Raises InputError, naming the file, where it is not one.
+    """
+    manifest = path / MANIFEST
+    try:
+        content = json.loads(manifest.read_text())
+    except FileNotFoundError as error:
+        raise InputError(
+            f"{path} holds no {MANIFEST}; make it with `thimble edgetpu split MODEL -o {path}`"
+        ) from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"{manifest} cannot be read: {error}") from error
+    try:
+        if content["format"] != FORMAT or content["version"] != VERSION:
+            raise ValueError("another format or version")
+        folder = PipelineFolder(
+            path,
+            str(content["objective"]),
+            int(content["stages"]),
+            EdgeTpuCost(**content["cost"]),
+            tuple(_model(entry) for entry in content["models"]),
+            tuple(tuple(float(w) for w in weights) for weights in content["weights_ms"]),
+            tuple(tuple(str(kind) for kind in kinds) for kinds in content["kinds"]),
+            float(content["period_ms"]),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InputError(f"{manifest} is no pipeline: {error}; split the model again") from error
+    if not folder.models or any(len(model.stages) != folder.stages for model in folder.models):
+        raise InputError(f"{manifest} is no pipeline: stages are missing; split the model again")
+    for model in folder.models:
+        for stage in model.stages:
+            _check_file(path / stage.file, stage.sha256)
+    return folder
+
+
+def _model(entry: Mapping[str, Any]) -> ModelStages:
+    stages = []
+    names = {field.name for field in fields(StageFile)}
+    for stage in entry["stages"]:
+        values: dict[str, Any] = {
+            key: tuple(value) if isinstance(value, list) else value
+            for key, value in stage.items()
+            if key in names
+        }
+        made = StageFile(**values)
+        if Path(made.file).name != made.file:
+            raise ValueError(f"{made.file!r} lies outside the folder")
+        stages.append(made)
+    return ModelStages(
+        str(entry["name"]), tuple(entry["inputs"]), tuple(entry["outputs"]), tuple(stages)
+    )
+
+
+def _check_file(path: Path, sha256: str) -> None:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}; split the model again") from (
+            error
+        )
+    if hashlib.sha256(data).hexdigest() != sha256:
+        raise InputError(f"{path} is not what was split: its hash differs; split the model again")

@@ -1,0 +1,189 @@
+"""The one path of an Edge TPU pipeline: model files -> plan -> stages -> compiled -> results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from toolchain.edgetpu import backends, compiler
+from toolchain.edgetpu.check import broken_rules
+from toolchain.edgetpu.figures import operator_weights_ms
+from toolchain.edgetpu.folder import PipelineFolder, write_folder
+from toolchain.edgetpu.graph import PipelineGraph
+from toolchain.edgetpu.planning import PipelinePlan
+from toolchain.edgetpu.reading import read_graph
+from toolchain.edgetpu.runner import Pipeline, RunTimes, Tensors
+from toolchain.edgetpu.simulate import Load, Simulation, simulate
+from toolchain.edgetpu.split import split_file
+from toolchain.errors import InputError
+from toolchain.frontends import read_model_file
+from toolchain.ops.spec import Array
+
+
+def read_graphs(paths: Sequence[Path]) -> tuple[PipelineGraph, ...]:
+    """Raises InputError for the first file that cannot be planned."""
+    return tuple(read_graph(path) for path in paths)
+
+
+def split(paths: Sequence[Path], plan: PipelinePlan, out: Path) -> PipelineFolder:
+    """Write the stages of every model of a plan, and `pipeline.json`.
+
+    Raises InputError for a summary, which holds no model, and for a plan that cannot run.
+    """
+    segments = []
+    for path, graph, stage_of in zip(paths, plan.graphs, plan.stage_of, strict=True):
+        broken = broken_rules(graph, stage_of, plan.stages)
+        if plan.stages > 1 and broken:
+            raise InputError(
+                f"{graph.name}: this plan cannot run: {broken[0]}; use another --objective"
+            )
+        data = read_model_file(path)
+        if data[4:8] != b"TFL3":
+            raise InputError(f"{path} is a summary of a graph; only a .tflite file can be split")
+        segments.append(split_file(data, graph, stage_of, plan.stages))
+    weights = [_weights(plan, graph) for graph in plan.graphs]
+    return write_folder(out, plan, segments, weights)
+
+
+def _weights(plan: PipelinePlan, graph: PipelineGraph) -> tuple[float, ...]:
+    if plan.options.times_ms is not None:
+        return plan.options.times_ms
+    return operator_weights_ms(graph, plan.options.cost)
+
+
+def compile_folder(folder: PipelineFolder) -> list[tuple[compiler.CompilerReport, ...]]:
+    """Reports of edgetpu_compiler, by stage and model. Raises MissingToolError where it is not."""
+    return [
+        compiler.compile_stages(folder, [model.stages[stage] for model in folder.models])
+        for stage in range(folder.stages)
+    ]
+
+
+def simulate_folder(
+    folder: PipelineFolder, frames: int, capacity: int = 1, arrival_ms: float = 0.0
+) -> Simulation:
+    """The pipeline of a folder under the cost model that it was planned with."""
+    loads = []
+    for stage in range(folder.stages):
+        parts = [model.stages[stage] for model in folder.models]
+        streamed = sum(part.streamed_bytes for part in parts)
+        fixed = sum(part.time_ms for part in parts) - streamed / folder.cost.stream_bytes_per_ms
+        feeds = {
+            later
+            for model in folder.models
+            for later in range(stage + 1, folder.stages)
+            if set(model.stages[stage].outputs) & set(model.stages[later].inputs)
+        }
+        loads.append(Load(fixed, streamed, tuple(sorted(feeds))))
+    return simulate(loads, folder.cost, frames, capacity, arrival_ms)
+
+
+@dataclass
+class Runner:
+    """An open pipeline. `times` is measured by our own; Google's runner reports none."""
+
+    backend: backends.Choice
+    _pipeline: Any
+    _own: Pipeline | None
+
+    def run(self, frames: Iterable[Tensors]) -> Iterator[tuple[Array, ...]]:
+        """Results in the order of the frames; close the iterator to stop."""
+        results: Iterator[tuple[Array, ...]] = self._pipeline.run(frames)
+        return results
+
+    @property
+    def times(self) -> RunTimes | None:
+        return None if self._own is None else self._own.times
+
+
+def open_runner(
+    folder: PipelineFolder,
+    backend: str = "auto",
+    devices: str | None = None,
+    capacity: int = 1,
+    fast: bool = False,
+) -> Runner:
+    """Load every stage on the best backend there is, or the one asked for."""
+    sticks = backends.devices_of(devices, folder.stages)
+    choice = backends.choose(folder, backend, sticks)
+    if choice.name == "pycoral":
+        return Runner(choice, backends.PycoralPipeline(folder, sticks), None)
+    stages = backends.open_stages(folder, choice.name, sticks, fast)
+    own = Pipeline(stages, backends.output_names(folder), capacity)
+    return Runner(choice, own, own)
+
+
+def frames_of(
+    folder: PipelineFolder, paths: Sequence[Path], count: int, seed: int = 0
+) -> tuple[Iterator[Tensors], int]:
+    """Frames, and how many.
+
+    `paths`: .npy or .npz files, one a model input in order; an array with one more dimension holds
+    a frame in each row. Without files, `count` frames of random numbers. Raises InputError where
+    a file does not fit the model.
+    """
+    details = backends.input_details(folder)
+    if not paths:
+        return _random(details, count, seed), count
+    if len(paths) != len(details):
+        names = ", ".join(name for name, _, _ in details)
+        raise InputError(f"{len(paths)} input files for {len(details)} inputs ({names})")
+    columns = {
+        name: _column(path, name, shape, dtype)
+        for path, (name, shape, dtype) in zip(paths, details, strict=True)
+    }
+    sizes = {len(column) for column in columns.values()}
+    if len(sizes) != 1:
+        raise InputError("the input files hold different numbers of frames")
+    rows = sizes.pop()
+    total = max(count, rows) if rows == 1 else rows
+    return (
+        {name: column[frame % rows] for name, column in columns.items()} for frame in range(total)
+    ), total
+
+
+def _random(
+    details: Sequence[tuple[str, tuple[int, ...], Any]], count: int, seed: int
+) -> Iterator[Tensors]:
+    rng = np.random.default_rng(seed)
+    for _ in range(count):
+        frame = {}
+        for name, shape, dtype in details:
+            kind = np.dtype(dtype)
+            if kind.kind in "iu":
+                bounds = np.iinfo(kind)
+                frame[name] = rng.integers(bounds.min, bounds.max, shape, kind, endpoint=True)
+            else:
+                frame[name] = rng.standard_normal(shape).astype(kind)
+        yield frame
+
+
+def _column(path: Path, name: str, shape: tuple[int, ...], dtype: Any) -> Array:
+    """Frames of one input: (frames, *shape)."""
+    try:
+        loaded = np.load(path, allow_pickle=False)
+        array = np.asarray(loaded[loaded.files[0]] if hasattr(loaded, "files") else loaded)
+    except (OSError, ValueError, EOFError, IndexError, KeyError) as error:
+        raise InputError(f"{path} is no NumPy file that can be read: {error}") from error
+    if array.dtype != np.dtype(dtype):
+        raise InputError(f"{path} holds {array.dtype}, input {name!r} is {np.dtype(dtype)}")
+    if array.shape == shape:
+        return array[None]
+    if array.ndim == len(shape) + 1 and array.shape[1:] == shape and len(array):
+        return array
+    if array.ndim == len(shape) and shape[:1] == (1,) and array.shape[1:] == shape[1:]:
+        return array[:, None]
+    raise InputError(
+        f"{path} has shape {list(array.shape)}, input {name!r} needs {list(shape)} a frame"
+    )
+
+
+def run_all(runner: Runner, frames: Iterable[Tensors]) -> Iterator[tuple[Array, ...]]:
+    """All results; whatever ends the loop over them, the pipeline is stopped."""
+    with closing(runner.run(frames)) as results:  # type: ignore[type-var]
+        yield from results

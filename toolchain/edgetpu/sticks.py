@@ -1,0 +1,91 @@
+"""How many sticks pay: plans for every number of them, and for models apart or together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from toolchain.edgetpu.graph import PipelineGraph
+from toolchain.edgetpu.planning import Options, PipelinePlan, plan
+from toolchain.errors import InputError, ResultError
+
+PAYS = 0.05
+"""A stick pays where it shortens the period by at least this share."""
+
+
+def plans_up_to(
+    graphs: Sequence[PipelineGraph],
+    most: int,
+    options: Options,
+    step: Callable[[str], None] = lambda _: None,
+) -> tuple[PipelinePlan, ...]:
+    """A plan for 1, 2, ... sticks, as far as the models can be cut."""
+    found = []
+    for stages in range(1, most + 1):
+        step(f"{stages} of {most} sticks")
+        try:
+            found.append(plan(graphs, stages, options))
+        except (InputError, ResultError):
+            if stages == 1:
+                raise
+            break
+    return tuple(found)
+
+
+def best_of(plans: Sequence[PipelinePlan]) -> PipelinePlan:
+    """The fewest sticks after which no further number shortens the period by `PAYS`."""
+    best = plans[0]
+    for candidate in plans[1:]:
+        if candidate.totals.period_ms < best.totals.period_ms * (1 - PAYS):
+            best = candidate
+    return best
+
+
+@dataclass(frozen=True)
+class Apart:
+    """Models on sticks of their own: how many each, and the time in which all give a result."""
+
+    sticks: tuple[int, ...]
+    plans: tuple[PipelinePlan, ...]
+    period_ms: float
+
+
+def apart(graphs: Sequence[PipelineGraph], stages: int, options: Options) -> Apart | None:
+    """The best way to give each model sticks of its own, one hub for all; None with too few."""
+    if stages < len(graphs):
+        return None
+    known: dict[tuple[int, int], PipelinePlan | None] = {}
+
+    def own(number: int, sticks: int) -> PipelinePlan | None:
+        if (number, sticks) not in known:
+            try:
+                known[number, sticks] = plan([graphs[number]], sticks, options)
+            except (InputError, ResultError):
+                known[number, sticks] = None
+        return known[number, sticks]
+
+    best: Apart | None = None
+    for sticks in _shares(stages, len(graphs)):
+        plans = [own(number, count) for number, count in enumerate(sticks)]
+        present = tuple(found for found in plans if found is not None)
+        if len(present) != len(graphs):
+            continue
+        streamed = sum(found.totals.streamed_bytes for found in present)
+        period = max(
+            *(found.totals.period_ms for found in present),
+            streamed / options.cost.hub_bytes_per_ms,
+        )
+        if best is None or period < best.period_ms:
+            best = Apart(sticks, present, period)
+    return best
+
+
+def _shares(stages: int, models: int) -> list[tuple[int, ...]]:
+    """Every way to give `models` models at least one of `stages` sticks each, all given out."""
+    if models == 1:
+        return [(stages,)]
+    return [
+        (first, *rest)
+        for first in range(1, stages - models + 2)
+        for rest in _shares(stages - first, models - 1)
+    ]
