@@ -375,9 +375,7 @@ def profile_command(
         raise InputError("PipelinedModelRunner reports no stage times; use --backend delegate")
     with progress() as step:
         step("loading")
-        runner = pipeline.open_runner(
-            read, "delegate" if backend == "delegate" else backend, device, 1, fast
-        )
+        runner = pipeline.open_runner(read, backend, device, 1, fast)
         if runner.times is None:
             runner = pipeline.open_runner(read, "delegate", device, 1, fast)
         given, total = pipeline.frames_of(read, [], frames)

@@ -111,10 +111,10 @@ def choose(folder: PipelineFolder, wanted: str, devices: Sequence[str]) -> Choic
         except MissingToolError as error:
             if wanted != "auto":
                 raise
-            reasons.append(f"no {name}: {error}")
+            reasons.append(f"{name}: {str(error).split(';')[0].split(': ')[0]}")
             continue
         return Choice(name, "found")
-    return Choice("cpu", "; ".join(reasons))
+    return Choice("cpu", "no sticks: " + "; ".join(reasons))
 
 
 def _compiled(folder: PipelineFolder) -> None:

@@ -163,7 +163,9 @@ class Lattice:
         shared = {c: found for c, found in users.items() if len(found) > 1}
         anywhere = np.ones((len(self.cuts), len(shared)), bool)
         sizes = [self.graph.constant_bytes[c] for c in shared]
-        return weighed[None, :] - weighed[:, None] + self._fresh([*shared.values()], sizes, anywhere)
+        return (
+            weighed[None, :] - weighed[:, None] + self._fresh([*shared.values()], sizes, anywhere)
+        )
 
     @cached_property
     def incoming(self) -> tuple[Integers, Integers]:

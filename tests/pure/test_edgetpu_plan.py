@@ -1,0 +1,230 @@
+"""Edge TPU plans against every plan there is, on graphs small enough to list them all."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from tests.support.edgetpu import all_plans, random_graph
+from toolchain.edgetpu import formulation, objectives
+from toolchain.edgetpu.baselines import depth_first_order, greedy
+from toolchain.edgetpu.check import broken_rules, check_plan
+from toolchain.edgetpu.compiled import compiled_bytes
+from toolchain.edgetpu.cost import EdgeTpuCost
+from toolchain.edgetpu.figures import Totals, measure
+from toolchain.edgetpu.graph import PipelineGraph
+from toolchain.edgetpu.lattice import Lattice, down_sets, solve
+from toolchain.edgetpu.planning import Options, plan
+from toolchain.edgetpu.rules import rules_of
+from toolchain.edgetpu.sticks import apart, best_of, plans_up_to
+from toolchain.errors import InputError, ResultError
+
+SMALL = EdgeTpuCost(
+    cache_bytes=150,
+    macs_per_ms=300,
+    stream_bytes_per_ms=60,
+    in_bytes_per_ms=50,
+    out_bytes_per_ms=30,
+    hub_bytes_per_ms=80,
+)
+ORDERS = (("params", "spill", "comm"), ("spill", "params", "comm"), ("comm", "params"), ("period",))
+
+
+def key(totals: Totals, order: tuple[str, ...]) -> tuple[float, ...]:
+    values = {
+        "params": totals.max_stage_bytes,
+        "spill": totals.spill_bytes,
+        "comm": totals.communication_bytes,
+        "period": totals.period_ms,
+    }
+    return tuple(values[name] for name in order)
+
+
+def totals_of(graph: PipelineGraph, stage_of: tuple[int, ...], stages: int, balance: str) -> Totals:
+    return measure([graph], [stage_of], stages, SMALL, balance)[1]
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_plans_are_the_best_there_are(seed: int) -> None:
+    rng = random.Random(seed)
+    graph = random_graph(rng, 7)
+    stages = rng.choice((2, 3))
+    balance = rng.choice(("file", "compiled"))
+    every = [(s, totals_of(graph, s, stages, balance)) for s in all_plans(graph, stages)]
+    for order in ORDERS:
+        options = Options(",".join(order), balance, SMALL)
+        if not every:
+            with pytest.raises((InputError, ResultError)):
+                plan([graph], stages, options)
+            continue
+        best = min(key(totals, order) for _, totals in every)
+        found = plan([graph], stages, options)
+        assert found.proved_optimal
+        assert key(found.totals, order) == pytest.approx(best, rel=1e-12)
+        assert not broken_rules(graph, found.stage_of[0], stages)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_two_exact_methods_agree(seed: int) -> None:
+    rng = random.Random(100 + seed)
+    graph = random_graph(rng, 24)
+    rules = rules_of(graph)
+    cuts = down_sets(rules)
+    assert cuts is not None
+    for order in ORDERS[:3]:
+        chosen = solve(Lattice(graph, rules, cuts, SMALL, "file"), 4, order)
+        program = formulation.solve([(graph, rules)], 4, order, SMALL, "file")
+        assert (chosen is None) == (program is None)
+        if chosen is None or program is None:
+            continue
+        assert all(step.optimal for step in program.steps)
+        ours = key(totals_of(graph, chosen, 4, "file"), order)
+        assert ours == tuple(step.value for step in program.steps)
+        assert ours == key(totals_of(graph, program.stage_of[0], 4, "file"), order)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_joint_plans_are_the_best_there_are(seed: int) -> None:
+    rng = random.Random(200 + seed)
+    graphs = [random_graph(rng, 5, "a"), random_graph(rng, 4, "b")]
+    pairs = [(a, b) for a in all_plans(graphs[0], 2) for b in all_plans(graphs[1], 2)]
+    every = [measure(graphs, pair, 2, SMALL)[1] for pair in pairs]
+    for order in ORDERS:
+        options = Options(",".join(order), cost=SMALL)
+        if not every:
+            with pytest.raises((InputError, ResultError)):
+                plan(graphs, 2, options)
+            continue
+        best = min(key(totals, order) for totals in every)
+        found = plan(graphs, 2, options)
+        reached = key(found.totals, order)
+        if order == ("period",):  # bounded, not always reached: the bound must hold
+            assert found.proofs[0].bound <= best[0] * (1 + 1e-9)
+            assert reached[0] >= best[0] * (1 - 1e-9)
+            if found.proved_optimal:
+                assert reached == pytest.approx(best)
+        else:
+            assert found.proved_optimal
+            assert reached == best
+
+
+def test_slack_lets_an_objective_give_way() -> None:
+    for seed in range(300, 310):
+        graph = random_graph(random.Random(seed), 12)
+        try:
+            strict = plan([graph], 3, Options("params,comm", cost=SMALL))
+        except (InputError, ResultError):
+            continue
+        loose = plan([graph], 3, Options("params,comm", cost=SMALL, slack=0.5))
+        assert loose.totals.communication_bytes <= strict.totals.communication_bytes
+        assert loose.totals.max_stage_bytes <= 1.5 * strict.totals.max_stage_bytes
+        break
+    else:
+        pytest.fail("no graph could be planned")
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_children_of_a_fan_out_stay_together(seed: int) -> None:
+    graph = random_graph(random.Random(400 + seed), 14)
+    options = Options("params", cost=SMALL, same_stage_children=True)
+    try:
+        found = plan([graph], 2, options)
+    except (InputError, ResultError):
+        return
+    for users in graph.consumers.values():
+        assert len({found.stage_of[0][user] for user in users}) == 1
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_period_is_never_worse_than_the_baselines(seed: int) -> None:
+    graph = random_graph(random.Random(500 + seed), 20)
+    graph = replace(graph, inputs=graph.inputs[:1]) if len(graph.inputs) > 1 else graph
+    try:
+        ours = plan([graph], 3, Options(cost=SMALL))
+        contiguous = plan([graph], 3, Options("contiguous", cost=SMALL))
+    except (InputError, ResultError):
+        return
+    assert ours.totals.period_ms <= contiguous.totals.period_ms * (1 + 1e-9)
+    cut = greedy(graph, [graph.op_param_bytes(i) for i in range(len(graph.ops))], 3)
+    if not broken_rules(graph, cut, 3):
+        assert ours.totals.period_ms <= totals_of(graph, cut, 3, "file").period_ms * (1 + 1e-9)
+
+
+def test_many_cuts_are_left_to_the_integer_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolchain.edgetpu.planning.down_sets", lambda rules: None)
+    graph = random_graph(random.Random(7), 12)
+    bounded = plan([graph], 3, Options(cost=SMALL))
+    monkeypatch.undo()
+    exact = plan([graph], 3, Options(cost=SMALL))
+    assert bounded.proofs[0].bound <= exact.totals.period_ms * (1 + 1e-9)
+    assert bounded.totals.period_ms >= exact.totals.period_ms * (1 - 1e-9)
+
+
+def test_greedy_fills_until_the_next_would_pass() -> None:
+    graph = random_graph(random.Random(3), 9)
+    sizes = [30, 30, 30, 30, 30, 30, 30, 30, 30]
+    cut = greedy(graph, sizes, 3)
+    order = depth_first_order(graph)
+    assert [cut[index] for index in order] == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+
+
+def test_layers_are_cached_whole_in_order() -> None:
+    cost = EdgeTpuCost(cache_bytes=100)
+    assert cost.streamed_bytes([60, 50, 40]) == 50
+    assert cost.spill_bytes(150) == 50
+    assert replace(cost, whole_layers=False).streamed_bytes([60, 50, 40]) == 50
+    assert cost.streamed_bytes([60, 60, 30]) == 60
+    assert replace(cost, whole_layers=False).streamed_bytes([60, 60, 30]) == 50
+
+
+def test_compiled_sizes() -> None:
+    assert compiled_bytes("CONV_2D", [(20, 3, 3, 8), (20,)], 0) == 32 * (72 + 12)
+    assert compiled_bytes("DEPTHWISE_CONV_2D", [(1, 3, 3, 8)], 0) == 8 * 48
+    assert compiled_bytes("FULLY_CONNECTED", [(10, 100)], 0) == 64 * 112
+    assert compiled_bytes("PAD", [(4, 2)], 32) == 32
+
+
+@pytest.mark.parametrize("text", ["speed", "params,period", "params,params", "greedy,comm", ""])
+def test_bad_objectives_are_refused(text: str) -> None:
+    with pytest.raises(InputError):
+        objectives.parse(text)
+
+
+def test_more_stages_than_operators() -> None:
+    graph = random_graph(random.Random(5), 4)
+    with pytest.raises(InputError, match="4 operators"):
+        plan([graph], 5, Options())
+
+
+def test_a_late_input_is_named() -> None:
+    graph = random_graph(random.Random(1), 6)
+    late = replace(graph.ops[-1], inputs=(*graph.ops[-1].inputs, graph.inputs[0]))
+    graph = replace(graph, ops=(*graph.ops[:-1], late))
+    with pytest.raises(InputError, match="'input'"):
+        plan([graph], 2, Options())
+
+
+def test_the_checker_notices_a_wrong_plan() -> None:
+    graph = random_graph(random.Random(2), 8)
+    found = plan([graph], 2, Options("params", cost=SMALL))
+    with pytest.raises(ResultError, match="communication"):
+        check_plan(replace(found, totals=replace(found.totals, communication_bytes=1 << 20)))
+    turned = tuple(1 - stage for stage in found.stage_of[0])
+    with pytest.raises(ResultError, match="before operator"):
+        check_plan(replace(found, stage_of=(turned,)))
+
+
+def test_sticks_that_pay_and_models_apart() -> None:
+    rng = random.Random(11)
+    graphs = [random_graph(rng, 10, "a"), random_graph(rng, 10, "b")]
+    graphs = [replace(g, inputs=g.inputs[:1]) for g in graphs if len(g.inputs) == 1] or graphs
+    plans = plans_up_to(graphs[:1], 4, Options(cost=SMALL))
+    best = best_of(plans)
+    assert all(p.totals.period_ms >= 0.94 * best.totals.period_ms for p in plans)
+    own = apart(graphs, 2 * len(graphs), Options(cost=SMALL))
+    assert own is not None
+    assert sum(own.sticks) == 2 * len(graphs)
+    assert own.period_ms >= max(p.totals.period_ms for p in own.plans)
+    assert apart(graphs, len(graphs) - 1, Options(cost=SMALL)) is None

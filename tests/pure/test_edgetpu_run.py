@@ -1,0 +1,422 @@
+"""Pipelines that run: order, back-pressure, faults, clean stops; simulation; profile; commands."""
+
+from __future__ import annotations
+
+import gc
+import json
+import sys
+import threading
+import time
+import types
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from toolchain.cli import run as command
+from toolchain.edgetpu import backends, compiler, pipeline
+from toolchain.edgetpu.cost import EdgeTpuCost
+from toolchain.edgetpu.folder import read_folder
+from toolchain.edgetpu.planning import Options, plan
+from toolchain.edgetpu.profile import profile_of
+from toolchain.edgetpu.reading import read_graph
+from toolchain.edgetpu.runner import Pipeline, StageError
+from toolchain.edgetpu.simulate import Load, simulate
+from toolchain.errors import InputError, MissingToolError, ResultError
+
+DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits_int8.tflite"
+
+
+class Adder:
+    """Adds one; `on(frame number)` may sleep or raise. Stage 2 also reads stage 0's tensor."""
+
+    def __init__(self, index: int, on: Callable[[int], None] = lambda _: None) -> None:
+        self.name = f"adder {index}"
+        self.inputs = ("t0",) if index == 0 else (f"t{index}", *(("t1",) if index == 2 else ()))
+        self.outputs = (f"t{index + 1}",)
+        self._on = on
+        self._seen = 0
+
+    def invoke(self, tensors: Mapping[str, Any]) -> tuple[dict[str, Any], float]:
+        self._on(self._seen)
+        self._seen += 1
+        assert all(name in tensors for name in self.inputs)
+        return {self.outputs[0]: tensors[self.inputs[0]] + 1}, 0.0
+
+
+def adders(on: Mapping[int, Callable[[int], None]], stages: int = 4) -> Pipeline:
+    made = [Adder(k, on.get(k, lambda _: None)) for k in range(stages)]
+    return Pipeline(made, (f"t{stages}",))
+
+
+def numbers(count: int) -> Iterator[dict[str, Any]]:
+    return ({"t0": np.array([n])} for n in range(count))
+
+
+@pytest.fixture
+def no_threads_left() -> Iterator[None]:
+    before = threading.active_count()
+    yield
+    assert threading.active_count() == before
+
+
+@pytest.mark.usefixtures("no_threads_left")
+@pytest.mark.parametrize("slow", [0, 2, 3])
+def test_a_slow_stage_keeps_order(slow: int) -> None:
+    chain = adders({slow: lambda n: time.sleep(0.002 if n % 3 else 0.0)})
+    assert [int(r[0][0]) for r in chain.run(numbers(60))] == [n + 4 for n in range(60)]
+    slowest = max(range(4), key=lambda k: chain.times.stages[k].busy_ms)
+    assert slowest == slow
+    assert all(stage.frames == 60 for stage in chain.times.stages)
+    assert chain.times.period_ms > 0
+
+
+@pytest.mark.usefixtures("no_threads_left")
+@pytest.mark.parametrize("failing", range(4))
+@pytest.mark.parametrize("at", [0, 1, 17])
+def test_a_failing_stage_is_named(failing: int, at: int) -> None:
+    def fail(number: int) -> None:
+        if number == at:
+            raise RuntimeError("pulled out")
+
+    got = []
+    with pytest.raises(StageError, match=f"stage {failing} .*frame {at}: pulled out") as caught:
+        for result in adders({failing: fail}).run(numbers(1000)):
+            got.append(int(result[0][0]))
+    assert caught.value.stage == failing
+    assert got == [n + 4 for n in range(len(got))]
+    assert len(got) <= at
+
+
+@pytest.mark.usefixtures("no_threads_left")
+@pytest.mark.parametrize("after", [0, 1, 25])
+def test_a_stop_in_the_middle(after: int) -> None:
+    results = adders({1: lambda _: time.sleep(0.001)}).run(numbers(10_000_000))
+    for _ in range(after):
+        next(results)
+    if after == 0:  # not even started
+        results.close()
+        return
+    begin = time.perf_counter()
+    results.close()
+    assert time.perf_counter() - begin < 1.0
+
+
+@pytest.mark.usefixtures("no_threads_left")
+def test_frames_are_taken_as_fast_as_results() -> None:
+    taken = []
+
+    def frames() -> Iterator[dict[str, Any]]:
+        for n in range(10_000):
+            taken.append(n)
+            yield {"t0": np.array([n])}
+
+    results = adders({}).run(frames())
+    next(results)
+    time.sleep(0.05)
+    assert len(taken) <= 1 + 2 * 4 + 3  # one in each stage and each queue, not all
+    results.close()
+
+
+@pytest.mark.usefixtures("no_threads_left")
+def test_frames_that_fail_themselves() -> None:
+    def frames() -> Iterator[dict[str, Any]]:
+        yield {"t0": np.array([0])}
+        raise InputError("no more camera")
+
+    with pytest.raises(InputError, match="camera"):
+        list(adders({}).run(frames()))
+
+
+@pytest.mark.usefixtures("no_threads_left")
+def test_ten_thousand_frames_leave_nothing_behind() -> None:
+    chain = adders({}, 3)
+    expected = 3
+    for number, result in enumerate(chain.run(numbers(10_000))):
+        assert int(result[0][0]) == expected + number
+        if number == 1000:
+            gc.collect()
+            early = len(gc.get_objects())
+    gc.collect()
+    assert len(gc.get_objects()) < early + 2000
+    assert chain.times.frames == 10_000
+
+
+def test_simulation_agrees_with_the_formula() -> None:
+    cost = EdgeTpuCost(stream_bytes_per_ms=500, hub_bytes_per_ms=445)
+    even = simulate([Load(2.0, 0, (1,)), Load(5.0, 0, (2,)), Load(1.0, 0, ())], cost)
+    assert even.period_ms == pytest.approx(5.0)
+    assert even.first_ms == pytest.approx(8.0)
+    assert even.stages[0].blocked_ms > 0
+    assert even.stages[2].starved_ms > 0
+    bus = simulate([Load(0.1, 4450, (1,)), Load(0.1, 4450, ())], cost)
+    assert bus.period_ms == pytest.approx(20.0, rel=0.03)
+    assert bus.hub_share > 0.95
+    slow = simulate([Load(1.0, 0, (1,)), Load(1.0, 0, ())], cost, arrival_ms=7.0)
+    assert slow.period_ms == pytest.approx(7.0)
+    assert slow.latency_ms == pytest.approx(2.0)
+
+
+def test_simulation_of_a_skip_over_a_stage() -> None:
+    cost = EdgeTpuCost()
+    loads = [Load(1.0, 0, (1, 2)), Load(3.0, 0, (2,)), Load(1.0, 0, ())]
+    tight, roomy = simulate(loads, cost, capacity=1), simulate(loads, cost, capacity=4)
+    assert tight.frames == roomy.frames == 200
+    assert roomy.period_ms == pytest.approx(3.0)
+    assert tight.period_ms >= roomy.period_ms - 1e-9
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    graph = read_graph(DIGITS)
+    pipeline.split([DIGITS], plan([graph], 3, Options("params,comm")), tmp_path / "stages")
+    return tmp_path / "stages"
+
+
+@pytest.mark.usefixtures("no_threads_left")
+def test_stages_run_on_the_processor(folder: Path) -> None:
+    read = read_folder(folder)
+    runner = pipeline.open_runner(read, "cpu")
+    frames, total = pipeline.frames_of(read, [], 20)
+    given = list(frames)
+    results = list(pipeline.run_all(runner, iter(given)))
+    assert total == len(results) == 20
+    whole = pipeline.backends.LiteRTStage  # stages of one stick are the whole model
+    graph = read_graph(DIGITS)
+    one = pipeline.split([DIGITS], plan([graph], 1, Options()), folder.parent / "whole")
+    (stage,) = backends.open_stages(one, "cpu", ("cpu",))
+    assert isinstance(stage, whole)
+    for frame, result in zip(given, results, strict=True):
+        outputs, _ = stage.invoke(frame)
+        assert np.array_equal(outputs[one.models[0].outputs[0]], result[0])
+
+
+def test_several_models_run_together(tmp_path: Path) -> None:
+    graph = read_graph(DIGITS)
+    found = plan([graph, graph], 2, Options("params"))
+    read = pipeline.split([DIGITS, DIGITS], found, tmp_path / "both")
+    runner = pipeline.open_runner(read, "cpu")
+    frames, _ = pipeline.frames_of(read, [], 3)
+    results = list(pipeline.run_all(runner, frames))
+    assert [len(result) for result in results] == [2, 2, 2]
+
+
+def test_a_changed_stage_is_refused(folder: Path) -> None:
+    file = next(folder.glob("*_stage_1_of_3.tflite"))
+    file.write_bytes(file.read_bytes()[:-1] + b"x")
+    with pytest.raises(InputError, match="hash"):
+        read_folder(folder)
+    (folder / "pipeline.json").write_text("{}")
+    with pytest.raises(InputError, match="no pipeline"):
+        read_folder(folder)
+
+
+def test_measured_times_are_shared_out(folder: Path) -> None:
+    read = read_folder(folder)
+    profile = profile_of(read, "cpu", [9.0, 1.0, 1.0])
+    stages = read.models[0].stages
+    assert sum(profile.times_ms[i] for i in stages[0].operators) == pytest.approx(9.0, rel=0.05)
+    graph = read_graph(DIGITS)
+    again = plan([graph], 3, Options(cost=profile.cost, times_ms=profile.times_ms))
+    assert again.totals.period_ms < 9.5
+    with pytest.raises(InputError, match="another number"):
+        plan([graph], 3, Options(times_ms=profile.times_ms[1:]))
+
+
+REPORT = """Edge TPU Compiler version 16.0.384591198
+Started a compilation timeout timer of 180 seconds.
+
+Model compiled successfully in 941 ms.
+
+Input model: part_stage_0_of_2.tflite
+Input size: 3.03MiB
+Output model: part_stage_0_of_2_edgetpu.tflite
+Output size: 3.35MiB
+On-chip memory used for caching model parameters: 2.81MiB
+On-chip memory remaining for caching model parameters: 4.84MiB
+Off-chip memory used for streaming uncached model parameters: 512.00B
+Number of Edge TPU subgraphs: 1
+Total number of operations: 31
+Operation log: part_stage_0_of_2_edgetpu.log
+
+Model successfully compiled but not all operations are supported by the Edge TPU. A percentage of \
+the model will instead run on the CPU, which is slower.
+Number of operations that will run on Edge TPU: 30
+Number of operations that will run on CPU: 1
+
+Operator                       Count      Status
+
+CONV_2D                        28         Mapped to Edge TPU
+ADD                            2          Mapped to Edge TPU
+DEQUANTIZE                     1          Operation is working on an unsupported data type
+Compilation child process completed within timeout period.
+Compilation succeeded!
+"""
+
+
+def test_the_compilers_report_is_read() -> None:
+    told = compiler.parse_report(REPORT)
+    assert told.version == "16.0.384591198"
+    assert told.on_chip_bytes == round(2.81 * (1 << 20))
+    assert told.on_chip_remaining_bytes == round(4.84 * (1 << 20))
+    assert told.off_chip_bytes == 512
+    assert told.subgraphs == 1
+    assert sum(line.count for line in told.operators) == 31
+    assert [(line.kind, line.count) for line in told.on_processor] == [("DEQUANTIZE", 1)]
+    assert len(compiler.parse_reports(REPORT)) == 1
+    second = REPORT[REPORT.index("Input model") : REPORT.index("Compilation child")]
+    assert len(compiler.parse_reports(REPORT + second)) == 2
+    with pytest.raises(ResultError, match="no report"):
+        compiler.parse_report("Internal compiler error. Aborting!\n")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the stand-in is a shell script")
+def test_the_compiler_is_run_where_it_is_installed(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
+    with pytest.raises(MissingToolError, match="edgetpu_compiler is not installed"):
+        pipeline.compile_folder(read_folder(folder))
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "report.txt").write_text(REPORT)
+    script = tmp_path / "bin" / "edgetpu_compiler"
+    script.write_text(
+        '#!/bin/sh\nfor f in "$@"; do last=$f; done\n'
+        f'/bin/cp "$last" "${{last%.tflite}}_edgetpu.tflite"\n/bin/cat {tmp_path}/report.txt\n'
+    )
+    script.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    reports = pipeline.compile_folder(read_folder(folder))
+    assert [len(column) for column in reports] == [1, 1, 1]
+    stage = read_folder(folder).models[0].stages[0]
+    lines = compiler.differences(stage, reports[0][0])
+    assert any("after compilation" in line for line in lines)
+    assert any("DEQUANTIZE left on the CPU" in line for line in lines)
+    script.write_text("#!/bin/sh\necho 'Invalid model' >&2\nexit 1\n")
+    with pytest.raises(ResultError, match="Invalid model"):
+        pipeline.compile_folder(read_folder(folder))
+
+
+def test_a_pycoral_of_another_project_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    other = types.ModuleType("pycoral")
+    other.__spec__ = types.SimpleNamespace()  # type: ignore[assignment]
+    monkeypatch.setitem(sys.modules, "pycoral", other)
+    with pytest.raises(MissingToolError, match="another project"):
+        backends.pycoral_runner()
+
+
+class RunnerStandIn:
+    """PipelinedModelRunner's documented interface, on one queue; no hardware is behind it."""
+
+    def __init__(self, interpreters: list[Any]) -> None:
+        self._items: list[Any] = []
+        self._ready = threading.Condition()
+
+    def set_input_queue_size(self, size: int) -> None:
+        self._size = size
+
+    set_output_queue_size = set_input_queue_size
+
+    def push(self, tensors: list[Any]) -> bool:
+        with self._ready:
+            self._items.append([tensors[0] + 1] if tensors else None)
+            self._ready.notify()
+        return True
+
+    def pop(self) -> Any:
+        with self._ready:
+            self._ready.wait_for(lambda: self._items)
+            return self._items[0] if self._items[0] is None else self._items.pop(0)
+
+
+@pytest.mark.usefixtures("no_threads_left")
+@pytest.mark.parametrize("taken", [8, 3])
+def test_googles_runner_is_fed_in_order(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, taken: int
+) -> None:
+    opened = []
+    edgetpu = types.SimpleNamespace(
+        make_interpreter=lambda path, device: (
+            opened.append((Path(path).name, device))
+            or types.SimpleNamespace(allocate_tensors=lambda: None)
+        )
+    )
+    monkeypatch.setattr(backends, "pycoral_runner", lambda: RunnerStandIn)
+    monkeypatch.setitem(sys.modules, "pycoral.utils.edgetpu", edgetpu)  # type: ignore[arg-type]
+    read = read_folder(folder)
+    runner = backends.PycoralPipeline(read, ("usb:0", "usb:1", "usb:2"))
+    name = read.models[0].inputs[0]
+    frames = ({name: np.array([n])} for n in range(8))
+    results = runner.run(frames)
+    got = [int(next(results)[0][0]) for _ in range(taken)]
+    results.close()
+    assert got == [n + 1 for n in range(taken)]
+    assert [device for _, device in opened] == ["usb:0", "usb:1", "usb:2"]
+    assert all(file.endswith("_edgetpu.tflite") for file, _ in opened)
+
+
+def test_commands(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    out = str(tmp_path / "out")
+    assert command(["edgetpu", "plan", str(DIGITS), "-n", "2", "--json", "-"]) == 0
+    planned = json.loads(capsys.readouterr().out)
+    fields = "models objective stages max_stage_bytes spill_bytes communication_bytes period_ms"
+    assert set(fields.split()) < set(planned)
+    assert planned["proved_optimal"] is True
+    wanted = {"operators", "param_bytes", "spill_bytes", "in_bytes", "out_bytes"}
+    assert all(wanted <= set(stage) for stage in planned["stages"])
+    picture = tmp_path / "sticks.svg"
+    arguments = ["--max-sticks", "3", "--picture", str(picture)]
+    assert command(["edgetpu", "plan", str(DIGITS), "--stages", "auto", *arguments]) == 0
+    assert picture.read_text().startswith("<svg")
+    assert command(["edgetpu", "split", str(DIGITS), "-n", "3", "-o", out]) == 0
+    assert "edgetpu_compiler is not installed" in capsys.readouterr().out.replace("\n", " ")
+    assert command(["edgetpu", "run", out, "--frames", "4", "--json", "-"]) == 0
+    ran = json.loads(capsys.readouterr().out)
+    assert ran["backend"] == "cpu" and ran["frames"] == 4
+    assert all({"busy_ms", "queue_ms"} <= set(stage) for stage in ran["stages"])
+    timeline = tmp_path / "timeline.svg"
+    assert command(["edgetpu", "simulate", out, "--picture", str(timeline), "--json", "-"]) == 0
+    simulated = json.loads(capsys.readouterr().out)
+    assert simulated["backend"] == "simulation" and len(simulated["stages"]) == 3
+    assert timeline.read_text().count("<rect") > 10
+    profile = tmp_path / "profile.json"
+    assert command(["edgetpu", "profile", out, "-o", str(profile), "--frames", "3"]) == 0
+    again = ["edgetpu", "plan", str(DIGITS), "-n", "2", "--profile", str(profile)]
+    assert command(again) == 0
+    both = ["edgetpu", "plan", str(DIGITS), str(DIGITS), "-n", "2", "--json", "-"]
+    capsys.readouterr()
+    assert command(both) == 0
+    assert len(json.loads(capsys.readouterr().out)["stages"]) == 2
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["plan", "nothing.tflite"],
+        ["plan", str(DIGITS), "-n", "99"],
+        ["plan", str(DIGITS), "-n", "0"],
+        ["plan", str(DIGITS), "-n", "two"],
+        ["plan", str(DIGITS), "-n", "2", "--objective", "speed"],
+        ["plan", str(DIGITS), "-n", "2", "--balance-by", "weight"],
+        ["plan", str(DIGITS), "-n", "2", "--profile", str(DIGITS)],
+        ["run", "nowhere"],
+        ["simulate", "nowhere"],
+    ],
+)
+def test_bad_commands_end_with_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert command(["edgetpu", *arguments]) == 2
+    told = capsys.readouterr().err
+    assert told.count("error:") == 1
+    assert "Traceback" not in told
+
+
+def test_a_stick_that_is_not_there(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command(["edgetpu", "run", str(folder), "--backend", "delegate"]) == 2
+    assert command(["edgetpu", "run", str(folder), "--backend", "tpu"]) == 2
+    assert command(["edgetpu", "run", str(folder), "--device", "usb:0"]) == 2
+    assert "one for each stage" in capsys.readouterr().err
