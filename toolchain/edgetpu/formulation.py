@@ -306,15 +306,15 @@ def solve(
 ) -> Solution | None:
     """Solve for one objective after the other, each held (within `slack`) before the next.
 
-    `start` is a plan to begin with, `start_params` its largest stage, which `params`, where it
-    comes first, cannot pass. None where there is no plan, or none was found in time.
+    `start` is a plan to begin with. `start_params`: its largest stage, where it is as good in all
+    objectives before `params`, which then need not pass it. None where there is no plan, or none was found in time.
     """
     program = Program(models, stages, cost, balance, times_ms)
-    if start_params is not None and objectives[0] == "params":
-        program.bound_stages(start_params)
     steps: list[Step] = []
     found = start
     for name in objectives:
+        if name == "params" and start_params is not None:
+            program.bound_stages(int(start_params * (1 + slack)))
         expression = program.objective(name)
         if found is not None:
             program.hint(found)

@@ -143,15 +143,46 @@ def _contiguous(
 
 
 def _start(
-    models: Sequence[tuple[PipelineGraph, Rules]], stages: int, options: Options
+    models: Sequence[tuple[PipelineGraph, Rules]],
+    stages: int,
+    names: tuple[str, ...],
+    options: Options,
 ) -> tuple[tuple[StageOf, ...] | None, int | None]:
-    """A contiguous plan to begin with, and its largest stage; None where there is none."""
+    """A plan to begin with, and its largest stage where `params` need not pass it.
+
+    By exhaustion over cuts where one model has few, so that the integer program only has to prove
+    it; else contiguous.
+    """
+    best = _by_exhaustion(models, stages, names, options)
     try:
-        found = tuple(_contiguous(*model, stages, options) for model in models)
+        found = best or tuple(_contiguous(*model, stages, options) for model in models)
     except ResultError:
         return None, None
     _, totals = measure([g for g, _ in models], found, stages, options.cost, options.balance)
-    return found, totals.max_stage_bytes
+    bounding = best is not None or names[0] == "params"
+    return found, totals.max_stage_bytes if bounding else None
+
+
+def _by_exhaustion(
+    models: Sequence[tuple[PipelineGraph, Rules]],
+    stages: int,
+    names: tuple[str, ...],
+    options: Options,
+) -> tuple[StageOf, ...] | None:
+    """The best plan of one model with few cuts; None where there are many, or slack is given."""
+    if len(models) != 1 or options.slack:
+        return None
+    graph, rules = models[0]
+    cuts = down_sets(rules)
+    if cuts is None:
+        return None
+    try:
+        found = solve_lattice(
+            Lattice(graph, rules, cuts, options.cost, options.balance), stages, names
+        )
+    except OverflowError:  # sums too large to be joined: the integer program does without
+        return None
+    return None if found is None else (found,)
 
 
 def _exact(
@@ -160,7 +191,7 @@ def _exact(
     names: tuple[str, ...],
     options: Options,
 ) -> tuple[tuple[StageOf, ...], tuple[Proof, ...]]:
-    start, largest = _start(models, stages, options)
+    start, largest = _start(models, stages, names, options)
     solution = formulation.solve(
         models,
         stages,
