@@ -307,7 +307,8 @@ def solve(
     """Solve for one objective after the other, each held (within `slack`) before the next.
 
     `start` is a plan to begin with. `start_params`: its largest stage, where it is as good in all
-    objectives before `params`, which then need not pass it. None where there is no plan, or none was found in time.
+    objectives before `params`, which then need not pass it. None where there is no plan, or
+    none was found in time.
     """
     program = Program(models, stages, cost, balance, times_ms)
     steps: list[Step] = []
