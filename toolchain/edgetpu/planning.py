@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from toolchain.edgetpu import formulation, objectives
 from toolchain.edgetpu.baselines import depth_first_order, greedy
-from toolchain.edgetpu.check import check_plan
+from toolchain.edgetpu.check import broken_rules, check_plan
 from toolchain.edgetpu.cost import EdgeTpuCost
 from toolchain.edgetpu.figures import Figures, StageOf, Totals, measure
 from toolchain.edgetpu.graph import PipelineGraph
@@ -260,6 +260,9 @@ def _bounded_period(
         except ResultError:
             continue
         candidates.append(found)
+    given = tuple(_greedy(graph, stages, options) for graph, _ in models)
+    if not any(broken_rules(g, s, stages) for (g, _), s in zip(models, given, strict=True)):
+        candidates.append(given)
     start = min(candidates, key=lambda c: _period_of(models, c, stages, options), default=None)
     solution = formulation.solve(
         models,
