@@ -102,7 +102,9 @@ def proof_line(plan: Plan) -> str:
     """What is proved about the arena, in one sentence."""
     arena, bound = plan.arena.size_bytes, plan.schedule.lower_bound_bytes
     if arena == bound:
-        return f"The arena of {size(arena)} is proved minimal: one step alone needs that much."
+        return (
+            f"The arena of {size(arena)} is proved minimal: no order of these operators needs less."
+        )
     return (
         f"Arena {size(arena)}, peak of this order {size(plan.schedule.peak_bytes)}; no order of "
         f"these operators needs less than {size(bound)} (gap {share(arena - bound, arena)})."
