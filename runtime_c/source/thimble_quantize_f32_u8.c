@@ -2,7 +2,8 @@
 #include "thimble_activation.h"
 
 /* TFLite `AffineQuantize`, saturating where the quotient leaves int32. */
-void thimble_quantize_f32_u8(const float *input, uint8_t *output, int32_t size, float scale, int32_t zero_point)
+void thimble_quantize_f32_u8(
+    const float *input, uint8_t *output, int32_t size, float scale, int32_t zero_point)
 {
     const int32_t min = 0 - zero_point;
     const int32_t max = UINT8_MAX - zero_point;
