@@ -50,3 +50,16 @@ int32_t thimble_measured_run(uint32_t *total)
 #endif
     return status;
 }
+
+#ifdef THIMBLE_KERNELS
+int32_t thimble_timed_kernel(uint32_t index, uint32_t *count)
+{
+    thimble_counter_init();
+    uint32_t empty = thimble_counter();
+    empty = thimble_counter() - empty;
+    const uint32_t start = thimble_counter();
+    const int32_t status = thimble_kernels[index](thimble_the_model.arena);
+    *count = thimble_counter() - start - empty;
+    return status;
+}
+#endif

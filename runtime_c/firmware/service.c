@@ -20,6 +20,7 @@ enum {
     TYPE_RESET = 0x09,
     TYPE_EXIT = 0x0A,
     TYPE_PATTERN = 0x0B,
+    TYPE_TIME = 0x0C,
     TYPE_REPLY = 0x80,
     TYPE_CRASHED = 0xFE,
     TYPE_ERROR = 0xFF,
@@ -31,6 +32,7 @@ enum {
     ERROR_LENGTH = 6,
     ERROR_INDEX = 7,
     ERROR_RANGE = 8,
+    ERROR_ORDER = 9,
 };
 
 enum { FLAG_CYCLES = 1, FLAG_FAULT = 2, FLAG_EXIT = 4 };
@@ -44,6 +46,11 @@ typedef struct {
 
 static thimble_frame frame;
 static last_run last;
+
+/* Sequence of the last request that was served; 0 from a reset until the first HELLO. A request that is
+ * neither that one again nor the next is refused: it is late, or the host has not seen that the board was
+ * reset, and would take what it reads now for the answer to what it wrote before. */
+static uint8_t served;
 
 static void put_u8(uint32_t value)
 {
@@ -165,22 +172,28 @@ static void serve_write(uint32_t payload_bytes)
     }
 }
 
-/* Payload: index, seed (32 bits, not 0). Fills the input with bytes of xorshift32 (Marsaglia 2003). */
+/* The top bytes of xorshift32 (Marsaglia 2003). */
+static void fill_pattern(uint8_t *data, uint32_t size_bytes, uint32_t state)
+{
+    for (uint32_t i = 0; i < size_bytes; i++) {
+        state ^= state << 13;
+        state ^= state >> 17;
+        state ^= state << 5;
+        data[i] = (uint8_t)(state >> 24);
+    }
+}
+
+/* Payload: index, seed (32 bits, not 0). */
 static void serve_pattern(void)
 {
     const thimble_tensor *tensor = find_tensor(0, frame.body[AT_PAYLOAD]);
-    uint32_t state = get_u32(AT_PAYLOAD + 1);
+    const uint32_t seed = get_u32(AT_PAYLOAD + 1);
     if (tensor == NULL) {
         reply_error(ERROR_INDEX);
-    } else if (state == 0) {
+    } else if (seed == 0) {
         reply_error(ERROR_RANGE);
     } else {
-        for (uint32_t i = 0; i < tensor->size_bytes; i++) {
-            state ^= state << 13;
-            state ^= state >> 17;
-            state ^= state << 5;
-            tensor->data[i] = (uint8_t)(state >> 24);
-        }
+        fill_pattern(tensor->data, tensor->size_bytes, seed);
         reply(TYPE_REPLY | TYPE_PATTERN);
     }
 }
@@ -188,7 +201,7 @@ static void serve_pattern(void)
 static void serve_run(void)
 {
     const uint8_t sequence = frame.body[AT_SEQUENCE];
-    if (last.sequence != sequence || sequence == 0) {
+    if (last.sequence != sequence) {
         last.sequence = 0;
         last.status = thimble_measured_run(&last.total);
         last.sequence = sequence;
@@ -261,20 +274,61 @@ void thimble_serve_fault(void)
     thimble_uart_flush();
 }
 
+#ifdef THIMBLE_KERNELS
+/* Payload: kernel (16 bits), seed (32 bits, not 0). Times one kernel on an arena of pseudo-random bytes. */
+static void serve_time(void)
+{
+    const uint32_t index = get_u16(AT_PAYLOAD);
+    const uint32_t seed = get_u32(AT_PAYLOAD + 2);
+    uint32_t count = 0;
+    if (index >= thimble_kernel_count) {
+        reply_error(ERROR_INDEX);
+    } else if (seed == 0) {
+        reply_error(ERROR_RANGE);
+    } else {
+        fill_pattern(thimble_the_model.arena, thimble_the_model.arena_bytes, seed);
+        const int32_t status = thimble_timed_kernel(index, &count);
+        reply(TYPE_REPLY | TYPE_TIME);
+        put_u32((uint32_t)status);
+        put_u32(count);
+    }
+}
+#endif
+
 /* Fewest and most payload bytes of each request type, from HELLO on. */
-static const uint16_t payload_bounds[TYPE_PATTERN][2] = {
+static const uint16_t payload_bounds[TYPE_TIME][2] = {
     {0, 0}, {2, 2}, {5, 5 + THIMBLE_FRAME_DATA_BYTES}, {0, 0}, {7, 7}, {2, 2}, {0, 0}, {0, 0}, {0, 0},
-    {0, 0}, {5, 5},
+    {0, 0}, {5, 5}, {6, 6},
 };
+
+/* Whether the request is HELLO, the last one served, or the one after it; takes note of it. */
+static int32_t in_order(uint32_t type)
+{
+    const uint8_t sequence = frame.body[AT_SEQUENCE];
+    const uint8_t next = served == UINT8_MAX ? 1u : (uint8_t)(served + 1u);
+    if (sequence == 0 || (type != TYPE_HELLO && (served == 0 || (sequence != served && sequence != next)))) {
+        return 0;
+    }
+    served = sequence;
+    return 1;
+}
 
 static uint32_t check_request(uint32_t type, uint32_t payload_bytes)
 {
     if (frame.body[AT_VERSION] != PROTOCOL_VERSION) {
         return ERROR_VERSION;
     }
-    if (type < TYPE_HELLO || type > TYPE_PATTERN) {
+    if (!in_order(type)) {
+        return ERROR_ORDER;
+    }
+    if (type < TYPE_HELLO || type > TYPE_TIME) {
         return ERROR_TYPE;
     }
+#ifndef THIMBLE_KERNELS
+    if (type == TYPE_TIME) {
+        return ERROR_TYPE;
+    }
+#endif
 #ifndef THIMBLE_EMULATED
     if (type == TYPE_EXIT) {
         return ERROR_TYPE;
@@ -310,6 +364,11 @@ static void serve_request(void)
     case TYPE_PATTERN:
         serve_pattern();
         break;
+#ifdef THIMBLE_KERNELS
+    case TYPE_TIME:
+        serve_time();
+        break;
+#endif
     case TYPE_RUN:
         serve_run();
         break;

@@ -89,6 +89,10 @@ BAD = [
     pytest.param(write_request(3000), ErrorCode.TOO_LONG, id="oversized"),
     pytest.param(request(Type.WRITE, place(0, 0) + b"x", 2), ErrorCode.VERSION, id="version"),
     pytest.param(request(0x55), ErrorCode.TYPE, id="unknown type"),
+    pytest.param(
+        protocol.encode(Frame(4, Type.READ, place(0, 0) + b"\1\0")), ErrorCode.ORDER, id="late"
+    ),
+    pytest.param(request(Type.TIME, bytes(6)), ErrorCode.TYPE, id="no kernels to time"),
     pytest.param(request(Type.RUN, b"x"), ErrorCode.LENGTH, id="payload where none belongs"),
     pytest.param(request(Type.WRITE, b"xy"), ErrorCode.LENGTH, id="write without offset"),
     pytest.param(request(Type.WRITE, place(1, 0) + b"x"), ErrorCode.INDEX, id="no such input"),
@@ -111,9 +115,13 @@ def test_bad_frames_get_an_error_and_change_nothing(session: Session) -> None:
     memory = session.memory_use()
     for parameter in BAD:
         sent, code = parameter.values
+        session.link._sequence = 7
+        session.greet()
         frames = replies(session, sent)
         assert [(f.type, f.payload) for f in frames] == [(protocol.ERROR, bytes([code]))]
-        assert frames[0].sequence == (0 if code.damaged_on_the_line else 9)
+        late = code is ErrorCode.ORDER
+        assert frames[0].sequence == (0 if code.damaged_on_the_line else 4 if late else 9)
+        session.link._sequence = 8 if late or code <= ErrorCode.VERSION else 9
         reply = session.link.request(Type.RUN)
         assert protocol.parse_words(reply) == (0, count)
         output = session._read(0, BYTES)

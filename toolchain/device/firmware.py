@@ -53,7 +53,8 @@ class OperatorName:
 class FirmwareModel:
     """A generated model as the firmware sees it.
 
-    `name` is the C prefix; `operators` are in the order in which the C counts them.
+    `name` is the C prefix; `operators` are in the order in which the C counts them. `kernels` are
+    the C prefixes of models that the firmware times one by one (then it has no model of its own).
     """
 
     name: str
@@ -61,6 +62,7 @@ class FirmwareModel:
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
     operators: tuple[OperatorName, ...]
+    kernels: tuple[str, ...] = ()
 
 
 def firmware_model(plan: Plan, sources: Sources) -> FirmwareModel:
@@ -170,6 +172,7 @@ def _parse(folder: Path, data: Mapping[str, Any]) -> Firmware:
             inputs=tuple(_port(port) for port in model["inputs"]),
             outputs=tuple(_port(port) for port in model["outputs"]),
             operators=tuple(OperatorName(**op) for op in model["operators"]),
+            kernels=tuple(model["kernels"]),
         ),
         sizes=Sizes(**data["sizes"]),
         build_id=data["build_id"],

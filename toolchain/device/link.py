@@ -2,15 +2,19 @@
 
 A request that a damaged frame or a lost reply made fail is sent again with the same sequence
 number. That is safe for every type: reading and writing twice changes nothing, and the board
-does not run the model again for a number it has just answered.
+does not run the model again for a number it has just answered. A board refuses what comes late,
+and everything after a reset until it has been greeted again: BoardResetError.
 """
 
 from __future__ import annotations
 
 import contextlib
+import random
 import socket
 import time
+from collections.abc import Callable
 from typing import Any, Protocol
+from urllib.parse import urlsplit
 
 import serial
 
@@ -24,6 +28,9 @@ _ATTEMPTS = 5
 _SILENCES = 2
 _SILENT = "it kept silent"
 _QUIET_SECONDS = 0.05
+_NOISE_SECONDS = 2.0
+_WRITE_SECONDS = 10.0
+_CONNECT_SECONDS = 5.0
 _HANDSHAKE_STEP_SECONDS = 0.2
 
 
@@ -57,7 +64,7 @@ class SocketTransport:
 
     def write(self, data: bytes) -> None:
         try:
-            self._connection.settimeout(None)
+            self._connection.settimeout(_WRITE_SECONDS)
             self._connection.sendall(data)
         except OSError as error:
             raise LinkError(f"the line to the board broke: {error}") from error
@@ -67,17 +74,21 @@ class SocketTransport:
 
 
 class SerialTransport:
-    """Anything pyserial opens: a device, `socket://host:port`, `rfc2217://host:port`."""
+    """Anything pyserial opens: a device, `rfc2217://host:port`. A device is held alone."""
 
     def __init__(self, port: str, baud: int) -> None:
         try:
             open_port: Any = serial.serial_for_url
-            self._serial = open_port(port, baudrate=baud, timeout=0.1)
+            alone = {} if "://" in port else {"exclusive": True}
+            self._serial = open_port(
+                port, baudrate=baud, timeout=0.1, write_timeout=_WRITE_SECONDS, **alone
+            )
             self._serial.reset_input_buffer()
         except (serial.SerialException, OSError, ValueError) as error:
             raise LinkError(
                 f"cannot open the serial port {port!r}: {error}; "
-                "is the board plugged in, and may you read and write the port?"
+                "is the board plugged in, may you read and write the port, and does no other "
+                "program hold it?"
             ) from error
 
     def read(self, timeout_seconds: float) -> bytes:
@@ -100,6 +111,25 @@ class SerialTransport:
         self._serial.close()
 
 
+def open_transport(port: str, baud: int) -> Transport:
+    """`/dev/tty...`, `socket://host:port` or `rfc2217://host:port`. Raises LinkError."""
+    if not port.startswith("socket://"):
+        return SerialTransport(port, baud)
+    try:
+        address = urlsplit(port)
+        host, number = address.hostname or "", address.port or 0
+        return SocketTransport(socket.create_connection((host, number), _CONNECT_SECONDS))
+    except (OSError, ValueError) as error:
+        raise LinkError(f"cannot open {port}: {error}; is a serial server there?") from error
+
+
+class BoardResetError(LinkError):
+    """The board has been reset since it was greeted: what was written before is gone."""
+
+    def __init__(self) -> None:
+        super().__init__("the board was reset in the middle: what it was to work on is gone")
+
+
 class BoardFaultError(LinkError):
     """The board met a hard fault while it served a request; `fault` has the registers."""
 
@@ -118,14 +148,22 @@ class RefusedError(LinkError):
 
 
 class Link:
-    """Requests and their replies over a transport, one at a time."""
+    """Requests and their replies over a transport, one at a time.
+
+    The sequence starts anywhere, so that what an earlier link left on the line is not taken for
+    an answer. `clock` gives seconds.
+    """
 
     def __init__(
-        self, transport: Transport, timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
+        self,
+        transport: Transport,
+        timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._transport = transport
         self._decoder = protocol.Decoder()
-        self._sequence = 0
+        self._sequence = random.SystemRandom().randint(1, 255)
+        self._clock = clock
         self.timeout_seconds = timeout_seconds
 
     def close(self) -> None:
@@ -136,8 +174,8 @@ class Link:
     ) -> bytes:
         """The payload of the board's reply.
 
-        Raises BoardFaultError, RefusedError, or LinkError where no good reply came in five
-        attempts, or the board kept silent for `timeout_seconds` in two of them.
+        Raises BoardFaultError, BoardResetError, RefusedError, or LinkError where no good reply
+        came in five attempts, or the board kept silent for `timeout_seconds` in two of them.
         """
         self._sequence = self._sequence % 255 + 1
         encoded = protocol.encode(Frame(self._sequence, kind, payload))
@@ -145,7 +183,7 @@ class Link:
         why, silences = "", 0
         for _ in range(_ATTEMPTS):
             self._transport.write(protocol.DELIMITER + encoded)
-            reply, why = self._await(kind, time.monotonic() + patience)
+            reply, why = self._await(kind, self._clock() + patience)
             if reply is None:
                 reply = self._settled(kind)
             if reply is not None:
@@ -163,7 +201,8 @@ class Link:
 
         The reply's payload if it was among what came.
         """
-        while data := self._transport.read(_QUIET_SECONDS):
+        until = self._clock() + _NOISE_SECONDS
+        while self._clock() < until and (data := self._transport.read(_QUIET_SECONDS)):
             for raw in self._decoder.feed(data):
                 with contextlib.suppress(protocol.FrameError):
                     reply = self._accepted(protocol.decode(raw), kind)
@@ -173,14 +212,13 @@ class Link:
 
     def handshake(self, patience_seconds: float) -> bytes:
         """The payload of HELLO, asked for again and again: a board that starts loses bytes."""
-        deadline = time.monotonic() + patience_seconds
+        deadline = self._clock() + patience_seconds
+        self._sequence = self._sequence % 255 + 1
+        hello = protocol.DELIMITER + protocol.encode(Frame(self._sequence, Type.HELLO))
         while True:
-            left = deadline - time.monotonic()
-            self._sequence = self._sequence % 255 + 1
-            self._transport.write(
-                protocol.DELIMITER + protocol.encode(Frame(self._sequence, Type.HELLO))
-            )
-            until = time.monotonic() + min(_HANDSHAKE_STEP_SECONDS, max(left, 0.0))
+            left = deadline - self._clock()
+            self._transport.write(hello)
+            until = self._clock() + min(_HANDSHAKE_STEP_SECONDS, max(left, 0.0))
             reply, why = self._await(Type.HELLO, until)
             if reply is not None:
                 return reply
@@ -192,7 +230,7 @@ class Link:
 
     def _await(self, kind: Type, deadline: float) -> tuple[bytes | None, str]:
         """The reply's payload, or None and the reason why the request is to be sent again."""
-        while (left := deadline - time.monotonic()) > 0:
+        while (left := deadline - self._clock()) > 0:
             for raw in self._decoder.feed(self._transport.read(left)):
                 try:
                     frame = protocol.decode(raw)
@@ -215,7 +253,8 @@ class Link:
         if frame.sequence != self._sequence:
             return None
         if frame.type == ERROR:
-            raise RefusedError(kind, _error_code(frame.payload))
+            code = _error_code(frame.payload)
+            raise BoardResetError if code is ErrorCode.ORDER else RefusedError(kind, code)
         return frame.payload if frame.type == kind | REPLY else None
 
 

@@ -32,6 +32,7 @@ class Type(IntEnum):
     RESET = 0x09
     EXIT = 0x0A
     PATTERN = 0x0B
+    TIME = 0x0C
 
 
 REPLY = 0x80
@@ -50,6 +51,7 @@ class ErrorCode(IntEnum):
     LENGTH = 6
     INDEX = 7
     RANGE = 8
+    ORDER = 9
 
     @property
     def damaged_on_the_line(self) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -16,9 +17,10 @@ from toolchain.device.firmware import Firmware, Port, load_firmware
 from toolchain.device.link import (
     RUN_TIMEOUT_SECONDS,
     BoardFaultError,
+    BoardResetError,
     Link,
-    SerialTransport,
     Transport,
+    open_transport,
 )
 from toolchain.device.protocol import Hello, Type
 from toolchain.device.qemu import Machine
@@ -26,6 +28,7 @@ from toolchain.errors import InputError, LinkError
 
 Array = NDArray[np.generic]
 _HANDSHAKE_SECONDS = 10.0
+_RESETS_BORNE = 2
 
 
 @dataclass(frozen=True)
@@ -55,36 +58,87 @@ class MemoryUse:
 class Session:
     """An open line to a board whose firmware is the expected one."""
 
-    def __init__(self, firmware: Firmware, transport: Transport, machine: Machine | None) -> None:
+    def __init__(
+        self,
+        firmware: Firmware,
+        transport: Transport,
+        machine: Machine | None,
+        link: Link | None = None,
+    ) -> None:
         self.firmware = firmware
         self.machine = machine
-        self.link = Link(transport)
-        self.hello: Hello = protocol.parse_hello(self.link.handshake(_HANDSHAKE_SECONDS))
-        if self.hello.build_id != firmware.build_id:
+        self.link = link or Link(transport)
+        self.hello = self.greet()
+
+    def greet(self) -> Hello:
+        """Say HELLO, as is needed after each reset; checks that the firmware is the expected one.
+
+        Raises LinkError if the board does not answer or runs another firmware.
+        """
+        hello = protocol.parse_hello(self.link.handshake(_HANDSHAKE_SECONDS))
+        if hello.build_id != self.firmware.build_id:
             raise LinkError(
-                f"the board runs another firmware ({self.hello.model} for {self.hello.board}, "
-                f"build {self.hello.build_id[:12]}, not {firmware.build_id[:12]}): "
-                f"flash {firmware.folder}"
+                f"the board runs another firmware ({hello.model} for {hello.board}, "
+                f"build {hello.build_id[:12]}, not {self.firmware.build_id[:12]}): "
+                f"flash {self.firmware.folder}"
             )
+        return hello
+
+    def _whole(self, inference: Callable[[], Run]) -> Run:
+        """`inference`, from its inputs on; once more where the board was reset in the middle."""
+        for _ in range(_RESETS_BORNE):
+            try:
+                return inference()
+            except BoardResetError:
+                self.greet()
+        return inference()
 
     def run(self, inputs: Mapping[str, Array] | Sequence[Array]) -> Run:
         """One inference on arrays of the model's own types and shapes.
 
         Raises InputError for an array that does not fit, LinkError when the board fails.
         """
-        for index, (port, array) in enumerate(self._matched(inputs)):
-            self._write(index, _as_bytes(port, array))
-        return self._run()
+        data = [_as_bytes(port, array) for port, array in self._matched(inputs)]
+
+        def inference() -> Run:
+            for index, given in enumerate(data):
+                self._write(index, given)
+            return self._run()
+
+        return self._whole(inference)
 
     def run_pattern(self, seed: int) -> Run:
         """One inference on the inputs of `pattern_inputs(firmware, seed)`, which the board makes.
 
         The emulated serial port takes seconds for a big image; this takes none.
         """
-        for index in range(len(self.firmware.model.inputs)):
-            payload = bytes((index,)) + _input_seed(seed, index).to_bytes(4, "little")
-            self.link.request(Type.PATTERN, payload, timeout_seconds=RUN_TIMEOUT_SECONDS)
-        return self._run()
+
+        def inference() -> Run:
+            for index in range(len(self.firmware.model.inputs)):
+                payload = bytes((index,)) + _input_seed(seed, index).to_bytes(4, "little")
+                self.link.request(Type.PATTERN, payload, timeout_seconds=RUN_TIMEOUT_SECONDS)
+            return self._run()
+
+        return self._whole(inference)
+
+    def time_kernel(self, index: int, seed: int = 1) -> int:
+        """What kernel `index` of a firmware of kernels takes on pseudo-random bytes.
+
+        Raises LinkError where the kernel fails or the board does not answer.
+        """
+        payload = index.to_bytes(2, "little") + seed.to_bytes(4, "little")
+        for attempt in range(_RESETS_BORNE + 1):
+            try:
+                reply = self.link.request(Type.TIME, payload, timeout_seconds=RUN_TIMEOUT_SECONDS)
+                break
+            except BoardResetError:
+                if attempt == _RESETS_BORNE:
+                    raise
+                self.greet()
+        status, ticks = protocol.parse_words(reply, 2)
+        if status:
+            raise LinkError(f"kernel {index} failed on the board with status {status}")
+        return self._counted(ticks)
 
     def _run(self) -> Run:
         try:
@@ -125,12 +179,18 @@ class Session:
 
     def last_fault(self) -> protocol.Fault | None:
         """The fault that the board recorded before its last reset, if any."""
-        return protocol.parse_fault(self.link.request(Type.FAULT))
+        try:
+            reply = self.link.request(Type.FAULT)
+        except BoardResetError:
+            self.greet()
+            reply = self.link.request(Type.FAULT)
+        return protocol.parse_fault(reply)
 
     def reset(self) -> None:
         """Restart the firmware and wait until it answers."""
-        self.link.request(Type.RESET)
-        self.link.handshake(_HANDSHAKE_SECONDS)
+        with contextlib.suppress(BoardResetError):  # done already, and the reply was lost
+            self.link.request(Type.RESET)
+        self.greet()
 
     def describe(self) -> tuple[protocol.TensorInfo, ...]:
         """What the board itself says of its inputs, then of its outputs."""
@@ -256,7 +316,7 @@ def open_board(source: Firmware | Path | str, port: str | None = None) -> Sessio
 
 
 def _over_serial(firmware: Firmware, port: str, baud: int) -> Session:
-    transport = SerialTransport(port, baud)
+    transport = open_transport(port, baud)
     try:
         return Session(firmware, transport, None)
     except BaseException:

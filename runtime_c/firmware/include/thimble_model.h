@@ -31,4 +31,10 @@ typedef struct {
 
 extern const thimble_model thimble_the_model;
 
+#ifdef THIMBLE_KERNELS
+/* Kernels that TIME measures one by one; the model's own `run` is then empty. */
+extern int32_t (*const thimble_kernels[])(uint8_t *arena);
+extern const uint32_t thimble_kernel_count;
+#endif
+
 #endif
