@@ -297,8 +297,8 @@ static void serve_time(void)
 
 /* Fewest and most payload bytes of each request type, from HELLO on. */
 static const uint16_t payload_bounds[TYPE_TIME][2] = {
-    {0, 0}, {2, 2}, {5, 5 + THIMBLE_FRAME_DATA_BYTES}, {0, 0}, {7, 7}, {2, 2}, {0, 0}, {0, 0}, {0, 0},
-    {0, 0}, {5, 5}, {6, 6},
+    {0, 0}, {2, 2}, {5, 5 + THIMBLE_FRAME_DATA_BYTES}, {0, 0}, {7, 7}, {2, 2}, {0, 0}, {0, 0}, {0, 0}, {0, 0},
+    {5, 5}, {6, 6},
 };
 
 /* Whether the request is HELLO, the last one served, or the one after it; takes note of it. */
