@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 
 
@@ -20,3 +23,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture
 def litert_runs(request: pytest.FixtureRequest) -> int:
     return int(request.config.getoption("--litert-runs"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_measurements(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Tests neither read nor change what the user has measured."""
+    file = tmp_path_factory.mktemp("measurements") / "measurements.sqlite"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("THIMBLE_MEASUREMENTS", str(file))
+        yield file

@@ -77,6 +77,12 @@ def find(
         ) from error
 
 
+def version(folder: Path) -> str:
+    """What a folder of CMSIS-NN holds: the pinned version, or a digest of another."""
+    digest = _digest(folder)
+    return _CACHED_NAME if digest == _TREE_SHA256 else f"cmsis-nn-{digest[:12]}"
+
+
 def _checked(folder: Path, origin: str) -> Path:
     for part in ("Include/arm_nnfunctions.h", "Source"):
         if not (folder / part).exists():

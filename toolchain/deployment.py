@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -19,6 +19,7 @@ from toolchain.boards import Board
 from toolchain.boards import board as find_board
 from toolchain.codegen import generate
 from toolchain.codegen.library import write_library
+from toolchain.cost.key import Build
 from toolchain.device import host
 from toolchain.device.build import build
 from toolchain.device.firmware import Sizes
@@ -32,11 +33,13 @@ from toolchain.device.session import (
 )
 from toolchain.errors import InputError
 from toolchain.ir import DType, End, Graph, Plan, Sources
+from toolchain.measurements import cost_model, current_build
 from toolchain.planner import (
     DEFAULT_BOARD,
     PlanOptions,
     check_fit,
     estimated_need,
+    kernel_keys,
     plan_model,
     predict_latency,
 )
@@ -46,6 +49,7 @@ from toolchain.report.plan import MemoryNeed, plan_json
 Array = NDArray[np.generic]
 Report = Callable[..., None]
 PLAN_FILE = "plan.json"
+KEYS_FILE = "kernels.json"
 
 
 def _silent(text: str, done: int | None = None, total: int | None = None) -> None:
@@ -130,6 +134,10 @@ class _Generated:
         """Add `plan.json` and close the work."""
         text = json.dumps(compiled_json(self.plan, sizes), indent=1) + "\n"
         (self.fresh / PLAN_FILE).write_text(text, encoding="utf-8")
+        build = current_build(self.cmsis_nn) if sizes is not None else None
+        if build is not None:
+            text = json.dumps(_kernels_json(self.plan, self.sources, build), indent=1) + "\n"
+            (self.fresh / KEYS_FILE).write_text(text, encoding="utf-8")
         return Compiled(self.plan, self.sources, self.folder, sizes)
 
 
@@ -153,9 +161,22 @@ def _generated(
         yield _Generated(plan, sources, root, folder, fresh), fresh
 
 
+def _kernels_json(plan: Plan, sources: Sources, build: Build) -> dict[str, Any]:
+    """Under what each counted operator is measured, so that a profile can be kept."""
+    keys, estimates = kernel_keys(plan), predict_latency(plan).counts
+    return {
+        **asdict(build),
+        "operators": [
+            {**asdict(key), "estimate": estimates[i]}
+            for i in sources.calls
+            if (key := keys[i]) is not None
+        ],
+    }
+
+
 def compiled_json(plan: Plan, sizes: Sizes | None) -> dict[str, Any]:
     """What `plan.json` holds: the plan, with the linked firmware's sizes where there is one."""
-    latency = predict_latency(plan)
+    latency = predict_latency(plan, cost_model(plan.board))
     return plan_json(
         plan,
         compiled_need(plan, sizes),

@@ -9,12 +9,14 @@ from pathlib import Path
 from toolchain import arena, passes, schedule
 from toolchain.boards import Board, Core, Layout, layout
 from toolchain.boards import board as find_board
-from toolchain.cost import CostModel
+from toolchain.codegen.views import moves
+from toolchain.cost import Cost, CostModel
 from toolchain.cost.analytic import AnalyticCostModel
+from toolchain.cost.key import Key, copies_key, operator_key
 from toolchain.cost.size import code_estimate_bytes, firmware_data_bytes, weight_bytes
 from toolchain.errors import DoesNotFitError
 from toolchain.frontends import load_model
-from toolchain.ir import Graph, MemoryProblem
+from toolchain.ir import Graph, MemoryProblem, Op
 from toolchain.ir.arena import arena_plan, arena_problem, check_placement
 from toolchain.ir.boundary import Boundary
 from toolchain.ir.memory import check_order, footprint, peak_bytes
@@ -156,7 +158,7 @@ def predict_latency(plan: Plan, model: CostModel | None = None) -> Latency:
     """What one inference costs on the plan's board, operator by operator."""
     costs_from = model or AnalyticCostModel()
     core = find_board(plan.board).core
-    costs = [costs_from.cost(op, plan.graph, core) for op in plan.graph.ops]
+    costs = [_cost(op, plan, costs_from, core) for op in plan.graph.ops]
     total = sum(cost.count for cost in costs)
     measured = sum(cost.count for cost in costs if cost.measured)
     return Latency(
@@ -164,6 +166,29 @@ def predict_latency(plan: Plan, model: CostModel | None = None) -> Latency:
         unit=costs_from.unit,
         measured_share=measured / total if total else 0.0,
     )
+
+
+def _cost(op: Op, plan: Plan, costs_from: CostModel, core: Core) -> Cost:
+    """What lies in place costs nothing; what only copies costs copies."""
+    wanted = moves(op, plan.graph, plan.arena)
+    if wanted is None:
+        return costs_from.cost(op, plan.graph, core)
+    if not wanted:
+        return Cost(0, measured=True)
+    return costs_from.copies([move.size_bytes for move in wanted], core)
+
+
+def kernel_keys(plan: Plan) -> tuple[Key | None, ...]:
+    """Under what each operator of the graph is measured; None for one that emits no code."""
+    core = find_board(plan.board).core
+    keys: list[Key | None] = []
+    for op in plan.graph.ops:
+        wanted = moves(op, plan.graph, plan.arena)
+        if wanted is None:
+            keys.append(operator_key(op, plan.graph, core))
+        else:
+            keys.append(copies_key([move.size_bytes for move in wanted]) if wanted else None)
+    return tuple(keys)
 
 
 def estimated_need(plan: Plan) -> MemoryNeed:

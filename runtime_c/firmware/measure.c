@@ -17,7 +17,7 @@ static void clear_counts(void)
 }
 #endif
 
-int32_t thimble_measured_run(uint32_t *total)
+static int32_t measured(int32_t (*run)(uint8_t *arena), uint32_t *total)
 {
     thimble_counter_init();
     uint32_t empty = thimble_counter();
@@ -36,7 +36,7 @@ int32_t thimble_measured_run(uint32_t *total)
     const uint32_t inside = thimble_operator_counts[spare] / 8u;
 #endif
     const uint32_t start = thimble_counter();
-    const int32_t status = thimble_the_model.run(thimble_the_model.arena);
+    const int32_t status = run(thimble_the_model.arena);
     *total = thimble_counter() - start - empty;
 #ifdef THIMBLE_PROFILE
     thimble_operator_running = 0;
@@ -51,15 +51,18 @@ int32_t thimble_measured_run(uint32_t *total)
     return status;
 }
 
+int32_t thimble_measured_run(uint32_t *total)
+{
+    return measured(thimble_the_model.run, total);
+}
+
 #ifdef THIMBLE_KERNELS
+/* Each kernel is a model of one operator, whose count is the first. */
 int32_t thimble_timed_kernel(uint32_t index, uint32_t *count)
 {
-    thimble_counter_init();
-    uint32_t empty = thimble_counter();
-    empty = thimble_counter() - empty;
-    const uint32_t start = thimble_counter();
-    const int32_t status = thimble_kernels[index](thimble_the_model.arena);
-    *count = thimble_counter() - start - empty;
+    uint32_t total;
+    const int32_t status = measured(thimble_kernels[index], &total);
+    *count = thimble_operator_counts[0];
     return status;
 }
 #endif

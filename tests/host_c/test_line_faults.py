@@ -1,4 +1,4 @@
-"""Ten thousand random faults between the link and the firmware's own C: no wrong number, no hang."""
+"""Ten thousand random faults between the link and the firmware's C: no wrong number, no hang."""
 
 from __future__ import annotations
 

@@ -170,6 +170,6 @@ def test_a_library_compiles_without_a_board(tmp_path: Path) -> None:
 
 
 def test_every_command_teaches_in_its_help(capsys: pytest.CaptureFixture[str]) -> None:
-    for name in ("boards", "compile", "doctor", "flash", "plan", "run", "verify"):
+    for name in ("boards", "compile", "doctor", "flash", "plan", "profile", "run", "verify"):
         assert run([name, "--help"]) == 0
         assert "--json" in capsys.readouterr().out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -17,6 +18,7 @@ from toolchain.cli._options import (
     BoardOption,
     CmsisNnOption,
     ModelArgument,
+    PortOption,
     SchedulerOption,
     plan_options,
 )
@@ -24,6 +26,8 @@ from toolchain.deployment import compile_library, compile_model, compiled_json, 
 from toolchain.planner import DEFAULT_BOARD
 from toolchain.report.plan import memory_table, proof_line
 from toolchain.report.text import boundary_line
+from toolchain.report.tuning import tuning_table
+from toolchain.tuning import tune as tune_model
 
 
 def command(
@@ -41,28 +45,45 @@ def command(
     ] = False,
     scheduler: SchedulerOption = schedule.DEFAULT,
     allocator: AllocatorOption = arena.DEFAULT,
+    tune: Annotated[
+        bool,
+        typer.Option(
+            "--tune", help="First measure what the plan lacks, on the board, until plans settle."
+        ),
+    ] = False,
+    port: PortOption = None,
     cmsis_nn: CmsisNnOption = None,
     json: JsonOption = None,
 ) -> None:
     """Generate C for a model and build firmware for a board.
 
     DIR gets the sources, `plan.json`, and `firmware.elf`, `.bin`, `.hex`, `.map`. Exits 1 if the
-    model does not fit the board.
+    model does not fit the board. With --tune the kernels that have no measured latency are timed
+    on the board first (in QEMU, or at --port), and the plan is made anew with what was found.
 
     Example: `thimble compile model.tflite --board nucleo-f446re -o out`
     """
     options = plan_options(scheduler, allocator)
     target = find_board(board)
     begin = time.perf_counter()
+    tuning = None
     with progress() as step:
+        if tune:
+            tuning = tune_model(model, board, options, port, cmsis_nn, report=step)
         make = compile_library if library else compile_model
         compiled = make(model, board, out, options, cmsis_nn, step)
     fields = compiled_json(compiled.plan, compiled.sizes)
     if json:
-        write_json(json, {**fields, "seconds": time.perf_counter() - begin, "folder": str(out)})
+        tuned = {"tuning": asdict(tuning)} if tuning else {}
+        seconds = time.perf_counter() - begin
+        write_json(json, {**fields, **tuned, "seconds": seconds, "folder": str(out)})
     if json == "-":
         return
     console = output_console()
+    if tuning is not None:
+        console.print(tuning_table(tuning.rounds))
+        if not tuning.settled:
+            console.print("The plans did not settle: each needed kernels that the last had not.")
     need = compiled_need(compiled.plan, compiled.sizes)
     console.print(memory_table(compiled.plan, need, target.ram_bytes, target.flash_bytes))
     console.print(proof_line(compiled.plan))

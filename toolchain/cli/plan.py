@@ -15,6 +15,7 @@ from toolchain.cli._options import (
     SchedulerOption,
     plan_options,
 )
+from toolchain.measurements import cost_model
 from toolchain.planner import DEFAULT_BOARD, check_fit, estimated_need, plan_model, predict_latency
 from toolchain.report.operators import operator_table
 from toolchain.report.plan import memory_table, plan_json, proof_line
@@ -39,7 +40,7 @@ def command(
     begin = time.perf_counter()
     with progress() as step:
         plan = plan_model(model, board, options, step)
-        latency = predict_latency(plan)
+        latency = predict_latency(plan, cost_model(board))
         seconds = time.perf_counter() - begin
     need = estimated_need(plan)
     if json:

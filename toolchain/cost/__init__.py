@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -24,4 +25,8 @@ class CostModel(Protocol):
     def unit(self) -> str:
         """'instructions' or 'cycles'."""
 
-    def cost(self, op: Op, graph: Graph, core: Core) -> Cost: ...
+    def cost(self, op: Op, graph: Graph, core: Core) -> Cost:
+        """Of an operator that runs as a kernel."""
+
+    def copies(self, sizes: Sequence[int], core: Core) -> Cost:
+        """Of an operator that is nothing but copies of so many bytes each."""

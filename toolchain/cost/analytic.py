@@ -7,6 +7,7 @@ least-squares fit over the operators of MLPerf Tiny and other models, counted in
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from toolchain.boards import Core
@@ -27,6 +28,8 @@ class Coefficients:
 DSP = Coefficients(per_mac=1.2, per_element=10.9, per_call=280.0)
 HELIUM = Coefficients(per_mac=0.22, per_element=13.7, per_call=340.0)
 PLAIN = Coefficients(per_mac=5.0, per_element=25.0, per_call=400.0)
+_PER_COPIED_BYTE = 0.35
+_PER_COPY = 45.0
 
 
 @dataclass(frozen=True)
@@ -43,4 +46,9 @@ class AnalyticCostModel:
         fit = HELIUM if core.mve else DSP if core.dsp else PLAIN
         elements = sum(graph.tensors[name].elements for name in op.outputs)
         count = fit.per_mac * spec.macs(op, graph) + fit.per_element * elements + fit.per_call
+        return Cost(round(count), measured=False)
+
+    def copies(self, sizes: Sequence[int], core: Core) -> Cost:
+        """Estimated instructions of newlib's memcpy, which moves words."""
+        count = _PER_COPIED_BYTE * sum(sizes) + _PER_COPY * len(sizes)
         return Cost(round(count), measured=False)

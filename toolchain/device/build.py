@@ -41,9 +41,13 @@ _MODEL_SUFFIX = ".model.o"
 
 @dataclass(frozen=True)
 class BuildOptions:
-    """`profile`: count every operator (4 bytes of RAM each, ~10 instructions a call)."""
+    """`profile`: count every operator (4 bytes of RAM each, ~10 instructions a call).
+
+    `kernels`: the firmware times the kernels of its model one by one; needs `profile`.
+    """
 
     profile: bool = True
+    kernels: bool = False
     stack_bytes: int = STACK_BYTES
     kernel_optimisation: str = "-O2"
     model_optimisation: str = "-Os"
@@ -98,6 +102,7 @@ def firmware_defines(board: Board, options: BuildOptions) -> list[str]:
         "THIMBLE_COUNTER_CYCLES": board.counter.unit == "cycles",
         "THIMBLE_EMULATED": board.emulator is not None,
         "THIMBLE_PROFILE": options.profile,
+        "THIMBLE_KERNELS": options.kernels,
     }
     flags = [f"-D{name}={value}" for name, value in sorted(values.items())]
     return flags + [f"-D{name}" for name, wanted in switches.items() if wanted]

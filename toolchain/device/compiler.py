@@ -59,6 +59,11 @@ def _version(gcc: str) -> str:
     return _run([gcc, "--version"]).splitlines()[0]
 
 
+def compiler_version() -> str:
+    """The first line that the cross compiler says of itself. Raises MissingToolError."""
+    return _version(find_tool("gcc"))
+
+
 def _run(command: Sequence[str]) -> str:
     done = subprocess.run(command, capture_output=True, text=True, check=False, errors="replace")
     if done.returncode:

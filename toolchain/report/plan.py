@@ -8,6 +8,7 @@ from typing import Any
 from rich.table import Table
 
 from toolchain.ir.plan import Plan
+from toolchain.report.blocks import blocks, moved_bytes
 from toolchain.report.ends import end_json
 from toolchain.report.text import share, size
 
@@ -30,6 +31,7 @@ def plan_json(
 ) -> dict[str, Any]:
     """The fields of `thimble plan --json` and `thimble compile --json`, but for the seconds."""
     graph = plan.graph
+    block_of = blocks(graph, plan.schedule.order)
     return {
         "model": graph.name,
         "board": plan.board,
@@ -56,7 +58,9 @@ def plan_json(
                 "step": step,
                 "name": graph.ops[index].name,
                 "kind": graph.ops[index].kind,
+                "block": block_of[index],
                 "macs": plan.operators[index].macs,
+                "moved_bytes": moved_bytes(graph, index),
                 "scratch_bytes": plan.operators[index].scratch_bytes,
                 "live_bytes": plan.step_bytes[step],
                 "functions": list(plan.operators[index].functions),

@@ -1,0 +1,39 @@
+"""MLPerf Tiny profiled on three cores: the same counts in every run, and nothing uncounted."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from toolchain import compile_model
+from toolchain.profiling import profile_folder
+
+MODELS = Path(__file__).resolve().parents[2].parent / "shared" / "models"
+MLPERF_TINY = (
+    "mlperf_tiny_ad_fcae_int8",
+    "mlperf_tiny_ic_resnet8_int8",
+    "mlperf_tiny_kws_dscnn_int8",
+    "mlperf_tiny_vww_mbv1_025_96_int8",
+)
+RUNS = 5
+
+pytestmark = pytest.mark.skipif(
+    not (shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm")),
+    reason="needs arm-none-eabi-gcc and qemu-system-arm",
+)
+
+
+@pytest.mark.parametrize("board", ["netduinoplus2", "mps2-an500", "mps3-an547"])
+@pytest.mark.parametrize("model", MLPERF_TINY)
+def test_counts_repeat_and_sum_to_the_whole(model: str, board: str, tmp_path: Path) -> None:
+    file = MODELS / f"{model}.tflite"
+    if not file.exists():
+        pytest.skip(f"{file.name} is not beside the checkout")
+    compile_model(file, board, tmp_path / "out")
+    profile = profile_folder(tmp_path / "out", runs=RUNS)
+    assert len(profile.totals) == RUNS and profile.spread == 0
+    assert [part.spread for part in profile.operators] == [0] * len(profile.operators)
+    assert 0 <= profile.outside <= 0.01 * profile.total
+    assert sum(part.macs for part in profile.operators) > 0

@@ -1,0 +1,133 @@
+"""`thimble cost`: what was measured, shared with a team, and how right predictions are."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from toolchain.boards import board as find_board
+from toolchain.cli._console import output_console, progress
+from toolchain.cli._json import JsonOption, write_json
+from toolchain.cli._options import CmsisNnOption, PortOption
+from toolchain.cost.database import Database
+from toolchain.cost_check import Check, check_models, emulated_boards
+
+group = typer.Typer(
+    help="Measured latencies: list, share, check. `thimble profile` measures.",
+    no_args_is_help=True,
+)
+_BoardFilter = Annotated[str, typer.Option("--board", "-b", help="Only this board's.")]
+
+
+@group.command(name="list")
+def list_(board: _BoardFilter = "", json: JsonOption = None) -> None:
+    """List the measurements: what `thimble plan` takes instead of estimates.
+
+    They lie in one SQLite file, $THIMBLE_MEASUREMENTS or in the user's cache.
+    """
+    if board:
+        find_board(board)
+    with Database() as database:
+        rows = database.rows(board)
+    if json:
+        write_json(json, {"file": str(database.file), "measurements": [r.as_dict() for r in rows]})
+    if json == "-":
+        return
+    console = output_console()
+    for row in rows:
+        console.print(
+            f"{row.board:<16} {row.count:>13,} ±{row.spread:<6,} {row.unit:<12}  "
+            f"{row.key.kernel}  {row.key.shape}",
+            markup=False,
+            highlight=False,
+            soft_wrap=True,
+        )
+    console.print(f"{len(rows)} measurements in {database.file}", markup=False, highlight=False)
+
+
+@group.command()
+def export(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="JSON file to write.")],
+    board: _BoardFilter = "",
+    json: JsonOption = None,
+) -> None:
+    """Write the measurements to a JSON file, for others to import."""
+    with Database() as database:
+        count = database.export(file, board)
+    _say(json, file, count, f"{count} measurements written to {file}")
+
+
+@group.command(name="import")
+def import_(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="What `thimble cost export` wrote.")],
+    json: JsonOption = None,
+) -> None:
+    """Take over the measurements of a file where they are new or newer. All of it or nothing."""
+    with Database() as database:
+        count = database.import_from(file)
+    _say(json, file, count, f"{count} measurements taken over from {file}")
+
+
+@group.command()
+def check(
+    models: Annotated[
+        list[Path], typer.Argument(metavar="MODEL...", help="Model files to compile and measure.")
+    ],
+    board: Annotated[
+        list[str] | None,
+        typer.Option("--board", "-b", help="On which boards; else every one in QEMU."),
+    ] = None,
+    port: PortOption = None,
+    cmsis_nn: CmsisNnOption = None,
+    json: JsonOption = None,
+) -> None:
+    """Predicted against measured latency of models: mean and worst error over their operators.
+
+    First with what the database knows, then by the formula alone. Models that do not fit a board
+    are left out. What is measured is kept afterwards.
+
+    Example: `thimble cost check model.tflite --board netduinoplus2`
+    """
+    names = tuple(board or emulated_boards())
+    for name in names:
+        find_board(name)
+    with progress() as step:
+        checks = check_models(models, names, port, cmsis_nn, step)
+    if json:
+        write_json(json, {"checks": [asdict(entry) for entry in checks]})
+    if json != "-":
+        output_console().print(_table(checks))
+
+
+def _say(json: str | None, file: Path, count: int, text: str) -> None:
+    if json:
+        write_json(json, {"file": str(file), "measurements": count})
+    if json != "-":
+        output_console().print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def _table(checks: tuple[Check, ...]) -> Table:
+    table = Table(header_style="bold")
+    for heading in ("model", "board"):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("measured", "by", "known", "total", "mean", "worst"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("worst operator", no_wrap=True)
+    for entry in checks:
+        for by, accuracy in (("database", entry.known), ("formula", entry.estimated)):
+            table.add_row(
+                entry.model[-28:] if by == "database" else "",
+                entry.board if by == "database" else "",
+                f"{entry.measured:,}" if by == "database" else "",
+                by,
+                f"{accuracy.measured_share:.0%}",
+                f"{accuracy.total_error:+.1%}",
+                f"{accuracy.mean_error:.1%}",
+                f"{accuracy.worst_error:+.1%}",
+                accuracy.worst_operator[-24:],
+            )
+    return table

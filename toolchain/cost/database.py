@@ -1,0 +1,252 @@
+"""Measured latencies, kept in the user's cache: one SQLite file that processes and teams share.
+
+Every write is one transaction in write-ahead mode: a process that is killed in the middle leaves
+the file as it was before, and two processes wait for each other.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, Self
+
+from toolchain.cmsis_nn import cache_folder
+from toolchain.cost.key import Build, Key
+from toolchain.errors import InputError
+
+ENVIRONMENT_VARIABLE = "THIMBLE_MEASUREMENTS"
+SCHEMA_VERSION = 1
+FORMAT = "thimble-measurements"
+_WAIT_SECONDS = 30.0
+_SCHEMA = """
+CREATE TABLE measurement (
+    board TEXT NOT NULL,
+    kernel TEXT NOT NULL,
+    shape TEXT NOT NULL,
+    compiler TEXT NOT NULL,
+    cmsis_nn TEXT NOT NULL,
+    unit TEXT NOT NULL,
+    count INTEGER NOT NULL,
+    spread INTEGER NOT NULL,
+    runs INTEGER NOT NULL,
+    estimate INTEGER NOT NULL,
+    measured_at INTEGER NOT NULL,
+    PRIMARY KEY (board, kernel, shape, compiler, cmsis_nn)
+) WITHOUT ROWID
+"""
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """`count` is the median of `runs` in `unit`, `spread` their range; `estimate` is what the
+    analytic model said, in instructions; `measured_at` in seconds since 1970."""
+
+    board: str
+    key: Key
+    build: Build
+    unit: str
+    count: int
+    spread: int
+    runs: int
+    estimate: int
+    measured_at: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """All fields on one level."""
+        flat = asdict(self)
+        return {**flat.pop("key"), **flat.pop("build"), **flat}
+
+    def to_json(self) -> str:
+        return json.dumps(self.as_dict())
+
+
+_COLUMNS = (
+    *("board", "kernel", "shape", "compiler", "cmsis_nn"),
+    *("unit", "count", "spread", "runs", "estimate", "measured_at"),
+)
+_TEXTS = ("board", "kernel", "shape", "compiler", "cmsis_nn", "unit")
+
+
+def measurement(entry: Mapping[str, Any]) -> Measurement:
+    """The inverse of `Measurement.as_dict`. Raises InputError where a field is missing or odd."""
+    for name in _COLUMNS:
+        value = entry.get(name)
+        good = isinstance(value, str) if name in _TEXTS else type(value) is int and value >= 0
+        if not good:
+            raise InputError(f"a measurement's field {name!r} is {value!r}")
+    plain = {f.name: entry[f.name] for f in fields(Measurement) if f.name in _COLUMNS}
+    return Measurement(
+        key=Key(entry["kernel"], entry["shape"]),
+        build=Build(entry["compiler"], entry["cmsis_nn"]),
+        **plain,
+    )
+
+
+def default_file() -> Path:
+    """`$THIMBLE_MEASUREMENTS`, or `measurements.sqlite` in the user's cache for Thimble."""
+    named = os.environ.get(ENVIRONMENT_VARIABLE, "")
+    return Path(named) if named else cache_folder() / "measurements.sqlite"
+
+
+class Database:
+    """The file is made when it is first opened to write; a missing one reads as empty.
+
+    Raises InputError where the file is damaged, of a newer Thimble, or cannot be written.
+    """
+
+    def __init__(self, file: Path | None = None) -> None:
+        self.file = file or default_file()
+        self._connection: sqlite3.Connection | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def rows(self, board: str = "", build: Build | None = None) -> tuple[Measurement, ...]:
+        """All measurements, or those of one board, or of one board and build; in key order."""
+        if self._connection is None and not self.file.exists():
+            return ()
+        wanted = {"board": board, **(asdict(build) if build else {})}
+        clause = " AND ".join(f"{name} = ?" for name, value in wanted.items() if value)
+        where = f" WHERE {clause}" if clause else ""
+        values = [value for value in wanted.values() if value]
+        columns = ", ".join(_COLUMNS)
+        with self._open() as connection:
+            found = connection.execute(
+                f"SELECT {columns} FROM measurement{where} ORDER BY 1, 2, 3, 4, 5", values
+            ).fetchall()
+        return tuple(measurement(dict(zip(_COLUMNS, row, strict=True))) for row in found)
+
+    def put(self, measurements: Iterable[Measurement], *, newer_only: bool = False) -> int:
+        """Store all of them or none; how many changed something.
+
+        `newer_only`: keep what is there where it was measured later.
+        """
+        rows = [tuple(entry.as_dict()[name] for name in _COLUMNS) for entry in measurements]
+        places = ", ".join("?" * len(_COLUMNS))
+        updates = ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS[5:])
+        newer = " WHERE excluded.measured_at > measurement.measured_at" if newer_only else ""
+        with self._open() as connection, _transaction(connection):
+            before = connection.total_changes
+            connection.executemany(
+                f"INSERT INTO measurement ({', '.join(_COLUMNS)}) VALUES ({places}) "
+                f"ON CONFLICT DO UPDATE SET {updates}{newer}",
+                rows,
+            )
+            return connection.total_changes - before
+
+    def export(self, file: Path, board: str = "") -> int:
+        """Write the measurements (of one board) as JSON; how many."""
+        rows = self.rows(board)
+        data = {
+            "format": FORMAT,
+            "version": SCHEMA_VERSION,
+            "measurements": [entry.as_dict() for entry in rows],
+        }
+        try:
+            file.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+        except OSError as error:
+            raise InputError(f"cannot write {file}: {error.strerror}") from error
+        return len(rows)
+
+    def import_from(self, file: Path) -> int:
+        """Take over what an export holds, where it is newer; how many. All of it or nothing."""
+        try:
+            data = json.loads(file.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise InputError(f"cannot read {file}: {error}") from error
+        if not isinstance(data, dict) or data.get("format") != FORMAT:
+            raise InputError(f"{file} holds no measurements: `thimble cost export` writes them")
+        if data.get("version") != SCHEMA_VERSION:
+            raise InputError(
+                f"{file} is of version {data.get('version')!r}, this Thimble reads "
+                f"{SCHEMA_VERSION}: use the same version of Thimble on both ends"
+            )
+        entries = data.get("measurements")
+        if not isinstance(entries, list) or not all(isinstance(e, dict) for e in entries):
+            raise InputError(f"{file} is damaged: it has no list of measurements")
+        return self.put([measurement(entry) for entry in entries], newer_only=True)
+
+    @contextlib.contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        try:
+            if self._connection is None:
+                self._connection = self._connected()
+            yield self._connection
+        except sqlite3.OperationalError as error:
+            self.close()
+            raise InputError(f"cannot use the measurements in {self.file}: {error}") from error
+        except sqlite3.DatabaseError as error:
+            self.close()
+            raise InputError(
+                f"{self.file} is damaged ({error}): delete it, and import or measure again"
+            ) from error
+        except OSError as error:
+            raise InputError(f"cannot write to {self.file.parent}: {error.strerror}") from error
+
+    def _connected(self) -> sqlite3.Connection:
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        connection = sqlite3.connect(self.file, timeout=_WAIT_SECONDS, isolation_level=None)
+        try:
+            _write_ahead(connection)
+            connection.execute("PRAGMA synchronous = NORMAL")
+            if _version(connection) != SCHEMA_VERSION:
+                self._upgrade(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _upgrade(self, connection: sqlite3.Connection) -> None:
+        """Another process may be doing the same: look again once the file is ours to write."""
+        with _transaction(connection):
+            found = _version(connection)
+            if found > SCHEMA_VERSION:
+                raise InputError(
+                    f"{self.file} is of a newer Thimble (version {found}, this one knows "
+                    f"{SCHEMA_VERSION}): upgrade, or set {ENVIRONMENT_VARIABLE} to another file"
+                )
+            if found == 0:
+                connection.execute(_SCHEMA)
+            connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _write_ahead(connection: sqlite3.Connection) -> None:
+    """SQLite does not wait for a lock when it changes this mode: so do it here."""
+    deadline = time.monotonic() + _WAIT_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+
+
+@contextlib.contextmanager
+def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")

@@ -1,0 +1,93 @@
+"""What a measurement is of: the kernel that runs, on what shape, built by what."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from enum import Enum
+from functools import cache
+from typing import Any
+
+from toolchain.boards import Core
+from toolchain.ir import Graph, Op, Tensor
+from toolchain.ops import spec_of
+from toolchain.resources import RUNTIME_C, TEMPLATES
+
+COPIES = "memcpy"
+_LONGEST = 48
+
+
+@dataclass(frozen=True, order=True)
+class Key:
+    """`kernel`: the C functions and a digest of our own code among them. `shape`: the operator's
+    attributes and its tensors, in words; for copies their sizes in bytes."""
+
+    kernel: str
+    shape: str
+
+
+@dataclass(frozen=True, order=True)
+class Build:
+    """What turned the kernels into code: compiler with its optimisation, CMSIS-NN's version."""
+
+    compiler: str
+    cmsis_nn: str
+
+
+def operator_key(op: Op, graph: Graph, core: Core) -> Key:
+    """The key of an operator that runs as a kernel. Raises UnsupportedError as `lower` does."""
+    lowering = spec_of(op.kind).lower(op, graph, core)
+    switches = {
+        name: value
+        for name, value in sorted(lowering.fields.items())
+        if isinstance(value, bool | str)
+    }
+    words = [
+        op.kind,
+        *(f"{f.name}={_word(getattr(op.attributes, f.name))}" for f in fields(op.attributes)),
+    ]
+    words += [f"{name}={_word(value)}" for name, value in switches.items()]
+    inputs = ", ".join(_type(tensor) for tensor in graph.input_tensors(op))
+    outputs = ", ".join(_type(graph.tensors[name]) for name in op.outputs)
+    functions = "+".join(lowering.functions) or op.kind
+    return Key(
+        f"{functions}@{_code_digest(op.kind, lowering.functions)}",
+        f"{' '.join(words)} ({inputs}) -> ({outputs})",
+    )
+
+
+def copies_key(sizes: Sequence[int]) -> Key:
+    """The key of an operator that is nothing but copies of so many bytes each."""
+    return Key(COPIES, " ".join(str(size) for size in sorted(sizes)))
+
+
+def _word(value: Any) -> str:
+    """A short word for an attribute; long ones (tables) by their digest."""
+    if isinstance(value, Enum):
+        return str(value.name)
+    if hasattr(value, "tobytes"):
+        return _digest(value.tobytes())
+    text = str(value).replace(" ", "")
+    return text if len(text) <= _LONGEST else _digest(text.encode())
+
+
+def _type(tensor: Tensor | None) -> str:
+    if tensor is None:
+        return "-"
+    dims = ",".join(str(d) for d in tensor.shape)
+    channels = tensor.quantisation is not None and tensor.quantisation.per_channel
+    constant = "const " if tensor.is_constant else ""
+    return f"{constant}{tensor.dtype.value}[{dims}]{' per channel' if channels else ''}"
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:8]
+
+
+@cache
+def _code_digest(kind: str, functions: tuple[str, ...]) -> str:
+    """Over the operator's template and our kernels; CMSIS-NN's version stands apart."""
+    files = [TEMPLATES / "ops" / f"{kind}.c.j2"]
+    files += [RUNTIME_C / "source" / f"{name}.c" for name in functions]
+    return _digest(b"\0".join(path.read_bytes() for path in files if path.exists()))

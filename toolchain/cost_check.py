@@ -1,0 +1,125 @@
+"""Predicted latency against measured: for each model and board, how wrong each operator was."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from toolchain.boards import boards
+from toolchain.cost import CostModel
+from toolchain.cost.analytic import AnalyticCostModel
+from toolchain.deployment import compile_model
+from toolchain.errors import DoesNotFitError
+from toolchain.measurements import cost_model
+from toolchain.planner import predict_latency
+from toolchain.profiling import profile_folder, record
+
+Report = Callable[..., None]
+
+
+def _silent(text: str, done: int | None = None, total: int | None = None) -> None:
+    """Report nothing."""
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """Of one cost model. `total` is its prediction of the whole; errors are shares of the measured
+    count of an operator (predicted / measured - 1), `mean_error` of their absolute values."""
+
+    total: int
+    total_error: float
+    mean_error: float
+    worst_error: float
+    worst_operator: str
+    measured_share: float
+
+
+@dataclass(frozen=True)
+class Check:
+    """`known`: with what the database had before this check; `estimated`: by formula alone."""
+
+    model: str
+    board: str
+    unit: str
+    measured: int
+    known: Accuracy
+    estimated: Accuracy
+
+
+def emulated_boards() -> tuple[str, ...]:
+    """The boards that run in QEMU here."""
+    return tuple(name for name, board in boards().items() if board.emulator)
+
+
+def check_model(
+    model: Path,
+    board: str,
+    port: str | None = None,
+    cmsis_nn_folder: Path | None = None,
+    keep: bool = True,
+    report: Report = _silent,
+) -> Check | None:
+    """Predict, compile, measure, compare; None where the model does not fit the board.
+
+    `keep`: put what was measured into the database, after the comparison.
+    """
+    costs = cost_model(board, cmsis_nn_folder)
+    with tempfile.TemporaryDirectory(prefix="thimble-") as scratch:
+        folder = Path(scratch) / "build"
+        try:
+            compiled = compile_model(model, board, folder, None, cmsis_nn_folder, report)
+        except DoesNotFitError:
+            return None
+        profile = profile_folder(folder, port, 1, report)
+        if keep:
+            record(profile, folder)
+    counted = compiled.sources.calls
+    measured = [part.count for part in profile.operators]
+    names = [part.name for part in profile.operators]
+
+    def accuracy(model: CostModel) -> Accuracy:
+        latency = predict_latency(compiled.plan, model)
+        predicted = [latency.counts[i] for i in counted]
+        errors = [_error(p, m) for p, m in zip(predicted, measured, strict=True)]
+        worst = max(range(len(errors)), key=lambda i: abs(errors[i]), default=None)
+        return Accuracy(
+            total=latency.total,
+            total_error=_error(latency.total, profile.total),
+            mean_error=sum(map(abs, errors)) / len(errors) if errors else 0.0,
+            worst_error=errors[worst] if worst is not None else 0.0,
+            worst_operator=names[worst] if worst is not None else "",
+            measured_share=latency.measured_share,
+        )
+
+    return Check(
+        model=compiled.plan.graph.name,
+        board=board,
+        unit=profile.unit,
+        measured=profile.total,
+        known=accuracy(costs),
+        estimated=accuracy(AnalyticCostModel()),
+    )
+
+
+def check_models(
+    models: Sequence[Path],
+    board_names: Sequence[str],
+    port: str | None = None,
+    cmsis_nn_folder: Path | None = None,
+    report: Report = _silent,
+) -> tuple[Check, ...]:
+    """`check_model` for each model on each board that it fits."""
+    found: list[Check] = []
+    for board in board_names:
+        for model in models:
+            report(f"{model.stem} on {board}", len(found), len(models) * len(board_names))
+            check = check_model(model, board, port, cmsis_nn_folder)
+            if check is not None:
+                found.append(check)
+    return tuple(found)
+
+
+def _error(predicted: int, measured: int) -> float:
+    return predicted / measured - 1 if measured else 0.0

@@ -1,0 +1,270 @@
+"""Kernels timed one by one in place: one firmware holds many, and runs each on request.
+
+Every kernel is generated code, so the firmware is single-operator models side by side in one
+arena, and the request says which. What is measured goes to the database at once: after a pulled
+cable, or another start of the program, only what is missing is measured.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from toolchain import cmsis_nn
+from toolchain.boards import Board, Layout, layout
+from toolchain.boards import board as find_board
+from toolchain.codegen import generate
+from toolchain.codegen.views import moves
+from toolchain.cost.analytic import AnalyticCostModel
+from toolchain.cost.database import Database, Measurement
+from toolchain.cost.key import Key, operator_key
+from toolchain.cost.size import code_estimate_bytes, firmware_data_bytes, weight_bytes
+from toolchain.device.build import BuildOptions, ModelFiles, build_files
+from toolchain.device.firmware import Firmware, FirmwareModel, OperatorName
+from toolchain.device.flash import flash as flash_board
+from toolchain.device.link import BoardFaultError
+from toolchain.device.session import Session, open_board
+from toolchain.errors import DoesNotFitError, InputError, LinkError, MissingToolError
+from toolchain.ir import Graph, Op, Plan
+from toolchain.kernel_shapes import read_shapes
+from toolchain.measurements import current_build, taken
+from toolchain.planner import plan_graph, plan_model
+from toolchain.resources import RUNTIME_C
+
+Report = Callable[..., None]
+BATCH = 64
+"""Most kernels in one firmware."""
+REPLUG_SECONDS = 60.0
+_RETRY_SECONDS = 0.5
+
+
+def _silent(text: str, done: int | None = None, total: int | None = None) -> None:
+    """Report nothing."""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One operator as a graph of its own, and what it is measured as."""
+
+    key: Key
+    graph: Graph
+
+
+@dataclass(frozen=True)
+class Timing:
+    """`known`: kernels that the database had. `skipped`: those without a figure, and why."""
+
+    board: str
+    unit: str
+    measured: tuple[Measurement, ...]
+    known: int
+    skipped: tuple[str, ...]
+
+
+Opener = Callable[[Firmware, str | None], Session]
+
+
+def read_kernels(source: Path, board: str) -> tuple[Kernel, ...]:
+    """The distinct kernels of a model file, or of a JSON file of shapes (kernel_shapes)."""
+    core = find_board(board).core
+    if source.suffix == ".json":
+        graphs = read_shapes(source)
+        found = [Kernel(operator_key(g.ops[0], g, core), g) for g in graphs]
+        return tuple({kernel.key: kernel for kernel in found}.values())
+    return plan_kernels(plan_model(source, board))
+
+
+def plan_kernels(plan: Plan) -> tuple[Kernel, ...]:
+    """The distinct kernels that a plan runs. Operators that only copy or rename are none."""
+    core = find_board(plan.board).core
+    found: dict[Key, Kernel] = {}
+    for op in plan.graph.ops:
+        if moves(op, plan.graph, plan.arena) is None:
+            key = operator_key(op, plan.graph, core)
+            found.setdefault(key, Kernel(key, _alone(op, plan.graph)))
+    return tuple(found.values())
+
+
+def _alone(op: Op, graph: Graph) -> Graph:
+    names = dict.fromkeys((*op.present_inputs(), *op.outputs))
+    tensors = [graph.tensors[name] for name in names]
+    inputs = [t.name for t in tensors if not t.is_constant and t.name not in op.outputs]
+    return Graph.build(op.name, tensors, [op], inputs, op.outputs)
+
+
+def time_kernels(
+    kernels: Sequence[Kernel],
+    board: str,
+    *,
+    port: str | None = None,
+    runs: int = 5,
+    again: bool = False,
+    flash: bool = True,
+    cmsis_nn_folder: Path | None = None,
+    database: Database | None = None,
+    opener: Opener = open_board,
+    replug_seconds: float = REPLUG_SECONDS,
+    report: Report = _silent,
+) -> Timing:
+    """Measure what the database lacks (everything, if `again`), `runs` times each.
+
+    A broken line is opened anew for `replug_seconds`; then LinkError, and the next call goes on
+    where this one stopped. `flash`: put the firmware on a real board.
+    """
+    target = find_board(board)
+    if target.is_host or target.counter is None:
+        raise InputError("nothing is counted on this machine: name a board, or one in QEMU")
+    root = cmsis_nn.find(cmsis_nn_folder, report=report)
+    build = current_build(root)
+    if build is None:
+        raise MissingToolError("there is no cross compiler: `thimble doctor` says how to get it")
+    store = database or Database()
+    have = set() if again else {row.key for row in store.rows(board, build)}
+    lacking = [kernel for kernel in kernels if kernel.key not in have]
+    analytic = AnalyticCostModel()
+    measured: list[Measurement] = []
+    skipped: list[str] = []
+    done = 0
+    for batch in _batches(_planned(lacking, target, skipped), target):
+        with tempfile.TemporaryDirectory(prefix="thimble-") as scratch:
+            report("compiling kernels", done, len(lacking))
+            firmware = _firmware(batch, target, root, Path(scratch))
+            if target.emulator is None and flash:
+                report(f"flashing {board}", done, len(lacking))
+                flash_board(firmware)
+            with _Line(firmware, port, opener, replug_seconds) as line:
+                for index, (kernel, plan) in enumerate(batch):
+                    report(f"timing on {board}", done, len(lacking))
+                    done += 1
+                    try:
+                        counts = [line.time(index) for _ in range(runs)]
+                    except BoardFaultError as error:
+                        skipped.append(f"{kernel.key.shape}: {error}")
+                        continue
+                    estimate = analytic.cost(plan.graph.ops[0], plan.graph, target.core).count
+                    entry = taken(board, kernel.key, build, target.counter.unit, counts, estimate)
+                    store.put([entry])
+                    measured.append(entry)
+    known = len(kernels) - len(lacking)
+    return Timing(board, target.counter.unit, tuple(measured), known, tuple(skipped))
+
+
+class _Line:
+    """A session that is opened anew where the line breaks."""
+
+    def __init__(
+        self, firmware: Firmware, port: str | None, opener: Opener, patience_seconds: float
+    ) -> None:
+        self._opener, self._firmware, self._port = opener, firmware, port
+        self._patience = patience_seconds
+        self._session: Session | None = None
+
+    def __enter__(self) -> _Line:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._close()
+
+    def _close(self) -> None:
+        if self._session is not None:
+            self._session.close()
+            self._session = None
+
+    def time(self, index: int) -> int:
+        """Raises BoardFaultError at once, other LinkErrors after the patience is over."""
+        deadline: float | None = None
+        while True:
+            try:
+                if self._session is None:
+                    self._session = self._opener(self._firmware, self._port)
+                return self._session.time_kernel(index)
+            except BoardFaultError:
+                self._close()
+                raise
+            except LinkError:
+                self._close()
+                now = time.monotonic()
+                deadline = deadline or now + self._patience
+                if now > deadline:
+                    raise
+                time.sleep(min(_RETRY_SECONDS, self._patience))
+
+
+def _planned(
+    kernels: Sequence[Kernel], target: Board, skipped: list[str]
+) -> Iterator[tuple[Kernel, Plan]]:
+    for kernel in kernels:
+        plan = plan_graph(kernel.graph, target)
+        try:
+            _layout(target, [plan])
+        except DoesNotFitError as error:
+            skipped.append(f"{kernel.key.shape}: {error}")
+            continue
+        yield kernel, plan
+
+
+def _batches(
+    planned: Iterator[tuple[Kernel, Plan]], target: Board
+) -> Iterator[list[tuple[Kernel, Plan]]]:
+    """As many kernels in one firmware as fit, BATCH at most."""
+    batch: list[tuple[Kernel, Plan]] = []
+    for entry in planned:
+        try:
+            _layout(target, [plan for _, plan in (*batch, entry)])
+        except DoesNotFitError:
+            yield batch
+            batch = []
+        batch.append(entry)
+        if len(batch) == BATCH:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def _layout(target: Board, plans: Sequence[Plan]) -> Layout:
+    return layout(
+        target,
+        code_bytes=sum(code_estimate_bytes(plan) for plan in plans),
+        weight_bytes=sum(weight_bytes(plan) for plan in plans),
+        data_bytes=max(firmware_data_bytes(plan) for plan in plans),
+        arena_bytes=max(plan.arena.size_bytes for plan in plans),
+    )
+
+
+def _firmware(
+    batch: Sequence[tuple[Kernel, Plan]], target: Board, root: Path, folder: Path
+) -> Firmware:
+    """Generate each kernel as a model of its own and link them all."""
+    plans = [plan for _, plan in batch]
+    made = [generate(plan, target.core, root, name=f"kernel{i}") for i, plan in enumerate(plans)]
+    for sources in made:
+        for name, text in sources.files.items():
+            (folder / name).write_text(text, encoding="utf-8")
+    tree = cmsis_nn.tree(root).include.parent
+    files = ModelFiles(
+        generated=tuple(
+            folder / name for sources in made for name in sources.files if name.endswith(".c")
+        ),
+        kernels=_united(RUNTIME_C, [sources.runtime for sources in made]),
+        cmsis_nn=_united(tree, [sources.cmsis_nn for sources in made]),
+        cmsis_nn_include=tree / "Include",
+    )
+    model = FirmwareModel(
+        name="kernels",
+        arena_bytes=max(plan.arena.size_bytes for plan in plans),
+        inputs=(),
+        outputs=(),
+        operators=(OperatorName("kernel", "any"),),
+        kernels=tuple(sources.name for sources in made),
+    )
+    return build_files(
+        target, model, files, folder, _layout(target, plans), BuildOptions(kernels=True)
+    )
+
+
+def _united(folder: Path, listed: Sequence[Sequence[str]]) -> tuple[Path, ...]:
+    return tuple(folder / name for name in sorted({name for names in listed for name in names}))

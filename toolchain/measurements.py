@@ -1,0 +1,59 @@
+"""Between the database of measurements and those who plan or measure: for this machine's tools."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from toolchain import cmsis_nn
+from toolchain.boards import board as find_board
+from toolchain.cost import CostModel
+from toolchain.cost.analytic import AnalyticCostModel
+from toolchain.cost.database import Database, Measurement
+from toolchain.cost.key import Build, Key
+from toolchain.cost.measured import measured_model
+from toolchain.device.build import BuildOptions
+from toolchain.device.compiler import compiler_version
+from toolchain.errors import MissingToolError
+
+
+def current_build(cmsis_nn_folder: Path | None = None) -> Build | None:
+    """What would compile kernels here; None where the compiler or CMSIS-NN is not installed."""
+    try:
+        folder = cmsis_nn.installed(cmsis_nn_folder)
+        compiler = compiler_version()
+    except MissingToolError:
+        return None
+    if folder is None:
+        return None
+    optimisation = BuildOptions().kernel_optimisation
+    return Build(f"{compiler} {optimisation}", cmsis_nn.version(folder))
+
+
+def cost_model(
+    board: str, cmsis_nn_folder: Path | None = None, database: Database | None = None
+) -> CostModel:
+    """Measured latencies of `board` where the database has them, estimates elsewhere."""
+    build = None if find_board(board).is_host else current_build(cmsis_nn_folder)
+    if build is None:
+        return AnalyticCostModel()
+    return measured_model((database or Database()).rows(board, build))
+
+
+def taken(
+    board: str, key: Key, build: Build, unit: str, counts: Sequence[int], estimate: int
+) -> Measurement:
+    """A measurement made now: one count a run."""
+    ordered = sorted(counts)
+    return Measurement(
+        board=board,
+        key=key,
+        build=build,
+        unit=unit,
+        count=ordered[(len(ordered) - 1) // 2],
+        spread=ordered[-1] - ordered[0],
+        runs=len(ordered),
+        estimate=estimate,
+        measured_at=int(time.time()),
+    )

@@ -1,0 +1,216 @@
+"""Where the time goes: the operators of a compiled model, counted on its board in several runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median_low
+from typing import Any
+
+import numpy as np
+
+from toolchain.boards import Board
+from toolchain.cost.database import Database
+from toolchain.cost.key import Build, Key
+from toolchain.deployment import KEYS_FILE, PLAN_FILE, Deployment, compiled_board, deployed
+from toolchain.errors import InputError
+from toolchain.measurements import taken
+
+Report = Callable[..., None]
+DEFAULT_RUNS = 5
+
+
+def _silent(text: str, done: int | None = None, total: int | None = None) -> None:
+    """Report nothing."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """An operator, or several together. `counts` are one a run, in the profile's unit.
+
+    `moved_bytes`: inputs, weights and outputs, each once.
+    """
+
+    name: str
+    kind: str
+    block: str
+    counts: tuple[int, ...]
+    macs: int
+    moved_bytes: int
+
+    @property
+    def count(self) -> int:
+        """The median of the runs."""
+        return median_low(self.counts)
+
+    @property
+    def spread(self) -> int:
+        """Largest less smallest count."""
+        return max(self.counts) - min(self.counts)
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Counts of a compiled model. `totals` are of whole inferences, one a run.
+
+    `unit` is 'instructions' (QEMU) or 'cycles' (silicon); `clock_hz` turns the latter into time.
+    """
+
+    model: str
+    board: str
+    unit: str
+    clock_hz: int
+    totals: tuple[int, ...]
+    operators: tuple[Part, ...]
+
+    @property
+    def total(self) -> int:
+        return median_low(self.totals)
+
+    @property
+    def spread(self) -> int:
+        return max(self.totals) - min(self.totals)
+
+    @property
+    def outside(self) -> int:
+        """What the sum of the operators lacks of the whole: the loop that calls them."""
+        return self.total - sum(part.count for part in self.operators)
+
+    def milliseconds(self, count: int) -> float | None:
+        """Time on silicon; None for instructions, which have none."""
+        return 1e3 * count / self.clock_hz if self.unit == "cycles" and self.clock_hz else None
+
+    def by_kind(self) -> tuple[Part, ...]:
+        """The operators of each kind together, most expensive first."""
+        return _summed(self.operators, lambda part: part.kind)
+
+    def by_block(self) -> tuple[Part, ...]:
+        """The operators of each block together, in running order."""
+        summed = _summed(self.operators, lambda part: part.block)
+        place = {part.block: i for i, part in reversed(list(enumerate(self.operators)))}
+        return tuple(sorted(summed, key=lambda part: place[part.block]))
+
+
+def _summed(parts: Sequence[Part], key: Callable[[Part], str]) -> tuple[Part, ...]:
+    groups: dict[str, list[Part]] = {}
+    for part in parts:
+        groups.setdefault(key(part), []).append(part)
+    summed = [
+        Part(
+            name=name,
+            kind=_shared(part.kind for part in group),
+            block=_shared(part.block for part in group),
+            counts=tuple(map(sum, zip(*(part.counts for part in group), strict=True))),
+            macs=sum(part.macs for part in group),
+            moved_bytes=sum(part.moved_bytes for part in group),
+        )
+        for name, group in groups.items()
+    ]
+    return tuple(sorted(summed, key=lambda part: -part.count))
+
+
+def _shared(values: Iterable[str]) -> str:
+    distinct = list(dict.fromkeys(values))
+    return distinct[0] if len(distinct) == 1 else f"{len(distinct)} different"
+
+
+def profile_folder(
+    folder: str | Path, port: str | None = None, runs: int = DEFAULT_RUNS, report: Report = _silent
+) -> Profile:
+    """Run what `thimble compile` wrote `runs` times on the same pseudo-random input, and count.
+
+    Raises InputError for a folder without a firmware that counts, LinkError where the board fails.
+    """
+    if runs < 1:
+        raise InputError(f"{runs} runs measure nothing")
+    board = compiled_board(folder)
+    if board.is_host:
+        raise InputError("nothing is counted on this machine: compile for a board, or one in QEMU")
+    report("starting")
+    with deployed(folder, port) as deployment:
+        return profile_deployment(deployment, Path(folder), board, runs, report)
+
+
+def profile_deployment(
+    deployment: Deployment, folder: Path, board: Board, runs: int, report: Report = _silent
+) -> Profile:
+    """As `profile_folder`, for a model that runs already."""
+    planned = _planned(folder)
+    totals: list[int] = []
+    counts: list[tuple[int, ...]] = []
+    unit = ""
+    names: tuple[tuple[str, str], ...] = ()
+    for run in range(runs):
+        report(f"running on {board.name}", run, runs)
+        done = _inference(deployment)
+        operators = deployment.operator_counts()
+        if not operators:
+            raise InputError(f"the firmware in {folder} was built without counters: compile again")
+        totals.append(done)
+        counts.append(tuple(op.count for op in operators))
+        names = tuple((op.name, op.kind) for op in operators)
+        unit = board.counter.unit if board.counter else "cycles"
+    return Profile(
+        model=str(planned["model"]),
+        board=board.name,
+        unit=unit,
+        clock_hz=board.clock_hz,
+        totals=tuple(totals),
+        operators=tuple(
+            _part(name, kind, tuple(run[i] for run in counts), planned["operators"])
+            for i, (name, kind) in enumerate(names)
+        ),
+    )
+
+
+def record(profile: Profile, folder: str | Path, database: Database | None = None) -> int:
+    """Keep the operators' counts for the planner; how many. 0 where the folder has no keys."""
+    file = Path(folder) / KEYS_FILE
+    if not file.exists():
+        return 0
+    try:
+        data = json.loads(file.read_text(encoding="utf-8"))
+        build = Build(data["compiler"], data["cmsis_nn"])
+        keys = [(Key(e["kernel"], e["shape"]), int(e["estimate"])) for e in data["operators"]]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{file} is damaged ({error}): compile again") from error
+    rows = [
+        taken(profile.board, key, build, profile.unit, part.counts, estimate)
+        for part, (key, estimate) in zip(profile.operators, keys, strict=True)
+    ]
+    distinct = {row.key: row for row in rows}
+    return (database or Database()).put(distinct.values())
+
+
+def _inference(deployment: Deployment) -> int:
+    if deployment.pattern(1) is not None:
+        return deployment.run_pattern(1).count
+    rng = np.random.default_rng(1)
+    return deployment.run({end.name: end.random(rng) for end in deployment.inputs}).count
+
+
+def _planned(folder: Path) -> dict[str, Any]:
+    """Model and operators, by name, of the folder's plan."""
+    file = folder / PLAN_FILE
+    try:
+        data = json.loads(file.read_text(encoding="utf-8"))
+        return {
+            "model": data["model"],
+            "operators": {entry["name"]: entry for entry in data["operators"]},
+        }
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{file} is damaged ({error}): compile again") from error
+
+
+def _part(name: str, kind: str, counts: tuple[int, ...], planned: dict[str, Any]) -> Part:
+    entry = planned.get(name, {})
+    return Part(
+        name=name,
+        kind=kind,
+        block=str(entry.get("block", "")),
+        counts=counts,
+        macs=int(entry.get("macs", 0)),
+        moved_bytes=int(entry.get("moved_bytes", 0)),
+    )

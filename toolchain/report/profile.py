@@ -1,0 +1,87 @@
+"""A profile for people: tables, and a picture whose widths are shares of the time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from toolchain.report.text import share
+
+_BAR_CELLS = 20
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
+_COLOURS = ("blue", "green", "magenta", "cyan", "yellow", "red")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a table, and one piece of the picture. `time` is milliseconds, None in QEMU."""
+
+    name: str
+    kind: str
+    count: int
+    spread: int
+    time: float | None
+    macs: int
+    moved_bytes: int
+
+
+def bar(part: float, whole: float, cells: int = _BAR_CELLS) -> str:
+    """A bar to an eighth of a cell."""
+    eighths = round(8 * cells * part / whole) if whole else 0
+    return "█" * (eighths // 8) + (_EIGHTHS[eighths % 8] if eighths % 8 else "")
+
+
+def profile_table(title: str, rows: Sequence[Row], total: int, unit: str, kinds: bool) -> Table:
+    """One line a row: count, spread over the runs, time, share, MACs per unit, bytes moved."""
+    table = Table(title=title, header_style="bold", title_style="bold", title_justify="left")
+    timed = any(row.time is not None for row in rows)
+    table.add_column(title.split()[-1], no_wrap=True)
+    if kinds:
+        table.add_column("kind", no_wrap=True)
+    for heading in (unit, "±", *(["ms"] if timed else []), "share"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("", width=_BAR_CELLS, no_wrap=True)
+    for heading in (f"MACs/{unit[:-1]}", "bytes moved"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for row in rows:
+        table.add_row(
+            escape(_short(row.name)),
+            *([row.kind] if kinds else []),
+            f"{row.count:,}",
+            f"{row.spread:,}",
+            *([f"{row.time:.3f}" if row.time is not None else "-"] if timed else []),
+            share(row.count, total),
+            bar(row.count, total),
+            f"{row.macs / row.count:.2f}" if row.macs and row.count else "-",
+            f"{row.moved_bytes:,}",
+        )
+    return table
+
+
+def flame(levels: Sequence[Sequence[tuple[str, int]]], width: int = 100) -> Text:
+    """Levels of (name, count) from the whole down; each level's pieces lie below their parents.
+
+    Every level must sum to at most the first; what is missing at its end stays empty. A piece
+    shows as much of its name as it has room for.
+    """
+    whole = sum(count for _, count in levels[0]) or 1
+    picture = Text(no_wrap=True)
+    for depth, level in enumerate(levels):
+        done = 0
+        for number, (name, count) in enumerate(level):
+            start = round(width * done / whole)
+            done += count
+            cells = round(width * done / whole) - start
+            label = f" {name} " if len(name) + 2 <= cells else name[: max(cells - 1, 0)]
+            colour = _COLOURS[(number + depth) % len(_COLOURS)]
+            picture.append(label[:cells].ljust(cells), style=f"black on {colour}")
+        picture.append("\n")
+    return picture
+
+
+def _short(name: str, width: int = 32) -> str:
+    return name if len(name) <= width else "…" + name[1 - width :]

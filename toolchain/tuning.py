@@ -1,0 +1,103 @@
+"""The closed loop: plan, measure what the plan lacks, plan again, until nothing changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from toolchain.boards import board as find_board
+from toolchain.cost.database import Database
+from toolchain.errors import InputError
+from toolchain.ir import Plan
+from toolchain.kernel_timing import Kernel, plan_kernels, time_kernels
+from toolchain.measurements import cost_model, current_build
+from toolchain.planner import PlanOptions, plan_model, predict_latency
+
+Report = Callable[..., None]
+_ROUNDS = 8
+
+
+def _silent(text: str, done: int | None = None, total: int | None = None) -> None:
+    """Report nothing."""
+
+
+@dataclass(frozen=True)
+class Round:
+    """One plan of the loop: what it is predicted to take, and how many kernels were measured
+    after it. `arena_bytes` and `operators` show whether the plan itself changed."""
+
+    predicted: int
+    unit: str
+    measured_share: float
+    arena_bytes: int
+    operators: int
+    measured_now: int
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """The rounds, the settled plan's last. `settled`: the last round lacked nothing."""
+
+    rounds: tuple[Round, ...]
+    settled: bool
+
+
+def tune(
+    model: str | Path,
+    board: str,
+    options: PlanOptions | None = None,
+    port: str | None = None,
+    cmsis_nn_folder: Path | None = None,
+    database: Database | None = None,
+    report: Report = _silent,
+) -> Tuning:
+    """Measure on `board` (in QEMU, or at `port`) what plans of `model` run, until one settles.
+
+    A plan settles when it is the same as the one before and all its kernels that can be measured
+    are. Raises InputError for the host, where nothing is counted.
+    """
+    if find_board(board).is_host:
+        raise InputError("nothing is counted on this machine: name a board, or one in QEMU")
+    store = database or Database()
+    rounds: list[Round] = []
+    tried: set[Kernel] = set()
+    before: object = None
+    while len(rounds) < _ROUNDS:
+        plan = plan_model(model, board, options, report)
+        latency = predict_latency(plan, cost_model(board, cmsis_nn_folder, store))
+        build = current_build(cmsis_nn_folder)
+        known = {row.key for row in store.rows(board, build)} if build else set()
+        keys = {kernel.key for kernel in tried}
+        lacking = [k for k in plan_kernels(plan) if k.key not in known and k.key not in keys]
+        if lacking:
+            time_kernels(
+                lacking,
+                board,
+                port=port,
+                cmsis_nn_folder=cmsis_nn_folder,
+                database=store,
+                report=report,
+            )
+            tried.update(lacking)
+        rounds.append(
+            Round(
+                predicted=latency.total,
+                unit=latency.unit,
+                measured_share=latency.measured_share,
+                arena_bytes=plan.arena.size_bytes,
+                operators=len(plan.graph.ops),
+                measured_now=len(lacking),
+            )
+        )
+        shape = _shape(plan)
+        if not lacking and before in (None, shape):
+            return Tuning(tuple(rounds), settled=True)
+        before = shape
+    return Tuning(tuple(rounds), settled=False)
+
+
+def _shape(plan: Plan) -> object:
+    """What two plans that are the same have in common."""
+    names = tuple(plan.graph.ops[i].name for i in plan.schedule.order)
+    return names, tuple(sorted(plan.arena.offsets.items()))
