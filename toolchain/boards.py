@@ -92,12 +92,21 @@ class Emulator:
     icount_shift: int
 
 
+@dataclass(frozen=True)
+class Chip:
+    """How a chip is told from others: DEV_ID in the register DBGMCU_IDCODE."""
+
+    device_id: int
+    id_register: int
+
+
 @dataclass(frozen=True, eq=False)
 class Board:
     """All that the toolchain knows of a board; see docs/boards.md for each field of the file.
 
     `firmware_sources` are below `runtime_c/firmware`; `flash_runners` name classes of
-    `device/flash.py`, preferred first, with the options each one needs.
+    `device/flash.py`, preferred first, with the options each one needs. `usb_ids` are those of
+    the USB serial port on the board, as `vendor:product` in lower case.
     """
 
     name: str
@@ -115,6 +124,8 @@ class Board:
         default_factory=lambda: MappingProxyType({})
     )
     ran_on_hardware: bool = False
+    chip: Chip | None = None
+    usb_ids: tuple[str, ...] = ()
 
     @property
     def is_host(self) -> bool:
@@ -261,6 +272,8 @@ def _parse(name: str, data: Mapping[str, Any]) -> Board:
         emulator=emulator,
         flash_runners=MappingProxyType(flash),
         ran_on_hardware=data.get("ran_on_hardware", False),
+        chip=Chip(**data["chip"]) if "chip" in data else None,
+        usb_ids=tuple(data.get("usb", {}).get("ids", ())),
     )
 
 

@@ -21,35 +21,47 @@ def command(
         str | None,
         typer.Option(help="Which tool; else the first installed one that the board's file names."),
     ] = None,
+    probe: Annotated[
+        str, typer.Option(help="Serial number of the debug probe, where several are plugged in.")
+    ] = "",
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the command line and run nothing.")
+        bool, typer.Option("--dry-run", help="Print the command lines and run nothing.")
     ] = False,
     json: JsonOption = None,
 ) -> None:
-    """Flash a compiled firmware with openocd, pyocd, st-flash, STM32CubeProgrammer or dfu-util.
+    """Flash a compiled firmware with openocd, pyocd, stlink, stm32cubeprogrammer or dfu.
 
-    Prints the tool's command line. An emulated board has nothing to flash: `thimble run` starts
-    it. Not tried on hardware here.
+    Reads the chip's identity first and writes nothing where it is another; verifies afterwards.
+    Prints each command line. An emulated board has nothing to flash: `thimble run` starts it. Not
+    tried on hardware here.
 
     Example: `thimble flash out --runner openocd`
     """
     board = compiled_board(folder)
-    chosen = choose(board, runner, installed=not dry_run)
+    chosen = choose(board, runner, probe=probe, installed=not dry_run)
     firmware = load_firmware(folder)
-    line = shlex.join(chosen.command(firmware))
-    if json != "-":
-        output_console().print(line, markup=False, highlight=False, soft_wrap=True)
-    if not dry_run:
+    console = output_console()
+
+    def show(line: str) -> None:
+        if json != "-":
+            console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+    if dry_run:
+        for command in chosen.commands(firmware, folder):
+            show(shlex.join(command))
+    else:
         with progress() as step:
             step(f"flashing {board.name} with {chosen.name}")
-            flash(firmware, runner)
+            flash(firmware, chosen.name, probe, show)
     if json:
+        lines = [shlex.join(command) for command in chosen.commands(firmware, folder)]
         write_json(
             json,
             {
                 "board": board.name,
                 "runner": chosen.name,
-                "command": line,
+                "command": shlex.join(chosen.write(firmware)),
+                "commands": lines,
                 "flashed": not dry_run,
             },
         )

@@ -1,36 +1,103 @@
-"""Putting a firmware on a board: one class for each tool that can, and the choice among them."""
+"""Putting a firmware on a board: one class for each tool that can, and the choice among them.
+
+Each tool first reads which chip there is and is refused where it is not the board's, then writes,
+then verifies what it has written.
+"""
 
 from __future__ import annotations
 
+import re
+import shlex
 import shutil
 import subprocess
+import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from toolchain.boards import Board
 from toolchain.device.firmware import Firmware
 from toolchain.errors import InputError, LinkError, MissingToolError
 
 _TIMEOUT_SECONDS = 300.0
+_ID_BITS = 0xFFF
+"""DEV_ID, the low bits of DBGMCU_IDCODE."""
+
+
+class IdentityError(LinkError):
+    """The chip on the board is another one than the firmware is for."""
 
 
 @dataclass(frozen=True)
 class Runner(ABC):
-    """A flashing tool. `options` are those of the board's file."""
+    """A flashing tool. `options` are those of the board's file; `probe` is the serial number of
+    the debug probe, '' where there is only one."""
 
     options: Mapping[str, str]
+    probe: str = ""
 
     name = ""
     program = ""
     install = ""
+    verified = ""
+    """What the tool prints, among other things, when it has verified what it wrote."""
 
     @abstractmethod
-    def command(self, firmware: Firmware) -> list[str]:
-        """The command line that flashes `firmware` and starts it."""
+    def identify(self, board: Board) -> list[str]:
+        """The command line that reads which chip there is."""
+
+    @abstractmethod
+    def check(self, board: Board, said: str) -> None:
+        """Raise IdentityError unless `said`, the answer, is of the board's chip."""
+
+    @abstractmethod
+    def write(self, firmware: Firmware) -> list[str]:
+        """The command line that flashes `firmware`."""
+
+    def verify(self, firmware: Firmware, scratch: Path) -> list[str]:
+        """A further command line that reads back, and starts the firmware; [] where `write` has.
+
+        `scratch` is a folder for it.
+        """
+        return []
+
+    def matches(self, firmware: Firmware, said: str, scratch: Path) -> bool:
+        """Whether the last command line's answer says that the flash holds the firmware."""
+        return self.verified in said
 
     def available(self) -> bool:
         return shutil.which(self.program) is not None
+
+    def commands(self, firmware: Firmware, scratch: Path) -> tuple[list[str], ...]:
+        """All command lines in their order."""
+        lines = (
+            self.identify(firmware.board),
+            self.write(firmware),
+            self.verify(firmware, scratch),
+        )
+        return tuple(line for line in lines if line)
+
+
+def _check_id(board: Board, found: int | None, said: str) -> None:
+    if board.chip is None:
+        raise InputError(f"the file of {board.name} does not say which chip it has ([chip] id)")
+    if found is None:
+        raise IdentityError(f"the chip's identity could not be read:\n{_tail(said)}")
+    if found & _ID_BITS != board.chip.device_id:
+        raise IdentityError(
+            f"this is no {board.name}: the chip says device 0x{found & _ID_BITS:03x}, not "
+            f"0x{board.chip.device_id:03x}; nothing was written"
+        )
+
+
+def _hexadecimal(pattern: str, said: str) -> int | None:
+    found = re.search(pattern, said, re.MULTILINE)
+    return int(found[1], 16) if found else None
+
+
+def _register(board: Board) -> str:
+    return f"0x{board.chip.id_register:08X}" if board.chip else "0"
 
 
 class OpenOcd(Runner):
@@ -39,10 +106,23 @@ class OpenOcd(Runner):
     name = "openocd"
     program = "openocd"
     install = "apt-get install -y openocd"
+    verified = "Verified OK"
 
-    def command(self, firmware: Firmware) -> list[str]:
+    def _start(self) -> list[str]:
         files = [word for file in self.options["config"].split() for word in ("-f", file)]
-        return [self.program, *files, "-c", f"program {{{firmware.elf}}} verify reset exit"]
+        chosen = ["-c", f"adapter serial {self.probe}"] if self.probe else []
+        return [self.program, *files, *chosen]
+
+    def identify(self, board: Board) -> list[str]:
+        read = f"[lindex [read_memory {_register(board)} 32 1] 0]"
+        lines = ("init", f"echo [format {{chip 0x%08x}} {read}]", "shutdown")
+        return [*self._start(), *(word for line in lines for word in ("-c", line))]
+
+    def check(self, board: Board, said: str) -> None:
+        _check_id(board, _hexadecimal(r"^chip (0x[0-9a-f]+)", said), said)
+
+    def write(self, firmware: Firmware) -> list[str]:
+        return [*self._start(), "-c", f"program {{{firmware.elf}}} verify reset exit"]
 
 
 class PyOcd(Runner):
@@ -52,46 +132,133 @@ class PyOcd(Runner):
     program = "pyocd"
     install = "pip install pyocd && pyocd pack install {target}"
 
-    def command(self, firmware: Firmware) -> list[str]:
-        return [self.program, "flash", "--target", self.options["target"], str(firmware.elf)]
+    def _start(self, command: str) -> list[str]:
+        chosen = ["--uid", self.probe] if self.probe else []
+        return [self.program, command, "--no-wait", "--target", self.options["target"], *chosen]
+
+    def identify(self, board: Board) -> list[str]:
+        return [*self._start("commander"), "-c", f"read32 {_register(board)}"]
+
+    def check(self, board: Board, said: str) -> None:
+        _check_id(board, _hexadecimal(r"^[0-9a-fA-F]{8}:\s+([0-9a-fA-F]{8})\b", said), said)
+
+    def write(self, firmware: Firmware) -> list[str]:
+        return [*self._start("load"), "--no-reset", str(firmware.elf)]
+
+    def verify(self, firmware: Firmware, scratch: Path) -> list[str]:
+        start = f"0x{firmware.board.memories[0].origin:08x}"
+        compare = f"compare {start} {firmware.bin}"
+        return [*self._start("commander"), "-c", compare, "-c", "reset"]
+
+    def matches(self, firmware: Firmware, said: str, scratch: Path) -> bool:
+        return re.search(r"All \d+ bytes match", said) is not None
 
 
-class StFlash(Runner):
-    name = "st-flash"
+class StLink(Runner):
+    """The open st-flash and st-info."""
+
+    name = "stlink"
     program = "st-flash"
     install = "apt-get install -y stlink-tools"
+    verified = "Flash written and verified"
 
-    def command(self, firmware: Firmware) -> list[str]:
-        return [self.program, "--reset", "--format", "ihex", "write", str(firmware.hex)]
+    def identify(self, board: Board) -> list[str]:
+        return ["st-info", "--probe"]
+
+    def check(self, board: Board, said: str) -> None:
+        serials = re.findall(r"^\s*serial:\s*(\S+)", said, re.MULTILINE)
+        chips = re.findall(r"^\s*chipid:\s*(0x[0-9a-fA-F]+)", said, re.MULTILINE)
+        probes = dict(zip(serials, chips, strict=False))
+        if len(probes) > 1 and not self.probe:
+            raise InputError(
+                f"several probes are plugged in; name one with --probe: {', '.join(probes)}"
+            )
+        chip = probes.get(self.probe) if self.probe else next(iter(probes.values()), None)
+        _check_id(board, int(chip, 16) if chip else None, said)
+
+    def write(self, firmware: Firmware) -> list[str]:
+        chosen = ["--serial", self.probe] if self.probe else []
+        return [self.program, *chosen, "--reset", "--format", "ihex", "write", str(firmware.hex)]
 
 
-class Stm32Programmer(Runner):
-    name = "stm32programmer"
+class Stm32CubeProgrammer(Runner):
+    """ST's own command line."""
+
+    name = "stm32cubeprogrammer"
     program = "STM32_Programmer_CLI"
     install = "install STM32CubeProgrammer from st.com and put its bin folder on PATH"
+    verified = "verified successfully"
 
-    def command(self, firmware: Firmware) -> list[str]:
-        connect = ["-c", "port=SWD", "mode=UR"]
-        return [self.program, *connect, "-w", str(firmware.hex), "-v", "-rst"]
+    def _start(self) -> list[str]:
+        chosen = [f"sn={self.probe}"] if self.probe else []
+        return [self.program, "-c", "port=SWD", "mode=UR", *chosen]
+
+    def identify(self, board: Board) -> list[str]:
+        return self._start()
+
+    def check(self, board: Board, said: str) -> None:
+        _check_id(board, _hexadecimal(r"^\s*Device ID\s*:\s*(0x[0-9a-fA-F]+)", said), said)
+
+    def write(self, firmware: Firmware) -> list[str]:
+        return [*self._start(), "-w", str(firmware.hex), "-v", "-rst"]
 
 
-class DfuUtil(Runner):
-    """The ROM's USB boot loader: BOOT0 high at reset. `device`: vendor:product."""
+class Dfu(Runner):
+    """The ROM's USB boot loader: BOOT0 high at reset. `device`: vendor:product.
 
-    name = "dfu-util"
+    It does not tell the chip, only how big its flash is, and does not verify: what it holds is
+    read back and compared.
+    """
+
+    name = "dfu"
     program = "dfu-util"
     install = "apt-get install -y dfu-util"
 
-    def command(self, firmware: Firmware) -> list[str]:
-        start = firmware.board.memories[0].origin
-        place = ["-a", "0", "-s", f"0x{start:08x}:leave"]
-        return [self.program, "-d", self.options["device"], *place, "-D", str(firmware.bin)]
+    def _start(self) -> list[str]:
+        chosen = ["-S", self.probe] if self.probe else []
+        return [self.program, "-d", self.options["device"], *chosen]
+
+    def identify(self, board: Board) -> list[str]:
+        return [*self._start(), "-l"]
+
+    def check(self, board: Board, said: str) -> None:
+        flash = board.memories[0]
+        named = re.search(rf"@Internal Flash\s*/0x{flash.origin:08x}/([^\"]+)", said, re.IGNORECASE)
+        if named is None:
+            raise IdentityError(
+                "no boot loader with internal flash answers; hold BOOT0 high and reset the board:"
+                f"\n{_tail(said)}"
+            )
+        sectors = re.findall(r"(\d+)\*(\d+)([KM ])", named[1])
+        found = sum(int(n) * int(s) * {"K": 1024, "M": 1 << 20, " ": 1}[u] for n, s, u in sectors)
+        wanted = sum(m.size_bytes for m in board.memories if m.kind is flash.kind)
+        if found != wanted:
+            raise IdentityError(
+                f"this is no {board.name}: the boot loader has {found:,} bytes of flash, not "
+                f"{wanted:,}; nothing was written"
+            )
+
+    def write(self, firmware: Firmware) -> list[str]:
+        place = ["-a", "0", "-s", f"0x{firmware.board.memories[0].origin:08x}"]
+        return [*self._start(), *place, "-D", str(firmware.bin)]
+
+    def verify(self, firmware: Firmware, scratch: Path) -> list[str]:
+        size = firmware.bin.stat().st_size
+        place = f"0x{firmware.board.memories[0].origin:08x}:{size}:leave"
+        return [*self._start(), "-a", "0", "-s", place, "-U", str(self._back(scratch))]
+
+    def matches(self, firmware: Firmware, said: str, scratch: Path) -> bool:
+        back = self._back(scratch)
+        return back.exists() and back.read_bytes() == firmware.bin.read_bytes()
+
+    def _back(self, scratch: Path) -> Path:
+        return scratch / "read-back.bin"
 
 
-_CLASSES = {c.name: c for c in (OpenOcd, PyOcd, StFlash, Stm32Programmer, DfuUtil)}
+_CLASSES = {c.name: c for c in (OpenOcd, PyOcd, StLink, Stm32CubeProgrammer, Dfu)}
 
 
-def runners(board: Board) -> tuple[Runner, ...]:
+def runners(board: Board, probe: str = "") -> tuple[Runner, ...]:
     """The tools that can flash `board`, preferred first; () for an emulated one.
 
     Raises InputError where the board's file names a tool that there is no class for.
@@ -99,16 +266,18 @@ def runners(board: Board) -> tuple[Runner, ...]:
     unknown = [name for name in board.flash_runners if name not in _CLASSES]
     if unknown:
         raise InputError(f"board {board.name} names unknown flashing tools: {', '.join(unknown)}")
-    return tuple(_CLASSES[name](options) for name, options in board.flash_runners.items())
+    return tuple(_CLASSES[name](options, probe) for name, options in board.flash_runners.items())
 
 
-def choose(board: Board, wanted: str | None = None, *, installed: bool = True) -> Runner:
+def choose(
+    board: Board, wanted: str | None = None, *, probe: str = "", installed: bool = True
+) -> Runner:
     """The first tool that is there, or the wanted one; any that could, if not `installed`.
 
     Raises InputError for an emulated board or a tool that cannot flash it, MissingToolError with
     the lines that install one.
     """
-    able = runners(board)
+    able = runners(board, probe)
     if not able:
         raise InputError(f"{board.name} runs here, there is nothing to flash: use `thimble run`")
     if wanted is not None:
@@ -123,18 +292,58 @@ def choose(board: Board, wanted: str | None = None, *, installed: bool = True) -
     raise MissingToolError("\n".join([f"no tool to flash {board.name}; install one:", *lines]))
 
 
-def flash(firmware: Firmware, wanted: str | None = None) -> str:
-    """Flash with the chosen tool; what it printed. Raises LinkError where it fails."""
-    runner = choose(firmware.board, wanted)
-    command = runner.command(firmware)
+def flash(
+    firmware: Firmware,
+    wanted: str | None = None,
+    probe: str = "",
+    report: Callable[[str], None] = lambda line: None,
+) -> None:
+    """Check which chip there is, write, verify; `report` gets each command line before it runs.
+
+    Raises IdentityError where the chip is another one (nothing is written then), LinkError where
+    the tool fails or the flash does not hold what was written.
+    """
+    board = firmware.board
+    runner = choose(board, wanted, probe=probe)
+    with tempfile.TemporaryDirectory(prefix="thimble-") as folder:
+        scratch = Path(folder)
+        identity = runner.identify(board)
+        report(shlex.join(identity))
+        runner.check(board, _run(runner, board, identity, may_fail=True))
+        said = ""
+        for command in (runner.write(firmware), runner.verify(firmware, scratch)):
+            if command:
+                report(shlex.join(command))
+                said = _run(runner, board, command)
+        if not runner.matches(firmware, said, scratch):
+            raise LinkError(
+                f"{runner.name} wrote {board.name}, but the flash does not hold the firmware:\n"
+                f"{_tail(said)}"
+            )
+
+
+def _run(runner: Runner, board: Board, command: Sequence[str], *, may_fail: bool = False) -> str:
+    """What the tool said. With `may_fail` its answer is to be judged by what it said."""
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, check=False, timeout=_TIMEOUT_SECONDS
+            command,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            timeout=_TIMEOUT_SECONDS,
         )
     except subprocess.TimeoutExpired as error:
         raise LinkError(f"{runner.name} did not end in {_TIMEOUT_SECONDS:g} s") from error
+    except OSError as error:
+        raise MissingToolError(
+            f"{command[0]} cannot be run ({error.strerror}): {runner.install}"
+        ) from error
     said = (done.stdout + done.stderr).strip()
-    if done.returncode:
-        tail = "\n".join(f"  {line}" for line in said.splitlines()[-8:])
-        raise LinkError(f"{runner.name} could not flash {firmware.board.name}:\n{tail}")
+    if done.returncode and not may_fail:
+        raise LinkError(f"{runner.name} could not flash {board.name}:\n{_tail(said)}")
     return said
+
+
+def _tail(said: str) -> str:
+    return "\n".join(f"  {line}" for line in said.splitlines()[-8:])
