@@ -338,6 +338,11 @@ def compiled_board(folder: str | Path) -> Board:
     return _load(Path(folder))[0]
 
 
+def plan_ends(folder: str | Path) -> tuple[tuple[End, ...], tuple[End, ...]]:
+    """Inputs and outputs of the model compiled into `folder`. Raises InputError without one."""
+    return _load(Path(folder))[1:]
+
+
 def _load(folder: Path) -> tuple[Board, tuple[End, ...], tuple[End, ...]]:
     file = folder / PLAN_FILE
     try:

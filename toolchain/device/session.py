@@ -22,6 +22,7 @@ from toolchain.device.link import (
     Transport,
     open_transport,
 )
+from toolchain.device.ports import find_port
 from toolchain.device.protocol import Hello, Type
 from toolchain.device.qemu import Machine
 from toolchain.errors import InputError, LinkError
@@ -294,25 +295,31 @@ def open_board(source: Firmware | Path | str, port: str | None = None) -> Sessio
     """Connect to the board that runs a firmware, or start it in QEMU if it is an emulated one.
 
     `source`: a built firmware or its folder. `port`: a serial device or a pyserial URL; without
-    one an emulated board is started, and `$THIMBLE_PORT` is taken for a real one. Raises
-    LinkError if the board does not answer or runs another firmware.
+    one an emulated board is started, and a real one is at `$THIMBLE_PORT` or found by the USB
+    identity in its file. Raises InputError where that is not clear, LinkError if the board does
+    not answer or runs another firmware.
     """
     firmware = source if isinstance(source, Firmware) else load_firmware(Path(source))
     board = firmware.board
-    name = port or (None if board.emulator else os.environ.get("THIMBLE_PORT"))
+    name = port or (None if board.emulator else os.environ.get("THIMBLE_PORT") or _found(firmware))
     if name is not None:
         return _over_serial(firmware, name, board.uart.baud if board.uart else 115_200)
-    if board.emulator is None:
-        raise InputError(
-            f"{board.name} is not emulated: flash it (thimble flash {firmware.folder}) and give "
-            "its serial port (--port /dev/ttyACM0, or THIMBLE_PORT)"
-        )
     machine = Machine(board, firmware.elf)
     try:
         return Session(firmware, machine.transport, machine)
     except BaseException:
         machine.stop()
         raise
+
+
+def _found(firmware: Firmware) -> str:
+    try:
+        return find_port(firmware.board)
+    except InputError as error:
+        name, folder = firmware.board.name, firmware.folder
+        raise InputError(
+            f"{name} is not emulated: flash it (thimble flash {folder}) and plug it in; {error}"
+        ) from error
 
 
 def _over_serial(firmware: Firmware, port: str, baud: int) -> Session:

@@ -1,0 +1,28 @@
+"""The plugin, where Thimble is not installed as a package; models and probes of these tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest_plugins = ["toolchain.pytest_plugin"]
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+SUFFIXES = (".tflite", ".onnx")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--models",
+        type=Path,
+        default=EXAMPLES,
+        metavar="DIR",
+        help="every model file below it is run on every board that it fits",
+    )
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "model" in metafunc.fixturenames:
+        folder: Path = metafunc.config.getoption("--models")
+        files = sorted(path for path in folder.rglob("*") if path.suffix in SUFFIXES)
+        metafunc.parametrize("model", files, ids=lambda path: str(path.stem))

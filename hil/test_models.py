@@ -1,0 +1,76 @@
+"""Every model that fits: bit-exact, counted alike in every run, within the memory planned."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from toolchain.bench import BenchBoard
+from toolchain.device.session import Session
+from toolchain.frontends.reference import open_reference
+from toolchain.profiling import profile_deployment
+from toolchain.pytest_plugin import RunModel
+
+RUNS = 3
+REPEATS = 5
+JITTER = 0.02
+"""Of a count of cycles from run to run on silicon; instructions in QEMU do not differ at all."""
+
+
+def test_outputs_are_the_references(board: BenchBoard, firmware: RunModel, model: Path) -> None:
+    deployment, reference = firmware(model), open_reference(model)
+    rng = np.random.default_rng(5)
+    for _ in range(RUNS):
+        inputs = {end.name: end.random(rng) for end in deployment.inputs}
+        expected = reference.run([inputs[end.name] for end in deployment.inputs])
+        outputs = deployment.run(inputs).outputs
+        for end, want in zip(deployment.outputs, expected, strict=True):
+            got = outputs[end.name].reshape(want.shape).astype(np.float64)
+            step = end.tensor.q.scale if want.dtype.kind == "f" and end.boundary else 1.0
+            assert np.abs(got - want).max() / step <= reference.tolerance + 1e-6
+
+
+def test_profiles_repeat_and_add_up(board: BenchBoard, firmware: RunModel, model: Path) -> None:
+    deployment = firmware(model)
+    assert isinstance(deployment.session, Session)
+    folder = deployment.session.firmware.folder
+    profile = profile_deployment(deployment, folder, board.board, REPEATS)
+    assert 0 <= profile.outside <= 0.01 * profile.total
+    allowed = 0 if profile.unit == "instructions" else JITTER * profile.total
+    assert profile.spread <= allowed
+
+
+def test_memory_stays_within_the_plan(board: BenchBoard, firmware: RunModel, model: Path) -> None:
+    deployment = firmware(model)
+    assert isinstance(deployment.session, Session)
+    sizes = deployment.session.firmware.sizes
+    rng = np.random.default_rng(6)
+    for _ in range(2):
+        deployment.run({end.name: end.random(rng) for end in deployment.inputs})
+    use = deployment.memory_use()
+    assert 0 < use.stack_bytes <= 0.9 * sizes.stack_bytes
+    assert use.arena_bytes <= deployment.session.firmware.model.arena_bytes
+
+
+def test_a_long_soak_changes_nothing(
+    board: BenchBoard,
+    firmware: RunModel,
+    record_property: pytest.FixtureRequest,
+    request: pytest.FixtureRequest,
+) -> None:
+    examples = Path(__file__).resolve().parents[1] / "examples"
+    deployment = firmware(examples / "digits" / "digits_int8.tflite")
+    rng = np.random.default_rng(7)
+    cases = [{end.name: end.random(rng) for end in deployment.inputs} for _ in range(4)]
+    first = [deployment.run(case) for case in cases]
+    count = int(request.config.getoption("--soak"))
+    for number in range(count):
+        known = first[number % len(cases)]
+        again = deployment.run(cases[number % len(cases)])
+        for name, values in known.outputs.items():
+            np.testing.assert_array_equal(again.outputs[name], values)
+        if again.unit == "instructions":
+            assert again.count == known.count
+    record_property("inferences", count + len(cases))  # type: ignore[operator]

@@ -1,0 +1,43 @@
+"""A board's port is found by its USB identity, and never guessed."""
+
+from __future__ import annotations
+
+import pytest
+
+from toolchain.boards import board
+from toolchain.device.ports import SerialPort, attached_ports, find_port
+from toolchain.errors import InputError
+
+NUCLEO = SerialPort("/dev/ttyACM0", "0483:374b", "066DFF", "STM32 STLink")
+SECOND = SerialPort("/dev/ttyACM1", "0483:374b", "0670AA", "STM32 STLink")
+CABLE = SerialPort("/dev/ttyUSB0", "0403:6001", "A5", "FT232R")
+PLAIN = SerialPort("/dev/ttyS0", "")
+
+
+def test_the_one_that_fits_is_taken() -> None:
+    assert find_port(board("nucleo-f446re"), attached=lambda: (PLAIN, NUCLEO, CABLE)) == (
+        "/dev/ttyACM0"
+    )
+    both = (NUCLEO, SECOND)
+    assert find_port(board("nucleo-f446re"), "0670AA", attached=lambda: both) == "/dev/ttyACM1"
+
+
+def test_several_are_listed_and_none_is_guessed() -> None:
+    with pytest.raises(InputError, match="several ports") as caught:
+        find_port(board("nucleo-f446re"), attached=lambda: (NUCLEO, SECOND, CABLE))
+    said = str(caught.value)
+    assert "/dev/ttyACM0" in said and "0670AA" in said and "ttyUSB0" not in said
+
+
+def test_none_says_what_there_is() -> None:
+    with pytest.raises(InputError, match="0483:374b") as caught:
+        find_port(board("nucleo-f446re"), attached=lambda: (PLAIN, CABLE))
+    assert "ttyUSB0" in str(caught.value) and "ttyS0" not in str(caught.value)
+    with pytest.raises(InputError, match="not on the board"):
+        find_port(board("f4-discovery"), attached=lambda: (NUCLEO,))
+    with pytest.raises(InputError, match="serial number X"):
+        find_port(board("nucleo-f446re"), "X", attached=lambda: (NUCLEO,))
+
+
+def test_this_machines_ports_can_be_listed() -> None:
+    assert all(port.device for port in attached_ports())

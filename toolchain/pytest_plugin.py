@@ -1,0 +1,215 @@
+"""The pytest plugin: tests that take `board`, `firmware` or `link` run on every board of a bench.
+
+    pytest --bench bench.toml
+
+`board`     the board at hand (bench.BenchBoard); parametrises the test over the bench
+`firmware`  `firmware(model, **options)` compiles a model file for it (options: those of
+            planner.PlanOptions), puts it there, and gives a deployment.Deployment
+`started`   the same for a firmware that is built already: gives a device.session.Session
+`link`      the line to the board while it runs a firmware that echoes
+
+`@pytest.mark.needs_ram(bytes)` and `@pytest.mark.needs_core("mve")` (dsp, mve, fpu, or the core's
+name) leave out boards that lack them. In bench mode a run in which nothing passed or failed is a
+failure.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from toolchain import bench, cmsis_nn
+from toolchain.bench import Bench, BenchBoard, NotThereError
+from toolchain.boards import board as find_board
+from toolchain.codegen import generate
+from toolchain.deployment import Deployment, compile_model, plan_ends
+from toolchain.device.build import build
+from toolchain.device.firmware import Firmware, load_firmware
+from toolchain.device.link import Link
+from toolchain.device.session import Session
+from toolchain.errors import DoesNotFitError, InputError, ThimbleError
+from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
+from toolchain.ops.reshape import Reshape
+from toolchain.planner import PlanOptions, plan_graph
+
+ECHO_BYTES = 512
+_NAME = "thimble-bench"
+
+StartFirmware = Callable[[Firmware], Session]
+RunModel = Callable[..., Deployment]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("thimble", "Thimble: hardware in the loop")
+    group.addoption("--bench", metavar="FILE", default=None, help="bench.toml: the boards to use")
+    group.addoption(
+        "--soak", type=int, default=50, metavar="N", help="inferences of each soak test (50)"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    for line in (
+        "needs_ram(size_bytes): only on boards with that much RAM",
+        "needs_core(feature): only on cores with dsp, mve or fpu, or of that name",
+    ):
+        config.addinivalue_line("markers", line)
+    named = config.getoption("--bench")
+    if named is not None:
+        try:
+            config.pluginmanager.register(_BenchMode(bench.read_bench(Path(named))), _NAME)
+        except ThimbleError as error:
+            raise pytest.UsageError(str(error)) from error
+
+
+class _BenchMode:
+    """The bench, what each board was last given, and whether anything has run."""
+
+    def __init__(self, read: Bench) -> None:
+        self.bench = read
+        self.ran = 0
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.ran += report.when == "call" and report.outcome != "skipped"
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if not self.ran and not session.config.option.collectonly:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        if not self.ran:
+            terminalreporter.write_line("nothing ran on the bench: that is a failure", red=True)
+
+
+def _mode(config: pytest.Config) -> _BenchMode | None:
+    found = config.pluginmanager.get_plugin(_NAME)
+    return found if isinstance(found, _BenchMode) else None
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "board" not in metafunc.fixturenames:
+        return
+    if metafunc.definition.get_closest_marker("parametrize") and any(
+        "board" in str(mark.args[0]).replace(" ", "").split(",")
+        for mark in metafunc.definition.iter_markers("parametrize")
+    ):
+        return  # the test has boards of its own
+    mode = _mode(metafunc.config)
+    if mode is None:
+        why = pytest.mark.skip(reason="needs --bench bench.toml")
+        boards = [pytest.param(None, marks=why, id="no-bench")]
+    else:
+        boards = [pytest.param(b, id=b.label, marks=_lacks(b, metafunc)) for b in mode.bench.boards]
+    metafunc.parametrize("board", boards, indirect=True, scope="session")
+
+
+def _lacks(board: BenchBoard, metafunc: pytest.Metafunc) -> list[pytest.MarkDecorator]:
+    core, marks = board.board.core, []
+    for mark in metafunc.definition.iter_markers("needs_ram"):
+        if board.board.ram_bytes < int(mark.args[0]):
+            marks.append(
+                pytest.mark.skip(reason=f"{board.name} has less than {mark.args[0]} B RAM")
+            )
+    for mark in metafunc.definition.iter_markers("needs_core"):
+        feature = str(mark.args[0])
+        if feature != core.name and getattr(core, feature, False) is not True:
+            marks.append(pytest.mark.skip(reason=f"{board.name} has no {feature}"))
+    return marks
+
+
+@pytest.fixture(scope="session")
+def board(request: pytest.FixtureRequest) -> BenchBoard:
+    """The board of the bench that this run of the test is for."""
+    found: BenchBoard = request.param
+    return found
+
+
+@pytest.fixture(scope="session")
+def _place_port(board: BenchBoard, pytestconfig: pytest.Config) -> Iterator[str]:
+    """The serial port of the board's place, which is held until the last test on it is over."""
+    mode = _mode(pytestconfig)
+    with bench.reserved(board, mode.bench.coordinator if mode else "") as port:
+        yield port
+
+
+@pytest.fixture(scope="session")
+def _workshop() -> Iterator[Path]:
+    """Where firmware of this run is built: its own, so that two benches never meet."""
+    with tempfile.TemporaryDirectory(prefix="thimble-bench-") as folder:
+        yield Path(folder)
+
+
+@pytest.fixture
+def started(board: BenchBoard, _place_port: str) -> Iterator[StartFirmware]:
+    """Puts a built firmware on the board and gives its session; closed when the test is over."""
+    with ExitStack() as stack:
+        open_now: list[Session] = []
+
+        def start(firmware: Firmware) -> Session:
+            while open_now:
+                open_now.pop().close()
+            try:
+                session = bench.start(board, firmware, _place_port)
+            except NotThereError as error:
+                pytest.skip(str(error))
+            open_now.append(session)
+            stack.callback(session.close)
+            return session
+
+        yield start
+
+
+@pytest.fixture
+def firmware(board: BenchBoard, started: StartFirmware, _workshop: Path) -> RunModel:
+    """`firmware(model, **options)`: the model file, compiled for the board and running on it.
+
+    A model that does not fit the board skips the test.
+    """
+
+    def run(model: str | Path, **options: object) -> Deployment:
+        chosen = PlanOptions(**options)  # type: ignore[arg-type]
+        stem = "-".join([Path(model).stem, *(f"{k}-{v}" for k, v in sorted(options.items()))])
+        folder = _workshop / board.label / stem
+        if not (folder / "firmware.json").exists():
+            try:
+                compile_model(model, board.name, folder, chosen)
+            except DoesNotFitError as error:
+                pytest.skip(str(error).splitlines()[0])
+        inputs, outputs = plan_ends(folder)
+        return Deployment(started(load_firmware(folder)), inputs, outputs)
+
+    return run
+
+
+@pytest.fixture
+def link(echo: Session) -> Link:
+    """The line to the board, which runs the echoing firmware."""
+    return echo.link
+
+
+@pytest.fixture
+def echo(board: BenchBoard, started: StartFirmware, _workshop: Path) -> Session:
+    """A session with a firmware whose output is its input, ECHO_BYTES of int8."""
+    return started(echo_firmware(board.name, _workshop / board.label / "echo"))
+
+
+def echo_firmware(board_name: str, folder: Path) -> Firmware:
+    """Build it, if it is not in `folder` yet. The same everywhere: one can be put on a board once
+    and tested from many places."""
+    if (folder / "firmware.json").exists():
+        return load_firmware(folder)
+    target = find_board(board_name)
+    if target.is_host:
+        raise InputError("the host has no firmware")
+    quantisation = Quantisation((1.0,), (0,))
+    tensors = [
+        Tensor("input", (1, ECHO_BYTES), DType.INT8, quantisation),
+        Tensor("output", (ECHO_BYTES,), DType.INT8, quantisation),
+    ]
+    op = Op("reshape", "echo", ("input",), ("output",), Reshape((ECHO_BYTES,)))
+    plan = plan_graph(Graph.build("echo", tensors, [op], ["input"], ["output"]), target)
+    sources = generate(plan, target.core, cmsis_nn.find())
+    return build(plan, sources, target, folder)
