@@ -8,7 +8,7 @@ C_FILES := $(shell git ls-files '*.c' '*.h' 2>/dev/null)
 help:
 	@echo "make setup   a virtual environment, compiler, QEMU and CMSIS-NN; quick when nothing is missing"
 	@echo "make demo    the bundled model, compiled for an STM32F405 and run in QEMU on real samples"
-	@echo "make test    lint, types, import contract, all tests"
+	@echo "make test    lint, types, import contract, all tests, the bench of three boards in QEMU"
 	@echo "make format  lay out Python and C"
 	@echo "make clean   remove what was built (not .venv)"
 
@@ -27,6 +27,7 @@ lint: setup
 
 test: lint
 	@$(PYTHON) -m pytest --numprocesses auto --dist worksteal
+	@$(PYTHON) -m pytest -q --numprocesses auto hil --bench hil/bench-qemu.toml
 
 format: setup
 	@$(PYTHON) -m ruff check --fix-only .

@@ -128,14 +128,6 @@ def board(request: pytest.FixtureRequest) -> BenchBoard:
 
 
 @pytest.fixture(scope="session")
-def _place_port(board: BenchBoard, pytestconfig: pytest.Config) -> Iterator[str]:
-    """The serial port of the board's place, which is held until the last test on it is over."""
-    mode = _mode(pytestconfig)
-    with bench.reserved(board, mode.bench.coordinator if mode else "") as port:
-        yield port
-
-
-@pytest.fixture(scope="session")
 def _workshop() -> Iterator[Path]:
     """Where firmware of this run is built: its own, so that two benches never meet."""
     with tempfile.TemporaryDirectory(prefix="thimble-bench-") as folder:
@@ -143,7 +135,7 @@ def _workshop() -> Iterator[Path]:
 
 
 @pytest.fixture
-def started(board: BenchBoard, _place_port: str) -> Iterator[StartFirmware]:
+def started(board: BenchBoard) -> Iterator[StartFirmware]:
     """Puts a built firmware on the board and gives its session; closed when the test is over."""
     with ExitStack() as stack:
         open_now: list[Session] = []
@@ -152,7 +144,7 @@ def started(board: BenchBoard, _place_port: str) -> Iterator[StartFirmware]:
             while open_now:
                 open_now.pop().close()
             try:
-                session = bench.start(board, firmware, _place_port)
+                session = bench.start(board, firmware)
             except NotThereError as error:
                 pytest.skip(str(error))
             open_now.append(session)
