@@ -198,6 +198,13 @@ static void serve_pattern(void)
     }
 }
 
+/* Ends the answer to RUN and TIME: a copy of an old HELLO may have greeted a board that was given other
+ * firmware since. */
+static void put_identity(void)
+{
+    put_bytes(thimble_the_model.build_id, 4);
+}
+
 static void serve_run(void)
 {
     const uint8_t sequence = frame.body[AT_SEQUENCE];
@@ -209,6 +216,7 @@ static void serve_run(void)
     reply(TYPE_REPLY | TYPE_RUN);
     put_u32((uint32_t)last.status);
     put_u32(last.total);
+    put_identity();
 }
 
 /* Payload: index, offset (32 bits), length (16 bits). */
@@ -291,6 +299,7 @@ static void serve_time(void)
         reply(TYPE_REPLY | TYPE_TIME);
         put_u32((uint32_t)status);
         put_u32(count);
+        put_identity();
     }
 }
 #endif

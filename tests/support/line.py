@@ -70,8 +70,9 @@ class FaultyLine:
         self.library.line_power_on(ctypes.c_uint32(which))
 
     def replug(self) -> None:
-        """A new line to the same board; what was on its way is lost."""
+        """A new line to the same board; what was on its way is lost, late copies too."""
         self._coming.clear()
+        self._old.clear()
         self._pulled = False
 
     def close(self) -> None:
@@ -123,7 +124,8 @@ class FaultyLine:
         if sent and self._strikes("reset", 0.1):
             cut = self._at(sent)
             answers = self._feed(sent[:cut])
-            other = self._strikes("another firmware", 0.3)
+            other = bool(self.rng.random() < 0.2)
+            self.happened["another firmware"] += other
             self.power_on(1 if other else 0)
             answers += self._feed(sent[cut:])
         else:

@@ -131,12 +131,12 @@ class Session:
         for attempt in range(_RESETS_BORNE + 1):
             try:
                 reply = self.link.request(Type.TIME, payload, timeout_seconds=RUN_TIMEOUT_SECONDS)
+                status, ticks = self._counts(reply)
                 break
             except BoardResetError:
                 if attempt == _RESETS_BORNE:
                     raise
                 self.greet()
-        status, ticks = protocol.parse_words(reply, 2)
         if status:
             raise LinkError(f"kernel {index} failed on the board with status {status}")
         return self._counted(ticks)
@@ -146,7 +146,7 @@ class Session:
             reply = self.link.request(Type.RUN, timeout_seconds=RUN_TIMEOUT_SECONDS)
         except BoardFaultError as error:
             raise self._located(error) from error
-        status, ticks = protocol.parse_words(reply, 2)
+        status, ticks = self._counts(reply)
         if status:
             signed = status - (status >> 31 << 32)
             raise LinkError(
@@ -244,6 +244,13 @@ class Session:
                 raise LinkError(f"the board sent {len(chunk)} bytes of an output, not {length}")
             data += chunk
         return bytes(data)
+
+    def _counts(self, reply: bytes) -> tuple[int, int]:
+        """Status and ticks of a run; BoardResetError if it was of another firmware than greeted."""
+        status, ticks, identity = protocol.parse_words(reply, 3)
+        if identity.to_bytes(4, "little").hex() != self.firmware.build_id[:8]:
+            raise BoardResetError
+        return status, ticks
 
     def _counted(self, ticks: int) -> int:
         counter = self.firmware.board.counter
