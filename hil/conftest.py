@@ -1,4 +1,4 @@
-"""The plugin, where Thimble is not installed as a package; models and probes of these tests."""
+"""The models that these tests run. The plugin itself comes with the installed package."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-pytest_plugins = ["toolchain.pytest_plugin"]
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 SUFFIXES = (".tflite", ".onnx")
 
