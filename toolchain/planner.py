@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from toolchain import arena, passes, schedule
+from toolchain import arena, partition, passes, schedule
 from toolchain.boards import Board, Core, Layout, layout
 from toolchain.boards import board as find_board
 from toolchain.codegen.views import moves
@@ -16,19 +16,23 @@ from toolchain.cost.key import Key, copies_key, operator_key
 from toolchain.cost.size import code_estimate_bytes, firmware_data_bytes, weight_bytes
 from toolchain.errors import DoesNotFitError
 from toolchain.frontends import load_model
-from toolchain.ir import Graph, MemoryProblem, Op
+from toolchain.ir import ArenaPlan, Graph, MemoryProblem, Op, Schedule
 from toolchain.ir.arena import arena_plan, arena_problem, check_placement
 from toolchain.ir.boundary import Boundary
 from toolchain.ir.memory import check_order, footprint, peak_bytes
 from toolchain.ir.plan import Plan, PlannedOp
 from toolchain.ops import spec_of
-from toolchain.ops.storage import View, memory_problems, optional_views
+from toolchain.ops.check import check
+from toolchain.ops.storage import View, memory_problem, memory_problems, optional_views
 from toolchain.passes.partition_concats import lowest_peak
+from toolchain.report.front import FrontRow, Split
 from toolchain.report.plan import MemoryNeed
 
 DEFAULT_BOARD = "netduinoplus2"
 REWRITE_TRIAL_SECONDS = 2.0
 """Most time to order a graph while rewrites are compared."""
+_TRIED = 8
+"""Points of a front that are placed before the search gives up."""
 
 Report = Callable[[str], None]
 
@@ -43,12 +47,22 @@ class PlanOptions:
 
     `rewrite`: partition concatenations where that lowers the peak; convolutions that sum in parts
     take about three times the instructions.
+    `ram_bytes`: split operators, where that is needed, until arena, data and stack fit into so
+    much RAM, at the least cost. `max_slowdown`: split them for the smallest arena that costs no
+    more than this fraction of the latency. `split_seconds` bounds that search.
     """
 
     scheduler: str = schedule.DEFAULT
     allocator: str = arena.DEFAULT
     time_limit_seconds: float | None = None
     rewrite: bool = True
+    ram_bytes: int | None = None
+    max_slowdown: float | None = None
+    split_seconds: float = partition.DEFAULT_SECONDS
+
+    @property
+    def splits(self) -> bool:
+        return self.ram_bytes is not None or self.max_slowdown is not None
 
 
 @dataclass(frozen=True)
@@ -87,27 +101,45 @@ def plan_graph(
     boundaries: tuple[Boundary, ...] = (),
     report: Report = _silent,
 ) -> Plan:
-    """Order and place a graph that is ready to compile. Both answers pass their checkers."""
+    """Order and place a graph that is ready to compile, its operators split if `options` say so.
+
+    All answers pass their checkers. Raises DoesNotFitError where no way of splitting that was found
+    meets `options.ram_bytes`; it says how much RAM is needed.
+    """
     options = options or PlanOptions()
     if options.rewrite:
         graph = rewrite_identities(graph, target.core, options)
     problem = choose_views(graph, target.core)
     report("ordering operators")
     found = schedule.scheduler(options.scheduler).schedule(problem, options.time_limit_seconds)
+    plan = replace(_placed(graph, target, problem, found, options, report), boundaries=boundaries)
+    if not options.splits or _fits(plan, options):
+        return plan
+    return _split(plan, target, problem, options, report)
+
+
+def _placed(
+    graph: Graph,
+    target: Board,
+    problem: MemoryProblem,
+    found: Schedule,
+    options: PlanOptions,
+    report: Report,
+) -> Plan:
     check_order(problem, found.order)
     report("placing tensors")
     blocks = arena_problem(problem, found.order)
     placement = arena.allocator(options.allocator).place(blocks, options.time_limit_seconds)
     check_placement(blocks, placement)
+    placed = arena_plan(problem, found.order, placement, blocks)
     return Plan(
         graph=graph,
         board=target.name,
         core=target.core.name,
         schedule=found,
-        arena=arena_plan(problem, found.order, placement, blocks),
-        operators=_planned_ops(graph, target, problem),
+        arena=placed,
+        operators=_planned_ops(graph, target, problem, placed),
         step_bytes=footprint(problem, found.order),
-        boundaries=boundaries,
     )
 
 
@@ -119,6 +151,115 @@ def rewrite_identities(graph: Graph, core: Core, options: PlanOptions) -> Graph:
         return method.schedule(choose_views(candidate, core), REWRITE_TRIAL_SECONDS).peak_bytes
 
     return lowest_peak(graph, peak)
+
+
+def ram_bytes(plan: Plan) -> int:
+    """Estimated RAM of the firmware: arena, data and stack."""
+    return plan.arena.size_bytes + firmware_data_bytes(plan)
+
+
+def _fits(plan: Plan, options: PlanOptions) -> bool:
+    """Whether nothing more is asked of a plan than it has."""
+    return options.ram_bytes is not None and ram_bytes(plan) <= options.ram_bytes
+
+
+def split_front(plan: Plan, options: PlanOptions | None = None) -> partition.Front:
+    """Ways to split the operators of an unsplit plan: peak against predicted slowdown."""
+    options = options or PlanOptions()
+    target = find_board(plan.board)
+    problem = memory_problem(plan.graph, target.core)
+    return partition.pareto_front(
+        plan.graph,
+        problem,
+        plan.schedule.order,
+        target.core,
+        AnalyticCostModel(),
+        options.split_seconds,
+    )
+
+
+def front_rows(
+    model: str | Path,
+    board_name: str = DEFAULT_BOARD,
+    options: PlanOptions | None = None,
+    report: Report = _silent,
+) -> tuple[FrontRow, ...]:
+    """All ways to split a model's operators that are worth it; `options` bounds the search."""
+    whole = replace(options or PlanOptions(), ram_bytes=None, max_slowdown=None)
+    plan = plan_model(model, board_name, whole, report)
+    report("splitting operators")
+    front = split_front(plan, whole)
+    return tuple(
+        FrontRow(
+            point.peak_bytes,
+            front.slowdown(point),
+            tuple(Split(s.ops, s.count, s.mode.value) for s in point.schemes),
+        )
+        for point in front.points
+    )
+
+
+def split_plan(
+    plan: Plan, front: partition.Front, point: partition.Point, options: PlanOptions | None = None
+) -> Plan:
+    """The plan of one point of the front of an unsplit plan."""
+    if not point.schemes:
+        return plan
+    options, target = options or PlanOptions(), find_board(plan.board)
+    ordered = plan.graph.with_ops([plan.graph.ops[i] for i in plan.schedule.order])
+    graph = check(partition.split_all(ordered, point.schemes))
+    problem = memory_problem(graph, target.core)
+    found = schedule.scheduler("rpo").schedule(problem)
+    given = tuple(range(len(graph.ops)))
+    peak = peak_bytes(problem, given)
+    if peak <= found.peak_bytes:
+        found = replace(
+            found, order=given, method=f"{plan.schedule.method}, split", peak_bytes=peak
+        )
+    made = _placed(graph, target, problem, found, options, _silent)
+    return replace(made, boundaries=plan.boundaries, slowdown=front.slowdown(point))
+
+
+def _split(
+    plan: Plan, target: Board, problem: MemoryProblem, options: PlanOptions, report: Report
+) -> Plan:
+    """The plan that `options` ask for, among the points of the front."""
+    report("splitting operators")
+    front = split_front(plan, options)
+    most = options.max_slowdown
+    points = [p for p in front.points if most is None or front.slowdown(p) <= most]
+    smallest = plan
+    if options.ram_bytes is None:
+        for point in reversed(points[-_TRIED:]):
+            made = split_plan(plan, front, point, options)
+            if made.arena.size_bytes < smallest.arena.size_bytes:
+                smallest = made
+        return smallest
+    allowed = options.ram_bytes - firmware_data_bytes(plan)
+    likely = [p for p in points if p.schemes and p.peak_bytes <= allowed]
+    last = [p for p in points[-1:] if p.schemes and p not in likely]
+    for point in (*_spread(likely), *last):
+        made = split_plan(plan, front, point, options)
+        if _fits(made, options):
+            return made
+        if ram_bytes(made) < ram_bytes(smallest):
+            smallest = made
+    slower = "" if most is None else f" at a slowdown of at most {most:.1%}"
+    raise DoesNotFitError(
+        f"{plan.graph.name} does not fit {options.ram_bytes:,} bytes of RAM on {plan.board}"
+        f"{slower}: the least that was found is {ram_bytes(smallest):,} bytes "
+        f"(arena {smallest.arena.size_bytes:,}, slowdown {smallest.slowdown:.1%}).\n"
+        f"What could help: --ram {-(-ram_bytes(smallest) // 1024)}K, "
+        "a smaller input, another --scheduler."
+    )
+
+
+def _spread(points: Sequence[partition.Point]) -> Sequence[partition.Point]:
+    """At most `_TRIED` of them, the first ones densely: the arena may miss the predicted peak."""
+    if len(points) <= _TRIED:
+        return points
+    rest = points[_TRIED // 2 :]
+    return (*points[: _TRIED // 2], *rest[:: max(len(rest) // (_TRIED // 2), 1)], rest[-1])
 
 
 def choose_views(graph: Graph, core: Core) -> MemoryProblem:
@@ -141,7 +282,9 @@ def choose_views(graph: Graph, core: Core) -> MemoryProblem:
     return problem
 
 
-def _planned_ops(graph: Graph, target: Board, problem: MemoryProblem) -> tuple[PlannedOp, ...]:
+def _planned_ops(
+    graph: Graph, target: Board, problem: MemoryProblem, placed: ArenaPlan
+) -> tuple[PlannedOp, ...]:
     return tuple(
         PlannedOp(
             name=op.name,
@@ -149,6 +292,7 @@ def _planned_ops(graph: Graph, target: Board, problem: MemoryProblem) -> tuple[P
             macs=spec_of(op.kind).macs(op, graph),
             scratch_bytes=scratch,
             functions=spec_of(op.kind).lower(op, graph, target.core).functions,
+            is_view=moves(op, graph, placed) == (),
         )
         for op, scratch in zip(graph.ops, problem.scratch_bytes, strict=True)
     )
@@ -230,6 +374,6 @@ def check_fit(plan: Plan) -> Layout | None:
             )
         lines.append(
             "What could help: a board with more memory (`thimble boards`), a smaller input or "
-            "narrower layers around that step, another --scheduler."
+            "narrower layers around that step, another --scheduler, splitting operators (--ram)."
         )
         raise DoesNotFitError("\n".join(lines)) from error

@@ -65,7 +65,7 @@ def record(graph: Graph, overlaps: Sequence[SafeOverlap], folder: Path) -> list[
     for name, text in sources.files.items():
         (folder / name).write_text(text, encoding="utf-8")
     kernels, system = RUNTIME_C / "include", tree(cmsis_nn.find()).include
-    flags = ("-O1", "-fsanitize=thread", "-w")
+    flags = ("-O1", "-fno-builtin", "-fsanitize=thread", "-w")
     theirs = [Unit(cmsis_nn.find() / p, flags, (system,)) for p in sources.cmsis_nn]
     ours = [RUNTIME_C / path for path in sources.runtime]
     ours += [folder / name for name in sources.files if name.endswith(".c")]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from toolchain.ir import ArenaProblem
 
@@ -30,7 +31,7 @@ class Shape:
     area: int
     steps: int
 
-    @property
+    @cached_property
     def top_bytes(self) -> int:
         """Of the highest byte, above the offset."""
         return max(map(sum, zip(self.bottoms, self.heights, strict=True)))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from toolchain import arena, schedule
+from toolchain.errors import InputError
 from toolchain.planner import PlanOptions
 
 ModelArgument = Annotated[
@@ -31,6 +33,22 @@ CmsisNnOption = Annotated[
         help="A CMSIS-NN checkout to use; else $CMSIS_NN_DIR, else the pinned copy.",
     ),
 ]
+RamOption = Annotated[
+    str | None,
+    typer.Option(
+        "--ram",
+        metavar="BYTES",
+        help="Split operators until all RAM (arena, data, stack) is at most this: 96K, 1M.",
+    ),
+]
+SlowdownOption = Annotated[
+    str | None,
+    typer.Option(
+        "--max-slowdown",
+        metavar="PERCENT",
+        help="Split operators for the smallest arena at most this much slower (predicted): 5%.",
+    ),
+]
 PortOption = Annotated[
     str | None,
     typer.Option(
@@ -42,8 +60,31 @@ PortOption = Annotated[
 ]
 
 
-def plan_options(scheduler: str, allocator: str) -> PlanOptions:
-    """Raises InputError for an unknown name, before any work is done."""
+def plan_options(
+    scheduler: str, allocator: str, ram: str | None = None, max_slowdown: str | None = None
+) -> PlanOptions:
+    """Raises InputError for an unknown name or an odd number, before any work is done."""
     schedule.scheduler(scheduler)
     arena.allocator(allocator)
-    return PlanOptions(scheduler=scheduler, allocator=allocator)
+    return PlanOptions(
+        scheduler=scheduler,
+        allocator=allocator,
+        ram_bytes=None if ram is None else _bytes(ram),
+        max_slowdown=None if max_slowdown is None else _fraction(max_slowdown),
+    )
+
+
+def _bytes(text: str) -> int:
+    """`98304`, `96K` or `96KB` or `96KiB`, `1M`: K is 1024 bytes."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KM]?)(?:i?B)?", text.strip(), re.IGNORECASE)
+    if match is None:
+        raise InputError(f"--ram {text!r} is no amount of memory; write it as 98304 or 96K")
+    return int(float(match[1]) * {"": 1, "K": 1024, "M": 1024**2}[match[2].upper()])
+
+
+def _fraction(text: str) -> float:
+    """`5%` or `5`: five hundredths."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*%?", text.strip())
+    if match is None:
+        raise InputError(f"--max-slowdown {text!r} is no percentage; write it as 5%")
+    return float(match[1]) / 100

@@ -19,7 +19,9 @@ from toolchain.cli._options import (
     CmsisNnOption,
     ModelArgument,
     PortOption,
+    RamOption,
     SchedulerOption,
+    SlowdownOption,
     plan_options,
 )
 from toolchain.deployment import compile_library, compile_model, compiled_json, compiled_need
@@ -52,6 +54,8 @@ def command(
         ),
     ] = False,
     port: PortOption = None,
+    ram: RamOption = None,
+    max_slowdown: SlowdownOption = None,
     cmsis_nn: CmsisNnOption = None,
     json: JsonOption = None,
 ) -> None:
@@ -63,7 +67,7 @@ def command(
 
     Example: `thimble compile model.tflite --board nucleo-f446re -o out`
     """
-    options = plan_options(scheduler, allocator)
+    options = plan_options(scheduler, allocator, ram, max_slowdown)
     target = find_board(board)
     begin = time.perf_counter()
     tuning = None

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import time
+from typing import Annotated
+
+import typer
 
 from toolchain import arena, schedule
 from toolchain.boards import board as find_board
@@ -12,11 +15,21 @@ from toolchain.cli._options import (
     AllocatorOption,
     BoardOption,
     ModelArgument,
+    RamOption,
     SchedulerOption,
+    SlowdownOption,
     plan_options,
 )
 from toolchain.measurements import cost_model
-from toolchain.planner import DEFAULT_BOARD, check_fit, estimated_need, plan_model, predict_latency
+from toolchain.planner import (
+    DEFAULT_BOARD,
+    check_fit,
+    estimated_need,
+    front_rows,
+    plan_model,
+    predict_latency,
+)
+from toolchain.report.front import front_json, front_table
 from toolchain.report.operators import operator_table
 from toolchain.report.plan import memory_table, plan_json, proof_line
 
@@ -26,21 +39,29 @@ def command(
     board: BoardOption = DEFAULT_BOARD,
     scheduler: SchedulerOption = schedule.DEFAULT,
     allocator: AllocatorOption = arena.DEFAULT,
+    ram: RamOption = None,
+    max_slowdown: SlowdownOption = None,
+    pareto: Annotated[
+        bool,
+        typer.Option("--pareto", help="Ways to split operators: RAM against predicted slowdown."),
+    ] = False,
     json: JsonOption = None,
 ) -> None:
     """Does it fit, and where is the peak? Memory and an operator table, nothing is generated.
 
     Code size and latency are estimates here; `thimble compile` and `thimble verify` measure
-    them. Exits 1 if the model does not fit the board.
+    them. `--pareto` adds what splitting operators can do. Exits 1 if the model does not fit the
+    board.
 
     Example: `thimble plan model.tflite --board nucleo-l476rg`
     """
-    options = plan_options(scheduler, allocator)
+    options = plan_options(scheduler, allocator, ram, max_slowdown)
     target = find_board(board)
     begin = time.perf_counter()
     with progress() as step:
         plan = plan_model(model, board, options, step)
         latency = predict_latency(plan, cost_model(board))
+        front = front_rows(model, board, options, step) if pareto else ()
         seconds = time.perf_counter() - begin
     need = estimated_need(plan)
     if json:
@@ -51,10 +72,15 @@ def command(
             latency_unit=latency.unit,
             measured_share=latency.measured_share,
         )
+        if front:
+            fields = {**fields, "pareto": front_json(front)}
         write_json(json, {**fields, "seconds": seconds})
     if json != "-":
         console = output_console()
         console.print(operator_table(plan, latency.counts, f"~{latency.unit}"))
+        if front:
+            title = f"{plan.graph.name} on {board}; --max-slowdown or --ram takes a row"
+            console.print(front_table(front, title))
         console.print(memory_table(plan, need, target.ram_bytes, target.flash_bytes))
         console.print(proof_line(plan))
         console.print(

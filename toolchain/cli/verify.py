@@ -17,7 +17,9 @@ from toolchain.cli._options import (
     CmsisNnOption,
     ModelArgument,
     PortOption,
+    RamOption,
     SchedulerOption,
+    SlowdownOption,
     plan_options,
 )
 from toolchain.errors import ResultError
@@ -50,6 +52,8 @@ def command(
     port: PortOption = None,
     scheduler: SchedulerOption = schedule.DEFAULT,
     allocator: AllocatorOption = arena.DEFAULT,
+    ram: RamOption = None,
+    max_slowdown: SlowdownOption = None,
     cmsis_nn: CmsisNnOption = None,
     json: JsonOption = None,
 ) -> None:
@@ -61,7 +65,7 @@ def command(
 
     Example: `thimble verify model.tflite --board mps2-an500 --runs 100`
     """
-    options = plan_options(scheduler, allocator)
+    options = plan_options(scheduler, allocator, ram, max_slowdown)
     with progress() as step:
         result = verify_model(
             model,

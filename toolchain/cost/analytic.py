@@ -2,7 +2,8 @@
 
 instructions = per_mac * MACs + per_element * output elements + per_call. The coefficients are a
 least-squares fit over the operators of MLPerf Tiny and other models, counted in QEMU
-(`benchmarks/firmware.py --fit` prints them anew).
+(`benchmarks/firmware.py --fit` prints them anew). Convolutions have formulas of their own
+(`windows.py`).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 
 from toolchain.boards import Core
 from toolchain.cost import Cost
+from toolchain.cost.windows import window_count
 from toolchain.ir import Graph, Op
 from toolchain.ops import spec_of
 
@@ -30,6 +32,7 @@ HELIUM = Coefficients(per_mac=0.22, per_element=13.7, per_call=340.0)
 PLAIN = Coefficients(per_mac=5.0, per_element=25.0, per_call=400.0)
 _PER_COPIED_BYTE = 0.35
 _PER_COPY = 45.0
+_COPIES = frozenset({"block_concat"})
 
 
 @dataclass(frozen=True)
@@ -40,15 +43,36 @@ class AnalyticCostModel:
 
     def cost(self, op: Op, graph: Graph, core: Core) -> Cost:
         """Estimated instructions; 0 for an operator that only renames bytes."""
-        spec = spec_of(op.kind)
-        if {alias.view for alias in spec.aliases(op, graph)}.issuperset(op.outputs):
+        if _only_views(op, graph):
             return Cost(0, measured=False)
         fit = HELIUM if core.mve else DSP if core.dsp else PLAIN
+        if op.kind in _COPIES:
+            size_bytes = sum(graph.tensors[name].size_bytes for name in op.outputs)
+            return Cost(round(_PER_COPIED_BYTE * size_bytes + _PER_COPY), measured=False)
+        window = window_count(op, graph, core)
+        if window is not None:
+            return Cost(round(window), measured=False)
         elements = sum(graph.tensors[name].elements for name in op.outputs)
-        count = fit.per_mac * spec.macs(op, graph) + fit.per_element * elements + fit.per_call
+        count = (
+            fit.per_mac * spec_of(op.kind).macs(op, graph)
+            + fit.per_element * elements
+            + fit.per_call
+        )
         return Cost(round(count), measured=False)
 
     def copies(self, sizes: Sequence[int], core: Core) -> Cost:
         """Estimated instructions of newlib's memcpy, which moves words."""
         count = _PER_COPIED_BYTE * sum(sizes) + _PER_COPY * len(sizes)
         return Cost(round(count), measured=False)
+
+
+def _only_views(op: Op, graph: Graph) -> bool:
+    """Whether every byte of every output can lie in place: a reshape, a split, a concat of rows."""
+    aliases = spec_of(op.kind).aliases(op, graph)
+    views = {alias.view for alias in aliases}
+    return bool(aliases) and all(
+        name in views
+        or sum(graph.tensors[a.view].size_bytes for a in aliases if a.base == name)
+        == graph.tensors[name].size_bytes
+        for name in op.outputs
+    )

@@ -24,10 +24,10 @@ def code_estimate_bytes(plan: Plan) -> int:
     return (
         _FIRMWARE_CODE_BYTES
         + _BYTES_PER_FUNCTION * len(functions)
-        + _BYTES_PER_OPERATOR * len(plan.operators)
+        + _BYTES_PER_OPERATOR * plan.calls
     )
 
 
 def firmware_data_bytes(plan: Plan) -> int:
     """.data, .bss and stack of the firmware, the arena apart."""
-    return STACK_BYTES + _FIRMWARE_DATA_BYTES + 4 * len(plan.operators)
+    return STACK_BYTES + _FIRMWARE_DATA_BYTES + 4 * plan.calls

@@ -12,13 +12,17 @@ from toolchain.ir.schedule import Schedule
 
 @dataclass(frozen=True)
 class PlannedOp:
-    """What the plan knows of one operator. `functions` are the C functions its code calls."""
+    """What the plan knows of one operator. `functions` are the C functions its code calls.
+
+    `is_view`: all it does is done by where its tensors lie, and it has no code.
+    """
 
     name: str
     kind: str
     macs: int
     scratch_bytes: int
     functions: tuple[str, ...]
+    is_view: bool = False
 
 
 @dataclass(frozen=True)
@@ -26,7 +30,8 @@ class Plan:
     """Everything that codegen needs and the report shows.
 
     `operators` is parallel to `graph.ops`; `step_bytes` (the stable footprint) to
-    `schedule.order`. `core` and `board` are names.
+    `schedule.order`. `core` and `board` are names. `slowdown`: what splitting operators costs, as
+    a fraction of the unsplit graph's predicted latency.
     """
 
     graph: Graph
@@ -37,10 +42,16 @@ class Plan:
     operators: tuple[PlannedOp, ...]
     step_bytes: tuple[int, ...]
     boundaries: tuple[Boundary, ...] = ()
+    slowdown: float = 0.0
 
     @property
     def macs(self) -> int:
         return sum(op.macs for op in self.operators)
+
+    @property
+    def calls(self) -> int:
+        """How many operators have code."""
+        return sum(not op.is_view for op in self.operators)
 
     @property
     def peak_step(self) -> int:

@@ -17,6 +17,7 @@ from toolchain.errors import UnsupportedError
 from toolchain.ir import Attributes, DType, Graph, Op
 from toolchain.ops._activation import Activation, clamp_range, read_activation
 from toolchain.ops._affine_form import INT8_LEVELS, AffineForm, affine_form, two_sided_form
+from toolchain.ops._axes import elementwise_axes
 from toolchain.ops._elementwise import (
     Int64,
     Line,
@@ -197,6 +198,7 @@ def sum_spec(kind: str, sign: int) -> OpSpec:
         lower=lower,
         sample=_sampler(kind),
         overlaps=overlaps_same_shape,
+        axes=elementwise_axes,
         tflite=TfliteBinding((builtin,), read, write),
         onnx=OnnxBinding((kind.capitalize(),), read_binary(kind, Sum)),
         limits="int8, any broadcast, fused activation",

@@ -13,6 +13,7 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op
+from toolchain.ops._axes import elementwise_axes
 from toolchain.ops._elementwise import (
     Line,
     broadcast,
@@ -82,6 +83,7 @@ def extremum_spec(kind: str, choose: Callable[[Array, Array], Array]) -> OpSpec:
         lower=lower,
         sample=sample,
         overlaps=overlaps_same_shape,
+        axes=elementwise_axes,
         tflite=TfliteBinding((kind.upper(),), read, write),
         onnx=OnnxBinding((kind[:3].capitalize(),), read_extremum(kind)),
         limits="int8, any broadcast",

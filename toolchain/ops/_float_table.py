@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation
+from toolchain.ops._axes import elementwise_axes
 from toolchain.ops._elementwise import (
     Int64,
     check_node,
@@ -85,6 +86,7 @@ def float_table_spec(
         lower=lower,
         sample=sample,
         overlaps=overlaps_same_shape,
+        axes=elementwise_axes,
         tflite=TfliteBinding((kind.upper(),), read, write),
         limits="int8" if output_scale is None else f"int8, output scale 1/{1 / output_scale:.0f}",
     )

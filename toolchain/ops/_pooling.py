@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops._activation import Activation, clamp_range, read_activation
+from toolchain.ops._axes import elementwise_axes, window_axes
+from toolchain.ops._conv import Padding
+from toolchain.ops._conv import Window as Walk
 from toolchain.ops._movement import sample_quantisation
-from toolchain.ops.spec import Lowering, ReadOp, TensorType, TfliteNode, WrittenOp
+from toolchain.ops.spec import Axis, Lowering, ReadOp, TensorType, TfliteNode, WrittenOp
 
 SAME, VALID = 0, 1
 
@@ -78,6 +81,23 @@ def _positions(size: int, window: int, stride: int, before: int, after: int) -> 
     if (count - 1) * stride - before >= size:
         raise ValueError("the padding after the data leaves the last window empty")
     return count
+
+
+def pool_axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
+    """Rows, columns and channels."""
+    attributes = pool_attributes(op)
+    top, bottom, left, right = attributes.padding
+    walk = Walk(
+        (attributes.filter_height, attributes.filter_width),
+        (attributes.stride_height, attributes.stride_width),
+        padding=Padding(top, left, bottom, right),
+    )
+
+    def padded(pad: Padding) -> Pool2D:
+        return replace(attributes, padding=(pad.top, pad.bottom, pad.left, pad.right))
+
+    channels = [axis for axis in elementwise_axes(op, graph) if axis.axis == 3]
+    return (*window_axes(op, walk, padded), *channels)
 
 
 def windows(op: Op, graph: Graph) -> Iterator[Window]:

@@ -18,6 +18,7 @@ from toolchain.ops._pooling import (
     infer_pool,
     lower_pool,
     pool_attributes,
+    pool_axes,
     pool_lead_bytes,
     read_pool,
     sample_pool,
@@ -67,6 +68,7 @@ SPEC = OpSpec(
         ("AVERAGE_POOL_2D",), read_pool, lambda op, graph: write_pool(op, graph, "AVERAGE_POOL_2D")
     ),
     overlaps=_overlaps,
+    axes=pool_axes,
     onnx=OnnxBinding(("AveragePool",), read_average_pool),
     limits="int8, NHWC; padding is not counted",
 )

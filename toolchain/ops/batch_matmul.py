@@ -20,9 +20,11 @@ from toolchain.ops._conv_packing import shift_code
 from toolchain.ops._fixed_point import quantize_multiplier
 from toolchain.ops.spec import (
     Array,
+    Axis,
     Lowering,
     OnnxNode,
     OpSpec,
+    Reach,
     ReadOp,
     TensorType,
     TfliteBinding,
@@ -61,6 +63,28 @@ def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
         raise ValueError(f"inner dimensions {depth} and {other_depth} differ")
     batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
     return (TensorType((*batch, rows, columns), x.dtype),)
+
+
+def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
+    """Rows of the first operand, columns of the second, and matrices of a batch."""
+    x, y, attributes = graph.input(op, 0), graph.input(op, 1), _attributes(op)
+    shape = graph.output(op).shape
+    rank, whole = len(shape), attributes
+    row = Reach(len(x.shape) - (1 if attributes.adjoint_x else 2))
+    column = Reach(len(y.shape) - (2 if attributes.adjoint_y else 1))
+
+    def batch(operand: Tensor, axis: int) -> Reach | None:
+        own = axis - (rank - len(operand.shape))
+        return Reach(own) if own >= 0 and operand.shape[own] == shape[axis] else None
+
+    return (
+        *(
+            Axis(axis, (batch(x, axis), batch(y, axis)), lambda before, after: whole)
+            for axis in range(rank - 2)
+        ),
+        Axis(rank - 2, (row, None), lambda before, after: whole),
+        Axis(rank - 1, (None, column), lambda before, after: whole),
+    )
 
 
 def _requantisation(op: Op, graph: Graph) -> tuple[int, int]:
@@ -203,6 +227,7 @@ SPEC = OpSpec(
     lower=_lower,
     sample=_sample,
     macs=_macs,
+    axes=_axes,
     tflite=TfliteBinding(("BATCH_MATMUL",), _read, _write),
     limits="int8, per-tensor, up to three batch dimensions, constant or computed operands",
 )

@@ -14,6 +14,7 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
 from toolchain.ops._activation import Activation, read_activation
+from toolchain.ops._axes import elementwise_axes
 from toolchain.ops._copy_overlaps import copy_overlaps
 from toolchain.ops._joining import Parts, gather_copies, parts_along
 from toolchain.ops._movement import (
@@ -28,6 +29,7 @@ from toolchain.ops._onnx import resolve_axes
 from toolchain.ops.spec import (
     Alias,
     Array,
+    Axis,
     Lowering,
     OnnxBinding,
     OnnxNode,
@@ -102,6 +104,12 @@ def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
     return copy_overlaps(op, graph, _copies(op, graph))
 
 
+def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
+    """Every axis but the one along which the inputs are joined."""
+    joined = _axis(op, graph)
+    return tuple(axis for axis in elementwise_axes(op, graph) if axis.axis != joined)
+
+
 def _read(node: TfliteNode) -> ReadOp:
     if read_activation(node) is not Activation.NONE:
         raise node.unsupported("a fused activation", "apply it as an operator of its own")
@@ -159,6 +167,7 @@ SPEC = OpSpec(
     tflite=TfliteBinding(("CONCATENATION",), _read, _write),
     aliases=_aliases,
     overlaps=_overlaps,
+    axes=_axes,
     dtypes=frozenset(DType),
     onnx=OnnxBinding(("Concat",), _read_onnx),
     limits="any type; operands quantised alike",

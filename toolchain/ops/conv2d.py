@@ -7,13 +7,14 @@ TFLite CONV_2D, int8, per-channel or per-tensor weights. Arithmetic: TFLite
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
 from toolchain.ops._activation import Activation, clamp_range, read_activation
+from toolchain.ops._axes import window_axes
 from toolchain.ops._conv import (
     BIAS,
     INPUT,
@@ -47,10 +48,12 @@ from toolchain.ops._rounding import Rounding
 from toolchain.ops.depthwise_conv2d import DepthwiseConv2D
 from toolchain.ops.spec import (
     Array,
+    Axis,
     Lowering,
     OnnxBinding,
     OnnxNode,
     OpSpec,
+    Reach,
     ReadOp,
     SafeOverlap,
     TensorType,
@@ -150,6 +153,16 @@ def _macs(op: Op, graph: Graph) -> int:
     return graph.output(op).elements * height * width * depth
 
 
+def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
+    """Rows, columns, and, without groups, output channels: each has filters of its own."""
+    attributes = _attributes(op)
+    image = window_axes(op, _window(op, graph), lambda pad: replace(attributes, padding=pad))
+    if graph.input(op, WEIGHTS).shape[3] != graph.input(op, INPUT).shape[3]:
+        return image
+    own = (Reach(0),) * (len(op.inputs) - 1)
+    return (*image, Axis(3, (None, *own), lambda before, after: attributes))
+
+
 def _read(node: TfliteNode) -> ReadOp:
     weights, options, x = check_operands(node, 4), node.options, node.inputs[INPUT]
     assert x is not None
@@ -246,6 +259,7 @@ SPEC = OpSpec(
     sample=_sample,
     macs=_macs,
     overlaps=_overlaps,
+    axes=_axes,
     tflite=TfliteBinding(("CONV_2D",), _read, _write),
     onnx=OnnxBinding(("Conv",), _read_onnx),
     limits="int8, constant weights, per channel or per tensor; any stride, dilation, groups",

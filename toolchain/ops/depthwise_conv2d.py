@@ -7,13 +7,14 @@ Arithmetic: TFLite `reference_integer_ops::DepthwiseConvPerChannel`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops._activation import Activation, clamp_range, read_activation
+from toolchain.ops._axes import window_axes
 from toolchain.ops._conv import (
     BIAS,
     INPUT,
@@ -37,8 +38,10 @@ from toolchain.ops._onnx_rounding import requantise_onnx
 from toolchain.ops._rounding import Rounding
 from toolchain.ops.spec import (
     Array,
+    Axis,
     Lowering,
     OpSpec,
+    Reach,
     ReadOp,
     SafeOverlap,
     TensorType,
@@ -130,6 +133,16 @@ def _macs(op: Op, graph: Graph) -> int:
     return graph.output(op).elements * height * width
 
 
+def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
+    """Rows, columns, and channels where each has one filter."""
+    attributes = _attributes(op)
+    image = window_axes(op, _window(op, graph), lambda pad: replace(attributes, padding=pad))
+    if graph.input(op, WEIGHTS).shape[3] != graph.input(op, INPUT).shape[3]:
+        return image
+    own = (Reach(3), Reach(3), Reach(0))[: len(op.inputs)]
+    return (*image, Axis(3, own, lambda before, after: attributes))
+
+
 def _read(node: TfliteNode) -> ReadOp:
     weights, options, x = check_operands(node, 4), node.options, node.inputs[INPUT]
     assert x is not None
@@ -204,6 +217,7 @@ SPEC = OpSpec(
     sample=_sample,
     macs=_macs,
     overlaps=_overlaps,
+    axes=_axes,
     tflite=TfliteBinding(("DEPTHWISE_CONV_2D",), _read, _write),
     limits="int8, per-channel or per-tensor weights, constant; any stride, dilation, multiplier",
 )

@@ -9,6 +9,7 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ops._axes import elementwise_axes
 from toolchain.ops._elementwise import sample_quantisation, sample_shape
 from toolchain.ops.spec import (
     Array,
@@ -92,6 +93,7 @@ SPEC = OpSpec(
     lower=_lower,
     sample=_sample,
     overlaps=_overlaps,
+    axes=elementwise_axes,
     dtypes=frozenset({DType.FLOAT32, *_BYTES}),
     tflite=TfliteBinding(("DEQUANTIZE",), _read, _write),
     limits="int8 or uint8 to float32, per tensor",

@@ -40,11 +40,13 @@ from toolchain.ops._walks import lead_bytes
 from toolchain.ops.batch_matmul import read_batched
 from toolchain.ops.spec import (
     Array,
+    Axis,
     Constant,
     Lowering,
     OnnxBinding,
     OnnxNode,
     OpSpec,
+    Reach,
     ReadOp,
     SafeOverlap,
     TensorType,
@@ -94,6 +96,21 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     scaled = round_half_away(total.astype(np.float64) * _factors(op, graph)) + y.q.zero_point
     low, high = clamp_range(_attributes(op).activation, y)
     return (np.clip(scaled, low, high).astype(np.int8).reshape(y.shape),)
+
+
+def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
+    """Outputs, each with weights of its own; rows where input and output agree on them."""
+    attributes, x, y = _attributes(op), graph.input(op, INPUT), graph.output(op)
+    own = (Reach(0),) * (len(op.inputs) - 1)
+    outputs = Axis(len(y.shape) - 1, (None, *own), lambda before, after: attributes)
+    if x.shape[:-1] != y.shape[:-1]:
+        return (outputs,)
+    whole = (None,) * len(own)
+    rows = (
+        Axis(axis, (Reach(axis), *whole), lambda before, after: attributes)
+        for axis in range(len(y.shape) - 1)
+    )
+    return (*rows, outputs)
 
 
 def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
@@ -250,6 +267,7 @@ SPEC = OpSpec(
     sample=_sample,
     macs=_macs,
     overlaps=_overlaps,
+    axes=_axes,
     tflite=TfliteBinding(("FULLY_CONNECTED",), _read, _write),
     onnx=OnnxBinding(("Gemm", "MatMul"), _read_onnx),
     limits="int8, per-channel or per-tensor weights, constant",

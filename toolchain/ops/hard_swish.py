@@ -13,6 +13,7 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Attributes, DType, Graph, Op
+from toolchain.ops._axes import elementwise_axes
 from toolchain.ops._elementwise import (
     Int64,
     check_node,
@@ -135,6 +136,7 @@ SPEC = OpSpec(
     lower=_lower,
     sample=_sample,
     overlaps=overlaps_same_shape,
+    axes=elementwise_axes,
     tflite=TfliteBinding(("HARD_SWISH",), _read, _write),
     limits="int8",
 )

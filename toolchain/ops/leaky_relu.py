@@ -12,6 +12,7 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op
+from toolchain.ops._axes import elementwise_axes
 from toolchain.ops._elementwise import (
     Int64,
     check_left_shift,
@@ -99,6 +100,7 @@ SPEC = OpSpec(
     lower=_lower,
     sample=_sample,
     overlaps=overlaps_same_shape,
+    axes=elementwise_axes,
     tflite=TfliteBinding(("LEAKY_RELU",), _read, _write),
     limits="int8, any alpha",
 )

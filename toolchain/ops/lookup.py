@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation
+from toolchain.ops._axes import elementwise_axes
 from toolchain.ops._elementwise import (
     Int64,
     infer_unary,
@@ -191,6 +192,7 @@ SPEC = OpSpec(
     lower=_lower,
     sample=_sample,
     overlaps=overlaps_same_shape,
+    axes=elementwise_axes,
     onnx=OnnxBinding(("Relu", *sorted(FUNCTIONS.keys() - {"GeluTanh", "Identity"})), _read),
     limits="int8, any function of one operand; ONNX only",
 )

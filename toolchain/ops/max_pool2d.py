@@ -15,6 +15,7 @@ from toolchain.ops._pooling import (
     infer_pool,
     lower_pool,
     pool_attributes,
+    pool_axes,
     pool_lead_bytes,
     read_pool,
     sample_pool,
@@ -61,6 +62,7 @@ SPEC = OpSpec(
         ("MAX_POOL_2D",), read_pool, lambda op, graph: write_pool(op, graph, "MAX_POOL_2D")
     ),
     overlaps=_overlaps,
+    axes=pool_axes,
     onnx=OnnxBinding(("MaxPool", "GlobalMaxPool"), read_max_pool),
     limits="int8, NHWC",
 )

@@ -15,6 +15,7 @@ from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op
 from toolchain.ops._activation import Activation, clamp_range, read_activation
 from toolchain.ops._affine_form import INT8_LEVELS, fitting_bias
+from toolchain.ops._axes import elementwise_axes
 from toolchain.ops._elementwise import (
     Int64,
     Line,
@@ -195,6 +196,7 @@ SPEC = OpSpec(
     lower=_lower,
     sample=_sample,
     overlaps=overlaps_same_shape,
+    axes=elementwise_axes,
     tflite=TfliteBinding(("MUL",), _read, _write),
     onnx=OnnxBinding(
         ("Mul",), read_binary("mul", lambda activation: Mul(activation, Rounding.ONNX))

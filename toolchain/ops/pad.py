@@ -6,7 +6,7 @@ TFLite PAD (the constant is the zero point) and PADV2 (any constant). Any elemen
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -23,10 +23,12 @@ from toolchain.ops._onnx import resolve_axes
 from toolchain.ops.mirror_pad import MirrorPad
 from toolchain.ops.spec import (
     Array,
+    Axis,
     Lowering,
     OnnxBinding,
     OnnxNode,
     OpSpec,
+    Reach,
     ReadOp,
     SafeOverlap,
     TensorType,
@@ -70,6 +72,21 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return (
         np.pad(inputs[0], _attributes(op).paddings, constant_values=_stored_value(op, graph)[0]),
     )
+
+
+def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
+    """Every axis; a block of padding alone has no operand, and whoever splits refuses it."""
+    attributes = _attributes(op)
+
+    def along(axis: int) -> Axis:
+        def padded(before: int, after: int) -> Pad:
+            pairs = list(attributes.paddings)
+            pairs[axis] = (before, after)
+            return replace(attributes, paddings=tuple(pairs))
+
+        return Axis(axis, (Reach(axis, before=attributes.paddings[axis][0]),), padded)
+
+    return tuple(along(axis) for axis in range(len(attributes.paddings)))
 
 
 def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
@@ -177,6 +194,7 @@ SPEC = OpSpec(
     sample=_sample,
     tflite=TfliteBinding(("PAD", "PADV2"), _read, _write),
     overlaps=_overlaps,
+    axes=_axes,
     dtypes=frozenset(DType),
     onnx=OnnxBinding(("Pad",), _read_onnx),
     limits="any type; paddings and value are constant",

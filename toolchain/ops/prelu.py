@@ -11,6 +11,7 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ops._axes import elementwise_axes
 from toolchain.ops._elementwise import (
     Int64,
     broadcast,
@@ -158,6 +159,7 @@ SPEC = OpSpec(
     lower=_lower,
     sample=_sample,
     overlaps=overlaps_same_shape,
+    axes=elementwise_axes,
     tflite=TfliteBinding(("PRELU",), _read, _write),
     onnx=OnnxBinding(("PRelu",), _read_onnx),
     limits="int8, alpha of any shape that broadcasts to the input",

@@ -15,6 +15,7 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
+from toolchain.ops._axes import elementwise_axes
 from toolchain.ops._elementwise import (
     Int64,
     check_left_shift,
@@ -162,6 +163,7 @@ SPEC = OpSpec(
     sample=_sample,
     aliases=_aliases,
     overlaps=_overlaps,
+    axes=elementwise_axes,
     dtypes=frozenset({DType.FLOAT32, *_BYTES}),
     tflite=TfliteBinding(("QUANTIZE",), _read, _write),
     limits="float32, int8 or uint8 to int8 or uint8, per tensor",

@@ -15,6 +15,7 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op
+from toolchain.ops._axes import elementwise_axes
 from toolchain.ops._elementwise import (
     Int64,
     check_left_shift,
@@ -134,6 +135,7 @@ SPEC = OpSpec(
     lower=_lower,
     sample=_sample,
     overlaps=overlaps_same_shape,
+    axes=elementwise_axes,
     tflite=TfliteBinding(tuple(b.value for b in Bounds), _read, _write),
     limits="int8; ReLU, ReLU6, [-1, 1] and [0, 1]; any requantisation",
 )

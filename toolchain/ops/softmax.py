@@ -20,6 +20,7 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
+from toolchain.ops._axes import leading_axes
 from toolchain.ops._elementwise import (
     Int64,
     check_node,
@@ -206,6 +207,7 @@ SPEC = OpSpec(
     lower=_lower,
     sample=_sample,
     overlaps=overlaps_same_shape,
+    axes=leading_axes,
     tflite=TfliteBinding(("SOFTMAX",), _read, _write),
     onnx=OnnxBinding(("Softmax",), _read_onnx),
     limits="int8, last dimension, output scale 1/256",

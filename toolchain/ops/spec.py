@@ -294,6 +294,50 @@ class SafeOverlap:
     exact: bool = False
 
 
+@dataclass(frozen=True)
+class Reach:
+    """What an operand contributes to a run of output indices, along one axis of each.
+
+    Output indices [begin, end) read input indices [begin * stride - before,
+    (end - 1) * stride - before + extent) of the operand's axis `axis`, as far as there are any.
+    """
+
+    axis: int
+    stride: int = 1
+    extent: int = 1
+    before: int = 0
+
+    def needs(self, begin: int, end: int, size: int) -> tuple[int, int]:
+        """The input indices [first, last) that exist, of `size`; empty where none does."""
+        first = begin * self.stride - self.before
+        last = (end - 1) * self.stride - self.before + self.extent
+        return max(first, 0), min(last, size)
+
+    def beyond(self, begin: int, end: int, size: int) -> tuple[int, int]:
+        """How many indices the run reaches for before the first input index and after the last."""
+        first = begin * self.stride - self.before
+        last = (end - 1) * self.stride - self.before + self.extent
+        return max(-first, 0), max(last - size, 0)
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An axis of an operator's only output along which blocks can be computed one by one.
+
+    `reaches`: one per operand; None where every block reads the operand whole. `attributes` gives
+    those of a block that reaches so many indices before its first operand's begin and after its
+    end: the padding of a window, mostly.
+    """
+
+    axis: int
+    reaches: tuple[Reach | None, ...]
+    attributes: Callable[[int, int], Attributes]
+
+
+def _no_axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
+    return ()
+
+
 def _no_macs(op: Op, graph: Graph) -> int:
     return 0
 
@@ -320,6 +364,7 @@ class OpSpec:
     aliases    tensors that are views of one another through this op (then it emits no C where all
                its outputs are whole views).
     overlaps   safe in-place and diagonal overlaps of the kernel that `lower` chooses.
+    axes       the axes along which the operator can be split into blocks (MOTES, axis map).
     sample     a random single-operator Graph, for differential tests: odd shapes, strides,
                zero points and scales included.
     dtypes     element types that its activations may have; the front ends refuse others.
@@ -338,6 +383,7 @@ class OpSpec:
     macs: Callable[[Op, Graph], int] = _no_macs
     aliases: Callable[[Op, Graph], tuple[Alias, ...]] = _no_aliases
     overlaps: Callable[[Op, Graph, Core], tuple[SafeOverlap, ...]] = _no_overlaps
+    axes: Callable[[Op, Graph], tuple[Axis, ...]] = _no_axes
     dtypes: frozenset[DType] = frozenset({DType.INT8})
     limits: str = ""
     made_by_passes: bool = False

@@ -28,8 +28,10 @@ from toolchain.ops._movement import (
 from toolchain.ops.spec import (
     Alias,
     Array,
+    Axis,
     Lowering,
     OpSpec,
+    Reach,
     ReadOp,
     SafeOverlap,
     TensorType,
@@ -59,6 +61,15 @@ def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
     x = graph.input(op, 0)
     axes = _permutation(op, len(x.shape))
     return (TensorType(tuple(x.shape[axis] for axis in axes), x.dtype),)
+
+
+def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
+    """Every axis, wherever it comes from."""
+    permutation = _permutation(op, len(graph.input(op, 0).shape))
+    return tuple(
+        Axis(axis, (Reach(source),), lambda before, after: op.attributes)
+        for axis, source in enumerate(permutation)
+    )
 
 
 def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
@@ -118,6 +129,7 @@ SPEC = OpSpec(
     tflite=TfliteBinding(("TRANSPOSE",), _read, _write),
     aliases=_aliases,
     overlaps=_overlaps,
+    axes=_axes,
     dtypes=frozenset(DType),
     limits="any type, at most 6 dimensions; the permutation is constant",
 )

@@ -46,7 +46,7 @@ def plan_json(
         "flash_bytes": need.flash_bytes,
         "code_bytes": need.code_bytes,
         "memory_estimated": need.estimated,
-        "slowdown_percent": 0.0,
+        "slowdown_percent": round(100 * plan.slowdown, 4),
         "latency": {
             "total": latency_total,
             "unit": latency_unit,

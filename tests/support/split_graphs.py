@@ -1,0 +1,121 @@
+"""Random networks of images with branches, and random schemes that split a part of them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
+from toolchain.ops import spec_of
+from toolchain.ops._conv import Padding, Window
+from toolchain.ops._pooling import Pool2D
+from toolchain.ops.concat import Concat
+from toolchain.ops.conv2d import Conv2D
+from toolchain.ops.depthwise_conv2d import DepthwiseConv2D
+from toolchain.ops.leaky_relu import LeakyRelu
+from toolchain.ops.pad import Pad
+from toolchain.partition import Mode, Scheme
+from toolchain.partition.region import axes_of
+
+_Q = Quantisation((0.0625,), (-5,))
+
+
+class _Network:
+    def __init__(self, rng: np.random.Generator) -> None:
+        self.rng = rng
+        self.tensors: dict[str, Tensor] = {}
+        self.ops: list[Op] = []
+
+    def tensor(self, shape: tuple[int, ...]) -> Tensor:
+        made = Tensor(f"t{len(self.tensors)}", shape, DType.INT8, _Q)
+        self.tensors[made.name] = made
+        return made
+
+    def weights(self, shape: tuple[int, ...], channels: int, axis: int) -> tuple[str, str]:
+        scales = tuple(float(np.float32(s)) for s in self.rng.uniform(0.002, 0.02, channels))
+        q = Quantisation(scales, (0,) * channels, axis if channels > 1 else None)
+        data = self.rng.integers(-127, 128, shape).astype(np.int8)
+        number = len(self.tensors)
+        self.tensors[f"w{number}"] = Tensor(f"w{number}", shape, DType.INT8, q, data)
+        bias = self.rng.integers(-3000, 3000, channels).astype(np.int32)
+        self.tensors[f"b{number}"] = Tensor(f"b{number}", (channels,), DType.INT32, None, bias)
+        return f"w{number}", f"b{number}"
+
+    def add(
+        self, kind: str, attributes: Attributes, inputs: tuple[str, ...], shape: tuple[int, ...]
+    ) -> Tensor:
+        y = self.tensor(shape)
+        self.ops.append(Op(kind, f"op{len(self.ops)}", inputs, (y.name,), attributes))
+        return y
+
+    def window(self, x: Tensor) -> Window | None:
+        rng = self.rng
+        kernel = (int(rng.integers(1, 5)), int(rng.integers(1, 4)))
+        stride = (int(rng.integers(1, 4)), int(rng.integers(1, 3)))
+        dilation = (int(rng.integers(1, 3)), 1) if stride == (1, 1) else (1, 1)
+        sides = [int(rng.integers(0, k)) for k in (*kernel, *kernel)]
+        window = Window(kernel, stride, dilation, Padding(*sides))
+        try:
+            window.output_size(*x.shape[1:3])
+        except ValueError:
+            return None
+        return window
+
+    def step(self, x: Tensor) -> Tensor:
+        rng = self.rng
+        kinds = "conv2d conv2d depthwise_conv2d depthwise_conv2d pool leaky_relu pad add concat"
+        kind = str(rng.choice(kinds.split()))
+        _, height, width, depth = x.shape
+        window = self.window(x)
+        if kind == "conv2d" and window is not None:
+            channels = int(rng.integers(1, 9))
+            out = window.output_size(height, width)
+            w = self.weights((channels, *window.kernel, depth), channels, 0)
+            walk = Conv2D(window.stride, window.dilation, window.padding)
+            return self.add("conv2d", walk, (x.name, *w), (1, *out, channels))
+        if kind == "depthwise_conv2d" and window is not None:
+            out = window.output_size(height, width)
+            w = self.weights((1, *window.kernel, depth), depth, 3)
+            walked = DepthwiseConv2D(window.stride, window.dilation, window.padding)
+            return self.add("depthwise_conv2d", walked, (x.name, *w), (1, *out, depth))
+        if kind == "pool" and height >= 3 and width >= 2:
+            step = int(rng.integers(1, 3))
+            pool = Pool2D(3, 2, step, 1, (1, 0, 0, 0))
+            which = str(rng.choice(["max_pool2d", "average_pool2d"]))
+            return self.add(which, pool, (x.name,), (1, (height - 2) // step + 1, width - 1, depth))
+        if kind == "pad":
+            ends = ((0, 0), (1, 1), (0, 1), (0, 0))
+            return self.add("pad", Pad(ends, 7), (x.name,), (1, height + 2, width + 1, depth))
+        same = [t for t in self.tensors.values() if t.shape == x.shape and not t.is_constant]
+        other = same[int(rng.integers(len(same)))]
+        if kind == "add":
+            attributes = spec_of("add").attributes()
+            return self.add("add", attributes, (x.name, other.name), x.shape)
+        if kind == "concat" and depth < 16:
+            shape = (1, height, width, 2 * depth)
+            return self.add("concat", Concat(3), (x.name, other.name), shape)
+        return self.add("leaky_relu", LeakyRelu(-0.75), (x.name,), x.shape)
+
+
+def random_network(rng: np.random.Generator) -> Graph:
+    """Operators on images, with branches; all that nothing reads is an output."""
+    network = _Network(rng)
+    x = network.tensor((1, int(rng.integers(4, 20)), int(rng.integers(2, 9)), 4))
+    for _ in range(int(rng.integers(2, 9))):
+        known = [t for t in network.tensors.values() if not t.is_constant]
+        base = known[-1] if rng.random() < 0.8 else known[int(rng.integers(len(known)))]
+        network.step(base)
+    read = {name for op in network.ops for name in op.inputs}
+    outputs = [op.outputs[0] for op in network.ops if op.outputs[0] not in read]
+    return Graph.build("network", network.tensors.values(), network.ops, [x.name], outputs)
+
+
+def random_scheme(graph: Graph, rng: np.random.Generator) -> Scheme:
+    """Consecutive operators, any axis, any count: valid or not."""
+    begin = int(rng.integers(len(graph.ops)))
+    end = int(rng.integers(begin, len(graph.ops))) + 1
+    op = graph.ops[int(rng.integers(begin, end))]
+    axes = sorted(axes_of(op, graph))
+    axis = int(rng.choice(axes)) if axes and rng.random() < 0.4 else 1
+    names = tuple(op.name for op in graph.ops[begin:end])
+    mode = Mode.TILES if rng.random() < 0.4 else Mode.SLIDING
+    return Scheme(names, (op.outputs[0], axis), int(rng.integers(2, 9)), mode)

@@ -1,0 +1,225 @@
+"""A partition scheme, and the finer graph that it makes of a graph."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
+from toolchain.ops.block_concat import BlockConcat
+from toolchain.ops.concat import Concat
+from toolchain.ops.slice import Slice
+from toolchain.partition.blocks import Blocks, Mode, Run, blocks
+from toolchain.partition.region import Region, region
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """MOTES's (S, A, V_I, V_O, n): `ops` (S) by name, split into `count` (n) blocks.
+
+    The axes A, the slices V_I and the concats V_O follow from the axis connecting graph and
+    `seed`: a tensor that the operators make, and the axis of it that is split.
+    """
+
+    ops: tuple[str, ...]
+    seed: tuple[str, int]
+    count: int
+    mode: Mode = Mode.SLIDING
+
+
+def blocks_of(graph: Graph, scheme: Scheme) -> Blocks:
+    """Raises CannotSplitError where the scheme is invalid for this graph."""
+    wanted = set(scheme.ops)
+    chosen = [index for index, op in enumerate(graph.ops) if op.name in wanted]
+    return blocks(region(graph, chosen, scheme.seed), scheme.count, scheme.mode)
+
+
+def split(graph: Graph, scheme: Scheme) -> Graph:
+    """The same function, its operators split into blocks; everything else keeps its name.
+
+    Operators come in the order in which the blocks are meant to run. Raises CannotSplitError.
+    """
+    return _Splitter(blocks_of(graph, scheme)).graph()
+
+
+def split_all(graph: Graph, schemes: Iterable[Scheme]) -> Graph:
+    """`split` by each scheme in turn; their operators must not overlap."""
+    for scheme in schemes:
+        graph = split(graph, scheme)
+    return graph
+
+
+@dataclass(frozen=True)
+class _Held:
+    """A tensor of the finer graph that holds the run `run` of a tensor of the coarse one."""
+
+    name: str
+    run: Run
+
+
+class _Splitter:
+    """Builds the operators of one region, block by block."""
+
+    def __init__(self, plan: Blocks) -> None:
+        self.plan = plan
+        self.region: Region = plan.region
+        self.coarse = plan.region.graph
+        self.ops: list[Op] = []
+        self.tensors: dict[str, Tensor] = dict(self.coarse.tensors)
+        self.held: dict[str, _Held] = {}
+        self.parts: dict[str, list[_Held]] = {name: [] for name in self.region.joined}
+
+    def graph(self) -> Graph:
+        for k in range(self.plan.count):
+            for op in self.region.ops:
+                if op in self.plan.computed[k]:
+                    self._block(k, op)
+        for name, parts in self.parts.items():
+            axis = self.region.axis_of(name)
+            names = tuple(part.name for part in parts)
+            self._emit("concat", f"{name} (blocks)", names, name, Concat(axis))
+        before, after = self._around()
+        return self.coarse.with_ops([*before, *self.ops, *after], self.tensors.values())
+
+    def _around(self) -> tuple[list[Op], list[Op]]:
+        """The operators outside: those that depend on the region come after it."""
+        inside = set(self.region.ops)
+        last = max(inside)
+        dependent: set[int] = set(inside)
+        before, after = [], []
+        for index, op in enumerate(self.coarse.ops):
+            if index in inside:
+                continue
+            if any(p in dependent for p in self.coarse.predecessors[index]):
+                dependent.add(index)
+            if index in dependent or index > last:
+                after.append(op)
+            else:
+                before.append(op)
+        return before, after
+
+    def _block(self, k: int, index: int) -> None:
+        """Block k of one operator, and the window of its output that stays for later."""
+        op, run = self.region.op(index), self.plan.computed[k][index]
+        name, axis = op.outputs[0], self.region.axes[index]
+        inputs = tuple(
+            operand if reach is None or seen is None else self._operand(operand, seen, reach.axis)
+            for operand, seen, reach in zip(
+                op.inputs, self.plan.reads(k, index), axis.reaches, strict=True
+            )
+        )
+        made = self._add(name, run, f"{name}@{k}")
+        block = replace(
+            op,
+            name=f"{op.name}@{k}",
+            inputs=inputs,
+            outputs=(made,),
+            attributes=axis.attributes(*self._beyond(op, index, run)),
+        )
+        old = self.held.get(name)
+        if old is None or old.run[0] >= run[0] or self.plan.held[k][name][0] >= run[0]:
+            self.ops.append(block)
+            self.held[name] = _Held(made, run)
+        elif name in self.parts or not self._contiguous(name):
+            self.ops.append(block)
+            self._copy(name, (old, _Held(made, run)), old.run[0], f"{name}@{k}.window")
+        else:
+            kept = self._copy(name, (old,), old.run[0], f"{name}@{k}.before")
+            self.ops.append(block)
+            window = (old.run[0], run[1])
+            joined = self._add(name, window, f"{name}@{k}.window")
+            self._emit("concat", joined, (kept.name, made), joined, Concat(axis.axis))
+            self.held[name] = _Held(joined, window)
+        if name in self.parts:
+            self.parts[name].append(_Held(made, run))
+        for operand in dict.fromkeys(op.present_inputs()):
+            if self.plan.last_reader.get((k, operand)) == index:
+                self._shrink(k, operand)
+
+    def _shrink(self, k: int, name: str) -> None:
+        """Keep only what later blocks read, once the last operator of block k has read more."""
+        old = self.held[name]
+        begin = self.plan.kept_from(k, name, old.run[1])
+        if begin >= old.run[1]:
+            del self.held[name]
+        elif begin > old.run[0]:
+            self._copy(name, (old,), begin, f"{name}@{k}.rest")
+
+    def _copy(self, name: str, held: tuple[_Held, ...], begin: int, copy: str) -> _Held:
+        """Copy what `held` holds in turn, from index `begin` on, and hold that instead."""
+        axis = self.region.axis_of(name)
+        parts = tuple((max(begin - h.run[0], 0), h.run[1] - h.run[0]) for h in held)
+        made = _Held(self._add(name, (begin, held[-1].run[1]), copy), (begin, held[-1].run[1]))
+        names = tuple(h.name for h in held)
+        self._emit("block_concat", copy, names, made.name, BlockConcat(axis, parts))
+        self.held[name] = made
+        return made
+
+    def _beyond(self, op: Op, index: int, run: Run) -> tuple[int, int]:
+        for operand, reach in zip(op.inputs, self.region.axes[index].reaches, strict=True):
+            if operand and reach is not None:
+                return reach.beyond(*run, self.coarse.tensors[operand].shape[reach.axis])
+        return 0, 0
+
+    def _operand(self, name: str, run: Run, axis: int) -> str:
+        """The tensor that holds exactly this run of an operand: a slice where nothing else does."""
+        tensor = self.coarse.tensors[name]
+        if tensor.is_constant:
+            return self._constant(tensor, run, axis)
+        held = self.held.get(name, _Held(name, (0, tensor.shape[axis])))
+        if held.run == run:
+            return held.name
+        part = f"{held.name}[{run[0]}:{run[1]}]"
+        if part not in self.tensors:
+            self._add(name, run, part, axis)
+            whole = self.tensors[held.name].shape
+            begin = tuple(run[0] - held.run[0] if i == axis else 0 for i in range(len(whole)))
+            sizes = self.tensors[part].shape
+            ones = (1,) * len(whole)
+            self._emit("slice", part, (held.name,), part, Slice(begin, sizes, ones, sizes))
+        return part
+
+    def _constant(self, tensor: Tensor, run: Run, axis: int) -> str:
+        if run == (0, tensor.shape[axis]):
+            return tensor.name
+        name = f"{tensor.name}[{axis}:{run[0]}:{run[1]}]"
+        if name not in self.tensors:
+            assert tensor.constant is not None
+            data = tensor.constant.reshape(tensor.shape).take(range(*run), axis)
+            q = _quantisation_of(tensor, run, axis)
+            self.tensors[name] = Tensor(name, data.shape, tensor.dtype, q, data)
+        return name
+
+    def _add(self, like: str, run: Run, name: str, axis: int | None = None) -> str:
+        tensor = self.coarse.tensors[like]
+        along = self.region.axis_of(like) if axis is None else axis
+        shape = tuple(run[1] - run[0] if i == along else d for i, d in enumerate(tensor.shape))
+        self.tensors[name] = Tensor(name, shape, tensor.dtype, tensor.quantisation)
+        return name
+
+    def _emit(
+        self,
+        kind: str,
+        name: str,
+        inputs: Sequence[str],
+        output: str,
+        attributes: BlockConcat | Concat | Slice,
+    ) -> None:
+        self.ops.append(Op(kind, name, tuple(inputs), (output,), attributes))
+
+    def _contiguous(self, name: str) -> bool:
+        """Whether a run along the tensor's split axis is one run of bytes."""
+        return math.prod(self.coarse.tensors[name].shape[: self.region.axis_of(name)]) == 1
+
+
+def _quantisation_of(tensor: Tensor, run: Run, axis: int) -> Quantisation | None:
+    q = tensor.quantisation
+    if q is None or not q.per_channel:
+        return q
+    along = q.axis
+    if along is None:  # a bias: one scale per element
+        along = 0 if tensor.dtype is DType.INT32 else axis
+    if along % len(tensor.shape) != axis:
+        return q
+    return replace(q, scales=q.scales[slice(*run)], zero_points=q.zero_points[slice(*run)])

@@ -1,0 +1,69 @@
+"""RAM against predicted slowdown: the Pareto front as a table with bars, and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from rich.table import Table
+
+from toolchain.report.text import size
+
+_BAR_WIDTH = 40
+_EIGHTHS = " ▏▎▍▌▋▊▉"
+
+
+@dataclass(frozen=True)
+class Split:
+    """Operators by name, computed together in `blocks` blocks; `mode` as in `partition.Mode`."""
+
+    operators: tuple[str, ...]
+    blocks: int
+    mode: str
+
+
+@dataclass(frozen=True)
+class FrontRow:
+    """One way to split a graph: predicted peak, and slowdown as a fraction."""
+
+    peak_bytes: int
+    slowdown: float
+    splits: tuple[Split, ...]
+
+
+def front_json(rows: Sequence[FrontRow]) -> list[dict[str, Any]]:
+    """One entry a row, from the unsplit graph to the smallest."""
+    return [
+        {
+            "peak_bytes": row.peak_bytes,
+            "slowdown_percent": round(100 * row.slowdown, 4),
+            "splits": [asdict(split) for split in row.splits],
+        }
+        for row in rows
+    ]
+
+
+def front_table(rows: Sequence[FrontRow], title: str) -> Table:
+    """A bar for each row's peak; slowdown and what is split beside it."""
+    table = Table(title=title, header_style="bold", title_style="")
+    table.add_column("slowdown", justify="right")
+    table.add_column("peak", justify="right")
+    table.add_column("")
+    table.add_column("operators split, into blocks")
+    most = max(row.peak_bytes for row in rows)
+    for row in rows:
+        splits = (f"{len(s.operators)} in {s.blocks} {s.mode}" for s in row.splits)
+        table.add_row(
+            f"{row.slowdown:.2%}",
+            size(row.peak_bytes),
+            _bar(row.peak_bytes / most),
+            ", ".join(splits) or "-",
+        )
+    return table
+
+
+def _bar(share: float) -> str:
+    """A bar of up to `_BAR_WIDTH` characters, to an eighth of one."""
+    eighths = round(share * _BAR_WIDTH * 8)
+    return ("█" * (eighths // 8) + _EIGHTHS[eighths % 8]).rstrip() or _EIGHTHS[1]
