@@ -11,6 +11,7 @@ is found impossible is remembered, under every rule and over restarts.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
@@ -85,12 +86,17 @@ class Skyline:
         self._rank = rank
         self._impossible = impossible
         count = len(given.shapes)
-        self._sections: list[list[int]] = [[] for _ in range(given.sections)]
+        self._sections: list[list[tuple[int, int]]] = [[] for _ in range(given.sections)]
         self._free = [0] * given.sections  # bytes that are still to be placed in each section
         for index, shape in enumerate(given.shapes):
             for k in range(shape.first, shape.last):
-                self._sections[k].append(index)
+                self._sections[k].append((index, shape.bottoms[k - shape.first]))
                 self._free[k] += shape.heights[k - shape.first]
+        self._meets = [
+            sorted({i for k in range(s.first, s.last) for i, _ in self._sections[k]} - {index})
+            for index, s in enumerate(given.shapes)
+        ]
+        self._least = [min(shape.heights) for shape in given.shapes]
         self._flat = [not any(shape.bottoms) for shape in given.shapes]
         self._twin = [
             (s.first, s.last, s.heights, s.bottoms, s.alignment_bytes) for s in given.shapes
@@ -107,17 +113,21 @@ class Skyline:
         """Of the shapes, after FOUND."""
         return self._lowest
 
-    def run(self, placement_limit: int) -> Verdict:
-        """Search from the start, trying at most about `placement_limit` placements."""
+    def run(self, placement_limit: int, deadline: float) -> Verdict:
+        """Search from the start, trying at most about `placement_limit` placements.
+
+        `deadline` is a reading of `time.perf_counter`.
+        """
         highest = max(self._free, default=0)
         if highest > self._capacity:
             return self._blocked(highest)
         stack: list[_Choicepoint] = []
         if not self._raise_floors(0, len(self._floor)):
             return Verdict.IMPOSSIBLE
-        pending = self._split(list(range(len(self._shapes))), 0, None)
+        every = sorted(range(len(self._shapes)), key=lambda i: self._shapes[i].first)
+        pending = self._split(every, 0, None)
         while pending is not None:
-            if self.placements >= placement_limit:
+            if self.placements >= placement_limit or time.perf_counter() > deadline:
                 return Verdict.STOPPED
             self._enter(pending, stack)
             while stack and not self._next(stack[-1]):
@@ -177,58 +187,55 @@ class Skyline:
         Only a section is asked in which these all lie flat, so that nothing else can get below
         one of them: then in any canonical placement one of them rests there, or none does.
         """
-        floor, lowest = self._floor, self._lowest
-        first, last = part.first, part.last
-        rests: list[list[int] | None] = [[] for _ in range(first, last)]
-        for index in part.shapes:
-            at, shape = lowest[index], self._shapes[index]
+        sections = [k for k in range(part.first, part.last) if self._free[k]]
+        found: list[int] | None = None
+        for group in self._groups(sections):
+            best: tuple[int, ...] | None = None
+            for k in group:
+                rests = self._clean_rests(k)
+                if not rests:
+                    continue
+                slack = self._capacity - self._floor[k] - self._free[k]
+                claim = (len(rests) + (slack > 0), slack, self._floor[k], k)
+                if best is None or claim < best:
+                    best, section, found = claim, k, rests
+            if best is not None:
+                break
+        if found is None:
+            section = min((self._floor[k], k) for k in sections)[1]
+            found = self._resting(section)
+        twins = {self._twin[i] + (self._lowest[i],): i for i in reversed(found)}
+        return section, sorted(twins.values(), key=self._rank)
+
+    def _groups(self, sections: list[int]) -> list[list[int]]:
+        """Sections that the rule prefers equally, the most preferred first."""
+        if self._choice is Choice.ANSWERS:
+            return [sections]
+        groups: dict[int, list[int]] = {}
+        for k in sections:
+            value = self._floor[k]
+            if self._choice is Choice.SLACK:
+                value = self._capacity - value - self._free[k]
+            groups.setdefault(value, []).append(k)
+        return [groups[value] for value in sorted(groups)]
+
+    def _clean_rests(self, section: int) -> list[int]:
+        """Shapes that may rest at a section's floor; none if one of them does not lie flat."""
+        floor, found = self._floor, self._resting(section)
+        for index in found:
+            at, shape = self._lowest[index], self._shapes[index]
             under = floor[shape.first : shape.last]
             if self._flat[index]:
-                clean = under.count(at) == shape.last - shape.first
-                touches = clean or at in under
-            else:
-                gaps = [at + b - f for b, f in zip(shape.bottoms, under, strict=True)]
-                clean = not any(gaps)
-                touches = 0 in gaps
-            if not touches:
-                continue
-            for k in range(shape.first, shape.last):
-                found = rests[k - first]
-                if clean and found is not None:
-                    found.append(index)
-                elif not clean and floor[k] == at + shape.bottoms[k - shape.first]:
-                    rests[k - first] = None
-        best: tuple[int, ...] | None = None
-        fallback = min((floor[k], k) for k in range(first, last) if self._free[k])[1]
-        for k in range(first, last):
-            found = rests[k - first]
-            if not self._free[k] or not found:
-                continue
-            slack = self._capacity - floor[k] - self._free[k]
-            claim: tuple[int, ...]
-            if self._choice is Choice.LOWEST:
-                claim = (floor[k], len(found) + (slack > 0), k)
-            elif self._choice is Choice.SLACK:
-                claim = (slack, len(found), floor[k], k)
-            else:
-                claim = (len(found) + (slack > 0), slack, floor[k], k)
-            if best is None or claim < best:
-                best, section = claim, k
-        if best is None:
-            section = fallback
-        found = self._resting(section)
-        twins = {self._twin[i] + (lowest[i],): i for i in reversed(found)}
-        return section, sorted(twins.values(), key=self._rank)
+                if under.count(at) != len(under):
+                    return []
+            elif any(at + b != f for b, f in zip(shape.bottoms, under, strict=True)):
+                return []
+        return found
 
     def _resting(self, section: int) -> list[int]:
         """Shapes to come whose lowest offset lets them touch the floor of a section."""
-        floor = self._floor[section]
-        return [
-            i
-            for i in self._sections[section]
-            if not self._placed[i]
-            and self._lowest[i] + self._shapes[i].bottoms[section - self._shapes[i].first] == floor
-        ]
+        floor, lowest, placed = self._floor[section], self._lowest, self._placed
+        return [i for i, up in self._sections[section] if not placed[i] and lowest[i] + up == floor]
 
     def _set(self, values: list[int], index: int, value: int) -> None:
         self._trail.append((values, index, values[index]))
@@ -254,14 +261,10 @@ class Skyline:
             if top + free[k] > capacity:
                 self._blocked(top + free[k])
                 return False
-        above = {
-            i
-            for k in range(shape.first, shape.last)
-            for i in self._sections[k]
-            if not self._placed[i]
-        }
         first, last = shape.first, shape.last
-        for other in above:
+        for other in self._meets[index]:
+            if self._placed[other]:
+                continue
             resting = self._shapes[other]
             under = floor[resting.first : resting.last]
             if not self._flat[other]:
@@ -280,13 +283,13 @@ class Skyline:
         resting = self._resting(section)
         for index in resting:
             shape = self._shapes[index]
+            flat = self._flat[index]
             rests_on = [
-                self._lowest[other] + self._shapes[other].top_bytes - max(shape.bottoms)
-                if not (self._flat[other] and self._flat[index])
-                else self._lowest[other] + min(self._shapes[other].heights)
-                for k in range(shape.first, shape.last)
-                for other in self._sections[k]
-                if other != index and not self._placed[other]
+                self._lowest[other] + self._least[other]
+                if flat and self._flat[other]
+                else self._lowest[other] + self._shapes[other].top_bytes - max(shape.bottoms)
+                for other in self._meets[index]
+                if not self._placed[other]
             ]
             if not rests_on:
                 return False
@@ -302,11 +305,7 @@ class Skyline:
         for k in range(first, last):
             if not self._free[k]:
                 continue
-            floor = min(
-                lowest[i] + self._shapes[i].bottoms[k - self._shapes[i].first]
-                for i in self._sections[k]
-                if not placed[i]
-            )
+            floor = min([lowest[i] + up for i, up in self._sections[k] if not placed[i]])
             if floor > self._floor[k]:
                 self._set(self._floor, k, floor)
             if self._floor[k] + self._free[k] > capacity:
@@ -315,11 +314,14 @@ class Skyline:
         return True
 
     def _split(self, among: list[int], barrier: int, rest: _Pending | None) -> _Pending | None:
-        """What is left of `among`, in parts that share no section; the tightest comes first."""
+        """What is left of `among` in parts that share no section, the tightest first.
+
+        `among` is in order of its first sections.
+        """
         parts: list[_Part] = []
-        remaining = [i for i in among if not self._placed[i]]
-        remaining.sort(key=lambda i: self._shapes[i].first)
-        for index in remaining:
+        for index in among:
+            if self._placed[index]:
+                continue
             shape = self._shapes[index]
             if parts and shape.first < parts[-1].last:
                 parts[-1].shapes.append(index)

@@ -2,15 +2,16 @@
 
 1. List allocators and a load bound: where they meet, that is the answer.
 2. A skyline search (`_skyline.py`) for a placement as small as the bound, under several rules in
-   turn with few trials each, then with more ("heavy tails": what one rule misses for hours another
-   finds at once). Where the bound is proved out of reach it rises; where the search drags on,
-   sizes between the bound and the best placement are tried as well.
+   turn with few trials each, then with more, and under shaken rules ("heavy tails": what one rule
+   misses for hours another finds at once). Where the bound is proved out of reach it rises; where
+   the search drags on, sizes between the bound and the best placement are tried as well.
 3. Where blocks may share bytes, the search ties them, which may cost the optimum: what is left of
    the gap goes to CP-SAT.
 """
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -27,6 +28,14 @@ from toolchain.arena.greedy_size import by_size
 from toolchain.ir import ArenaProblem, Placement
 
 DEFAULT_TIME_LIMIT_SECONDS = 10.0
+_TRIALS_PER_SHAPE = 4
+_SHAKEN = 12
+"""Pairs of shaken rules after each round of the plain ones."""
+_NOISE = 0.6
+_TURNS = 6
+"""Rules tried in one go for one capacity."""
+_CLOSEST = 5
+"""A capacity is tried that would save 1/2, 1/4, ... to 1/2^_CLOSEST of what is left to save."""
 
 
 @dataclass
@@ -95,6 +104,12 @@ class Exact:
         )
 
 
+def _shaken(given: Shapes, rng: random.Random) -> Rank:
+    """About the longest first: never twice the same."""
+    noisy = [-shape.steps * (1 - _NOISE / 2 + _NOISE * rng.random()) for shape in given.shapes]
+    return lambda i: (noisy[i], i)
+
+
 def _ranks(given: Shapes) -> tuple[Rank, ...]:
     """Which shape first: the longest, the largest, in the busiest section, ..."""
     load = [0] * given.sections
@@ -121,20 +136,25 @@ class _Target:
         self._given = given
         self._impossible: set[State] = set()
         self._blocked: list[int] = []
-        self._placement_limit = 4 * len(given.shapes)
         self._rules = self._turns()
 
-    def _turns(self) -> Iterator[tuple[Choice, Rank]]:
+    def _turns(self) -> Iterator[tuple[Choice, Rank, int]]:
+        """Rules and their trials: the plain ones get ever more, the shaken ones are ever new."""
+        few = trials = _TRIALS_PER_SHAPE * len(self._given.shapes)
+        rng = random.Random(1)
         while True:
             for rank, choice in product(_ranks(self._given), Choice):
-                yield choice, rank
-            self._placement_limit *= 2
+                yield choice, rank, trials
+            for _ in range(_SHAKEN):
+                for choice in (Choice.LOWEST, Choice.SLACK):
+                    yield choice, _shaken(self._given, rng), few
+            trials *= 2
 
-    def take_turn(self, problem: ArenaProblem, bounds: _Bounds) -> Verdict:
+    def take_turn(self, problem: ArenaProblem, bounds: _Bounds, deadline: float) -> Verdict:
         """One rule, with the trials that it is due."""
-        choice, rank = next(self._rules)
+        choice, rank, trials = next(self._rules)
         search = Skyline(self._given, self.capacity_bytes, choice, rank, self._impossible)
-        verdict = search.run(self._placement_limit)
+        verdict = search.run(trials, deadline)
         if search.blocked_bytes is not None:
             self._blocked.append(search.blocked_bytes)
         if verdict is Verdict.FOUND:
@@ -154,35 +174,31 @@ class _Target:
 def _search(problem: ArenaProblem, bounds: _Bounds, deadline: float) -> None:
     """Close the bounds by skyline searches: at the bound itself, and between it and the best.
 
-    For tied blocks the lower bound stays what it was.
+    What lies between is tried halfway first, then ever closer to the best. For tied blocks the
+    lower bound stays what it was.
     """
     given = shapes(problem)
-    lower = bounds.lower_bytes
-    at_bound = _Target(given, max(lower, bounds.capacity_bytes))
-    between: _Target | None = None
+    lower, closer = bounds.lower_bytes, 1
+    targets: dict[int, _Target] = {}
     while not bounds.closed and lower < bounds.size_bytes and time.perf_counter() < deadline:
-        for _ in range(12):
-            verdict = at_bound.take_turn(problem, bounds)
-            if verdict is not Verdict.STOPPED or time.perf_counter() > deadline:
+        best = bounds.size_bytes
+        wanted = [max(lower, bounds.capacity_bytes)]
+        if not bounds.capacity_bytes and best - lower > 1:
+            wanted.append(best - max((best - lower) >> closer, 1))
+            closer = closer % _CLOSEST + 1
+        for capacity in wanted:
+            target = targets.setdefault(capacity, _Target(given, capacity))
+            verdict = Verdict.STOPPED
+            for _ in range(_TURNS):
+                if verdict is Verdict.STOPPED and time.perf_counter() < deadline:
+                    verdict = target.take_turn(problem, bounds, deadline)
+            if verdict is Verdict.IMPOSSIBLE:
+                lower = max(lower, target.next_capacity_bytes)
+                if not given.rigid:
+                    bounds.lower_bytes = max(bounds.lower_bytes, lower)
+            if verdict is not Verdict.STOPPED:
+                closer = 1
                 break
-        if verdict is Verdict.IMPOSSIBLE:
-            lower = at_bound.next_capacity_bytes
-            if not given.rigid:
-                bounds.lower_bytes = lower
-            at_bound = _Target(given, lower)
-            continue
-        if bounds.closed or bounds.capacity_bytes:
-            continue
-        middle = (lower + bounds.size_bytes) // 2
-        if between is None or between.capacity_bytes >= bounds.size_bytes:
-            between = _Target(given, middle)
-        verdict = between.take_turn(problem, bounds)
-        if verdict is Verdict.IMPOSSIBLE:
-            lower = max(lower, between.next_capacity_bytes)
-            if not given.rigid:
-                bounds.lower_bytes = max(bounds.lower_bytes, lower)
-            between = None
-            at_bound = _Target(given, lower)
 
 
 ALLOCATOR = Exact()

@@ -1,4 +1,4 @@
-"""`--json FILE|-`: the same result for programs."""
+"""`--json FILE|-`: the same result for programs. Files are written whole or not at all."""
 
 from __future__ import annotations
 
@@ -30,7 +30,11 @@ def write_json(target: str, value: Mapping[str, Any]) -> None:
     A device or pipe is written to, never replaced. Raises InputError where the file cannot be
     written.
     """
-    text = json.dumps(value, indent=2) + "\n"
+    write_text(target, json.dumps(value, indent=2) + "\n")
+
+
+def write_text(target: str, text: str) -> None:
+    """As `write_json`, for any text."""
     if target == "-":
         sys.stdout.write(text)
         return

@@ -1,0 +1,143 @@
+"""`thimble arena`: buffers with lifetimes to offsets in the smallest arena, and what is proved."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from toolchain import arena
+from toolchain.cli._console import error_console, output_console, progress
+from toolchain.cli._json import JsonOption, write_json, write_text
+from toolchain.cli._options import AllocatorOption
+from toolchain.errors import InputError, ResultError
+from toolchain.frontends.minimalloc import BufferFile, offsets_csv, read_buffers
+from toolchain.ir import Placement
+from toolchain.ir.arena import check_placement
+
+
+def command(
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE.csv", help="Buffers: id,lower,upper,size[,alignment]."),
+    ],
+    capacity: Annotated[
+        int | None,
+        typer.Option(
+            "--capacity",
+            metavar="BYTES",
+            help="Stop at the first placement within this; exit 1 without one.",
+        ),
+    ] = None,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE|-", help="Write the offsets to FILE, else to stdout."
+        ),
+    ] = None,
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Only check the offsets that the file gives."),
+    ] = False,
+    allocator: AllocatorOption = arena.DEFAULT,
+    time_limit: Annotated[
+        float | None,
+        typer.Option(
+            "--time-limit",
+            metavar="S",
+            help="Seconds after which the best placement so far is given (10).",
+        ),
+    ] = None,
+    json: JsonOption = None,
+) -> None:
+    """How small an arena holds these buffers, and is that proved?
+
+    Reads and writes MiniMalloc's CSV format: lifetimes are half-open [lower, upper), sizes and
+    offsets in bytes. The offsets go to standard output, what is known of them to standard error.
+
+    Example: `thimble arena A.1048576.csv --capacity 1048576 -o A.out.csv`
+    """
+    for name, value in (("capacity", capacity), ("time-limit", time_limit)):
+        if value is not None and value < 0:
+            raise InputError(f"--{name} is {value}; it cannot be negative")
+    buffers = read_buffers(file)
+    if check:
+        _check(file, buffers, capacity)
+        return
+    if buffers.offsets is not None:
+        raise InputError(
+            f"{file} gives offsets already; --check checks them, without that column they are found"
+        )
+    method = arena.allocator(allocator)
+    with progress() as step:
+        step(f"placing {len(buffers.problem.blocks)} buffers")
+        found = method.place(buffers.problem, time_limit, capacity)
+    check_placement(buffers.problem, found)
+    result = _result(file, buffers, found, capacity)
+    met = capacity is None or found.size_bytes <= capacity
+    if met and (output is not None or json is None):
+        write_text(output or "-", offsets_csv(buffers.problem, found.offsets))
+    if json:
+        write_json(json, result)
+    quiet = json == "-" or (output or "-") == "-"
+    (error_console() if quiet else output_console()).print(_table(result))
+    if not met:
+        known = (
+            "there is none"
+            if found.lower_bound_bytes > (capacity or 0)
+            else "none was found in the time; --time-limit gives more"
+        )
+        raise ResultError(
+            f"no placement within {capacity:,} B: {known} (best {found.size_bytes:,} B, "
+            f"lower bound {found.lower_bound_bytes:,} B)"
+        )
+
+
+def _check(file: Path, buffers: BufferFile, capacity: int | None) -> None:
+    if buffers.offsets is None:
+        raise InputError(f"{file} has no column offset: there is nothing to check")
+    blocks = buffers.problem.blocks
+    ends = [at + block.size_bytes for at, block in zip(buffers.offsets, blocks, strict=True)]
+    size = max(ends, default=0) if capacity is None else capacity
+    try:
+        check_placement(buffers.problem, Placement("file", buffers.offsets, size, 0))
+    except ValueError as error:
+        raise ResultError(f"{file}: {error}") from error
+    output_console().print(f"{file}: {len(blocks)} buffers lie within {size:,} B, none in another.")
+
+
+def _result(
+    file: Path, buffers: BufferFile, found: Placement, capacity: int | None
+) -> dict[str, Any]:
+    blocks = buffers.problem.blocks
+    result: dict[str, Any] = {
+        "file": file.name,
+        "allocator": found.allocator,
+        "buffers": len(blocks),
+        "size_bytes": found.size_bytes,
+        "lower_bound_bytes": found.lower_bound_bytes,
+        "proved_optimal": found.proved_optimal,
+        "seconds": found.seconds,
+    }
+    if capacity is not None:
+        result |= {"capacity_bytes": capacity, "capacity_met": found.size_bytes <= capacity}
+    offsets = zip(blocks, found.offsets, strict=True)
+    return result | {"offsets": {block.name: at for block, at in offsets}}
+
+
+def _table(result: dict[str, Any]) -> Table:
+    proof = (
+        "proved smallest"
+        if result["proved_optimal"]
+        else f"no placement is below {result['lower_bound_bytes']:,} B"
+    )
+    table = Table(title=f"{result['file']}: {result['buffers']} buffers", show_header=False)
+    table.add_row("allocator", result["allocator"])
+    table.add_row("arena", f"{result['size_bytes']:,} B, {proof}")
+    if "capacity_bytes" in result:
+        met = "met" if result["capacity_met"] else "not met"
+        table.add_row("capacity", f"{result['capacity_bytes']:,} B, {met}")
+    table.add_row("time", f"{result['seconds']:.3f} s")
+    return table
