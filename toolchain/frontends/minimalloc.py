@@ -62,7 +62,7 @@ def read_buffers(path: Path) -> BufferFile:
         if fields.get("gaps"):
             raise UnsupportedError(
                 f"{path}, line {line}: buffer {name!r} has gaps in its lifetime; "
-                "split it into one buffer per stretch, or leave the column out to hold it throughout"
+                "split it into one buffer per stretch, or leave the column out to keep it whole"
             )
         number = _Numbers(path, line, fields)
         start, end = number("lower"), number("upper") + last_counts
