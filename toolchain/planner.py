@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from toolchain import arena, partition, passes, schedule
+from toolchain import arena, arrangement, partition, passes, schedule
 from toolchain.boards import Board, Core, Layout, layout
 from toolchain.boards import board as find_board
 from toolchain.codegen.views import moves
@@ -17,9 +17,9 @@ from toolchain.cost.size import code_estimate_bytes, firmware_data_bytes, weight
 from toolchain.errors import DoesNotFitError
 from toolchain.frontends import load_model
 from toolchain.ir import ArenaPlan, Graph, MemoryProblem, Op, Schedule
-from toolchain.ir.arena import arena_plan, arena_problem, check_placement
+from toolchain.ir.arena import arena_plan
 from toolchain.ir.boundary import Boundary
-from toolchain.ir.memory import check_order, footprint, peak_bytes
+from toolchain.ir.memory import footprint, peak_bytes
 from toolchain.ir.plan import Plan, PlannedOp
 from toolchain.ops import spec_of
 from toolchain.ops.check import check
@@ -126,12 +126,13 @@ def _placed(
     options: PlanOptions,
     report: Report,
 ) -> Plan:
-    check_order(problem, found.order)
     report("placing tensors")
-    blocks = arena_problem(problem, found.order)
-    placement = arena.allocator(options.allocator).place(blocks, options.time_limit_seconds)
-    check_placement(blocks, placement)
-    placed = arena_plan(problem, found.order, placement, blocks)
+    allocator = arena.allocator(options.allocator)
+    made = arrangement.place(problem, found, allocator, options.time_limit_seconds)
+    if options.allocator == arena.DEFAULT and not options.splits:
+        made = arrangement.compact(problem, made, allocator)
+    found = made.schedule
+    placed = arena_plan(problem, found.order, made.placement, made.blocks)
     return Plan(
         graph=graph,
         board=target.name,

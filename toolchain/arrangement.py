@@ -1,0 +1,115 @@
+"""Order and placement together: the order is free, the arena is what counts.
+
+An order of the smallest peak may leave an arena that no placement gets down to that peak. Others
+with as small a peak may not: they are walked through by moving one operator at a time.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from toolchain.arena import Allocator
+from toolchain.ir import ArenaProblem, MemoryProblem, Placement, Schedule
+from toolchain.ir.arena import arena_problem, check_placement
+from toolchain.ir.memory import check_order, peak_bytes
+
+ORDERS = 24
+"""Most orders that are placed before the first one stands."""
+SECONDS = 2.0
+"""Most time for them all; each gets a sixth of it."""
+_MOVES_PER_OPERATOR = 8
+
+
+@dataclass(frozen=True)
+class Arrangement:
+    """An order, the blocks that it makes of the buffers, and where they lie."""
+
+    schedule: Schedule
+    blocks: ArenaProblem
+    placement: Placement
+
+
+def place(
+    problem: MemoryProblem,
+    found: Schedule,
+    allocator: Allocator,
+    time_limit_seconds: float | None = None,
+    capacity_bytes: int | None = None,
+) -> Arrangement:
+    """Place the buffers of one order; order and placement pass their checkers.
+
+    Raises ValueError where one of them does not.
+    """
+    check_order(problem, found.order)
+    blocks = arena_problem(problem, found.order)
+    placement = allocator.place(blocks, time_limit_seconds, capacity_bytes)
+    check_placement(blocks, placement)
+    return Arrangement(found, blocks, placement)
+
+
+def compact(problem: MemoryProblem, first: Arrangement, allocator: Allocator) -> Arrangement:
+    """The smallest arena of `first` and other orders; `first` itself where it meets its peak."""
+    best, deadline = first, time.perf_counter() + SECONDS
+    orders = _orders(problem, first.schedule.order, random.Random(1))
+    for _ in range(ORDERS):
+        if best.placement.size_bytes <= first.schedule.peak_bytes:
+            break
+        order = _next_below(problem, orders, best.placement.size_bytes)
+        if order is None or time.perf_counter() > deadline:
+            break
+        peak = peak_bytes(problem, order)
+        made = place(
+            problem,
+            replace(first.schedule, order=order, peak_bytes=peak),
+            allocator,
+            SECONDS / 6,
+            first.schedule.peak_bytes,
+        )
+        if made.placement.size_bytes < best.placement.size_bytes:
+            best = made
+    return best
+
+
+def _next_below(
+    problem: MemoryProblem, orders: Iterator[tuple[int, ...]], size_bytes: int
+) -> tuple[int, ...] | None:
+    """The next order whose peak is below an arena that is known."""
+    return next((order for order in orders if peak_bytes(problem, order) < size_bytes), None)
+
+
+def _orders(
+    problem: MemoryProblem, start: tuple[int, ...], rng: random.Random
+) -> Iterator[tuple[int, ...]]:
+    """Orders one move from `start`, then two, and so on; none twice. Ends where few are left."""
+    follows: list[list[int]] = [[] for _ in problem.ops]
+    for op, before in enumerate(problem.predecessors):
+        for other in before:
+            follows[other].append(op)
+    seen, reached = {start}, [start]
+    while reached:
+        at = reached[len(reached) - 1 - int(rng.random() ** 2 * len(reached))]
+        for _ in range(_MOVES_PER_OPERATOR * len(start)):
+            moved = _move(problem, follows, at, rng)
+            if moved not in seen:
+                seen.add(moved)
+                reached.append(moved)
+                yield moved
+                break
+        else:
+            reached.remove(at)
+
+
+def _move(
+    problem: MemoryProblem, follows: list[list[int]], order: tuple[int, ...], rng: random.Random
+) -> tuple[int, ...]:
+    """Move one operator to somewhere between what it waits for and what waits for it."""
+    position = {op: step for step, op in enumerate(order)}
+    op = rng.choice(order)
+    first = max((position[other] for other in problem.predecessors[op]), default=-1) + 1
+    last = min((position[other] for other in follows[op]), default=len(order)) - 1
+    rest = [other for other in order if other != op]
+    rest.insert(rng.randint(first, last), op)
+    return tuple(rest)
