@@ -15,20 +15,25 @@ from toolchain.ir import End
 Array = NDArray[np.generic]
 
 
-def read_inputs(files: Sequence[Path], ends: Sequence[End]) -> dict[str, Array]:
-    """One inference's inputs by name, from one file each in the model's order, or one .npz.
+def read_sequence(files: Sequence[Path], ends: Sequence[End]) -> list[dict[str, Array]]:
+    """Inputs by name, one inference after another.
 
-    Raises InputError, naming file and input, for data of another size or type.
+    From one file for each input in the model's order, or one .npz. A file holds the data of one
+    inference or of several. Raises InputError, naming file and input, for data of another size or
+    type, and where inputs have data for different numbers of inferences.
     """
     if len(files) == 1 and files[0].suffix == ".npz":
-        return _from_npz(files[0], ends)
-    if len(files) != len(ends):
+        read = _from_npz(files[0], ends)
+    elif len(files) != len(ends):
         names = ", ".join(end.name for end in ends)
         raise InputError(f"{len(files)} input files for {len(ends)} inputs ({names})")
-    return {
-        end.name: _fitted(_read(file, end), file, end)
-        for file, end in zip(files, ends, strict=True)
-    }
+    else:
+        pairs = zip(files, ends, strict=True)
+        read = {end.name: _fitted(_read(file, end), file, end) for file, end in pairs}
+    counts = {len(values) for values in read.values()}
+    if len(counts) > 1:
+        raise InputError("the inputs hold data for different numbers of inferences")
+    return [{name: values[i] for name, values in read.items()} for i in range(max(counts))]
 
 
 def _from_npz(file: Path, ends: Sequence[End]) -> dict[str, Array]:
@@ -54,7 +59,7 @@ def _read(file: Path, end: End) -> Array:
     except (OSError, ValueError) as error:
         raise InputError(f"{file} cannot be read: {error}") from error
     dtype = end.model_dtype.numpy.newbyteorder("<")
-    if len(raw) != end.tensor.elements * dtype.itemsize:
+    if not raw or len(raw) % (end.tensor.elements * dtype.itemsize):
         raise InputError(
             f"{file} holds {len(raw)} bytes; input {end.name!r}, "
             f"{end.model_dtype.value}{list(end.model_shape)}, takes "
@@ -64,9 +69,12 @@ def _read(file: Path, end: End) -> Array:
 
 
 def _fitted(values: Array, file: Path, end: End) -> Array:
-    """`values` in the input's shape and type; a float array may hold exact integers."""
+    """`values` in the input's shape and type, inference by inference.
+
+    A float array may hold exact integers.
+    """
     wanted = end.model_dtype.numpy
-    if values.size != end.tensor.elements:
+    if not values.size or values.size % end.tensor.elements:
         raise InputError(
             f"{file}: input {end.name!r} takes shape {list(end.model_shape)}, "
             f"not {list(values.shape)}"
@@ -81,4 +89,4 @@ def _fitted(values: Array, file: Path, end: End) -> Array:
             f"{file}: input {end.name!r} takes {end.model_dtype.value}, and some of the "
             f"{values.dtype} values do not fit it"
         )
-    return fitted.reshape(end.model_shape)
+    return fitted.reshape((-1, *end.model_shape))

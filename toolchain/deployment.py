@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -230,18 +230,25 @@ class Runner(Protocol):
 
     def memory_use(self) -> MemoryUse: ...
 
+    def clear_state(self) -> None: ...
 
-@dataclass(frozen=True)
+
 class _HostSession:
     """A model on this machine, where nothing is counted."""
 
-    program: host.HostProgram
-    ends: Graph
+    def __init__(self, program: host.HostProgram, ends: Graph) -> None:
+        self.program = program
+        self.ends = ends
+        self._restart = True
 
     def run(self, inputs: Mapping[str, Array]) -> Run:
         given = [inputs[name] for name in self.ends.inputs]
-        outputs = dict(zip(self.ends.outputs, self.program.run(given), strict=True))
-        return Run(outputs, 0, "instructions")
+        results = self.program.run(given, restart=self._restart)
+        self._restart = False
+        return Run(dict(zip(self.ends.outputs, results, strict=True)), 0, "instructions")
+
+    def clear_state(self) -> None:
+        self._restart = True
 
     def operator_counts(self) -> tuple[OperatorCount, ...]:
         return ()
@@ -251,12 +258,16 @@ class _HostSession:
 
 
 class Deployment:
-    """A compiled model on a running board; takes and gives the model's own types."""
+    """A compiled model on a running board; takes and gives the model's own types.
 
-    def __init__(self, session: Runner, inputs: tuple[End, ...], outputs: tuple[End, ...]) -> None:
+    `stateful`: the model keeps values from run to run, until `clear_state`.
+    """
+
+    def __init__(self, session: Runner, compiled: CompiledModel) -> None:
         self.session = session
-        self.inputs = inputs
-        self.outputs = outputs
+        self.inputs = compiled.inputs
+        self.outputs = compiled.outputs
+        self.stateful = compiled.stateful
 
     def run(self, inputs: Mapping[str, Array]) -> Inference:
         """One inference. `inputs` by name, in the model's own shape and type.
@@ -281,9 +292,27 @@ class Deployment:
             converted[end.name] = end.to_graph(values.reshape(end.model_shape))
         return self._inference(self.session.run(converted))
 
+    def run_sequence(self, frames: Sequence[Mapping[str, Array]]) -> Inference:
+        """Inferences one after another, the state anew before the first.
+
+        Outputs are stacked along a new first axis where there are several; the count is the
+        largest. Raises as `run`.
+        """
+        self.clear_state()
+        done = [self.run(frame) for frame in frames]
+        if len(done) == 1:
+            return done[0]
+        outputs = {end.name: np.stack([d.outputs[end.name] for d in done]) for end in self.outputs}
+        return Inference(outputs, max(d.count for d in done), done[0].unit)
+
     def _inference(self, done: Run) -> Inference:
         outputs = {end.name: end.to_model(done.outputs[end.name]) for end in self.outputs}
         return Inference(outputs, done.count, done.unit)
+
+    def clear_state(self) -> None:
+        """Give the model's state its initial value, as before the first run."""
+        if self.stateful:
+            self.session.clear_state()
 
     def pattern(self, seed: int) -> dict[str, Array] | None:
         """Random inputs that the board can make by itself, for `run_pattern`.
@@ -318,39 +347,40 @@ class Deployment:
 def deployed(folder: str | Path, port: str | None = None) -> Iterator[Deployment]:
     """The model compiled into `folder`, running on its board (see `open_board`)."""
     path = Path(folder)
-    board, inputs, outputs = _load(path)
-    if board.is_host:
-        tensors = {end.name: end.tensor for end in (*inputs, *outputs)}.values()
-        ends = Graph.build(
-            path.name, tensors, (), (e.name for e in inputs), (e.name for e in outputs)
-        )
+    found = compiled_model(path)
+    if found.board.is_host:
+        tensors = {end.name: end.tensor for end in (*found.inputs, *found.outputs)}.values()
+        inputs, outputs = ([end.name for end in side] for side in (found.inputs, found.outputs))
+        ends = Graph.build(path.name, tensors, (), inputs, outputs)
         built = Sources(path.name, {}, (), (), (), (), (), 0)
         model = host.HostModel(built, ends)
         with host.HostProgram(path / host.PROGRAM, [model]) as program:
-            yield Deployment(_HostSession(program, ends), inputs, outputs)
+            yield Deployment(_HostSession(program, ends), found)
     else:
         with open_board(path, port) as session:
-            yield Deployment(session, inputs, outputs)
+            yield Deployment(session, found)
 
 
-def compiled_board(folder: str | Path) -> Board:
-    """The board that a folder was compiled for. Raises InputError where nothing was."""
-    return _load(Path(folder))[0]
+@dataclass(frozen=True)
+class CompiledModel:
+    """What `plan.json` says of a model. `stateful`: it keeps values from run to run."""
+
+    board: Board
+    inputs: tuple[End, ...]
+    outputs: tuple[End, ...]
+    stateful: bool
 
 
-def plan_ends(folder: str | Path) -> tuple[tuple[End, ...], tuple[End, ...]]:
-    """Inputs and outputs of the model compiled into `folder`. Raises InputError without one."""
-    return _load(Path(folder))[1:]
-
-
-def _load(folder: Path) -> tuple[Board, tuple[End, ...], tuple[End, ...]]:
-    file = folder / PLAN_FILE
+def compiled_model(folder: str | Path) -> CompiledModel:
+    """What was compiled into `folder`. Raises InputError where nothing was."""
+    file = Path(folder) / PLAN_FILE
     try:
         data: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-        return (
+        return CompiledModel(
             find_board(data["board"]),
             tuple(end_from_json(entry) for entry in data["inputs"]),
             tuple(end_from_json(entry) for entry in data["outputs"]),
+            bool(data["states"]),
         )
     except FileNotFoundError as error:
         raise InputError(

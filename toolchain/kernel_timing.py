@@ -91,8 +91,15 @@ def plan_kernels(plan: Plan) -> tuple[Kernel, ...]:
 def _alone(op: Op, graph: Graph) -> Graph:
     names = dict.fromkeys((*op.present_inputs(), *op.outputs))
     tensors = [graph.tensors[name] for name in names]
-    inputs = [t.name for t in tensors if not t.is_constant and t.name not in op.outputs]
-    return Graph.build(op.name, tensors, [op], inputs, op.outputs)
+    states = [state for state in graph.states if state.output in op.outputs]
+    inner = {name for state in states for name in (state.input, state.output)}
+    outputs = [name for name in op.outputs if name not in inner]
+    inputs = [
+        t.name
+        for t in tensors
+        if not t.is_constant and t.name not in op.outputs and t.name not in inner
+    ]
+    return Graph.build(op.name, tensors, [op], inputs, outputs, states)
 
 
 def time_kernels(

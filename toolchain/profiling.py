@@ -14,7 +14,7 @@ import numpy as np
 from toolchain.boards import Board
 from toolchain.cost.database import Database
 from toolchain.cost.key import Build, Key
-from toolchain.deployment import KEYS_FILE, PLAN_FILE, Deployment, compiled_board, deployed
+from toolchain.deployment import KEYS_FILE, PLAN_FILE, Deployment, compiled_model, deployed
 from toolchain.errors import InputError
 from toolchain.measurements import taken
 
@@ -125,7 +125,7 @@ def profile_folder(
     """
     if runs < 1:
         raise InputError(f"{runs} runs measure nothing")
-    board = compiled_board(folder)
+    board = compiled_model(folder).board
     if board.is_host:
         raise InputError("nothing is counted on this machine: compile for a board, or one in QEMU")
     report("starting")

@@ -26,7 +26,7 @@ from toolchain import bench, cmsis_nn
 from toolchain.bench import Bench, BenchBoard, NotThereError
 from toolchain.boards import board as find_board
 from toolchain.codegen import generate
-from toolchain.deployment import Deployment, compile_model, plan_ends
+from toolchain.deployment import Deployment, compile_model, compiled_model
 from toolchain.device.build import build
 from toolchain.device.firmware import Firmware, load_firmware
 from toolchain.device.link import Link
@@ -170,8 +170,7 @@ def firmware(board: BenchBoard, started: StartFirmware, _workshop: Path) -> RunM
                 compile_model(model, board.name, folder, chosen)
             except DoesNotFitError as error:
                 pytest.skip(str(error).splitlines()[0])
-        inputs, outputs = plan_ends(folder)
-        return Deployment(started(load_firmware(folder)), inputs, outputs)
+        return Deployment(started(load_firmware(folder)), compiled_model(folder))
 
     return run
 

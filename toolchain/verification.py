@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +27,7 @@ def _silent(text: str, done: int | None = None, total: int | None = None) -> Non
     """Report nothing."""
 
 
-def _none(inputs: tuple[End, ...]) -> Iterable[Mapping[str, Array]]:
+def _none(inputs: tuple[End, ...]) -> Iterable[Sequence[Mapping[str, Array]]]:
     """No inputs of the user's own."""
     return ()
 
@@ -76,7 +77,7 @@ def verify_model(
     board: str = DEFAULT_BOARD,
     runs: int = 20,
     seed: int = 0,
-    given: Callable[[tuple[End, ...]], Iterable[Mapping[str, Array]]] = _none,
+    given: Callable[[tuple[End, ...]], Iterable[Sequence[Mapping[str, Array]]]] = _none,
     port: str | None = None,
     options: PlanOptions | None = None,
     out: str | Path | None = None,
@@ -85,20 +86,26 @@ def verify_model(
 ) -> Verification:
     """Compile `model`, run `given` inputs and then `runs` random ones, compare with the reference.
 
-    `given` makes inputs by name once the model's ends are known. Random inputs come from `seed`,
-    one generator a run. `out` keeps the build. Raises as
+    `given` makes inputs by name once the model's ends are known, as sequences of runs: a model that
+    keeps state begins anew before each sequence. Random inputs come from `seed`, one generator a
+    run; with state they are two sequences. `out` keeps the build. Raises as
     `compile_model` does; LinkError where the board fails.
     """
     with tempfile.TemporaryDirectory(prefix="thimble-") as scratch:
         folder = Path(out) if out is not None else Path(scratch) / "build"
         compiled = compile_model(model, board, folder, options, cmsis_nn_folder, report)
         reference = open_reference(Path(model))
-        cases = list(given(compiled.plan.inputs))
+        sequences = list(given(compiled.plan.inputs))
+        cases = [case for sequence in sequences for case in sequence]
+        begins = _begins([len(sequence) for sequence in sequences], runs)
         differences: list[Difference] = []
         elements, worst, count, unit = 0, 0.0, 0, ""
         with deployed(folder, port) as deployment:
             for run in range(len(cases) + runs):
                 report(f"running on {board}", run, len(cases) + runs)
+                if deployment.stateful and run in begins:
+                    deployment.clear_state()
+                    reference.restart()
                 if run < len(cases):
                     case = _Case(cases[run])
                 else:
@@ -134,6 +141,12 @@ def verify_model(
         memory=memory,
         compiled=compiled,
     )
+
+
+def _begins(lengths: Sequence[int], runs: int) -> frozenset[int]:
+    """The runs before which state begins anew: at each given sequence, and twice in `runs`."""
+    starts = [0, *accumulate(lengths)]
+    return frozenset((*starts, starts[-1] + (runs + 1) // 2))
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ enum {
     TYPE_EXIT = 0x0A,
     TYPE_PATTERN = 0x0B,
     TYPE_TIME = 0x0C,
+    TYPE_CLEAR = 0x0D,
     TYPE_REPLY = 0x80,
     TYPE_CRASHED = 0xFE,
     TYPE_ERROR = 0xFF,
@@ -305,9 +306,12 @@ static void serve_time(void)
 #endif
 
 /* Fewest and most payload bytes of each request type, from HELLO on. */
-static const uint16_t payload_bounds[TYPE_TIME][2] = {
-    {0, 0}, {2, 2}, {5, 5 + THIMBLE_FRAME_DATA_BYTES}, {0, 0}, {7, 7}, {2, 2}, {0, 0}, {0, 0}, {0, 0}, {0, 0},
-    {5, 5}, {6, 6},
+static const uint16_t payload_bounds[TYPE_CLEAR][2] = {
+    {0, 0}, {2, 2}, {5, 5 + THIMBLE_FRAME_DATA_BYTES},
+    {0, 0}, {7, 7}, {2, 2},
+    {0, 0}, {0, 0}, {0, 0},
+    {0, 0}, {5, 5}, {6, 6},
+    {0, 0},
 };
 
 /* Whether the request is HELLO, the last one served, or the one after it; takes note of it. */
@@ -330,7 +334,7 @@ static uint32_t check_request(uint32_t type, uint32_t payload_bytes)
     if (!in_order(type)) {
         return ERROR_ORDER;
     }
-    if (type < TYPE_HELLO || type > TYPE_TIME) {
+    if (type < TYPE_HELLO || type > TYPE_CLEAR) {
         return ERROR_TYPE;
     }
 #ifndef THIMBLE_KERNELS
@@ -389,6 +393,10 @@ static void serve_request(void)
         break;
     case TYPE_MEMORY:
         serve_memory();
+        break;
+    case TYPE_CLEAR:
+        thimble_state_reset();
+        reply(TYPE_REPLY | TYPE_CLEAR);
         break;
     case TYPE_FAULT:
         put_fault(TYPE_REPLY | TYPE_FAULT);

@@ -56,6 +56,7 @@ void thimble_reset(void)
     memcpy(thimble_data_start, thimble_data_load, (size_t)(thimble_data_end - thimble_data_start));
     memset(thimble_bss_start, 0, (size_t)(thimble_bss_end - thimble_bss_start));
     thimble_memory_paint();
+    thimble_state_reset();
     thimble_uart_init();
     thimble_serve();
 }

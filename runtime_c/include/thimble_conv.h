@@ -10,6 +10,8 @@
 /* Shape of a convolution. `depth` is the number of input channels that one filter sees (input channels for an
  * ungrouped one, 1 for a depthwise one); `input_c` the channels of a whole input pixel.
  *
+ * `weight_zero_point` is 0 but in legacy uint8 models; the transposed convolution takes no other.
+ *
  * Depthwise only: `turned`, height and width are swapped throughout, so that rows are the longer; in memory
  * the image is as it was. `band` is how many output rows are computed together; more rows are quicker and
  * need more scratch. */
@@ -22,6 +24,7 @@ typedef struct {
     int32_t dilation_h, dilation_w;
     int32_t pad_top, pad_left;
     int32_t input_zero_point;
+    int32_t weight_zero_point;
     int32_t turned;
     int32_t band;
 } thimble_conv_shape;
@@ -33,6 +36,9 @@ typedef struct {
  * bytes of the first channel and four of the second; two multipliers; two int16 shift codes. scratch: 4 * K
  * bytes, word aligned; where depth is no multiple of four, kernel_w * depth bytes more if that is one, else K
  * more.
+ *
+ * With a weight zero point each filter ends in four taps for each 4 * THIMBLE_SUMMED_TAPS (or part) of the
+ * others, all of them the zero point; they are part of K. The columns hold minus the window's sum there.
  */
 void thimble_convolve_s8(const thimble_conv_shape *shape,
                          const thimble_requant *requant,
@@ -55,6 +61,13 @@ void thimble_convolve_1x1_s8(int32_t pixels,
 /* Sign-extends `words` * 4 bytes to int16 for one of two interleaved columns: bytes 0 and 2, then 1 and 3,
  * then two words left to the other column. */
 void thimble_expand_column_s8(const int8_t *input, int32_t words, uint32_t *column);
+
+/* int8 taps whose sum is an int16. */
+#define THIMBLE_SUMMED_TAPS 252
+
+/* Appends to one of two interleaved columns of `taps` taps, for each 4 * THIMBLE_SUMMED_TAPS (or part), four
+ * more: minus the sums of the taps. Clears what fills the last word of taps. */
+void thimble_sum_column_s8(int32_t taps, uint32_t *column);
 
 /* Two interleaved columns (thimble_expand_column_s8) of 4 * words taps times `channels` filters; returns the
  * parameters after these. output_0 and output_1 may be equal; then column 0 counts. */

@@ -38,6 +38,18 @@ arm_cmsis_nn_status thimble_average_pool_s8(const cmsis_nn_context *ctx,
                                             const cmsis_nn_dims *output_dims,
                                             int8_t *dst);
 
+/**
+ * The same of values lowered by `lift`, which the average sees as they were: of legacy uint8 models, with
+ * lift 128, halves round up.
+ */
+arm_cmsis_nn_status thimble_average_pool_lifted_s8(int32_t lift,
+                                                   const cmsis_nn_pool_params *pool_params,
+                                                   const cmsis_nn_dims *input_dims,
+                                                   const int8_t *src,
+                                                   const cmsis_nn_dims *filter_dims,
+                                                   const cmsis_nn_dims *output_dims,
+                                                   int8_t *dst);
+
 /** A rectangle of elements; strides in bytes. */
 typedef struct {
     int32_t rows;

@@ -185,13 +185,17 @@ void thimble_convolve_s8(const thimble_conv_shape *shape,
 {
     uint32_t *const columns = scratch;
     const int32_t depth = shape->depth;
-    const int32_t words = (shape->kernel_h * shape->kernel_w * depth + 3) / 4;
+    const int32_t taps = shape->kernel_h * shape->kernel_w * depth;
+    const int32_t words = (taps + 3) / 4;
+    const int32_t summed =
+        shape->weight_zero_point ? (words + THIMBLE_SUMMED_TAPS - 1) / THIMBLE_SUMMED_TAPS : 0;
+    const int32_t filter_words = words + summed;
     const int32_t groups = shape->input_c / depth;
     const int32_t channels = shape->output_c / groups;
     const int32_t pixels = shape->output_h * shape->output_w;
     const inside_range range = range_of(shape);
     const int32_t line = shape->input_w * shape->input_c;
-    int8_t *const staging = (int8_t *)(columns + 4 * words);
+    int8_t *const staging = (int8_t *)(columns + 4 * filter_words);
 
     for (int32_t batch = 0; batch < shape->batches; batch++) {
         const int32_t *at = parameters;
@@ -207,11 +211,16 @@ void thimble_convolve_s8(const thimble_conv_shape *shape,
                 } else {
                     put_window(shape, image, y, x, words, column, staging);
                 }
+                if (summed) {
+                    thimble_sum_column_s8(taps, column);
+                }
                 int8_t *const here = output + pixel * shape->output_c + group * channels;
                 if (pixel & 1) {
-                    next = thimble_mat_mult_columns_s8(at, columns, words, channels, requant, first, here);
+                    next = thimble_mat_mult_columns_s8(at, columns, filter_words, channels, requant, first,
+                                                       here);
                 } else if (pixel == pixels - 1) {
-                    next = thimble_mat_mult_columns_s8(at, columns, words, channels, requant, here, here);
+                    next =
+                        thimble_mat_mult_columns_s8(at, columns, filter_words, channels, requant, here, here);
                 }
                 first = here;
                 x += shape->stride_w;

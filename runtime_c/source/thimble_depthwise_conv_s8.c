@@ -259,28 +259,29 @@ static taps_layout layout_of(const thimble_conv_shape *shape)
     return shape->dilation_w == 1 && shape->stride_w == 1 ? TAPS_UNIT : TAPS_PLAIN;
 }
 
-/* Sign-extends a channel's taps. */
+/* A channel's taps less their zero point. */
 static void put_taps(const thimble_conv_shape *shape, const int8_t *filter, int16_t *taps, taps_layout layout)
 {
     const int32_t width = shape->kernel_w;
+    const int16_t zero = (int16_t)shape->weight_zero_point;
     for (int32_t row = 0; row < shape->kernel_h; row++, filter += width) {
         if (layout == TAPS_3X3) {
-            taps[0] = filter[0];
-            taps[1] = filter[1];
-            taps[2] = filter[1];
-            taps[3] = filter[2];
+            taps[0] = (int16_t)(filter[0] - zero);
+            taps[1] = (int16_t)(filter[1] - zero);
+            taps[2] = (int16_t)(filter[1] - zero);
+            taps[3] = (int16_t)(filter[2] - zero);
             taps += 4;
         } else if (layout == TAPS_UNIT) {
             for (int32_t i = 0; i <= width; i += 2, taps += 4) {
-                const int16_t middle = i < width ? filter[i] : 0;
+                const int16_t middle = i < width ? (int16_t)(filter[i] - zero) : 0;
                 taps[0] = middle;
-                taps[1] = i + 1 < width ? filter[i + 1] : 0;
-                taps[2] = i > 0 ? filter[i - 1] : 0;
+                taps[1] = i + 1 < width ? (int16_t)(filter[i + 1] - zero) : 0;
+                taps[2] = i > 0 ? (int16_t)(filter[i - 1] - zero) : 0;
                 taps[3] = middle;
             }
         } else {
             for (int32_t i = 0; i < width; i++) {
-                *taps++ = filter[i];
+                *taps++ = (int16_t)(filter[i] - zero);
             }
             if (width & 1) {
                 *taps++ = 0;

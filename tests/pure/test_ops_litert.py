@@ -36,7 +36,8 @@ def random_value(tensor: Tensor, rng: np.random.Generator) -> np.ndarray:
 
 def evaluate(graph: Graph, values: dict[str, np.ndarray]) -> list[np.ndarray]:
     (op,) = graph.ops
-    known = values | {t.name: t.constant for t in graph.tensors.values() if t.is_constant}
+    known = values | {state.input: state.initial for state in graph.states}
+    known |= {t.name: t.constant for t in graph.tensors.values() if t.is_constant}
     inputs = [known.get(name) for name in op.inputs]
     outputs = dict(zip(op.outputs, spec_of(op.kind).reference(op, graph, inputs), strict=True))
     return [outputs[name] for name in graph.outputs]
@@ -77,6 +78,7 @@ def test_written_operator_is_read_back(kind: str) -> None:
         (op,), (before,) = again.ops, graph.ops
         assert (op.kind, op.attributes) == (before.kind, before.attributes)
         assert op.inputs == before.inputs
+        assert len(again.states) == len(graph.states)
         for name, tensor in again.tensors.items():
             assert tensor.shape == graph.tensors[name].shape
             assert tensor.dtype is graph.tensors[name].dtype

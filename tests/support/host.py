@@ -110,6 +110,7 @@ def random_inputs(graph: Graph, rng: np.random.Generator) -> tuple[Array, ...]:
 def reference_outputs(graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
     """The graph's outputs by the operators' NumPy references."""
     values = dict(zip(graph.inputs, inputs, strict=True))
+    values |= {state.input: state.initial for state in graph.states}
     for tensor in graph.tensors.values():
         if tensor.constant is not None:
             values[tensor.name] = tensor.constant

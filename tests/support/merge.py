@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from toolchain.ir import Graph
+from toolchain.ir import Graph, State
 
 
 def merged(graphs: Sequence[Graph], name: str = "merged") -> Graph:
     """Inputs and outputs in the order of the graphs; names get the prefix `g<index>_`."""
-    tensors, ops, inputs, outputs = [], [], [], []
+    tensors, ops, inputs, outputs, states = [], [], [], [], []
     for index, graph in enumerate(graphs):
 
         def renamed(names: Sequence[str], prefix: str = f"g{index}_") -> tuple[str, ...]:
@@ -28,4 +28,5 @@ def merged(graphs: Sequence[Graph], name: str = "merged") -> Graph:
         ]
         inputs += renamed(graph.inputs)
         outputs += renamed(graph.outputs)
-    return Graph.build(name, tensors, ops, inputs, outputs)
+        states += [State(*renamed([s.input, s.output]), s.initial) for s in graph.states]
+    return Graph.build(name, tensors, ops, inputs, outputs, states)

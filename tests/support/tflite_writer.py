@@ -34,6 +34,7 @@ class _Writer:
         written.name = tensor.name
         written.shape = list(tensor.shape)
         written.type = _TYPES[tensor.dtype.value]
+        written.isVariable = tensor.name in self.graph.sources[len(self.graph.inputs) :]
         if tensor.constant is not None:
             buffer = schema.BufferT()
             data = np.ascontiguousarray(tensor.constant, tensor.dtype.numpy).tobytes()
@@ -63,8 +64,9 @@ class _Writer:
         own = [self.index[name] if name else -1 for name in op.inputs]
         extra = [replace(t, name=f"{op.name}/{t.name}") for t in form.extra_inputs]
         inputs = own + [self.tensor(tensor) for tensor in extra]
-        written.inputs = [inputs[i] for i in form.order] if form.order else inputs
-        written.outputs = [self.index[name] for name in op.outputs]
+        written.inputs = [inputs[i] if i >= 0 else -1 for i in form.order] or inputs
+        written.intermediates = [self.tensor(tensor) for tensor in form.intermediates]
+        written.outputs = [self.index[name] for name in op.outputs if name in self.index]
         if form.options_type:
             written.builtinOptionsType = getattr(schema.BuiltinOptions, form.options_type)
             written.builtinOptions = getattr(schema, form.options_type + "T")()
@@ -92,8 +94,10 @@ def _plain(field: str, value: Any) -> Any:
 def tflite_bytes(graph: Graph) -> bytes:
     """The graph as a TFLite file: tensors in the graph's order, operators as they stand."""
     writer = _Writer(graph)
+    updated = {state.output for state in graph.states}
     for tensor in graph.tensors.values():
-        writer.tensor(tensor)
+        if tensor.name not in updated:
+            writer.tensor(tensor)
     main = schema.SubGraphT()
     main.name = "main"
     main.operators = [writer.operator(op) for op in graph.ops]

@@ -1,4 +1,4 @@
-"""`thimble run`: one inference of a compiled model."""
+"""`thimble run`: a compiled model on one input, or on a sequence of them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from toolchain.arrays import Array, read_inputs
+from toolchain.arrays import Array, read_sequence
 from toolchain.cli._console import output_console, progress
 from toolchain.cli._json import JsonOption, write_json
 from toolchain.cli._options import PortOption
@@ -27,7 +27,7 @@ def command(
             "-i",
             metavar="FILE",
             help="Input data: .npy, .npz (arrays by input name), or raw bytes; once per input. "
-            "Random data when left out.",
+            "Several inputs' worth of data is a sequence. Random data when left out.",
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="For random inputs.")] = 0,
@@ -40,6 +40,8 @@ def command(
     """Run one inference on the board (or in QEMU, or on this machine) and print the outputs.
 
     Inputs and outputs are in the model file's own types; a float model's data may be float.
+    Data for several inferences runs them one after another, with the state that the model keeps;
+    the outputs then have one more dimension, first, and the count is that of the longest run.
 
     Example: `thimble run out --input sample.npy --operators`
     """
@@ -47,8 +49,8 @@ def command(
         step("starting")
         with deployed(folder, port) as deployment:
             step("running")
-            given = read_inputs(inputs, deployment.inputs) if inputs else _random(deployment, seed)
-            done = deployment.run(given)
+            frames = read_sequence(inputs, deployment.inputs) if inputs else None
+            done = deployment.run_sequence(frames or [_random(deployment, seed)])
             counts = deployment.operator_counts() if operators else ()
     if json:
         write_json(

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from toolchain import arena, schedule
-from toolchain.arrays import read_inputs
+from toolchain.arrays import read_sequence
 from toolchain.cli._console import output_console, progress
 from toolchain.cli._json import JsonOption, write_json
 from toolchain.cli._options import (
@@ -42,8 +42,8 @@ def command(
             "--input",
             "-i",
             metavar="FILE",
-            help="A given input to run first: .npz, or .npy or raw bytes for a model with one "
-            "input. May be repeated.",
+            help="A given input to run first, or several in sequence: .npz, or .npy or raw bytes "
+            "for a model with one input. May be repeated; each file begins anew.",
         ),
     ] = None,
     out: Annotated[
@@ -60,7 +60,8 @@ def command(
     """Compile, run on the board, and compare every output byte with the reference.
 
     The reference is LiteRT's reference kernels for TFLite files (no element may differ) and ONNX
-    Runtime for ONNX files (each element within 1). Exits 1 if it does not match, and lists every
+    Runtime for ONNX files (each element within 1). A model that keeps state is compared frame for
+    frame, in sequences with a reset between. Exits 1 if it does not match, and lists every
     differing element (all of them in the JSON).
 
     Example: `thimble verify model.tflite --board mps2-an500 --runs 100`
@@ -72,7 +73,7 @@ def command(
             board,
             runs=runs,
             seed=seed,
-            given=lambda ends: (read_inputs([file], ends) for file in inputs or ()),
+            given=lambda ends: [read_sequence([file], ends) for file in inputs or ()],
             port=port,
             options=options,
             out=out,

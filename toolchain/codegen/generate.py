@@ -9,6 +9,8 @@ from textwrap import indent
 from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
+import numpy as np
+
 from toolchain import cmsis_nn
 from toolchain.boards import Core
 from toolchain.c_sources import CTree, source_closure
@@ -77,6 +79,16 @@ class Call:
     scratch_offset: int
     copies_only: bool
     body: str
+
+
+@dataclass(frozen=True)
+class Reset:
+    """A state's place and its initial value: the array `symbol`, or `byte` throughout."""
+
+    tensor: Tensor
+    offset: int
+    symbol: str
+    byte: int
 
 
 class _Writer:
@@ -186,6 +198,24 @@ class _Writer:
             body=wrap(indent(body.strip("\n"), "    ")),
         )
 
+    def resets(self) -> tuple[Reset, ...]:
+        """What gives each state its initial value."""
+        found = []
+        for number, state in enumerate(self.plan.graph.states):
+            tensor = self.plan.graph.tensors[state.input]
+            data = np.frombuffer(state.initial.tobytes(), np.uint8)
+            uniform = bool((data == data[0]).all())
+            symbol = (
+                ""
+                if uniform
+                else self.constants.symbol(
+                    state.initial, f"state{number}", f"initial value of {tensor.name}"
+                )
+            )
+            offset = self.plan.arena.offsets[state.input]
+            found.append(Reset(tensor, offset, symbol, int(data[0])))
+        return tuple(found)
+
     def calls(self) -> tuple[Call, ...]:
         found: list[Call] = []
         for number in self.plan.schedule.order:
@@ -210,6 +240,7 @@ def generate(plan: Plan, core: Core, cmsis_nn_folder: Path, *, name: str = "") -
     writer = _Writer(plan, core, prefix)
     calls = writer.calls()
     steps = {op: step for step, op in enumerate(plan.schedule.order)}
+    resets = writer.resets()
     inputs, outputs = accessors(plan, writer.constants)
     trees = (cmsis_nn.tree(cmsis_nn_folder), runtime_tree())
     closure = source_closure(writer.functions, trees)
@@ -227,7 +258,9 @@ def generate(plan: Plan, core: Core, cmsis_nn_folder: Path, *, name: str = "") -
         "alignment_bytes": max(plan.arena.alignment_bytes, _INT_BYTES),
         "memory_map": memory_map(plan, [steps[call.number] for call in calls]),
         "kernel_headers": closure.headers,
-        "uses_string": any(f in call.body for call in calls for f in _STRING_FUNCTIONS),
+        "resets": resets,
+        "uses_string": bool(resets)
+        or any(f in call.body for call in calls for f in _STRING_FUNCTIONS),
     }
     files = {
         f"{prefix}{suffix}": environment().get_template(f"{template}.j2").render(values)

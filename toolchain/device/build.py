@@ -33,7 +33,7 @@ _COMMON = (
 _WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Wundef")
 _FIRMWARE_SOURCES = (
     *("startup.c", "service.c", "frame.c", "receive.c"),
-    *("fault.c", "memory_use.c", "measure.c"),
+    *("fault.c", "memory_use.c", "measure.c", "state.c"),
 )
 _HOOKS = "thimble_hooks.h"
 _MODEL_SUFFIX = ".model.o"

@@ -55,6 +55,7 @@ class FirmwareModel:
 
     `name` is the C prefix; `operators` are in the order in which the C counts them. `kernels` are
     the C prefixes of models that the firmware times one by one (then it has no model of its own).
+    `stateful`: it keeps values from run to run.
     """
 
     name: str
@@ -63,6 +64,7 @@ class FirmwareModel:
     outputs: tuple[Port, ...]
     operators: tuple[OperatorName, ...]
     kernels: tuple[str, ...] = ()
+    stateful: bool = False
 
 
 def firmware_model(plan: Plan, sources: Sources) -> FirmwareModel:
@@ -81,6 +83,7 @@ def firmware_model(plan: Plan, sources: Sources) -> FirmwareModel:
         inputs=tuple(map(port, graph.inputs, sources.inputs)),
         outputs=tuple(map(port, graph.outputs, sources.outputs)),
         operators=tuple(OperatorName(graph.ops[i].name, graph.ops[i].kind) for i in sources.calls),
+        stateful=bool(graph.states),
     )
 
 
@@ -173,6 +176,7 @@ def _parse(folder: Path, data: Mapping[str, Any]) -> Firmware:
             outputs=tuple(_port(port) for port in model["outputs"]),
             operators=tuple(OperatorName(**op) for op in model["operators"]),
             kernels=tuple(model["kernels"]),
+            stateful=bool(model["stateful"]),
         ),
         sizes=Sizes(**data["sizes"]),
         build_id=data["build_id"],

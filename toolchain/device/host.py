@@ -137,15 +137,21 @@ class HostProgram:
         self._errors.close()
 
     def run(
-        self, inputs: Sequence[Array], model: int = 0, *, fill: int = _ARENA_FILL
+        self,
+        inputs: Sequence[Array],
+        model: int = 0,
+        *,
+        fill: int = _ARENA_FILL,
+        restart: bool = True,
     ) -> tuple[Array, ...]:
         """Outputs for `inputs`, both in the graph's order, types and shapes.
 
-        `fill` is what the arena holds before. Raises LinkError with the program's last words where
-        it dies, and naming the operator where run fails.
+        `fill` is what the arena holds before. Without `restart` a model with state goes on from its
+        last run; the first run begins anew in any case. Raises LinkError with the program's last
+        words where it dies, and naming the operator where run fails.
         """
         graph, sources = self._models[model].graph, self._models[model].sources
-        request = np.array([model, fill], np.uint32).tobytes()
+        request = np.array([model, fill, restart], np.uint32).tobytes()
         for name, data in zip(graph.inputs, inputs, strict=True):
             tensor = graph.tensors[name]
             request += data.astype(tensor.dtype.numpy, copy=False).reshape(tensor.shape).tobytes()

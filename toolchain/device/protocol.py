@@ -33,6 +33,7 @@ class Type(IntEnum):
     EXIT = 0x0A
     PATTERN = 0x0B
     TIME = 0x0C
+    CLEAR = 0x0D
 
 
 REPLY = 0x80

@@ -193,6 +193,10 @@ class Session:
             self.link.request(Type.RESET)
         self.greet()
 
+    def clear_state(self) -> None:
+        """Give the model's state its initial value, as at power-on."""
+        self.link.request(Type.CLEAR)
+
     def describe(self) -> tuple[protocol.TensorInfo, ...]:
         """What the board itself says of its inputs, then of its outputs."""
         which = [(0, i) for i in range(self.hello.inputs)]

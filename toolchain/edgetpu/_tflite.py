@@ -91,6 +91,11 @@ def _refuse(model: FileModel, path: Path) -> None:
             )
     if (reason := of_model(model)) != "":
         raise InputError(f"{path}: {reason}")
+    if model.others:
+        raise InputError(
+            f"{path}: the file holds {len(model.others) + 1} subgraphs for its variables, and the "
+            "Edge TPU runs one; export the model without streaming state"
+        )
     if not model.ops:
         raise InputError(f"{path}: the model has no operators")
     float_op = next((op for op in model.ops if _is_float(op, model)), None)

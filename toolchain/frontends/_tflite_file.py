@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from types import MappingProxyType
 from typing import Any
@@ -37,7 +37,8 @@ class FileTensor:
 
     `tensor` is None where it cannot be used: its type has no counterpart in DType, or `refusal`
     says why. `type_name` is the schema's name for its type. `dynamic` means that the file leaves
-    its shape or the dimensions `open_axes` open. `buffer` is the file's number of its data.
+    its shape or the dimensions `open_axes` open. `variable`: it keeps its value between runs.
+    `buffer` is the file's number of its data.
     """
 
     name: str
@@ -61,6 +62,7 @@ class FileOp:
     options: Any
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
+    intermediates: tuple[int, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.custom or self.code} (operator {self.index})"
@@ -68,13 +70,17 @@ class FileOp:
 
 @dataclass(frozen=True)
 class FileModel:
-    """The main subgraph of a file. `subgraphs` counts them all."""
+    """A subgraph of a file; the main one has all the `others`, in the file's order.
+
+    `legacy`: the tensors were uint8 and have been lowered to int8 (`_tflite_legacy`).
+    """
 
     tensors: tuple[FileTensor, ...]
     ops: tuple[FileOp, ...]
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
-    subgraphs: int
+    others: tuple[FileModel, ...] = ()
+    legacy: bool = False
 
 
 @cache
@@ -96,7 +102,13 @@ def read_file(data: bytes) -> FileModel:
     if not subgraphs:
         raise InputError("the file is corrupt: it holds no subgraph")
     buffers = tuple(_buffer(table, data) for table in model.tables(4))
-    main = subgraphs[0]
+    main, *others = (_subgraph(table, codes, buffers) for table in subgraphs)
+    return replace(main, others=tuple(others))
+
+
+def _subgraph(
+    main: Table, codes: tuple[tuple[str, str, int], ...], buffers: tuple[NDArray[np.generic], ...]
+) -> FileModel:
     inputs, outputs = _indices(main, 1), _indices(main, 2)
     tables = main.tables(0)
     names = _unique_names(tables)
@@ -111,7 +123,7 @@ def read_file(data: bytes) -> FileModel:
         _tensor(table, names[index], buffers, index not in written)
         for index, table in enumerate(tables)
     )
-    return FileModel(tensors, ops, inputs, outputs, len(subgraphs))
+    return FileModel(tensors, ops, inputs, outputs)
 
 
 def _indices(table: Table, slot: int) -> tuple[int, ...]:
@@ -162,10 +174,11 @@ def _tensor(
     index = table.integer(2, "I")
     if buffers and index >= len(buffers):
         raise InputError(f"the file is corrupt: tensor {name!r} names buffer {index}")
+    variable = bool(table.integer(5, "?"))
+    constant = constant and not variable
     data = buffers[index] if buffers else np.zeros(0, np.uint8)
     refusal = _refusal(table, name, constant)
     if type_name not in DType.__members__ or refusal:
-        variable = bool(table.integer(5, "?"))
         return FileTensor(name, None, type_name, refusal=refusal, variable=variable, buffer=index)
     dtype = DType[type_name]
     if len(shape) > LARGEST_RANK:
@@ -190,13 +203,12 @@ def _tensor(
         dynamic=bool(open_axes) or not shape,
         open_axes=open_axes,
         buffer=index,
+        variable=variable,
     )
 
 
 def _refusal(table: Table, name: str, constant: bool) -> str:
     """Why a tensor that is well formed cannot be used; '' where it can."""
-    if table.integer(5, "?"):
-        return f"tensor {name!r} is a variable that keeps its value between runs"
     if table.has(6):
         return f"tensor {name!r} is stored sparse"
     if table.integer(10, "I") and constant:
@@ -242,11 +254,12 @@ def _operator(
         raise InputError(f"the file is corrupt: operator {index} has code {number}")
     code, custom, version = codes[number]
     inputs, outputs = _indices(table, 1), _indices(table, 2)
-    for tensor in (*(i for i in inputs if i != -1), *outputs):
+    between = _indices(table, 8)
+    for tensor in (*(i for i in inputs if i != -1), *outputs, *between):
         if not 0 <= tensor < tensors:
             raise InputError(f"the file is corrupt: {code} (operator {index}) names no tensor")
     options = _options(table, f"{code} (operator {index})")
-    return FileOp(index, code, custom, version, options, inputs, outputs)
+    return FileOp(index, code, custom, version, options, inputs, outputs, between)
 
 
 def _options(table: Table, operator: str) -> Any:

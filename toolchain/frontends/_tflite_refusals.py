@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+from toolchain.errors import UnsupportedError
 from toolchain.frontends._tflite_file import FileModel, FileOp, FileTensor
 from toolchain.ir import DType
 
-_STATE = "it keeps state between runs, which is not supported yet"
-_STATE_REMEDY = "export the model without streaming state, taking its whole window as input"
-_STATEFUL = frozenset({"ASSIGN_VARIABLE", "CALL_ONCE", "READ_VARIABLE", "SVDF", "VAR_HANDLE"})
 _RECURRENT = frozenset(
     {
         "BIDIRECTIONAL_SEQUENCE_LSTM",
         "BIDIRECTIONAL_SEQUENCE_RNN",
         "LSTM",
         "RNN",
-        "UNIDIRECTIONAL_SEQUENCE_LSTM",
         "UNIDIRECTIONAL_SEQUENCE_RNN",
     }
 )
@@ -28,14 +25,22 @@ _BY_TYPE = {
     "FLOAT16": ("it uses float16", QUANTISE),
     "FLOAT64": ("it uses float64", QUANTISE),
     "UINT8": (
-        "it uses the legacy uint8 quantisation, which is not supported yet",
+        "it takes no uint8 tensor",
         "convert the original model again with the int8 scheme of TensorFlow 2",
     ),
     "INT16": ("int16 activations are not supported yet", "convert with int8 activations"),
     "INT4": ("int4 weights are not supported yet", "convert with int8 weights"),
     "INT2": ("int2 weights are not supported", "convert with int8 weights"),
-    "RESOURCE": (_STATE, _STATE_REMEDY),
+    "RESOURCE": ("it passes a variable on", "read and assign variables directly"),
 }
+
+
+class RefusedError(UnsupportedError):
+    """One operator's refusal, before it is reported together with all others."""
+
+    def __init__(self, why: str, remedy: str = "") -> None:
+        super().__init__(why)
+        self.why, self.remedy = why, remedy
 
 
 def of_operator(op: FileOp) -> tuple[str, str]:
@@ -47,10 +52,8 @@ def of_operator(op: FileOp) -> tuple[str, str]:
         )
     if op.code == "CUSTOM":
         return "custom operators have no known meaning", "remove it from the exported model"
-    if op.code in _STATEFUL:
-        return _STATE, _STATE_REMEDY
     if op.code in _RECURRENT:
-        return "recurrent operators are not supported yet", "use convolutions over the window"
+        return "there is no kernel for it", "UNIDIRECTIONAL_SEQUENCE_LSTM and SVDF have one"
     if op.code in _CONTROL:
         return "control flow is not supported", "export the model without branches and loops"
     return (
@@ -77,9 +80,10 @@ def of_tensor(found: FileTensor, allowed: frozenset[DType]) -> tuple[str, str] |
 
 def of_model(model: FileModel) -> str:
     """Why the file as a whole cannot be compiled; '' where it can."""
-    if model.subgraphs == 1:
+    called = {op.options.initSubgraphIndex for op in model.ops if op.code == "CALL_ONCE"}
+    if len(model.others) == len(called):
         return ""
     return (
-        f"the file holds {model.subgraphs} subgraphs, of which only one can be compiled; "
-        "export one function, without control flow and state"
+        f"the file holds {len(model.others) + 1} subgraphs, of which only one can be compiled, "
+        "with those that initialise its variables; export one function, without control flow"
     )

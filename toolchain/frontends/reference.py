@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -31,14 +31,26 @@ class Reference(Protocol):
     def run(self, inputs: Sequence[Array]) -> tuple[Array, ...]:
         """Outputs of one inference, in the file's order, for inputs in the file's order."""
 
+    def restart(self) -> None:
+        """Forget what the model keeps from run to run."""
 
-@dataclass(frozen=True)
+
+@dataclass
 class LiteRT:
-    """LiteRT's reference kernels (`OpResolverType.BUILTIN_REF`), one thread."""
+    """LiteRT's reference kernels (`OpResolverType.BUILTIN_REF`), one thread.
 
-    interpreter: Any
+    `make` gives a fresh interpreter: LiteRT cannot put resource variables back.
+    """
+
+    make: Callable[[], Any]
     name: str = "LiteRT's reference kernels"
     tolerance: int = 0
+
+    def __post_init__(self) -> None:
+        self.restart()
+
+    def restart(self) -> None:
+        self.interpreter = self.make()
 
     def run(self, inputs: Sequence[Array]) -> tuple[Array, ...]:
         details = self.interpreter.get_input_details()
@@ -49,14 +61,20 @@ class LiteRT:
         return tuple(self.interpreter.get_tensor(detail["index"]) for detail in outputs)
 
 
-@dataclass(frozen=True)
+@dataclass
 class TfliteMicro:
     """The `tflite-micro` wheel: TFLM's reference kernels, compiled for this machine."""
 
-    interpreter: Any
+    make: Callable[[], Any]
     outputs: int
     name: str = "tflite-micro (LiteRT refuses the file)"
     tolerance: int = 0
+
+    def __post_init__(self) -> None:
+        self.restart()
+
+    def restart(self) -> None:
+        self.interpreter = self.make()
 
     def run(self, inputs: Sequence[Array]) -> tuple[Array, ...]:
         for index, value in enumerate(inputs):
@@ -70,11 +88,15 @@ class NumpyReference:
     """Our own operator references, where no other runtime takes the file."""
 
     graph: Graph
+    states: dict[str, Array] = field(default_factory=dict)
     name: str = "Thimble's NumPy references (no other runtime here takes the file)"
     tolerance: int = 0
 
     def run(self, inputs: Sequence[Array]) -> tuple[Array, ...]:
-        return interpret(self.graph, inputs)
+        return interpret(self.graph, inputs, self.states)
+
+    def restart(self) -> None:
+        self.states.clear()
 
 
 @dataclass(frozen=True)
@@ -88,6 +110,9 @@ class OnnxRuntime:
     def run(self, inputs: Sequence[Array]) -> tuple[Array, ...]:
         names = [declared.name for declared in self.session.get_inputs()]
         return tuple(self.session.run(None, dict(zip(names, inputs, strict=True))))
+
+    def restart(self) -> None:
+        """An ONNX model keeps nothing."""
 
 
 def open_reference(path: Path) -> Reference:
@@ -118,14 +143,18 @@ def _open_tflite(path: Path, data: bytes) -> Reference:
     litert = _module("ai_edge_litert.interpreter")
     if litert is None:
         raise MissingToolError("LiteRT is missing: pip install ai-edge-litert")
-    try:
+
+    def make() -> Any:
         interpreter = litert.Interpreter(
             model_content=data,
             num_threads=1,
             experimental_op_resolver_type=litert.OpResolverType.BUILTIN_REF,
         )
         interpreter.allocate_tensors()
-        return LiteRT(interpreter)
+        return interpreter
+
+    try:
+        return LiteRT(make)
     except (RuntimeError, ValueError):
         return _tflite_micro(data, graph) or NumpyReference(graph)
 
@@ -135,10 +164,9 @@ def _tflite_micro(data: bytes, graph: Graph) -> Reference | None:
     if runtime is None:
         return None
     try:
-        interpreter = runtime.Interpreter.from_bytes(data)
+        return TfliteMicro(lambda: runtime.Interpreter.from_bytes(data), len(graph.outputs))
     except (RuntimeError, ValueError):
         return None
-    return TfliteMicro(interpreter, len(graph.outputs))
 
 
 def _open_onnx(data: bytes) -> Reference:

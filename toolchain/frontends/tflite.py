@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from toolchain.errors import InputError, UnsupportedError
+from toolchain.frontends import _tflite_legacy as legacy
 from toolchain.frontends import _tflite_refusals as refusals
 from toolchain.frontends._front_end import FrontEnd, Problem, unsupported
 from toolchain.frontends._tflite_file import (
@@ -22,8 +23,10 @@ from toolchain.frontends._tflite_file import (
     FileTensor,
     read_file,
 )
+from toolchain.frontends._tflite_refusals import RefusedError
 from toolchain.frontends._tflite_shapes import folded
-from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.frontends._tflite_states import OPERATORS, Variables, of_variable
+from toolchain.ir import Attributes, DType, Graph, Op, State, Tensor
 from toolchain.ir.verify import InvalidGraphError
 from toolchain.ops import specs
 from toolchain.ops.check import check
@@ -41,14 +44,6 @@ _CONTRADICTIONS = (
 """What reading an operator whose options and tensors contradict each other may raise."""
 
 
-class _RefusedError(UnsupportedError):
-    """One operator's refusal, before it is reported together with all others."""
-
-    def __init__(self, why: str, remedy: str = "") -> None:
-        super().__init__(why)
-        self.why, self.remedy = why, remedy
-
-
 @dataclass(frozen=True)
 class _Node:
     """See `ops.spec.TfliteNode`."""
@@ -56,6 +51,8 @@ class _Node:
     op: FileOp
     inputs: tuple[Tensor | None, ...]
     outputs: tuple[Tensor, ...]
+    intermediates: tuple[Tensor | None, ...]
+    legacy: bool = False
 
     @property
     def options(self) -> Any:
@@ -81,7 +78,7 @@ class _Node:
         return tensor.constant
 
     def unsupported(self, why: str, remedy: str = "") -> Exception:
-        return _RefusedError(why, remedy)
+        return RefusedError(why, remedy)
 
 
 @cache
@@ -99,7 +96,10 @@ def _kinds() -> Mapping[str, OpSpec]:
 def read(data: bytes, path: Path) -> Graph:
     """A TFLite file's main subgraph. See `FrontEnd.read`."""
     try:
-        return _Reader(read_file(data), path).graph()
+        model = read_file(data)
+        if legacy.is_legacy(model):
+            model = legacy.as_int8(model)
+        return _Reader(model, path).graph()
     except UnsupportedError:
         raise
     except InputError as error:
@@ -115,6 +115,8 @@ class _Reader:
         self._tensors: dict[str, Tensor] = {}
         self._known: set[int] = set()
         self._problems: list[Problem] = []
+        self._variables = Variables(model)
+        self._states: list[State] = []
 
     def graph(self) -> Graph:
         model = self._model
@@ -128,8 +130,12 @@ class _Reader:
             raise InputError("the model has no operators")
         inputs = tuple(model.tensors[i].name for i in model.inputs)
         outputs = self._leave()
+        updates, states = self._variables.finish(self._tensors)
+        ops += updates
         order = {t.name: self._tensors[t.name] for t in model.tensors if t.name in self._tensors}
-        whole = Graph.build(self._path.stem, order.values(), ops, inputs, outputs)
+        order |= self._tensors
+        ends = inputs, outputs, (*self._states, *states)
+        whole = Graph.build(self._path.stem, order.values(), ops, *ends)
         try:
             return check(whole.with_ops(ops))
         except InvalidGraphError as error:
@@ -149,6 +155,8 @@ class _Reader:
                 self._learn(index, tensor.tensor)
             if tensor.tensor is None and index not in produced:
                 self._known.add(index)
+            if tensor.tensor is not None and tensor.variable and index not in produced:
+                self._learn(index, tensor.tensor)
         for index in model.inputs:
             found = model.tensors[index]
             if found.tensor is not None:
@@ -193,8 +201,12 @@ class _Reader:
             if index in self._known:
                 raise InputError(f"{op} writes {file_tensors[index].name!r}, which is not its own")
         try:
+            if op.code in OPERATORS:
+                read = self._variables.operator(op, self._tensors)
+                self._known.update(op.outputs)
+                return read
             return None if self._folded(op) else self._read(op)
-        except _RefusedError as refused:
+        except RefusedError as refused:
             name = op.custom or op.code
             self._problems.append(Problem(name, op.index, refused.why, refused.remedy))
         except InputError:
@@ -225,30 +237,55 @@ class _Reader:
         file_tensors = self._model.tensors
         spec = _kinds().get(op.code)
         if spec is None or spec.tflite is None:
-            raise _RefusedError(*refusals.of_operator(op))
+            raise RefusedError(*refusals.of_operator(op))
         ends = [file_tensors[i] for i in (*op.inputs, *op.outputs) if i != -1]
         for end in ends:
             reason = refusals.of_tensor(end, spec.dtypes)
             if reason is not None:
-                raise _RefusedError(*reason)
+                raise RefusedError(*reason)
         inputs = tuple(self._input(i) for i in op.inputs)
         outputs = tuple(self._output(file_tensors[i]) for i in op.outputs)
         if not outputs:
             raise InputError(f"{op} has no output")
-        answer = spec.tflite.read(_Node(op, inputs, outputs))
+        between = tuple(file_tensors[i].tensor for i in op.intermediates)
+        answer = spec.tflite.read(_Node(op, inputs, outputs, between, self._model.legacy))
         _check_finite(op, answer.attributes)
         kept = [inputs[i] for i in answer.inputs]
+        updated = self._updated(op, answer.states)
         result = Op(
             spec.kind,
             f"{spec.kind}_{op.index}",
             tuple("" if tensor is None else tensor.name for tensor in kept),
-            tuple(tensor.name for tensor in outputs),
+            tuple(tensor.name for tensor in (*outputs, *updated)),
             answer.attributes,
         )
         self._tensors.update({tensor.name: tensor for tensor in outputs})
         seen = Graph("", MappingProxyType(self._tensors), (), (), ())
-        for index, inferred in zip(op.outputs, spec.infer(result, seen), strict=True):
+        derived = spec.infer(result, seen)[: len(outputs)]
+        for index, inferred in zip(op.outputs, derived, strict=True):
             self._learn(index, _settled(file_tensors[index], inferred, op))
+        return result
+
+    def _updated(self, op: FileOp, states: tuple[int, ...]) -> list[Tensor]:
+        """The next values of the variable tensors that the operator updates, its own alone."""
+        own = {op.inputs[index] for index in states}
+        result = []
+        for index in op.inputs:
+            if index == -1 or not self._model.tensors[index].variable:
+                continue
+            found = self._model.tensors[index]
+            readers = sum(other.inputs.count(index) for other in self._model.ops)
+            if index not in own or readers != 1:
+                raise RefusedError(
+                    f"it reads the variable {found.name!r}", "leave variables to SVDF and LSTM"
+                )
+        for number in states:
+            tensor = self._tensors[self._model.tensors[op.inputs[number]].name]
+            taken = {*self._tensors, *(t.name for t in self._model.tensors)}
+            after, state = of_variable(tensor, taken)
+            self._tensors[after.name] = after
+            self._states.append(state)
+            result.append(after)
         return result
 
     def _input(self, index: int) -> Tensor | None:

@@ -2,7 +2,7 @@
 
 from toolchain.ir.arena import ArenaPlan, ArenaProblem, Block, Placement, SharedPair
 from toolchain.ir.boundary import Boundary, End
-from toolchain.ir.graph import Attributes, Graph, Op
+from toolchain.ir.graph import Attributes, Graph, Op, State
 from toolchain.ir.memory import Buffer, Member, MemoryProblem, Overlap
 from toolchain.ir.plan import Plan, PlannedOp
 from toolchain.ir.schedule import Schedule
@@ -30,5 +30,6 @@ __all__ = [
     "Schedule",
     "SharedPair",
     "Sources",
+    "State",
     "Tensor",
 ]

@@ -7,6 +7,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
 
+import numpy as np
+from numpy.typing import NDArray
+
 from toolchain.ir.tensor import Tensor
 
 
@@ -30,6 +33,20 @@ class Op:
 
 
 @dataclass(frozen=True, eq=False)
+class State:
+    """A value that a graph keeps from one run to the next.
+
+    `input` holds it when a run begins, and nothing in the graph computes it. `output` is what it
+    shall hold in the next run; its operator (an `assign`, or a recurrent kernel) updates it in
+    place, and nothing else reads it. `initial` is the value before the first run and after a reset.
+    """
+
+    input: str
+    output: str
+    initial: NDArray[np.generic]
+
+
+@dataclass(frozen=True, eq=False)
 class Graph:
     """Operators in some topological order, the tensors they name, and the graph's own ends."""
 
@@ -38,6 +55,7 @@ class Graph:
     ops: tuple[Op, ...]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
+    states: tuple[State, ...] = ()
 
     @staticmethod
     def build(
@@ -46,9 +64,11 @@ class Graph:
         ops: Iterable[Op],
         inputs: Iterable[str],
         outputs: Iterable[str],
+        states: Iterable[State] = (),
     ) -> Graph:
         table = {tensor.name: tensor for tensor in tensors}
-        return Graph(name, MappingProxyType(table), tuple(ops), tuple(inputs), tuple(outputs))
+        ends = tuple(inputs), tuple(outputs)
+        return Graph(name, MappingProxyType(table), tuple(ops), *ends, tuple(states))
 
     @cached_property
     def producers(self) -> Mapping[str, int]:
@@ -76,6 +96,16 @@ class Graph:
             for op in self.ops
         )
 
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """What has a value before the first operator: the inputs, then the states."""
+        return (*self.inputs, *(state.input for state in self.states))
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """What outlives a run: the graph's outputs, then the next values of its states."""
+        return (*self.outputs, *(state.output for state in self.states))
+
     def input_tensors(self, op: Op) -> tuple[Tensor | None, ...]:
         """The tensors an operator reads, in its order; None stands for an absent optional one."""
         return tuple(self.tensors[name] if name else None for name in op.inputs)
@@ -95,7 +125,7 @@ class Graph:
         """The same graph with other operators; tensors that nothing names any more are dropped."""
         kept = tuple(ops)
         table = dict(self.tensors) if tensors is None else {t.name: t for t in tensors}
-        used = set(self.inputs) | set(self.outputs)
+        used = {*self.sources, *self.kept}
         for op in kept:
             used.update(op.present_inputs())
             used.update(op.outputs)

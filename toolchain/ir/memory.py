@@ -6,7 +6,7 @@ another. Views own no bytes, so two tensors of one buffer differ only in their o
 Accounting (one meaning everywhere). At the step that runs operator `i` of an order, the *stable
 footprint* is the size of every live buffer, those that `i` reads and writes included, plus the
 scratch bytes of `i`, less what an allowed overlap saves. *Peak* is its maximum over the steps.
-Graph inputs live from the start to their last use; graph outputs to the end.
+Graph inputs live from the start to their last use; graph outputs to the end; states throughout.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ class Member:
 
 @dataclass(frozen=True)
 class Buffer:
-    """Bytes that live and die together. `from_start`: holds a graph input; `to_end`: an output."""
+    """Bytes that live and die together.
+
+    `from_start`: holds a graph input; `to_end`: an output; both: a state, which outlives the run.
+    """
 
     name: str
     size_bytes: int
@@ -80,7 +83,8 @@ class MemoryProblem:
     def overlaps_of(self) -> tuple[tuple[Overlap, ...], ...]:
         """For each operator the overlaps that an order can make possible.
 
-        None over a graph output, which never dies, nor with a graph input, which no operator bears.
+        None over a graph output or a state, which never die, nor with a graph input or a state,
+        which no operator bears.
         """
         table: list[list[Overlap]] = [[] for _ in self.ops]
         for overlap in self.overlaps:

@@ -9,21 +9,26 @@ from enum import Enum
 
 import numpy as np
 
-from toolchain.ir.graph import Attributes, Graph, Op
+from toolchain.ir.graph import Attributes, Graph, Op, State
 from toolchain.ir.tensor import Tensor
 
 
 def graph_text(graph: Graph) -> str:
     """The graph in its own order of operators.
 
-    Tensors are numbered as they appear; only the graph's own ends keep their names. Constants show
-    their type and a checksum.
+    Tensors are numbered as they appear; only the graph's own ends keep their names. Constants
+    and initial values of states show their type and a checksum.
     """
     numbers: dict[str, str] = {}
     lines = [f"graph {graph.name}"]
     lines += [_declared("input", name, numbers, graph) for name in graph.inputs]
+    lines += [_state(state, numbers, graph) for state in graph.states]
     lines += [_operator(op, numbers, graph) for op in graph.ops]
     lines += [f"output {_number(name, numbers)} {name!r}" for name in graph.outputs]
+    lines += [
+        f"keep {_number(state.output, numbers)} in {_number(state.input, numbers)}"
+        for state in graph.states
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -33,6 +38,12 @@ def _number(name: str, numbers: dict[str, str]) -> str:
 
 def _declared(what: str, name: str, numbers: dict[str, str], graph: Graph) -> str:
     return f"{what} {_number(name, numbers)} {name!r}: {_type(graph.tensors[name])}"
+
+
+def _state(state: State, numbers: dict[str, str], graph: Graph) -> str:
+    checksum = zlib.crc32(np.ascontiguousarray(state.initial).tobytes())
+    type_ = _type(graph.tensors[state.input])
+    return f"state {_number(state.input, numbers)}: {type_} from #{checksum:08x}"
 
 
 def _operator(op: Op, numbers: dict[str, str], graph: Graph) -> str:

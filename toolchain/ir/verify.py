@@ -38,6 +38,7 @@ def verify(graph: Graph, infer: ShapeRule) -> None:
             raise InvalidGraphError(f"tensor {tensor.name!r} is filed under {name!r}")
         _check_tensor(tensor)
     _check_ends(graph)
+    _check_states(graph)
     _check_order(graph)
     for op in graph.ops:
         _check_types(op, graph, infer)
@@ -94,8 +95,30 @@ def _check_ends(graph: Graph) -> None:
         raise InvalidGraphError("the graph has no outputs")
 
 
+def _check_states(graph: Graph) -> None:
+    """Each state has a place of its own, a value of the same type before and after."""
+    ends = [name for state in graph.states for name in (state.input, state.output)]
+    if len(set(ends)) != len(ends):
+        raise InvalidGraphError("a tensor belongs to two states")
+    for state in graph.states:
+        for name in (state.input, state.output):
+            if name not in graph.tensors:
+                raise InvalidGraphError(f"the state {name!r} does not exist")
+            if name in graph.inputs or name in graph.outputs or graph.tensors[name].is_constant:
+                raise InvalidGraphError(f"the state {name!r} is a constant or an end of the graph")
+        before, after = graph.tensors[state.input], graph.tensors[state.output]
+        if (before.shape, before.dtype) != (after.shape, after.dtype):
+            raise InvalidGraphError(f"the state {before} becomes {after}")
+        if (state.initial.shape, state.initial.dtype) != (before.shape, before.dtype.numpy):
+            raise InvalidGraphError(
+                f"the state {before} begins as {state.initial.dtype}{list(state.initial.shape)}"
+            )
+        if graph.consumers[state.output]:
+            raise InvalidGraphError(f"an operator reads the next value of the state {before}")
+
+
 def _check_order(graph: Graph) -> None:
-    known = set(graph.inputs) | {t.name for t in graph.tensors.values() if t.is_constant}
+    known = set(graph.sources) | {t.name for t in graph.tensors.values() if t.is_constant}
     names: set[str] = set()
     for op in graph.ops:
         if not op.name or op.name in names:
@@ -114,7 +137,7 @@ def _check_order(graph: Graph) -> None:
             if name in known:
                 raise InvalidGraphError(f"operator {op.name!r} writes {name!r}, which has a value")
             known.add(name)
-    for name in graph.outputs:
+    for name in graph.kept:
         if name not in known:
             raise InvalidGraphError(f"nothing computes the graph's output {name!r}")
 

@@ -135,11 +135,17 @@ def check_operands(
             raise node.unsupported(
                 f"tensor {tensor.name!r} has no quantisation", "quantise the model to int8"
             )
-    if any(weights.q.zero_points):
+    offset_known = node.legacy and len(order) == 3 and order[0] == INPUT
+    if any(weights.q.zero_points) and not offset_known:
         raise node.unsupported(
             "weights with a zero point other than 0", "quantise the weights symmetrically"
         )
     return weights
+
+
+def weight_zero_point(weights: Tensor) -> int:
+    """The zero point that all weights share; other than 0 only in legacy uint8 models."""
+    return weights.q.zero_point
 
 
 def present_inputs(node: TfliteNode) -> tuple[int, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from toolchain.ops._conv import (
     Window,
     channel_requantisation,
     constant_of,
+    weight_zero_point,
 )
 from toolchain.ops._conv_packing import (
     Int8,
@@ -27,6 +29,7 @@ from toolchain.ops._conv_packing import (
     pack_depthwise,
     pack_transposed,
     scaling,
+    with_window_sums,
 )
 from toolchain.ops._fixed_point import Int32
 from toolchain.ops._onnx_rounding import onnx_scaling
@@ -61,9 +64,9 @@ def conv2d_kernel(op: Op, graph: Graph, core: Core, window: Window, rounding: Ro
     depth = weights.shape[3]
     pointwise = window.kernel == (1, 1) and window.padding == UNPADDED
     fits = max(*x.shape, *weights.shape, *y.shape) <= _UINT16_MAX
-    own = not core.mve or rounding is not Rounding.TFLITE
+    own = not core.mve or rounding is not Rounding.TFLITE or weight_zero_point(weights) != 0
     if own or depth != x.shape[3] or not fits:
-        whole = depth % 4 == 0 and depth == x.shape[3]
+        whole = depth % 4 == 0 and depth == x.shape[3] and weight_zero_point(weights) == 0
         fast = pointwise and window.stride == (1, 1) and whole
         return "thimble_convolve_1x1_s8" if fast else "thimble_convolve_s8"
     if pointwise:
@@ -117,10 +120,13 @@ def _own_conv2d(
     channels, height, width, depth = filters.shape
     taps = round_up(height * width * depth, 4)
     scales = _scaling(op, graph, activation, rounding, filters.reshape(channels, -1))
+    zero_point = weight_zero_point(graph.input(op, WEIGHTS))
+    scales = replace(scales, filters=with_window_sums(scales.filters, zero_point))
     packed = pack_convolution(scales, x.shape[3] // depth)
     return Lowering(
         functions=(function,),
-        scratch_bytes=4 * taps + _staging_bytes(width * depth, depth, taps),
+        scratch_bytes=4 * round_up(scales.filters.shape[1], 4)
+        + _staging_bytes(width * depth, depth, taps),
         constants=(Constant("parameters", packed, "biases, filters and requantisation"),),
         fields=_fields(op, graph, window, activation) | {"function": function, "depth": depth},
     )
@@ -138,9 +144,10 @@ def depthwise_kernel(op: Op, graph: Graph, core: Core, window: Window, rounding:
 
     One input channel is an ordinary convolution, whose kernel is quicker.
     """
-    x, channels = graph.input(op, INPUT), graph.input(op, WEIGHTS).shape[3]
+    x, weights = graph.input(op, INPUT), graph.input(op, WEIGHTS)
+    channels = weights.shape[3]
     simple = channels == x.shape[3] and x.shape[0] == 1 and window.dilation == (1, 1)
-    own = not core.mve or rounding is not Rounding.TFLITE
+    own = not core.mve or rounding is not Rounding.TFLITE or weight_zero_point(weights) != 0
     if own or not simple or window.kernel[0] * window.kernel[1] > _UINT16_MAX:
         return "thimble_convolve_s8" if x.shape[3] == 1 else "thimble_depthwise_conv_s8"
     return "arm_depthwise_conv_s8_opt"
@@ -309,6 +316,7 @@ def _scaling(
         clamp_range(activation, y),
         y.q.zero_point,
         partial,
+        weight_zero_point(weights),
     )
 
 
@@ -329,6 +337,7 @@ def _fields(op: Op, graph: Graph, window: Window, activation: Activation) -> dic
     x, y = graph.input(op, INPUT), graph.output(op)
     low, high = clamp_range(activation, y)
     return {
+        "weight_zero_point": weight_zero_point(graph.input(op, WEIGHTS)),
         "input": x.shape,
         "output": y.shape,
         "kernel": window.kernel,

@@ -19,6 +19,8 @@ Int8 = NDArray[np.int8]
 _SUM_LIMIT = 1 << 30
 _LARGEST_FAST_SHIFT = 21
 """(2 * 128 + 1) << 21 plus a product below 2**30 stays inside int32."""
+SUMMED_TAPS = 252
+"""THIMBLE_SUMMED_TAPS: int8 taps whose sum is an int16, a multiple of four."""
 _SHIFT_BIAS = 64
 """THIMBLE_SHIFT_BIAS: what marks a shift that the fast form cannot take."""
 
@@ -57,9 +59,11 @@ class _Sums:
         return ((self.folded + (1 << 31)) % (1 << 32) - (1 << 31)).astype(np.int32)
 
 
-def _sums(bias: Int32, filters: Int8, zero_point: int, partial: bool = False) -> _Sums:
+def _sums(
+    bias: Int32, filters: Int8, zero_point: int, partial: bool = False, weight_zero_point: int = 0
+) -> _Sums:
     """`partial`: the kernel itself subtracts the zero point, and sums some of the taps only."""
-    wide = filters.astype(np.int64)
+    wide = filters.astype(np.int64) - weight_zero_point
     low, high, folded = -128, 127, bias.astype(np.int64)
     if partial:
         low, high = low - zero_point, high - zero_point
@@ -82,14 +86,16 @@ def scaling(
     activation: tuple[int, int],
     output_offset: int,
     partial: bool = False,
+    weight_zero_point: int = 0,
 ) -> Scaling:
     """Scaling by TFLite's `MultiplyByQuantizedMultiplier` for filters given as [channels, taps].
 
     The fast form needs, of a channel: no sum that an int8 input can produce reaches 2**30, and
-    a right shift of 1 to 22. A channel that gives one output whatever the input (mostly a dead
-    one) gets filters of 0 and a bias that says it in fast form.
+    a right shift of 1 to 22; where that holds of the sum it holds of partial sums that wrap, too. A
+    channel that gives one output whatever the input (mostly a dead
+    one) gets filters of real 0 and a bias that says it in fast form.
     """
-    sums = _sums(bias, filters, zero_point, partial)
+    sums = _sums(bias, filters, zero_point, partial, weight_zero_point)
     ends = [
         np.clip(
             multiply_by_quantized_multiplier(end, multiplier, shift) + output_offset, *activation
@@ -100,7 +106,7 @@ def scaling(
     right = -shift.astype(np.int64) - 1
     fast = (sums.largest < _SUM_LIMIT) & (right >= 0) & (right <= _LARGEST_FAST_SHIFT)
     return Scaling(
-        np.where(constant[:, None], 0, filters).astype(np.int8),
+        np.where(constant[:, None], weight_zero_point, filters).astype(np.int8),
         np.where(constant, 4 * (ends[0] - output_offset), sums.bias).astype(np.int32),
         np.where(constant, 1 << 30, multiplier).astype(np.int32),
         np.zeros(len(bias), dtype=np.int32),
@@ -192,6 +198,20 @@ def pack_convolution(scales: Scaling, groups: int) -> Int32:
             )
         )
     return np.concatenate(parts)
+
+
+def with_window_sums(filters: Int8, weight_zero_point: int) -> Int8:
+    """Filters [channels, taps] followed by the factors of `thimble_sum_columns_s8`'s lanes.
+
+    Each lane is minus the sum of at most SUMMED_TAPS taps; the zero point times all of them is what
+    the weights' offset adds to every channel.
+    """
+    if weight_zero_point == 0:
+        return filters
+    padded = _pad(filters, 1, 4)
+    lanes = 4 * -(-padded.shape[1] // (4 * SUMMED_TAPS))
+    factors = np.full((len(filters), lanes), weight_zero_point, np.int8)
+    return np.concatenate([padded, factors], axis=1).astype(np.int8)
 
 
 def pack_transposed(scales: Scaling, taps: int) -> Int32:

@@ -24,6 +24,7 @@ class Pool2D(Attributes):
     """Window, step and padding, all in elements; `padding` is top, bottom, left, right.
 
     Padded elements take no part: neither in a maximum nor in the count of an average.
+    `lift`: an average rounds what is stored plus this, 128 in legacy uint8 models.
     """
 
     filter_height: int
@@ -32,6 +33,7 @@ class Pool2D(Attributes):
     stride_width: int
     padding: tuple[int, int, int, int] = (0, 0, 0, 0)
     activation: Activation = Activation.NONE
+    lift: int = 0
 
 
 @dataclass(frozen=True)
@@ -146,6 +148,7 @@ def _fields(op: Op, graph: Graph, function: str) -> dict[str, Any]:
     low, high = clamp_range(attributes.activation, y)
     return {
         "function": function,
+        "lift": attributes.lift,
         "input_shape": x.shape,
         "output_shape": y.shape,
         "filter_height": attributes.filter_height,
@@ -174,7 +177,8 @@ def read_pool(node: TfliteNode) -> ReadOp:
             *same_padding(x.shape[1], window[0], stride[0]),
             *same_padding(x.shape[2], window[1], stride[1]),
         )
-    return ReadOp(Pool2D(*window, *stride, padding, read_activation(node)), (0,))
+    lift = 128 if node.legacy and node.builtin == "AVERAGE_POOL_2D" else 0
+    return ReadOp(Pool2D(*window, *stride, padding, read_activation(node), lift), (0,))
 
 
 def write_pool(op: Op, graph: Graph, builtin: str) -> WrittenOp:

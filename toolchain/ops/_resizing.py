@@ -13,12 +13,16 @@ from toolchain.ops.spec import ReadOp, TensorType, TfliteNode, WrittenOp
 
 @dataclass(frozen=True)
 class Resize(Attributes):
-    """New height and width; how output positions fall on the input, as TFLite names it."""
+    """New height and width; how output positions fall on the input, as TFLite names it.
+
+    `legacy`: as for uint8 images, of which 128 was taken.
+    """
 
     height: int
     width: int
     align_corners: bool = False
     half_pixel_centers: bool = False
+    legacy: bool = False
 
 
 def resize_attributes(op: Op) -> Resize:
@@ -39,7 +43,8 @@ def infer_resize(op: Op, graph: Graph) -> tuple[TensorType, ...]:
 def read_resize(node: TfliteNode) -> ReadOp:
     height, width = integers(node, 1)
     corners, centers = bool(node.options.alignCorners), bool(node.options.halfPixelCenters)
-    return ReadOp(Resize(height, width, corners, centers), (0,))
+    legacy = node.legacy and node.builtin == "RESIZE_BILINEAR"
+    return ReadOp(Resize(height, width, corners, centers, legacy), (0,))
 
 
 def write_resize(op: Op, builtin: str, options_type: str) -> WrittenOp:

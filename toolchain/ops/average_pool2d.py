@@ -36,19 +36,22 @@ from toolchain.ops.spec import (
 
 
 def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    y = graph.output(op)
+    y, lift = graph.output(op), pool_attributes(op).lift
     result = np.empty(y.shape, np.int64)
     for at in windows(op, graph):
         part = inputs[0][:, at.rows, at.columns].astype(np.int64)
         count = part.shape[1] * part.shape[2]
-        total = part.sum(axis=(1, 2))
-        result[:, at.row, at.column] = np.sign(total) * ((np.abs(total) + count // 2) // count)
+        total = part.sum(axis=(1, 2)) + lift * count
+        average = np.sign(total) * ((np.abs(total) + count // 2) // count)
+        result[:, at.row, at.column] = average - lift
     low, high = clamp_range(pool_attributes(op).activation, y)
     return (np.clip(result, low, high).astype(np.int8),)
 
 
 def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
     """CMSIS-NN where it has Helium; ours elsewhere: fewer instructions and no scratch."""
+    if pool_attributes(op).lift:
+        return lower_pool(op, graph, "thimble_average_pool_lifted_s8")
     return lower_pool(op, graph, "arm_avgpool_s8" if core.mve else "thimble_average_pool_s8")
 
 

@@ -31,6 +31,7 @@ from toolchain.ops._conv import (
     read_padding,
     requantise,
     same_padding,
+    weight_zero_point,
 )
 from toolchain.ops._conv_lowering import lower_conv2d
 from toolchain.ops._conv_overlaps import conv2d_overlaps
@@ -115,7 +116,7 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     groups = x.shape[3] // group_depth
     filters = (
         inputs[WEIGHTS].astype(np.float64).reshape(groups, channels // groups, *weights.shape[1:])
-    )
+    ) - weight_zero_point(weights)
     total = np.zeros((*y.shape[:3], groups, channels // groups))
     for row in range(window.kernel[0]):
         for column in range(window.kernel[1]):
@@ -262,5 +263,5 @@ SPEC = OpSpec(
     axes=_axes,
     tflite=TfliteBinding(("CONV_2D",), _read, _write),
     onnx=OnnxBinding(("Conv",), _read_onnx),
-    limits="int8, constant weights, per channel or per tensor; any stride, dilation, groups",
+    limits="int8 or legacy uint8, constant weights; any stride, dilation, groups",
 )

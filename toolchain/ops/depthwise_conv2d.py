@@ -31,6 +31,7 @@ from toolchain.ops._conv import (
     read_padding,
     requantise,
     same_padding,
+    weight_zero_point,
 )
 from toolchain.ops._conv_lowering import lower_depthwise_conv2d
 from toolchain.ops._conv_overlaps import depthwise_overlaps
@@ -98,7 +99,7 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
         ((0, 0), (pad.top, pad.bottom), (pad.left, pad.right), (0, 0)),
     )
     image = np.repeat(image, channels // x.shape[3], axis=3)
-    filters = inputs[WEIGHTS].astype(np.int64)
+    filters = inputs[WEIGHTS].astype(np.int64) - weight_zero_point(weights)
     total = np.zeros(y.shape, dtype=np.int64)
     for row in range(window.kernel[0]):
         for column in range(window.kernel[1]):
@@ -219,5 +220,5 @@ SPEC = OpSpec(
     overlaps=_overlaps,
     axes=_axes,
     tflite=TfliteBinding(("DEPTHWISE_CONV_2D",), _read, _write),
-    limits="int8, per-channel or per-tensor weights, constant; any stride, dilation, multiplier",
+    limits="int8 or legacy uint8, constant weights; any stride, dilation, multiplier",
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import MutableMapping, Sequence
 
 import numpy as np
 
@@ -19,10 +19,14 @@ def evaluate(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]
     return spec_of(op.kind).reference(op, graph, inputs)
 
 
-def interpret(graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+def interpret(
+    graph: Graph, inputs: Sequence[Array], states: MutableMapping[str, Array] | None = None
+) -> tuple[Array, ...]:
     """The graph's outputs for `inputs`, each in the graph's order.
 
-    Raises InputError where an input has another shape or element type than its tensor.
+    `states` holds what the graph keeps between runs, by the name of the state's input: what is
+    missing there has its initial value, and all of it is there afterwards. Raises InputError where
+    an input has another shape or element type than its tensor.
     """
     if len(inputs) != len(graph.inputs):
         raise InputError(f"the model has {len(graph.inputs)} inputs, {len(inputs)} were given")
@@ -32,6 +36,9 @@ def interpret(graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
         if (value.shape, value.dtype) != (tensor.shape, tensor.dtype.numpy):
             raise InputError(f"input {tensor} was given {value.dtype.name}{list(value.shape)}")
         values[name] = value
+    memory = {} if states is None else states
+    for state in graph.states:
+        values[state.input] = memory.get(state.input, state.initial)
     for tensor in graph.tensors.values():
         if tensor.constant is not None:
             values[tensor.name] = tensor.constant
@@ -40,6 +47,7 @@ def interpret(graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
         given = [values[name] if name else _ABSENT for name in op.inputs]
         values.update(zip(op.outputs, evaluate(op, graph, given), strict=True))
         for name in {*op.present_inputs(), *op.outputs}:
-            if last_use.get(name, index) == index and name not in graph.outputs:
+            if last_use.get(name, index) == index and name not in graph.kept:
                 del values[name]
+    memory.update({state.input: values[state.output] for state in graph.states})
     return tuple(values[name] for name in graph.outputs)

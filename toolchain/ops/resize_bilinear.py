@@ -2,7 +2,7 @@
 
 TFLite RESIZE_BILINEAR, int8, `reference_ops::ResizeBilinearInteger`. Where its rounded scale runs
 past the last pixel (enlarging by some tens or more) TFLite reads out of bounds; here the last pixel
-stands for what lies beyond.
+stands for what lies beyond. Legacy uint8 images are interpolated in float32 (`ResizeBilinear`).
 """
 
 from __future__ import annotations
@@ -58,8 +58,46 @@ def _weights(attributes: Resize, input_size: int, output_size: int) -> Weights:
     return lower, np.maximum(upper, 0), place - ONE * lower
 
 
+def _scale(attributes: Resize, input_size: int, output_size: int) -> np.float32:
+    """Input pixels to an output pixel, as the float kernel divides."""
+    if attributes.align_corners and output_size > 1:
+        return np.float32(input_size - 1) / np.float32(output_size - 1)
+    return np.float32(input_size) / np.float32(output_size)
+
+
+FloatWeights = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32], NDArray[np.float32]]
+
+
+def _float_weights(attributes: Resize, input_size: int, output_size: int) -> FloatWeights:
+    """Lower index, upper index, what the lower weighs, what the upper weighs."""
+    scale, half = _scale(attributes, input_size, output_size), np.float32(0.5)
+    place = np.arange(output_size, dtype=np.float32)
+    place = (place + half) * scale - half if attributes.half_pixel_centers else place * scale
+    lower = np.maximum(np.floor(place).astype(np.int64), 0)
+    upper = np.minimum(np.ceil(place).astype(np.int64), input_size - 1)
+    near_upper = place - lower.astype(np.float32)
+    return lower, upper, np.float32(1) - near_upper, near_upper
+
+
+def _legacy_reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    attributes, x, y = resize_attributes(op), graph.input(op, 0), graph.output(op)
+    top, bottom, near_top, near_bottom = _float_weights(attributes, x.shape[1], y.shape[1])
+    left, right, near_left, near_right = _float_weights(attributes, x.shape[2], y.shape[2])
+    data = inputs[0].astype(np.float32) + np.float32(128)
+    near_top, near_bottom = near_top[:, None, None], near_bottom[:, None, None]
+    near_left, near_right = near_left[None, :, None], near_right[None, :, None]
+    total = data[:, top][:, :, left] * near_top * near_left
+    total = total + data[:, bottom][:, :, left] * near_bottom * near_left
+    total = total + data[:, top][:, :, right] * near_top * near_right
+    total = total + data[:, bottom][:, :, right] * near_bottom * near_right
+    raised = (total + np.float32(0.5)).astype(np.int64)
+    return ((raised - 128).astype(np.int8),)
+
+
 def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
     attributes, x, y = resize_attributes(op), graph.input(op, 0), graph.output(op)
+    if attributes.legacy:
+        return _legacy_reference(op, graph, inputs)
     top, bottom, down = _weights(attributes, x.shape[1], y.shape[1])
     left, right, across = _weights(attributes, x.shape[2], y.shape[2])
     data = inputs[0].astype(np.int64)
@@ -77,17 +115,31 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
 
 def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
     attributes, x, y = resize_attributes(op), graph.input(op, 0), graph.output(op)
+    sizes = {
+        "batches": x.shape[0],
+        "input_height": x.shape[1],
+        "input_width": x.shape[2],
+        "output_height": y.shape[1],
+        "output_width": y.shape[2],
+        "channels": x.shape[3],
+        "legacy": attributes.legacy,
+    }
+    if attributes.legacy:
+        return Lowering(
+            functions=("thimble_resize_bilinear_legacy",),
+            fields=sizes
+            | {
+                "row_scale": float(_scale(attributes, x.shape[1], y.shape[1])).hex(),
+                "column_scale": float(_scale(attributes, x.shape[2], y.shape[2])).hex(),
+                "half_pixel_centers": int(attributes.half_pixel_centers),
+            },
+        )
     row_start, row_step = _line(attributes, x.shape[1], y.shape[1])
     column_start, column_step = _line(attributes, x.shape[2], y.shape[2])
     return Lowering(
         functions=("thimble_resize_bilinear_s8",),
-        fields={
-            "batches": x.shape[0],
-            "input_height": x.shape[1],
-            "input_width": x.shape[2],
-            "output_height": y.shape[1],
-            "output_width": y.shape[2],
-            "channels": x.shape[3],
+        fields=sizes
+        | {
             "row_start": row_start,
             "row_step": row_step,
             "column_start": column_start,
@@ -99,8 +151,9 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
 def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
     """Pixel by pixel, channel by channel: each is read from up to four pixels and then written."""
     attributes, x, y = resize_attributes(op), graph.input(op, 0), graph.output(op)
+    weights = _float_weights if attributes.legacy else _weights
     rows, columns = (
-        _weights(attributes, x.shape[axis], y.shape[axis])[0].astype(np.int64) for axis in (1, 2)
+        weights(attributes, x.shape[axis], y.shape[axis])[0].astype(np.int64) for axis in (1, 2)
     )
     firsts = first_pixels((x.shape[1], x.shape[2]), rows, columns, x.shape[0])
     pixels, channels = np.arange(len(firsts)), x.shape[3]

@@ -70,10 +70,18 @@ class TfliteNode(Protocol):
     def version(self) -> int: ...
 
     @property
+    def legacy(self) -> bool:
+        """Whether the file's tensors were uint8 and have been lowered to int8."""
+
+    @property
     def inputs(self) -> tuple[Tensor | None, ...]: ...
 
     @property
     def outputs(self) -> tuple[Tensor, ...]: ...
+
+    @property
+    def intermediates(self) -> tuple[Tensor | None, ...]:
+        """Tensors that only tell the scale of what a recurrent kernel computes inside."""
 
     def constant(self, index: int) -> Array:
         """The data of input `index`. Raises UnsupportedError where it is not constant."""
@@ -87,10 +95,13 @@ class ReadOp:
     """A reader's answer: attributes, and which of the file's inputs stay inputs, by index.
 
     Inputs that became attributes (a reshape's shape, a pad's paddings) are left out.
+    `states`: the file's inputs, by index, that are variables which the operator updates; each gives
+    it one more output, the next value, after the file's own.
     """
 
     attributes: Attributes
     inputs: tuple[int, ...]
+    states: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -100,7 +111,7 @@ class WrittenOp:
     `options_type` names the member of the schema's BuiltinOptions union ('' for none), `options`
     are the fields to set; `extra_inputs` are constants to append after the operator's own inputs.
     `order` is the file's order of inputs, as indices into the own inputs followed by the extra
-    ones; () keeps that order.
+    ones, -1 for an absent one; () keeps that order. `intermediates` as in `TfliteNode`.
     """
 
     builtin: str
@@ -109,6 +120,7 @@ class WrittenOp:
     extra_inputs: tuple[Tensor, ...] = ()
     version: int = 1
     order: tuple[int, ...] = ()
+    intermediates: tuple[Tensor, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
-from toolchain.ir import Buffer, Graph, Member, MemoryProblem, Overlap
+from toolchain.ir import Buffer, Graph, Member, MemoryProblem, Overlap, State
 from toolchain.ops import spec_of
 from toolchain.ops.spec import Alias, SafeOverlap
 
@@ -25,33 +26,114 @@ class _Place:
     offset_bytes: int
 
 
-def _places(graph: Graph, copying: frozenset[View]) -> dict[str, _Place]:
-    """Follow every alias to its root. One that cannot hold is left out: its operator copies.
+class _Layout:
+    """Tensors laid in one another, as aliases are taken one by one.
 
-    A tensor is laid in another at most once. Where it is already a view of all of some other
-    tensor (a reshape of it), that one is laid there in its stead. A graph input never moves into
-    another tensor, since nothing but the caller may write over its neighbours before its last use.
+    A state's next value lies where the state lies. A buffer holds one state at most, and none
+    together with a graph output: the state's new value is written when all else is read.
     """
-    parent: dict[str, tuple[str, int]] = {}
 
-    def find(name: str) -> _Place:
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._parent = {state.output: (state.input, 0) for state in graph.states}
+        self._state = {state.output: state for state in graph.states}
+        self._owners: dict[str, set[str]] = {name: {"outputs"} for name in graph.outputs}
+        self._owners |= {state.input: {state.input} for state in graph.states}
+
+    def find(self, name: str) -> _Place:
         offset = 0
-        while name in parent:
-            name, step = parent[name]
+        while name in self._parent:
+            name, step = self._parent[name]
             offset += step
         return _Place(name, offset)
 
+    def lay(self, alias: Alias) -> None:
+        """Lay the view in its base, unless that cannot hold.
+
+        A tensor is laid in another at most once. Where it is already a view of all of some other
+        tensor (a reshape of it), that one is laid there in its stead. A graph input never moves
+        into another tensor, since nothing but the caller may write over its neighbours before its
+        last use.
+        """
+        graph = self._graph
+        root, into = self.find(alias.view).root, self.find(alias.base).root
+        same_size = graph.tensors[root].size_bytes == graph.tensors[alias.view].size_bytes
+        if not same_size or root in graph.inputs or root == into:
+            return
+        owners = self._owners.get(root, set()) | self._owners.get(into, set())
+        if len(owners) > 1:
+            return
+        if alias.base in self._state and not self._may_fill(self._state[alias.base], root):
+            return
+        self._parent[root] = (alias.base, alias.offset_bytes)
+        if owners:
+            self._owners[into] = owners
+
+    def _may_fill(self, state: State, root: str) -> bool:
+        """Whether what lies in `root` may be computed right where the state lies.
+
+        It may where the state lies alone, and every operator that reads it runs before any that
+        writes to `root`, whatever the order of the rest.
+        """
+        graph = self._graph
+        held = [t.name for t in graph.activations()]
+        alone = {n for n in held if self.find(n).root == state.input}
+        if alone != {state.input, state.output}:
+            return False
+        writer = graph.producers[state.output]
+        readers = set(graph.consumers[state.input]) - {writer}
+        written = [name for name in held if self.find(name).root == root]
+        before = _ancestors(graph)
+        return all(
+            name in graph.producers and readers <= before[graph.producers[name]] for name in written
+        )
+
+
+def _ancestors(graph: Graph) -> list[set[int]]:
+    """For each operator those that its inputs depend on."""
+    found: list[set[int]] = []
+    for before in graph.predecessors:
+        found.append(set(before).union(*(found[p] for p in before)))
+    return found
+
+
+def _places(graph: Graph, copying: frozenset[View]) -> dict[str, _Place]:
+    """Follow every alias to its root. One that cannot hold is left out: its operator copies."""
+    layout = _Layout(graph)
     for op in graph.ops:
         for alias in spec_of(op.kind).aliases(op, graph):
             view, base = graph.tensors[alias.view], graph.tensors[alias.base]
-            if view.is_constant or base.is_constant or (op.name, view.name) in copying:
-                continue
-            root = find(view.name).root
-            if graph.tensors[root].size_bytes != view.size_bytes or root in graph.inputs:
-                continue
-            if find(base.name).root != root:
-                parent[root] = (base.name, alias.offset_bytes)
-    return {t.name: find(t.name) for t in graph.activations()}
+            if (
+                not view.is_constant
+                and not base.is_constant
+                and (op.name, view.name) not in copying
+            ):
+                layout.lay(alias)
+    return {t.name: layout.find(t.name) for t in graph.activations()}
+
+
+def _predecessors(
+    graph: Graph, uses: Sequence[Sequence[int]], buffer_of: Mapping[str, int]
+) -> tuple[tuple[int, ...], ...]:
+    """Those of the graph; and who updates a state runs after all who use the state's buffer.
+
+    Raises UnsupportedError where states wait for one another.
+    """
+    if not graph.states:
+        return graph.predecessors
+    before = [set(found) for found in graph.predecessors]
+    for state in graph.states:
+        writer, buffer = graph.producers[state.output], buffer_of[state.input]
+        before[writer].update(op for op, used in enumerate(uses) if buffer in used and op != writer)
+    try:
+        tuple(TopologicalSorter(dict(enumerate(before))).static_order())
+    except CycleError as error:
+        names = sorted({graph.ops[op].name for op in error.args[1]})
+        raise UnsupportedError(
+            f"states exchange their values without a copy between: {', '.join(names)}; "
+            "assign at most one of them directly from the other"
+        ) from error
+    return tuple(tuple(sorted(found)) for found in before)
 
 
 def optional_views(graph: Graph) -> tuple[View, ...]:
@@ -120,8 +202,8 @@ def _problem(
             alignment_bytes=max(
                 TENSOR_ALIGNMENT_BYTES, *(graph.tensors[m.tensor].dtype.size_bytes for m in held)
             ),
-            from_start=any(m.tensor in graph.inputs for m in held),
-            to_end=any(m.tensor in graph.outputs for m in held),
+            from_start=any(m.tensor in graph.sources for m in held),
+            to_end=any(m.tensor in graph.kept for m in held),
         )
         for root, held in members.items()
     )
@@ -145,7 +227,7 @@ def _problem(
             overlaps.append(Overlap(number, *pair, lead, safe.exact))
     return MemoryProblem(
         ops=tuple(op.name for op in graph.ops),
-        predecessors=graph.predecessors,
+        predecessors=_predecessors(graph, uses, {n: index[p.root] for n, p in places.items()}),
         uses=tuple(uses),
         scratch_bytes=scratch_bytes,
         buffers=buffers,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from toolchain.ir import Graph, Op, Tensor
+from toolchain.ir import Graph, Op, State, Tensor
 
 
 def reading(op: Op, names: Mapping[str, str]) -> Op:
@@ -28,7 +28,22 @@ def renamed(graph: Graph, names: Mapping[str, str]) -> Graph:
         for name, tensor in graph.tensors.items()
     }
     ops = tuple(replace(op, inputs=new(op.inputs), outputs=new(op.outputs)) for op in graph.ops)
-    return Graph(graph.name, MappingProxyType(tensors), ops, new(graph.inputs), new(graph.outputs))
+    states = tuple(
+        State(
+            names.get(state.input, state.input),
+            names.get(state.output, state.output),
+            state.initial,
+        )
+        for state in graph.states
+    )
+    return replace(
+        graph,
+        tensors=MappingProxyType(tensors),
+        ops=ops,
+        inputs=new(graph.inputs),
+        outputs=new(graph.outputs),
+        states=states,
+    )
 
 
 def same_type(one: Tensor, other: Tensor) -> bool:
@@ -41,7 +56,7 @@ def same_type(one: Tensor, other: Tensor) -> bool:
 
 
 def live_ops(ops: Iterable[Op], outputs: Iterable[str]) -> tuple[Op, ...]:
-    """The operators, in topological order, that the outputs depend on."""
+    """The operators, in topological order, that the tensors `outputs` depend on."""
     needed = set(outputs)
     kept = []
     for op in reversed(tuple(ops)):

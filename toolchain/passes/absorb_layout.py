@@ -61,7 +61,7 @@ def _absorb_output(graph: Graph, name: str, boundaries: dict[str, Boundary]) -> 
     old = boundaries.get(name) or Boundary(name, graph.tensors[name].dtype)
     if permutation is None or old.permutation or inner.is_constant:
         return graph
-    if inner.name in graph.inputs or inner.name in graph.outputs:
+    if inner.name in graph.sources or inner.name in graph.outputs:
         return graph
     back = tuple(permutation.index(axis) for axis in range(len(permutation)))
     boundaries[name] = replace(old, permutation=back)

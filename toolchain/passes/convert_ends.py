@@ -79,7 +79,7 @@ def _convert_output(graph: Graph, name: str, boundaries: list[Boundary]) -> Grap
     if last.kind not in ("dequantize", "quantize"):
         return graph
     outer, inner = graph.tensors[name], graph.input(last, 0)
-    if inner.name in graph.inputs or inner.name in graph.outputs or inner.is_constant:
+    if inner.name in graph.sources or inner.name in graph.outputs or inner.is_constant:
         return graph
     boundary = _boundary(outer, inner)
     if boundary is None:

@@ -37,7 +37,7 @@ class MergePads:
         if not merged:
             return prepared
         ops = [merged.get(index, op) for index, op in enumerate(graph.ops)]
-        return prepared.with_graph(graph.with_ops(live_ops(ops, graph.outputs)))
+        return prepared.with_graph(graph.with_ops(live_ops(ops, graph.kept)))
 
 
 def _merge(pad: Op, attributes: Pad, graph: Graph) -> Mapping[int, Op]:

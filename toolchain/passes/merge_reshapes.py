@@ -22,4 +22,4 @@ class MergeReshapes:
                 source[op.outputs[0]] = given
                 merged = replace(op, inputs=(given,))
             ops.append(merged)
-        return prepared.with_graph(graph.with_ops(live_ops(ops, graph.outputs)))
+        return prepared.with_graph(graph.with_ops(live_ops(ops, graph.kept)))

@@ -19,7 +19,14 @@ from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
-from toolchain.ops._conv import BIAS, INPUT, WEIGHTS, channel_requantisation, constant_of
+from toolchain.ops._conv import (
+    BIAS,
+    INPUT,
+    WEIGHTS,
+    channel_requantisation,
+    constant_of,
+    weight_zero_point,
+)
 from toolchain.ops._movement import resolve_axis
 from toolchain.ops._rounding import Rounding
 from toolchain.ops.concat import Concat
@@ -73,6 +80,8 @@ def _is_divisible(op: Op, whole: Tensor, graph: Graph) -> bool:
     weights = graph.input(op, WEIGHTS)
     if not all(graph.tensors[name].is_constant for name in op.inputs[WEIGHTS:] if name):
         return False
+    if weight_zero_point(weights) != 0:
+        return False
     return isinstance(attributes, DepthwiseConv2D) or weights.shape[3] == whole.shape[3]
 
 
@@ -93,7 +102,7 @@ def partition(graph: Graph, whole: str) -> Graph:
         new_ops, new_tensors = divide(op, graph, parts)
         ops += new_ops
         tensors += new_tensors
-    return graph.with_ops(live_ops(ops, graph.outputs), tensors)
+    return graph.with_ops(live_ops(ops, graph.kept), tensors)
 
 
 def _channel_wise(op: Op, graph: Graph, parts: Sequence[_Part]) -> tuple[list[Op], list[Tensor]]:

@@ -12,4 +12,4 @@ from toolchain.passes._rewrite import live_ops
 class RemoveDeadOps:
     def run(self, prepared: Prepared) -> Prepared:
         graph = prepared.graph
-        return prepared.with_graph(graph.with_ops(live_ops(graph.ops, graph.outputs)))
+        return prepared.with_graph(graph.with_ops(live_ops(graph.ops, graph.kept)))

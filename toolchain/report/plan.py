@@ -69,6 +69,10 @@ def plan_json(
         ],
         "inputs": [end_json(end) for end in plan.inputs],
         "outputs": [end_json(end) for end in plan.outputs],
+        "states": [
+            {"name": state.input, "bytes": graph.tensors[state.input].size_bytes}
+            for state in graph.states
+        ],
         "tensors": {
             name: {
                 "offset": offset,

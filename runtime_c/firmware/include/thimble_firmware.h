@@ -34,6 +34,9 @@ void thimble_memory_paint(void);
 uint32_t thimble_stack_used_bytes(void);
 uint32_t thimble_arena_used_bytes(void);
 
+/* Gives the model's state, if it has one, its initial value. */
+void thimble_state_reset(void);
+
 /* Runs the model once and leaves the count, less that of the hooks, in `total`. */
 int32_t thimble_measured_run(uint32_t *total);
 

@@ -27,6 +27,7 @@ typedef struct {
     uint8_t *arena;
     uint32_t arena_bytes;
     int32_t (*run)(uint8_t *arena);
+    void (*reset)(uint8_t *arena); /* gives the state its initial value; NULL without state */
 } thimble_model;
 
 extern const thimble_model thimble_the_model;

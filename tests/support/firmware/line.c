@@ -53,7 +53,7 @@ static const thimble_tensor inputs[] = {{"in", arena, NULL, TENSOR_BYTES, 1}};
 static const thimble_tensor outputs[] = {{"out", arena + OUTPUT_AT, NULL, TENSOR_BYTES, 1}};
 #define MODEL(which)                                                                                         \
     {                                                                                                        \
-        "line", "netduinoplus2", {which}, 1, 1, 2, inputs, outputs, counts, arena, ARENA_BYTES, run          \
+        "line", "netduinoplus2", {which}, 1, 1, 2, inputs, outputs, counts, arena, ARENA_BYTES, run, NULL    \
     }
 
 const thimble_model line_models[2] = {MODEL(0), MODEL(1)};
@@ -63,6 +63,10 @@ int32_t thimble_measured_run(uint32_t *total)
     const int32_t status = run(arena);
     *total = counts[0] + counts[1];
     return status;
+}
+
+void thimble_state_reset(void)
+{
 }
 
 uint32_t thimble_stack_used_bytes(void)

@@ -1,0 +1,47 @@
+/* Kernels in float32, one rounding an operation: what the reference kernels compute on a PC. */
+#ifndef THIMBLE_FLOAT_H
+#define THIMBLE_FLOAT_H
+
+#include <stdint.h>
+
+/* A product and a sum stay two roundings, also where the core has a fused multiply-add. */
+#if defined(__clang__)
+#pragma STDC FP_CONTRACT OFF
+#define THIMBLE_EXACT_FLOAT
+#elif defined(__GNUC__)
+#define THIMBLE_EXACT_FLOAT __attribute__((optimize("fp-contract=off")))
+#else
+#define THIMBLE_EXACT_FLOAT
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** An NHWC image, its new size, and how far one output pixel steps on the input. */
+typedef struct {
+    int32_t batches;
+    int32_t input_height;
+    int32_t input_width;
+    int32_t output_height;
+    int32_t output_width;
+    int32_t channels;
+    float row_scale;
+    float column_scale;
+    int32_t half_pixel_centers;
+} thimble_resize_float_params;
+
+/**
+ * Resize of legacy uint8 images by bilinear interpolation in float (TFLite ResizeBilinear<uint8_t>).
+ *
+ * Values are stored lowered by 128.
+ */
+void thimble_resize_bilinear_legacy(const thimble_resize_float_params *params,
+                                    const int8_t *source,
+                                    int8_t *target);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

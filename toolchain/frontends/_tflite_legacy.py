@@ -1,0 +1,230 @@
+"""Legacy uint8 files as int8 ones: every stored value and zero point lowered by 128, exactly.
+
+Uint8 kernels of LiteRT differ from the int8 ones in little: a weight tensor has one scale and any
+zero point, the scale of a convolution's sum is a product in float32 (`GetQuantizedConvolutionMulti-
+pler`), and FULLY_CONNECTED rounds as CONV_2D does. The rewrite brings all of that into the file's
+records, so that the operators' readers see an int8 model. Its ends stay uint8: QUANTIZE operators
+flip the top bit there.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+
+from toolchain.frontends._tflite_file import FileModel, FileOp, FileTensor
+from toolchain.ir import DType, Quantisation
+from toolchain.ops._fixed_point import quantize_multiplier
+
+_CONVERSIONS = frozenset({"QUANTIZE", "DEQUANTIZE"})
+_MOVERS = frozenset(
+    {"CONCATENATION", "PACK", "RESHAPE", "SLICE", "SPLIT", "SQUEEZE", "TRANSPOSE", "UNPACK"}
+)
+_WEIGHTED = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"})
+_OFFSET = 128
+_VALID = 1
+
+
+def is_legacy(model: FileModel) -> bool:
+    """Whether an operator computes with uint8 activations, rather than converts or moves them."""
+    return any(
+        _is_uint8(model.tensors[i])
+        for op in model.ops
+        if op.code not in _CONVERSIONS | _MOVERS
+        for i in op.inputs
+        if i != -1
+    )
+
+
+def as_int8(model: FileModel) -> FileModel:
+    """The same model on int8 tensors, with QUANTIZE operators at its uint8 ends."""
+    return _Rewriter(model).model()
+
+
+def _is_uint8(found: FileTensor) -> bool:
+    tensor = found.tensor
+    return tensor is not None and tensor.dtype is DType.UINT8 and tensor.quantisation is not None
+
+
+def _lowered(found: FileTensor) -> FileTensor:
+    """One tensor's records as int8."""
+    tensor = found.tensor
+    if tensor is None or not _is_uint8(found):
+        return found
+    q, data = tensor.q, tensor.constant
+    zeros = tuple(zero - _OFFSET for zero in q.zero_points)
+    if data is not None:
+        data = (data.astype(np.int16) - _OFFSET).astype(np.int8)
+    narrow = replace(
+        tensor, dtype=DType.INT8, quantisation=replace(q, zero_points=zeros), constant=data
+    )
+    return replace(found, tensor=narrow, type_name="INT8")
+
+
+class _Rewriter:
+    def __init__(self, model: FileModel) -> None:
+        self._old = model
+        self._tensors = [_lowered(found) for found in model.tensors]
+        self._names = {found.name for found in model.tensors}
+        self._ops: list[FileOp] = []
+        self._next_index = len(model.ops)
+
+    def model(self) -> FileModel:
+        inputs = tuple(self._input(i) for i in self._old.inputs)
+        for op in self._old.ops:
+            self._operator(op)
+        outputs = tuple(self._output(i) for i in self._old.outputs)
+        return replace(
+            self._old,
+            tensors=tuple(self._tensors),
+            ops=tuple(self._ops),
+            inputs=inputs,
+            outputs=outputs,
+            legacy=True,
+        )
+
+    def _add_tensor(self, found: FileTensor, suffix: str) -> int:
+        name = found.name + suffix
+        while name in self._names:
+            name += "_"
+        self._names.add(name)
+        tensor = None if found.tensor is None else replace(found.tensor, name=name)
+        self._tensors.append(replace(found, name=name, tensor=tensor))
+        return len(self._tensors) - 1
+
+    def _add_op(self, code: str, inputs: tuple[int, ...], output: int, options: object) -> None:
+        self._ops.append(FileOp(self._next_index, code, "", 1, options, inputs, (output,)))
+        self._next_index += 1
+
+    def _outer(self, index: int) -> int:
+        """The file's own uint8 tensor under its own name; the int8 one takes another."""
+        inner = self._tensors[index]
+        assert inner.tensor is not None
+        name = inner.name + "/int8"
+        while name in self._names:
+            name += "_"
+        self._names.add(name)
+        renamed = replace(inner.tensor, name=name)
+        self._tensors[index] = replace(inner, name=name, tensor=renamed)
+        self._tensors.append(self._old.tensors[index])
+        return len(self._tensors) - 1
+
+    def _input(self, index: int) -> int:
+        if not _is_uint8(self._old.tensors[index]):
+            return index
+        outer = self._outer(index)
+        self._add_op("QUANTIZE", (outer,), index, None)
+        return outer
+
+    def _output(self, index: int) -> int:
+        produced = any(index in op.outputs for op in self._old.ops)
+        if not _is_uint8(self._old.tensors[index]) or not produced:
+            return index
+        outer = self._outer(index)
+        self._add_op("QUANTIZE", (index,), outer, None)
+        return outer
+
+    def _operator(self, op: FileOp) -> None:
+        """The operator on int8 tensors; one with weights gets weights of its own."""
+        x = self._old.tensors[op.inputs[0]] if op.inputs and op.inputs[0] != -1 else None
+        weights = None
+        if op.code in _WEIGHTED and x is not None and _is_uint8(x) and len(op.inputs) > 1:
+            weights = self._weights(op)
+        if weights is None:
+            self._ops.append(op)
+        elif op.code == "FULLY_CONNECTED":
+            self._fully_connected(op, weights)
+        else:
+            inputs = (op.inputs[0], weights, *op.inputs[2:])
+            self._ops.append(replace(op, inputs=inputs))
+
+    def _weights(self, op: FileOp) -> int | None:
+        """Weights whose scale gives the sums the factor that the uint8 kernel has.
+
+        None where the operator's tensors are not what its kernel takes: its reader says so.
+        """
+        ends = [self._tensors[i].tensor for i in (op.inputs[0], op.inputs[1], op.outputs[0])]
+        x, weights, y = ends
+        shuffled = getattr(op.options, "weightsFormat", 0) != 0
+        if shuffled or op.options is None or x is None or weights is None or y is None:
+            return None
+        if not weights.is_constant:
+            return None
+        if any(t is None or t.quantisation is None or t.q.per_channel for t in ends):
+            return None
+        product = float(np.float32(x.q.scale) * np.float32(weights.q.scale))
+        if not (product > 0 and math.isfinite(product / y.q.scale)):
+            return None
+        q = Quantisation((_divided(product, x.q.scale, y.q.scale),), weights.q.zero_points)
+        found = self._tensors[op.inputs[1]]
+        return self._add_tensor(replace(found, tensor=replace(weights, quantisation=q)), "/weights")
+
+    def _fully_connected(self, op: FileOp, weights_index: int) -> None:
+        """As a 1x1 convolution of one row of pixels, between two reshapes."""
+        x, y = self._tensors[op.inputs[0]], self._tensors[op.outputs[0]]
+        weights = self._tensors[weights_index]
+        assert x.tensor is not None and y.tensor is not None and weights.tensor is not None
+        constant = weights.tensor.constant
+        if len(weights.tensor.shape) != 2 or x.tensor.elements % weights.tensor.shape[1]:
+            self._ops.append(op)
+            return
+        assert constant is not None
+        units, depth = weights.tensor.shape
+        rows = x.tensor.elements // depth
+        self._tensors[weights_index] = replace(
+            weights,
+            tensor=replace(
+                weights.tensor,
+                shape=(units, 1, 1, depth),
+                constant=constant.reshape(units, 1, 1, depth),
+            ),
+        )
+        row_in = self._add_tensor(_shaped(x, (1, 1, rows, depth)), "/rows")
+        row_out = self._add_tensor(_shaped(y, (1, 1, rows, units)), "/rows")
+        self._reshape(op.inputs[0], row_in)
+        options = SimpleNamespace(
+            padding=_VALID,
+            strideH=1,
+            strideW=1,
+            dilationHFactor=1,
+            dilationWFactor=1,
+            fusedActivationFunction=op.options.fusedActivationFunction,
+        )
+        bias = tuple(op.inputs[2:3])
+        self._ops.append(
+            replace(
+                op,
+                code="CONV_2D",
+                options=options,
+                inputs=(row_in, weights_index, *bias),
+                outputs=(row_out,),
+            )
+        )
+        self._reshape(row_out, op.outputs[0])
+
+    def _reshape(self, source: int, target: int) -> None:
+        tensor = self._tensors[target].tensor
+        assert tensor is not None
+        options = SimpleNamespace(newShape=np.array(tensor.shape, np.int32))
+        self._add_op("RESHAPE", (source,), target, options)
+
+
+def _shaped(found: FileTensor, shape: tuple[int, ...]) -> FileTensor:
+    tensor = found.tensor
+    assert tensor is not None
+    return replace(
+        found, tensor=replace(tensor, shape=shape, constant=None), dynamic=False, open_axes=()
+    )
+
+
+def _divided(product: float, x_scale: float, y_scale: float) -> float:
+    """The weights' scale with which input * weights / output is product / output, in Q0.31."""
+    wanted = quantize_multiplier(product / y_scale)
+    scale = product / x_scale
+    for candidate in (scale, math.nextafter(scale, 0.0), math.nextafter(scale, math.inf)):
+        if quantize_multiplier(x_scale * candidate / y_scale) == wanted:
+            return candidate
+    raise AssertionError("no double lies between")  # a product in double errs by one unit at most

@@ -1,0 +1,173 @@
+"""What a TFLite model keeps between runs: resource variables, and variable tensors.
+
+VAR_HANDLE names a variable, READ_VARIABLE and ASSIGN_VARIABLE use it, and the subgraph of a
+CALL_ONCE gives it its first value. A read is a reshape to its own shape (a pass takes that out) of
+the state, or of what an earlier operator of the run assigned; the last value assigned in a run is
+the state's next one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from toolchain.errors import InputError
+from toolchain.frontends._tflite_file import FileModel, FileOp
+from toolchain.frontends._tflite_refusals import RefusedError
+from toolchain.ir import DType, Op, State, Tensor
+from toolchain.ops.assign import Assign
+from toolchain.ops.reshape import Reshape
+from toolchain.ops.spec import Array
+
+OPERATORS = ("CALL_ONCE", "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE")
+_NO_VALUE = "run the model's initialisation function when it is converted"
+_SIMPLE = "initialise variables by constants"
+
+Key = tuple[str, str]
+"""A variable's container and shared name."""
+
+
+def _text(value: object) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value or "")
+
+
+def _key(op: FileOp) -> Key:
+    return _text(op.options.container), _text(op.options.sharedName)
+
+
+def _first_values(model: FileModel) -> dict[Key, Array]:
+    """What the subgraphs of all CALL_ONCE assign."""
+    found: dict[Key, Array] = {}
+    for call in model.ops:
+        if call.code != "CALL_ONCE":
+            continue
+        number = call.options.initSubgraphIndex
+        if not 0 < number <= len(model.others):
+            raise InputError(f"{call} calls subgraph {number}, which does not exist")
+        called = model.others[number - 1]
+        handles: dict[int, Key] = {}
+        for op in called.ops:
+            if op.code == "VAR_HANDLE":
+                handles[op.outputs[0]] = _key(op)
+                continue
+            tensor = called.tensors[op.inputs[1]].tensor if len(op.inputs) == 2 else None
+            if op.code != "ASSIGN_VARIABLE" or tensor is None or tensor.constant is None:
+                raise RefusedError(f"its subgraph computes with {op.code}", _SIMPLE)
+            if op.inputs[0] not in handles:
+                raise InputError(f"{op} of subgraph {number} assigns to no variable")
+            found[handles[op.inputs[0]]] = tensor.constant
+    return found
+
+
+def of_variable(tensor: Tensor, taken: Collection[str]) -> tuple[Tensor, State]:
+    """The next value and the state of a tensor that the file marks as a variable.
+
+    It begins as real 0: the zero point of int8, else 0 (LiteRT's `ResetVariableTensor`).
+    """
+    first = tensor.q.zero_point if tensor.dtype is DType.INT8 else 0
+    after = replace(tensor, name=_free(f"{tensor.name}_next", taken))
+    initial = np.full(tensor.shape, first, tensor.dtype.numpy)
+    return after, State(tensor.name, after.name, initial)
+
+
+def _free(name: str, taken: Collection[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name
+
+
+@dataclass(frozen=True)
+class _Value:
+    """What a variable holds at this point of the run. `assigned` in this run."""
+
+    tensor: Tensor
+    assigned: bool
+
+
+class Variables:
+    """The resource variables of a file, as its operators are walked."""
+
+    def __init__(self, model: FileModel) -> None:
+        self._model = model
+        self._names = {tensor.name for tensor in model.tensors}
+        self._handles: dict[int, Key] = {}
+        self._first: Mapping[Key, Array] | None = None
+        self._values: dict[Key, _Value] = {}
+        self._states: dict[Key, Tensor] = {}
+        self._assigned = {
+            _key(handle)
+            for op in model.ops
+            if op.code == "ASSIGN_VARIABLE" and op.inputs
+            for handle in model.ops
+            if handle.code == "VAR_HANDLE" and handle.outputs[:1] == op.inputs[:1]
+        }
+
+    def operator(self, op: FileOp, tensors: dict[str, Tensor]) -> Op | None:
+        """Take one of `OPERATORS`; a read becomes an operator.
+
+        `tensors`: those known so far, to which a state and what is read are added. Raises
+        RefusedError and InputError.
+        """
+        if self._first is None:
+            self._first = _first_values(self._model)
+        if op.code == "VAR_HANDLE":
+            self._handles[op.outputs[0]] = _key(op)
+        if op.code in ("CALL_ONCE", "VAR_HANDLE"):
+            return None
+        key = self._handles.get(op.inputs[0])
+        if key is None:
+            raise InputError(f"{op} uses no variable that the file declares")
+        if op.code == "READ_VARIABLE":
+            return self._read(op, key, tensors)
+        value = tensors.get(self._model.tensors[op.inputs[1]].name)
+        if value is None:
+            raise RefusedError("it assigns a value that cannot be used")
+        self._values[key] = _Value(value, assigned=True)
+        return None
+
+    def _read(self, op: FileOp, key: Key, tensors: dict[str, Tensor]) -> Op:
+        found = self._model.tensors[op.outputs[0]].tensor
+        if found is None:
+            raise RefusedError(f"it reads {self._model.tensors[op.outputs[0]].type_name.lower()}")
+        if key not in self._values:
+            self._values[key] = _Value(self._begin(key, found, tensors), assigned=False)
+        value = self._values[key].tensor
+        if value.dtype is not found.dtype:
+            raise InputError(f"{op} reads {value} as {found.dtype.value}")
+        result = Tensor(found.name, value.shape, value.dtype, found.quantisation)
+        tensors[result.name] = result
+        name = f"read_variable_{op.index}"
+        return Op("reshape", name, (value.name,), (result.name,), Reshape(value.shape))
+
+    def _begin(self, key: Key, found: Tensor, tensors: dict[str, Tensor]) -> Tensor:
+        """What the variable holds when a run begins: a state, or a constant if it stays so."""
+        assert self._first is not None
+        first = self._first.get(key)
+        if first is None:
+            raise RefusedError(f"variable {key[1]!r} has no value before its first use", _NO_VALUE)
+        if first.dtype != found.dtype.numpy:
+            raise InputError(f"variable {key[1]!r} is {first.dtype.name}, not {found.dtype.value}")
+        name = _free(key[1] or "variable", {*self._names, *tensors})
+        constant = None if key in self._assigned else first
+        tensor = Tensor(name, first.shape, found.dtype, found.quantisation, constant)
+        tensors[name] = tensor
+        if constant is None:
+            self._states[key] = tensor
+        return tensor
+
+    def finish(self, tensors: dict[str, Tensor]) -> tuple[list[Op], list[State]]:
+        """The operators that update the states, and the states."""
+        ops, states = [], []
+        for number, (key, before) in enumerate(self._states.items()):
+            value = self._values[key].tensor
+            if (value.shape, value.dtype) != (before.shape, before.dtype):
+                raise InputError(f"variable {key[1]!r} is {before}, but {value} is assigned to it")
+            after = replace(before, name=_free(f"{before.name}_next", {*self._names, *tensors}))
+            tensors[after.name] = after
+            inputs = (value.name, before.name)
+            ops.append(Op("assign", f"assign_{number}", inputs, (after.name,), Assign()))
+            assert self._first is not None
+            states.append(State(before.name, after.name, self._first[key]))
+        return ops, states
