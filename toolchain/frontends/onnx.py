@@ -64,4 +64,7 @@ def _recognises(data: bytes) -> bool:
     return len(data) > 2 and data[0] == 0x08 and 1 <= data[1] < 0x40
 
 
+READ_AWAY = tuple(sorted(STRUCTURAL | EXPANDED))
+"""Operators that are gone once the file is read, into the layout of others if at all."""
+
 FRONT_END = FrontEnd("ONNX", (".onnx",), _recognises, read)

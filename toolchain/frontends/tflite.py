@@ -338,4 +338,7 @@ def _recognises(data: bytes) -> bool:
     return data[4:8] == IDENTIFIER
 
 
+READ_AWAY = tuple(sorted({*OPERATORS, "SHAPE"}))
+"""Operators that are gone once the file is read: states, and arithmetic on shapes."""
+
 FRONT_END = FrontEnd("TFLite", (".tflite", ".lite"), _recognises, read)

@@ -1,0 +1,79 @@
+"""`thimble ops`: the operators that can be compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+
+from toolchain.cli._console import output_console
+from toolchain.cli._json import JsonOption, write_json, write_text
+from toolchain.errors import InputError
+from toolchain.frontends import onnx, tflite
+from toolchain.report.kinds import Kind, kinds, markdown, matching
+
+_READ_AWAY = {"TFLite": tflite.READ_AWAY, "ONNX": onnx.READ_AWAY}
+
+
+def command(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME]...",
+            help="Only operators whose name, here or in TFLite or ONNX, contains one of these.",
+        ),
+    ] = None,
+    table: Annotated[
+        str | None,
+        typer.Option(
+            "--markdown",
+            metavar="FILE|-",
+            help="Write the whole table as Markdown (docs/operators.md is made so) and print no "
+            "other.",
+        ),
+    ] = None,
+    json: JsonOption = None,
+) -> None:
+    """List the operators: names in TFLite and ONNX, types, whose kernel runs them, their limits.
+
+    "in place" operators may write over an input, "diagonal" ones may begin some bytes below one
+    that they still read, views own no memory where the data need not move. "splits" are the axes
+    along which the operator can be computed block by block when the network does not fit.
+
+    Example: `thimble ops conv pool`
+    """
+    if table is not None:
+        write_text(table, markdown(_READ_AWAY))
+        return
+    wanted = names or ()
+    found = kinds(wanted)
+    read_away = {form: matching(away, wanted) for form, away in _READ_AWAY.items()}
+    if not found and not any(read_away.values()):
+        raise InputError(
+            f"no operator has a name that contains {' or '.join(map(repr, wanted))}; "
+            "`thimble ops` lists all"
+        )
+    if json:
+        operators = [asdict(kind) for kind in found]
+        write_json(json, {"operators": operators, "read_away": read_away})
+    if json != "-":
+        _print(found, read_away)
+
+
+def _print(found: Sequence[Kind], read_away: Mapping[str, Sequence[str]]) -> None:
+    console = output_console()
+    if found:
+        table = Table(header_style="bold", box=SIMPLE_HEAD, pad_edge=False)
+        for heading in ("operator", "TFLite", "ONNX", "kernels", "memory", "limits"):
+            table.add_column(heading, overflow="fold", no_wrap=heading == "operator")
+        for kind in found:
+            lists = (kind.tflite, kind.onnx, kind.kernels, kind.memory)
+            table.add_row(kind.name, *(", ".join(values) for values in lists), kind.limits)
+        console.print(table)
+    for form, away in read_away.items():
+        if away:
+            console.print(f"{form}, computed or renamed while reading: {', '.join(away)}")
