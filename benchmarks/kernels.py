@@ -128,7 +128,7 @@ def instructions(graph: Graph, shape: Shape, target: Board) -> int:
     given = [t.constant if t.constant is not None else x for t in map(graph.tensors.get, op.inputs)]
     with (
         tempfile.TemporaryDirectory() as folder,
-        open_board(build(plan, sources, board(M4), Path(folder))) as session,
+        open_board(build([(plan, sources)], board(M4), Path(folder))) as session,
     ):
         run = session.run([x])
         count = session.operator_counts()[0].count

@@ -1,6 +1,7 @@
 """Thimble: an int8 neural network as microcontroller firmware, in the smallest provable memory.
 
-The Python interface: `load_model`, `plan_model`, `compile_model`, `deployed`, `verify_model`.
+The Python interface: `load_model`, `plan_model`, `compile_model`, `compile_shared`,
+`deployed`, `verify_model`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
         Inference,
         compile_library,
         compile_model,
+        compile_shared,
         deployed,
     )
     from toolchain.frontends import load_model
@@ -29,6 +31,7 @@ _HOMES = {
     "check_fit": "planner",
     "compile_library": "deployment",
     "compile_model": "deployment",
+    "compile_shared": "deployment",
     "deployed": "deployment",
     "load_model": "frontends",
     "plan_model": "planner",
@@ -44,6 +47,7 @@ __all__ = [
     "check_fit",
     "compile_library",
     "compile_model",
+    "compile_shared",
     "deployed",
     "load_model",
     "plan_model",

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -19,7 +19,9 @@ from toolchain.boards import Board
 from toolchain.boards import board as find_board
 from toolchain.codegen import generate
 from toolchain.codegen.library import write_library
+from toolchain.codegen.names import model_identifier
 from toolchain.cost.key import Build
+from toolchain.cost.size import firmware_layout, shared_arena
 from toolchain.device import host
 from toolchain.device.build import build
 from toolchain.device.firmware import Sizes
@@ -31,7 +33,7 @@ from toolchain.device.session import (
     open_board,
     pattern_inputs,
 )
-from toolchain.errors import InputError
+from toolchain.errors import DoesNotFitError, InputError
 from toolchain.ir import DType, End, Graph, Plan, Sources
 from toolchain.measurements import cost_model, current_build
 from toolchain.planner import (
@@ -95,14 +97,104 @@ def compile_model(
             host.build([host.HostModel(made.sources, made.plan.graph)], made.cmsis_nn, fresh)
             return made.compiled()
         firmware = build(
-            made.plan,
-            made.sources,
+            [(made.plan, made.sources)],
             target,
             fresh,
             cmsis_nn_folder=made.cmsis_nn,
             report=lambda done, total: report("compiling", done, total),
         )
         return made.compiled(firmware.sizes)
+
+
+@dataclass(frozen=True)
+class SharedCompiled:
+    """Models that run one at a time in one arena. Each has a folder of its own in `folder`.
+
+    `sizes`: of the firmware that carries them all; None on the host and for a library.
+    """
+
+    models: tuple[Compiled, ...]
+    folder: Path
+    sizes: Sizes | None
+
+    @property
+    def arena_bytes(self) -> int:
+        return shared_arena([compiled.plan for compiled in self.models]).size_bytes
+
+
+def compile_shared(
+    models: Sequence[str | Path],
+    board: str = DEFAULT_BOARD,
+    out: str | Path = "build",
+    options: PlanOptions | None = None,
+    cmsis_nn_folder: Path | None = None,
+    report: Report = _silent,
+    *,
+    library: bool = False,
+) -> SharedCompiled:
+    """As `compile_model` (or `compile_library`) for several models that share one arena.
+
+    `out` gets one firmware, and per model a folder that can be run, profiled and deployed by
+    itself: the board is told which of its models is meant. Raises what `compile_model` raises.
+    """
+    target, folder = find_board(board), Path(out)
+    check_folder(folder)
+    root = cmsis_nn.find(cmsis_nn_folder, report=report)
+    pairs: list[tuple[Plan, Sources]] = []
+    for model in models:
+        plan = plan_model(model, target.name, options, report)
+        check_fit(plan)
+        taken = {sources.name.lower() for _, sources in pairs}
+        pairs.append((plan, generate(plan, target.core, root, name=_free(plan, taken))))
+    if not target.is_host:
+        _check_fit_together(target, [plan for plan, _ in pairs])
+    with replaced_folder(folder) as fresh:
+        sizes, firmware = None, None
+        if library:
+            write_library([sources for _, sources in pairs], fresh)
+        elif not target.is_host:
+            firmware = build(
+                pairs,
+                target,
+                fresh,
+                cmsis_nn_folder=root,
+                report=lambda done, total: report("compiling", done, total),
+            )
+            sizes = firmware.sizes
+        done = []
+        for index, (plan, sources) in enumerate(pairs):
+            inside = fresh / sources.name
+            inside.mkdir(exist_ok=True)
+            if firmware is not None:
+                replace(firmware, index=index).save_model(inside)
+            elif not library:
+                report("compiling", index, len(pairs))
+                host.build([host.HostModel(sources, plan.graph)], root, inside)
+            made = _Generated(plan, sources, root, folder / sources.name, inside)
+            done.append(made.compiled(sizes))
+        shared = {"board": target.name, "models": [sources.name for _, sources in pairs]}
+        (fresh / PLAN_FILE).write_text(json.dumps(shared, indent=1) + "\n", encoding="utf-8")
+    return SharedCompiled(tuple(done), folder, sizes)
+
+
+def _free(plan: Plan, taken: Container[str]) -> str:
+    """The graph's name as a C identifier, numbered where another model has it."""
+    stem = name = model_identifier(plan.graph.name)
+    number = 2
+    while name.lower() in taken:
+        name, number = f"{stem}_{number}", number + 1
+    return name
+
+
+def _check_fit_together(target: Board, plans: Sequence[Plan]) -> None:
+    try:
+        firmware_layout(target, plans)
+    except DoesNotFitError as error:
+        names = ", ".join(plan.graph.name for plan in plans)
+        raise DoesNotFitError(
+            f"{names} do not fit {target.name} together: {error}\n"
+            "What could help: fewer models in one firmware, a board with more flash."
+        ) from error
 
 
 def compile_library(
@@ -116,7 +208,7 @@ def compile_library(
     """As `compile_model`, but only sources for someone else's project; needs no compiler."""
     target = find_board(board)
     with _generated(model, target, Path(out), options, cmsis_nn_folder, report) as (made, fresh):
-        write_library(made.sources, fresh)
+        write_library([made.sources], fresh)
         return made.compiled()
 
 
@@ -373,18 +465,37 @@ class CompiledModel:
 
 def compiled_model(folder: str | Path) -> CompiledModel:
     """What was compiled into `folder`. Raises InputError where nothing was."""
-    file = Path(folder) / PLAN_FILE
+    data = _read(Path(folder))
+    if "models" in data:
+        folders = ", ".join(str(Path(folder) / name) for name in data["models"])
+        raise InputError(f"{folder} holds several models; name one of: {folders}")
     try:
-        data: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
         return CompiledModel(
             find_board(data["board"]),
             tuple(end_from_json(entry) for entry in data["inputs"]),
             tuple(end_from_json(entry) for entry in data["outputs"]),
             bool(data["states"]),
         )
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(
+            f"{Path(folder) / PLAN_FILE} is damaged ({error}): compile again"
+        ) from error
+
+
+def compiled_board(folder: str | Path) -> Board:
+    """The board that a folder was compiled for. Raises InputError where nothing was."""
+    return find_board(_read(Path(folder))["board"])
+
+
+def _read(folder: Path) -> dict[str, Any]:
+    file = folder / PLAN_FILE
+    try:
+        data: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        data["board"]
     except FileNotFoundError as error:
         raise InputError(
             f"{folder} holds no compiled model: `thimble compile` makes one"
         ) from error
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{file} is damaged ({error}): compile again") from error
+    return data

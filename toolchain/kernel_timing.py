@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from toolchain import cmsis_nn
-from toolchain.boards import Board, Layout, layout
+from toolchain.boards import Board
 from toolchain.boards import board as find_board
 from toolchain.codegen import generate
 from toolchain.codegen.views import moves
 from toolchain.cost.analytic import AnalyticCostModel
 from toolchain.cost.database import Database, Measurement
 from toolchain.cost.key import Key, operator_key
-from toolchain.cost.size import code_estimate_bytes, firmware_data_bytes, weight_bytes
+from toolchain.cost.size import firmware_layout
 from toolchain.device.build import BuildOptions, ModelFiles, build_files
 from toolchain.device.firmware import Firmware, FirmwareModel, OperatorName
 from toolchain.device.flash import flash as flash_board
@@ -206,7 +206,7 @@ def _planned(
     for kernel in kernels:
         plan = plan_graph(kernel.graph, target)
         try:
-            _layout(target, [plan])
+            firmware_layout(target, [plan])
         except DoesNotFitError as error:
             skipped.append(f"{kernel.key.shape}: {error}")
             continue
@@ -220,7 +220,7 @@ def _batches(
     batch: list[tuple[Kernel, Plan]] = []
     for entry in planned:
         try:
-            _layout(target, [plan for _, plan in (*batch, entry)])
+            firmware_layout(target, [plan for _, plan in (*batch, entry)])
         except DoesNotFitError:
             yield batch
             batch = []
@@ -230,16 +230,6 @@ def _batches(
             batch = []
     if batch:
         yield batch
-
-
-def _layout(target: Board, plans: Sequence[Plan]) -> Layout:
-    return layout(
-        target,
-        code_bytes=sum(code_estimate_bytes(plan) for plan in plans),
-        weight_bytes=sum(weight_bytes(plan) for plan in plans),
-        data_bytes=max(firmware_data_bytes(plan) for plan in plans),
-        arena_bytes=max(plan.arena.size_bytes for plan in plans),
-    )
 
 
 def _firmware(
@@ -269,7 +259,7 @@ def _firmware(
         kernels=tuple(sources.name for sources in made),
     )
     return build_files(
-        target, model, files, folder, _layout(target, plans), BuildOptions(kernels=True)
+        target, [model], files, folder, firmware_layout(target, plans), BuildOptions(kernels=True)
     )
 
 

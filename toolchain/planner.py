@@ -7,13 +7,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from toolchain import arena, arrangement, partition, passes, schedule
-from toolchain.boards import Board, Core, Layout, layout
+from toolchain.boards import Board, Core, Layout
 from toolchain.boards import board as find_board
 from toolchain.codegen.views import moves
 from toolchain.cost import Cost, CostModel
 from toolchain.cost.analytic import AnalyticCostModel
 from toolchain.cost.key import Key, copies_key, operator_key
-from toolchain.cost.size import code_estimate_bytes, firmware_data_bytes, weight_bytes
+from toolchain.cost.size import (
+    code_estimate_bytes,
+    firmware_data_bytes,
+    firmware_layout,
+    weight_bytes,
+)
 from toolchain.errors import DoesNotFitError
 from toolchain.frontends import load_model
 from toolchain.ir import ArenaPlan, Graph, MemoryProblem, Op, Schedule
@@ -357,13 +362,7 @@ def check_fit(plan: Plan) -> Layout | None:
     if target.is_host:
         return None
     try:
-        return layout(
-            target,
-            code_bytes=code_estimate_bytes(plan),
-            weight_bytes=weight_bytes(plan),
-            data_bytes=firmware_data_bytes(plan),
-            arena_bytes=plan.arena.size_bytes,
-        )
+        return firmware_layout(target, [plan])
     except DoesNotFitError as error:
         step = plan.peak_step
         lines = [f"{plan.graph.name} does not fit {plan.board}: {error}"]

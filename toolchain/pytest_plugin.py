@@ -203,4 +203,4 @@ def echo_firmware(board_name: str, folder: Path) -> Firmware:
     op = Op("reshape", "echo", ("input",), ("output",), Reshape((ECHO_BYTES,)))
     plan = plan_graph(Graph.build("echo", tensors, [op], ["input"], ["output"]), target)
     sources = generate(plan, target.core, cmsis_nn.find())
-    return build(plan, sources, target, folder)
+    return build([(plan, sources)], target, folder)

@@ -11,7 +11,7 @@ volatile uint32_t thimble_operator_running;
 
 static void clear_counts(void)
 {
-    for (uint32_t i = 0; i < thimble_the_model.operator_count; i++) {
+    for (uint32_t i = 0; i < thimble_the_model->operator_count; i++) {
         thimble_operator_counts[i] = 0;
     }
 }
@@ -28,7 +28,7 @@ static int32_t nothing(uint8_t *arena)
 static int32_t (*kernel)(uint8_t *arena) = nothing;
 #define MEASURED kernel
 #else
-#define MEASURED thimble_the_model.run
+#define MEASURED thimble_the_model->run
 #endif
 
 int32_t thimble_measured_run(uint32_t *total)
@@ -38,7 +38,7 @@ int32_t thimble_measured_run(uint32_t *total)
     empty = thimble_counter() - empty;
 #ifdef THIMBLE_PROFILE
     /* The last word of the table is a spare one: eight empty operators show what the hooks take. */
-    const uint32_t spare = thimble_the_model.operator_count;
+    const uint32_t spare = thimble_the_model->operator_count;
     clear_counts();
     thimble_operator_counts[spare] = 0;
     uint32_t hooks = thimble_counter();
@@ -50,7 +50,7 @@ int32_t thimble_measured_run(uint32_t *total)
     const uint32_t inside = thimble_operator_counts[spare] / 8u;
 #endif
     const uint32_t start = thimble_counter();
-    const int32_t status = MEASURED(thimble_the_model.arena);
+    const int32_t status = MEASURED(thimble_the_model->arena);
     *total = thimble_counter() - start - empty;
 #ifdef THIMBLE_PROFILE
     thimble_operator_running = 0;

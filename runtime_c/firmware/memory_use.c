@@ -10,7 +10,14 @@ void thimble_memory_paint(void)
     for (volatile uint32_t *word = thimble_stack_low; word < top; word++) {
         *word = THIMBLE_STACK_PAINT;
     }
-    memset(thimble_the_model.arena, THIMBLE_ARENA_PAINT, thimble_the_model.arena_bytes);
+    for (uint32_t i = 0; i < thimble_model_count; i++) {
+        thimble_arena_paint(&thimble_models[i]);
+    }
+}
+
+void thimble_arena_paint(const thimble_model *model)
+{
+    memset(model->arena, THIMBLE_ARENA_PAINT, model->arena_bytes);
 }
 
 uint32_t thimble_stack_used_bytes(void)
@@ -24,8 +31,8 @@ uint32_t thimble_stack_used_bytes(void)
 
 uint32_t thimble_arena_used_bytes(void)
 {
-    uint32_t used = thimble_the_model.arena_bytes;
-    while (used != 0 && thimble_the_model.arena[used - 1u] == THIMBLE_ARENA_PAINT) {
+    uint32_t used = thimble_the_model->arena_bytes;
+    while (used != 0 && thimble_the_model->arena[used - 1u] == THIMBLE_ARENA_PAINT) {
         used--;
     }
     return used;

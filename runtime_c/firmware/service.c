@@ -45,6 +45,7 @@ typedef struct {
     uint32_t total;
 } last_run;
 
+uint32_t thimble_model_index;
 static thimble_frame frame;
 static last_run last;
 
@@ -107,9 +108,27 @@ static void reply_error(uint32_t code)
     put_u8(code);
 }
 
-static void serve_hello(void)
+/* The shared arena is painted anew for another model, which has another high-water mark. */
+static void choose_model(uint32_t index)
 {
-    const thimble_model *model = &thimble_the_model;
+    if (thimble_model_index != index) {
+        thimble_model_index = index;
+        if (thimble_the_model->reset == NULL) {
+            thimble_arena_paint(thimble_the_model);
+        }
+    }
+}
+
+/* Payload: nothing, or the model that the requests to come are about. */
+static void serve_hello(uint32_t payload_bytes)
+{
+    const uint32_t index = payload_bytes != 0 ? frame.body[AT_PAYLOAD] : 0u;
+    if (index >= thimble_model_count) {
+        reply_error(ERROR_INDEX);
+        return;
+    }
+    choose_model(index);
+    const thimble_model *model = thimble_the_model;
     uint32_t flags = thimble_fault.magic == THIMBLE_FAULT_MAGIC ? FLAG_FAULT : 0;
 #ifdef THIMBLE_COUNTER_CYCLES
     flags |= FLAG_CYCLES;
@@ -128,13 +147,14 @@ static void serve_hello(void)
     put_bytes(model->build_id, sizeof model->build_id);
     put_name(model->board);
     put_name(model->name);
+    put_u8(thimble_model_count);
 }
 
 /* The tensor that a request names by direction (0 input, 1 output) and index; NULL if there is none. */
 static const thimble_tensor *find_tensor(uint32_t is_output, uint32_t index)
 {
-    const uint32_t count = is_output ? thimble_the_model.output_count : thimble_the_model.input_count;
-    const thimble_tensor *table = is_output ? thimble_the_model.outputs : thimble_the_model.inputs;
+    const uint32_t count = is_output ? thimble_the_model->output_count : thimble_the_model->input_count;
+    const thimble_tensor *table = is_output ? thimble_the_model->outputs : thimble_the_model->inputs;
     return is_output <= 1u && index < count ? &table[index] : NULL;
 }
 
@@ -200,10 +220,11 @@ static void serve_pattern(void)
 }
 
 /* Ends the answer to RUN and TIME: a copy of an old HELLO may have greeted a board that was given other
- * firmware since. */
+ * firmware since, or may have chosen another model. */
 static void put_identity(void)
 {
-    put_bytes(thimble_the_model.build_id, 4);
+    put_bytes(thimble_the_model->build_id, 4);
+    put_u8(thimble_model_index);
 }
 
 static void serve_run(void)
@@ -233,7 +254,7 @@ static void serve_read(void)
     } else {
         const uint8_t *data = tensor->data;
         if (data == NULL) {
-            data = tensor->constant(thimble_the_model.arena);
+            data = tensor->constant(thimble_the_model->arena);
         }
         reply(TYPE_REPLY | TYPE_READ);
         put_bytes(&data[offset], length);
@@ -243,7 +264,7 @@ static void serve_read(void)
 /* Payload: first operator (16 bits). */
 static void serve_counts(void)
 {
-    const thimble_model *model = &thimble_the_model;
+    const thimble_model *model = thimble_the_model;
     const uint32_t first = get_u16(AT_PAYLOAD);
     const uint32_t total = model->operator_counts != NULL ? model->operator_count : 0u;
     if (first > total) {
@@ -295,7 +316,7 @@ static void serve_time(void)
     } else if (seed == 0) {
         reply_error(ERROR_RANGE);
     } else {
-        fill_pattern(thimble_the_model.arena, thimble_the_model.arena_bytes, seed);
+        fill_pattern(thimble_the_model->arena, thimble_the_model->arena_bytes, seed);
         const int32_t status = thimble_timed_kernel(index, &count);
         reply(TYPE_REPLY | TYPE_TIME);
         put_u32((uint32_t)status);
@@ -307,7 +328,7 @@ static void serve_time(void)
 
 /* Fewest and most payload bytes of each request type, from HELLO on. */
 static const uint16_t payload_bounds[TYPE_CLEAR][2] = {
-    {0, 0}, {2, 2}, {5, 5 + THIMBLE_FRAME_DATA_BYTES},
+    {0, 1}, {2, 2}, {5, 5 + THIMBLE_FRAME_DATA_BYTES},
     {0, 0}, {7, 7}, {2, 2},
     {0, 0}, {0, 0}, {0, 0},
     {0, 0}, {5, 5}, {6, 6},
@@ -366,7 +387,7 @@ static void serve_request(void)
     }
     switch (type) {
     case TYPE_HELLO:
-        serve_hello();
+        serve_hello(payload_bytes);
         break;
     case TYPE_DESCRIBE:
         serve_describe();
@@ -395,7 +416,7 @@ static void serve_request(void)
         serve_memory();
         break;
     case TYPE_CLEAR:
-        thimble_state_reset();
+        thimble_state_reset(thimble_the_model);
         reply(TYPE_REPLY | TYPE_CLEAR);
         break;
     case TYPE_FAULT:

@@ -56,7 +56,9 @@ void thimble_reset(void)
     memcpy(thimble_data_start, thimble_data_load, (size_t)(thimble_data_end - thimble_data_start));
     memset(thimble_bss_start, 0, (size_t)(thimble_bss_end - thimble_bss_start));
     thimble_memory_paint();
-    thimble_state_reset();
+    for (uint32_t i = 0; i < thimble_model_count; i++) {
+        thimble_state_reset(&thimble_models[i]);
+    }
     thimble_uart_init();
     thimble_serve();
 }

@@ -3,9 +3,9 @@
 
 #include <stddef.h>
 
-void thimble_state_reset(void)
+void thimble_state_reset(const thimble_model *model)
 {
-    if (thimble_the_model.reset != NULL) {
-        thimble_the_model.reset(thimble_the_model.arena);
+    if (model->reset != NULL) {
+        model->reset(model->arena);
     }
 }

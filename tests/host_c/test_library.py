@@ -60,7 +60,7 @@ def test_cmake_builds_it(tmp_path: Path, cross: bool) -> None:
         options += ["-DCMAKE_C_FLAGS=-mcpu=cortex-m55 -mthumb -mfloat-abi=hard"]
     for sources in (with_cmsis_nn(), with_own_kernel()):
         folder = tmp_path / sources.name
-        written = write_library(sources, folder)
+        written = write_library([sources], folder)
         assert {p.name for p in written} >= {"CMakeLists.txt", "cmsis_nn_sources.txt"}
         configured = configure(folder, *options)
         assert configured.returncode == 0, configured.stderr
@@ -72,7 +72,7 @@ def test_cmake_builds_it(tmp_path: Path, cross: bool) -> None:
 
 @needs_cmake
 def test_without_cmsis_nn_cmake_says_what_is_missing(tmp_path: Path) -> None:
-    write_library(with_cmsis_nn(), tmp_path)
+    write_library([with_cmsis_nn()], tmp_path)
     configured = configure(tmp_path, "-DCMSIS_NN_DIR=/nonexistent")
     assert configured.returncode != 0
     assert "CMSIS_NN_DIR" in configured.stderr
@@ -80,14 +80,14 @@ def test_without_cmsis_nn_cmake_says_what_is_missing(tmp_path: Path) -> None:
 
 def test_it_holds_only_what_it_needs() -> None:
     sources = with_own_kernel()
-    files = library_files(sources)
+    files = library_files([sources])
     kernels = {name for name in files if name.startswith("runtime/source/")}
     assert kernels == {f"runtime/{path}" for path in sources.runtime} != set()
     for name, text in files.items():
         for line in text.splitlines():
             if line.startswith('#include "thimble_'):
                 assert f"runtime/include/{line.split(chr(34))[1]}" in files, name
-    theirs = library_files(with_cmsis_nn())
+    theirs = library_files([with_cmsis_nn()])
     assert not any(name.startswith("runtime/") for name in theirs)
     listed = theirs["cmsis_nn_sources.txt"].splitlines()
     assert listed and all((cmsis_nn.find() / path).is_file() for path in listed)
@@ -97,4 +97,35 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     sources = generate(plan_of(dense_chain("d", (3, 2))), HOST, cmsis_nn.find())
     with pytest.raises(InputError, match="cannot write"):
-        write_library(sources, tmp_path / "file")
+        write_library([sources], tmp_path / "file")
+
+
+def test_models_that_share_an_arena(tmp_path: Path) -> None:
+    """One folder, a union of arenas as large as the largest, and each model's sources once."""
+    graphs = [dense_chain("small", (6, 5)), dense_chain("large", (96, 64, 80))]
+    made = [generate(plan_of(g), HOST, cmsis_nn.find(), name=g.name) for g in graphs]
+    folder = tmp_path / "both"
+    write_library(made, folder)
+    (folder / "main.c").write_text(
+        '#include "thimble_shared_arena.h"\n'
+        "#include <stdio.h>\n"
+        "int main(void)\n"
+        "{\n"
+        "    static thimble_shared_arena arena;\n"
+        '    printf("%d %d", small_run(arena.shared.small), large_run(arena.shared.large));\n'
+        "    return sizeof arena != LARGE_ARENA_BYTES + (-LARGE_ARENA_BYTES & 7);\n"
+        "}\n"
+    )
+    sources = [cmsis_nn.find() / line for line in (folder / "cmsis_nn_sources.txt").open()]
+    kernels = [Path(str(path).strip()) for path in sources]
+    include = cmsis_nn.tree(cmsis_nn.find()).include
+    built = run(
+        *("gcc", "-std=c99", "-Wall", "-Werror", "-o", tmp_path / "both.exe"),
+        *("-I", folder, "-I", folder / "runtime" / "include", "-isystem", include),
+        *folder.glob("*.c"),
+        *(folder / "runtime").glob("source/**/*.c"),
+        *kernels,
+    )
+    assert built.returncode == 0, built.stderr
+    done = run(tmp_path / "both.exe")
+    assert (done.returncode, done.stdout) == (0, "0 0")

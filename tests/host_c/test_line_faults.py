@@ -49,7 +49,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
 def firmware(tmp_path_factory: pytest.TempPathFactory) -> Firmware:
     sizes = Sizes(0, 0, 0, 0, 0, 0)
     return Firmware(
-        tmp_path_factory.mktemp("none"), board("netduinoplus2"), MODEL, sizes, "00" * 16
+        tmp_path_factory.mktemp("none"), board("netduinoplus2"), (MODEL,), sizes, "00" * 16
     )
 
 

@@ -21,7 +21,7 @@ NAMES = ("openocd", "pyocd", "stlink", "stm32cubeprogrammer", "dfu")
 
 def firmware_for(name: str, folder: Path) -> Firmware:
     model = FirmwareModel("m", 16, (), (), ())
-    made = Firmware(folder, board(name), model, Sizes(1, 1, 1, 1, 1, 1), "00" * 16)
+    made = Firmware(folder, board(name), (model,), Sizes(1, 1, 1, 1, 1, 1), "00" * 16)
     for path in (made.elf, made.hex, made.bin):
         path.write_bytes(b"firmware")
     return made

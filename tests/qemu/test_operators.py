@@ -87,7 +87,7 @@ def compare(plan: Plan, rng: np.random.Generator, folder: Path) -> None:
     """
     target, graph = board(plan.board), plan.graph
     sources = generate(plan, target.core, cmsis_nn.find(), name="m")
-    firmware = build(plan, sources, target, folder)
+    firmware = build([(plan, sources)], target, folder)
     memory: dict[str, Array] = {}
     with open_board(firmware) as session:
         for turn in range(3 if graph.states else 2):

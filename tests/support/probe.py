@@ -28,7 +28,7 @@ PROBE = FirmwareModel(
 
 def probe_firmware(board: Board, folder: Path, options: BuildOptions | None = None) -> Firmware:
     banks = layout(board, code_bytes=8192, weight_bytes=16, data_bytes=4096, arena_bytes=1216)
-    return build_files(board, PROBE, ModelFiles((SOURCE,)), folder, banks, options)
+    return build_files(board, [PROBE], ModelFiles((SOURCE,)), folder, banks, options)
 
 
 def probe_input(rng: np.random.Generator, first: int = 0) -> NDArray[np.int8]:

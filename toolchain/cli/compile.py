@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
+from rich.table import Table
 
 from toolchain import arena, schedule
 from toolchain.boards import board as find_board
@@ -17,14 +19,21 @@ from toolchain.cli._options import (
     AllocatorOption,
     BoardOption,
     CmsisNnOption,
-    ModelArgument,
     PortOption,
     RamOption,
     SchedulerOption,
     SlowdownOption,
     plan_options,
 )
-from toolchain.deployment import compile_library, compile_model, compiled_json, compiled_need
+from toolchain.deployment import (
+    SharedCompiled,
+    compile_library,
+    compile_model,
+    compile_shared,
+    compiled_json,
+    compiled_need,
+)
+from toolchain.errors import InputError
 from toolchain.planner import DEFAULT_BOARD
 from toolchain.report.plan import memory_table, proof_line
 from toolchain.report.text import boundary_line
@@ -33,7 +42,13 @@ from toolchain.tuning import tune as tune_model
 
 
 def command(
-    model: ModelArgument,
+    models: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="MODEL...",
+            help="An int8 .tflite file, or a QDQ or QLinear .onnx; several with --share-arena.",
+        ),
+    ],
     board: BoardOption = DEFAULT_BOARD,
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="DIR", help="Folder to write; replaced whole.")
@@ -43,6 +58,14 @@ def command(
         typer.Option(
             "--library",
             help="Only the sources, the list of CMSIS-NN files they need, and a CMakeLists.txt.",
+        ),
+    ] = False,
+    share_arena: Annotated[
+        bool,
+        typer.Option(
+            "--share-arena",
+            help="Several models in one firmware and one arena: they run one at a time. "
+            "Each gets a folder in DIR.",
         ),
     ] = False,
     scheduler: SchedulerOption = schedule.DEFAULT,
@@ -65,12 +88,23 @@ def command(
     model does not fit the board. With --tune the kernels that have no measured latency are timed
     on the board first (in QEMU, or at --port), and the plan is made anew with what was found.
 
-    Example: `thimble compile model.tflite --board nucleo-f446re -o out`
+    Example: `thimble compile model.tflite --board nucleo-f446re -o out`; with
+    `thimble compile wake.tflite words.tflite --share-arena -o out`, `thimble run out/words`.
     """
+    if len(models) > 1 and not share_arena:
+        raise InputError(f"{len(models)} models: --share-arena puts them into one firmware")
     options = plan_options(scheduler, allocator, ram, max_slowdown)
     target = find_board(board)
     begin = time.perf_counter()
     tuning = None
+    if share_arena:
+        if tune:
+            raise InputError("--tune works on one model at a time: leave out --share-arena")
+        with progress() as step:
+            shared = compile_shared(models, board, out, options, cmsis_nn, step, library=library)
+        _report_shared(shared, board, json, time.perf_counter() - begin)
+        return
+    (model,) = models
     with progress() as step:
         if tune:
             tuning = tune_model(model, board, options, port, cmsis_nn, report=step)
@@ -95,3 +129,40 @@ def command(
         if end.boundary is not None:
             console.print(boundary_line(end), markup=False)
     console.print(f"Written to {out}", markup=False)
+
+
+def _report_shared(shared: SharedCompiled, board: str, json: str | None, seconds: float) -> None:
+    result: dict[str, Any] = {
+        "board": board,
+        "folder": str(shared.folder),
+        "arena_bytes": shared.arena_bytes,
+        "models": [compiled_json(made.plan, made.sizes) for made in shared.models],
+        "seconds": seconds,
+    }
+    if shared.sizes is not None:
+        result |= {
+            "ram_bytes": shared.sizes.ram_bytes,
+            "flash_bytes": shared.sizes.flash_bytes,
+            "code_bytes": shared.sizes.code_bytes,
+        }
+    if json:
+        write_json(json, result)
+    if json == "-":
+        return
+    console, target = output_console(), find_board(board)
+    table = Table(title=f"{len(shared.models)} models on {board}, one at a time")
+    table.add_column("model")
+    table.add_column("arena", justify="right")
+    table.add_column("run it")
+    for made in shared.models:
+        size = f"{made.plan.arena.size_bytes:,} B"
+        table.add_row(escape(made.plan.graph.name), size, escape(f"thimble run {made.folder}"))
+    console.print(table)
+    apart = sum(made.plan.arena.size_bytes for made in shared.models)
+    console.print(f"One arena of {shared.arena_bytes:,} B; {apart:,} B if each had its own.")
+    if shared.sizes is not None:
+        console.print(
+            f"RAM {shared.sizes.ram_bytes:,} B of {target.ram_bytes:,}, "
+            f"flash {shared.sizes.flash_bytes:,} B of {target.flash_bytes:,}."
+        )
+    console.print(f"Written to {shared.folder}", markup=False)

@@ -10,7 +10,7 @@ import typer
 
 from toolchain.cli._console import output_console, progress
 from toolchain.cli._json import JsonOption, write_json
-from toolchain.deployment import compiled_model
+from toolchain.deployment import compiled_board
 from toolchain.device.firmware import load_firmware
 from toolchain.device.flash import choose, flash
 
@@ -37,7 +37,7 @@ def command(
 
     Example: `thimble flash out --runner openocd`
     """
-    board = compiled_model(folder).board
+    board = compiled_board(folder)
     chosen = choose(board, runner, probe=probe, installed=not dry_run)
     firmware = load_firmware(folder)
     console = output_console()

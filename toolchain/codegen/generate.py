@@ -280,6 +280,7 @@ def generate(plan: Plan, core: Core, cmsis_nn_folder: Path, *, name: str = "") -
         inputs=tuple(end.identifier for end in inputs),
         outputs=tuple(end.identifier for end in outputs),
         weight_bytes=writer.constants.size_bytes,
+        stateful=bool(plan.graph.states),
     )
 
 

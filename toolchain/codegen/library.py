@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
@@ -16,27 +16,40 @@ _INCLUDE = re.compile(r'^\s*#\s*include\s+"(?P<name>[^"]+)"', re.MULTILINE)
 _CMSIS_NN_INCLUDE = '#include "arm_nn'
 CMSIS_NN_LIST = "cmsis_nn_sources.txt"
 RUNTIME_FOLDER = "runtime"
+SHARED_NAME = "thimble_shared"
+"""Of a library of several models."""
 
 
-def library_files(sources: Sources) -> Mapping[str, str]:
+def library_files(models: Sequence[Sources]) -> Mapping[str, str]:
     """Path below the library's folder to text.
 
-    The generated files; copies of our kernels and of the headers they include, under `runtime/`;
-    the CMSIS-NN files to compile, one path below CMSIS-NN's folder per line; a CMakeLists.txt that
-    builds a static library from all that given `-DCMSIS_NN_DIR`.
+    The generated files, and for several models the union of their arenas; copies of our kernels
+    and of the headers they include, under `runtime/`; the CMSIS-NN files to compile, one path
+    below CMSIS-NN's folder per line; a CMakeLists.txt that builds a static library from all that
+    given `-DCMSIS_NN_DIR`.
     """
-    files = dict(sources.files)
-    kernels = {path: (RUNTIME_C / path).read_text(encoding="utf-8") for path in sources.runtime}
-    copied = _with_headers(kernels, sources.files.values())
+    files = {name: text for sources in models for name, text in sources.files.items()}
+    generated = [name for name in files if name.endswith(".c")]
+    runtime = sorted({path for sources in models for path in sources.runtime})
+    kernels = {path: (RUNTIME_C / path).read_text(encoding="utf-8") for path in runtime}
+    copied = _with_headers(kernels, files.values())
+    name = models[0].name
+    if len(models) > 1:
+        name = SHARED_NAME
+        header = environment().get_template("library/shared_arena.h.j2").render(models=models)
+        files[f"{SHARED_NAME}_arena.h"] = header
     files |= {f"{RUNTIME_FOLDER}/{path}": text for path, text in sorted(copied.items())}
-    files[CMSIS_NN_LIST] = "".join(f"{path}\n" for path in sources.cmsis_nn)
+    files[CMSIS_NN_LIST] = "".join(
+        f"{path}\n" for path in sorted({path for sources in models for path in sources.cmsis_nn})
+    )
     files["CMakeLists.txt"] = (
         environment()
         .get_template("library/CMakeLists.txt.j2")
         .render(
-            name=sources.name,
-            generated=[name for name in sources.files if name.endswith(".c")],
-            runtime=[f"{RUNTIME_FOLDER}/{path}" for path in sources.runtime],
+            name=name,
+            models=[sources.name for sources in models],
+            generated=generated,
+            runtime=[f"{RUNTIME_FOLDER}/{path}" for path in runtime],
             has_runtime=bool(copied),
             cmsis_nn_list=CMSIS_NN_LIST,
             needs_cmsis_nn=any(_CMSIS_NN_INCLUDE in text for text in files.values()),
@@ -58,10 +71,10 @@ def _with_headers(kernels: Mapping[str, str], users: Iterable[str]) -> dict[str,
     return found
 
 
-def write_library(sources: Sources, folder: Path) -> tuple[Path, ...]:
+def write_library(models: Sequence[Sources], folder: Path) -> tuple[Path, ...]:
     """Write `library_files` below `folder`; the paths written. Raises InputError if it cannot."""
     written = []
-    for name, text in library_files(sources).items():
+    for name, text in library_files(models).items():
         path = folder / name
         try:
             path.parent.mkdir(parents=True, exist_ok=True)

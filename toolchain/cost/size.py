@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from toolchain.boards import Board, Layout, layout
 from toolchain.ir.plan import Plan
 
 STACK_BYTES = 2048
@@ -11,6 +15,7 @@ _FIRMWARE_DATA_BYTES = 448
 _FIRMWARE_CODE_BYTES = 5000
 _BYTES_PER_FUNCTION = 1200
 _BYTES_PER_OPERATOR = 180
+_ARENA_ALIGNMENT_BYTES = 16
 
 
 def weight_bytes(plan: Plan) -> int:
@@ -18,16 +23,55 @@ def weight_bytes(plan: Plan) -> int:
     return sum(t.size_bytes for t in plan.graph.tensors.values() if t.is_constant)
 
 
-def code_estimate_bytes(plan: Plan) -> int:
+def code_estimate_bytes(*plans: Plan) -> int:
     """Code of the firmware: its own, one kernel per function used, one call per operator."""
-    functions = {function for op in plan.operators for function in op.functions}
+    functions = {function for p in plans for op in p.operators for function in op.functions}
     return (
         _FIRMWARE_CODE_BYTES
         + _BYTES_PER_FUNCTION * len(functions)
-        + _BYTES_PER_OPERATOR * plan.calls
+        + _BYTES_PER_OPERATOR * sum(plan.calls for plan in plans)
     )
 
 
 def firmware_data_bytes(plan: Plan) -> int:
     """.data, .bss and stack of the firmware, the arena apart."""
     return STACK_BYTES + _FIRMWARE_DATA_BYTES + 4 * plan.calls
+
+
+def firmware_layout(board: Board, plans: Sequence[Plan], stack_bytes: int = STACK_BYTES) -> Layout:
+    """The banks that hold each part of a firmware whose models share one arena.
+
+    Raises DoesNotFitError saying by how many bytes; the code's size is an estimate.
+    """
+    return layout(
+        board,
+        code_bytes=code_estimate_bytes(*plans),
+        weight_bytes=sum(weight_bytes(plan) for plan in plans),
+        data_bytes=max(map(firmware_data_bytes, plans)) - STACK_BYTES + stack_bytes,
+        arena_bytes=shared_arena(plans).size_bytes,
+    )
+
+
+@dataclass(frozen=True)
+class SharedArena:
+    """Where in one arena those of several models begin."""
+
+    offsets: tuple[int, ...]
+    size_bytes: int
+
+
+def shared_arena(plans: Sequence[Plan]) -> SharedArena:
+    """One arena for models that run one at a time.
+
+    They all begin at its start, but for those that keep state between runs: behind the others,
+    each has its own.
+    """
+    size = max((p.arena.size_bytes for p in plans if not p.graph.states), default=0)
+    offsets = []
+    for plan in plans:
+        offset = 0
+        if plan.graph.states:
+            offset = -(-size // _ARENA_ALIGNMENT_BYTES) * _ARENA_ALIGNMENT_BYTES
+            size = offset + plan.arena.size_bytes
+        offsets.append(offset)
+    return SharedArena(tuple(offsets), size)

@@ -11,13 +11,8 @@ import jinja2
 from elftools.elf.elffile import ELFFile
 
 from toolchain import cmsis_nn
-from toolchain.boards import Board, Layout, Memory, layout
-from toolchain.cost.size import (
-    STACK_BYTES,
-    code_estimate_bytes,
-    firmware_data_bytes,
-    weight_bytes,
-)
+from toolchain.boards import Board, Layout, Memory
+from toolchain.cost.size import STACK_BYTES, firmware_layout, shared_arena
 from toolchain.device import compiler
 from toolchain.device.compiler import Unit
 from toolchain.device.firmware import Firmware, FirmwareModel, Sizes, firmware_model
@@ -167,7 +162,7 @@ def _units(board: Board, files: ModelFiles, glue: Path, options: BuildOptions) -
 
 def build_files(
     board: Board,
-    model: FirmwareModel,
+    models: Sequence[FirmwareModel],
     files: ModelFiles,
     folder: Path,
     banks: Layout,
@@ -175,7 +170,7 @@ def build_files(
     *,
     report: Callable[[int, int], None] = lambda done, total: None,
 ) -> Firmware:
-    """Build firmware from C files that define `<model.name>_run`, into `folder`.
+    """Build firmware from C files that define `<name>_run` of every model, into `folder`.
 
     `banks` says where each part goes; the linker checks that it fits.
 
@@ -195,7 +190,7 @@ def build_files(
         stack_bytes=chosen_options.stack_bytes,
         model_objects=f"*{_MODEL_SUFFIX}",
     )
-    context = {"model": model, "board": board, "profile": chosen_options.profile}
+    context = {"models": models, "board": board, "profile": chosen_options.profile}
     glue = _render(
         "firmware_model.c.j2", folder / "firmware_model.c", build_id=bytes(16), **context
     )
@@ -208,14 +203,13 @@ def build_files(
     compiler.convert(elf, "ihex", elf.with_suffix(".hex"))
     if _span_bytes(elf) <= _BIN_LIMIT_BYTES:
         compiler.convert(elf, "binary", elf.with_suffix(".bin"))
-    built = Firmware(folder, board, model, measure(elf), build_id.hex())
+    built = Firmware(folder, board, tuple(models), measure(elf), build_id.hex())
     built.save()
     return built
 
 
 def build(
-    plan: Plan,
-    sources: Sources,
+    models: Sequence[tuple[Plan, Sources]],
     board: Board,
     folder: Path,
     options: BuildOptions | None = None,
@@ -223,27 +217,26 @@ def build(
     cmsis_nn_folder: Path | None = None,
     report: Callable[[int, int], None] = lambda done, total: None,
 ) -> Firmware:
-    """Write the generated files to `folder` and build the firmware there."""
+    """Write the generated files to `folder` and build the firmware there.
+
+    Several models share one arena: they run one at a time.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    for name, text in sources.files.items():
+    plans, made = [plan for plan, _ in models], [sources for _, sources in models]
+    for name, text in (item for sources in made for item in sources.files.items()):
         (folder / name).write_text(text, encoding="utf-8")
     kernels = cmsis_nn.tree(cmsis_nn_folder or cmsis_nn.find()).include.parent
     files = ModelFiles(
-        generated=tuple(folder / name for name in sources.files if name.endswith(".c")),
-        kernels=tuple(RUNTIME_C / path for path in sources.runtime),
-        cmsis_nn=tuple(kernels / path for path in sources.cmsis_nn),
+        generated=tuple(folder / n for s in made for n in s.files if n.endswith(".c")),
+        kernels=tuple(RUNTIME_C / path for path in sorted({p for s in made for p in s.runtime})),
+        cmsis_nn=tuple(kernels / path for path in sorted({p for s in made for p in s.cmsis_nn})),
         cmsis_nn_include=kernels / "Include",
     )
     chosen = options or BuildOptions()
-    banks = layout(
-        board,
-        code_bytes=code_estimate_bytes(plan),
-        weight_bytes=weight_bytes(plan),
-        data_bytes=firmware_data_bytes(plan) - STACK_BYTES + chosen.stack_bytes,
-        arena_bytes=plan.arena.size_bytes,
-    )
-    model = firmware_model(plan, sources)
-    return build_files(board, model, files, folder, banks, chosen, report=report)
+    banks = firmware_layout(board, plans, chosen.stack_bytes)
+    offsets = shared_arena(plans).offsets
+    carried = [firmware_model(*pair, at) for pair, at in zip(models, offsets, strict=True)]
+    return build_files(board, carried, files, folder, banks, chosen, report=report)
 
 
 def _identity(units: Sequence[Unit], script: Path) -> bytes:

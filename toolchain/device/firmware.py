@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +55,8 @@ class FirmwareModel:
 
     `name` is the C prefix; `operators` are in the order in which the C counts them. `kernels` are
     the C prefixes of models that the firmware times one by one (then it has no model of its own).
-    `stateful`: it keeps values from run to run.
+    `stateful`: it keeps values from run to run, and no other model shares its part of the
+    firmware's arena, which begins at `arena_offset_bytes`.
     """
 
     name: str
@@ -65,9 +66,10 @@ class FirmwareModel:
     operators: tuple[OperatorName, ...]
     kernels: tuple[str, ...] = ()
     stateful: bool = False
+    arena_offset_bytes: int = 0
 
 
-def firmware_model(plan: Plan, sources: Sources) -> FirmwareModel:
+def firmware_model(plan: Plan, sources: Sources, arena_offset_bytes: int = 0) -> FirmwareModel:
     """The model that `sources` were generated from, as the firmware sees it."""
 
     graph = plan.graph
@@ -84,6 +86,7 @@ def firmware_model(plan: Plan, sources: Sources) -> FirmwareModel:
         outputs=tuple(map(port, graph.outputs, sources.outputs)),
         operators=tuple(OperatorName(graph.ops[i].name, graph.ops[i].kind) for i in sources.calls),
         stateful=bool(graph.states),
+        arena_offset_bytes=arena_offset_bytes,
     )
 
 
@@ -113,13 +116,21 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Firmware:
-    """A linked firmware in `folder`. `build_id` is also inside it, and the board tells it."""
+    """A linked firmware in `folder`. `build_id` is also inside it, and the board tells it.
+
+    Its models share one arena and run one at a time; `index` is that of the one at hand.
+    """
 
     folder: Path
     board: Board
-    model: FirmwareModel
+    models: tuple[FirmwareModel, ...]
     sizes: Sizes
     build_id: str
+    index: int = 0
+
+    @property
+    def model(self) -> FirmwareModel:
+        return self.models[self.index]
 
     @property
     def elf(self) -> Path:
@@ -139,17 +150,25 @@ class Firmware:
 
     def save(self) -> None:
         """Write the manifest from which `load_firmware` reads it back."""
-        model = asdict(self.model)
-        for port in (*model["inputs"], *model["outputs"]):
+        models = [asdict(model) for model in self.models]
+        for port in (p for model in models for p in (*model["inputs"], *model["outputs"])):
             port["dtype"] = port["dtype"].value
         data = {
             "board": self.board.name,
             "build_id": self.build_id,
             "sizes": asdict(self.sizes),
-            "model": model,
+            "models": models,
         }
-        text = json.dumps(data, indent=1) + "\n"
-        (self.folder / MANIFEST).write_text(text, encoding="utf-8")
+        _write(self.folder, data)
+
+    def save_model(self, folder: Path) -> None:
+        """Write to `folder`, which lies in that of the firmware, which of the models it is of."""
+        up = Path(*(".." for _ in folder.relative_to(self.folder).parts))
+        _write(folder, {"firmware": up.as_posix(), "index": self.index})
+
+
+def _write(folder: Path, data: Mapping[str, Any]) -> None:
+    (folder / MANIFEST).write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
 
 
 def _port(data: Mapping[str, Any]) -> Port:
@@ -164,20 +183,29 @@ def _port(data: Mapping[str, Any]) -> Port:
     )
 
 
+def _model(data: Mapping[str, Any]) -> FirmwareModel:
+    return FirmwareModel(
+        name=data["name"],
+        arena_bytes=data["arena_bytes"],
+        inputs=tuple(_port(port) for port in data["inputs"]),
+        outputs=tuple(_port(port) for port in data["outputs"]),
+        operators=tuple(OperatorName(**op) for op in data["operators"]),
+        kernels=tuple(data["kernels"]),
+        stateful=bool(data["stateful"]),
+        arena_offset_bytes=int(data["arena_offset_bytes"]),
+    )
+
+
 def _parse(folder: Path, data: Mapping[str, Any]) -> Firmware:
-    model = data["model"]
+    if "firmware" in data:
+        whole = load_firmware(folder / data["firmware"])
+        if not 0 <= data["index"] < len(whole.models):
+            raise ValueError(f"no model {data['index']}")
+        return replace(whole, index=data["index"])
     return Firmware(
         folder=folder,
         board=board(data["board"]),
-        model=FirmwareModel(
-            name=model["name"],
-            arena_bytes=model["arena_bytes"],
-            inputs=tuple(_port(port) for port in model["inputs"]),
-            outputs=tuple(_port(port) for port in model["outputs"]),
-            operators=tuple(OperatorName(**op) for op in model["operators"]),
-            kernels=tuple(model["kernels"]),
-            stateful=bool(model["stateful"]),
-        ),
+        models=tuple(_model(model) for model in data["models"]),
         sizes=Sizes(**data["sizes"]),
         build_id=data["build_id"],
     )

@@ -210,11 +210,16 @@ class Link:
                         return reply
         return None
 
-    def handshake(self, patience_seconds: float) -> bytes:
-        """The payload of HELLO, asked for again and again: a board that starts loses bytes."""
+    def handshake(self, patience_seconds: float, model: int = 0) -> bytes:
+        """The payload of HELLO, asked for again and again: a board that starts loses bytes.
+
+        It chooses the model that all later requests are about.
+        """
         deadline = self._clock() + patience_seconds
         self._sequence = self._sequence % 255 + 1
-        hello = protocol.DELIMITER + protocol.encode(Frame(self._sequence, Type.HELLO))
+        hello = protocol.DELIMITER + protocol.encode(
+            Frame(self._sequence, Type.HELLO, bytes((model,)) if model else b"")
+        )
         while True:
             left = deadline - self._clock()
             self._transport.write(hello)

@@ -185,6 +185,7 @@ class Hello:
     build_id: str
     board: str
     model: str
+    models: int = 1
 
     @property
     def unit(self) -> str:
@@ -203,11 +204,12 @@ _DESCRIBE = struct.Struct("<IB")
 _DTYPES = {code: dtype for dtype, code in TYPE_CODES.items()}
 
 
-def _names(data: bytes, count: int) -> list[str]:
-    parts = data.split(b"\0")
-    if len(parts) != count + 1:
+def _names(data: bytes, count: int) -> tuple[list[str], bytes]:
+    """Terminated names, and what follows them."""
+    *parts, rest = data.split(b"\0", count)
+    if len(parts) != count:
         raise LinkError("the board's answer is not of this protocol: a name is not terminated")
-    return [part.decode("utf-8", "replace") for part in parts[:count]]
+    return [part.decode("utf-8", "replace") for part in parts], rest
 
 
 def parse_hello(payload: bytes) -> Hello:
@@ -215,7 +217,9 @@ def parse_hello(payload: bytes) -> Hello:
     if len(payload) < _HELLO.size:
         raise LinkError("the board's hello is too short: is this Thimble's firmware?")
     flags, data, inputs, outputs, operators, arena, stack, build_id = _HELLO.unpack_from(payload)
-    board, model = _names(payload[_HELLO.size :], 2)
+    (board, model), rest = _names(payload[_HELLO.size :], 2)
+    if len(rest) != 1:
+        raise LinkError("the board's hello does not end with how many models it has")
     return Hello(
         flags=Flags(flags),
         data_bytes=data,
@@ -227,6 +231,7 @@ def parse_hello(payload: bytes) -> Hello:
         build_id=build_id.hex(),
         board=board,
         model=model,
+        models=rest[0],
     )
 
 
@@ -234,7 +239,7 @@ def parse_describe(payload: bytes) -> TensorInfo:
     if len(payload) < _DESCRIBE.size:
         raise LinkError("the board's description of a tensor is too short")
     size, code = _DESCRIBE.unpack_from(payload)
-    (name,) = _names(payload[_DESCRIBE.size :], 1)
+    (name,), _ = _names(payload[_DESCRIBE.size :], 1)
     if code not in _DTYPES:
         raise LinkError(f"the board says that tensor {name!r} has the unknown type {code}")
     return TensorInfo(name, size, _DTYPES[code])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 
@@ -76,7 +76,7 @@ class Session:
 
         Raises LinkError if the board does not answer or runs another firmware.
         """
-        hello = protocol.parse_hello(self.link.handshake(_HANDSHAKE_SECONDS))
+        hello = protocol.parse_hello(self.link.handshake(_HANDSHAKE_SECONDS, self.firmware.index))
         if hello.build_id != self.firmware.build_id:
             raise LinkError(
                 f"the board runs another firmware ({hello.model} for {hello.board}, "
@@ -84,6 +84,18 @@ class Session:
                 f"flash {self.firmware.folder}"
             )
         return hello
+
+    def choose(self, index: int) -> None:
+        """Go on with another of the firmware's models; what is in the arena is lost.
+
+        Raises InputError where it has none of that index, LinkError as `greet` does.
+        """
+        models = self.firmware.models
+        if not 0 <= index < len(models):
+            names = ", ".join(model.name for model in models)
+            raise InputError(f"the firmware has no model {index}; it has: {names}")
+        self.firmware = replace(self.firmware, index=index)
+        self.hello = self.greet()
 
     def _whole(self, inference: Callable[[], Run]) -> Run:
         """`inference`, from its inputs on; once more where the board was reset in the middle."""
@@ -250,9 +262,10 @@ class Session:
         return bytes(data)
 
     def _counts(self, reply: bytes) -> tuple[int, int]:
-        """Status and ticks of a run; BoardResetError if it was of another firmware than greeted."""
-        status, ticks, identity = protocol.parse_words(reply, 3)
-        if identity.to_bytes(4, "little").hex() != self.firmware.build_id[:8]:
+        """Status and ticks of a run; BoardResetError if it was of another model than greeted."""
+        identity = bytes.fromhex(self.firmware.build_id)[:4] + bytes((self.firmware.index,))
+        status, ticks = protocol.parse_words(reply[:8], 2)
+        if reply[8:] != identity:
             raise BoardResetError
         return status, ticks
 

@@ -15,6 +15,7 @@ class Sources:
     C files to compile with it. `calls[k]` is the index in `graph.ops` of the operator that the
     generated code runs as its k-th (the index which THIMBLE_OP_BEGIN gets); views have none.
     `inputs` and `outputs` are the identifiers of the graph's inputs and outputs, in its order.
+    `stateful`: the model keeps values in its arena from run to run.
     """
 
     name: str
@@ -25,3 +26,4 @@ class Sources:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     weight_bytes: int
+    stateful: bool = False

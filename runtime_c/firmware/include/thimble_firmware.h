@@ -31,11 +31,12 @@ void thimble_serve(void) __attribute__((noreturn));
 void thimble_serve_fault(void);
 
 void thimble_memory_paint(void);
+void thimble_arena_paint(const thimble_model *model);
 uint32_t thimble_stack_used_bytes(void);
 uint32_t thimble_arena_used_bytes(void);
 
 /* Gives the model's state, if it has one, its initial value. */
-void thimble_state_reset(void);
+void thimble_state_reset(const thimble_model *model);
 
 /* Runs the model once and leaves the count, less that of the hooks, in `total`. */
 int32_t thimble_measured_run(uint32_t *total);

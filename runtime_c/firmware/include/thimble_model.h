@@ -30,7 +30,12 @@ typedef struct {
     void (*reset)(uint8_t *arena); /* gives the state its initial value; NULL without state */
 } thimble_model;
 
-extern const thimble_model thimble_the_model;
+/* All that share the arena, and the one that requests are about: HELLO chooses it, the first at reset. */
+extern const thimble_model thimble_models[];
+extern const uint32_t thimble_model_count;
+extern uint32_t thimble_model_index;
+
+#define thimble_the_model (&thimble_models[thimble_model_index])
 
 #ifdef THIMBLE_KERNELS
 /* Kernels that TIME measures one by one; the model's own `run` is then empty. */

@@ -7,11 +7,11 @@
 
 static unsigned firmware;
 
-/* Two models in place of the one that the firmware's header declares. */
-#define thimble_the_model line_models[2]
+/* The models of two firmwares, where the header declares those of one. */
+#define thimble_models line_models
 #include "thimble_model.h"
-#undef thimble_the_model
-#define thimble_the_model line_models[firmware]
+#undef thimble_models
+#define thimble_models (line_models + firmware)
 
 #include "service.c"
 
@@ -56,7 +56,8 @@ static const thimble_tensor outputs[] = {{"out", arena + OUTPUT_AT, NULL, TENSOR
         "line", "netduinoplus2", {which}, 1, 1, 2, inputs, outputs, counts, arena, ARENA_BYTES, run, NULL    \
     }
 
-const thimble_model line_models[2] = {MODEL(0), MODEL(1)};
+const thimble_model line_models[] = {MODEL(0), MODEL(1)};
+const uint32_t thimble_model_count = 1;
 
 int32_t thimble_measured_run(uint32_t *total)
 {
@@ -65,13 +66,19 @@ int32_t thimble_measured_run(uint32_t *total)
     return status;
 }
 
-void thimble_state_reset(void)
+void thimble_state_reset(const thimble_model *model)
 {
+    (void)model;
 }
 
 uint32_t thimble_stack_used_bytes(void)
 {
     return 0;
+}
+
+void thimble_arena_paint(const thimble_model *model)
+{
+    memset(model->arena, THIMBLE_ARENA_PAINT, model->arena_bytes);
 }
 
 uint32_t thimble_arena_used_bytes(void)
@@ -119,7 +126,8 @@ void line_power_on(uint32_t which)
     memset(&frame, 0, sizeof frame);
     memset(&last, 0, sizeof last);
     memset(counts, 0, sizeof counts);
-    memset(arena, THIMBLE_ARENA_PAINT, sizeof arena);
+    thimble_model_index = 0;
+    thimble_arena_paint(thimble_the_model);
     served = 0;
     fed_bytes = 0;
     wants_reset = 0;
