@@ -123,7 +123,7 @@ def test_bad_frames_get_an_error_and_change_nothing(session: Session) -> None:
         assert frames[0].sequence == (0 if code.damaged_on_the_line else 4 if late else 9)
         session.link._sequence = 8 if late or code <= ErrorCode.VERSION else 9
         reply = session.link.request(Type.RUN)
-        assert protocol.parse_words(reply)[:2] == (0, count)
+        assert protocol.parse_words(reply[:8]) == (0, count)
         output = session._read(0, BYTES)
         assert output == probe_output(data).tobytes(), parameter.id
     assert session.memory_use().arena_bytes == memory.arena_bytes
@@ -256,7 +256,7 @@ def test_without_counters_nothing_is_counted_twice(firmware: Firmware, tmp_path:
     with open_board(firmware) as counted, open_board(plain) as uncounted:
         assert uncounted.operator_counts() == ()
         difference = abs(counted.run([data]).count - uncounted.run([data]).count)
-        assert difference <= 2 * len(counted.operator_counts())
+        assert difference <= 2 * len(counted.operator_counts()) + 2
 
 
 def test_the_machine_ends_with_its_session(firmware: Firmware) -> None:
