@@ -52,18 +52,33 @@ def test_a_late_copy_changes_nothing(board: BenchBoard, echo: Session) -> None:
     """A frame of the past, sent once more: the board refuses it, and goes on."""
     data = np.full((1, ECHO_BYTES), 7, np.int8)
     echo.run([data])
-    old = Frame((echo.link._sequence - 3) % 255 + 1, Type.WRITE, bytes(5) + b"\x55" * 100)
+    old = Frame(echo.link._sequence - 2, Type.WRITE, bytes(5) + b"\x55" * 100)
     echo.link._transport.write(protocol.DELIMITER + protocol.encode(old))
     np.testing.assert_array_equal(np.frombuffer(echo._read(0, ECHO_BYTES), np.int8), data.ravel())
+
+
+def test_frames_of_an_earlier_connection_change_nothing(board: BenchBoard, echo: Session) -> None:
+    """A whole inference of the past, sent once more between writing and running."""
+    transport, old = echo.link._transport, np.full((1, ECHO_BYTES), 7, np.int8)
+    sent: list[bytes] = []
+    write = transport.write
+    transport.write = lambda data: (sent.append(data), write(data))[1]  # type: ignore[method-assign]
+    echo.greet()
+    echo.run([old])
+    transport.write = write  # type: ignore[method-assign]
+    data = np.full((1, ECHO_BYTES), 9, np.int8)
+    for late in (sent[1:], sent):
+        echo.greet()
+        echo._write(0, data.tobytes())
+        write(b"".join(late))
+        np.testing.assert_array_equal(echo.run([data]).outputs["output"], data.ravel())
 
 
 def test_a_reset_in_the_middle_is_noticed_and_made_good(board: BenchBoard, echo: Session) -> None:
     data = np.full((1, ECHO_BYTES), 9, np.int8)
     echo._write(0, data.tobytes())
     echo.link.request(Type.RESET)
-    greeting = Link(echo.link._transport)
-    greeting.handshake(10.0)
-    echo.link._sequence = (greeting._sequence + 100) % 255 + 1
+    Link(echo.link._transport).handshake(10.0)  # somebody else's greeting
     with pytest.raises(BoardResetError):
         echo.link.request(Type.RUN)
     np.testing.assert_array_equal(echo.run([data]).outputs["output"], data.ravel())

@@ -21,7 +21,7 @@ static thimble_frame_status finish(thimble_frame *frame)
     if (frame->block_left != 0) {
         return THIMBLE_FRAME_MALFORMED;
     }
-    if (frame->length < THIMBLE_FRAME_HEADER_BYTES + THIMBLE_FRAME_CRC_BYTES) {
+    if (frame->length <= THIMBLE_FRAME_CRC_BYTES) {
         return THIMBLE_FRAME_CHECKSUM;
     }
     frame->length -= THIMBLE_FRAME_CRC_BYTES;

@@ -4,9 +4,9 @@
 
 #include <string.h>
 
-#define PROTOCOL_VERSION 1u
+#define PROTOCOL_VERSION 2u
 
-enum { AT_VERSION = 0, AT_SEQUENCE = 1, AT_TYPE = 2, AT_PAYLOAD = 3 };
+enum { AT_VERSION = 0, AT_TYPE = 1, AT_SEQUENCE = 2, AT_PAYLOAD = THIMBLE_FRAME_HEADER_BYTES };
 
 enum {
     TYPE_HELLO = 0x01,
@@ -38,9 +38,9 @@ enum {
 
 enum { FLAG_CYCLES = 1, FLAG_FAULT = 2, FLAG_EXIT = 4 };
 
-/* The answer to the last RUN, so that one sent again after a lost reply is not run again. */
+/* The answer to the last RUN or TIME, so that one sent again after a lost reply is not run again. */
 typedef struct {
-    uint8_t sequence;
+    uint32_t sequence;
     int32_t status;
     uint32_t total;
 } last_run;
@@ -50,9 +50,9 @@ static thimble_frame frame;
 static last_run last;
 
 /* Sequence of the last request that was served; 0 from a reset until the first HELLO. A request that is
- * neither that one again nor the next is refused: it is late, or the host has not seen that the board was
- * reset, and would take what it reads now for the answer to what it wrote before. */
-static uint8_t served;
+ * neither that one again nor the next is refused: it is late, of another connection, or the host has not
+ * seen that the board was reset, and would take what it reads now for the answer to what it wrote before. */
+static uint32_t served;
 
 static void put_u8(uint32_t value)
 {
@@ -219,26 +219,26 @@ static void serve_pattern(void)
     }
 }
 
-/* Ends the answer to RUN and TIME: a copy of an old HELLO may have greeted a board that was given other
- * firmware since, or may have chosen another model. */
-static void put_identity(void)
+/* The answer to RUN and TIME. It says of which firmware and model: a copy of an old HELLO may have greeted a
+ * board that was given another one since. */
+static void put_outcome(uint32_t type)
 {
+    reply(TYPE_REPLY | type);
+    put_u32((uint32_t)last.status);
+    put_u32(last.total);
     put_bytes(thimble_the_model->build_id, 4);
     put_u8(thimble_model_index);
 }
 
 static void serve_run(void)
 {
-    const uint8_t sequence = frame.body[AT_SEQUENCE];
+    const uint32_t sequence = get_u32(AT_SEQUENCE);
     if (last.sequence != sequence) {
         last.sequence = 0;
         last.status = thimble_measured_run(&last.total);
         last.sequence = sequence;
     }
-    reply(TYPE_REPLY | TYPE_RUN);
-    put_u32((uint32_t)last.status);
-    put_u32(last.total);
-    put_identity();
+    put_outcome(TYPE_RUN);
 }
 
 /* Payload: index, offset (32 bits), length (16 bits). */
@@ -310,18 +310,19 @@ static void serve_time(void)
 {
     const uint32_t index = get_u16(AT_PAYLOAD);
     const uint32_t seed = get_u32(AT_PAYLOAD + 2);
-    uint32_t count = 0;
     if (index >= thimble_kernel_count) {
         reply_error(ERROR_INDEX);
     } else if (seed == 0) {
         reply_error(ERROR_RANGE);
     } else {
-        fill_pattern(thimble_the_model->arena, thimble_the_model->arena_bytes, seed);
-        const int32_t status = thimble_timed_kernel(index, &count);
-        reply(TYPE_REPLY | TYPE_TIME);
-        put_u32((uint32_t)status);
-        put_u32(count);
-        put_identity();
+        const uint32_t sequence = get_u32(AT_SEQUENCE);
+        if (last.sequence != sequence) {
+            last.sequence = 0;
+            fill_pattern(thimble_the_model->arena, thimble_the_model->arena_bytes, seed);
+            last.status = thimble_timed_kernel(index, &last.total);
+            last.sequence = sequence;
+        }
+        put_outcome(TYPE_TIME);
     }
 }
 #endif
@@ -338,8 +339,8 @@ static const uint16_t payload_bounds[TYPE_CLEAR][2] = {
 /* Whether the request is HELLO, the last one served, or the one after it; takes note of it. */
 static int32_t in_order(uint32_t type)
 {
-    const uint8_t sequence = frame.body[AT_SEQUENCE];
-    const uint8_t next = served == UINT8_MAX ? 1u : (uint8_t)(served + 1u);
+    const uint32_t sequence = get_u32(AT_SEQUENCE);
+    const uint32_t next = served == UINT32_MAX ? 1u : served + 1u;
     if (sequence == 0 || (type != TYPE_HELLO && (served == 0 || (sequence != served && sequence != next)))) {
         return 0;
     }
@@ -349,9 +350,6 @@ static int32_t in_order(uint32_t type)
 
 static uint32_t check_request(uint32_t type, uint32_t payload_bytes)
 {
-    if (frame.body[AT_VERSION] != PROTOCOL_VERSION) {
-        return ERROR_VERSION;
-    }
     if (!in_order(type)) {
         return ERROR_ORDER;
     }
@@ -372,9 +370,22 @@ static uint32_t check_request(uint32_t type, uint32_t payload_bytes)
     return payload_bytes < bounds[0] || payload_bytes > bounds[1] ? ERROR_LENGTH : 0u;
 }
 
+/* An error about a frame whose sequence is not known. */
+static void reply_unread(uint32_t code)
+{
+    frame.body[AT_VERSION] = PROTOCOL_VERSION;
+    memset(&frame.body[AT_SEQUENCE], 0, 4);
+    reply_error(code);
+}
+
 /* Turns the request in `frame` into its reply. */
 static void serve_request(void)
 {
+    if (frame.body[AT_VERSION] != PROTOCOL_VERSION || frame.length < AT_PAYLOAD) {
+        reply_unread(frame.body[AT_VERSION] != PROTOCOL_VERSION ? ERROR_VERSION
+                                                                : (uint32_t)THIMBLE_FRAME_CHECKSUM);
+        return;
+    }
     const uint32_t type = frame.body[AT_TYPE];
     const uint32_t payload_bytes = frame.length - AT_PAYLOAD;
     const uint32_t error = check_request(type, payload_bytes);
@@ -382,7 +393,7 @@ static void serve_request(void)
         reply_error(error);
         return;
     }
-    if (type != TYPE_RUN) {
+    if (type != TYPE_RUN && type != TYPE_TIME) {
         last.sequence = 0;
     }
     switch (type) {
@@ -440,9 +451,7 @@ void thimble_serve(void)
             serve_request();
             done = frame.body[AT_TYPE];
         } else {
-            frame.body[AT_VERSION] = PROTOCOL_VERSION;
-            frame.body[AT_SEQUENCE] = 0;
-            reply_error((uint32_t)status);
+            reply_unread((uint32_t)status);
         }
         send();
         if (done == (TYPE_REPLY | TYPE_RESET)) {

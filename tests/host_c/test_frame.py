@@ -18,14 +18,14 @@ from toolchain.resources import RUNTIME_C
 
 FIRMWARE = RUNTIME_C / "firmware"
 DATA_BYTES = 256
-BODY_BYTES = 3 + 5 + DATA_BYTES + 4
+BODY_BYTES = 6 + 5 + DATA_BYTES + 4
 MORE, OK, CHECKSUM, MALFORMED, TOO_LONG = -1, 0, 1, 2, 3
 
 pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 
 FRAMES = st.builds(
     Frame,
-    st.integers(0, 255),
+    st.integers(0, 0xFFFFFFFF),
     st.integers(0, 255),
     st.one_of(
         st.binary(max_size=DATA_BYTES + 5),
@@ -76,9 +76,14 @@ def encode(library: ctypes.CDLL, body: bytes) -> bytes:
     return bytes(sent)
 
 
+def whole_body(frame: Frame) -> bytes:
+    header = bytes((protocol.VERSION, frame.type))
+    return header + frame.sequence.to_bytes(4, "little") + frame.payload
+
+
 @given(FRAMES)
 def test_both_ends_agree(library: ctypes.CDLL, frame: Frame) -> None:
-    body = bytes((1, frame.sequence, frame.type)) + frame.payload
+    body = whole_body(frame)
     assert decode(library, b"\0" + protocol.encode(frame)) == [(OK, body)]
     sent = encode(library, body)
     assert sent.count(0) == 1 and sent[-1] == 0
@@ -98,7 +103,7 @@ def test_damage_never_passes(library: ctypes.CDLL, frame: Frame, data: st.DataOb
 
 @given(st.binary(max_size=2000), FRAMES)
 def test_a_good_frame_after_garbage(library: ctypes.CDLL, noise: bytes, frame: Frame) -> None:
-    body = bytes((1, frame.sequence, frame.type)) + frame.payload
+    body = whole_body(frame)
     assert decode(library, noise + b"\0" + protocol.encode(frame))[-1] == (OK, body)
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import zlib
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from toolchain.device import protocol
-from toolchain.device.protocol import Decoder, Frame, FrameError
+from toolchain.device.protocol import Decoder, Frame, FrameError, VersionError
 from toolchain.errors import LinkError
 
 BODIES = st.one_of(
@@ -15,7 +17,7 @@ BODIES = st.one_of(
     st.integers(250, 260).map(lambda n: bytes([7]) * n),
     st.integers(0, 20).map(bytes),
 )
-FRAMES = st.builds(Frame, st.integers(0, 255), st.integers(0, 255), BODIES)
+FRAMES = st.builds(Frame, st.integers(0, 0xFFFFFFFF), st.integers(0, 255), BODIES)
 
 
 @given(BODIES)
@@ -50,6 +52,13 @@ def test_a_truncated_frame_is_noticed(frame: Frame, data: st.DataObject) -> None
     encoded = protocol.encode(frame)[:-1]
     with pytest.raises(FrameError):
         protocol.decode(encoded[: data.draw(st.integers(0, len(encoded) - 1))])
+
+
+def test_another_version_is_told_and_no_damage() -> None:
+    old = bytes((1, 9, 0xFF, 4))  # version 1: sequence of one byte, error 4
+    encoded = protocol.cobs_encode(old + zlib.crc32(old).to_bytes(4, "little"))
+    with pytest.raises(VersionError, match="version 1 of the protocol, not 2: compile and flash"):
+        protocol.decode(encoded)
 
 
 @given(st.binary(max_size=60))

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -40,6 +41,8 @@ pytestmark = pytest.mark.skipif(
     not (shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm")),
     reason="needs arm-none-eabi-gcc and qemu-system-arm",
 )
+AT = 0x0A0B0C0D
+"""Where the sequence of a session starts."""
 EMULATED = [name for name, b in boards().items() if b.emulator]
 
 
@@ -67,30 +70,38 @@ def replies(session: Session, sent: bytes, seconds: float = 5.0) -> list[Frame]:
 
 def write_request(payload_bytes: int = 8) -> bytes:
     payload = bytes((0,)) + bytes(4) + bytes([0x55]) * payload_bytes
-    return protocol.encode(Frame(9, Type.WRITE, payload))
+    return protocol.encode(Frame(AT + 1, Type.WRITE, payload))
 
 
 def flipped(frame: bytes) -> bytes:
-    return frame[:10] + bytes([frame[10] ^ 0x20]) + frame[11:]
+    return frame[:-8] + bytes([frame[-8] ^ 0x20]) + frame[-7:]
 
 
 def request(kind: int, payload: bytes = b"", version: int = protocol.VERSION) -> bytes:
-    return protocol.encode(Frame(9, kind, payload, version))
+    return protocol.encode(Frame(AT + 1, kind, payload, version))
 
 
 def place(index: int, offset: int) -> bytes:
     return bytes((index,)) + offset.to_bytes(4, "little")
 
 
+def raw(body: bytes) -> bytes:
+    return protocol.cobs_encode(body + zlib.crc32(body).to_bytes(4, "little")) + protocol.DELIMITER
+
+
+SHORT = raw(bytes((protocol.VERSION, Type.RUN, 1)))
+VERSION_1 = raw(bytes((1, 9, Type.HELLO)))
 BAD = [
     pytest.param(flipped(write_request()), ErrorCode.CHECKSUM, id="flipped bit"),
     pytest.param(write_request()[:-6] + b"\0", ErrorCode.MALFORMED, id="truncated"),
     pytest.param(b"\x01\0", ErrorCode.CHECKSUM, id="nothing in it"),
     pytest.param(write_request(3000), ErrorCode.TOO_LONG, id="oversized"),
-    pytest.param(request(Type.WRITE, place(0, 0) + b"x", 2), ErrorCode.VERSION, id="version"),
+    pytest.param(request(Type.WRITE, place(0, 0) + b"x", 3), ErrorCode.VERSION, id="version"),
+    pytest.param(SHORT, ErrorCode.CHECKSUM, id="no whole header"),
+    pytest.param(VERSION_1, ErrorCode.VERSION, id="hello of version 1"),
     pytest.param(request(0x55), ErrorCode.TYPE, id="unknown type"),
     pytest.param(
-        protocol.encode(Frame(4, Type.READ, place(0, 0) + b"\1\0")), ErrorCode.ORDER, id="late"
+        protocol.encode(Frame(AT - 4, Type.READ, place(0, 0) + b"\1\0")), ErrorCode.ORDER, id="late"
     ),
     pytest.param(request(Type.TIME, bytes(6)), ErrorCode.TYPE, id="no kernels to time"),
     pytest.param(request(Type.RUN, b"x"), ErrorCode.LENGTH, id="payload where none belongs"),
@@ -115,13 +126,14 @@ def test_bad_frames_get_an_error_and_change_nothing(session: Session) -> None:
     memory = session.memory_use()
     for parameter in BAD:
         sent, code = parameter.values
-        session.link._sequence = 7
-        session.greet()
+        session.link._sequence = AT
+        greeting = protocol.encode(Frame(AT, Type.HELLO))
+        assert [f.sequence for f in replies(session, greeting)] == [AT]
         frames = replies(session, sent)
         assert [(f.type, f.payload) for f in frames] == [(protocol.ERROR, bytes([code]))]
-        late = code is ErrorCode.ORDER
-        assert frames[0].sequence == (0 if code.damaged_on_the_line else 4 if late else 9)
-        session.link._sequence = 8 if late or code <= ErrorCode.VERSION else 9
+        late, unread = code is ErrorCode.ORDER, code <= ErrorCode.VERSION
+        assert frames[0].sequence == (0 if unread else AT - 4 if late else AT + 1)
+        session.link._sequence = AT if late or unread else AT + 1
         reply = session.link.request(Type.RUN)
         assert protocol.parse_words(reply[:8]) == (0, count)
         output = session._read(0, BYTES)

@@ -70,9 +70,9 @@ class FaultyLine:
         self.library.line_power_on(ctypes.c_uint32(which))
 
     def replug(self) -> None:
-        """A new line to the same board; what was on its way is lost, late copies too."""
-        self._coming.clear()
-        self._old.clear()
+        """A new connection to the same board; late copies of the earlier ones may yet come."""
+        if self.rng.random() < 0.5:
+            self._coming.clear()
         self._pulled = False
 
     def close(self) -> None:
@@ -120,7 +120,7 @@ class FaultyLine:
         sent = self._harmed(data)
         if self._old and self._strikes("late copy"):
             sent = self._old[self._at(bytes(len(self._old)))] + DELIMITER + sent
-        self._old = [*self._old[-9:], data]
+        self._old = [*self._old[-39:], data]
         if sent and self._strikes("reset", 0.1):
             cut = self._at(sent)
             answers = self._feed(sent[:cut])

@@ -2,7 +2,8 @@
 
 A request that a damaged frame or a lost reply made fail is sent again with the same sequence
 number. That is safe for every type: reading and writing twice changes nothing, and the board
-does not run the model again for a number it has just answered. A board refuses what comes late,
+does not run the model again for a number it has just answered. Each greeting starts the numbers
+at a random one, so that a board refuses what comes late, of this connection or an earlier one,
 and everything after a reset until it has been greeted again: BoardResetError.
 """
 
@@ -22,10 +23,11 @@ from toolchain.device import protocol
 from toolchain.device.protocol import CRASHED, ERROR, REPLY, ErrorCode, Frame, Type
 from toolchain.errors import LinkError
 
-DEFAULT_TIMEOUT_SECONDS = 2.0
+DEFAULT_TIMEOUT_SECONDS = 4.0
 RUN_TIMEOUT_SECONDS = 120.0
 _ATTEMPTS = 5
-_SILENCES = 2
+_LAST_SEQUENCE = 0xFFFFFFFF
+_FIRST_WAIT_SECONDS = 2.0
 _SILENT = "it kept silent"
 _QUIET_SECONDS = 0.05
 _NOISE_SECONDS = 2.0
@@ -162,7 +164,7 @@ class Link:
     ) -> None:
         self._transport = transport
         self._decoder = protocol.Decoder()
-        self._sequence = random.SystemRandom().randint(1, 255)
+        self._sequence = 0
         self._clock = clock
         self.timeout_seconds = timeout_seconds
 
@@ -175,22 +177,25 @@ class Link:
         """The payload of the board's reply.
 
         Raises BoardFaultError, BoardResetError, RefusedError, or LinkError where no good reply
-        came in five attempts, or the board kept silent for `timeout_seconds` in two of them.
+        came in five attempts, or the board kept silent for `timeout_seconds` in all: it is asked
+        again at longer and longer intervals.
         """
-        self._sequence = self._sequence % 255 + 1
+        self._sequence = self._sequence % _LAST_SEQUENCE + 1
         encoded = protocol.encode(Frame(self._sequence, kind, payload))
         patience = self.timeout_seconds if timeout_seconds is None else timeout_seconds
-        why, silences = "", 0
-        for _ in range(_ATTEMPTS):
+        wait, silent, damaged, why = min(_FIRST_WAIT_SECONDS, patience / 4), 0.0, 0, ""
+        while silent < patience and damaged < _ATTEMPTS:
             self._transport.write(protocol.DELIMITER + encoded)
-            reply, why = self._await(kind, self._clock() + patience)
+            reply, why = self._await(kind, self._clock() + wait)
             if reply is None:
                 reply = self._settled(kind)
             if reply is not None:
                 return reply
-            silences += why == _SILENT
-            if silences == _SILENCES:
-                break
+            if why == _SILENT:
+                silent += wait
+                wait = min(2 * wait, patience - silent)
+            else:
+                damaged += 1
         raise LinkError(
             f"no answer to {kind.name} within {patience:g} s, asked more than once: {why}; "
             "check the port, the speed, and that Thimble's firmware is on the board"
@@ -216,7 +221,7 @@ class Link:
         It chooses the model that all later requests are about.
         """
         deadline = self._clock() + patience_seconds
-        self._sequence = self._sequence % 255 + 1
+        self._sequence = random.SystemRandom().randint(1, _LAST_SEQUENCE)
         hello = protocol.DELIMITER + protocol.encode(
             Frame(self._sequence, Type.HELLO, bytes((model,)) if model else b"")
         )
@@ -255,6 +260,8 @@ class Link:
             fault = protocol.parse_fault(frame.payload)
             if fault is not None:
                 raise BoardFaultError(fault)
+        if frame.type == ERROR and _error_code(frame.payload) is ErrorCode.VERSION:
+            raise protocol.VersionError
         if frame.sequence != self._sequence:
             return None
         if frame.type == ERROR:

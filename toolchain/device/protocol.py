@@ -11,11 +11,11 @@ from enum import IntEnum, IntFlag
 from toolchain.errors import LinkError
 from toolchain.ir import DType
 
-VERSION = 1
+VERSION = 2
 DELIMITER = b"\0"
 _BLOCK_DATA = 254
 _CRC_BYTES = 4
-_HEADER_BYTES = 3
+_HEADER_BYTES = 6
 
 
 class Type(IntEnum):
@@ -80,6 +80,16 @@ class FrameError(LinkError):
     """A frame that came damaged."""
 
 
+class VersionError(LinkError):
+    """The firmware on the board was built by another Thimble."""
+
+    def __init__(self, version: int | None = None) -> None:
+        spoken = "another version" if version is None else f"version {version}"
+        super().__init__(
+            f"the board speaks {spoken} of the protocol, not {VERSION}: compile and flash again"
+        )
+
+
 @dataclass(frozen=True)
 class Frame:
     """A decoded body without its checksum."""
@@ -139,20 +149,29 @@ def cobs_decode(data: bytes) -> bytes:
 
 def encode(frame: Frame) -> bytes:
     """A frame as it goes over the line, with the delimiter that ends it."""
-    body = bytes((frame.version, frame.sequence, frame.type)) + frame.payload
+    header = bytes((frame.version, frame.type)) + frame.sequence.to_bytes(4, "little")
+    body = header + frame.payload
     checksum = zlib.crc32(body).to_bytes(_CRC_BYTES, "little")
     return cobs_encode(body + checksum) + DELIMITER
 
 
 def decode(data: bytes) -> Frame:
-    """A frame from its bytes without the delimiter. Raises FrameError if they are damaged."""
+    """A frame from its bytes without the delimiter.
+
+    Raises FrameError if they are damaged, VersionError for a whole one of another version.
+    """
     body = cobs_decode(data)
-    if len(body) < _HEADER_BYTES + _CRC_BYTES:
+    if len(body) <= _CRC_BYTES:
         raise FrameError("a frame from the board is damaged: it is too short")
     content, checksum = body[:-_CRC_BYTES], body[-_CRC_BYTES:]
     if zlib.crc32(content).to_bytes(_CRC_BYTES, "little") != checksum:
         raise FrameError("a frame from the board is damaged: its checksum is wrong")
-    return Frame(content[1], content[2], content[_HEADER_BYTES:], version=content[0])
+    if content[0] != VERSION:
+        raise VersionError(content[0])
+    if len(content) < _HEADER_BYTES:
+        raise FrameError("a frame from the board is damaged: it is too short")
+    sequence = int.from_bytes(content[2:_HEADER_BYTES], "little")
+    return Frame(sequence, content[1], content[_HEADER_BYTES:])
 
 
 class Decoder:

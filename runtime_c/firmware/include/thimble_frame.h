@@ -5,10 +5,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bytes of tensor data that fit one frame, and of a whole decoded body: version, sequence, type,
+/* Bytes of tensor data that fit one frame, and of a whole decoded body: version, type, sequence (4 bytes),
  * at most 5 bytes of index and offset, data, CRC-32. */
 #define THIMBLE_FRAME_DATA_BYTES 256u
-#define THIMBLE_FRAME_HEADER_BYTES 3u
+#define THIMBLE_FRAME_HEADER_BYTES 6u
 #define THIMBLE_FRAME_CRC_BYTES 4u
 #define THIMBLE_FRAME_BODY_BYTES                                                                             \
     (THIMBLE_FRAME_HEADER_BYTES + 5u + THIMBLE_FRAME_DATA_BYTES + THIMBLE_FRAME_CRC_BYTES)
@@ -16,7 +16,7 @@
 typedef enum {
     THIMBLE_FRAME_MORE = -1,     /* no frame ended with this byte */
     THIMBLE_FRAME_OK = 0,        /* `body` holds a frame; its CRC is right and left out of `length` */
-    THIMBLE_FRAME_CHECKSUM = 1,  /* CRC-32 differs, or the body is too short to have one */
+    THIMBLE_FRAME_CHECKSUM = 1,  /* CRC-32 differs, or the body has nothing before it */
     THIMBLE_FRAME_MALFORMED = 2, /* the zero byte came inside a COBS block */
     THIMBLE_FRAME_TOO_LONG = 3,  /* more than THIMBLE_FRAME_BODY_BYTES */
 } thimble_frame_status;
