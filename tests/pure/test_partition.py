@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from tests.support.host import random_inputs, reference_outputs
 from tests.support.split_graphs import random_network, random_scheme
+from toolchain.ops import spec_of
 from toolchain.ops.check import check
-from toolchain.partition import CannotSplitError, split
+from toolchain.partition import CannotSplitError, Scheme, split
 
 
 def test_random_valid_schemes_compute_the_same() -> None:
@@ -27,3 +29,20 @@ def test_random_valid_schemes_compute_the_same() -> None:
         for want, have in zip(wanted, got, strict=True):
             np.testing.assert_array_equal(have, want, err_msg=f"{scheme} of {graph.ops}")
     assert valid > 100
+
+
+@pytest.mark.parametrize("kind", ["slice", "mean", "sum"])
+def test_blocks_of_a_sample_compute_the_same(kind: str) -> None:
+    rng = np.random.default_rng(3)
+    valid = 0
+    for _ in range(60):
+        graph = spec_of(kind).sample(rng)
+        (op,) = graph.ops
+        for axis in spec_of(kind).axes(op, graph):
+            count = int(rng.integers(1, graph.output(op).shape[axis.axis] + 1))
+            finer = check(split(graph, Scheme((op.name,), (op.outputs[0], axis.axis), count)))
+            inputs = random_inputs(graph, rng)
+            wanted, got = reference_outputs(graph, inputs), reference_outputs(finer, inputs)
+            np.testing.assert_array_equal(got[0], wanted[0])
+            valid += 1
+    assert valid > 20

@@ -28,7 +28,9 @@ from toolchain.ops._rounding import Rounding
 from toolchain.ops._single_rounding import SingleRounding
 from toolchain.ops.spec import (
     Array,
+    Axis,
     Lowering,
+    Reach,
     ReadOp,
     SafeOverlap,
     TensorType,
@@ -166,6 +168,16 @@ def lower_reduction(op: Op, graph: Graph, *, mean: bool) -> Lowering:
             "once": once,
             "count": averaged(op, graph, mean=mean),
         },
+    )
+
+
+def reduction_axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
+    """Every axis that is kept."""
+    reduced, kept = reduced_axes(op, graph), reduce_attributes(op).keep_dims
+    through = [axis for axis in range(len(graph.input(op, 0).shape)) if axis not in reduced]
+    return tuple(
+        Axis(axis if kept else place, (Reach(axis),), lambda before, after: op.attributes)
+        for place, axis in enumerate(through)
     )
 
 

@@ -12,6 +12,7 @@ from toolchain.ops._reduction import (
     infer_reduction,
     lower_reduction,
     read_reduction,
+    reduction_axes,
     reduction_overlaps,
     reduction_reference,
     sample_reduction,
@@ -39,6 +40,7 @@ SPEC = OpSpec(
         ("MEAN",), read_reduction, lambda op, graph: write_reduction(op, graph, "MEAN")
     ),
     overlaps=reduction_overlaps,
+    axes=reduction_axes,
     onnx=OnnxBinding(("GlobalAveragePool", "ReduceMean"), read_mean),
     limits="int8; constant axes in at most two groups of neighbours",
 )

@@ -29,10 +29,12 @@ from toolchain.ops._slicing import Masks, select
 from toolchain.ops.spec import (
     Alias,
     Array,
+    Axis,
     Lowering,
     OnnxBinding,
     OnnxNode,
     OpSpec,
+    Reach,
     ReadOp,
     SafeOverlap,
     TensorType,
@@ -40,6 +42,9 @@ from toolchain.ops.spec import (
     TfliteNode,
     WrittenOp,
 )
+
+TO_THE_END = -1
+"""As a size (and in the shape): as many as there are, as in TFLite's SLICE."""
 
 
 @dataclass(frozen=True)
@@ -55,15 +60,24 @@ class Slice(Attributes):
     shape: tuple[int, ...]
 
 
-def _attributes(op: Op) -> Slice:
+def _attributes(op: Op, graph: Graph) -> Slice:
+    """All sizes as numbers."""
     assert isinstance(op.attributes, Slice)
-    return op.attributes
+    attributes, x = op.attributes, graph.input(op, 0)
+    if not len(attributes.begin) == len(attributes.sizes) == len(x.shape):
+        raise ValueError(f"a slice of {len(attributes.begin)} dimensions of {x}")
+    if TO_THE_END not in attributes.sizes:
+        return attributes
+    axes = zip(x.shape, attributes.begin, attributes.sizes, attributes.strides, strict=True)
+    sizes = tuple(
+        -((begin - size) // stride) if count == TO_THE_END else count
+        for size, begin, count, stride in axes
+    )
+    return Slice(attributes.begin, sizes, attributes.strides, sizes)
 
 
 def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
-    x, attributes = graph.input(op, 0), _attributes(op)
-    if not len(attributes.begin) == len(attributes.sizes) == len(x.shape):
-        raise ValueError(f"a slice of {len(attributes.begin)} dimensions of {x}")
+    x, attributes = graph.input(op, 0), _attributes(op, graph)
     axes = zip(x.shape, attributes.begin, attributes.sizes, attributes.strides, strict=True)
     for size, begin, count, stride in axes:
         if count < 1:
@@ -76,7 +90,7 @@ def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
 
 
 def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    attributes, data = _attributes(op), inputs[0]
+    attributes, data = _attributes(op, graph), inputs[0]
     axes = zip(attributes.begin, attributes.sizes, attributes.strides, strict=True)
     for axis, (begin, count, stride) in enumerate(axes):
         data = np.take(data, begin + stride * np.arange(count), axis)
@@ -84,7 +98,7 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
 
 
 def _copy(op: Op, graph: Graph) -> StridedCopy:
-    x, attributes = graph.input(op, 0), _attributes(op)
+    x, attributes = graph.input(op, 0), _attributes(op, graph)
     steps = row_major(x.shape)
     start = sum(first * step for first, step in zip(attributes.begin, steps, strict=True))
     reads = [stride * step for stride, step in zip(attributes.strides, steps, strict=True)]
@@ -109,6 +123,22 @@ def _aliases(op: Op, graph: Graph) -> tuple[Alias, ...]:
 
 def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
     return copy_overlaps(op, graph, [_copy(op, graph)])
+
+
+def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
+    """Every axis, where none is lost and all go forwards: a block takes all of what it is given."""
+    attributes = _attributes(op, graph)
+    if attributes.shape != attributes.sizes or min(attributes.strides) < 1:
+        return ()
+
+    def along(axis: int) -> Axis:
+        begin = tuple(0 if i == axis else first for i, first in enumerate(attributes.begin))
+        sizes = tuple(TO_THE_END if i == axis else d for i, d in enumerate(attributes.sizes))
+        block = Slice(begin, sizes, attributes.strides, sizes)
+        reach = Reach(axis, attributes.strides[axis], 1, -attributes.begin[axis])
+        return Axis(axis, (reach,), lambda before, after: block)
+
+    return tuple(along(axis) for axis in range(len(attributes.begin)))
 
 
 def _read(node: TfliteNode) -> ReadOp:
@@ -139,7 +169,7 @@ def _read(node: TfliteNode) -> ReadOp:
 
 def _write(op: Op, graph: Graph) -> WrittenOp:
     """As SLICE where that can say it, else as STRIDED_SLICE, lost dimensions of 1 shrunk."""
-    attributes = _attributes(op)
+    attributes = _attributes(op, graph)
     if set(attributes.strides) <= {1} and attributes.shape == attributes.sizes:
         limits = (("begin", attributes.begin), ("size", attributes.sizes))
         return WrittenOp(
@@ -267,6 +297,7 @@ SPEC = OpSpec(
     tflite=TfliteBinding(("SLICE", "STRIDED_SLICE"), _read, _write),
     aliases=_aliases,
     overlaps=_overlaps,
+    axes=_axes,
     dtypes=frozenset(DType),
     onnx=OnnxBinding(("Slice", "Gather"), _read_onnx),
     limits="any type; limits are constant; at least one element is taken",
