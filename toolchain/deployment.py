@@ -142,7 +142,7 @@ def compile_shared(
     root = cmsis_nn.find(cmsis_nn_folder, report=report)
     pairs: list[tuple[Plan, Sources]] = []
     for model in models:
-        plan = plan_model(model, target.name, options, report)
+        plan = plan_model(model, target.name, options, report, cost_model(target.name))
         check_fit(plan)
         taken = {sources.name.lower() for _, sources in pairs}
         pairs.append((plan, generate(plan, target.core, root, name=_free(plan, taken))))
@@ -244,7 +244,7 @@ def _generated(
 ) -> Iterator[tuple[_Generated, Path]]:
     """Everything up to the C, and a fresh folder that becomes `folder` when all went well."""
     check_folder(folder)
-    plan = plan_model(model, target.name, options, report)
+    plan = plan_model(model, target.name, options, report, cost_model(target.name))
     check_fit(plan)
     root = cmsis_nn.find(cmsis_nn_folder, report=report)
     report("generating C")

@@ -88,15 +88,18 @@ def plan_model(
     board: str = DEFAULT_BOARD,
     options: PlanOptions | None = None,
     report: Report = _silent,
+    costs: CostModel | None = None,
 ) -> Plan:
-    """Read a model file and plan it for a board.
+    """Read a model file and plan it for a board. `costs` (estimates): what splitting is weighed by.
 
     Raises InputError (and UnsupportedError) for a model that cannot be read or compiled. Whether
     the plan fits is another question: `check_fit`.
     """
     report(f"reading {model}")
     prepared = passes.prepare(load_model(model))
-    return plan_graph(prepared.graph, find_board(board), options, prepared.boundaries, report)
+    return plan_graph(
+        prepared.graph, find_board(board), options, prepared.boundaries, report, costs
+    )
 
 
 def plan_graph(
@@ -105,6 +108,7 @@ def plan_graph(
     options: PlanOptions | None = None,
     boundaries: tuple[Boundary, ...] = (),
     report: Report = _silent,
+    costs: CostModel | None = None,
 ) -> Plan:
     """Order and place a graph that is ready to compile, its operators split if `options` say so.
 
@@ -120,7 +124,7 @@ def plan_graph(
     plan = replace(_placed(graph, target, problem, found, options, report), boundaries=boundaries)
     if not options.splits or _fits(plan, options):
         return plan
-    return _split(plan, target, problem, options, report)
+    return _split(plan, options, report, costs)
 
 
 def _placed(
@@ -169,7 +173,9 @@ def _fits(plan: Plan, options: PlanOptions) -> bool:
     return options.ram_bytes is not None and ram_bytes(plan) <= options.ram_bytes
 
 
-def split_front(plan: Plan, options: PlanOptions | None = None) -> partition.Front:
+def split_front(
+    plan: Plan, options: PlanOptions | None = None, costs: CostModel | None = None
+) -> partition.Front:
     """Ways to split the operators of an unsplit plan: peak against predicted slowdown."""
     options = options or PlanOptions()
     target = find_board(plan.board)
@@ -179,7 +185,7 @@ def split_front(plan: Plan, options: PlanOptions | None = None) -> partition.Fro
         problem,
         plan.schedule.order,
         target.core,
-        AnalyticCostModel(),
+        costs or AnalyticCostModel(),
         options.split_seconds,
     )
 
@@ -189,12 +195,13 @@ def front_rows(
     board_name: str = DEFAULT_BOARD,
     options: PlanOptions | None = None,
     report: Report = _silent,
+    costs: CostModel | None = None,
 ) -> tuple[FrontRow, ...]:
     """All ways to split a model's operators that are worth it; `options` bounds the search."""
     whole = replace(options or PlanOptions(), ram_bytes=None, max_slowdown=None)
-    plan = plan_model(model, board_name, whole, report)
+    plan = plan_model(model, board_name, whole, report, costs)
     report("splitting operators")
-    front = split_front(plan, whole)
+    front = split_front(plan, whole, costs)
     return tuple(
         FrontRow(
             point.peak_bytes,
@@ -226,12 +233,10 @@ def split_plan(
     return replace(made, boundaries=plan.boundaries, slowdown=front.slowdown(point))
 
 
-def _split(
-    plan: Plan, target: Board, problem: MemoryProblem, options: PlanOptions, report: Report
-) -> Plan:
+def _split(plan: Plan, options: PlanOptions, report: Report, costs: CostModel | None) -> Plan:
     """The plan that `options` ask for, among the points of the front."""
     report("splitting operators")
-    front = split_front(plan, options)
+    front = split_front(plan, options, costs)
     most = options.max_slowdown
     points = [p for p in front.points if most is None or front.slowdown(p) <= most]
     smallest = plan

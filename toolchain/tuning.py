@@ -64,8 +64,9 @@ def tune(
     tried: set[Kernel] = set()
     before: object = None
     while len(rounds) < _ROUNDS:
-        plan = plan_model(model, board, options, report)
-        latency = predict_latency(plan, cost_model(board, cmsis_nn_folder, store))
+        costs = cost_model(board, cmsis_nn_folder, store)
+        plan = plan_model(model, board, options, report, costs)
+        latency = predict_latency(plan, costs)
         build = current_build(cmsis_nn_folder)
         known = {row.key for row in store.rows(board, build)} if build else set()
         keys = {kernel.key for kernel in tried}

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
 from tests.support.host import random_inputs, reference_outputs
 from tests.support.split_graphs import random_network, random_scheme
+from toolchain.boards import Core, board
+from toolchain.cost import Cost
+from toolchain.ir import Graph, Op
 from toolchain.ops import spec_of
 from toolchain.ops.check import check
 from toolchain.partition import CannotSplitError, Scheme, split
+from toolchain.planner import plan_graph, split_front
 
 
 def test_random_valid_schemes_compute_the_same() -> None:
@@ -46,3 +52,22 @@ def test_blocks_of_a_sample_compute_the_same(kind: str) -> None:
             np.testing.assert_array_equal(got[0], wanted[0])
             valid += 1
     assert valid > 20
+
+
+class PerRun:
+    """Every kernel and every copy costs one."""
+
+    unit = "instructions"
+
+    def cost(self, op: Op, graph: Graph, core: Core) -> Cost:
+        return Cost(1, measured=True)
+
+    def copies(self, sizes: Sequence[int], core: Core) -> Cost:
+        return Cost(len(sizes), measured=True)
+
+
+def test_the_search_weighs_by_the_costs_that_it_is_given() -> None:
+    graph = check(random_network(np.random.default_rng(2)))
+    plan = plan_graph(graph, board("netduinoplus2"))
+    assert split_front(plan, costs=PerRun()).total == len(plan.graph.ops)
+    assert split_front(plan).total > 100 * len(plan.graph.ops)

@@ -59,9 +59,10 @@ def command(
     target = find_board(board)
     begin = time.perf_counter()
     with progress() as step:
-        plan = plan_model(model, board, options, step)
-        latency = predict_latency(plan, cost_model(board))
-        front = front_rows(model, board, options, step) if pareto else ()
+        costs = cost_model(board)
+        plan = plan_model(model, board, options, step, costs)
+        latency = predict_latency(plan, costs)
+        front = front_rows(model, board, options, step, costs) if pareto else ()
         seconds = time.perf_counter() - begin
     need = estimated_need(plan)
     if json:
