@@ -125,6 +125,21 @@ typedef struct {
 /** Index of the extreme of each line of `count` elements, the first of equals; output [outer][inner]. */
 void thimble_arg_max_s8(const thimble_arg_max_params *params, const int8_t *source, void *target);
 
+/** Data as [batches][outer][count] runs, indices as [batches][picks]. */
+typedef struct {
+    int32_t batches;
+    int32_t outer;
+    int32_t count;
+    int32_t run_bytes;
+    int32_t picks;
+    int32_t index_bytes; /**< 4: the indices are int32; 8: int64 */
+} thimble_gather_params;
+
+/** Copy the runs that the indices pick, [batches][outer][picks] of them. Returns 0, or -1 at the first index
+ *  that is out of range. */
+int32_t
+thimble_gather(const thimble_gather_params *params, const void *data, const void *indices, void *target);
+
 #ifdef __cplusplus
 }
 #endif

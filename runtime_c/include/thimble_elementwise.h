@@ -57,6 +57,31 @@ typedef struct {
     int32_t max;
 } thimble_mul_params;
 
+/** TFLite's SquaredDifference: both operands at twice the larger scale, then squared. */
+typedef struct {
+    int32_t left_shift;
+    int32_t output_offset;
+    int32_t offset_1;
+    int32_t multiplier_1;
+    int32_t shift_1;
+    int32_t offset_2;
+    int32_t multiplier_2;
+    int32_t shift_2;
+    int32_t output_multiplier;
+    int32_t output_shift;
+} thimble_squared_difference_params;
+
+/** out = clamp((a + offset_1) / (b + offset_2) * multiplier * 2^(shift - 31) + output_offset, min, max) */
+typedef struct {
+    int32_t offset_1;
+    int32_t offset_2;
+    int32_t output_offset;
+    int32_t multiplier;
+    int32_t shift;
+    int32_t min;
+    int32_t max;
+} thimble_div_params;
+
 void thimble_weighted_sum_s8(const int8_t *input_1,
                              int32_t step_1,
                              const int8_t *input_2,
@@ -80,6 +105,22 @@ void thimble_mul_s8(const int8_t *input_1,
                     int8_t *output,
                     int32_t size,
                     const thimble_mul_params *params);
+
+void thimble_squared_difference_s8(const int8_t *input_1,
+                                   int32_t step_1,
+                                   const int8_t *input_2,
+                                   int32_t step_2,
+                                   int8_t *output,
+                                   int32_t size,
+                                   const thimble_squared_difference_params *params);
+
+void thimble_div_s8(const int8_t *input_1,
+                    int32_t step_1,
+                    const int8_t *input_2,
+                    int32_t step_2,
+                    int8_t *output,
+                    int32_t size,
+                    const thimble_div_params *params);
 
 void thimble_minimum_s8(const int8_t *input_1,
                         int32_t step_1,

@@ -82,3 +82,54 @@ def multiply_by_quantized_multiplier(
     shifted = ((values << left) + (1 << 31)) % (1 << 32) - (1 << 31)
     factors = np.asarray(multiplier, dtype=np.int64)
     return rounding_divide_by_pot(saturating_doubling_high_mul(shifted, factors), right)
+
+
+def inverse_square_root(x: int) -> tuple[int, int]:
+    """1 / sqrt(x) of a positive integer as (multiplier in Q0.31, left shift).
+
+    `GetInvSqrtQuantizedMultiplierExp`: five Newton steps in gemmlowp's fixed point with 3 integer
+    bits.
+    """
+    if x <= 1:
+        return INT32_MAX, 0
+    right = 11
+    while x >= 1 << 29:
+        x //= 4
+        right += 1
+    pairs = (31 - x.bit_length()) // 2 - 1
+    right -= pairs
+    scaled = x << (2 * pairs)
+    half = (scaled >> 2) + ((scaled >> 1) & 1)
+    root, three_halves = 1 << 28, 3 << 27
+    for _ in range(5):
+        cube = _saturated(_high_mul(_high_mul(root, root), root) << 6)
+        root = _saturated((_high_mul(three_halves, root) - _high_mul(half, cube)) << 3)
+    root = _high_mul(root, _HALF_SQRT_2)
+    return (root << max(-right, 0)), -max(right, 0)
+
+
+_HALF_SQRT_2 = 1518500250
+
+
+def _high_mul(a: int, b: int) -> int:
+    return int(saturating_doubling_high_mul(np.array([a], np.int64), b)[0])
+
+
+def _saturated(x: int) -> int:
+    return min(max(x, INT32_MIN), INT32_MAX)
+
+
+def reciprocal(x: int) -> tuple[int, int]:
+    """1 / x of a positive integer below 2**31 as (multiplier in Q0.31, right shift).
+
+    `GetReciprocal(x, 31)`: gemmlowp's `one_over_one_plus_x_for_x_in_0_1`, three Newton steps in
+    fixed point with 2 integer bits.
+    """
+    headroom = 32 - x.bit_length()
+    above_one = (x << headroom) - (1 << 31)
+    half_denominator = (above_one + INT32_MAX + 1) // 2
+    inverse = 1515870810 + _high_mul(half_denominator, -1010580540)
+    for _ in range(3):
+        rest = (1 << 29) - _high_mul(half_denominator, inverse)
+        inverse = _saturated(inverse + _saturated(_high_mul(inverse, rest) << 2))
+    return _saturated(inverse << 1), 31 - headroom

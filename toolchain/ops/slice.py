@@ -1,7 +1,7 @@
 """Slice: a regular grid of elements of the input.
 
-TFLite SLICE and STRIDED_SLICE, all masks resolved when reading. Any element type. A slice that is
-one run of bytes is a view.
+TFLite SLICE and STRIDED_SLICE, all masks resolved when reading, and REVERSE_V2. Any element type. A
+slice that is one run of bytes is a view.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from toolchain.ops._movement import (
     int32_constant,
     integers,
     lower_copies,
+    resolve_axis,
     row_major,
     sample_shape,
     sample_type,
@@ -144,6 +145,12 @@ def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
 def _read(node: TfliteNode) -> ReadOp:
     x = node.inputs[0]
     assert x is not None
+    if node.builtin == "REVERSE_V2":
+        flipped = {resolve_axis(axis, len(x.shape)) for axis in integers(node, 1)}
+        turned = [axis in flipped for axis in range(len(x.shape))]
+        ends = tuple(d - 1 if turn else 0 for d, turn in zip(x.shape, turned, strict=True))
+        steps = tuple(-1 if turn else 1 for turn in turned)
+        return ReadOp(Slice(ends, x.shape, steps, x.shape), (0,))
     if len(node.inputs) == 3:
         begin, sizes = integers(node, 1), list(integers(node, 2))
         for axis, (first, size) in enumerate(zip(begin, sizes, strict=True)):
@@ -294,7 +301,7 @@ SPEC = OpSpec(
     reference=_reference,
     lower=_lower,
     sample=_sample,
-    tflite=TfliteBinding(("SLICE", "STRIDED_SLICE"), _read, _write),
+    tflite=TfliteBinding(("SLICE", "STRIDED_SLICE", "REVERSE_V2"), _read, _write),
     aliases=_aliases,
     overlaps=_overlaps,
     axes=_axes,

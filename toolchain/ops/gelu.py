@@ -1,0 +1,60 @@
+"""Gaussian error linear unit, exact or by its tanh approximation. TFLite GELU, int8.
+
+Source: `reference/gelu.h`, evaluated in float32 into a table (`GeluPrepare`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from toolchain.ir import Attributes, Op
+from toolchain.ops._elementwise import sample_unary
+from toolchain.ops._float_table import Float32, Options, float_table, table_spec
+from toolchain.ops._tanhf import tanhf
+from toolchain.ops.spec import TfliteNode
+
+_ERF = np.vectorize(math.erf, otypes=[np.float64])
+
+
+@dataclass(frozen=True)
+class Gelu(Attributes):
+    """`approximate`: by tanh."""
+
+    approximate: bool = False
+
+
+def _transform(op: Op, x: Float32) -> Float32:
+    assert isinstance(op.attributes, Gelu)
+    half, one = np.float32(0.5), np.float32(1)
+    if op.attributes.approximate:
+        root = np.float32(math.sqrt(2 / math.pi))
+        inner = root * (x + np.float32(0.044715) * x * x * x)
+        tangent: Float32 = half * x * (one + tanhf(inner.astype(np.float32)))
+        return tangent
+    wide = x.astype(np.float64)
+    exact: Float32 = (0.5 * wide * (1 + _ERF(wide * math.sqrt(0.5)))).astype(np.float32)
+    return exact
+
+
+def _read(node: TfliteNode) -> Gelu:
+    return Gelu(bool(node.options is not None and node.options.approximate))
+
+
+def _written(attributes: Attributes) -> Mapping[str, Any]:
+    assert isinstance(attributes, Gelu)
+    return {"approximate": attributes.approximate}
+
+
+SPEC = table_spec(
+    "gelu",
+    float_table(_transform),
+    sample_unary,
+    options=Options(
+        Gelu, _read, "GeluOptions", _written, lambda rng: Gelu(bool(rng.random() < 0.5))
+    ),
+)
