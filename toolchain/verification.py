@@ -16,6 +16,7 @@ from toolchain.device.session import MemoryUse
 from toolchain.errors import LinkError
 from toolchain.frontends.reference import open_reference
 from toolchain.ir import End
+from toolchain.ops.gather import index_limits
 from toolchain.planner import DEFAULT_BOARD, PlanOptions
 
 Array = NDArray[np.generic]
@@ -98,6 +99,7 @@ def verify_model(
         sequences = list(given(compiled.plan.inputs))
         cases = [case for sequence in sequences for case in sequence]
         begins = _begins([len(sequence) for sequence in sequences], runs)
+        limits = index_limits(compiled.plan.graph)
         differences: list[Difference] = []
         elements, worst, count, unit = 0, 0.0, 0, ""
         with deployed(folder, port) as deployment:
@@ -110,7 +112,7 @@ def verify_model(
                     case = _Case(cases[run])
                 else:
                     rng = np.random.default_rng([seed, run - len(cases)])
-                    case = _random_case(deployment, rng)
+                    case = _random_case(deployment, rng, limits)
                 inputs = case.inputs
                 expected = reference.run([inputs[end.name] for end in deployment.inputs])
                 try:
@@ -162,14 +164,22 @@ class _Case:
         return deployment.run_pattern(self.pattern)
 
 
-def _random_case(deployment: Deployment, rng: np.random.Generator) -> _Case:
-    """Big inputs are made on the board: an emulated serial port carries some 20 kB/s."""
+def _random_case(
+    deployment: Deployment, rng: np.random.Generator, limits: Mapping[str, int]
+) -> _Case:
+    """Big inputs are made on the board: an emulated serial port carries some 20 kB/s.
+
+    Inputs named in `limits` are indices below that.
+    """
     if sum(end.tensor.size_bytes for end in deployment.inputs) > _BIG_INPUT_BYTES:
         seed = int(rng.integers(1, 1 << 32))
         inputs = deployment.pattern(seed)
         if inputs is not None:
             return _Case(inputs, seed)
-    return _Case({end.name: end.random(rng) for end in deployment.inputs})
+    inputs = {end.name: end.random(rng) for end in deployment.inputs}
+    for name in limits.keys() & inputs.keys():
+        inputs[name] = inputs[name] % limits[name]
+    return _Case(inputs)
 
 
 def compare(run: int, output: str, got: Array, want: Array) -> Iterable[Difference]:

@@ -12,16 +12,11 @@ import numpy as np
 import pytest
 from ai_edge_litert.interpreter import OpResolverType
 
-from tests.support.litert import run_litert
+from tests.support.litert import PLAIN_KERNELS, run_litert
 from tests.support.tflite_writer import tflite_bytes
 from toolchain.frontends.tflite import FRONT_END
 from toolchain.ir import DType, Graph, Tensor
 from toolchain.ops import spec_of, specs
-
-PLAIN_KERNELS = frozenset({"sum", "elu"})
-"""Kinds whose reference kernel is broken in LiteRT 2.3: its int8 SUM gives bytes that
-have nothing to do with the sum, ELU is missing. Its plain kernel for SUM rescales in float32 where
-TFLM rescales in fixed point, so 1 is allowed there."""
 
 KINDS = sorted(kind for kind, spec in specs().items() if spec.tflite is not None)
 

@@ -56,7 +56,10 @@ class LiteRT:
         details = self.interpreter.get_input_details()
         for detail, value in zip(details, inputs, strict=True):
             self.interpreter.set_tensor(detail["index"], value)
-        self.interpreter.invoke()
+        try:
+            self.interpreter.invoke()
+        except RuntimeError as error:
+            raise InputError(f"LiteRT cannot run the model on this input: {error}") from error
         outputs = self.interpreter.get_output_details()
         return tuple(self.interpreter.get_tensor(detail["index"]) for detail in outputs)
 
@@ -109,7 +112,10 @@ class OnnxRuntime:
 
     def run(self, inputs: Sequence[Array]) -> tuple[Array, ...]:
         names = [declared.name for declared in self.session.get_inputs()]
-        return tuple(self.session.run(None, dict(zip(names, inputs, strict=True))))
+        try:
+            return tuple(self.session.run(None, dict(zip(names, inputs, strict=True))))
+        except Exception as error:  # onnxruntime's exceptions share no base but this
+            raise InputError(f"ONNX Runtime cannot run the model on this input: {error}") from error
 
     def restart(self) -> None:
         """An ONNX model keeps nothing."""

@@ -7,7 +7,7 @@ refuses when running, makes the model's run fail.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -171,6 +171,25 @@ def _sample(rng: np.random.Generator) -> Graph:
     ]
     op = Op("gather", "gather", ("x", "indices"), ("y",), attributes)
     return Graph.build("sample", tensors, [op], ["x"], ["y"])
+
+
+def index_limits(graph: Graph) -> Mapping[str, int]:
+    """For each integer input of the graph that picks from a tensor: how many there are to pick of.
+
+    An input that only moves on its way (a reshape, a slice, a concatenation) counts, too.
+    """
+    limits: dict[str, int] = {}
+    origins = {name: {name} for name in graph.inputs if graph.tensors[name].dtype in _INDICES}
+    for op in graph.ops:
+        if op.kind == "gather" and op.inputs[1] in origins:
+            for name in origins[op.inputs[1]]:
+                count = _shape(op, graph).count
+                limits[name] = min(count, limits.get(name, count))
+        elif all(graph.tensors[name].dtype in _INDICES for name in op.outputs):
+            found = {origin for name in op.inputs for origin in origins.get(name, ())}
+            if found:
+                origins.update(dict.fromkeys(op.outputs, found))
+    return limits
 
 
 SPEC = OpSpec(

@@ -1,0 +1,58 @@
+"""Token indices as an input: embeddings from a constant table, out-of-range indices refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.support.host import run_graph_on_host
+from tests.support.tflite_writer import tflite_bytes
+from toolchain import verify_model
+from toolchain.errors import LinkError
+from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
+from toolchain.ops.gather import Gather, index_limits
+from toolchain.ops.reshape import Reshape
+
+Q = Quantisation((0.02,), (3,))
+
+
+def _embedding() -> Graph:
+    """Five tokens, as the model's input has them, to five rows of a table of 17."""
+    table = np.random.default_rng(0).integers(-128, 128, (17, 6)).astype(np.int8)
+    tensors = [
+        Tensor("tokens", (1, 5), DType.INT32),
+        Tensor("row", (5,), DType.INT32),
+        Tensor("table", (17, 6), DType.INT8, Q, table),
+        Tensor("y", (5, 6), DType.INT8, Q),
+    ]
+    ops = [
+        Op("reshape", "flat", ("tokens",), ("row",), Reshape((5,))),
+        Op("gather", "embedding", ("table", "row"), ("y",), Gather()),
+    ]
+    return Graph.build("embedding", tensors, ops, ["tokens"], ["y"])
+
+
+def test_rows_of_the_table_are_picked() -> None:
+    graph = _embedding()
+    tokens = np.array([[0, 16, 3, 3, 9]], np.int32)
+    (got,) = run_graph_on_host(graph, (tokens,), sanitize=True)
+    table = graph.tensors["table"].constant
+    assert table is not None
+    np.testing.assert_array_equal(got, table[tokens[0]])
+
+
+@pytest.mark.parametrize("wrong", [-1, 17, 2**31 - 1])
+def test_an_index_out_of_range_is_an_error(wrong: int) -> None:
+    with pytest.raises(LinkError, match="embedding"):
+        run_graph_on_host(_embedding(), (np.array([[0, 1, wrong, 2, 3]], np.int32),))
+
+
+def test_verification_draws_indices_that_exist(tmp_path: Path) -> None:
+    graph = _embedding()
+    assert index_limits(graph) == {"tokens": 17}
+    file = tmp_path / "embedding.tflite"
+    file.write_bytes(tflite_bytes(graph))
+    result = verify_model(file, "host", runs=5)
+    assert result.elements == 150 and result.differing == 0
