@@ -13,9 +13,8 @@ from toolchain.ir import Quantisation
 from toolchain.ops.spec import OnnxData
 
 QUANTISE_HINT = (
-    "quantise it first, with calibration inputs: onnxruntime.quantization.quantize_static("
-    '"model.onnx", "model_int8.onnx", reader, quant_format=QuantFormat.QDQ, per_channel=True, '
-    "activation_type=QuantType.QInt8, weight_type=QuantType.QInt8)"
+    "quantise it first, with inputs like those it will meet: "
+    "`thimble quantize MODEL.onnx --data FILES -o OUT.onnx`"
 )
 _QUANTISES = frozenset({"QuantizeLinear", "DequantizeLinear"})
 _DYNAMIC = frozenset(

@@ -1,0 +1,331 @@
+"""A float ONNX model as int8 QDQ, by onnxruntime's own quantiser, and what that costs.
+
+Settings that the kernels like: weights symmetric and per output channel, activations int8 with a
+zero point, every operator quantised, so that nothing is left in float between two of them.
+"""
+
+from __future__ import annotations
+
+import importlib
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+
+from toolchain.arrays import read_sequence
+from toolchain.errors import InputError, MissingToolError
+from toolchain.ir import DType, End, Tensor
+
+Array = NDArray[np.generic]
+Sample = dict[str, Array]
+Report = Callable[..., None]
+
+METHODS = ("MinMax", "Entropy", "Percentile")
+_DEQUANTISED = "_DequantizeLinear_Output"
+_MOST_COMPARED = 32
+
+
+def _silent(text: str, done: int | None = None, total: int | None = None) -> None:
+    """Report nothing."""
+
+
+@dataclass(frozen=True)
+class LayerError:
+    """What quantisation does to one tensor, over all samples compared.
+
+    `noise_db`: power of the float values over power of the error, in dB; higher is better.
+    """
+
+    tensor: str
+    operator: str
+    noise_db: float
+    max_error: float
+
+
+@dataclass(frozen=True)
+class OutputError:
+    """`agreement`: share of rows (of the last axis) whose largest element is the same one."""
+
+    output: str
+    noise_db: float
+    max_error: float
+    mean_error: float
+    agreement: float
+
+
+@dataclass(frozen=True)
+class Quantised:
+    """`layers` in the order of the model."""
+
+    model: str
+    samples: int
+    compared: int
+    float_bytes: int
+    int8_bytes: int
+    layers: tuple[LayerError, ...]
+    outputs: tuple[OutputError, ...]
+
+
+def quantise_model(
+    model: Path,
+    data: Sequence[Path],
+    out: Path,
+    *,
+    method: str = METHODS[0],
+    per_channel: bool = True,
+    report: Report = _silent,
+) -> Quantised:
+    """Write `model` as int8 to `out`, calibrated on `data`, and compare the two on that data.
+
+    A data file is .npy, .npz or raw float32, with one sample or several; for a model with several
+    inputs, .npz by the inputs' names. Raises InputError, naming the file, for a model that is no
+    float ONNX and for data that does not fit; MissingToolError without onnxruntime.
+    """
+    loaded = _float_model(model)
+    ends = _inputs(loaded)
+    samples = [sample for file in data for sample in read_sequence([file], ends)]
+    if not samples:
+        raise InputError("no data to calibrate with: give at least one file with --data")
+    with tempfile.TemporaryDirectory(prefix="thimble-") as scratch:
+        report("preparing the model")
+        prepared = _prepared(loaded, Path(scratch), ends)
+        report(f"calibrating on {len(samples)} samples")
+        made = _quantised(prepared, samples, Path(scratch), method, per_channel)
+        compared = samples[:_MOST_COMPARED]
+        layers, outputs = _compared(onnx.load(str(prepared)), made, compared, report)
+        text = made.SerializeToString()
+        try:
+            temporary = out.with_name(f".{out.name}.part")
+            temporary.write_bytes(text)
+            temporary.replace(out)
+        except OSError as error:
+            raise InputError(f"cannot write {out}: {error.strerror}") from error
+    return Quantised(
+        str(model),
+        len(samples),
+        len(compared),
+        model.stat().st_size,
+        len(text),
+        layers,
+        outputs,
+    )
+
+
+def _float_model(file: Path) -> onnx.ModelProto:
+    if file.suffix in (".tflite", ".lite"):
+        raise InputError(
+            f"{file} is a TFLite file: quantise it where it is converted, with "
+            "converter.optimizations = [tf.lite.Optimize.DEFAULT] and a representative_dataset"
+        )
+    try:
+        model = onnx.load(str(file))
+        onnx.checker.check_model(model)
+    except OSError as error:
+        raise InputError(f"{file} cannot be read: {error.strerror}") from error
+    except Exception as error:  # protobuf's and onnx's exceptions share no base but this
+        raise InputError(f"{file} is not a sound ONNX model: {error}") from error
+    quantised = {"QuantizeLinear", "DequantizeLinear", "QLinearConv", "QLinearMatMul"}
+    if any(node.op_type in quantised for node in model.graph.node):
+        raise InputError(f"{file} is quantised already: compile it as it is")
+    return model
+
+
+def _inputs(model: onnx.ModelProto) -> list[End]:
+    """The model's inputs; a dimension that the file leaves open counts as 1."""
+    constants = {tensor.name for tensor in model.graph.initializer}
+    ends = []
+    for value in model.graph.input:
+        if value.name in constants:
+            continue
+        kind = value.type.tensor_type
+        name = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type)).name
+        if name not in {dtype.value for dtype in DType}:
+            raise InputError(f"the input {value.name!r} is of type {name}")
+        shape = tuple(int(d.dim_value) or 1 for d in kind.shape.dim)
+        ends.append(End(Tensor(value.name, shape, DType(name))))
+    return ends
+
+
+def _module(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise MissingToolError(
+            f"onnxruntime is missing: pip install onnxruntime ({error})"
+        ) from None
+
+
+def _prepared(model: onnx.ModelProto, folder: Path, ends: Sequence[End]) -> Path:
+    """Shapes fixed and inferred, batch normalisation folded into the convolutions before it."""
+    fixed = onnx.ModelProto()
+    fixed.CopyFrom(model)
+    for value in fixed.graph.input:
+        for end in ends:
+            if value.name == end.name:
+                for dim, size in zip(
+                    value.type.tensor_type.shape.dim, end.tensor.shape, strict=True
+                ):
+                    dim.ClearField("dim_param")
+                    dim.dim_value = size
+    source, target = folder / "fixed.onnx", folder / "prepared.onnx"
+    onnx.save(fixed, str(source))
+    preprocess = _module("onnxruntime.quantization.shape_inference").quant_pre_process
+    try:
+        preprocess(str(source), str(target), skip_symbolic_shape=True)
+    except Exception as error:  # onnxruntime's exceptions share no base but this
+        raise InputError(f"onnxruntime cannot prepare the model: {error}") from error
+    return target
+
+
+class _Samples:
+    """`CalibrationDataReader` of onnxruntime."""
+
+    def __init__(self, samples: Sequence[Sample]) -> None:
+        self._samples = samples
+        self.rewind()
+
+    def get_next(self) -> Sample | None:
+        return next(self._left, None)
+
+    def rewind(self) -> None:
+        self._left = iter(self._samples)
+
+    def __len__(self) -> int:
+        return len(self._samples)
+
+
+def _quantised(
+    prepared: Path,
+    samples: Sequence[Sample],
+    folder: Path,
+    method: str,
+    per_channel: bool,
+) -> onnx.ModelProto:
+    quantization = _module("onnxruntime.quantization")
+    target, graph = folder / "int8.onnx", onnx.load(str(prepared)).graph
+
+    class Reader(_Samples, quantization.CalibrationDataReader):  # type: ignore[misc, name-defined]
+        """onnxruntime asks for its own base class."""
+
+    try:
+        quantization.quantize_static(
+            str(prepared),
+            str(target),
+            Reader(samples),
+            quant_format=quantization.QuantFormat.QDQ,
+            op_types_to_quantize=sorted({node.op_type for node in graph.node}),
+            per_channel=per_channel,
+            activation_type=quantization.QuantType.QInt8,
+            weight_type=quantization.QuantType.QInt8,
+            calibrate_method=getattr(quantization.CalibrationMethod, method),
+            extra_options={"ActivationSymmetric": False, "WeightSymmetric": True},
+        )
+    except Exception as error:  # onnxruntime's exceptions share no base but this
+        raise InputError(f"onnxruntime cannot quantise the model: {error}") from error
+    return onnx.load(str(target))
+
+
+def _compared(
+    before: onnx.ModelProto, after: onnx.ModelProto, samples: Sequence[Sample], report: Report
+) -> tuple[tuple[LayerError, ...], tuple[OutputError, ...]]:
+    """Every tensor that both models compute, and the models' outputs."""
+    outputs = [value.name for value in before.graph.output]
+    makers = {name: node.op_type for node in before.graph.node for name in node.output}
+    dequantised = {name for node in after.graph.node for name in node.output}
+    inner = {name: name + _DEQUANTISED for name in makers if name + _DEQUANTISED in dequantised}
+    both = [(name, other) for name, other in inner.items() if name not in outputs]
+    names = [*outputs, *(name for name, _ in both)]
+    exact = _session(before, names)
+    rough = _session(after, [*outputs, *(other for _, other in both)])
+    sums = {name: _Sums() for name in names}
+    for number, sample in enumerate(samples):
+        report("comparing", number, len(samples))
+        pairs = zip(exact.run(None, sample), rough.run(None, sample), strict=True)
+        for name, (want, got) in zip(names, pairs, strict=True):
+            sums[name].add(np.asarray(want), np.asarray(got))
+    layers = tuple(
+        LayerError(name, makers[name], sums[name].noise_db, sums[name].max_error)
+        for name, _ in both
+    )
+    ends = tuple(
+        OutputError(
+            name,
+            sums[name].noise_db,
+            sums[name].max_error,
+            sums[name].mean_error,
+            sums[name].agreement,
+        )
+        for name in outputs
+    )
+    return layers, ends
+
+
+def _session(model: onnx.ModelProto, outputs: Sequence[str]) -> Any:
+    """The model with just these outputs, unoptimised so that each tensor is computed as it says."""
+    runtime = _module("onnxruntime")
+    shown = onnx.ModelProto()
+    shown.CopyFrom(model)
+    known = {value.name: value for value in model.graph.output}
+    del shown.graph.output[:]
+    for name in outputs:
+        value = onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None)
+        shown.graph.output.append(known.get(name, value))
+    options = runtime.SessionOptions()
+    options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 3
+    return runtime.InferenceSession(
+        shown.SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
+
+
+class _Sums:
+    """Running totals of one tensor's values and errors."""
+
+    def __init__(self) -> None:
+        self._signal = self._noise = self._absolute = self.max_error = 0.0
+        self._elements = self._rows = self._agreeing = 0
+
+    def add(self, want: NDArray[Any], got: NDArray[Any]) -> None:
+        exact, error = want.astype(np.float64), got.astype(np.float64) - want.astype(np.float64)
+        self._signal += float((exact**2).sum())
+        self._noise += float((error**2).sum())
+        self._absolute += float(np.abs(error).sum())
+        self._elements += exact.size
+        self.max_error = max(self.max_error, float(np.abs(error).max(initial=0.0)))
+        if exact.ndim and exact.size:
+            same = want.argmax(-1) == got.argmax(-1)
+            self._rows += same.size
+            self._agreeing += int(same.sum())
+
+    @property
+    def noise_db(self) -> float:
+        if self._noise == 0:
+            return float("inf")
+        return 10 * float(np.log10(max(self._signal, 1e-30) / self._noise))
+
+    @property
+    def mean_error(self) -> float:
+        return self._absolute / max(self._elements, 1)
+
+    @property
+    def agreement(self) -> float:
+        return self._agreeing / self._rows if self._rows else 1.0
+
+
+def as_json(result: Quantised, out: Path) -> Mapping[str, object]:
+    """The report for programs; an infinite ratio, nothing lost, is null."""
+
+    def finite(values: Mapping[str, Any]) -> dict[str, Any]:
+        return {key: None if value == float("inf") else value for key, value in values.items()}
+
+    return {
+        **vars(result),
+        "out": str(out),
+        "layers": [finite(vars(layer)) for layer in result.layers],
+        "outputs": [finite(vars(output)) for output in result.outputs],
+    }
