@@ -54,7 +54,7 @@ def test_within_one_of_onnxruntime_and_without_a_transpose(name: str) -> None:
 
 def test_float_model_is_told_how_to_quantise() -> None:
     name = "st_mobilenet_v2_128_0.5_float.onnx"
-    with pytest.raises(UnsupportedError, match="quantize_static"):
+    with pytest.raises(UnsupportedError, match="thimble quantize"):
         read(content(name), Path(name))
 
 

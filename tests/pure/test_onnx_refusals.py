@@ -40,7 +40,7 @@ def conv_model() -> onnx.ModelProto:
 
 def test_float_model_is_told_how_to_quantise() -> None:
     message = refused(conv_model())
-    assert "float model" in message and "quantize_static" in message
+    assert "float model" in message and "thimble quantize" in message
 
 
 def test_all_unsupported_operators_are_listed_at_once() -> None:
