@@ -15,6 +15,7 @@ from toolchain.edgetpu.compiled import compiled_bytes
 from toolchain.edgetpu.cost import EdgeTpuCost
 from toolchain.edgetpu.figures import Totals, measure
 from toolchain.edgetpu.graph import PipelineGraph
+from toolchain.edgetpu.joint import improve
 from toolchain.edgetpu.lattice import Lattice, down_sets, solve
 from toolchain.edgetpu.planning import Options, plan
 from toolchain.edgetpu.rules import rules_of
@@ -108,6 +109,71 @@ def test_joint_plans_are_the_best_there_are(seed: int) -> None:
         else:
             assert found.proved_optimal
             assert reached == best
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_joint_periods_are_never_worse_than_separate_plans(seed: int) -> None:
+    rng = random.Random(700 + seed)
+    graphs = [random_graph(rng, 9 + seed % 3, name) for name in "abc"[: 2 + seed % 2]]
+    try:
+        separate = [
+            plan([graph], 3, Options(objective, cost=SMALL))
+            for graph in graphs
+            for objective in ("period", "contiguous", "params,spill", "greedy")
+        ]
+    except (InputError, ResultError):
+        return
+    found = plan(graphs, 3, Options(cost=SMALL))
+    assert found.proofs[0].bound <= found.totals.period_ms * (1 + 1e-9)
+    for objective in range(4):
+        own = tuple(separate[4 * number + objective].stage_of[0] for number in range(len(graphs)))
+        if any(broken_rules(g, s, 3) for g, s in zip(graphs, own, strict=True)):
+            continue  # greedy cannot always run
+        together = measure(graphs, own, 3, SMALL)[1]
+        assert found.totals.period_ms <= together.period_ms * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_model_alone_can_shorten_an_improved_plan(seed: int) -> None:
+    rng = random.Random(800 + seed)
+    graphs = [random_graph(rng, 6, name) for name in "abc"]
+    every = [list(all_plans(graph, 2)) for graph in graphs]
+    if not all(every):
+        return
+    balance = ("file", "compiled")[seed % 2]
+    cost = replace(SMALL, whole_layers=seed % 4 != 3)
+    lattices = []
+    for graph in graphs:
+        cuts = down_sets(rules := rules_of(graph))
+        assert cuts is not None
+        lattices.append(Lattice(graph, rules, cuts, cost, balance))
+    start = tuple(rng.choice(plans) for plans in every)
+    better = improve(lattices, start, 2)
+    period = measure(graphs, better, 2, cost, balance)[1].period_ms
+    assert period <= measure(graphs, start, 2, cost, balance)[1].period_ms
+    for number, plans in enumerate(every):
+        for own in plans:
+            other = (*better[:number], own, *better[number + 1 :])
+            assert period <= measure(graphs, other, 2, cost, balance)[1].period_ms * (1 + 1e-8)
+
+
+def test_out_of_time_the_plan_so_far_stands() -> None:
+    graph = random_graph(random.Random(901), 20)
+    models = [(graph, rules_of(graph))] * 2
+    start = [plan([graph], 3, Options("contiguous", cost=SMALL)).stage_of[0]] * 2
+    totals = measure([graph] * 2, start, 3, SMALL)[1]
+    order = ("params", "spill", "comm")
+    found = formulation.solve(models, 3, order, SMALL, start=start, seconds=1e-9)
+    assert found is not None
+    assert tuple(step.value for step in found.steps) == key(totals, order)
+    assert found.stage_of == tuple(start)
+    for step, exact in zip(
+        found.steps, formulation.solve(models, 3, order, SMALL).steps, strict=True
+    ):
+        assert step.bound <= step.value
+        if step.objective == "params":
+            assert step.bound <= exact.value
+    assert formulation.solve(models, 3, order, SMALL, seconds=1e-9) is None
 
 
 def test_slack_lets_an_objective_give_way() -> None:

@@ -9,6 +9,7 @@ import threading
 import time
 import types
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import numpy as np
 import pytest
 
 from toolchain.cli import run as command
-from toolchain.edgetpu import backends, compiler, pipeline
+from toolchain.edgetpu import backends, pipeline
 from toolchain.edgetpu.cost import EdgeTpuCost
 from toolchain.edgetpu.folder import read_folder
 from toolchain.edgetpu.planning import Options, plan
@@ -24,7 +25,7 @@ from toolchain.edgetpu.profile import profile_of
 from toolchain.edgetpu.reading import read_graph
 from toolchain.edgetpu.runner import Pipeline, StageError
 from toolchain.edgetpu.simulate import Load, simulate
-from toolchain.errors import InputError, MissingToolError, ResultError
+from toolchain.errors import InputError, MissingToolError
 
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits_int8.tflite"
 
@@ -193,6 +194,35 @@ def test_stages_run_on_the_processor(folder: Path) -> None:
         assert np.array_equal(outputs[one.models[0].outputs[0]], result[0])
 
 
+@pytest.mark.usefixtures("no_threads_left")
+def test_a_pulled_stick_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = read_folder(folder)
+    runner = pipeline.open_runner(read, "cpu")
+    stage = runner._pipeline._stages[1]  # as a stage on a delegate, its stick pulled at frame 5
+    part = stage._parts[0]
+    invoked = []
+
+    def invoke() -> None:
+        invoked.append(1)
+        if len(invoked) > 5:
+            raise RuntimeError("Failed to execute request")
+        part.interpreter.invoke()
+
+    pulled = types.SimpleNamespace(
+        set_tensor=part.interpreter.set_tensor,
+        get_tensor=part.interpreter.get_tensor,
+        invoke=invoke,
+    )
+    monkeypatch.setattr(stage, "_device", "usb:1")
+    monkeypatch.setattr(stage, "_parts", [replace(part, interpreter=pulled)])
+    frames, _ = pipeline.frames_of(read, [], 100)
+    results = pipeline.run_all(runner, frames)
+    with pytest.raises(StageError, match=r"stage 1 .*usb:1 does not answer.*unplugged") as told:
+        list(results)
+    assert told.value.stage == 1
+    assert len(invoked) == 6
+
+
 def test_several_models_run_together(tmp_path: Path) -> None:
     graph = read_graph(DIGITS)
     found = plan([graph, graph], 2, Options("params"))
@@ -223,80 +253,6 @@ def test_measured_times_are_shared_out(folder: Path) -> None:
     assert again.totals.period_ms < 9.5
     with pytest.raises(InputError, match="another number"):
         plan([graph], 3, Options(times_ms=profile.times_ms[1:]))
-
-
-REPORT = """Edge TPU Compiler version 16.0.384591198
-Started a compilation timeout timer of 180 seconds.
-
-Model compiled successfully in 941 ms.
-
-Input model: part_stage_0_of_2.tflite
-Input size: 3.03MiB
-Output model: part_stage_0_of_2_edgetpu.tflite
-Output size: 3.35MiB
-On-chip memory used for caching model parameters: 2.81MiB
-On-chip memory remaining for caching model parameters: 4.84MiB
-Off-chip memory used for streaming uncached model parameters: 512.00B
-Number of Edge TPU subgraphs: 1
-Total number of operations: 31
-Operation log: part_stage_0_of_2_edgetpu.log
-
-Model successfully compiled but not all operations are supported by the Edge TPU. A percentage of \
-the model will instead run on the CPU, which is slower.
-Number of operations that will run on Edge TPU: 30
-Number of operations that will run on CPU: 1
-
-Operator                       Count      Status
-
-CONV_2D                        28         Mapped to Edge TPU
-ADD                            2          Mapped to Edge TPU
-DEQUANTIZE                     1          Operation is working on an unsupported data type
-Compilation child process completed within timeout period.
-Compilation succeeded!
-"""
-
-
-def test_the_compilers_report_is_read() -> None:
-    told = compiler.parse_report(REPORT)
-    assert told.version == "16.0.384591198"
-    assert told.on_chip_bytes == round(2.81 * (1 << 20))
-    assert told.on_chip_remaining_bytes == round(4.84 * (1 << 20))
-    assert told.off_chip_bytes == 512
-    assert told.subgraphs == 1
-    assert sum(line.count for line in told.operators) == 31
-    assert [(line.kind, line.count) for line in told.on_processor] == [("DEQUANTIZE", 1)]
-    assert len(compiler.parse_reports(REPORT)) == 1
-    second = REPORT[REPORT.index("Input model") : REPORT.index("Compilation child")]
-    assert len(compiler.parse_reports(REPORT + second)) == 2
-    with pytest.raises(ResultError, match="no report"):
-        compiler.parse_report("Internal compiler error. Aborting!\n")
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="the stand-in is a shell script")
-def test_the_compiler_is_run_where_it_is_installed(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
-    with pytest.raises(MissingToolError, match="edgetpu_compiler is not installed"):
-        pipeline.compile_folder(read_folder(folder))
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "report.txt").write_text(REPORT)
-    script = tmp_path / "bin" / "edgetpu_compiler"
-    script.write_text(
-        '#!/bin/sh\nfor f in "$@"; do last=$f; done\n'
-        f'/bin/cp "$last" "${{last%.tflite}}_edgetpu.tflite"\n/bin/cat {tmp_path}/report.txt\n'
-    )
-    script.chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    reports = pipeline.compile_folder(read_folder(folder))
-    assert [len(column) for column in reports] == [1, 1, 1]
-    stage = read_folder(folder).models[0].stages[0]
-    lines = compiler.differences(stage, reports[0][0])
-    assert any("after compilation" in line for line in lines)
-    assert any("DEQUANTIZE left on the CPU" in line for line in lines)
-    script.write_text("#!/bin/sh\necho 'Invalid model' >&2\nexit 1\n")
-    with pytest.raises(ResultError, match="Invalid model"):
-        pipeline.compile_folder(read_folder(folder))
 
 
 def test_a_pycoral_of_another_project_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -388,6 +344,10 @@ def test_commands(
     assert command(["edgetpu", "profile", out, "-o", str(profile), "--frames", "3"]) == 0
     again = ["edgetpu", "plan", str(DIGITS), "-n", "2", "--profile", str(profile)]
     assert command(again) == 0
+    capsys.readouterr()
+    kept = ["edgetpu", "plan", str(DIGITS), "-n", "2", "--same-stage-children"]
+    assert command([*kept, "--objective", "params,comm"]) == 0
+    assert "against children in any stage" in capsys.readouterr().out
     both = ["edgetpu", "plan", str(DIGITS), str(DIGITS), "-n", "2", "--json", "-"]
     capsys.readouterr()
     assert command(both) == 0

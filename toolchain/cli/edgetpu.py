@@ -22,7 +22,7 @@ from toolchain.edgetpu.planning import Options, PipelinePlan
 from toolchain.edgetpu.planning import plan as make_plan
 from toolchain.edgetpu.profile import profile_json, profile_of, read_profile
 from toolchain.edgetpu.sticks import apart, best_of, plans_up_to
-from toolchain.errors import InputError, MissingToolError
+from toolchain.errors import InputError, MissingToolError, ResultError
 
 group = typer.Typer(
     help="Pipelines of Coral Edge TPUs: plan, split, run, simulate, profile.",
@@ -163,6 +163,12 @@ def plan_command(
     )
     with progress() as step:
         found, plans = _planned(models, stages, max_sticks, options, step)
+        free = None
+        if same_stage_children:
+            step("comparing with children in any stage")
+            free = make_plan(
+                found.graphs, found.stages, replace(options, same_stage_children=False)
+            )
         separate = None
         if len(models) > 1 and objective == "period":
             step("comparing with sticks of their own")
@@ -173,6 +179,8 @@ def plan_command(
             fields["sticks"] = [
                 {"stages": p.stages, "period_ms": p.totals.period_ms} for p in plans
             ]
+        if free is not None:
+            fields["children_in_any_stage"] = report.totals_json(free)
         if separate is not None:
             fields["apart"] = {
                 "sticks": list(separate.sticks),
@@ -191,9 +199,11 @@ def plan_command(
     console.print(report.plan_table(found))
     for line in report.proof_lines(found):
         console.print(line)
-    console.print(report.totals_line(found))
+    console.print(report.totals_line(found), soft_wrap=True)
+    if free is not None:
+        console.print(report.children_line(found, free), soft_wrap=True)
     if len(models) > 1 and objective == "period":
-        console.print(report.apart_line(found, separate))
+        console.print(report.apart_line(found, separate), soft_wrap=True)
 
 
 @group.command("split")
@@ -223,29 +233,29 @@ def split_command(
         found, _ = _planned(models, stages, max_sticks, options, step)
         step("splitting")
         folder = pipeline.split(models, found, out)
-        reports = None
+        reports, refusal = None, None
         if compiler.installed():
             step("compiling")
-            reports = pipeline.compile_folder(folder)
+            try:
+                reports = pipeline.compile_folder(folder)
+            except ResultError as error:
+                refusal = error
     if json:
         files = [stage.file for model in folder.models for stage in model.stages]
-        write_json(json, {**report.plan_json(found), "folder": str(out), "files": files})
-    if json == "-":
-        return
-    console.print(report.plan_table(found))
-    console.print(report.totals_line(found))
-    console.print(f"{found.stages} stages and pipeline.json written to {out}.")
-    if reports is None:
-        console.print(compiler.HOW_TO_GET + ".")
-        return
-    for number, column in enumerate(reports):
-        for model, told in zip(folder.models, column, strict=True):
-            console.print(
-                f"{model.name} stage {number}: {told.on_chip_bytes:,} B on chip, "
-                f"{told.off_chip_bytes:,} B off chip"
-            )
-            for line in compiler.differences(model.stages[number], told):
-                console.print(f"  {line}")
+        compiled = None if reports is None else report.compiled_json(folder, reports)
+        fields = {**report.plan_json(found), "folder": str(out), "files": files}
+        write_json(json, {**fields, "compiled": compiled})
+    if json != "-":
+        console.print(report.plan_table(found))
+        console.print(report.totals_line(found), soft_wrap=True)
+        console.print(f"{found.stages} stages and pipeline.json written to {out}.", soft_wrap=True)
+        if reports is not None:
+            for line in report.compiled_lines(folder, reports):
+                console.print(line, soft_wrap=True)
+        elif refusal is None:
+            console.print(compiler.HOW_TO_GET + ".", soft_wrap=True)
+    if refusal is not None:
+        raise refusal
 
 
 @group.command("run")

@@ -1,7 +1,8 @@
 """Google's edgetpu_compiler on each stage, and its report read.
 
 The compiler is on no registry: it is run where it is installed. The report's form is the one that
-Coral documents (https://coral.ai/docs/edgetpu/compiler); not yet tried against the real program.
+its users have published for versions 2.0 to 16.0 (google-coral/edgetpu issues 427, 444, 458, 572,
+671); not yet tried against the real program.
 """
 
 from __future__ import annotations
@@ -51,11 +52,12 @@ class CompilerReport:
     on_chip_remaining_bytes: int
     off_chip_bytes: int
     subgraphs: int
+    processor_operations: int
     operators: tuple[OperatorLine, ...]
 
     @property
     def on_processor(self) -> tuple[OperatorLine, ...]:
-        """Operators that were left on the CPU."""
+        """Operators that were left on the CPU, as far as the report lists them."""
         return tuple(line for line in self.operators if not line.mapped)
 
 
@@ -73,12 +75,11 @@ def parse_report(text: str) -> CompilerReport:
     used = values.get("On-chip memory used for caching model parameters")
     streamed = values.get("Off-chip memory used for streaming uncached model parameters")
     if version is None or used is None or streamed is None:
-        told = next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
-        raise ResultError(f"{PROGRAM} gave no report; its last line: {told!r}")
-    remaining = values.get(
-        "On-chip memory remaining for caching model parameters",
-        values.get("On-chip memory available for caching model parameters", "0B"),
-    )
+        raise ResultError(f"{PROGRAM} gave no report; it says: {_telling(text)!r}")
+    remaining = _size(values.get("On-chip memory remaining for caching model parameters", "0B"))
+    whole = values.get("On-chip memory available for caching model parameters")
+    if whole is not None:  # version 2.0 tells the cache before the model, later ones what is left
+        remaining = max(0, _size(whole) - _size(used))
     operators: list[OperatorLine] = []
     table = False
     for line in text.splitlines():
@@ -88,17 +89,32 @@ def parse_report(text: str) -> CompilerReport:
         found = _OPERATOR.match(line) if table else None
         if found:
             operators.append(OperatorLine(found[1], int(found[2]), found[3]))
-    subgraphs = values.get("Number of Edge TPU subgraphs", "0")
+    listed = sum(line.count for line in operators if not line.mapped)
     return CompilerReport(
         version[1],
         values.get("Input model", values.get("Input", "")),
         values.get("Output model", values.get("Output", "")),
         _size(used),
-        _size(remaining),
+        remaining,
         _size(streamed),
-        int(subgraphs) if subgraphs.isdigit() else 0,
+        _number(values.get("Number of Edge TPU subgraphs")),
+        max(listed, _number(values.get("Number of operations that will run on CPU"))),
         tuple(operators),
     )
+
+
+def _telling(text: str) -> str:
+    """The line of a failed run that says why."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    for start in ("Compilation failed: ", "Internal compiler error", "Invalid model", "ERROR: "):
+        for line in lines:
+            if line.startswith(start):
+                return line
+    return lines[-1] if lines else ""
+
+
+def _number(text: str | None) -> int:
+    return int(text) if text is not None and text.isdigit() else 0
 
 
 def _size(text: str) -> int:
@@ -145,13 +161,14 @@ def compile_stages(
         raise ResultError(f"{PROGRAM} took over {seconds:g} s on {', '.join(sources)}") from error
     except OSError as error:
         raise MissingToolError(f"{program} cannot be run: {error.strerror}") from error
+    told = _telling(f"{result.stdout}\n{result.stderr}") or f"exit code {result.returncode}"
     if result.returncode:
-        lines = (result.stderr or result.stdout).strip().splitlines()
-        told = lines[-1] if lines else f"exit code {result.returncode}"
         raise ResultError(f"{PROGRAM} refuses {', '.join(sources)}: {told}")
     for stage in stages:
         if not (folder.path / stage.compiled_file).is_file():
-            raise ResultError(f"{PROGRAM} wrote no {folder.path / stage.compiled_file}")
+            raise ResultError(
+                f"{PROGRAM} wrote no {folder.path / stage.compiled_file}; it says: {told}"
+            )
     reports = parse_reports(result.stdout)
     if len(reports) != len(stages):
         raise ResultError(f"{PROGRAM} gave {len(reports)} reports for {len(stages)} models")
@@ -173,4 +190,7 @@ def differences(stage: StageFile, report: CompilerReport) -> tuple[str, ...]:
         )
     for line in report.on_processor:
         found.append(f"{line.count} {line.kind} left on the CPU: {line.status}")
+    unlisted = report.processor_operations - sum(line.count for line in report.on_processor)
+    if unlisted > 0:
+        found.append(f"{unlisted} more operators left on the CPU; see the compiler's log")
     return tuple(found)

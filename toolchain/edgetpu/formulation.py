@@ -8,13 +8,15 @@ is y rising with k, and what a stage holds (5) is a difference of two y.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ortools.sat.python import cp_model
 
 from toolchain.edgetpu.cost import EdgeTpuCost
+from toolchain.edgetpu.figures import measure
 from toolchain.edgetpu.graph import PipelineGraph
 from toolchain.edgetpu.rules import Rules
 
@@ -290,6 +292,28 @@ def _closures(rules: Rules, own: Sequence[int]) -> tuple[list[int], list[int]]:
     return [weigh(members) for members in before], [weigh(members) for members in behind]
 
 
+def _value(
+    models: Sequence[tuple[PipelineGraph, Rules]],
+    stage_of: Sequence[Sequence[int]],
+    stages: int,
+    name: str,
+    cost: EdgeTpuCost,
+    balance: str,
+    times_ms: Sequence[float] | None,
+) -> int:
+    """An objective of a plan, as the program counts it."""
+    graphs = [graph for graph, _ in models]
+    assigned = [tuple(found) for found in stage_of]
+    to_the_byte = replace(cost, whole_layers=False)
+    totals = measure(graphs, assigned, stages, to_the_byte, balance, times_ms)[1]
+    return {
+        "params": totals.max_stage_bytes,
+        "spill": totals.spill_bytes,
+        "comm": totals.communication_bytes,
+        "period": math.ceil(PICOSECONDS * totals.period_ms),
+    }[name]
+
+
 def solve(
     models: Sequence[tuple[PipelineGraph, Rules]],
     stages: int,
@@ -300,6 +324,7 @@ def solve(
     slack: float = 0.0,
     start: Sequence[Sequence[int]] | None = None,
     start_params: int | None = None,
+    optima: Mapping[str, int] | None = None,
     seconds: float = 60.0,
     workers: int = 2,
     times_ms: Sequence[float] | None = None,
@@ -307,8 +332,10 @@ def solve(
     """Solve for one objective after the other, each held (within `slack`) before the next.
 
     `start` is a plan to begin with. `start_params`: its largest stage, where it is as good in all
-    objectives before `params`, which then need not pass it. None where there is no plan, or
-    none was found in time.
+    objectives before `params`, which then need not pass it. `optima`: what each objective, those
+    before it held, is known to be at best, and is in `start`: that plan is then only held against
+    the program. Where time runs out the plan so far stands, with its bound. None where there is no
+    plan, or none was found in time.
     """
     program = Program(models, stages, cost, balance, times_ms)
     steps: list[Step] = []
@@ -325,11 +352,18 @@ def solve(
         solver.parameters.max_time_in_seconds = seconds
         solver.parameters.random_seed = 1
         solver.parameters.symmetry_level = 0
+        solver.parameters.fix_variables_to_their_hinted_value = optima is not None
         status = solver.solve(program.model)
-        if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+            value, bound = round(solver.objective_value), round(solver.best_objective_bound)
+            found = program.read(solver)
+        elif status == cp_model.UNKNOWN and found is not None:  # out of time: keep what there is
+            value = _value(models, found, stages, name, cost, balance, times_ms)
+            bound = min(value, max(0, math.floor(solver.best_objective_bound)))
+        else:
             return None
-        value, bound = round(solver.objective_value), round(solver.best_objective_bound)
-        steps.append(Step(name, value, bound, status == cp_model.OPTIMAL))
-        found = program.read(solver)
+        if optima is not None:
+            bound = min(value, optima[name])
+        steps.append(Step(name, value, bound, status == cp_model.OPTIMAL and bound == value))
         program.model.add(expression <= int(value * (1 + slack)))
     return Solution(tuple(tuple(s) for s in found or ()), tuple(steps))

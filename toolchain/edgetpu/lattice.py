@@ -222,13 +222,15 @@ class Lattice:
             + self.outgoing / self.cost.out_bytes_per_ms
         )
 
-    def streamed(self, wanted: Bools) -> Integers:
-        """Parameters streamed with every frame, for the stages wanted (elsewhere to the byte)."""
-        result = self.spill.copy()
-        rows, columns = np.nonzero(wanted & (self.spill > 0))
-        if not self.cost.whole_layers or not rows.size:
-            return result
-        free = np.full(rows.size, self.cost.cache_bytes)
+    def first_fit(
+        self, rows: Integers, columns: Integers, cache_bytes: int
+    ) -> tuple[Integers, Integers]:
+        """For the stages between cuts rows[i] and columns[i]: bytes streamed with every frame, and
+        what their parameters leave free of a cache."""
+        params = self.params[rows, columns]
+        if not self.cost.whole_layers or not rows.size or params.max() <= cache_bytes:
+            return np.maximum(0, params - cache_bytes), np.maximum(0, cache_bytes - params)
+        free = np.full(rows.size, cache_bytes)
         missed = np.zeros(rows.size, np.int64)
         met: dict[int, Bools] = {}
         users: dict[int, int] = {}
@@ -250,37 +252,37 @@ class Lattice:
                 fits = size <= free
                 free -= (here & fits) * size
                 missed += (here & ~fits) * size
-        result[rows, columns] = missed
-        return result
+        return missed, free
 
-    def shortest(self, stages: int, edges: Integers) -> Integers:
-        """Least sum of edges to every cut after each number of stages (stages + 1, cuts).
+    def shortest(self, edges: Sequence[Integers]) -> Integers:
+        """Least sum of edges, a matrix for each stage, to every cut after each number of stages.
 
-        `FAR` marks what cannot be reached.
+        Its shape is (stages + 1, cuts); `FAR` marks what cannot be reached.
         """
-        distance = np.full((stages + 1, len(self.cuts)), FAR)
+        distance = np.full((len(edges) + 1, len(self.cuts)), FAR)
         distance[0, 0] = 0
-        for stage in range(1, stages + 1):
-            reached = distance[stage - 1][:, None] + edges
+        for stage, weights in enumerate(edges, 1):
+            reached = distance[stage - 1][:, None] + weights
             distance[stage] = np.minimum(reached.min(0), FAR)
         return distance
 
-    def chain(self, stages: int, edges: Integers) -> tuple[int, ...] | None:
+    def chain(self, edges: Sequence[Integers]) -> tuple[int, ...] | None:
         """Stage of each operator along the chain with the least sum; None where there is none."""
-        distance = self.shortest(stages, edges)
+        stages = len(edges)
+        distance = self.shortest(edges)
         at = len(self.cuts) - 1
         if distance[stages, at] >= FAR:
             return None
         stage_of = np.zeros(len(self.graph.ops), int)
         for stage in range(stages, 0, -1):
-            before = int(np.argmin(distance[stage - 1] + edges[:, at]))
+            before = int(np.argmin(distance[stage - 1] + edges[stage - 1][:, at]))
             stage_of[self.member[at] & ~self.member[before]] = stage - 1
             at = before
         return tuple(int(stage) for stage in stage_of)
 
     def least_sum(self, stages: int, allowed: Bools, weights: Integers) -> int | None:
         """The least sum over chains of allowed stages; None where there is no chain."""
-        best = int(self.shortest(stages, np.where(allowed, weights, FAR))[stages, -1])
+        best = int(self.shortest([np.where(allowed, weights, FAR)] * stages)[stages, -1])
         return None if best >= FAR else best
 
 
@@ -305,7 +307,7 @@ def solve(lattice: Lattice, stages: int, objectives: Sequence[str]) -> tuple[int
         weights = lattice.spill if name == "spill" else lattice.incoming[0]
         sums = _before(sums, weights, stages, allowed) if weighed else weights
         weighed = True
-    return lattice.chain(stages, np.where(allowed, sums, FAR))
+    return lattice.chain([np.where(allowed, sums, FAR)] * stages)
 
 
 def _before(first: Integers, second: Integers, stages: int, allowed: Bools) -> Integers:
@@ -334,25 +336,52 @@ def _least_bound(lattice: Lattice, stages: int, allowed: Bools, sums: Integers) 
 
 
 def _least_period(lattice: Lattice, stages: int) -> tuple[int, ...] | None:
-    """The least period: for a bound on the slowest stage, what the bus then needs, and crosswise.
-
-    The larger the bound, the less need be streamed; the best is where the two meet.
-    """
     limit = _first_period(lattice, stages)
     if limit is None:
         return None
-    optimistic = lattice.time_without_streams + lattice.spill / lattice.cost.stream_bytes_per_ms
-    wanted = lattice.valid & (optimistic <= limit)
-    streamed = lattice.streamed(wanted)
-    times = lattice.time_without_streams + streamed / lattice.cost.stream_bytes_per_ms
-    allowed = wanted & (times <= limit)
-    bounds = np.unique(times[allowed])
-    low, high = 0, len(bounds) - 1
+    load = StageLoad(lattice.cost.cache_bytes, 0.0, 0, ())
+    return least_period(lattice, [load] * stages, limit)
+
+
+@dataclass(frozen=True)
+class StageLoad:
+    """What other models do on a stick. `free_bytes`: cache that the models before leave.
+
+    `fixed_ms` is the time of all the others but for streaming, `streamed_bytes` what the models
+    before stream, `later` the layers of the models behind, in order.
+    """
+
+    free_bytes: int
+    fixed_ms: float
+    streamed_bytes: int
+    later: tuple[int, ...]
+
+
+def least_period(
+    lattice: Lattice, loads: Sequence[StageLoad], limit: float
+) -> tuple[int, ...] | None:
+    """The least period, the other models held: for a bound on the slowest stage, what the bus then
+    needs, and crosswise.
+
+    The larger the bound, the less need be streamed; the best is where the two meet. `limit` is a
+    period that some chain reaches. None where none does.
+    """
+    known: dict[StageLoad, tuple[Floats, Integers]] = {}
+    for load in loads:
+        if load not in known:
+            known[load] = _under(lattice, load, limit)
+    times = [known[load][0] for load in loads]
+    streamed = [known[load][1] for load in loads]
+    bounds = np.unique(np.concatenate([found[found <= limit] for found, _ in known.values()]))
+    if not bounds.size:
+        return None
 
     def bus_ms(bound: float) -> float:
-        found = lattice.least_sum(stages, allowed & (times <= bound), streamed)
-        return float("inf") if found is None else found / lattice.cost.hub_bytes_per_ms
+        edges = [np.where(t <= bound, s, FAR) for t, s in zip(times, streamed, strict=True)]
+        found = int(lattice.shortest(edges)[-1, -1])
+        return float("inf") if found >= FAR else found / lattice.cost.hub_bytes_per_ms
 
+    low, high = 0, len(bounds) - 1
     while low < high:
         middle = (low + high) // 2
         if bus_ms(bounds[middle]) <= bounds[middle]:
@@ -364,9 +393,33 @@ def _least_period(lattice: Lattice, stages: int) -> tuple[int, ...] | None:
     bound = bounds[high]
     if high and bus_ms(bounds[high - 1]) < best:
         bound = bounds[high - 1]
-    within = allowed & (times <= bound)
-    sums = _before(streamed, lattice.incoming[0], stages, within)
-    return lattice.chain(stages, np.where(within, sums, FAR))
+    within = [t <= bound for t in times]
+    scale = 1 + len(loads) * int(max(lattice.incoming[0][w].max(initial=0) for w in within))
+    most = max(int(s[w].max(initial=0)) for s, w in zip(streamed, within, strict=True))
+    ties = lattice.incoming[0]
+    if len(loads) * (most + 1) * scale >= int(FAR):  # too large to be joined: ties stay open
+        scale, ties = 1, np.zeros_like(ties)
+    return lattice.chain(
+        [np.where(w, s * scale + ties, FAR) for s, w in zip(streamed, within, strict=True)]
+    )
+
+
+def _under(lattice: Lattice, load: StageLoad, limit: float) -> tuple[Floats, Integers]:
+    """Time and streamed bytes of a stick with each stage and a load; infinite beyond `limit`."""
+    cost = lattice.cost
+    alone = load.fixed_ms + lattice.time_without_streams
+    spill = np.maximum(0, lattice.params + sum(load.later) - load.free_bytes) + load.streamed_bytes
+    rows, columns = np.nonzero(lattice.valid & (alone + spill / cost.stream_bytes_per_ms <= limit))
+    missed, free = lattice.first_fit(rows, columns, load.free_bytes)
+    for size in load.later:
+        held = np.where(size <= free, size, 0) if cost.whole_layers else np.minimum(free, size)
+        free = free - held
+        missed = missed + size - held
+    streamed = np.full(lattice.params.shape, FAR)
+    streamed[rows, columns] = missed + load.streamed_bytes
+    times = np.full(lattice.params.shape, np.inf)
+    times[rows, columns] = alone[rows, columns] + streamed[rows, columns] / cost.stream_bytes_per_ms
+    return times, streamed
 
 
 def _first_period(lattice: Lattice, stages: int) -> float | None:

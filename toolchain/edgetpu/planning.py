@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import islice, product
 
 from toolchain.edgetpu import formulation, objectives
 from toolchain.edgetpu.baselines import depth_first_order, greedy
@@ -12,6 +13,7 @@ from toolchain.edgetpu.check import broken_rules, check_plan
 from toolchain.edgetpu.cost import EdgeTpuCost
 from toolchain.edgetpu.figures import Figures, StageOf, Totals, measure
 from toolchain.edgetpu.graph import PipelineGraph
+from toolchain.edgetpu.joint import improve
 from toolchain.edgetpu.lattice import Lattice, down_sets, prefixes
 from toolchain.edgetpu.lattice import solve as solve_lattice
 from toolchain.edgetpu.refine import refine
@@ -19,6 +21,10 @@ from toolchain.edgetpu.rules import Rules, check_stages, rules_of
 from toolchain.errors import InputError, ResultError
 
 _GAP = 1e-9
+_MOST_COMBINATIONS = 256
+_MOST_STARTS = 4
+_NEAR = 1e-3
+"""How near its bound a period of several models is no longer searched for."""
 
 
 @dataclass(frozen=True)
@@ -147,20 +153,25 @@ def _start(
     stages: int,
     names: tuple[str, ...],
     options: Options,
-) -> tuple[tuple[StageOf, ...] | None, int | None]:
-    """A plan to begin with, and its largest stage where `params` need not pass it.
+) -> tuple[tuple[StageOf, ...] | None, int | None, dict[str, int] | None]:
+    """A plan to begin with; its largest stage where `params` need not pass it; known optima.
 
-    By exhaustion over cuts where one model has few, so that the integer program only has to prove
-    it; else contiguous.
+    By exhaustion over cuts where one model has few: the integer program then only holds that plan
+    against the formulation; else contiguous, and the program proves.
     """
     best = _by_exhaustion(models, stages, names, options)
     try:
         found = best or tuple(_contiguous(*model, stages, options) for model in models)
     except ResultError:
-        return None, None
+        return None, None, None
     _, totals = measure([g for g, _ in models], found, stages, options.cost, options.balance)
+    optima = {
+        "params": totals.max_stage_bytes,
+        "spill": totals.spill_bytes,
+        "comm": totals.communication_bytes,
+    }
     bounding = best is not None or names[0] == "params"
-    return found, totals.max_stage_bytes if bounding else None
+    return found, totals.max_stage_bytes if bounding else None, None if best is None else optima
 
 
 def _by_exhaustion(
@@ -191,7 +202,7 @@ def _exact(
     names: tuple[str, ...],
     options: Options,
 ) -> tuple[tuple[StageOf, ...], tuple[Proof, ...]]:
-    start, largest = _start(models, stages, names, options)
+    start, largest, optima = _start(models, stages, names, options)
     solution = formulation.solve(
         models,
         stages,
@@ -201,6 +212,7 @@ def _exact(
         slack=options.slack,
         start=start,
         start_params=largest,
+        optima=optima,
         seconds=options.seconds,
         workers=options.workers,
     )
@@ -252,39 +264,62 @@ def _period_of(
 def _bounded_period(
     models: Sequence[tuple[PipelineGraph, Rules]], stages: int, options: Options
 ) -> tuple[tuple[StageOf, ...], tuple[Proof, ...]]:
-    """The best of all candidates, refined; CP-SAT streams to the byte and so gives a bound."""
-    candidates: list[tuple[StageOf, ...]] = []
-    for objective in ("params", "period"):
-        try:
-            found = tuple(_contiguous(*model, stages, options, objective) for model in models)
-        except ResultError:
-            continue
-        candidates.append(found)
-    given = tuple(_greedy(graph, stages, options) for graph, _ in models)
-    if not any(broken_rules(g, s, stages) for (g, _), s in zip(models, given, strict=True)):
-        candidates.append(given)
-    start = min(candidates, key=lambda c: _period_of(models, c, stages, options), default=None)
+    """The best of all candidates, improved; CP-SAT streams to the byte and so gives a bound."""
+    lattices = [_lattice(graph, rules, options) for graph, rules in models]
+    starts = _separate(models, lattices, stages, options)
+    best = improve(lattices, starts[0], stages) if starts else None
     solution = formulation.solve(
         models,
         stages,
         ("period",),
         options.cost,
         options.balance,
-        start=start,
+        start=best,
         seconds=options.seconds,
         workers=options.workers,
         times_ms=options.times_ms,
     )
-    bound = 0.0
+    bound, others = 0.0, starts[1:_MOST_STARTS]
     if solution is not None:
-        candidates.append(solution.stage_of)
         bound = solution.steps[0].bound / formulation.PICOSECONDS
-    if not candidates:
+        others.insert(0, solution.stage_of)
+    for found in others:
+        if best is not None and _period_of(models, best, stages, options) <= bound * (1 + _NEAR):
+            break
+        tried = improve(lattices, found, stages)
+        best = min(best or tried, tried, key=lambda s: _period_of(models, s, stages, options))
+    if best is None:
         raise _none_found(models, stages, options)
-    refined = [
-        refine(models, found, stages, lambda s: _period_of(models, s, stages, options))
-        for found in candidates
-    ]
-    best = min(refined, key=lambda found: _period_of(models, found, stages, options))
+    best = refine(models, best, stages, lambda s: _period_of(models, s, stages, options))
     value = _period_of(models, best, stages, options)
     return best, (Proof("period", value, min(bound, value)),)
+
+
+def _lattice(graph: PipelineGraph, rules: Rules, options: Options) -> Lattice:
+    """All cuts of a model where they are few, else those of one order."""
+    cuts = down_sets(rules) or prefixes(graph, rules, depth_first_order(graph))
+    return Lattice(graph, rules, cuts, options.cost, options.balance, options.times_ms)
+
+
+def _separate(
+    models: Sequence[tuple[PipelineGraph, Rules]],
+    lattices: Sequence[Lattice],
+    stages: int,
+    options: Options,
+) -> list[tuple[StageOf, ...]]:
+    """Plans of each model as if it were alone, and Google's where they can run, in every
+    combination; the shortest period first."""
+    choices: list[list[StageOf]] = []
+    for (graph, rules), lattice in zip(models, lattices, strict=True):
+        own = [solve_lattice(lattice, stages, (name,)) for name in ("period", "params")]
+        for objective in ("period", "params"):
+            try:
+                own.append(_contiguous(graph, rules, stages, options, objective))
+            except ResultError:
+                continue
+        given = _greedy(graph, stages, options)
+        if not broken_rules(graph, given, stages):
+            own.append(given)
+        choices.append(list(dict.fromkeys(found for found in own if found is not None)))
+    combined = islice(product(*choices), _MOST_COMBINATIONS)
+    return sorted(combined, key=lambda found: _period_of(models, found, stages, options))

@@ -7,27 +7,35 @@ from typing import Any
 
 from rich.table import Table
 
+from toolchain.edgetpu.compiler import CompilerReport, differences
 from toolchain.edgetpu.figures import Figures
+from toolchain.edgetpu.folder import PipelineFolder
 from toolchain.edgetpu.planning import PipelinePlan
 from toolchain.edgetpu.runner import RunTimes
 from toolchain.edgetpu.simulate import Simulation
 from toolchain.edgetpu.sticks import Apart
 
 
-def plan_json(plan: PipelinePlan) -> dict[str, Any]:
-    """`stages` is a list for one model, a list per model where there are several."""
-    models = [_stages(figures) for figures in plan.figures]
+def totals_json(plan: PipelinePlan) -> dict[str, Any]:
     totals = plan.totals
     return {
-        "models": [graph.name for graph in plan.graphs],
-        "objective": plan.options.objective,
-        "stages": models[0] if len(models) == 1 else models,
         "max_stage_bytes": totals.max_stage_bytes,
         "spill_bytes": totals.spill_bytes,
         "streamed_bytes": totals.streamed_bytes,
         "communication_bytes": totals.communication_bytes,
         "stages_ms": list(totals.stages_ms),
         "period_ms": totals.period_ms,
+    }
+
+
+def plan_json(plan: PipelinePlan) -> dict[str, Any]:
+    """`stages` is a list for one model, a list per model where there are several."""
+    models = [_stages(figures) for figures in plan.figures]
+    return {
+        "models": [graph.name for graph in plan.graphs],
+        "objective": plan.options.objective,
+        "stages": models[0] if len(models) == 1 else models,
+        **totals_json(plan),
         "cache_bytes": plan.options.cost.cache_bytes,
         "balance_by": plan.options.balance,
         "proved_optimal": plan.proved_optimal,
@@ -124,6 +132,55 @@ def totals_line(plan: PipelinePlan) -> str:
     )
 
 
+def children_line(plan: PipelinePlan, free: PipelinePlan) -> str:
+    """What it costs to keep the readers of a tensor in one stage (formulation (14))."""
+    ours, theirs = plan.totals, free.totals
+
+    def change(now: float, then: float) -> str:
+        return f"{now / then - 1:+.1%}" if then else f"{now:+,.0f}"
+
+    return (
+        "children of a fan-out in one stage: largest stage "
+        f"{change(ours.max_stage_bytes, theirs.max_stage_bytes)}, communication "
+        f"{change(ours.communication_bytes, theirs.communication_bytes)}, period "
+        f"{change(ours.period_ms, theirs.period_ms)} against children in any stage"
+    )
+
+
+def compiled_json(
+    folder: PipelineFolder, reports: Sequence[Sequence[CompilerReport]]
+) -> list[list[dict[str, Any]]]:
+    """What edgetpu_compiler says, a list per model with an entry for each stage."""
+    return [
+        [
+            {
+                "on_chip_bytes": column[number].on_chip_bytes,
+                "off_chip_bytes": column[number].off_chip_bytes,
+                "operators_on_cpu": column[number].processor_operations,
+                "differences": list(differences(stage, column[number])),
+            }
+            for stage, column in zip(model.stages, reports, strict=True)
+        ]
+        for number, model in enumerate(folder.models)
+    ]
+
+
+def compiled_lines(
+    folder: PipelineFolder, reports: Sequence[Sequence[CompilerReport]]
+) -> list[str]:
+    """The compiler's report of every stage, and where it parts from the plan."""
+    lines = []
+    for model, stages in zip(folder.models, compiled_json(folder, reports), strict=True):
+        for number, told in enumerate(stages):
+            lines.append(
+                f"{model.name} stage {number}: {told['on_chip_bytes']:,} B on chip, "
+                f"{told['off_chip_bytes']:,} B off chip, {told['operators_on_cpu']} operators on "
+                "the CPU"
+            )
+            lines += [f"  {line}" for line in told["differences"]]
+    return lines
+
+
 def sticks_table(plans: Sequence[PipelinePlan], best: PipelinePlan) -> Table:
     """Period against the number of sticks, with a bar for each."""
     table = Table(title="period against sticks", header_style="bold")
@@ -155,9 +212,14 @@ def apart_line(plan: PipelinePlan, apart: Apart | None) -> str:
         for found, count in zip(apart.plans, apart.sticks, strict=True)
     )
     together = plan.totals.period_ms
+    better = (
+        "together is faster"
+        if together <= apart.period_ms
+        else "apart is faster: plan, split and run each model on its own sticks (--device)"
+    )
     return (
         f"Each model on sticks of its own ({shares}): {apart.period_ms:.2f} ms for a result of "
-        f"every model; together {together:.2f} ms ({apart.period_ms / together:.2f} times)."
+        f"every model; together {together:.2f} ms: {better}."
     )
 
 

@@ -1,0 +1,242 @@
+"""edgetpu_compiler: its reports in every form that its versions print, and its failures.
+
+The samples have the form of reports that users published (google-coral/edgetpu issues 427 and 671:
+one model; 458: several; 444 and 211: failures); names and figures are our own.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from toolchain.cli import run as command
+from toolchain.edgetpu import compiler, pipeline
+from toolchain.edgetpu.folder import PipelineFolder
+from toolchain.edgetpu.planning import Options, plan
+from toolchain.edgetpu.reading import read_graph
+from toolchain.errors import MissingToolError, ResultError
+
+DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits_int8.tflite"
+MIB = 1 << 20
+
+NEWEST = """Edge TPU Compiler version 16.0.384591198
+Started a compilation timeout timer of 180 seconds.
+
+Model compiled successfully in 941 ms.
+
+Input model: part_stage_0_of_2.tflite
+Input size: 3.03MiB
+Output model: part_stage_0_of_2_edgetpu.tflite
+Output size: 3.35MiB
+On-chip memory used for caching model parameters: 2.81MiB
+On-chip memory remaining for caching model parameters: 4.84MiB
+Off-chip memory used for streaming uncached model parameters: 512.00B
+Number of Edge TPU subgraphs: 1
+Total number of operations: 31
+Operation log: part_stage_0_of_2_edgetpu.log
+
+Model successfully compiled but not all operations are supported by the Edge TPU. A percentage of \
+the model will instead run on the CPU, which is slower.
+Number of operations that will run on Edge TPU: 30
+Number of operations that will run on CPU: 1
+
+Operator                       Count      Status
+
+CONV_2D                        28         Mapped to Edge TPU
+ADD                            2          Mapped to Edge TPU
+DEQUANTIZE                     1          Operation is working on an unsupported data type
+Compilation child process completed within timeout period.
+Compilation succeeded!
+"""
+TOGETHER = """Edge TPU Compiler version 16.0.384591198
+Started a compilation timeout timer of 180 seconds.
+
+Models compiled successfully in 524 ms.
+
+Input model: a_stage_0_of_2.tflite
+Input size: 1.91MiB
+Output model: out/a_stage_0_of_2_edgetpu.tflite
+Output size: 2.52MiB
+On-chip memory used for caching model parameters: 2.25MiB
+On-chip memory remaining for caching model parameters: 1.00MiB
+Off-chip memory used for streaming uncached model parameters: 0.00B
+Number of Edge TPU subgraphs: 1
+Total number of operations: 57
+Operation log: out/a_stage_0_of_2_edgetpu.log
+See the operation log file for individual operation details.
+
+Input model: b_stage_0_of_2.tflite
+Input size: 1.87MiB
+Output model: out/b_stage_0_of_2_edgetpu.tflite
+Output size: 2.06MiB
+On-chip memory used for caching model parameters: 4.00MiB
+On-chip memory remaining for caching model parameters: 1.00MiB
+Off-chip memory used for streaming uncached model parameters: 41.75KiB
+Number of Edge TPU subgraphs: 1
+Total number of operations: 6
+Operation log: out/b_stage_0_of_2_edgetpu.log
+See the operation log file for individual operation details.
+Compilation child process completed within timeout period.
+Compilation succeeded!
+"""
+OLDEST = """Edge TPU Compiler version 2.0.291256449
+
+Model compiled successfully in 2356 ms.
+
+Input model: part.tflite
+Input size: 25.08MiB
+Output model: part_edgetpu.tflite
+Output size: 24.87MiB
+On-chip memory available for caching model parameters: 6.25MiB
+On-chip memory used for caching model parameters: 6.00MiB
+Off-chip memory used for streaming uncached model parameters: 18.43MiB
+Number of Edge TPU subgraphs: 1
+Total number of operations: 77
+Operation log: part_edgetpu.log
+Number of operations that will run on Edge TPU: 70
+Number of operations that will run on CPU: 7
+See the operation log file for individual operation details.
+"""
+SHORTENED = NEWEST.replace(
+    """CONV_2D                        28         Mapped to Edge TPU
+ADD                            2          Mapped to Edge TPU
+""",
+    "",
+).replace(
+    "data type\nCompilation child",
+    "data type\n... All other operators were mapped successfully. See part.log.\nCompilation child",
+)
+TOO_LARGE = """Edge TPU Compiler version 16.0.384591198
+Started a compilation timeout timer of 180 seconds.
+ERROR: Restored original execution plan after delegate application failure.
+Compilation failed: Compilation failed due to large activation tensors in model.
+Compilation child process completed within timeout period.
+Compilation failed!\x20
+"""
+INTERNAL = "Edge TPU Compiler version 14.1.317412892\n\nInternal compiler error. Aborting!\x20\n"
+
+
+def test_the_compilers_report_is_read() -> None:
+    told = compiler.parse_report(NEWEST)
+    assert told.version == "16.0.384591198"
+    assert told.on_chip_bytes == round(2.81 * MIB)
+    assert told.on_chip_remaining_bytes == round(4.84 * MIB)
+    assert told.off_chip_bytes == 512
+    assert told.subgraphs == 1
+    assert sum(line.count for line in told.operators) == 31
+    assert [(line.kind, line.count) for line in told.on_processor] == [("DEQUANTIZE", 1)]
+    assert told.processor_operations == 1
+    assert len(compiler.parse_reports(NEWEST)) == 1
+
+
+def test_a_shortened_table_is_read() -> None:
+    told = compiler.parse_report(SHORTENED)
+    assert [line.kind for line in told.operators] == ["DEQUANTIZE"]
+    assert told.processor_operations == 1
+
+
+def test_reports_of_models_compiled_together() -> None:
+    first, second = compiler.parse_reports(TOGETHER)
+    assert (first.input_file, second.input_file) == (
+        "a_stage_0_of_2.tflite",
+        "b_stage_0_of_2.tflite",
+    )
+    assert (first.on_chip_bytes, second.on_chip_bytes) == (round(2.25 * MIB), 4 * MIB)
+    assert (first.off_chip_bytes, second.off_chip_bytes) == (0, round(41.75 * 1024))
+    assert first.on_chip_remaining_bytes == second.on_chip_remaining_bytes == MIB
+    assert first.version == second.version == "16.0.384591198"
+
+
+def test_version_2_tells_the_cache_before_the_model() -> None:
+    told = compiler.parse_report(OLDEST)
+    assert told.on_chip_bytes == 6 * MIB
+    assert told.on_chip_remaining_bytes == MIB // 4
+    assert told.processor_operations == 7
+    assert not told.operators
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [(TOO_LARGE, "large activation tensors"), (INTERNAL, "Internal compiler error"), ("", "''")],
+)
+def test_the_line_that_says_why_is_told(text: str, reason: str) -> None:
+    with pytest.raises(ResultError, match=reason):
+        compiler.parse_reports(text)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> PipelineFolder:
+    found = plan([read_graph(DIGITS)], 3, Options("params"))
+    return pipeline.split([DIGITS], found, tmp_path / "stages")
+
+
+def stand_in(folder: Path, report: str, code: int = 0, writes: bool = True) -> Path:
+    """A program that behaves as the compiler does: copies each model, prints a report."""
+    (folder / "bin").mkdir(exist_ok=True)
+    (folder / "report.txt").write_text(report)
+    script = folder / "bin" / "edgetpu_compiler"
+    copy = '/bin/cp "$last" "${last%.tflite}_edgetpu.tflite"\n' if writes else ""
+    script.write_text(
+        f'#!/bin/sh\nfor f in "$@"; do last=$f; done\n{copy}/bin/cat {folder}/report.txt\n'
+        f"exit {code}\n"
+    )
+    script.chmod(0o755)
+    return script.parent
+
+
+def test_without_the_compiler(
+    folder: PipelineFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
+    with pytest.raises(MissingToolError, match="edgetpu_compiler is not installed"):
+        pipeline.compile_folder(folder)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the stand-in is a shell script")
+def test_the_compiler_is_run_where_it_is_installed(
+    folder: PipelineFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(stand_in(tmp_path, NEWEST)))
+    reports = pipeline.compile_folder(folder)
+    assert [len(column) for column in reports] == [1, 1, 1]
+    stage = folder.models[0].stages[0]
+    lines = compiler.differences(stage, reports[0][0])
+    assert any("after compilation" in line for line in lines)
+    assert any("DEQUANTIZE left on the CPU" in line for line in lines)
+    assert any("7 more operators" in line for line in compiler.differences(stage, _oldest()))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the stand-in is a shell script")
+def test_split_tells_what_the_compiler_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    arguments = ["edgetpu", "split", str(DIGITS), "-n", "2", "-o", str(out), "--json", "-"]
+    monkeypatch.setenv("PATH", str(stand_in(tmp_path, NEWEST)))
+    assert command(arguments) == 0
+    ((first, second),) = json.loads(capsys.readouterr().out)["compiled"]
+    assert first["off_chip_bytes"] == second["off_chip_bytes"] == 512
+    assert first["operators_on_cpu"] == 1
+    monkeypatch.setenv("PATH", str(stand_in(tmp_path, TOO_LARGE, 1, writes=False)))
+    assert command(arguments) == 1
+    told = capsys.readouterr()
+    assert json.loads(told.out)["compiled"] is None
+    assert told.err.count("error:") == 1 and "large activation tensors" in told.err
+    assert (out / "pipeline.json").is_file()  # the stages still run on the processor
+
+
+def _oldest() -> compiler.CompilerReport:
+    return compiler.parse_report(OLDEST)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the stand-in is a shell script")
+@pytest.mark.parametrize("code", [0, 1])
+def test_a_stage_that_the_compiler_refuses(
+    folder: PipelineFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    monkeypatch.setenv("PATH", str(stand_in(tmp_path, TOO_LARGE, code, writes=False)))
+    with pytest.raises(ResultError, match="large activation tensors"):
+        pipeline.compile_folder(folder)
