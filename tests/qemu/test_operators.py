@@ -57,7 +57,19 @@ def test_operators_equal_their_references(
 
 
 @pytest.mark.parametrize("board_name", BOARDS)
-@pytest.mark.parametrize("kind", ["average_pool2d", "max_pool2d", "add", "fully_connected"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "average_pool2d",
+        "max_pool2d",
+        "add",
+        "fully_connected",
+        "conv2d_s16",
+        "depthwise_conv2d_s16",
+        "average_pool2d_s16",
+        "max_pool2d_s16",
+    ],
+)
 def test_kernels_bear_their_overlaps(board_name: str, kind: str, tmp_path: Path) -> None:
     """The kinds whose kernel differs from core to core; `host_c` tries all."""
     rng = np.random.default_rng(5)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -82,15 +82,29 @@ class _Node:
 
 
 @cache
-def _kinds() -> Mapping[str, OpSpec]:
-    """Builtin operator name to the kind that reads it."""
-    table = {
-        builtin: spec
-        for spec in specs().values()
-        if spec.tflite is not None
-        for builtin in spec.tflite.builtins
-    }
+def _kinds() -> Mapping[str, tuple[OpSpec, ...]]:
+    """Builtin operator name to the kinds that read it, each for other element types."""
+    table: dict[str, tuple[OpSpec, ...]] = {}
+    for spec in specs().values():
+        for builtin in spec.tflite.builtins if spec.tflite is not None else ():
+            table[builtin] = (*table.get(builtin, ()), spec)
     return MappingProxyType(table)
+
+
+def _kind_for(op: FileOp, ends: Sequence[FileTensor]) -> OpSpec:
+    """The kind that takes all these tensors. Raises RefusedError where there is none."""
+    kinds = _kinds().get(op.code)
+    if kinds is None:
+        raise RefusedError(*refusals.of_operator(op))
+    first: tuple[str, str] | None = None
+    for spec in kinds:
+        reasons = (refusals.of_tensor(end, spec.dtypes) for end in ends)
+        reason = next((reason for reason in reasons if reason is not None), None)
+        if reason is None:
+            return spec
+        first = first or reason
+    assert first is not None
+    raise RefusedError(*first)
 
 
 def read(data: bytes, path: Path) -> Graph:
@@ -235,14 +249,8 @@ class _Reader:
 
     def _read(self, op: FileOp) -> Op:
         file_tensors = self._model.tensors
-        spec = _kinds().get(op.code)
-        if spec is None or spec.tflite is None:
-            raise RefusedError(*refusals.of_operator(op))
-        ends = [file_tensors[i] for i in (*op.inputs, *op.outputs) if i != -1]
-        for end in ends:
-            reason = refusals.of_tensor(end, spec.dtypes)
-            if reason is not None:
-                raise RefusedError(*reason)
+        spec = _kind_for(op, [file_tensors[i] for i in (*op.inputs, *op.outputs) if i != -1])
+        assert spec.tflite is not None
         inputs = tuple(self._input(i) for i in op.inputs)
         outputs = tuple(self._output(file_tensors[i]) for i in op.outputs)
         if not outputs:

@@ -19,6 +19,7 @@ _INTEGER_RANGE = {
     DType.UINT8: (0, 255),
     DType.INT16: (-(2**15), 2**15 - 1),
     DType.INT32: (-(2**31), 2**31 - 1),
+    DType.INT64: (-(2**63), 2**63 - 1),
 }
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from toolchain.ir import DType, Quantisation, Tensor
 from toolchain.ops._fixed_point import Int32, multiply_by_quantized_multiplier, quantize_multiplier
+from toolchain.ops._wide import scale_sums
 from toolchain.ops.spec import Array, TfliteNode
 
 INPUT, WEIGHTS, BIAS = 0, 1, 2
@@ -111,7 +112,9 @@ def check_operands(
     `order`: the file's indices of input, weights and bias.
     """
     roles = dict(zip(("input", "weights", "bias"), order, strict=False))
-    wanted = {"input": DType.INT8, "weights": DType.INT8, "bias": DType.INT32}
+    activations = node.outputs[0].dtype
+    bias = DType.INT64 if activations is DType.INT16 else DType.INT32
+    wanted = {"input": activations, "weights": DType.INT8, "bias": bias}
     found: dict[str, Tensor] = {}
     for role, index in roles.items():
         tensor = node.inputs[index] if index < len(node.inputs) else None
@@ -135,6 +138,8 @@ def check_operands(
             raise node.unsupported(
                 f"tensor {tensor.name!r} has no quantisation", "quantise the model to int8"
             )
+    if activations is DType.INT16 and any(t.q.zero_point for t in (x, node.outputs[0])):
+        raise node.unsupported("int16 tensors with a zero point other than 0")
     offset_known = node.legacy and len(order) == 3 and order[0] == INPUT
     if any(weights.q.zero_points) and not offset_known:
         raise node.unsupported(
@@ -180,9 +185,12 @@ def requantise(
     low: int,
     high: int,
 ) -> Array:
-    """int32 sums (channels last) to clamped int8: the tail of every TFLite int8 kernel."""
-    scaled = multiply_by_quantized_multiplier(wrap_int32(total), multiplier, shift)
-    return np.clip(scaled + y.q.zero_point, low, high).astype(np.int8)
+    """Sums (channels last), of int32 for int8 and int64 for int16, to the output's type."""
+    if y.dtype is DType.INT16:
+        scaled = scale_sums(total, multiplier, shift)
+    else:
+        scaled = multiply_by_quantized_multiplier(wrap_int32(total), multiplier, shift)
+    return np.clip(scaled + y.q.zero_point, low, high).astype(y.dtype.numpy)
 
 
 def constant_of(tensor: Tensor) -> Array:

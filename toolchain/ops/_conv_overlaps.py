@@ -107,6 +107,22 @@ def conv2d_overlaps(
     return (SafeOverlap(INPUT, 0, lead),)
 
 
+def gathered_overlap(
+    op: Op, graph: Graph, window: Window, pixels: int, batches_join: bool = False
+) -> tuple[SafeOverlap, ...]:
+    """A kernel that gathers the windows of so many `pixels`, then writes them; any element type.
+
+    `batches_join`: the last pixels of a batch may wait for the first of the next.
+    """
+    x, y = graph.input(op, INPUT), graph.output(op)
+    batches, image = y.shape[0], y.shape[1] * y.shape[2]
+    run, runs = (image * batches, 1) if batches_join else (image, batches)
+    size = x.dtype.size_bytes
+    firsts, ends = _first_pixels(op, graph, window), run_ends(run, runs, pixels)
+    lead = _gathered_lead(firsts, ends, x.shape[3] * size, y.shape[3] * size)
+    return (SafeOverlap(INPUT, 0, lead),)
+
+
 def _in_whole_pixels(lead: int, channels: int) -> tuple[SafeOverlap, ...]:
     """Channel by channel: whole pixels apart, and by as many as keep tensors on words."""
     unit = channels * _WORD // gcd(channels, _WORD)

@@ -63,8 +63,8 @@ def infer_pool(op: Op, graph: Graph) -> tuple[TensorType, ...]:
     attributes, x = pool_attributes(op), graph.input(op, 0)
     if len(x.shape) != 4:
         raise ValueError(f"pooling needs a 4-dimensional NHWC input, not {list(x.shape)}")
-    if x.dtype is not DType.INT8:
-        raise ValueError(f"pooling needs int8 data, not {x.dtype.value}")
+    if x.dtype not in (DType.INT8, DType.INT16):
+        raise ValueError(f"pooling needs int8 or int16 data, not {x.dtype.value}")
     top, bottom, left, right = attributes.padding
     batches, height, width, channels = x.shape
     out_height = _positions(height, attributes.filter_height, attributes.stride_height, top, bottom)
@@ -134,12 +134,13 @@ def pool_lead_bytes(op: Op, graph: Graph, *, reads_first: bool) -> int:
         int((written + 1 - still_read).max()),
         int((written + (0 if reads_first else 1) - firsts).max()),
     )
-    return max(lead, 0) * channels
+    return max(lead, 0) * channels * x.dtype.size_bytes
 
 
-def lower_pool(op: Op, graph: Graph, function: str) -> Lowering:
+def lower_pool(op: Op, graph: Graph, function: str, scratch_bytes: int = 0) -> Lowering:
     """A call of `function`, whose arguments are those of CMSIS-NN's pools."""
-    return Lowering(functions=(function,), fields=_fields(op, graph, function))
+    fields = _fields(op, graph, function) | {"scratch_bytes": scratch_bytes}
+    return Lowering(functions=(function,), scratch_bytes=scratch_bytes, fields=fields)
 
 
 def _fields(op: Op, graph: Graph, function: str) -> dict[str, Any]:

@@ -45,7 +45,7 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
         average = np.sign(total) * ((np.abs(total) + count // 2) // count)
         result[:, at.row, at.column] = average - lift
     low, high = clamp_range(pool_attributes(op).activation, y)
-    return (np.clip(result, low, high).astype(np.int8),)
+    return (np.clip(result, low, high).astype(y.dtype.numpy),)
 
 
 def _lower(op: Op, graph: Graph, core: Core) -> Lowering:

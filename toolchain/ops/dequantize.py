@@ -1,4 +1,4 @@
-"""8-bit integers to float: scale * (x - zero_point). TFLite DEQUANTIZE (`Dequantize`)."""
+"""Integers of 8 or 16 bits to float: scale * (x - zero_point). TFLite DEQUANTIZE (`Dequantize`)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from toolchain.ops.spec import (
     WrittenOp,
 )
 
-_BYTES = (DType.INT8, DType.UINT8)
+_SUFFIXES = {DType.INT8: "s8", DType.UINT8: "u8", DType.INT16: "s16"}
 
 
 def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
@@ -38,11 +38,11 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
 
 def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
     x = graph.input(op, 0)
-    if x.dtype not in _BYTES or x.quantisation is None or x.quantisation.per_channel:
+    if x.dtype not in _SUFFIXES or x.quantisation is None or x.quantisation.per_channel:
         raise UnsupportedError(
-            f"dequantize {op.name!r}: tensor {x} is not int8 or uint8 with one scale"
+            f"dequantize {op.name!r}: tensor {x} is not int8, uint8 or int16 with one scale"
         )
-    function = f"thimble_dequantize_{'s8' if x.dtype is DType.INT8 else 'u8'}_f32"
+    function = f"thimble_dequantize_{_SUFFIXES[x.dtype]}_f32"
     return Lowering(
         functions=(function,),
         fields={
@@ -55,17 +55,17 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
 
 
 def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
-    """Element i is read at byte i and written at bytes 4i..4i+3, ascending.
+    """Element i, of s bytes, is read at s i and written at bytes 4i..4i+3, ascending.
 
-    So byte i must not lie below 4i - 3(n-1) before the write: the input starts 3 (n - 1) bytes or
-    more above the output.
+    So the input starts (4 - s) (n - 1) bytes or more above the output.
     """
-    return (SafeOverlap(0, lead_bytes=3 * (graph.input(op, 0).elements - 1)),)
+    x = graph.input(op, 0)
+    return (SafeOverlap(0, lead_bytes=(4 - x.dtype.size_bytes) * (x.elements - 1)),)
 
 
 def _read(node: TfliteNode) -> ReadOp:
     x = node.inputs[0]
-    if x is None or x.dtype not in _BYTES:
+    if x is None or x.dtype not in _SUFFIXES:
         kind = "nothing" if x is None else x.dtype.value
         raise node.unsupported(f"conversion of {kind} to float", "quantise the model to int8")
     if x.quantisation is None or x.quantisation.per_channel:
@@ -78,7 +78,7 @@ def _write(op: Op, graph: Graph) -> WrittenOp:
 
 
 def _sample(rng: np.random.Generator) -> Graph:
-    dtype = _BYTES[int(rng.integers(2))]
+    dtype = tuple(_SUFFIXES)[int(rng.integers(3))]
     shape = sample_shape(rng)
     x = Tensor("x", shape, dtype, sample_quantisation(rng, dtype))
     op = Op("dequantize", "dequantize", ("x",), ("y",))
@@ -94,7 +94,7 @@ SPEC = OpSpec(
     sample=_sample,
     overlaps=_overlaps,
     axes=elementwise_axes,
-    dtypes=frozenset({DType.FLOAT32, *_BYTES}),
+    dtypes=frozenset({DType.FLOAT32, *_SUFFIXES}),
     tflite=TfliteBinding(("DEQUANTIZE",), _read, _write),
-    limits="int8 or uint8 to float32, per tensor",
+    limits="int8, uint8 or int16 to float32, per tensor",
 )

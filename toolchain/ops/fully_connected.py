@@ -95,7 +95,7 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
         total = total + inputs[BIAS].astype(np.int64)
     scaled = round_half_away(total.astype(np.float64) * _factors(op, graph)) + y.q.zero_point
     low, high = clamp_range(_attributes(op).activation, y)
-    return (np.clip(scaled, low, high).astype(np.int8).reshape(y.shape),)
+    return (np.clip(scaled, low, high).astype(y.dtype.numpy).reshape(y.shape),)
 
 
 def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:

@@ -34,11 +34,11 @@ from toolchain.ops.spec import (
 
 def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
     y = graph.output(op)
-    result = np.empty(y.shape, np.int8)
+    result = np.empty(y.shape, y.dtype.numpy)
     for at in windows(op, graph):
         result[:, at.row, at.column] = inputs[0][:, at.rows, at.columns].max(axis=(1, 2))
     low, high = clamp_range(pool_attributes(op).activation, y)
-    return (np.clip(result, low, high).astype(np.int8),)
+    return (np.clip(result, low, high).astype(y.dtype.numpy),)
 
 
 def _lower(op: Op, graph: Graph, core: Core) -> Lowering:

@@ -1,6 +1,6 @@
-"""Float to 8-bit integers, and 8-bit integers to another scale. TFLite QUANTIZE.
+"""Float to integers of 8 or 16 bits, and such integers to another scale. TFLite QUANTIZE.
 
-float32 -> int8 or uint8: `AffineQuantize`. int8 or uint8 -> int8 or uint8: `Requantize`.
+from float32: `AffineQuantize`. Between integers: `Requantize`.
 Floats whose quotient leaves int32 saturate, and NaN becomes the zero point; in TFLite both are
 undefined (LiteRT on x86 gives the smallest integer for all of them).
 """
@@ -42,6 +42,8 @@ from toolchain.ops.spec import (
 )
 
 _BYTES = (DType.INT8, DType.UINT8)
+_INTEGERS = (*_BYTES, DType.INT16)
+_SUFFIXES = {DType.INT8: "s8", DType.UINT8: "u8", DType.INT16: "s16"}
 
 
 @dataclass(frozen=True)
@@ -88,8 +90,10 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
 def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
     x, y = graph.input(op, 0), graph.output(op)
     if x.dtype is not DType.FLOAT32:
-        require_types(op, graph, *_BYTES)
+        require_types(op, graph, *_INTEGERS)
         check_left_shift(op, _requantisation(op, graph)[1])
+        if DType.INT16 in (x.dtype, y.dtype):
+            return _lower_wide(op, graph)
         return lower_unary(op, graph, lambda v: _requantize(op, graph, v), rescaling(x, y))
     assert isinstance(op.attributes, Quantize)
     if op.attributes.halves_to_even:
@@ -97,8 +101,7 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
             f"quantize {op.name!r}: ONNX's rounding of float has no kernel; it can be done only "
             "by whoever gives the model its input, where nothing else reads that input"
         )
-    suffix = "s8" if y.dtype is DType.INT8 else "u8"
-    function = f"thimble_quantize_f32_{suffix}"
+    function = f"thimble_quantize_f32_{_SUFFIXES[y.dtype]}"
     return Lowering(
         functions=(function,),
         fields={
@@ -111,23 +114,49 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
     )
 
 
+def _lower_wide(op: Op, graph: Graph) -> Lowering:
+    """Between int16 and int8 or int16."""
+    x, y = graph.input(op, 0), graph.output(op)
+    if DType.UINT8 in (x.dtype, y.dtype):
+        raise UnsupportedError(f"quantize {op.name!r}: {x} to {y}; convert with int8 or int16")
+    multiplier, shift = _requantisation(op, graph)
+    info = np.iinfo(y.dtype.value)
+    function = f"thimble_requantize_{_SUFFIXES[x.dtype]}_{_SUFFIXES[y.dtype]}"
+    params = {
+        "input_offset": -x.q.zero_point,
+        "multiplier": multiplier,
+        "shift": shift,
+        "output_offset": y.q.zero_point,
+        "min": int(info.min),
+        "max": int(info.max),
+    }
+    return Lowering(
+        functions=(function,),
+        fields={"kernel": "wide", "function": function, "size": x.elements, "params": params},
+    )
+
+
 def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
-    """Output bytes never run ahead of the input's, whether those are 1 or 4 bytes an element."""
-    return (SafeOverlap(0),)
+    """Ascending: where elements grow to twice their size, all but the last must lie ahead."""
+    x, y = graph.input(op, 0), graph.output(op)
+    growth = max(y.dtype.size_bytes - x.dtype.size_bytes, 0)
+    return (SafeOverlap(0, 0, growth * (x.elements - 1)),)
 
 
 def _aliases(op: Op, graph: Graph) -> tuple[Alias, ...]:
     """A requantisation to the same scale and zero point leaves every byte as it was."""
     x, y = graph.input(op, 0), graph.output(op)
     same = x.dtype is y.dtype and x.q.scale == y.q.scale and x.q.zero_point == y.q.zero_point
-    return (Alias(op.outputs[0], op.inputs[0]),) if x.dtype in _BYTES and same else ()
+    return (Alias(op.outputs[0], op.inputs[0]),) if x.dtype in _INTEGERS and same else ()
 
 
 def _read(node: TfliteNode) -> ReadOp:
     x, y = node.inputs[0], node.outputs[0]
     if x is not None and x.dtype is not DType.FLOAT32:
-        check_node(node, *_BYTES)
-    elif y.dtype not in _BYTES:
+        check_node(node, *_INTEGERS)
+        if DType.INT16 in (x.dtype, y.dtype) and DType.UINT8 in (x.dtype, y.dtype):
+            raise node.unsupported("conversion between int16 and uint8", "convert with int8")
+    elif y.dtype not in _INTEGERS:
         raise node.unsupported(f"float32 to {y.dtype.value}", "quantise the model to int8")
     elif y.quantisation is None or y.quantisation.per_channel:
         raise node.unsupported(f"tensor {y.name!r} has not one scale and zero point")
@@ -140,8 +169,12 @@ def _write(op: Op, graph: Graph) -> WrittenOp:
 
 def _sample(rng: np.random.Generator) -> Graph:
     shape = sample_shape(rng)
-    source = (DType.FLOAT32, *_BYTES)[int(rng.integers(3))]
-    target = _BYTES[int(rng.integers(2))]
+    source = (DType.FLOAT32, *_INTEGERS)[int(rng.integers(4))]
+    target = _INTEGERS[int(rng.integers(3))]
+    if {source, target} == {DType.INT16, DType.UINT8}:
+        target = DType.INT8
+    if (source, target) == (DType.UINT8, DType.INT16):
+        target = DType.INT8
     q_in: Quantisation | None = None
     if source is DType.FLOAT32:
         q_out = sample_quantisation(rng, target)
@@ -164,7 +197,7 @@ SPEC = OpSpec(
     aliases=_aliases,
     overlaps=_overlaps,
     axes=elementwise_axes,
-    dtypes=frozenset({DType.FLOAT32, *_BYTES}),
+    dtypes=frozenset({DType.FLOAT32, *_INTEGERS}),
     tflite=TfliteBinding(("QUANTIZE",), _read, _write),
-    limits="float32, int8 or uint8 to int8 or uint8, per tensor",
+    limits="float32, int8, uint8 or int16 to int8, uint8 or int16, per tensor; not uint8 and int16",
 )

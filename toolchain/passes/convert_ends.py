@@ -1,4 +1,4 @@
-"""Float32 and uint8 ends become int8: whoever calls the model converts, as its own file says.
+"""Float32 and uint8 ends become integers: whoever calls the model converts, as its own file says.
 
 A model input that goes only into QUANTIZE operators of one kind, and a model output that comes
 from DEQUANTIZE, are taken off the graph and recorded as a `Boundary`. The caller's conversion is
@@ -33,12 +33,13 @@ class ConvertEnds:
 
 def _boundary(outer: Tensor, inner: Tensor) -> Boundary | None:
     """How the caller turns one into the other; None where only an operator can."""
-    if inner.dtype is not DType.INT8 or inner.shape != outer.shape:
+    if inner.dtype not in (DType.INT8, DType.INT16) or inner.shape != outer.shape:
         return None
     if outer.dtype is DType.FLOAT32:
         return Boundary(outer.name, DType.FLOAT32)
     if (
         outer.dtype is DType.UINT8
+        and inner.dtype is DType.INT8
         and outer.q.scales == inner.q.scales
         and outer.q.zero_point == inner.q.zero_point + 128
     ):

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernels of int16 activations (TFLite's 16x8 scheme). Zero points are 0. */
+#ifndef THIMBLE_WIDE_H
+#define THIMBLE_WIDE_H
+
+#include <stdint.h>
+
+/** Both operands are shifted left, brought to a common scale, summed, and requantised to the output. */
+typedef struct {
+    int32_t left_shift;
+    int32_t multiplier_1;
+    int32_t shift_1;
+    int32_t multiplier_2;
+    int32_t shift_2;
+    int32_t output_multiplier;
+    int32_t output_shift;
+    int32_t min;
+    int32_t max;
+} thimble_add_s16_params;
+
+/** A factor, multiplier * 2^(shift - 31), and the output's range. */
+typedef struct {
+    int32_t multiplier;
+    int32_t shift;
+    int32_t min;
+    int32_t max;
+} thimble_mul_s16_params;
+
+/** (in + input_offset) * multiplier * 2^(shift - 31) + output_offset, within min and max. */
+typedef struct {
+    int32_t input_offset;
+    int32_t multiplier;
+    int32_t shift;
+    int32_t output_offset;
+    int32_t min;
+    int32_t max;
+} thimble_requantize_params;
+
+static inline int32_t thimble_clamp_s16(int32_t value, int32_t min, int32_t max)
+{
+    return value < min ? min : value > max ? max : value;
+}
+
+/** TFLite `reference_ops::Add`. A step is 1, or 0 where the operand stands still; in place if it moves. */
+void thimble_add_s16(const int16_t *input_1,
+                     int32_t step_1,
+                     const int16_t *input_2,
+                     int32_t step_2,
+                     int16_t *output,
+                     int32_t size,
+                     const thimble_add_s16_params *params);
+
+/** TFLite `reference_integer_ops::Mul`; steps as above. */
+void thimble_mul_s16(const int16_t *input_1,
+                     int32_t step_1,
+                     const int16_t *input_2,
+                     int32_t step_2,
+                     int16_t *output,
+                     int32_t size,
+                     const thimble_mul_s16_params *params);
+
+/** LiteRT's int16 `Logistic` and `Tanh`: the input times multiplier / 2^shift (halves up) is a place between
+ * the 256 entries of `table`, logistic(i / 24) - 1/2 in Q0.16, where it interpolates. Output in Q0.15; in
+ * place. */
+void thimble_logistic_table_s16(const int16_t *input,
+                                int16_t *output,
+                                int32_t size,
+                                int32_t multiplier,
+                                int32_t shift,
+                                const int16_t *table);
+void thimble_tanh_table_s16(const int16_t *input,
+                            int16_t *output,
+                            int32_t size,
+                            int32_t multiplier,
+                            int32_t shift,
+                            const int16_t *table);
+
+/** TFLite `Requantize`. */
+void thimble_requantize_s16_s16(const int16_t *input,
+                                int16_t *output,
+                                int32_t size,
+                                const thimble_requantize_params *params);
+void thimble_requantize_s16_s8(const int16_t *input,
+                               int8_t *output,
+                               int32_t size,
+                               const thimble_requantize_params *params);
+void thimble_requantize_s8_s16(const int8_t *input,
+                               int16_t *output,
+                               int32_t size,
+                               const thimble_requantize_params *params);
+
+/** TFLite `AffineQuantize`, saturating where the quotient leaves int32. */
+void thimble_quantize_f32_s16(
+    const float *input, int16_t *output, int32_t size, float scale, int32_t zero_point);
+
+/** TFLite `Dequantize`: one rounding, that of the product. */
+void thimble_dequantize_s16_f32(
+    const int16_t *input, float *output, int32_t size, float scale, int32_t zero_point);
+
+/** `per_channel`: 1 where each unit has a factor of its own, 0 where all share one. */
+typedef struct {
+    int32_t rows;
+    int32_t depth;
+    int32_t units;
+    int32_t per_channel;
+    int32_t min;
+    int32_t max;
+} thimble_fully_connected_s16_params;
+
+/** Rows of `depth` elements by filters [units][depth]; a sum times its factor, in double precision as LiteRT
+ *  has it, is rounded once, halves away from zero. `factors` holds the bytes of doubles. Input and
+ *  output may not overlap. */
+void thimble_fully_connected_s16(const thimble_fully_connected_s16_params *params,
+                                 const int16_t *input,
+                                 const int8_t *filters,
+                                 const int64_t *bias,
+                                 const int64_t *factors,
+                                 int16_t *output);
+
+#endif

@@ -1,0 +1,82 @@
+"""2-D convolution of int16 images with int8 filters. TFLite CONV_2D, 16x8.
+
+Arithmetic: LiteRT `reference_integer_ops::ConvPerChannel` with int64 sums.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from toolchain.boards import Core
+from toolchain.ir import Graph, Op
+from toolchain.ops import conv2d
+from toolchain.ops._conv import INPUT, WEIGHTS, Window
+from toolchain.ops._conv_overlaps import gathered_overlap
+from toolchain.ops._wide import WIDE, widened
+from toolchain.ops._wide_conv import conv2d_kernel, lower_conv2d
+from toolchain.ops.conv2d import Conv2D
+from toolchain.ops.spec import Lowering, ReadOp, SafeOverlap, TfliteBinding, TfliteNode, WrittenOp
+
+
+def _attributes(op: Op) -> Conv2D:
+    assert isinstance(op.attributes, Conv2D)
+    return op.attributes
+
+
+def _window(op: Op, graph: Graph) -> Window:
+    attributes = _attributes(op)
+    _, height, width, _ = graph.input(op, WEIGHTS).shape
+    return Window((height, width), attributes.stride, attributes.dilation, attributes.padding)
+
+
+def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+    return lower_conv2d(op, graph, core, _window(op, graph), _attributes(op).activation)
+
+
+def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
+    """The fast kernel gathers the windows of two pixels; the other reads all for each channel."""
+    window = _window(op, graph)
+    if conv2d_kernel(op, graph, core, window) != "arm_convolve_fast_s16":
+        return ()
+    return gathered_overlap(op, graph, window, pixels=2)
+
+
+def _read(node: TfliteNode) -> ReadOp:
+    binding = conv2d.SPEC.tflite
+    assert binding is not None
+    answer = binding.read(node)
+    x, weights = node.inputs[INPUT], node.inputs[WEIGHTS]
+    assert x is not None
+    assert weights is not None
+    if weights.shape[3] != x.shape[3]:
+        raise node.unsupported("groups of int16 channels", "convert with int8 activations")
+    return answer
+
+
+def _write(op: Op, graph: Graph) -> WrittenOp:
+    binding = conv2d.SPEC.tflite
+    assert binding is not None
+    return binding.write(op, graph)
+
+
+def _sample(rng: np.random.Generator) -> Graph:
+    while True:
+        graph = conv2d.SPEC.sample(rng)
+        (op,) = graph.ops
+        if graph.input(op, INPUT).shape[3] == graph.input(op, WEIGHTS).shape[3]:
+            return widened(graph)
+
+
+SPEC = replace(
+    conv2d.SPEC,
+    kind="conv2d_s16",
+    lower=_lower,
+    overlaps=_overlaps,
+    sample=_sample,
+    tflite=TfliteBinding(("CONV_2D",), _read, _write),
+    onnx=None,
+    dtypes=WIDE,
+    limits="int16 with constant int8 weights and int64 bias; any stride and dilation",
+)

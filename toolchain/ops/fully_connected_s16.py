@@ -1,0 +1,60 @@
+"""Fully connected layer of int16 activations with int8 weights. TFLite FULLY_CONNECTED, 16x8.
+
+Arithmetic: LiteRT `reference_integer_ops::FullyConnected` with int64 sums, which it scales in
+double precision and rounds once. CMSIS-NN keeps 16 bits of the factor, so the kernel is our own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toolchain.boards import Core
+from toolchain.ir import Graph, Op
+from toolchain.ops import fully_connected
+from toolchain.ops._activation import clamp_range
+from toolchain.ops._conv import BIAS, INPUT, WEIGHTS
+from toolchain.ops._wide import WIDE, bias_of, wide_sample
+from toolchain.ops.fully_connected import FullyConnected
+from toolchain.ops.spec import Constant, Lowering, SafeOverlap
+
+
+def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+    assert isinstance(op.attributes, FullyConnected)
+    x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
+    units, depth = weights.shape
+    low, high = clamp_range(op.attributes.activation, y)
+    factors: NDArray[np.float64] = x.q.scale * np.array(weights.q.scales) / y.q.scale
+    return Lowering(
+        functions=("thimble_fully_connected_s16",),
+        constants=(
+            Constant("bias", bias_of(op, graph, BIAS, units), "int64"),
+            Constant("factors", factors.view(np.int64), "bytes of doubles: scale of a sum"),
+        ),
+        fields={
+            "rows": x.elements // depth,
+            "depth": depth,
+            "units": units,
+            "per_channel": int(len(factors) > 1),
+            "activation_min": low,
+            "activation_max": high,
+        },
+    )
+
+
+def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
+    return ()
+
+
+SPEC = replace(
+    fully_connected.SPEC,
+    kind="fully_connected_s16",
+    lower=_lower,
+    overlaps=_overlaps,
+    sample=wide_sample(fully_connected.SPEC.sample),
+    onnx=None,
+    dtypes=WIDE,
+    limits="int16 with constant int8 weights and int64 bias",
+)
