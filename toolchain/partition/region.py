@@ -17,7 +17,15 @@ from toolchain.ops.spec import Axis
 
 
 class CannotSplitError(ValueError):
-    """The scheme is invalid; the message says why."""
+    """The scheme is invalid; the message says why.
+
+    `blocker`: index of an operator without which, and without what it depends on, the others might
+    be split.
+    """
+
+    def __init__(self, message: str, blocker: int | None = None) -> None:
+        super().__init__(message)
+        self.blocker = blocker
 
 
 @dataclass(frozen=True)
@@ -59,7 +67,8 @@ def region(graph: Graph, ops: Iterable[int], seed: tuple[str, int]) -> Region:
     axes = _connected(graph, frozenset(chosen), seed)
     for index in chosen:
         if index not in axes:
-            raise CannotSplitError(f"{graph.ops[index].name!r} is not connected to {seed[0]!r}")
+            name = graph.ops[index].name
+            raise CannotSplitError(f"{name!r} is not connected to {seed[0]!r}", index)
     _check_convex(graph, frozenset(chosen))
     made = {graph.ops[index].outputs[0] for index in chosen}
     sliced: dict[str, int] = {}
@@ -67,7 +76,7 @@ def region(graph: Graph, ops: Iterable[int], seed: tuple[str, int]) -> Region:
         op = graph.ops[index]
         for name, reach in zip(op.inputs, axes[index].reaches, strict=True):
             if name in made and reach is None:
-                raise CannotSplitError(f"{op.name!r} reads {name!r} whole")
+                raise CannotSplitError(f"{op.name!r} reads {name!r} whole", graph.producers[name])
             if name and name not in made and reach is not None:
                 tensor = graph.tensors[name]
                 if not tensor.is_constant and sliced.setdefault(name, reach.axis) != reach.axis:
@@ -90,7 +99,8 @@ def _connected(graph: Graph, ops: frozenset[int], seed: tuple[str, int]) -> dict
         tensor, axis = waiting.pop(0)
         if tensor in found:
             if found[tensor] != axis:
-                raise CannotSplitError(f"{tensor!r} would be split along two axes")
+                blocker = graph.producers.get(tensor)
+                raise CannotSplitError(f"{tensor!r} would be split along two axes", blocker)
             continue
         found[tensor] = axis
         producer = graph.producers.get(tensor)
@@ -98,7 +108,7 @@ def _connected(graph: Graph, ops: frozenset[int], seed: tuple[str, int]) -> dict
             own = axes_of(graph.ops[producer], graph).get(axis)
             if own is None:
                 name = graph.ops[producer].name
-                raise CannotSplitError(f"{name!r} cannot be split along axis {axis}")
+                raise CannotSplitError(f"{name!r} cannot be split along axis {axis}", producer)
             axes[producer] = own
             waiting += _activation_axes(graph, producer, own)
         elif producer is not None or tensor in graph.inputs:

@@ -26,6 +26,10 @@ from toolchain.partition.scheme import Scheme
 DEFAULT_SECONDS = 60.0
 _MOST_BLOCKS = 64
 _MOST_BLOCKS_OF_ALL = 4000
+_APART = 1.1
+"""Least ratio of two numbers of blocks that are tried."""
+_SHORT = 8
+"""Segments of so many steps are tried wherever they begin."""
 Report = Callable[[str], None]
 
 
@@ -98,7 +102,10 @@ def pareto_front(
 def _spans(
     problem: MemoryProblem, order: Sequence[int], steps: Sequence[int]
 ) -> Iterator[tuple[int, int]]:
-    """Candidate segments: between steps where little is live, those over the peak first."""
+    """Candidate segments: between steps where little is live, and all short ones.
+
+    Those over the highest steps come first.
+    """
     live = _live_between(problem, order)
     last = len(order)
     cuts = [
@@ -107,10 +114,15 @@ def _spans(
         if at in (0, last) or (live[at] <= live[at - 1] and live[at] <= live[at + 1])
     ]
     smallest = min(steps[at] for at in range(last))
+    pairs = {(begin, end) for i, begin in enumerate(cuts) for end in cuts[i + 1 :]}
+    pairs |= {
+        (begin, end)
+        for begin in range(last)
+        for end in range(begin + 1, min(begin + _SHORT, last) + 1)
+    }
     spans = [
         (begin, end)
-        for i, begin in enumerate(cuts)
-        for end in cuts[i + 1 :]
+        for begin, end in pairs
         if max(steps[begin:end]) > smallest and max(live[begin], live[end]) < max(steps)
     ]
     return iter(sorted(spans, key=lambda s: (-max(steps[s[0] : s[1]]), s[1] - s[0], s)))
@@ -137,16 +149,28 @@ def _split_segments(
     estimator: Estimator,
     most_bytes: int,
 ) -> list[_Segment]:
-    """The useful ways to split steps [begin, end): each smaller or cheaper than the others."""
+    """The useful ways to split steps [begin, end): each smaller or cheaper than the others.
+
+    Steps that cannot be split with the last one run before it, as they are.
+    """
     begin, end = span
     found = _region(graph, begin, end)
     if found is None:
         return []
-    outside = _outside_bytes(graph, problem, order, found, begin, end)
+    inside = set(found.ops)
+    first = [step for step in range(begin, end) if step not in inside]
+    begun = begin + len(first)
+    if first:
+        steps = [*range(begin), *first, *found.ops, *range(end, len(order))]
+        order = [order[step] for step in steps]
+        floor = max(footprint(problem, order)[begin:begun])
+    else:
+        floor = 0
+    outside = _outside_bytes(graph, problem, order, found, begun, end)
     joined = sum(graph.tensors[name].size_bytes for name in found.joined)
-    if outside + joined >= most_bytes:
+    if max(outside + joined, floor) >= most_bytes:
         return []
-    before = sum(estimator.unsplit[begin:end])
+    before = sum(estimator.unsplit[step] for step in found.ops)
     names = tuple(graph.ops[i].name for i in found.ops)
     seed = (found.joined[-1], found.axis_of(found.joined[-1]))
     result: list[_Segment] = []
@@ -159,7 +183,7 @@ def _split_segments(
             if sum(len(c) for c in plan.computed) > _MOST_BLOCKS_OF_ALL:
                 break
             guess = estimator.estimate(plan)
-            peak, extra = outside + guess.bytes_inside, guess.count - before
+            peak, extra = max(outside + guess.bytes_inside, floor), guess.count - before
             if peak < most_bytes:
                 scheme = Scheme(names, seed, count, mode)
                 result.append(_Segment(begin, end, peak, max(extra, 0), scheme))
@@ -175,15 +199,33 @@ def _undominated(segments: Sequence[_Segment]) -> list[_Segment]:
 
 
 def _region(graph: Graph, begin: int, end: int) -> Region | None:
-    """All the steps as one region, split along the first axis that is more than 1 long."""
-    shape = graph.output(graph.ops[end - 1]).shape
+    """The last step, split along its first axis that is more than 1 long, and all before it that
+    can be split with it. What cannot must depend on nothing that can."""
+    last = graph.ops[end - 1]
+    shape = graph.output(last).shape
     axis = next((i for i, d in enumerate(shape) if d > 1), None)
-    if axis is None or len(graph.ops[end - 1].outputs) != 1:
+    if axis is None or len(last.outputs) != 1:
         return None
-    try:
-        return region(graph, range(begin, end), (graph.ops[end - 1].outputs[0], axis))
-    except CannotSplitError:
-        return None
+    chosen = set(range(begin, end))
+    while True:
+        try:
+            return region(graph, chosen, (last.outputs[0], axis))
+        except CannotSplitError as error:
+            if error.blocker is None or error.blocker not in chosen:
+                return None
+            chosen -= _with_ancestors(graph, error.blocker, begin)
+            if end - 1 not in chosen or len(chosen) < 2:
+                return None
+
+
+def _with_ancestors(graph: Graph, step: int, begin: int) -> set[int]:
+    """A step and all from `begin` on that it depends on."""
+    found, waiting = {step}, [step]
+    while waiting:
+        before = {p for p in graph.predecessors[waiting.pop()] if p >= begin} - found
+        found |= before
+        waiting += before
+    return found
 
 
 def _outside_bytes(
@@ -204,12 +246,15 @@ def _outside_bytes(
 
 
 def _counts(found: Region) -> list[int]:
-    """Numbers of blocks to try: all small ones, then those that give new block sizes."""
+    """Numbers of blocks to try: those that give new block sizes, ever further apart."""
     size = max(found.graph.tensors[n].shape[found.axis_of(n)] for n in _made(found))
-    return sorted(
-        {-(-size // length) for length in range(1, size)} - set(range(_MOST_BLOCKS + 1, size))
-        | ({size} if size <= 4 * _MOST_BLOCKS else set())
-    )
+    counts = {-(-size // length) for length in range(1, size)}
+    kept: list[int] = []
+    for count in sorted(counts):
+        most = count == size <= 4 * _MOST_BLOCKS
+        if most or (count <= _MOST_BLOCKS and (not kept or count >= _APART * kept[-1])):
+            kept.append(count)
+    return kept
 
 
 def _made(found: Region) -> tuple[str, ...]:
