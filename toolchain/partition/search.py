@@ -26,8 +26,9 @@ from toolchain.partition.scheme import Scheme
 DEFAULT_SECONDS = 60.0
 _MOST_BLOCKS = 64
 _MOST_BLOCKS_OF_ALL = 4000
-_APART = 1.1
-"""Least ratio of two numbers of blocks that are tried."""
+_APART, _APART_LARGE = 1.1, 1.35
+"""Least ratio of two numbers of blocks that are tried; and in a region of over _LARGE operators."""
+_LARGE = 12
 _SHORT = 8
 """Segments of so many steps are tried wherever they begin."""
 Report = Callable[[str], None]
@@ -249,10 +250,11 @@ def _counts(found: Region) -> list[int]:
     """Numbers of blocks to try: those that give new block sizes, ever further apart."""
     size = max(found.graph.tensors[n].shape[found.axis_of(n)] for n in _made(found))
     counts = {-(-size // length) for length in range(1, size)}
+    apart = _APART if len(found.ops) <= _LARGE else _APART_LARGE
     kept: list[int] = []
     for count in sorted(counts):
         most = count == size <= 4 * _MOST_BLOCKS
-        if most or (count <= _MOST_BLOCKS and (not kept or count >= _APART * kept[-1])):
+        if most or (count <= _MOST_BLOCKS and (not kept or count >= apart * kept[-1])):
             kept.append(count)
     return kept
 
