@@ -1,6 +1,6 @@
 """A bench: the boards that hardware-in-the-loop tests run on, as `bench.toml` lists them.
 
-coordinator = "lab:20408"        # labgrid's, where places are named
+coordinator = "lab:20408"        # labgrid's, where a place is named; else labgrid's own default
 
 [[board]]
 board = "netduinoplus2"          # emulated: started here
@@ -13,25 +13,36 @@ runner = "openocd"               # else the first that is installed
 
 [[board]]
 board = "nucleo-h743zi"
-place = "h743-2"                 # reserved through labgrid; its serial port is used
+place = "h743-2"                 # reserved through labgrid while tests run; its serial port is used
 """
 
 from __future__ import annotations
 
+import time
 import tomllib
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from toolchain.boards import Board
 from toolchain.boards import board as find_board
+from toolchain.cmsis_nn import cache_folder
 from toolchain.device.firmware import Firmware
 from toolchain.device.flash import flash
+from toolchain.device.places import reserved, serial_port
 from toolchain.device.ports import find_port
 from toolchain.device.session import Session, open_board
 from toolchain.errors import InputError, LinkError
 
-_FIELDS = {"board", "port", "probe", "runner"}
+try:
+    import fcntl
+except ImportError:  # Windows opens a serial port for one program only
+    fcntl = None  # type: ignore[assignment]
+
+_BUSY_SECONDS = 600.0
+_FIELDS = ("board", "port", "probe", "runner", "place")
 
 
 class NotThereError(LinkError):
@@ -40,13 +51,18 @@ class NotThereError(LinkError):
 
 @dataclass(frozen=True)
 class BenchBoard:
-    """One board of a bench. Empty strings stand for what the file does not say."""
+    """One board of a bench. Empty strings stand for what the file does not say.
+
+    `place` is labgrid's, and `coordinator` where labgrid is asked for it.
+    """
 
     board: Board
     label: str
     port: str = ""
     probe: str = ""
     runner: str = ""
+    place: str = ""
+    coordinator: str = ""
 
     @property
     def name(self) -> str:
@@ -55,7 +71,19 @@ class BenchBoard:
     @property
     def started_here(self) -> bool:
         """Whether it is an emulator that each session starts anew."""
-        return self.board.emulator is not None and not self.port
+        return self.board.emulator is not None and not self.port and not self.place
+
+    @property
+    def flashed_here(self) -> bool:
+        """Whether its debug probe can be reached: one on another machine must be named."""
+        away = bool(self.place) or "://" in self.port
+        return self.board.emulator is None and (bool(self.probe) or not away)
+
+    def located(self) -> str:
+        """Its port. Raises InputError where that is not clear, LinkError where labgrid fails."""
+        if self.place:
+            return serial_port(self.place, self.coordinator)
+        return self.port or find_port(self.board, self.probe)
 
 
 @dataclass(frozen=True)
@@ -63,6 +91,15 @@ class Bench:
     """All boards of a `bench.toml`."""
 
     boards: tuple[BenchBoard, ...]
+
+    @contextmanager
+    def reserved(self) -> Iterator[None]:
+        """Hold every place that it names; all or none. Raises LinkError, MissingToolError."""
+        with ExitStack() as stack:
+            for board in self.boards:
+                if board.place:
+                    stack.enter_context(reserved(board.place, board.coordinator))
+            yield
 
 
 def read_bench(file: Path) -> Bench:
@@ -72,21 +109,29 @@ def read_bench(file: Path) -> Bench:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise InputError(f"{file}: {error}") from error
     entries = data.get("board", [])
-    unknown = set(data) - {"board"}
+    coordinator = data.get("coordinator", "")
+    unknown = set(data) - {"board", "coordinator"}
+    if not isinstance(coordinator, str):
+        raise InputError(f"{file}: coordinator is labgrid's host:port, as a text")
     if unknown or not isinstance(entries, list) or not entries:
         what = f"unknown field {sorted(unknown)[0]!r}" if unknown else "no [[board]]"
         raise InputError(f"{file}: {what}")
     boards: list[BenchBoard] = []
     for number, entry in enumerate(entries):
-        boards.append(_bench_board(f"{file}: board {number}", entry, boards))
+        read = _bench_board(f"{file}: board {number}", entry, boards)
+        boards.append(replace(read, coordinator=coordinator))
     return Bench(tuple(boards))
 
 
 def _bench_board(where: str, entry: Any, others: list[BenchBoard]) -> BenchBoard:
     if not isinstance(entry, dict) or not all(isinstance(v, str) for v in entry.values()):
         raise InputError(f"{where}: every field is a text")
-    if set(entry) - _FIELDS or "board" not in entry:
-        raise InputError(f"{where}: takes board, and any of port, probe, runner")
+    unknown = [name for name in entry if name not in _FIELDS]
+    if unknown or "board" not in entry:
+        what = f"unknown field {unknown[0]!r}" if unknown else "the field 'board' is missing"
+        raise InputError(f"{where}: {what}; it takes {', '.join(_FIELDS)}")
+    if "port" in entry and "place" in entry:
+        raise InputError(f"{where}: port and place are both given; labgrid tells a place's port")
     board = find_board(entry["board"])
     if board.is_host:
         raise InputError(f"{where}: the host is no board of a bench")
@@ -96,19 +141,52 @@ def _bench_board(where: str, entry: Any, others: list[BenchBoard]) -> BenchBoard
     return BenchBoard(board, label, **given)
 
 
-def start(board: BenchBoard, firmware: Firmware) -> Session:
+@contextmanager
+def held(board: BenchBoard) -> Iterator[str]:
+    """The port of a real board, held alone: other tests and benches of this machine wait for it.
+
+    '' for an emulated board, of which each session starts its own. Raises LinkError where it stays
+    busy, otherwise as `BenchBoard.located`.
+    """
+    if board.started_here:
+        yield ""
+        return
+    port = board.located()
+    name = "".join(c if c.isalnum() else "-" for c in port)
+    locks = cache_folder() / "ports"
+    locks.mkdir(parents=True, exist_ok=True)
+    with (locks / name).open("w") as file:
+        _lock(file, port)
+        yield port
+
+
+def _lock(file: IO[str], port: str) -> None:
+    """The kernel opens the lock when its holder ends, however that is."""
+    if fcntl is None:
+        return
+    deadline = time.monotonic() + _BUSY_SECONDS
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except OSError as error:
+            if time.monotonic() > deadline:
+                raise LinkError(f"another bench holds {port} for longer than 10 minutes") from error
+            time.sleep(0.1)
+
+
+def start(board: BenchBoard, firmware: Firmware, at: str) -> Session:
     """A session with `firmware` on `board`: started in QEMU, or flashed where it is not on yet.
 
-    Raises NotThereError for an
-    emulator elsewhere that runs another firmware; otherwise as `flash` and `open_board`.
+    `at` is the port that `held` gives. Raises NotThereError where it runs another firmware and
+    cannot be flashed from here; otherwise as `flash` and `open_board`.
     """
     if board.started_here:
         return open_board(firmware)
-    at = board.port or find_port(board.board, board.probe)
     try:
         return open_board(firmware, at)
     except LinkError as error:
-        if board.board.emulator is not None:
+        if not board.flashed_here:
             raise NotThereError(f"{board.label} cannot be flashed from here: {error}") from error
     flash(firmware, board.runner or None, board.probe)
     return open_board(firmware, at)

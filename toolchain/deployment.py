@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 import tempfile
@@ -30,6 +31,7 @@ from toolchain.device.session import (
     OperatorCount,
     Run,
     Session,
+    StateLostError,
     open_board,
     pattern_inputs,
 )
@@ -52,6 +54,7 @@ Array = NDArray[np.generic]
 Report = Callable[..., None]
 PLAN_FILE = "plan.json"
 KEYS_FILE = "kernels.json"
+_LOSSES_BORNE = 2
 
 
 def _silent(text: str, done: int | None = None, total: int | None = None) -> None:
@@ -390,12 +393,20 @@ class Deployment:
         Outputs are stacked along a new first axis where there are several; the count is the
         largest. Raises as `run`.
         """
-        self.clear_state()
-        done = [self.run(frame) for frame in frames]
+        done = self._sequence(frames)
         if len(done) == 1:
             return done[0]
         outputs = {end.name: np.stack([d.outputs[end.name] for d in done]) for end in self.outputs}
         return Inference(outputs, max(d.count for d in done), done[0].unit)
+
+    def _sequence(self, frames: Sequence[Mapping[str, Array]]) -> list[Inference]:
+        """All frames in turn; once more from the first where the board lost the state."""
+        for _ in range(_LOSSES_BORNE):
+            with contextlib.suppress(StateLostError):
+                self.clear_state()
+                return [self.run(frame) for frame in frames]
+        self.clear_state()
+        return [self.run(frame) for frame in frames]
 
     def _inference(self, done: Run) -> Inference:
         outputs = {end.name: end.to_model(done.outputs[end.name]) for end in self.outputs}

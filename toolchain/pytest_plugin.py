@@ -66,11 +66,24 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class _BenchMode:
-    """The bench, what each board was last given, and whether anything has run."""
+    """The bench, its places while tests run, and whether anything has run."""
 
     def __init__(self, read: Bench) -> None:
         self.bench = read
         self.ran = 0
+        self._places = ExitStack()
+
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        """Places are reserved by the main process, for workers too."""
+        if session.config.option.collectonly or hasattr(session.config, "workerinput"):
+            return
+        try:
+            self._places.enter_context(self.bench.reserved())
+        except ThimbleError as error:
+            raise pytest.UsageError(str(error)) from error
+
+    def pytest_unconfigure(self) -> None:
+        self._places.close()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self.ran += report.when == "call" and report.outcome != "skipped"
@@ -139,12 +152,16 @@ def started(board: BenchBoard) -> Iterator[StartFirmware]:
     """Puts a built firmware on the board and gives its session; closed when the test is over."""
     with ExitStack() as stack:
         open_now: list[Session] = []
+        try:
+            port = stack.enter_context(bench.held(board))
+        except ThimbleError as error:
+            pytest.fail(str(error), pytrace=False)
 
         def start(firmware: Firmware) -> Session:
             while open_now:
                 open_now.pop().close()
             try:
-                session = bench.start(board, firmware)
+                session = bench.start(board, firmware, port)
             except NotThereError as error:
                 pytest.skip(str(error))
             open_now.append(session)

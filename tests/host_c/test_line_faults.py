@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import shutil
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,7 @@ from toolchain.boards import board
 from toolchain.device.firmware import Firmware, FirmwareModel, OperatorName, Port, Sizes
 from toolchain.device.link import BoardResetError, Link, RefusedError
 from toolchain.device.protocol import Type
-from toolchain.device.session import Session
+from toolchain.device.session import Session, StateLostError
 from toolchain.errors import LinkError
 from toolchain.ir import DType
 
@@ -109,6 +110,23 @@ def test_a_reset_in_the_middle_is_made_good(library: ctypes.CDLL, firmware: Firm
     line.power_on()
     session.reset()
     assert session.run([data]).count == run.count
+
+
+def test_a_state_that_a_reset_took_is_told(library: ctypes.CDLL, firmware: Firmware) -> None:
+    """Another run would give values, but not those of the sequence."""
+    line = FaultyLine(library, np.random.default_rng(1), 0.0)
+    line.power_on()
+    model = replace(MODEL, stateful=True)
+    session = opened(replace(firmware, models=(model,)), line)
+    data = random_input(np.random.default_rng(2))
+    session.clear_state()
+    session.run([data])
+    line.power_on()
+    with pytest.raises(StateLostError, match="begin the sequence again"):
+        session.run([data])
+    line.power_on()
+    session.clear_state()
+    np.testing.assert_array_equal(session.run([data]).outputs["out"], line_output(data))
 
 
 def test_another_firmware_after_a_reset_is_noticed(

@@ -36,7 +36,8 @@ def test_command_lines(tmp_path: Path, probe: str) -> None:
     def chosen(*words: str) -> list[str]:
         return list(words) if probe else []
 
-    openocd = ["openocd", "-f", "board/st_nucleo_h743zi.cfg"]
+    quiet = "gdb_port disabled; tcl_port disabled; telnet_port disabled"
+    openocd = ["openocd", "-c", quiet, "-f", "board/st_nucleo_h743zi.cfg"]
     openocd += chosen("-c", "adapter serial 066DFF")
     read = "echo [format {chip 0x%08x} [lindex [read_memory 0x5C001000 32 1] 0]]"
     pyocd = ["--no-wait", "--target", "stm32h743zitx", *chosen("--uid", "066DFF")]

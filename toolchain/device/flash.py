@@ -100,6 +100,10 @@ def _register(board: Board) -> str:
     return f"0x{board.chip.id_register:08X}" if board.chip else "0"
 
 
+_NO_PORTS = "gdb_port disabled; tcl_port disabled; telnet_port disabled"
+"""Two boards are flashed at the same time; openocd's servers would be in each other's way."""
+
+
 class OpenOcd(Runner):
     """`config`: configuration files, separated by blanks."""
 
@@ -111,7 +115,7 @@ class OpenOcd(Runner):
     def _start(self) -> list[str]:
         files = [word for file in self.options["config"].split() for word in ("-f", file)]
         chosen = ["-c", f"adapter serial {self.probe}"] if self.probe else []
-        return [self.program, *files, *chosen]
+        return [self.program, "-c", _NO_PORTS, *files, *chosen]
 
     def identify(self, board: Board) -> list[str]:
         read = f"[lindex [read_memory {_register(board)} 32 1] 0]"

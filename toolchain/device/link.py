@@ -31,6 +31,7 @@ _FIRST_WAIT_SECONDS = 2.0
 _SILENT = "it kept silent"
 _QUIET_SECONDS = 0.05
 _NOISE_SECONDS = 2.0
+_POLL_SECONDS = 0.02
 _WRITE_SECONDS = 10.0
 _CONNECT_SECONDS = 5.0
 _HANDSHAKE_STEP_SECONDS = 0.2
@@ -81,10 +82,9 @@ class SerialTransport:
     def __init__(self, port: str, baud: int) -> None:
         try:
             open_port: Any = serial.serial_for_url
-            alone = {} if "://" in port else {"exclusive": True}
-            self._serial = open_port(
-                port, baudrate=baud, timeout=0.1, write_timeout=_WRITE_SECONDS, **alone
-            )
+            alone = {"exclusive": True, "write_timeout": _WRITE_SECONDS}
+            options = {} if "://" in port else alone  # what RFC 2217 knows nothing of
+            self._serial = open_port(port, baudrate=baud, timeout=_POLL_SECONDS, **options)
             self._serial.reset_input_buffer()
         except (serial.SerialException, OSError, ValueError) as error:
             raise LinkError(
@@ -95,8 +95,9 @@ class SerialTransport:
 
     def read(self, timeout_seconds: float) -> bytes:
         try:
-            self._serial.timeout = timeout_seconds
-            first = self._serial.read(1)
+            deadline = time.monotonic() + timeout_seconds  # a new time-out is slow over a network
+            while not (first := self._serial.read(1)) and time.monotonic() < deadline:
+                continue
             more = self._serial.read(self._serial.in_waiting) if first else b""
             return bytes(first + more)
         except (serial.SerialException, OSError) as error:

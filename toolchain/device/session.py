@@ -56,6 +56,16 @@ class MemoryUse:
     arena_bytes: int
 
 
+class StateLostError(LinkError):
+    """The board was reset between the inferences of a model that keeps values between them."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the board was reset in the middle, and the model's state with it: "
+            "begin the sequence again from its first frame"
+        )
+
+
 class Session:
     """An open line to a board whose firmware is the expected one."""
 
@@ -98,18 +108,24 @@ class Session:
         self.hello = self.greet()
 
     def _whole(self, inference: Callable[[], Run]) -> Run:
-        """`inference`, from its inputs on; once more where the board was reset in the middle."""
+        """`inference`, from its inputs on; once more where the board was reset in the middle.
+
+        Raises StateLostError where that would give other values: the model has a state.
+        """
         for _ in range(_RESETS_BORNE):
             try:
                 return inference()
-            except BoardResetError:
+            except BoardResetError as error:
                 self.greet()
+                if self.firmware.model.stateful:
+                    raise StateLostError from error
         return inference()
 
     def run(self, inputs: Mapping[str, Array] | Sequence[Array]) -> Run:
         """One inference on arrays of the model's own types and shapes.
 
-        Raises InputError for an array that does not fit, LinkError when the board fails.
+        Raises InputError for an array that does not fit, LinkError when the board fails, and
+        StateLostError where a reset in the middle cannot be made good.
         """
         data = [_as_bytes(port, array) for port, array in self._matched(inputs)]
 
@@ -207,7 +223,11 @@ class Session:
 
     def clear_state(self) -> None:
         """Give the model's state its initial value, as at power-on."""
-        self.link.request(Type.CLEAR)
+        try:
+            self.link.request(Type.CLEAR)
+        except BoardResetError:
+            self.greet()
+            self.link.request(Type.CLEAR)
 
     def describe(self) -> tuple[protocol.TensorInfo, ...]:
         """What the board itself says of its inputs, then of its outputs."""
