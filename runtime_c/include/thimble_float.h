@@ -40,6 +40,19 @@ void thimble_resize_bilinear_legacy(const thimble_resize_float_params *params,
                                     const int8_t *source,
                                     int8_t *target);
 
+/** Rows of a layer normalisation. Gain and offset are in steps of the output, one for each place. */
+typedef struct {
+    int32_t rows;
+    int32_t length;
+    float epsilon; /**< in squared steps of the input */
+    int32_t zero_point;
+    const float *gain;
+    const float *offset;
+} thimble_layer_norm_params;
+
+/** (x - mean) / sqrt(variance + epsilon) * gain + offset, row by row; in place where that is wanted. */
+void thimble_layer_norm_s8(const thimble_layer_norm_params *params, const int8_t *source, int8_t *target);
+
 #ifdef __cplusplus
 }
 #endif

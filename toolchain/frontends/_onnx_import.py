@@ -39,7 +39,7 @@ _KEEPS_VALUES = (
     | _COPYING
     | _BLOCKS
     | {"Clip", "Concat", "Gather", "GlobalMaxPool", "MaxPool", "Pad", "Relu", "Resize", "Slice"}
-    | {"Split", "Transpose", "Upsample"}
+    | {"Expand", "Split", "Tile", "Transpose", "Upsample"}
 )
 """Operators whose results are among their inputs: quantising before or after is the same."""
 
@@ -155,9 +155,14 @@ class Importer:
     def _enter(self, end: End) -> str:
         """The model's input as a tensor of the graph, and as an int8 value."""
         shape = self.shapes[end.name]
+        if end.dtype in ("int32", "int64"):
+            tensor = self.builder.add_tensor(end.name, shape, DType(end.dtype), None)
+            self._values[end.name] = Value(tensor, Layout.of(shape), None, True)
+            return tensor
         if end.dtype not in ("float32", "int8", "uint8"):
             raise UnsupportedError(
-                f"the input {end.name!r} is of type {end.dtype}; float32, int8 and uint8 can be"
+                f"the input {end.name!r} is of type {end.dtype}; float32, int8, uint8 and indices "
+                "(int32, int64) can be"
             )
         q = self.coming_quantisation(end.name)
         if q is None and self._users.get(end.name):
@@ -231,7 +236,8 @@ class Importer:
 
     def holds_integers(self, node: Node) -> bool:
         """Whether the operator computes on stored integers rather than on what they mean."""
-        return any(name in self._values and self._values[name].stored for name in node.inputs)
+        operands = node.inputs[:1] if node.operator == "Gather" else node.inputs
+        return any(name in self._values and self._values[name].stored for name in operands)
 
     def _check_reals(self, node: Node) -> None:
         """Raises RefusedError for arithmetic on stored integers, whose scale the file ignores."""

@@ -27,6 +27,7 @@ from toolchain.ops._movement import (
 )
 from toolchain.ops._onnx import axes_argument, resolve_axes
 from toolchain.ops._slicing import Masks, select
+from toolchain.ops.gather import Gather
 from toolchain.ops.spec import (
     Alias,
     Array,
@@ -234,25 +235,39 @@ def _sample(rng: np.random.Generator) -> Graph:
 
 
 def _read_onnx(node: OnnxNode) -> None:
-    """Slice, and Gather with constant evenly spaced indices."""
+    """Slice, and Gather: of constant evenly spaced indices a slice as well."""
     rank = len(node.shape(0))
     begin, strides = [0] * rank, [1] * rank
     sizes = list(node.shape(0))
     if node.operator == "Gather":
         (axis,) = resolve_axes(node, (int(node.attribute("axis", 0)),), rank)
+        if node.is_constant(0) or not node.is_constant(1):
+            _emit_gather(node, axis)
+            return
         indices = [i + sizes[axis] if i < 0 else i for i in node.integers(1)]
-        steps = set(np.diff(indices).tolist()) or {1}
-        if len(steps) != 1 or 0 in steps:
-            raise node.unsupported(
-                "its indices are not evenly spaced", "gather with Slice, Split and Concat"
-            )
         if not all(0 <= i < sizes[axis] for i in indices):
             raise ValueError(f"indices {indices} of {sizes[axis]}")
+        steps = set(np.diff(indices).tolist()) or {1}
+        if len(steps) != 1 or 0 in steps or len(node.shape(1)) > 1:
+            _emit_gather(node, axis, indices)
+            return
         begin[axis], sizes[axis], strides[axis] = indices[0], len(indices), steps.pop()
     else:
         for axis, first, count, step in _slices(node, rank):
             begin[axis], sizes[axis], strides[axis] = first, count, step
     _emit_slice(node, begin, sizes, strides)
+
+
+def _emit_gather(node: OnnxNode, axis: int, indices: Sequence[int] | None = None) -> None:
+    """Both operands, and the result, lie as ONNX says. `indices`: where they are constant."""
+    data = node.operand(0, tuple(range(len(node.shape(0)))))
+    if indices is None:
+        picks = node.operand(1, tuple(range(len(node.shape(1)))))
+    else:
+        constant = np.array(indices, np.int32).reshape(node.shape(1))
+        picks = node.add_constant("indices", constant, None)
+    axes = tuple(range(len(node.output_shape())))
+    node.emit("gather", Gather(axis), [data, picks], node.quantisation(0), axes)
 
 
 def _emit_slice(node: OnnxNode, begin: list[int], sizes: list[int], strides: list[int]) -> None:
