@@ -1,0 +1,180 @@
+"""What `benchmarks.partition` counts in QEMU: whole networks, and one convolution in blocks."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.zoo_network import Network
+from toolchain import cmsis_nn
+from toolchain.boards import board as find_board
+from toolchain.codegen import generate
+from toolchain.device.build import build
+from toolchain.device.session import open_board
+from toolchain.ir import Graph, Plan
+from toolchain.ops.spec import Array
+from toolchain.partition import Scheme, split
+from toolchain.planner import PlanOptions, plan_graph, predict_latency
+
+Report = Callable[[str], None]
+COPIES = ("slice", "concat", "block_concat")
+SEEDS = (1, 2)
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Outputs of some seeded inputs, all instructions of the last, and those of copies."""
+
+    outputs: tuple[Array, ...]
+    instructions: int
+    copies: int
+    ram_bytes: int
+    code_bytes: int
+
+
+def run(plan: Plan, board: str) -> Counted:
+    """Compile and run a plan on an emulated board, on inputs that the board makes itself."""
+    target = find_board(board)
+    sources = generate(plan, target.core, cmsis_nn.find(), name="network")
+    with tempfile.TemporaryDirectory(prefix="thimble-") as folder:
+        firmware = build([(plan, sources)], target, Path(folder))
+        with open_board(firmware) as session:
+            done = [session.run_pattern(seed) for seed in SEEDS]
+            counts = session.operator_counts()
+    return Counted(
+        tuple(output for one in done for output in one.outputs.values()),
+        done[-1].count,
+        sum(count.count for count in counts if count.kind in COPIES),
+        firmware.sizes.ram_bytes,
+        firmware.sizes.code_bytes,
+    )
+
+
+def measure_runs(
+    graphs: Iterable[tuple[str, Graph]],
+    board: str,
+    budget: float,
+    console: Console,
+    report: Report,
+) -> list[Any]:
+    """Networks whole and split within `budget`: equal bytes, and the slowdown that is counted."""
+    target, rows = find_board(board), []
+    table = Table(title=f"Run whole on {board} in QEMU, unsplit and split within {budget:.0%}")
+    for title in ("network", "arena B, unsplit", "split", "M instructions, unsplit", "split"):
+        table.add_column(title, justify="left" if title == "network" else "right")
+    for title in ("slowdown", "predicted", "off by points", "copies", "code B", "outputs"):
+        table.add_column(title, justify="right")
+    for name, graph in graphs:
+        report(f"{name}: planning")
+        plans = [
+            plan_graph(graph, target),
+            plan_graph(graph, target, PlanOptions(max_slowdown=budget)),
+        ]
+        report(f"{name}: running")
+        whole, parts = (run(plan, board) for plan in plans)
+        equal = all(np.array_equal(a, b) for a, b in zip(whole.outputs, parts.outputs, strict=True))
+        slowdown = parts.instructions / whole.instructions - 1
+        row = {
+            "network": name,
+            "unsplit_arena_bytes": plans[0].arena.size_bytes,
+            "split_arena_bytes": plans[1].arena.size_bytes,
+            "unsplit_instructions": whole.instructions,
+            "split_instructions": parts.instructions,
+            "predicted_instructions": [predict_latency(plan).total for plan in plans],
+            "slowdown": round(slowdown, 5),
+            "predicted_slowdown": round(plans[1].slowdown, 5),
+            "copy_instructions": parts.copies,
+            "code_bytes": [whole.code_bytes, parts.code_bytes],
+            "equal": equal,
+            "compared_bytes": sum(output.nbytes for output in whole.outputs),
+        }
+        rows.append(row)
+        table.add_row(
+            name,
+            f"{row['unsplit_arena_bytes']:,}",
+            f"{row['split_arena_bytes']:,}",
+            f"{whole.instructions / 1e6:.2f}",
+            f"{parts.instructions / 1e6:.2f}",
+            f"{slowdown:.2%}",
+            f"{plans[1].slowdown:.2%}",
+            f"{100 * (slowdown - plans[1].slowdown):+.2f}",
+            f"{parts.copies / parts.instructions:.2%}",
+            f"{whole.code_bytes:,} > {parts.code_bytes:,}",
+            f"equal, {row['compared_bytes']:,} B" if equal else "DIFFER",
+        )
+    console.print(table)
+    return rows
+
+
+def convolution() -> Graph:
+    """The paper's: 3x3 over 32x32x8, 8 channels out."""
+    net = Network("table_3", (1, 32, 32, 8))
+    return net.graph(net.conv(net.input, 8, 3))
+
+
+def in_blocks(graph: Graph, rows: int, columns: int) -> Graph:
+    """The only operator of `graph` in so many blocks of rows, each in so many of columns."""
+    (op,) = graph.ops
+    output = op.outputs[0]
+    if rows > 1:
+        graph = split(graph, Scheme((op.name,), (output, 1), rows))
+    if columns > 1:
+        for block in [o for o in graph.ops if o.kind == op.kind]:
+            graph = split(graph, Scheme((block.name,), (block.outputs[0], 2), columns))
+    return graph
+
+
+def measure_table_3(published: Any, board: str, console: Console, report: Report) -> list[Any]:
+    """Blocks of a side of `factor` pixels; and strips of so many rows, which need no copy."""
+    target, graph, rows = find_board(board), convolution(), []
+    report("table 3: unsplit")
+    whole = run(plan_graph(graph, target), board)
+    size = graph.output(graph.ops[0]).shape[1]
+    table = Table(title=f"Table 3: one convolution of 32x32x8, {whole.instructions:,} instructions")
+    for title in ("factor", "blocks", "instructions", "overhead", "BlockConcat", "strips alone"):
+        table.add_column(title, justify="right")
+    for title in ("MOTES us", "overhead", "BlockConcat"):
+        table.add_column(title, justify="right")
+    for factor, theirs in published["factors"].items():
+        report(f"table 3: factor {factor}")
+        count = size // int(factor)
+        options = PlanOptions(scheduler="rpo", rewrite=False)
+        blocks, strips = (
+            run(plan_graph(in_blocks(graph, count, across), target, options), board)
+            for across in (count, 1)
+        )
+        for made in (blocks, strips):
+            for want, have in zip(whole.outputs, made.outputs, strict=True):
+                np.testing.assert_array_equal(have, want)
+        row = {
+            "factor": int(factor),
+            "blocks": count * count,
+            "unsplit_instructions": whole.instructions,
+            "instructions": blocks.instructions,
+            "copy_instructions": blocks.copies,
+            "strip_instructions": strips.instructions,
+            "strip_copy_instructions": strips.copies,
+        }
+        rows.append(row)
+        base = published["unsplit_us"]
+        table.add_row(
+            factor,
+            f"{count * count:,}",
+            f"{blocks.instructions:,}",
+            f"{blocks.instructions / whole.instructions - 1:.1%}",
+            f"{blocks.copies / blocks.instructions:.1%}",
+            f"{strips.instructions / whole.instructions - 1:.1%}",
+            f"{theirs['us']:,}",
+            f"{theirs['us'] / base - 1:.1%}",
+            f"{theirs['block_concat_us'] / theirs['us']:.1%}",
+        )
+    console.print(table)
+    console.print("Outputs of all equal the unsplit ones. Strips: rows split, columns whole.")
+    return rows
