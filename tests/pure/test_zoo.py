@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from benchmarks._partition_runs import convolution, in_blocks
 from benchmarks.zoo import NETWORKS, network
 from benchmarks.zoo_bert import bert_tiny
 from benchmarks.zoo_cells import AMOEBANET_A, DARTS_V2, NASNET_A, imagenet
@@ -57,3 +58,13 @@ def test_small_forms_give_values_that_depend_on_the_input(graph: Graph) -> None:
     assert np.mean(np.abs(first.astype(np.int32)) >= 127) < 0.2
     if first.size > 10:
         assert len(np.unique(first)) > 10
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(2, 2), (16, 8), (32, 1)])
+def test_table_3_blocks_compute_the_same(rows: int, columns: int) -> None:
+    graph = convolution()
+    finer = check(in_blocks(graph, rows, columns))
+    assert sum(op.kind == "conv2d" for op in finer.ops) == rows * columns
+    inputs = random_inputs(graph, np.random.default_rng(0))
+    (want,), (have,) = reference_outputs(graph, inputs), reference_outputs(finer, inputs)
+    np.testing.assert_array_equal(have, want)
