@@ -18,6 +18,15 @@
 extern "C" {
 #endif
 
+/* To the nearest integer, halves to even; what lies far outside int8 stays there. */
+THIMBLE_EXACT_FLOAT static inline int32_t thimble_nearest(float x)
+{
+    const float round = 12582912.0f; /* 1.5 * 2^23: what is added to it loses its fraction */
+    const float near = x < -1024.0f ? -1024.0f : x > 1024.0f ? 1024.0f : x;
+    const float whole = near + round;
+    return (int32_t)(whole - round);
+}
+
 /** An NHWC image, its new size, and how far one output pixel steps on the input. */
 typedef struct {
     int32_t batches;
@@ -52,6 +61,19 @@ typedef struct {
 
 /** (x - mean) / sqrt(variance + epsilon) * gain + offset, row by row; in place where that is wanted. */
 void thimble_layer_norm_s8(const thimble_layer_norm_params *params, const int8_t *source, int8_t *target);
+
+/** Rows of a softmax. Differences of `entries` and more from a row's largest element count as nothing. */
+typedef struct {
+    int32_t rows;
+    int32_t columns;
+    int32_t entries;
+    const float *exponentials; /**< of 0, -1, -2 and so on steps of the input */
+    float scale;               /**< of the output */
+    int32_t zero_point;
+} thimble_softmax_once_params;
+
+/** exp(x) / sum of exp(x), row by row; in place where that is wanted. */
+void thimble_softmax_once_s8(const thimble_softmax_once_params *params, const int8_t *source, int8_t *target);
 
 #ifdef __cplusplus
 }

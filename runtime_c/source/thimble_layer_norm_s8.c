@@ -19,15 +19,6 @@ THIMBLE_EXACT_FLOAT static float inverse_root(float x)
     return y;
 }
 
-/* To the nearest integer, halves to even; what lies far outside int8 stays there. */
-THIMBLE_EXACT_FLOAT static int32_t nearest(float x)
-{
-    const float round = 12582912.0f; /* 1.5 * 2^23: what is added to it loses its fraction */
-    const float near = x < -1024.0f ? -1024.0f : x > 1024.0f ? 1024.0f : x;
-    const float whole = near + round;
-    return (int32_t)(whole - round);
-}
-
 THIMBLE_EXACT_FLOAT void
 thimble_layer_norm_s8(const thimble_layer_norm_params *params, const int8_t *source, int8_t *target)
 {
@@ -47,7 +38,8 @@ thimble_layer_norm_s8(const thimble_layer_norm_params *params, const int8_t *sou
         for (int32_t i = 0; i < length; i++) {
             const float centred = (float)(length * source[i] - sum);
             const float value = centred * inverse * params->gain[i] + params->offset[i];
-            target[i] = (int8_t)thimble_clamp(nearest(value) + params->zero_point, INT8_MIN, INT8_MAX);
+            target[i] =
+                (int8_t)thimble_clamp(thimble_nearest(value) + params->zero_point, INT8_MIN, INT8_MAX);
         }
         source += length;
         target += length;

@@ -111,7 +111,7 @@ def _feeds(count: int) -> list[dict[str, np.ndarray]]:
 def test_a_transformer_is_read_whole(quantised: bytes) -> None:
     graph = read(quantised, Path("bert.onnx"))
     kinds = Counter(op.kind for op in graph.ops)
-    assert kinds["gather"] == 1 and kinds["layer_norm"] == 2 and kinds["softmax"] == 1
+    assert kinds["gather"] == 1 and kinds["layer_norm"] == 2 and kinds["softmax_once"] == 1
     assert kinds["batch_matmul"] == 2
     assert index_limits(prepared_of(quantised).graph) == {"tokens": WORDS}
 
@@ -120,8 +120,9 @@ def test_a_transformer_is_close_to_onnxruntime(quantised: bytes) -> None:
     """Differences of one unit inside grow on the way: few, and small, at the end."""
     found: Comparison = compare(quantised, _feeds(20), optimise=False)
     assert found.elements == 60
-    assert found.largest <= 5, found
-    assert found.beyond_one <= 15, found
+    assert found.largest <= 4, found
+    assert found.beyond_one <= 3, found
+    assert found.differing <= 6, found
 
 
 @pytest.mark.parametrize(

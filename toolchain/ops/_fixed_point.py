@@ -84,6 +84,18 @@ def multiply_by_quantized_multiplier(
     return rounding_divide_by_pot(saturating_doubling_high_mul(shifted, factors), right)
 
 
+def one_over_one_plus_x(x: NDArray[np.int64]) -> NDArray[np.int64]:
+    """gemmlowp `one_over_one_plus_x_for_x_in_0_1`: Q0.31 in and out, by Newton's method."""
+    half_denominator = (x + INT32_MAX + 1) >> 1
+    inverse = 1515870810 + saturating_doubling_high_mul(half_denominator, -1010580540)
+    for _ in range(3):
+        rest = (1 << 29) - saturating_doubling_high_mul(half_denominator, inverse)
+        step = saturating_doubling_high_mul(inverse, rest) << 2
+        inverse = inverse + np.clip(step, INT32_MIN, INT32_MAX)
+    doubled: NDArray[np.int64] = np.clip(inverse << 1, INT32_MIN, INT32_MAX)
+    return doubled
+
+
 def inverse_square_root(x: int) -> tuple[int, int]:
     """1 / sqrt(x) of a positive integer as (multiplier in Q0.31, left shift).
 
@@ -122,14 +134,9 @@ def _saturated(x: int) -> int:
 def reciprocal(x: int) -> tuple[int, int]:
     """1 / x of a positive integer below 2**31 as (multiplier in Q0.31, right shift).
 
-    `GetReciprocal(x, 31)`: gemmlowp's `one_over_one_plus_x_for_x_in_0_1`, three Newton steps in
-    fixed point with 2 integer bits.
+    `GetReciprocal(x, 31)`.
     """
     headroom = 32 - x.bit_length()
     above_one = (x << headroom) - (1 << 31)
-    half_denominator = (above_one + INT32_MAX + 1) // 2
-    inverse = 1515870810 + _high_mul(half_denominator, -1010580540)
-    for _ in range(3):
-        rest = (1 << 29) - _high_mul(half_denominator, inverse)
-        inverse = _saturated(inverse + _saturated(_high_mul(inverse, rest) << 2))
-    return _saturated(inverse << 1), 31 - headroom
+    inverse = one_over_one_plus_x(np.array([above_one], np.int64))
+    return int(inverse[0]), 31 - headroom

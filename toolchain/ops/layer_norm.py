@@ -20,6 +20,7 @@ from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops._axes import elementwise_axes
 from toolchain.ops._elementwise import sample_quantisation, sample_shape
 from toolchain.ops._onnx import resolve_axes
+from toolchain.ops._rounding import nearest
 from toolchain.ops.spec import (
     Array,
     Axis,
@@ -34,8 +35,7 @@ from toolchain.ops.spec import (
 
 Float32 = NDArray[np.float32]
 _LONGEST = 1 << 22
-_MAGIC, _ROUND = 0x5F3759DF, np.float32(3 << 22)
-_FAR = np.float32(1024)
+_MAGIC = 0x5F3759DF
 
 
 @dataclass(frozen=True)
@@ -94,8 +94,7 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     inverse = inverse_root(np.maximum(variance, np.float32(1e-20))) / count
     centred = (length * rows - total[:, None]).astype(np.float32)
     real = centred * inverse[:, None] * gains + offsets
-    rounded = (np.clip(real, -_FAR, _FAR) + _ROUND) - _ROUND
-    stored = np.clip(rounded.astype(np.int64) + y.q.zero_point, -128, 127)
+    stored = np.clip(nearest(real) + y.q.zero_point, -128, 127)
     return (stored.astype(np.int8).reshape(y.shape),)
 
 

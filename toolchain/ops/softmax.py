@@ -30,18 +30,15 @@ from toolchain.ops._elementwise import (
     sample_shape,
 )
 from toolchain.ops._fixed_point import (
+    one_over_one_plus_x,
     quantize_multiplier,
     rounding_divide_by_pot,
     saturating_doubling_high_mul,
 )
-from toolchain.ops._onnx import resolve_axes
-from toolchain.ops.lookup import Lookup
 from toolchain.ops.spec import (
     Array,
     Constant,
     Lowering,
-    OnnxBinding,
-    OnnxNode,
     OpSpec,
     ReadOp,
     TfliteBinding,
@@ -96,17 +93,6 @@ def _exp_on_negative_values(a: Int64) -> Int64:
     return exact
 
 
-def _one_over_one_plus_x(a: Int64) -> Int64:
-    """gemmlowp `one_over_one_plus_x_for_x_in_0_1`: Q0.31 in and out, by Newton's method."""
-    half_denominator = (a + _Q31_MAX + 1) >> 1
-    x = 1515870810 + saturating_doubling_high_mul(half_denominator, -1010580540)
-    for _ in range(3):
-        residue = (1 << 29) - saturating_doubling_high_mul(half_denominator, x)
-        x = x + np.clip(saturating_doubling_high_mul(x, residue) << 2, -(2**31), _Q31_MAX)
-    doubled: Int64 = np.clip(x << 1, -(2**31), _Q31_MAX)
-    return doubled
-
-
 def _exponentials(op: Op, graph: Graph, differences: Int64) -> Int64:
     """exp(-difference * scale * beta) in Q0.31, of differences that still count."""
     multiplier, shift, least = _scaling(op, graph)
@@ -126,7 +112,7 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     headroom = np.array([[32 - int(value).bit_length()] for value in total[:, 0]], dtype=np.int64)
     exponent = _SUM_INTEGER_BITS - headroom + 31 - 8
     total, headroom = np.where(exponent < 32, total, 1 << 19), np.where(exponent < 32, headroom, 12)
-    reciprocal = _one_over_one_plus_x((total << headroom) - (1 << 31))
+    reciprocal = one_over_one_plus_x((total << headroom) - (1 << 31))
     result = rounding_divide_by_pot(saturating_doubling_high_mul(exps, reciprocal), exponent)
     output = np.where(counts & (exponent < 32), np.clip(result - 128, -128, 127), -128)
     return (output.astype(np.int8).reshape(shape),)
@@ -174,31 +160,6 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", [x, y], [op], ["x"], ["y"])
 
 
-def _read_onnx(node: OnnxNode) -> None:
-    """Softmax along the innermost dimension in memory; another output scale is requantised."""
-    rank = len(node.shape(0))
-    default = 1 if node.opset < 13 else -1
-    (axis,) = resolve_axes(node, (int(node.attribute("axis", default)),), rank)
-    if node.opset < 13 and any(size != 1 for size in node.shape(0)[axis + 1 :]):
-        if int(np.prod(node.shape(0)[:axis], dtype=np.int64)) * node.shape(0)[rank - 1] != int(
-            np.prod(node.shape(0), dtype=np.int64)
-        ):
-            raise node.unsupported(
-                f"over dimensions {axis}..{rank - 1} at once", "export with opset 13 or newer"
-            )
-        axis = rank - 1
-    order = (*(other for other in node.axes(0) if other != axis), axis)
-    x = node.operand(0, order)
-    natural = Quantisation((1 / 256,), (-128,))
-    q = node.output_quantisation(natural)
-    if q == natural:
-        node.emit("softmax", Softmax(), [x], q, order)
-        return
-    shape = tuple(node.shape(0)[i] for i in order)
-    exact = node.intermediate("softmax", Softmax(), [x], shape, natural)
-    node.emit("lookup", Lookup("Identity"), [exact], q, order)
-
-
 SPEC = OpSpec(
     kind="softmax",
     attributes=Softmax,
@@ -209,6 +170,5 @@ SPEC = OpSpec(
     overlaps=overlaps_same_shape,
     axes=leading_axes,
     tflite=TfliteBinding(("SOFTMAX",), _read, _write),
-    onnx=OnnxBinding(("Softmax",), _read_onnx),
     limits="int8, last dimension, output scale 1/256",
 )
