@@ -244,17 +244,18 @@ def main() -> int:
     console, progress = Console(width=170), Console(stderr=True)
     files = sorted(Path(arguments.models).glob("*")) if arguments.models else []
     files = [f for f in files if f.suffix in (".tflite", ".onnx") and arguments.only in f.name]
-    models = [
-        model_row(file, arguments.board, arguments.runs)
-        for file in track(files, "models", console=progress, transient=True)
-    ]
+    models = []
+    for file in track(files, "models", console=progress, transient=True):
+        models.append(model_row(file, arguments.board, arguments.runs))
+        print(file.name, models[-1].verdict, models[-1].detail.splitlines()[0], file=sys.stderr)
     if models:
         print_models(models, console)
     kinds = [kind for kind in specs() if arguments.only in kind] if arguments.configurations else []
-    operators = [
-        operator_row(kind, arguments.configurations, arguments.emulated, arguments.seed)
-        for kind in track(kinds, "operators", console=progress, transient=True)
-    ]
+    operators = []
+    for kind in track(kinds, "operators", console=progress, transient=True):
+        row = operator_row(kind, arguments.configurations, arguments.emulated, arguments.seed)
+        operators.append(row)
+        print(kind, *(f"{place} {tally};" for place, tally in row.places.items()), file=sys.stderr)
     if operators:
         print_operators(operators, console)
     if arguments.json:
