@@ -43,11 +43,13 @@ def read_tflite(data: bytes, path: Path) -> PipelineGraph:
     _refuse(model, path)
     written = {t for op in model.ops for t in op.outputs} | set(model.inputs)
     buffers: dict[int, int] = {}
+    variables = _variables(model)
     ops = []
     sizes: list[int] = []
     for op in model.ops:
         present = tuple(dict.fromkeys(t for t in op.inputs if t != -1))
-        states = tuple(t for t in present if model.tensors[t].variable)
+        used = dict.fromkeys(variables[t] for t in (*present, *op.outputs) if t in variables)
+        states = (*(t for t in present if model.tensors[t].variable), *used)
         constants = []
         for tensor in present:
             if tensor in written or tensor in states:
@@ -82,6 +84,17 @@ def read_tflite(data: bytes, path: Path) -> PipelineGraph:
     )
 
 
+def _variables(model: FileModel) -> dict[int, int]:
+    """Resource tensors to one tensor for each variable: handles of one name are one variable."""
+    first: dict[tuple[object, object], int] = {}
+    found = {}
+    for op in model.ops:
+        if op.code == "VAR_HANDLE" and op.outputs:
+            key = (op.options.container, op.options.sharedName)
+            found[op.outputs[0]] = first.setdefault(key, op.outputs[0])
+    return found
+
+
 def _refuse(model: FileModel, path: Path) -> None:
     for op in model.ops:
         if op.custom == COMPILED_OPERATOR:
@@ -91,11 +104,6 @@ def _refuse(model: FileModel, path: Path) -> None:
             )
     if (reason := of_model(model)) != "":
         raise InputError(f"{path}: {reason}")
-    if model.others:
-        raise InputError(
-            f"{path}: the file holds {len(model.others) + 1} subgraphs for its variables, and the "
-            "Edge TPU runs one; export the model without streaming state"
-        )
     if not model.ops:
         raise InputError(f"{path}: the model has no operators")
     float_op = next((op for op in model.ops if _is_float(op, model)), None)
@@ -104,9 +112,10 @@ def _refuse(model: FileModel, path: Path) -> None:
         raise InputError(f"{path}: {float_op} computes in floating point; {QUANTISE}")
     if not quantised:
         raise InputError(f"{path}: no operator is quantised; {QUANTISE}")
+    variables = _variables(model)
     for op in model.ops:
         for index in (*op.inputs, *op.outputs):
-            if index != -1:
+            if index != -1 and index not in variables:
                 _refuse_tensor(model.tensors[index], op, path)
     for index in (*model.inputs, *model.outputs):
         if model.tensors[index].tensor is None:

@@ -134,18 +134,23 @@ def _greedy(graph: PipelineGraph, stages: int, options: Options) -> StageOf:
 def _contiguous(
     graph: PipelineGraph, rules: Rules, stages: int, options: Options, objective: str = "params"
 ) -> StageOf:
-    """The best cut of the depth-first order into consecutive stages."""
-    order = depth_first_order(graph)
-    lattice = Lattice(
-        graph, rules, prefixes(graph, rules, order), options.cost, options.balance, options.times_ms
+    """The best cut into consecutive stages of the depth-first order; where none of that meets the
+    rules, of one that has the operators of the first stage first and those of the last last."""
+
+    def rank(index: int) -> tuple[bool, bool, int]:
+        unit = rules.unit_of[index]
+        return unit in rules.last, unit not in rules.first, unit
+
+    for order in (depth_first_order(graph), sorted(range(len(graph.ops)), key=rank)):
+        cuts = prefixes(graph, rules, order)
+        lattice = Lattice(graph, rules, cuts, options.cost, options.balance, options.times_ms)
+        found = solve_lattice(lattice, stages, (objective,))
+        if found is not None:
+            return found
+    raise ResultError(
+        f"{graph.name}: no contiguous cut into {stages} stages meets the runner's rules; "
+        "use another objective"
     )
-    found = solve_lattice(lattice, stages, (objective,))
-    if found is None:
-        raise ResultError(
-            f"{graph.name}: no contiguous cut into {stages} stages meets the runner's rules; "
-            "use another objective"
-        )
-    return found
 
 
 def _start(

@@ -149,7 +149,7 @@ def _segment(
 ) -> Segment:
     main = source.subgraphs[0]
     inputs, outputs = ends_of_stage(graph, stage_of, stage, stages)
-    members = [main.operators[index] for index, at in enumerate(stage_of) if at == stage]
+    members = _members(source, stage_of, stage)
     used = set(inputs) | set(outputs)
     for op in members:
         used.update(_list(op.inputs), _list(op.outputs), _list(op.intermediates))
@@ -171,8 +171,8 @@ def _segment(
     part.inputs = [place[tensor] for tensor in inputs]
     part.outputs = [place[tensor] for tensor in outputs]
     part.operators = [_operator(op, place, codes) for op in members]
+    target.subgraphs = [part, *_initialisers(source, part.operators, buffers, codes)]
     target.operatorCodes = [source.operatorCodes[number] for number in codes]
-    target.subgraphs = [part]
     target.metadata = [
         _metadata(entry, buffers)
         for entry in source.metadata or ()
@@ -193,6 +193,46 @@ def _segment(
         tuple(_text(names[t]) for t in inputs),
         tuple(_text(names[t]) for t in outputs),
     )
+
+
+def _kind(source: Any, op: Any) -> int:
+    return int(source.operatorCodes[op.opcodeIndex].builtinCode)
+
+
+def _members(source: Any, stage_of: Sequence[int], stage: int) -> list[Any]:
+    """Operators of a stage. Variables are initialised wherever there are any: by CALL_ONCE."""
+    main, kinds = source.subgraphs[0], schema.BuiltinOperator
+    calls = [op for op in main.operators if _kind(source, op) == kinds.CALL_ONCE]
+    found = [
+        op
+        for op, at in zip(main.operators, stage_of, strict=True)
+        if at == stage and _kind(source, op) != kinds.CALL_ONCE
+    ]
+    keeps = any(_kind(source, op) == kinds.VAR_HANDLE for op in found)
+    return [*calls, *found] if keeps else found
+
+
+def _initialisers(
+    source: Any, operators: Sequence[Any], buffers: _Buffers, codes: dict[int, int]
+) -> list[Any]:
+    """The subgraphs that the CALL_ONCE among a stage's `operators` call, which then name them."""
+    parts: list[Any] = []
+    for op in operators:
+        if op.builtinOptionsType != schema.BuiltinOptions.CallOnceOptions:
+            continue
+        found = source.subgraphs[op.builtinOptions.initSubgraphIndex]
+        place = {index: index for index in range(-1, len(found.tensors))}
+        part = schema.SubGraphT()
+        part.name = found.name
+        part.tensors = [
+            _tensor(tensor, index, {}, buffers, True) for index, tensor in enumerate(found.tensors)
+        ]
+        part.inputs, part.outputs = _list(found.inputs), _list(found.outputs)
+        part.operators = [_operator(inner, place, codes) for inner in found.operators]
+        parts.append(part)
+        op.builtinOptions = schema.CallOnceOptionsT()
+        op.builtinOptions.initSubgraphIndex = len(parts)
+    return parts
 
 
 def _text(name: Any) -> str:
