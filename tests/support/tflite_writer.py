@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from enum import Enum
 from typing import Any
@@ -19,8 +20,9 @@ _TYPES = {
 
 
 class _Writer:
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, int4: Collection[str] = ()) -> None:
         self.graph = graph
+        self.int4 = int4
         self.index: dict[str, int] = {}
         self.tensors: list[Any] = []
         self.buffers: list[Any] = [schema.BufferT()]
@@ -39,6 +41,10 @@ class _Writer:
             buffer = schema.BufferT()
             data = np.ascontiguousarray(tensor.constant, tensor.dtype.numpy).tobytes()
             buffer.data = np.frombuffer(data, np.uint8)
+            if tensor.name in self.int4:
+                written.type = schema.TensorType.INT4
+                halves = np.append(buffer.data, np.zeros(buffer.data.size % 2, np.uint8)) & 15
+                buffer.data = halves[::2] | halves[1::2] << 4
             written.buffer = len(self.buffers)
             self.buffers.append(buffer)
         if tensor.quantisation is not None:
@@ -91,9 +97,12 @@ def _plain(field: str, value: Any) -> Any:
     return getattr(_ENUMERATIONS[field], name) if isinstance(name, str) else value
 
 
-def tflite_bytes(graph: Graph) -> bytes:
-    """The graph as a TFLite file: tensors in the graph's order, operators as they stand."""
-    writer = _Writer(graph)
+def tflite_bytes(graph: Graph, int4: Collection[str] = ()) -> bytes:
+    """The graph as a TFLite file: tensors in the graph's order, operators as they stand.
+
+    `int4`: names of constants, from -8 to 7, to store as int4.
+    """
+    writer = _Writer(graph, int4)
     updated = {state.output for state in graph.states}
     for tensor in graph.tensors.values():
         if tensor.name not in updated:

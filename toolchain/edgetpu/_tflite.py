@@ -130,7 +130,7 @@ def _refuse_tensor(found: FileTensor, op: FileOp, path: Path) -> None:
             f"{', '.join(map(str, found.open_axes))} are open); the Edge TPU needs fixed shapes: "
             "convert the model with a fixed input shape"
         )
-    if found.tensor is None and not found.variable:
+    if (found.tensor is None or found.type_name == "INT4") and not found.variable:
         reason = found.refusal or f"tensor {found.name!r} is {found.type_name.lower()}"
         raise InputError(f"{path}: {op}: {reason}; the Edge TPU takes int8 models without it")
 

@@ -36,9 +36,9 @@ class FileTensor:
     """A tensor of the file.
 
     `tensor` is None where it cannot be used: its type has no counterpart in DType, or `refusal`
-    says why. `type_name` is the schema's name for its type. `dynamic` means that the file leaves
-    its shape or the dimensions `open_axes` open. `variable`: it keeps its value between runs.
-    `buffer` is the file's number of its data.
+    says why. `type_name` is the schema's name for its type; constants of INT4 are unpacked to int8.
+    `dynamic` means that the file leaves its shape or the dimensions `open_axes` open. `variable`:
+    it keeps its value between runs. `buffer` is the file's number of its data.
     """
 
     name: str
@@ -178,9 +178,10 @@ def _tensor(
     constant = constant and not variable
     data = buffers[index] if buffers else np.zeros(0, np.uint8)
     refusal = _refusal(table, name, constant)
-    if type_name not in DType.__members__ or refusal:
+    packed = type_name == "INT4" and constant and data.size > 0
+    if (type_name not in DType.__members__ and not packed) or refusal:
         return FileTensor(name, None, type_name, refusal=refusal, variable=variable, buffer=index)
-    dtype = DType[type_name]
+    dtype = DType.INT8 if packed else DType[type_name]
     if len(shape) > LARGEST_RANK:
         raise InputError(f"tensor {name!r} has {len(shape)} dimensions; at most 8 make sense")
     elements = math.prod(shape)
@@ -190,11 +191,13 @@ def _tensor(
     open_axes = tuple(axis for axis, size in enumerate(signature) if size < 0)
     value = None
     if constant and (data.size or elements == 0):
-        if data.size != elements * dtype.size_bytes:
+        wanted = (elements + 1) // 2 if packed else elements * dtype.size_bytes
+        if data.size != wanted:
             raise InputError(
                 f"the file is corrupt: tensor {name!r} of shape {list(shape)} has {data.size} "
-                f"bytes of data, not {elements * dtype.size_bytes}"
+                f"bytes of data, not {wanted}"
             )
+        data = _unpacked(data, elements) if packed else data
         value = data.view(dtype.numpy.newbyteorder("<")).reshape(shape)
     return FileTensor(
         name,
@@ -205,6 +208,12 @@ def _tensor(
         buffer=index,
         variable=variable,
     )
+
+
+def _unpacked(data: NDArray[np.generic], elements: int) -> NDArray[np.generic]:
+    """int4 elements, two a byte and the first one low, as int8; a spare half byte falls away."""
+    pairs = np.stack([data.view(np.int8) << 4, data.view(np.int8)], axis=-1) >> 4
+    return pairs.reshape(-1)[:elements]
 
 
 def _refusal(table: Table, name: str, constant: bool) -> str:

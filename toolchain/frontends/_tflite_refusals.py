@@ -29,7 +29,7 @@ _BY_TYPE = {
         "convert the original model again with the int8 scheme of TensorFlow 2",
     ),
     "INT16": ("it has no kernel for int16 activations", "convert with int8 activations"),
-    "INT4": ("int4 weights are not supported yet", "convert with int8 weights"),
+    "INT4": ("int4 tensors must be constant", "convert with int8 activations"),
     "INT2": ("int2 weights are not supported", "convert with int8 weights"),
     "RESOURCE": ("it passes a variable on", "read and assign variables directly"),
 }

@@ -263,5 +263,5 @@ SPEC = OpSpec(
     axes=_axes,
     tflite=TfliteBinding(("CONV_2D",), _read, _write),
     onnx=OnnxBinding(("Conv",), _read_onnx),
-    limits="int8 or legacy uint8, constant weights; any stride, dilation, groups",
+    limits="int8 or legacy uint8; constant weights, int4 unpacked; any stride, dilation, groups",
 )

@@ -270,5 +270,5 @@ SPEC = OpSpec(
     axes=_axes,
     tflite=TfliteBinding(("FULLY_CONNECTED",), _read, _write),
     onnx=OnnxBinding(("Gemm", "MatMul"), _read_onnx),
-    limits="int8, per-channel or per-tensor weights, constant",
+    limits="int8 or legacy uint8; constant weights, int4 unpacked, per channel or per tensor",
 )
