@@ -11,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from toolchain.errors import DoesNotFitError, InputError
+from toolchain.errors import InputError
 from toolchain.resources import BOARDS
 
 
@@ -47,17 +47,24 @@ class Content(Enum):
 
 @dataclass(frozen=True)
 class Memory:
-    """A bank: `origin` as the core addresses it. Banks are listed best first."""
+    """A bank: `origin` as the core addresses it. Banks are listed best first.
+
+    `access_cycles`: about what a load takes that no cache serves; only to tell banks apart.
+    """
 
     name: str
     origin: int
     size_bytes: int
     kind: MemoryKind
     holds: frozenset[Content]
+    access_cycles: int = 1
 
     @property
     def end(self) -> int:
         return self.origin + self.size_bytes
+
+    def covers(self, other: Memory) -> bool:
+        return self.origin <= other.origin and other.end <= self.end
 
 
 @dataclass(frozen=True)
@@ -141,91 +148,6 @@ class Board:
         return sum(m.size_bytes for m in self.memories if m.kind is MemoryKind.FLASH)
 
 
-@dataclass(frozen=True)
-class Layout:
-    """Which bank holds what in one firmware."""
-
-    code: Memory
-    weights: Memory
-    data: Memory
-    arena: Memory
-
-
-def _span(first: Memory, second: Memory) -> Memory:
-    return Memory(
-        f"{first.name}_{second.name}",
-        first.origin,
-        first.size_bytes + second.size_bytes,
-        first.kind,
-        first.holds & second.holds,
-    )
-
-
-def _candidates(board: Board, content: Content) -> list[Memory]:
-    """Banks that may hold `content`, best first, then runs of banks that touch, shortest first."""
-    single = [m for m in board.memories if content in m.holds]
-    spans: list[Memory] = []
-    for start in single:
-        run = start
-        while following := next((m for m in single if m.origin == run.end), None):
-            run = _span(run, following)
-            spans.append(run)
-    return single + sorted(spans, key=lambda m: m.size_bytes)
-
-
-def _overlap(first: Memory, second: Memory) -> bool:
-    return first.origin < second.end and second.origin < first.end
-
-
-def _place(
-    board: Board, parts: list[tuple[Content, int]], taken: list[tuple[Memory, int]]
-) -> list[Memory] | None:
-    """A bank for each part, the best for the first part tried first; None if there are none."""
-    if not parts:
-        return []
-    (content, size), *others = parts
-    for bank in _candidates(board, content):
-        used = sum(held for at, held in taken if _overlap(at, bank))
-        if used + size > bank.size_bytes:
-            continue
-        rest = _place(board, others, [*taken, (bank, size)])
-        if rest is not None:
-            return [bank, *rest]
-    return None
-
-
-def _does_not_fit(board: Board, what: str, parts: list[tuple[Content, int]]) -> DoesNotFitError:
-    """How much is missing in the largest bank that could hold the larger part, or both."""
-    shared = set.intersection(*({m.name for m in _candidates(board, c)} for c, _ in parts))
-    content, size = max(parts, key=lambda part: part[1])
-    bank = max(_candidates(board, content), key=lambda m: m.size_bytes)
-    need = sum(s for _, s in parts) if bank.name in shared else size
-    if need <= bank.size_bytes:
-        need = sum(s for _, s in parts)
-    return DoesNotFitError(
-        f"{what} need {need:,} bytes: {need - bank.size_bytes:,} more than the "
-        f"{bank.size_bytes:,} bytes of {bank.name} on {board.name}"
-    )
-
-
-def layout(
-    board: Board, *, code_bytes: int, weight_bytes: int, data_bytes: int, arena_bytes: int
-) -> Layout:
-    """The best banks, in the order in which the board lists them, that have room for each part.
-
-    `data_bytes` includes the stack. Raises DoesNotFitError saying by how many bytes.
-    """
-    flash = [(Content.CODE, code_bytes), (Content.WEIGHTS, weight_bytes)]
-    ram = [(Content.DATA, data_bytes), (Content.ARENA, arena_bytes)]
-    chosen = _place(board, [*flash, *ram], [])
-    if chosen is None and _place(board, flash, []) is None:
-        raise _does_not_fit(board, "code and weights", flash)
-    if chosen is None:
-        raise _does_not_fit(board, "arena, data and stack", ram)
-    code, weights, data, arena = chosen
-    return Layout(code, weights, data, arena)
-
-
 def _memory(entry: Mapping[str, Any]) -> Memory:
     return Memory(
         name=entry["name"],
@@ -233,6 +155,7 @@ def _memory(entry: Mapping[str, Any]) -> Memory:
         size_bytes=entry["size_bytes"],
         kind=MemoryKind(entry["kind"]),
         holds=frozenset(Content(what) for what in entry["holds"]),
+        access_cycles=entry.get("access_cycles", 1),
     )
 
 

@@ -141,6 +141,8 @@ def compile_shared(
     itself: the board is told which of its models is meant. Raises what `compile_model` raises.
     """
     target, folder = find_board(board), Path(out)
+    if library:
+        options = replace(options or PlanOptions(), one_bank=True)
     check_folder(folder)
     root = cmsis_nn.find(cmsis_nn_folder, report=report)
     pairs: list[tuple[Plan, Sources]] = []

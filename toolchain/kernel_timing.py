@@ -23,7 +23,7 @@ from toolchain.cost.database import Database, Measurement
 from toolchain.cost.key import Key, operator_key
 from toolchain.cost.size import firmware_layout
 from toolchain.device.build import BuildOptions, ModelFiles, build_files
-from toolchain.device.firmware import Firmware, FirmwareModel, OperatorName
+from toolchain.device.firmware import Firmware, FirmwareModel, FirmwarePart, OperatorName
 from toolchain.device.flash import flash as flash_board
 from toolchain.device.link import BoardFaultError
 from toolchain.device.session import Session, open_board
@@ -31,7 +31,7 @@ from toolchain.errors import DoesNotFitError, InputError, LinkError, MissingTool
 from toolchain.ir import Graph, Op, Plan
 from toolchain.kernel_shapes import read_shapes
 from toolchain.measurements import current_build, taken
-from toolchain.planner import plan_graph, plan_model
+from toolchain.planner import PlanOptions, plan_graph, plan_model
 from toolchain.resources import RUNTIME_C
 
 Report = Callable[..., None]
@@ -204,7 +204,7 @@ def _planned(
     kernels: Sequence[Kernel], target: Board, skipped: list[str]
 ) -> Iterator[tuple[Kernel, Plan]]:
     for kernel in kernels:
-        plan = plan_graph(kernel.graph, target)
+        plan = plan_graph(kernel.graph, target, PlanOptions(one_bank=True))
         try:
             firmware_layout(target, [plan])
         except DoesNotFitError as error:
@@ -252,7 +252,7 @@ def _firmware(
     )
     model = FirmwareModel(
         name="kernels",
-        arena_bytes=max(plan.arena.size_bytes for plan in plans),
+        parts=(FirmwarePart(max(plan.arena.size_bytes for plan in plans)),),
         inputs=(),
         outputs=(),
         operators=(OperatorName("kernel", "any"),),

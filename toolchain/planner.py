@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from toolchain import arena, arrangement, partition, passes, schedule
-from toolchain.boards import Board, Core, Layout
+from toolchain import arena, arrangement, banking, partition, passes, schedule
+from toolchain.bank_layout import Layout
+from toolchain.boards import Board, Content, Core
 from toolchain.boards import board as find_board
 from toolchain.codegen.views import moves
 from toolchain.cost import Cost, CostModel
@@ -55,6 +56,7 @@ class PlanOptions:
     `ram_bytes`: split operators, where that is needed, until arena, data and stack fit into so
     much RAM, at the least cost. `max_slowdown`: split them for the smallest arena that costs no
     more than this fraction of the latency. `split_seconds` bounds that search.
+    `one_bank`: keep the arena in one piece, even where it then lies in a slow bank or in none.
     """
 
     scheduler: str = schedule.DEFAULT
@@ -64,6 +66,7 @@ class PlanOptions:
     ram_bytes: int | None = None
     max_slowdown: float | None = None
     split_seconds: float = partition.DEFAULT_SECONDS
+    one_bank: bool = False
 
     @property
     def splits(self) -> bool:
@@ -122,9 +125,45 @@ def plan_graph(
     report("ordering operators")
     found = schedule.scheduler(options.scheduler).schedule(problem, options.time_limit_seconds)
     plan = replace(_placed(graph, target, problem, found, options, report), boundaries=boundaries)
-    if not options.splits or _fits(plan, options):
+    if options.splits and not _fits(plan, options):
+        whole, plan = plan, _split(plan, options, report, costs)
+        if plan.graph is not whole.graph:
+            problem = memory_problem(plan.graph, target.core)
+    return _over_banks(plan, target, problem, options, report)
+
+
+def _over_banks(
+    plan: Plan, target: Board, problem: MemoryProblem, options: PlanOptions, report: Report
+) -> Plan:
+    """The plan with its arena spread over banks, where none holds all of it, or a slow one does.
+
+    Not where --ram is met only in one piece.
+    """
+    if target.is_host or options.one_bank:
         return plan
-    return _split(plan, options, report, costs)
+    try:
+        if not banking.faster_bank(target, firmware_layout(target, [plan])):
+            return plan
+    except DoesNotFitError:
+        pass
+    report("placing tensors in banks")
+    views = len(plan.operators) - plan.calls
+    spread = banking.over_banks(
+        plan.graph,
+        problem,
+        plan.schedule.order,
+        frozenset(op.name for op in plan.operators if op.is_view),
+        target,
+        banking.Needs(
+            code_estimate_bytes(plan), weight_bytes(plan), firmware_data_bytes(plan) + 4 * views
+        ),
+        arena.allocator(options.allocator),
+        options.time_limit_seconds,
+    )
+    if spread is None:
+        return plan
+    made = replace(plan, arena=spread, operators=_planned_ops(plan.graph, target, problem, spread))
+    return plan if _fits(plan, options) and not _fits(made, options) else made
 
 
 def _placed(
@@ -377,6 +416,9 @@ def check_fit(plan: Plan) -> Layout | None:
                 f"The peak of {plan.step_bytes[step]:,} bytes is at step {step}, "
                 f"{op.kind} {op.name!r}."
             )
+        banks = [m.name for m in target.memories if Content.ARENA in m.holds]
+        if len(banks) > 1:
+            lines.append(f"Nor was a way found to spread the arena over {' and '.join(banks)}.")
         lines.append(
             "What could help: a board with more memory (`thimble boards`), a smaller input or "
             "narrower layers around that step, another --scheduler, splitting operators (--ram)."

@@ -17,7 +17,9 @@ void thimble_memory_paint(void)
 
 void thimble_arena_paint(const thimble_model *model)
 {
-    memset(model->arena, THIMBLE_ARENA_PAINT, model->arena_bytes);
+    for (uint32_t i = 0; i < model->part_count; i++) {
+        memset(model->parts[i].start, THIMBLE_ARENA_PAINT, model->parts[i].size_bytes);
+    }
 }
 
 uint32_t thimble_stack_used_bytes(void)
@@ -29,11 +31,20 @@ uint32_t thimble_stack_used_bytes(void)
     return (uint32_t)((uintptr_t)thimble_stack_high - (uintptr_t)word);
 }
 
+static uint32_t part_used_bytes(const thimble_part *part)
+{
+    uint32_t used = part->size_bytes;
+    while (used != 0 && part->start[used - 1u] == THIMBLE_ARENA_PAINT) {
+        used--;
+    }
+    return used;
+}
+
 uint32_t thimble_arena_used_bytes(void)
 {
-    uint32_t used = thimble_the_model->arena_bytes;
-    while (used != 0 && thimble_the_model->arena[used - 1u] == THIMBLE_ARENA_PAINT) {
-        used--;
+    uint32_t used = 0;
+    for (uint32_t i = 0; i < thimble_the_model->part_count; i++) {
+        used += part_used_bytes(&thimble_the_model->parts[i]);
     }
     return used;
 }

@@ -19,7 +19,14 @@ from tests.support.line import (
     line_output,
 )
 from toolchain.boards import board
-from toolchain.device.firmware import Firmware, FirmwareModel, OperatorName, Port, Sizes
+from toolchain.device.firmware import (
+    Firmware,
+    FirmwareModel,
+    FirmwarePart,
+    OperatorName,
+    Port,
+    Sizes,
+)
 from toolchain.device.link import BoardResetError, Link, RefusedError
 from toolchain.device.protocol import Type
 from toolchain.device.session import Session, StateLostError
@@ -34,7 +41,7 @@ pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 
 MODEL = FirmwareModel(
     name="line",
-    arena_bytes=900,
+    parts=(FirmwarePart(900),),
     inputs=(Port("in", "in", 0, (TENSOR_BYTES,), DType.INT8),),
     outputs=(Port("out", "out", 300, (TENSOR_BYTES,), DType.INT8),),
     operators=(OperatorName("first", "mul"), OperatorName("second", "add")),

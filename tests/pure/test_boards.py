@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from toolchain.boards import Board, Content, MemoryKind, board, boards, layout, read_board
+from toolchain.bank_layout import layout
+from toolchain.boards import Board, Content, MemoryKind, board, boards, read_board
 from toolchain.device.flash import choose, runners
 from toolchain.errors import DoesNotFitError, InputError
 from toolchain.resources import RUNTIME_C

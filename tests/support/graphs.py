@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
+from toolchain.ops._activation import Activation
+from toolchain.ops._addition import Sum
+from toolchain.ops._conv import Padding
+from toolchain.ops.conv2d import Conv2D
 from toolchain.ops.fully_connected import FullyConnected
 from toolchain.ops.reshape import Reshape
 
@@ -46,3 +51,21 @@ def dense_chain(
 
 def reshape(source: str, target: str, shape: tuple[int, ...]) -> Op:
     return Op("reshape", f"reshape {target}", (source,), (target,), Reshape(shape))
+
+
+def skip_network(height: int = 50, width: int = 50, depth: int = 8) -> Graph:
+    """x + pointwise(conv(x)): three tensors of x's size, of which two live at a time."""
+    rng = np.random.default_rng(3)
+    shape = (1, height, width, depth)
+    names = ("x", "c", "p", "y")
+    table = [Tensor(n, shape, DType.INT8, Quantisation((0.125,), (3,))) for n in names]
+    for name, size in (("c weights", 3), ("p weights", 1)):
+        data = rng.integers(-127, 128, (depth, size, size, depth)).astype(np.int8)
+        table.append(Tensor(name, data.shape, DType.INT8, Quantisation((0.002,), (0,)), data))
+    same = Conv2D((1, 1), (1, 1), Padding(1, 1, 1, 1))
+    ops = [
+        Op("conv2d", "conv", ("x", "c weights"), ("c",), same),
+        Op("conv2d", "point", ("c", "p weights"), ("p",), replace(same, padding=Padding())),
+        Op("add", "skip", ("x", "p"), ("y",), Sum(Activation.NONE)),
+    ]
+    return Graph.build("skip", table, ops, ["x"], ["y"])

@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.boards import Board, layout
+from toolchain.bank_layout import layout
+from toolchain.boards import Board
 from toolchain.device.build import BuildOptions, ModelFiles, build_files
-from toolchain.device.firmware import Firmware, FirmwareModel, OperatorName, Port
+from toolchain.device.firmware import Firmware, FirmwareModel, FirmwarePart, OperatorName, Port
 from toolchain.ir import DType
 
 BYTES = 600
@@ -19,7 +20,7 @@ SOURCE = Path(__file__).parent / "firmware" / "probe.c"
 
 PROBE = FirmwareModel(
     name="probe",
-    arena_bytes=1216,
+    parts=(FirmwarePart(1216),),
     inputs=(Port("probe/in:0", "in", 0, (BYTES,), DType.INT8),),
     outputs=(Port("probe/out:0", "out", BYTES, (BYTES,), DType.INT8),),
     operators=(OperatorName("scale it", "mul"), OperatorName("misbehave", "custom")),

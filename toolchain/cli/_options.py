@@ -49,6 +49,14 @@ SlowdownOption = Annotated[
         help="Split operators for the smallest arena at most this much slower (predicted): 5%.",
     ),
 ]
+OneBankOption = Annotated[
+    bool,
+    typer.Option(
+        "--one-bank",
+        help="Keep the arena in one piece. Else it is spread over RAM banks where none holds "
+        "all of it, or a faster one holds some.",
+    ),
+]
 PortOption = Annotated[
     str | None,
     typer.Option(
@@ -61,7 +69,11 @@ PortOption = Annotated[
 
 
 def plan_options(
-    scheduler: str, allocator: str, ram: str | None = None, max_slowdown: str | None = None
+    scheduler: str,
+    allocator: str,
+    ram: str | None = None,
+    max_slowdown: str | None = None,
+    one_bank: bool = False,
 ) -> PlanOptions:
     """Raises InputError for an unknown name or an odd number, before any work is done."""
     schedule.scheduler(scheduler)
@@ -71,6 +83,7 @@ def plan_options(
         allocator=allocator,
         ram_bytes=None if ram is None else _bytes(ram),
         max_slowdown=None if max_slowdown is None else _fraction(max_slowdown),
+        one_bank=one_bank,
     )
 
 

@@ -56,7 +56,14 @@ def _as_json(board: Board) -> dict[str, object]:
         "emulated": board.emulator is not None,
         "ran_on_hardware": board.ran_on_hardware,
         "memories": [
-            {"name": m.name, "origin": m.origin, "bytes": m.size_bytes, "kind": m.kind.value}
+            {
+                "name": m.name,
+                "origin": m.origin,
+                "bytes": m.size_bytes,
+                "kind": m.kind.value,
+                "holds": sorted(c.value for c in m.holds),
+                "access_cycles": m.access_cycles,
+            }
             for m in board.memories
         ],
     }

@@ -19,6 +19,7 @@ from toolchain.cli._options import (
     AllocatorOption,
     BoardOption,
     CmsisNnOption,
+    OneBankOption,
     PortOption,
     RamOption,
     SchedulerOption,
@@ -79,6 +80,7 @@ def command(
     port: PortOption = None,
     ram: RamOption = None,
     max_slowdown: SlowdownOption = None,
+    one_bank: OneBankOption = False,
     cmsis_nn: CmsisNnOption = None,
     json: JsonOption = None,
 ) -> None:
@@ -93,7 +95,7 @@ def command(
     """
     if len(models) > 1 and not share_arena:
         raise InputError(f"{len(models)} models: --share-arena puts them into one firmware")
-    options = plan_options(scheduler, allocator, ram, max_slowdown)
+    options = plan_options(scheduler, allocator, ram, max_slowdown, one_bank)
     target = find_board(board)
     begin = time.perf_counter()
     tuning = None

@@ -15,6 +15,7 @@ from toolchain.cli._options import (
     AllocatorOption,
     BoardOption,
     ModelArgument,
+    OneBankOption,
     RamOption,
     SchedulerOption,
     SlowdownOption,
@@ -41,6 +42,7 @@ def command(
     allocator: AllocatorOption = arena.DEFAULT,
     ram: RamOption = None,
     max_slowdown: SlowdownOption = None,
+    one_bank: OneBankOption = False,
     pareto: Annotated[
         bool,
         typer.Option("--pareto", help="Ways to split operators: RAM against predicted slowdown."),
@@ -55,7 +57,7 @@ def command(
 
     Example: `thimble plan model.tflite --board nucleo-l476rg`
     """
-    options = plan_options(scheduler, allocator, ram, max_slowdown)
+    options = plan_options(scheduler, allocator, ram, max_slowdown, one_bank)
     target = find_board(board)
     begin = time.perf_counter()
     with progress() as step:

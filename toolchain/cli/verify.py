@@ -16,6 +16,7 @@ from toolchain.cli._options import (
     BoardOption,
     CmsisNnOption,
     ModelArgument,
+    OneBankOption,
     PortOption,
     RamOption,
     SchedulerOption,
@@ -54,6 +55,7 @@ def command(
     allocator: AllocatorOption = arena.DEFAULT,
     ram: RamOption = None,
     max_slowdown: SlowdownOption = None,
+    one_bank: OneBankOption = False,
     cmsis_nn: CmsisNnOption = None,
     json: JsonOption = None,
 ) -> None:
@@ -66,7 +68,7 @@ def command(
 
     Example: `thimble verify model.tflite --board mps2-an500 --runs 100`
     """
-    options = plan_options(scheduler, allocator, ram, max_slowdown)
+    options = plan_options(scheduler, allocator, ram, max_slowdown, one_bank)
     with progress() as step:
         result = verify_model(
             model,

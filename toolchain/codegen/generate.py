@@ -21,6 +21,7 @@ from toolchain.codegen.header import accessors
 from toolchain.codegen.layout import wrap
 from toolchain.codegen.memory_map import memory_map
 from toolchain.codegen.names import Names, identifier, model_identifier
+from toolchain.codegen.places import Places
 from toolchain.codegen.views import Move, moves
 from toolchain.ir import Op, Plan, Sources, Tensor
 from toolchain.ops import spec_of
@@ -86,7 +87,7 @@ class Reset:
     """A state's place and its initial value: the array `symbol`, or `byte` throughout."""
 
     tensor: Tensor
-    offset: int
+    address: str
     symbol: str
     byte: int
 
@@ -99,6 +100,7 @@ class _Writer:
         self.core = core
         self.name = name
         self.names = Names()
+        self.places = Places(plan.arena, name)
         self.constants = ConstantTable(name, self.names)
         self.functions: set[str] = set()
 
@@ -108,7 +110,7 @@ class _Writer:
             return ""
         element = c_type(tensor.dtype)
         const = "" if writable else "const "
-        address = f"(arena + {self.plan.arena.offsets[tensor.name]})"
+        address = f"({self.places.address(self.plan.arena.offsets[tensor.name])})"
         through = f"({const}void *)" if tensor.dtype.size_bytes > 1 else ""
         return f"({const}{element} *){through}{address}"
 
@@ -122,13 +124,13 @@ class _Writer:
     def scratch(self, op: Op, lowering: Lowering) -> str:
         if not lowering.scratch_bytes:
             return "NULL"
-        return f"(void *)(arena + {self.plan.arena.scratch_offsets[op.name]})"
+        return f"(void *)({self.places.address(self.plan.arena.scratch_offsets[op.name])})"
 
     def address(self, name: str, offset: int, owner: str) -> str:
         """The byte `offset` of a tensor, for memcpy."""
         tensor = self.plan.graph.tensors[name]
         if not tensor.is_constant:
-            return f"arena + {self.plan.arena.offsets[name] + offset}"
+            return self.places.address(self.plan.arena.offsets[name] + offset)
         symbol = self.constants.symbol_of(tensor, owner)
         return f"(const uint8_t *){symbol} + {offset}" if offset else symbol
 
@@ -212,8 +214,8 @@ class _Writer:
                     state.initial, f"state{number}", f"initial value of {tensor.name}"
                 )
             )
-            offset = self.plan.arena.offsets[state.input]
-            found.append(Reset(tensor, offset, symbol, int(data[0])))
+            address = self.places.address(self.plan.arena.offsets[state.input])
+            found.append(Reset(tensor, address, symbol, int(data[0])))
         return tuple(found)
 
     def calls(self) -> tuple[Call, ...]:
@@ -241,7 +243,7 @@ def generate(plan: Plan, core: Core, cmsis_nn_folder: Path, *, name: str = "") -
     calls = writer.calls()
     steps = {op: step for step, op in enumerate(plan.schedule.order)}
     resets = writer.resets()
-    inputs, outputs = accessors(plan, writer.constants)
+    inputs, outputs = accessors(plan, writer.constants, writer.places)
     trees = (cmsis_nn.tree(cmsis_nn_folder), runtime_tree())
     closure = source_closure(writer.functions, trees)
     values: Mapping[str, object] = {
@@ -249,6 +251,7 @@ def generate(plan: Plan, core: Core, cmsis_nn_folder: Path, *, name: str = "") -
         "NAME": prefix.upper(),
         "plan": plan,
         "graph": plan.graph,
+        "places": writer.places,
         "calls": calls,
         "inputs": inputs,
         "outputs": outputs,
@@ -281,6 +284,7 @@ def generate(plan: Plan, core: Core, cmsis_nn_folder: Path, *, name: str = "") -
         outputs=tuple(end.identifier for end in outputs),
         weight_bytes=writer.constants.size_bytes,
         stateful=bool(plan.graph.states),
+        parts=plan.arena.parts,
     )
 
 

@@ -8,18 +8,19 @@ from dataclasses import dataclass
 from toolchain.codegen.arrays import c_type
 from toolchain.codegen.constants import ConstantTable
 from toolchain.codegen.names import Names, tensor_identifier
+from toolchain.codegen.places import Places
 from toolchain.ir import Boundary, DType, Plan, Tensor
 from toolchain.ir.boundary import End
 
 
 @dataclass(frozen=True)
 class Accessor:
-    """One input or output. `symbol` is set where it lies in flash; else it is at `offset`."""
+    """One input or output. `symbol` is set where it lies in flash; else it is at `address`."""
 
     direction: str
     identifier: str
     end: End
-    offset: int
+    address: str
     symbol: str
 
     @property
@@ -81,7 +82,7 @@ class Accessor:
 
 
 def accessors(
-    plan: Plan, constants: ConstantTable
+    plan: Plan, constants: ConstantTable, places: Places
 ) -> tuple[tuple[Accessor, ...], tuple[Accessor, ...]]:
     """Inputs and outputs of the plan's graph, in its order, under unique identifiers."""
 
@@ -92,7 +93,7 @@ def accessors(
                 direction,
                 names.unique(tensor_identifier(end.name, direction)),
                 end,
-                plan.arena.offsets.get(end.name, 0),
+                places.address(plan.arena.offsets.get(end.name, 0)),
                 constants.symbol_of(end.tensor, "graph") if end.tensor.is_constant else "",
             )
             for end in ends

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from toolchain.boards import Board, Layout, layout
+from toolchain.bank_layout import SECTION_ALIGNMENT_BYTES, Layout, layout
+from toolchain.boards import Board
+from toolchain.ir import ArenaPart
 from toolchain.ir.plan import Plan
 
 STACK_BYTES = 2048
@@ -15,7 +17,6 @@ _FIRMWARE_DATA_BYTES = 448
 _FIRMWARE_CODE_BYTES = 5000
 _BYTES_PER_FUNCTION = 1200
 _BYTES_PER_OPERATOR = 180
-_ARENA_ALIGNMENT_BYTES = 16
 
 
 def weight_bytes(plan: Plan) -> int:
@@ -48,30 +49,52 @@ def firmware_layout(board: Board, plans: Sequence[Plan], stack_bytes: int = STAC
         code_bytes=code_estimate_bytes(*plans),
         weight_bytes=sum(weight_bytes(plan) for plan in plans),
         data_bytes=max(map(firmware_data_bytes, plans)) - STACK_BYTES + stack_bytes,
-        arena_bytes=shared_arena(plans).size_bytes,
+        arena_banks=shared_arena(plans).banks,
     )
 
 
 @dataclass(frozen=True)
 class SharedArena:
-    """Where in one arena those of several models begin."""
+    """Where in one arena those of several models lie.
 
-    offsets: tuple[int, ...]
-    size_bytes: int
+    `parts`: for each model its parts, with the bank of each. `offsets`: where in the shared part
+    each of these begins. `banks`: bytes of each bank that is used; an arena in one piece lies in
+    the bank '', which is any.
+    """
+
+    parts: tuple[tuple[ArenaPart, ...], ...]
+    offsets: tuple[tuple[int, ...], ...]
+    banks: tuple[tuple[str, int], ...]
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(size for _, size in self.banks)
 
 
 def shared_arena(plans: Sequence[Plan]) -> SharedArena:
     """One arena for models that run one at a time.
 
     They all begin at its start, but for those that keep state between runs: behind the others,
-    each has its own.
+    each has its own. Where some are spread over banks, one in a single piece goes to the bank of
+    which those take most.
     """
-    size = max((p.arena.size_bytes for p in plans if not p.graph.states), default=0)
+    demand: dict[str, int] = {}
+    for part in (part for plan in plans for part in plan.arena.parts):
+        demand[part.bank] = max(demand.get(part.bank, 0), part.size_bytes)
+    home = max(demand, key=lambda bank: demand[bank], default="")
+    parts = [p.arena.parts or (ArenaPart(home, 0, p.arena.size_bytes),) for p in plans]
+    sizes = dict.fromkeys(demand or (home,), 0)
+    for plan, held in zip(plans, parts, strict=True):
+        if not plan.graph.states:
+            for part in held:
+                sizes[part.bank] = max(sizes[part.bank], part.size_bytes)
     offsets = []
-    for plan in plans:
-        offset = 0
+    for plan, held in zip(plans, parts, strict=True):
+        begins = [0] * len(held)
         if plan.graph.states:
-            offset = -(-size // _ARENA_ALIGNMENT_BYTES) * _ARENA_ALIGNMENT_BYTES
-            size = offset + plan.arena.size_bytes
-        offsets.append(offset)
-    return SharedArena(tuple(offsets), size)
+            for index, part in enumerate(held):
+                unit = SECTION_ALIGNMENT_BYTES
+                begins[index] = -(-sizes[part.bank] // unit) * unit
+                sizes[part.bank] = begins[index] + part.size_bytes
+        offsets.append(tuple(begins))
+    return SharedArena(tuple(parts), tuple(offsets), tuple(sizes.items()))

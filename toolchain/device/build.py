@@ -11,11 +11,12 @@ import jinja2
 from elftools.elf.elffile import ELFFile
 
 from toolchain import cmsis_nn
-from toolchain.boards import Board, Layout, Memory
+from toolchain.bank_layout import Layout
+from toolchain.boards import Board
 from toolchain.cost.size import STACK_BYTES, firmware_layout, shared_arena
 from toolchain.device import compiler
 from toolchain.device.compiler import Unit
-from toolchain.device.firmware import Firmware, FirmwareModel, Sizes, firmware_model
+from toolchain.device.firmware import Firmware, FirmwareModel, FirmwarePart, Sizes, firmware_model
 from toolchain.errors import InputError
 from toolchain.ir import Plan, Sources
 from toolchain.resources import RUNTIME_C, TEMPLATES
@@ -68,19 +69,6 @@ def _render(template: str, target: Path, **context: object) -> Path:
     )
     target.write_text(environment.get_template(template).render(**context), encoding="utf-8")
     return target
-
-
-def _banks(chosen: Layout) -> list[Memory]:
-    """The distinct banks. A run of banks stands for its members, so that none overlap."""
-    banks = {m.name: m for m in (chosen.code, chosen.weights, chosen.data, chosen.arena)}
-    return list(banks.values())
-
-
-def _merged(chosen: Layout) -> Layout:
-    """Where data lies inside the run of banks that the arena takes, they share the run."""
-    data, arena = chosen.data, chosen.arena
-    inside = arena.origin <= data.origin and data.end <= arena.end
-    return Layout(chosen.code, chosen.weights, arena if inside else data, arena)
 
 
 def firmware_defines(board: Board, options: BuildOptions) -> list[str]:
@@ -180,17 +168,23 @@ def build_files(
         raise InputError("the host runs the generated C as a process; it has no firmware")
     chosen_options = options or BuildOptions()
     folder.mkdir(parents=True, exist_ok=True)
-    chosen = _merged(banks)
+    chosen, arrays = banks.merged(), arena_arrays(models)
     script = _render(
         "linker.ld.j2",
         folder / "firmware.ld",
         board=board,
-        banks=_banks(chosen),
+        banks=chosen.banks,
         layout=chosen,
+        arenas=list(zip(arrays, chosen.arenas, strict=True)),
         stack_bytes=chosen_options.stack_bytes,
         model_objects=f"*{_MODEL_SUFFIX}",
     )
-    context = {"models": models, "board": board, "profile": chosen_options.profile}
+    context = {
+        "models": models,
+        "arenas": arrays,
+        "board": board,
+        "profile": chosen_options.profile,
+    }
     glue = _render(
         "firmware_model.c.j2", folder / "firmware_model.c", build_id=bytes(16), **context
     )
@@ -234,9 +228,45 @@ def build(
     )
     chosen = options or BuildOptions()
     banks = firmware_layout(board, plans, chosen.stack_bytes)
-    offsets = shared_arena(plans).offsets
-    carried = [firmware_model(*pair, at) for pair, at in zip(models, offsets, strict=True)]
+    shared = shared_arena(plans)
+    carried = [
+        firmware_model(
+            plan,
+            sources,
+            tuple(
+                FirmwarePart(
+                    part.size_bytes, part.bank, part.member if plan.arena.parts else "", at
+                )
+                for part, at in zip(parts, offsets, strict=True)
+            ),
+        )
+        for (plan, sources), parts, offsets in zip(
+            models, shared.parts, shared.offsets, strict=True
+        )
+    ]
     return build_files(board, carried, files, folder, banks, chosen, report=report)
+
+
+@dataclass(frozen=True)
+class ArenaArray:
+    """The firmware's arena in one bank: a C array in a section of its own."""
+
+    symbol: str
+    size_bytes: int
+
+    @property
+    def section(self) -> str:
+        return f".{self.symbol}"
+
+
+def arena_arrays(models: Sequence[FirmwareModel]) -> tuple[ArenaArray, ...]:
+    """One for each bank, as large as its models need; in the order of `shared_arena`."""
+    sizes: dict[str, int] = {}
+    spread_first = sorted(models, key=lambda model: not model.over_banks)
+    for part in (part for model in spread_first for part in model.parts):
+        end = max(part.offset_bytes + part.size_bytes, 1)
+        sizes[part.symbol] = max(sizes.get(part.symbol, 0), end)
+    return tuple(ArenaArray(symbol, size) for symbol, size in sizes.items())
 
 
 def _identity(units: Sequence[Unit], script: Path) -> bytes:
@@ -269,6 +299,6 @@ def measure(elf: Path) -> Sizes:
         weight_bytes=total(".weights"),
         data_bytes=total(".data"),
         bss_bytes=total(".bss", ".noinit"),
-        arena_bytes=total(".arena"),
+        arena_bytes=total(*(name for name in sections if name.startswith(".arena"))),
         stack_bytes=total(".stack"),
     )

@@ -21,6 +21,7 @@ class Port:
     """A model's input or output: its place in the arena and the type of its elements.
 
     `identifier` is its name in C. `constant`: an output that lies in flash, not in the arena.
+    `part`: in which part of an arena that is spread over banks; the offset begins there.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Port:
     shape: tuple[int, ...]
     dtype: DType
     constant: bool = False
+    part: int = 0
 
     @property
     def size_bytes(self) -> int:
@@ -50,43 +52,73 @@ class OperatorName:
 
 
 @dataclass(frozen=True)
+class FirmwarePart:
+    """One bank's part of a model's arena, from `offset_bytes` of what the firmware has there.
+
+    `bank` is '' for the one bank of a firmware whose arena is in one piece. `member`: what the
+    model's C calls it; '' where that takes its arena in one piece.
+    """
+
+    size_bytes: int
+    bank: str = ""
+    member: str = ""
+    offset_bytes: int = 0
+
+    @property
+    def symbol(self) -> str:
+        """The firmware's array in that bank."""
+        return f"arena_{self.bank.lower()}" if self.bank else "arena"
+
+
+@dataclass(frozen=True)
 class FirmwareModel:
     """A generated model as the firmware sees it.
 
     `name` is the C prefix; `operators` are in the order in which the C counts them. `kernels` are
     the C prefixes of models that the firmware times one by one (then it has no model of its own).
-    `stateful`: it keeps values from run to run, and no other model shares its part of the
-    firmware's arena, which begins at `arena_offset_bytes`.
+    `stateful`: it keeps values from run to run, and no other model shares its `parts` of the
+    firmware's arena.
     """
 
     name: str
-    arena_bytes: int
+    parts: tuple[FirmwarePart, ...]
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
     operators: tuple[OperatorName, ...]
     kernels: tuple[str, ...] = ()
     stateful: bool = False
-    arena_offset_bytes: int = 0
+
+    @property
+    def arena_bytes(self) -> int:
+        return sum(part.size_bytes for part in self.parts)
+
+    @property
+    def over_banks(self) -> bool:
+        """Whether its C takes a struct of parts."""
+        return any(part.member for part in self.parts)
 
 
-def firmware_model(plan: Plan, sources: Sources, arena_offset_bytes: int = 0) -> FirmwareModel:
+def firmware_model(plan: Plan, sources: Sources, parts: tuple[FirmwarePart, ...]) -> FirmwareModel:
     """The model that `sources` were generated from, as the firmware sees it."""
 
-    graph = plan.graph
+    graph, arena = plan.graph, plan.arena
 
     def port(name: str, identifier: str) -> Port:
         tensor = graph.tensors[name]
-        offset = plan.arena.offsets.get(name, 0)
-        return Port(name, identifier, offset, tensor.shape, tensor.dtype, tensor.is_constant)
+        offset, part = arena.offsets.get(name, 0), 0
+        if arena.parts:
+            lies_in = arena.part_of(offset)
+            offset, part = offset - lies_in.start_bytes, arena.parts.index(lies_in)
+        shape, dtype = tensor.shape, tensor.dtype
+        return Port(name, identifier, offset, shape, dtype, tensor.is_constant, part)
 
     return FirmwareModel(
         name=sources.name,
-        arena_bytes=plan.arena.size_bytes,
+        parts=parts,
         inputs=tuple(map(port, graph.inputs, sources.inputs)),
         outputs=tuple(map(port, graph.outputs, sources.outputs)),
         operators=tuple(OperatorName(graph.ops[i].name, graph.ops[i].kind) for i in sources.calls),
         stateful=bool(graph.states),
-        arena_offset_bytes=arena_offset_bytes,
     )
 
 
@@ -180,19 +212,19 @@ def _port(data: Mapping[str, Any]) -> Port:
         shape=shape,
         dtype=DType(data["dtype"]),
         constant=bool(data["constant"]),
+        part=int(data["part"]),
     )
 
 
 def _model(data: Mapping[str, Any]) -> FirmwareModel:
     return FirmwareModel(
         name=data["name"],
-        arena_bytes=data["arena_bytes"],
+        parts=tuple(FirmwarePart(**part) for part in data["parts"]),
         inputs=tuple(_port(port) for port in data["inputs"]),
         outputs=tuple(_port(port) for port in data["outputs"]),
         operators=tuple(OperatorName(**op) for op in data["operators"]),
         kernels=tuple(data["kernels"]),
         stateful=bool(data["stateful"]),
-        arena_offset_bytes=int(data["arena_offset_bytes"]),
     )
 
 

@@ -1,6 +1,7 @@
 """The frozen values that flow through the toolchain."""
 
-from toolchain.ir.arena import ArenaPlan, ArenaProblem, Block, Placement, SharedPair
+from toolchain.ir.arena import ArenaPart, ArenaPlan, ArenaProblem, Block, Placement, SharedPair
+from toolchain.ir.banks import Bank, Spread
 from toolchain.ir.boundary import Boundary, End
 from toolchain.ir.graph import Attributes, Graph, Op, State
 from toolchain.ir.memory import Buffer, Member, MemoryProblem, Overlap
@@ -10,9 +11,11 @@ from toolchain.ir.sources import Sources
 from toolchain.ir.tensor import DType, Quantisation, Tensor
 
 __all__ = [
+    "ArenaPart",
     "ArenaPlan",
     "ArenaProblem",
     "Attributes",
+    "Bank",
     "Block",
     "Boundary",
     "Buffer",
@@ -30,6 +33,7 @@ __all__ = [
     "Schedule",
     "SharedPair",
     "Sources",
+    "Spread",
     "State",
     "Tensor",
 ]

@@ -64,8 +64,30 @@ class Placement:
 
 
 @dataclass(frozen=True)
+class ArenaPart:
+    """The part of an arena that lies in one memory bank.
+
+    Its bytes have the offsets from `start_bytes` on; the offsets between two parts stand for
+    nothing.
+    """
+
+    bank: str
+    start_bytes: int
+    size_bytes: int
+
+    @property
+    def member(self) -> str:
+        """What generated C calls it."""
+        return self.bank.lower()
+
+
+@dataclass(frozen=True)
 class ArenaPlan:
-    """Where every tensor lies. Offsets in bytes from the arena's start; lifetimes half-open."""
+    """Where every tensor lies. Offsets in bytes from the arena's start; lifetimes half-open.
+
+    `parts`: where it is spread over memory banks, lowest offsets first; `size_bytes` is then their
+    sum. An arena in one piece has none.
+    """
 
     size_bytes: int
     lower_bound_bytes: int
@@ -74,10 +96,24 @@ class ArenaPlan:
     offsets: Mapping[str, int]
     lifetimes: Mapping[str, tuple[int, int]]
     scratch_offsets: Mapping[str, int]
+    parts: tuple[ArenaPart, ...] = ()
 
     @property
     def proved_optimal(self) -> bool:
         return self.size_bytes == self.lower_bound_bytes
+
+    @property
+    def extent_bytes(self) -> int:
+        """Where the offsets end."""
+        return (
+            self.parts[-1].start_bytes + self.parts[-1].size_bytes
+            if self.parts
+            else (self.size_bytes)
+        )
+
+    def part_of(self, offset: int) -> ArenaPart:
+        """The part in which an offset lies."""
+        return next(part for part in reversed(self.parts) if part.start_bytes <= offset)
 
 
 def arena_problem(problem: MemoryProblem, order: Sequence[int]) -> ArenaProblem:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from toolchain.ir.arena import ArenaPart
+
 
 @dataclass(frozen=True)
 class Sources:
@@ -15,6 +17,7 @@ class Sources:
     C files to compile with it. `calls[k]` is the index in `graph.ops` of the operator that the
     generated code runs as its k-th (the index which THIMBLE_OP_BEGIN gets); views have none.
     `inputs` and `outputs` are the identifiers of the graph's inputs and outputs, in its order.
+    `parts`: those of an arena that is spread over memory banks; its code takes a struct of them.
     `stateful`: the model keeps values in its arena from run to run.
     """
 
@@ -26,4 +29,5 @@ class Sources:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     weight_bytes: int
+    parts: tuple[ArenaPart, ...] = ()
     stateful: bool = False

@@ -31,7 +31,7 @@ def operator_table(plan: Plan, counts: Sequence[int], unit: str) -> Table:
             escape(_short(op.name)),
             op.kind,
             shape(graph.tensors[output].shape),
-            f"{plan.arena.offsets[output]:,}" if output in plan.arena.offsets else "-",
+            _place(plan, output),
             f"{planned.scratch_bytes:,}" if planned.scratch_bytes else "-",
             ("▶ " if peak else "") + f"{plan.step_bytes[step]:,}",
             f"{planned.macs:,}" if planned.macs else "-",
@@ -40,6 +40,18 @@ def operator_table(plan: Plan, counts: Sequence[int], unit: str) -> Table:
             style="bold" if peak else None,
         )
     return table
+
+
+def _place(plan: Plan, tensor: str) -> str:
+    """Its offset; in an arena over banks the bank and the offset there."""
+    arena = plan.arena
+    if tensor not in arena.offsets:
+        return "-"
+    offset = arena.offsets[tensor]
+    if not arena.parts:
+        return f"{offset:,}"
+    part = arena.part_of(offset)
+    return f"{part.bank} {offset - part.start_bytes:,}"
 
 
 def _short(name: str, width: int = 24) -> str:

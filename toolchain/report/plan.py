@@ -39,6 +39,10 @@ def plan_json(
         "allocator": plan.arena.allocator,
         "peak_bytes": plan.schedule.peak_bytes,
         "arena_bytes": plan.arena.size_bytes,
+        "arena_banks": [
+            {"bank": part.bank, "start": part.start_bytes, "bytes": part.size_bytes}
+            for part in plan.arena.parts
+        ],
         "lower_bound_bytes": plan.schedule.lower_bound_bytes,
         "proved_optimal": plan.schedule.proved_optimal
         and plan.arena.size_bytes == plan.schedule.peak_bytes,
@@ -95,8 +99,18 @@ def memory_table(plan: Plan, need: MemoryNeed, ram_bytes: int, flash_bytes: int)
     table.add_column("")
     guess = ", estimated" if need.estimated else ""
     weights = need.flash_bytes - need.code_bytes
+    parts = [
+        (
+            f"  in {part.bank}",
+            part.size_bytes,
+            0,
+            "the hottest" if part is plan.arena.parts[0] else "",
+        )
+        for part in plan.arena.parts
+    ]
     for name, used, available, note in (
         ("arena", plan.arena.size_bytes, 0, "activations and scratch"),
+        *parts,
         ("RAM", need.ram_bytes, ram_bytes, f"arena + data + stack{guess}"),
         ("weights", weights, 0, "constants of the model"),
         ("flash", need.flash_bytes, flash_bytes, f"weights + {need.code_bytes:,} B code{guess}"),
@@ -112,6 +126,12 @@ def proof_line(plan: Plan) -> str:
     if arena == bound:
         return (
             f"The arena of {size(arena)} is proved minimal: no order of these operators needs less."
+        )
+    if plan.arena.parts:
+        banks = " and ".join(part.bank for part in plan.arena.parts)
+        return (
+            f"Arena {size(arena)} over {banks}, the hottest tensors in the fastest bank; in one "
+            f"piece no order needs less than {size(bound)} (--one-bank tries that)."
         )
     return (
         f"Arena {size(arena)}, peak of this order {size(plan.schedule.peak_bytes)}; no order of "

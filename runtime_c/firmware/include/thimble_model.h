@@ -14,6 +14,13 @@ typedef struct {
     uint8_t type;
 } thimble_tensor;
 
+/* What lies in one memory bank of an arena. */
+typedef struct {
+    uint8_t *start;
+    uint32_t size_bytes;
+} thimble_part;
+
+/* `arena` is its first part, `arena_bytes` the size of all. */
 typedef struct {
     const char *name;
     const char *board;
@@ -28,6 +35,8 @@ typedef struct {
     uint32_t arena_bytes;
     int32_t (*run)(uint8_t *arena);
     void (*reset)(uint8_t *arena); /* gives the state its initial value; NULL without state */
+    const thimble_part *parts;
+    uint32_t part_count;
 } thimble_model;
 
 /* All that share the arena, and the one that requests are about: HELLO chooses it, the first at reset. */

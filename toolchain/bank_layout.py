@@ -1,0 +1,186 @@
+"""Which memory bank holds what: code, weights, data and the arena, in one piece or in parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from toolchain.boards import Board, Content, Memory
+from toolchain.errors import DoesNotFitError
+
+SECTION_ALIGNMENT_BYTES = 16
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which bank holds what in one firmware. `arenas`: one bank for each part of the arena."""
+
+    code: Memory
+    weights: Memory
+    data: Memory
+    arenas: tuple[Memory, ...]
+
+    @property
+    def arena(self) -> Memory:
+        """That of the arena's first part."""
+        return self.arenas[0]
+
+    @property
+    def banks(self) -> tuple[Memory, ...]:
+        """All of them, each once."""
+        named = {m.name: m for m in (self.code, self.weights, self.data, *self.arenas)}
+        return tuple(named.values())
+
+    def merged(self) -> Layout:
+        """With whatever lies inside a run of banks that the arena takes moved to that run."""
+
+        def outer(bank: Memory) -> Memory:
+            return next((run for run in self.arenas if run.covers(bank)), bank)
+
+        return Layout(outer(self.code), outer(self.weights), outer(self.data), self.arenas)
+
+
+@dataclass(frozen=True)
+class Part:
+    """Bytes that need a place; `bank`: only there."""
+
+    content: Content
+    size_bytes: int
+    bank: str = ""
+
+
+@dataclass(frozen=True)
+class Room:
+    """What the rest of a firmware leaves to the arena of a bank, or of banks alike that touch."""
+
+    bank: Memory
+    free_bytes: int
+
+
+def _span(first: Memory, second: Memory) -> Memory:
+    return Memory(
+        f"{first.name}_{second.name}",
+        first.origin,
+        first.size_bytes + second.size_bytes,
+        first.kind,
+        first.holds & second.holds,
+        max(first.access_cycles, second.access_cycles),
+    )
+
+
+def _candidates(board: Board, content: Content) -> list[Memory]:
+    """Banks that may hold `content`, best first, then runs of banks that touch, shortest first."""
+    single = [m for m in board.memories if content in m.holds]
+    spans: list[Memory] = []
+    for start in single:
+        run = start
+        while following := next((m for m in single if m.origin == run.end), None):
+            run = _span(run, following)
+            spans.append(run)
+    return single + sorted(spans, key=lambda m: m.size_bytes)
+
+
+def _overlap(first: Memory, second: Memory) -> bool:
+    return first.origin < second.end and second.origin < first.end
+
+
+def _placements(
+    board: Board, parts: Sequence[Part], taken: Sequence[tuple[Memory, int]]
+) -> Iterator[list[Memory]]:
+    """All ways to give each part a bank, the best for the first part first."""
+    if not parts:
+        yield []
+        return
+    part, *others = parts
+    for bank in _candidates(board, part.content):
+        if part.bank and bank.name != part.bank:
+            continue
+        used = sum(held for at, held in taken if _overlap(at, bank))
+        if used + part.size_bytes > bank.size_bytes:
+            continue
+        for rest in _placements(board, others, [*taken, (bank, part.size_bytes)]):
+            yield [bank, *rest]
+
+
+def _does_not_fit(board: Board, what: str, parts: Sequence[Part]) -> DoesNotFitError:
+    """How much is missing in the largest bank that could hold the largest part, or all."""
+    names = [{m.name for m in _candidates(board, part.content)} for part in parts]
+    shared = set.intersection(*names)
+    largest = max(parts, key=lambda part: part.size_bytes)
+    banks = _candidates(board, largest.content)
+    bank = max(banks, key=lambda m: (m.name == largest.bank, m.size_bytes))
+    total = sum(part.size_bytes for part in parts if part.bank in ("", bank.name))
+    need = total if bank.name in shared else largest.size_bytes
+    if need <= bank.size_bytes:
+        need = total
+    return DoesNotFitError(
+        f"{what} need {need:,} bytes: {need - bank.size_bytes:,} more than the "
+        f"{bank.size_bytes:,} bytes of {bank.name} on {board.name}"
+    )
+
+
+def layout(
+    board: Board,
+    *,
+    code_bytes: int,
+    weight_bytes: int,
+    data_bytes: int,
+    arena_bytes: int = 0,
+    arena_banks: Sequence[tuple[str, int]] = (),
+) -> Layout:
+    """The best banks, in the order in which the board lists them, that have room for each part.
+
+    `data_bytes` includes the stack. The arena is in one piece, or has so many bytes in each of the
+    named `arena_banks`. Raises DoesNotFitError saying by how many bytes.
+    """
+    flash = [Part(Content.CODE, code_bytes), Part(Content.WEIGHTS, weight_bytes)]
+    arenas = [Part(Content.ARENA, size, name) for name, size in arena_banks or (("", arena_bytes),)]
+    ram = [Part(Content.DATA, data_bytes), *arenas]
+    chosen = next(_placements(board, [*flash, *ram], []), None)
+    if chosen is None and next(_placements(board, flash, []), None) is None:
+        raise _does_not_fit(board, "code and weights", flash)
+    if chosen is None:
+        raise _does_not_fit(board, "arena, data and stack", ram)
+    code, weights, data, *arena = chosen
+    return Layout(code, weights, data, tuple(arena))
+
+
+def arena_rooms(
+    board: Board, *, code_bytes: int, weight_bytes: int, data_bytes: int
+) -> Iterator[tuple[Room, ...]]:
+    """For each way to lay out the rest of a firmware, what is left to the arena, fastest first.
+
+    Banks of one speed that touch are one room: a tensor may lie across their border.
+    """
+    parts = [
+        Part(Content.CODE, code_bytes),
+        Part(Content.WEIGHTS, weight_bytes),
+        Part(Content.DATA, data_bytes),
+    ]
+    runs = _alike(board)
+    seen: set[tuple[Room, ...]] = set()
+    for placed in _placements(board, parts, []):
+        if any(_overlap(bank, run) and not run.covers(bank) for bank in placed for run in runs):
+            continue
+        rooms = []
+        for run in runs:
+            inside = [p for p, bank in zip(parts, placed, strict=True) if _overlap(bank, run)]
+            used = sum(part.size_bytes + SECTION_ALIGNMENT_BYTES for part in inside)
+            if run.size_bytes > used:
+                rooms.append(Room(run, run.size_bytes - used))
+        found = tuple(sorted(rooms, key=lambda room: room.bank.access_cycles))
+        if found not in seen:
+            seen.add(found)
+            yield found
+
+
+def _alike(board: Board) -> list[Memory]:
+    """Banks for the arena, those of one speed that touch joined."""
+    runs: list[Memory] = []
+    banks = [m for m in board.memories if Content.ARENA in m.holds]
+    for bank in sorted(banks, key=lambda m: m.origin):
+        if runs and runs[-1].end == bank.origin and runs[-1].access_cycles == bank.access_cycles:
+            runs[-1] = _span(runs[-1], bank)
+        else:
+            runs.append(bank)
+    return sorted(runs, key=lambda run: min(map(banks.index, filter(run.covers, banks))))

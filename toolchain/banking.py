@@ -1,0 +1,91 @@
+"""The arena over a board's memory banks, where one is too small for it or a faster one is there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from toolchain.arena import Allocator
+from toolchain.arena._spread import spread
+from toolchain.bank_layout import Layout, arena_rooms
+from toolchain.boards import Board, Content
+from toolchain.cost.accesses import accesses
+from toolchain.ir import ArenaPlan, ArenaProblem, Bank, Graph, MemoryProblem
+from toolchain.ir.arena import arena_problem
+from toolchain.ir.banks import check_spread, spread_plan
+
+
+@dataclass(frozen=True)
+class Needs:
+    """Bytes of a firmware apart from its arena."""
+
+    code_bytes: int
+    weight_bytes: int
+    data_bytes: int
+
+
+def faster_bank(board: Board, chosen: Layout) -> bool:
+    """Whether a bank that may hold an arena is faster than the one that holds all of it."""
+    return any(
+        Content.ARENA in bank.holds and bank.access_cycles < chosen.arena.access_cycles
+        for bank in board.memories
+    )
+
+
+def over_banks(
+    graph: Graph,
+    problem: MemoryProblem,
+    order: Sequence[int],
+    idle: frozenset[str],
+    board: Board,
+    needs: Needs,
+    allocator: Allocator,
+    time_limit_seconds: float | None = None,
+) -> ArenaPlan | None:
+    """The arena in more than one bank, its hottest tensors in the fastest; None if none is found.
+
+    `idle` operators have no code: all they do is done by where their tensors lie. What is found
+    has passed the checker; raises ValueError where it does not.
+    """
+    blocks = arena_problem(problem, order)
+    heat = _accesses(graph, problem, order, blocks, idle)
+    rooms_of = arena_rooms(
+        board,
+        code_bytes=needs.code_bytes,
+        weight_bytes=needs.weight_bytes,
+        data_bytes=needs.data_bytes,
+    )
+    for rooms in rooms_of:
+        banks = [Bank(r.bank.name, r.free_bytes, r.bank.access_cycles) for r in rooms]
+        if len(banks) < 2:
+            continue
+        found = spread(blocks, banks, heat, allocator, time_limit_seconds)
+        if found is not None:
+            check_spread(blocks, found)
+            plan = spread_plan(problem, order, found, blocks)
+            return plan if len(plan.parts) > 1 else None
+    return None
+
+
+def _accesses(
+    graph: Graph,
+    problem: MemoryProblem,
+    order: Sequence[int],
+    blocks: ArenaProblem,
+    idle: frozenset[str],
+) -> list[int]:
+    """Bytes read and written in each block during one run."""
+    block_of = {m.tensor: i for i, buffer in enumerate(problem.buffers) for m in buffer.members}
+    total = [0] * len(blocks.blocks)
+    scratch = len(problem.buffers)
+    for index in order:
+        op = graph.ops[index]
+        found = accesses(op, graph, problem.scratch_bytes[index])
+        if op.name not in idle:
+            for name, count in found.tensors.items():
+                if name in block_of:
+                    total[block_of[name]] += count
+        if problem.scratch_bytes[index]:
+            total[scratch] += found.scratch
+            scratch += 1
+    return total

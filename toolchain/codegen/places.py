@@ -1,0 +1,41 @@
+"""Offsets of the arena as C expressions, and for people."""
+
+from __future__ import annotations
+
+from toolchain.ir import ArenaPlan
+
+
+class Places:
+    """How generated code says where something lies.
+
+    An arena in one piece comes as `uint8_t *arena`; one in several banks as a pointer to a struct
+    with a pointer to each part.
+    """
+
+    def __init__(self, arena: ArenaPlan, prefix: str) -> None:
+        self._arena = arena
+        self._struct = f"const {prefix}_banks *" if arena.parts else ""
+
+    @property
+    def writable(self) -> str:
+        """The type of the parameter `arena`, up to its name."""
+        return self._struct or "uint8_t *"
+
+    @property
+    def readable(self) -> str:
+        """The same where nothing is written."""
+        return self._struct or "const uint8_t *"
+
+    def address(self, offset: int) -> str:
+        """A `uint8_t *` to the byte at this offset."""
+        if not self._arena.parts:
+            return f"arena + {offset}"
+        part = self._arena.part_of(offset)
+        return f"arena->{part.member} + {offset - part.start_bytes}"
+
+    def label(self, offset: int) -> str:
+        """`1,024`, or `dtcm 1,024`."""
+        if not self._arena.parts:
+            return f"{offset:,}"
+        part = self._arena.part_of(offset)
+        return f"{part.member} {offset - part.start_bytes:,}"
