@@ -80,6 +80,7 @@ typedef struct {
     int32_t shift;
     int32_t min;
     int32_t max;
+    int32_t wraps; /**< 1: quotients too small to shift down come out as x86 makes them; 0: as 0 */
 } thimble_div_params;
 
 void thimble_weighted_sum_s8(const int8_t *input_1,

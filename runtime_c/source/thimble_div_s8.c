@@ -39,6 +39,9 @@ static int32_t quotient(int32_t dividend, int32_t divisor, const thimble_div_par
     const int32_t ratio = arm_nn_doubling_high_mult(shifted, inverse);
     const int32_t product = arm_nn_doubling_high_mult(ratio, p->multiplier);
     const int32_t right = 31 - leading + headroom - p->shift;
+    if (right > 31 && p->wraps == 0) {
+        return 0;
+    }
     if (right > 31) { /* what x86, and so the reference, makes of it */
         return (product >> (right & 31)) + (product >= 0 ? 1 : 0);
     }

@@ -156,3 +156,24 @@ def test_what_only_moves_is_exact(kind: str, constant: np.ndarray) -> None:
     model = model_of([node], {"x": shape}, ["y"], {"c": constant})
     found = compare(surrounded(model), random_feeds(model, 5, 3), optimise=False)
     assert found.largest <= 1, found
+
+
+@pytest.mark.parametrize("divisor", [np.array(2**0.5), np.array([[[-3.0]]])])
+def test_division_by_one_number(divisor: np.ndarray) -> None:
+    node = helper.make_node("Div", ["x", "c"], ["y"])
+    model = model_of([node], {"x": (1, 5, 7)}, ["y"], {"c": divisor.astype(np.float32)})
+    found = compare(surrounded(model), random_feeds(model, 5, 3), optimise=False)
+    assert found.differing == 0, found
+
+
+def test_quotient_of_two_tensors() -> None:
+    """As x / deviation in a layer norm that came apart; the divisor is not near zero."""
+    nodes = [
+        helper.make_node("Abs", ["b"], ["size"]),
+        helper.make_node("Add", ["size", "two"], ["divisor"]),
+        helper.make_node("Div", ["a", "divisor"], ["y"]),
+    ]
+    two = {"two": np.array(2, np.float32)}
+    model = model_of(nodes, {"a": (1, 5, 7), "b": (1, 5, 1)}, ["y"], two)
+    found = compare(surrounded(model), random_feeds(model, 20, 3), optimise=False)
+    assert found.largest <= 1, found

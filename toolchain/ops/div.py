@@ -1,8 +1,8 @@
-"""Quotient of two int8 tensors, broadcasting. TFLite DIV.
+"""Quotient of two int8 tensors, broadcasting. TFLite DIV, ONNX Div.
 
 Arithmetic: `DivElementwise` in `reference/div.h`, with gemmlowp's reciprocal (`GetReciprocal`).
 Where a divisor is zero, which LiteRT refuses to compute, the result saturates towards the
-dividend's sign.
+dividend's sign. ONNX's division by one number is a line, see `lookup`.
 """
 
 from __future__ import annotations
@@ -35,9 +35,14 @@ from toolchain.ops._fixed_point import (
     reciprocal,
     saturating_doubling_high_mul,
 )
+from toolchain.ops._onnx_elementwise import read_binary
+from toolchain.ops._rounding import Rounding
+from toolchain.ops.lookup import Lookup
 from toolchain.ops.spec import (
     Array,
     Lowering,
+    OnnxBinding,
+    OnnxNode,
     OpSpec,
     ReadOp,
     TfliteBinding,
@@ -53,6 +58,7 @@ which TFLite's kernel does not bear."""
 @dataclass(frozen=True)
 class Div(Attributes):
     activation: Activation = Activation.NONE
+    rounding: Rounding = Rounding.TFLITE
 
 
 @cache
@@ -71,6 +77,7 @@ class _Arithmetic:
     shift: int
     low: int
     high: int
+    wraps: bool = True
 
     def apply(self, a: Int64, b: Int64) -> Int64:
         a, b = np.broadcast_arrays(a - self.zero_points[0], b - self.zero_points[1])
@@ -85,7 +92,7 @@ class _Arithmetic:
         # What is shifted by more than 31 bits x86 shifts by that modulo 32, and so LiteRT does.
         product = saturating_doubling_high_mul(quotient, self.multiplier)
         wrapped = (product >> (right & 31)) + (product >= 0)
-        scaled = np.where(right > 31, wrapped, scaled)
+        scaled = np.where(right > 31, wrapped if self.wraps else 0, scaled)
         scaled = np.where(divisor == 0, np.sign(dividend) * 512, scaled)
         clamped: Int64 = np.clip(scaled + self.zero_points[2], self.low, self.high)
         return clamped
@@ -102,7 +109,8 @@ def _arithmetic(op: Op, graph: Graph) -> _Arithmetic:
         )
     zero_points = (one.q.zero_point, two.q.zero_point, y.q.zero_point)
     limits = clamp_range(op.attributes.activation, y)
-    return _Arithmetic(zero_points, multiplier, shift, *limits)
+    wraps = op.attributes.rounding is Rounding.TFLITE
+    return _Arithmetic(zero_points, multiplier, shift, *limits, wraps)
 
 
 def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
@@ -135,6 +143,7 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
                 "shift": arithmetic.shift,
                 "min": arithmetic.low,
                 "max": arithmetic.high,
+                "wraps": int(arithmetic.wraps),
             },
             "shape": broadcast(graph.input(op, 0).shape, graph.input(op, 1).shape),
         },
@@ -150,6 +159,18 @@ def _write(op: Op, graph: Graph) -> WrittenOp:
     assert isinstance(op.attributes, Div)
     fields = {"fusedActivationFunction": op.attributes.activation}
     return WrittenOp("DIV", "DivOptions", fields, version=2)
+
+
+def _read_onnx(node: OnnxNode) -> None:
+    if node.is_constant(1) and node.constant(1).data.size == 1:
+        divisor = float(node.constant(1).real.reshape(()))
+        if divisor == 0:
+            raise node.unsupported("it divides by zero")
+        if node.output_shape() == node.shape(0):
+            q = node.output_quantisation()
+            node.emit_like(0, "lookup", Lookup("Div", (divisor,)), q)
+            return
+    read_binary("div", lambda activation: Div(activation, Rounding.ONNX))(node)
 
 
 def _sample(rng: np.random.Generator) -> Graph:
@@ -175,5 +196,6 @@ SPEC = OpSpec(
     overlaps=overlaps_same_shape,
     axes=elementwise_axes,
     tflite=TfliteBinding(("DIV",), _read, _write),
+    onnx=OnnxBinding(("Div",), _read_onnx),
     limits="int8, any broadcast, fused activation; a division by zero saturates",
 )

@@ -20,6 +20,7 @@ from toolchain.ir import Attributes, DType, Graph, Op, Quantisation
 from toolchain.ops._axes import elementwise_axes
 from toolchain.ops._elementwise import (
     Int64,
+    Line,
     infer_unary,
     lower_unary,
     overlaps_same_shape,
@@ -58,6 +59,7 @@ FUNCTIONS: Mapping[str, Callable[..., Real]] = MappingProxyType(
         "Abs": np.abs,
         "Celu": lambda x, a: np.where(x < 0, a * np.expm1(np.minimum(x, 0.0) / a), x),
         "Clip": lambda x, low, high: np.clip(x, low, high),
+        "Div": lambda x, divisor: x / divisor,
         "Elu": _elu,
         "Erf": _ERF,
         "Exp": np.exp,
@@ -134,6 +136,9 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
     line = None
     if op.attributes.function == "Identity":
         line = rescaling(x, y)
+    elif op.attributes.function == "Div":
+        slope = x.q.scale / (y.q.scale * op.attributes.parameters[0])
+        line = Line(slope, y.q.zero_point - slope * x.q.zero_point)
     elif op.attributes.function == "Clip":
         low, high = (
             int(np.clip(np.rint(bound / y.q.scale) + y.q.zero_point, -128, 127))
@@ -176,7 +181,7 @@ def _bound(node: OnnxNode, index: int, name: str, default: float) -> float:
 
 
 def _sample(rng: np.random.Generator) -> Graph:
-    names = sorted(FUNCTIONS.keys() - {"Pow", "Clip", "Celu"})
+    names = sorted(FUNCTIONS.keys() - {"Pow", "Clip", "Celu", "Div"})
     name = str(rng.choice(names))
     parameters = tuple(value for _, value in _DEFAULTS.get(name, ()))
     if rng.random() < 0.3:
@@ -193,6 +198,6 @@ SPEC = OpSpec(
     sample=_sample,
     overlaps=overlaps_same_shape,
     axes=elementwise_axes,
-    onnx=OnnxBinding(("Relu", *sorted(FUNCTIONS.keys() - {"GeluTanh", "Identity"})), _read),
+    onnx=OnnxBinding(("Relu", *sorted(FUNCTIONS.keys() - {"Div", "GeluTanh", "Identity"})), _read),
     limits="int8, any function of one operand; ONNX only",
 )
