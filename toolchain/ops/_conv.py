@@ -121,9 +121,12 @@ def check_operands(
         if tensor is None:
             continue
         if tensor.dtype is not wanted[role]:
+            wide = role == "bias" and activations is DType.INT16
             raise node.unsupported(
                 f"{role} is {tensor.dtype.value}, not {wanted[role].value}",
-                "quantise the model to int8 (per channel, with int8 inputs and outputs)",
+                "convert with 64-bit biases, the 16x8 scheme's default"
+                if wide
+                else "quantise the model to int8 (per channel, with int8 inputs and outputs)",
             )
         if role != "input":
             node.constant(index)
