@@ -67,7 +67,7 @@ def measure_runs(
     """Networks whole and split within `budget`: equal bytes, and the slowdown that is counted."""
     target, rows = find_board(board), []
     table = Table(title=f"Run whole on {board} in QEMU, unsplit and split within {budget:.0%}")
-    for title in ("network", "arena B, unsplit", "split", "M instructions, unsplit", "split"):
+    for title in ("network", "arena B", "split", "M instr.", "split"):
         table.add_column(title, justify="left" if title == "network" else "right")
     for title in ("slowdown", "predicted", "off by points", "copies", "code B", "outputs"):
         table.add_column(title, justify="right")
