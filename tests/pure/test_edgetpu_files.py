@@ -54,6 +54,104 @@ def test_stages_compute_what_the_whole_computes(stages: int, objective: str) -> 
             assert np.array_equal(ours, theirs)
 
 
+def remembers(model: Any, main: Any) -> None:
+    """The outputs of operators 0 and 2 become their largest values so far, kept in variables."""
+    kinds, options = schema.BuiltinOperator, schema.BuiltinOptions
+    codes: dict[int, int] = {}
+
+    def tensor(graph: Any, like: Any, **fields: Any) -> int:
+        made = schema.TensorT()
+        vars(made).update({**vars(like), "buffer": 0, **fields})
+        graph.tensors.append(made)
+        return len(graph.tensors) - 1
+
+    def op(kind: int, inputs: list[int], outputs: list[int], form: int = 0, value: Any = None):
+        if kind not in codes:
+            code = schema.OperatorCodeT()
+            code.builtinCode, code.deprecatedBuiltinCode, code.version = kind, min(kind, 127), 1
+            codes[kind] = len(model.operatorCodes)
+            model.operatorCodes.append(code)
+        made = schema.OperatorT()
+        made.opcodeIndex, made.inputs, made.outputs = codes[kind], inputs, outputs
+        made.builtinOptionsType, made.builtinOptions = form, value
+        return made
+
+    def handle(graph: Any, name: str) -> tuple[Any, int]:
+        value = schema.VarHandleOptionsT()
+        value.container, value.sharedName = b"", name.encode()
+        blank = schema.TensorT()
+        blank.type, blank.shape, blank.name = schema.TensorType.RESOURCE, [], name.encode()
+        graph.tensors.append(blank)
+        index = len(graph.tensors) - 1
+        return op(kinds.VAR_HANDLE, [], [index], options.VarHandleOptions, value), index
+
+    first = schema.SubGraphT()
+    first.tensors, first.operators, first.inputs, first.outputs = [], [], [], []
+    ahead: list[Any] = []
+    behind: dict[int, list[Any]] = {}
+    for number in (0, 2):
+        written = int(main.operators[number].outputs[0])
+        like = main.tensors[written]
+        made, kept = handle(main, f"kept{number}")
+        ahead.append(made)
+        old = tensor(main, like, name=b"old%d" % number)
+        new = tensor(main, like, name=b"new%d" % number)
+        for user in main.operators[number + 1 :]:
+            user.inputs = [new if int(t) == written else int(t) for t in user.inputs]
+        most = schema.MaximumMinimumOptionsT()
+        behind[number] = [
+            op(kinds.READ_VARIABLE, [kept], [old]),
+            op(kinds.MAXIMUM, [written, old], [new], options.MaximumMinimumOptions, most),
+            op(kinds.ASSIGN_VARIABLE, [kept, new], []),
+        ]
+        zeros = schema.BufferT()
+        zeros.data = np.zeros(int(np.prod(like.shape)), np.uint8)
+        model.buffers.append(zeros)
+        made, again = handle(first, f"kept{number}")
+        value = tensor(first, like, name=b"zero%d" % number, buffer=len(model.buffers) - 1)
+        first.operators += [made, op(kinds.ASSIGN_VARIABLE, [again, value], [])]
+    call = schema.CallOnceOptionsT()
+    call.initSubgraphIndex = 1
+    ahead.insert(0, op(kinds.CALL_ONCE, [], [], options.CallOnceOptions, call))
+    body = [o for n, own in enumerate(main.operators) for o in (own, *behind.get(n, ()))]
+    main.operators = ahead + body
+    model.subgraphs.append(first)
+
+
+@pytest.mark.parametrize("stages", [2, 3, 4])
+def test_stages_keep_variables(tmp_path: Path, stages: int) -> None:
+    path = changed(tmp_path, remembers)
+    graph = read_graph(path)
+    segments = segments_of(path, stages)
+    whole = reference_interpreter(path.read_bytes())
+    plain = reference_interpreter(DIGITS.read_bytes())
+    chain = [reference_interpreter(segment.data) for segment in segments]
+    rng = np.random.default_rng(stages)
+    matters = False
+    for _ in range(6):
+        values = random_inputs(whole, rng)
+        expected = run_whole(whole, values)
+        matters |= not np.array_equal(expected[0], run_whole(plain, values)[0])
+        for ours, theirs in zip(run_chain(chain, segments, values), expected, strict=True):
+            assert np.array_equal(ours, theirs)
+    assert matters
+    assert sum(len(op.states) for op in graph.ops) == 6
+    held = [unpacked(segment.data) for segment in segments]
+    kept = [sum(b"kept" in (t.name or b"") for t in m.subgraphs[0].tensors) for m in held]
+    assert sum(kept) == 2  # each variable in one stage, and initialised there
+    assert [len(m.subgraphs) for m in held] == [2 if count else 1 for count in kept]
+
+
+@pytest.mark.parametrize("number", [9, 0, -1])
+def test_variables_that_nothing_initialises(tmp_path: Path, number: int) -> None:
+    def change(model: Any, main: Any) -> None:
+        remembers(model, main)
+        main.operators[0].builtinOptions.initSubgraphIndex = number
+
+    with pytest.raises(InputError, match=f"calls subgraph {number}"):
+        read_graph(changed(tmp_path, change))
+
+
 def test_what_a_stage_carries(tmp_path: Path) -> None:
     def add_parts(model: Any, main: Any) -> None:
         note = schema.BufferT()

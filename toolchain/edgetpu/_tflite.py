@@ -104,6 +104,10 @@ def _refuse(model: FileModel, path: Path) -> None:
             )
     if (reason := of_model(model)) != "":
         raise InputError(f"{path}: {reason}")
+    for op in model.ops:
+        if op.code == "CALL_ONCE" and not 0 < op.options.initSubgraphIndex <= len(model.others):
+            number = op.options.initSubgraphIndex
+            raise InputError(f"{path}: {op} calls subgraph {number}, which does not exist")
     if not model.ops:
         raise InputError(f"{path}: the model has no operators")
     float_op = next((op for op in model.ops if _is_float(op, model)), None)
