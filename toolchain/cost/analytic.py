@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from toolchain.boards import Core
 from toolchain.cost import Cost
 from toolchain.cost.windows import window_count
-from toolchain.ir import Graph, Op
+from toolchain.ir import DType, Graph, Op
 from toolchain.ops import spec_of
 
 
@@ -30,6 +30,10 @@ class Coefficients:
 DSP = Coefficients(per_mac=1.2, per_element=10.9, per_call=280.0)
 HELIUM = Coefficients(per_mac=0.22, per_element=13.7, per_call=340.0)
 PLAIN = Coefficients(per_mac=5.0, per_element=25.0, per_call=400.0)
+WIDE_SUMS = Coefficients(per_mac=4.7, per_element=112.0, per_call=220.0)
+"""Of int16 operators that multiply by weights, on M4 and M55 alike; over samples of each kind."""
+WIDE_ELEMENTS = Coefficients(per_mac=0.0, per_element=28.0, per_call=70.0)
+"""Of all other int16 operators."""
 _PER_COPIED_BYTE = 0.35
 _PER_COPY = 45.0
 _COPIES = frozenset({"block_concat"})
@@ -45,7 +49,10 @@ class AnalyticCostModel:
         """Estimated instructions; 0 for an operator that only renames bytes."""
         if _only_views(op, graph):
             return Cost(0, measured=False)
+        macs = spec_of(op.kind).macs(op, graph)
         fit = HELIUM if core.mve else DSP if core.dsp else PLAIN
+        if spec_of(op.kind).dtypes == {DType.INT16}:
+            fit = WIDE_SUMS if macs else WIDE_ELEMENTS
         if op.kind in _COPIES:
             size_bytes = sum(graph.tensors[name].size_bytes for name in op.outputs)
             return Cost(round(_PER_COPIED_BYTE * size_bytes + _PER_COPY), measured=False)
@@ -53,11 +60,7 @@ class AnalyticCostModel:
         if window is not None:
             return Cost(round(window), measured=False)
         elements = sum(graph.tensors[name].elements for name in op.outputs)
-        count = (
-            fit.per_mac * spec_of(op.kind).macs(op, graph)
-            + fit.per_element * elements
-            + fit.per_call
-        )
+        count = fit.per_mac * macs + fit.per_element * elements + fit.per_call
         return Cost(round(count), measured=False)
 
     def copies(self, sizes: Sequence[int], core: Core) -> Cost:
