@@ -7,6 +7,7 @@ zero point, every operator quantised, so that nothing is left in float between t
 from __future__ import annotations
 
 import importlib
+import logging
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -212,6 +213,7 @@ def _quantised(
     class Reader(_Samples, quantization.CalibrationDataReader):  # type: ignore[misc, name-defined]
         """onnxruntime asks for its own base class."""
 
+    logging.disable(logging.WARNING)  # it warns of what it then handles
     try:
         quantization.quantize_static(
             str(prepared),
@@ -227,6 +229,8 @@ def _quantised(
         )
     except Exception as error:  # onnxruntime's exceptions share no base but this
         raise InputError(f"onnxruntime cannot quantise the model: {error}") from error
+    finally:
+        logging.disable(logging.NOTSET)
     return onnx.load(str(target))
 
 
