@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -102,23 +102,35 @@ def _random(engine: _Engine, count: int) -> list[list[Any]]:
     return frames
 
 
-def _chain(
-    segments: tuple[Segment, ...], frames: list[list[Any]], micro: bool
-) -> Iterator[list[bytes]]:
-    """Outputs for each frame, segments joined by the names in their files."""
-    stages = []
-    for segment in segments:
-        engine = _engine(segment.data, (len(segment.inputs), len(segment.outputs)), micro)
-        names = (list(segment.inputs), list(segment.outputs))
-        if isinstance(engine, _LiteRT) and engine.names() != names:
-            raise AssertionError(f"a file's ends are {engine.names()}, not {names}")
-        stages.append(engine)
-    for values in frames:
-        pool = dict(zip(segments[0].inputs, values, strict=True))
-        for segment, stage in zip(segments, stages, strict=True):
-            found = stage.run([pool[name] for name in segment.inputs])
-            pool |= dict(zip(segment.outputs, found, strict=True))
-        yield [pool[name].tobytes() for name in segments[-1].outputs]
+class _Chains:
+    """Runs segments over all frames; a segment that several splits share runs once."""
+
+    def __init__(self, frames: list[list[Any]], micro: bool) -> None:
+        self._frames, self._micro = frames, micro
+        self._known: dict[bytes, list[list[Any]]] = {}
+
+    def outputs(self, segments: tuple[Segment, ...]) -> list[list[bytes]]:
+        """Outputs for each frame, segments joined by the names in their files."""
+        pools = [dict(zip(segments[0].inputs, values, strict=True)) for values in self._frames]
+        for segment in segments:
+            given = [[pool[name] for name in segment.inputs] for pool in pools]
+            for pool, found in zip(pools, self._run(segment, given), strict=True):
+                pool |= dict(zip(segment.outputs, found, strict=True))
+        return [[pool[name].tobytes() for name in segments[-1].outputs] for pool in pools]
+
+    def _run(self, segment: Segment, given: list[list[Any]]) -> list[list[Any]]:
+        digest = hashlib.sha256(segment.data)
+        for value in (value for values in given for value in values):
+            digest.update(value.tobytes())
+        key = digest.digest()
+        if key not in self._known:
+            ends = (len(segment.inputs), len(segment.outputs))
+            engine = _engine(segment.data, ends, self._micro)
+            names = (list(segment.inputs), list(segment.outputs))
+            if isinstance(engine, _LiteRT) and engine.names() != names:
+                raise AssertionError(f"a file's ends are {engine.names()}, not {names}")
+            self._known[key] = [engine.run(values) for values in given]
+        return self._known[key]
 
 
 def files(console: Console, shared: Path, inputs: int) -> tuple[dict[str, Any], bool]:
@@ -145,6 +157,7 @@ def files(console: Console, shared: Path, inputs: int) -> tuple[dict[str, Any], 
         frames = _random(whole, inputs)
         whole = _engine(data, ends, micro)
         expected = [[value.tobytes() for value in whole.run(values)] for values in frames]
+        chains = _Chains(frames, micro)
         known: dict[tuple[int, ...], int] = {}
         splits = differing = size = 0
         for stages in (n for n in STAGES if n <= len(graph.ops)):
@@ -155,7 +168,7 @@ def files(console: Console, shared: Path, inputs: int) -> tuple[dict[str, Any], 
                 splits += 1
                 if stage_of not in known:
                     segments = split_file(data, graph, stage_of, stages)
-                    results = _chain(segments, frames, micro)
+                    results = chains.outputs(segments)
                     known[stage_of] = sum(a != b for a, b in zip(results, expected, strict=True))
                     size = sum(len(segment.data) for segment in segments)
                 differing += known[stage_of]

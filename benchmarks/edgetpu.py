@@ -213,7 +213,7 @@ def together(console: Console) -> tuple[dict[str, Any], bool]:
     ):  # fmt: skip
         table.add_column(heading, justify="right" if heading != "models" else "left")
     cases = [(("ResNet101", "DenseNet169"), n) for n in STICKS]
-    cases += [(("ResNet50", "DenseNet121", "Xception"), n) for n in (3, 4)]
+    cases += [(("ResNet50", "DenseNet121", "Xception"), n) for n in (3, 4, 6)]
     for names, sticks in cases:
         graphs = [read_graph(GRAPHS / f"{name}.json") for name in names]
         own = apart(graphs, sticks, Options())
