@@ -5,15 +5,19 @@ TFLite TILE and BROADCAST_TO, ONNX Tile and Expand. Any element type.
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from toolchain.boards import Core
+from toolchain.errors import UnsupportedError
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
 from toolchain.ops._copy_overlaps import copy_overlaps
 from toolchain.ops._movement import (
+    MAX_LOOPS,
     StridedCopy,
     int32_constant,
     integers,
@@ -40,6 +44,9 @@ from toolchain.ops.spec import (
     TfliteNode,
     WrittenOp,
 )
+
+_MOST_COPIES = 64
+"""Each is a call in the generated C."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +87,30 @@ def _copies(op: Op, graph: Graph) -> tuple[StridedCopy, ...]:
     x, padded, repeats = graph.input(op, 0), _padded(op, graph), _repeats(op)
     block = [size for pair in zip(repeats, padded, strict=True) for size in pair]
     reads = [step for own in row_major(padded) for step in (0, own)]
-    return strided_copy(block, reads, row_major(block), x.dtype.size_bytes)
+    writes = row_major(block)
+    loops = sum(size > 1 for size in block)
+    peeled = max(loops - MAX_LOOPS, 0)  # as copies of their own, one for each turn
+    outer = [i for i, size in enumerate(block) if size > 1][:peeled]
+    inner = [i for i in range(len(block)) if i not in outer]
+    turns = math.prod(block[i] for i in outer)
+    if turns > _MOST_COPIES:
+        raise UnsupportedError(
+            f"tile {op.name!r}: {list(repeats)} repeats of {list(padded)} take {loops} nested "
+            "loops; tile in two steps"
+        )
+    starts = itertools.product(*(range(block[i]) for i in outer))
+    return tuple(
+        copy
+        for start in starts
+        for copy in strided_copy(
+            [block[i] for i in inner],
+            [reads[i] for i in inner],
+            [writes[i] for i in inner],
+            x.dtype.size_bytes,
+            source_offset=sum(n * reads[i] for n, i in zip(start, outer, strict=True)),
+            target_offset=sum(n * writes[i] for n, i in zip(start, outer, strict=True)),
+        )
+    )
 
 
 def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
@@ -168,5 +198,5 @@ SPEC = OpSpec(
     overlaps=_overlaps,
     axes=_axes,
     dtypes=frozenset(DType),
-    limits="any type; repeats are constant, at most 6 loops after merging",
+    limits="any type; repeats are constant",
 )
