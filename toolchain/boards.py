@@ -149,13 +149,16 @@ class Board:
 
 
 def _memory(entry: Mapping[str, Any]) -> Memory:
+    cycles = entry.get("access_cycles", 1)
+    if not isinstance(cycles, int) or cycles < 1:
+        raise ValueError(f"access_cycles of {entry['name']} must be a whole number, 1 or more")
     return Memory(
         name=entry["name"],
         origin=entry["origin"],
         size_bytes=entry["size_bytes"],
         kind=MemoryKind(entry["kind"]),
         holds=frozenset(Content(what) for what in entry["holds"]),
-        access_cycles=entry.get("access_cycles", 1),
+        access_cycles=cycles,
     )
 
 

@@ -126,6 +126,11 @@ def test_unknown_board_lists_the_known() -> None:
             'size_bytes = 1\nkind = "rom"\nholds = []',
             "rom",
         ),
+        (
+            'title = "x"\n[core]\nname = "m4"\n[[memory]]\nname = "R"\norigin = 0\n'
+            'size_bytes = 1\nkind = "ram"\naccess_cycles = 0.5\nholds = []',
+            "access_cycles of R",
+        ),
     ],
 )
 def test_wrong_board_file_is_named(text: str, message: str, tmp_path: Path) -> None:

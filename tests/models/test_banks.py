@@ -1,0 +1,41 @@
+"""A real model that fits an STM32L476 only across its two RAM banks, on an emulated M4 like it."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.support.small_boards import small_board
+from toolchain.boards import board
+from toolchain.errors import DoesNotFitError
+from toolchain.planner import PlanOptions, check_fit, plan_model
+from toolchain.verification import verify_model
+
+SHARED = Path(__file__).resolve().parents[2].parent / "shared"
+YAMNET = SHARED / "models" / "st_yamnet_256_64x96_esc10_int8.tflite"
+
+pytestmark = [
+    pytest.mark.skipif(not YAMNET.exists(), reason="needs ../shared/models"),
+    pytest.mark.skipif(
+        not (shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm")),
+        reason="needs arm-none-eabi-gcc and qemu-system-arm",
+    ),
+]
+
+
+def test_yamnet_in_the_memories_of_an_stm32l476(tmp_path: Path) -> None:
+    banks = [m for m in board("nucleo-l476rg").memories if m.name.startswith("SRAM")]
+    ram = [
+        (bank.name, origin, bank.size_bytes, 1, "data arena")
+        for bank, origin in zip(banks, (0x2000_0000, 0x2100_0000), strict=True)
+    ]
+    with small_board("mps2-an386", tmp_path / "boards", ram) as name:
+        with pytest.raises(DoesNotFitError):
+            check_fit(plan_model(YAMNET, name, PlanOptions(one_bank=True)))
+        result = verify_model(YAMNET, name, runs=2, out=tmp_path / "out")
+        arena = result.compiled.plan.arena
+        assert result.differing == 0 and result.count > 0
+        assert {part.bank for part in arena.parts} == {"SRAM1", "SRAM2"}
+        assert arena.size_bytes <= result.compiled.plan.schedule.peak_bytes + 64
