@@ -80,8 +80,8 @@ class Uart:
 class Counter:
     """How inference is counted: `unit` is 'instructions' or 'cycles'.
 
-    `register` is a free-running 32-bit counter. A tick is worth `per_tick` units: 1 on silicon;
-    in QEMU tick_ns / 2^icount_shift.
+    `register` is a free-running 32-bit counter, or where it is `wide` the source knows more bits
+    of it. A tick is worth `per_tick` units: 1 on silicon; in QEMU tick_ns / 2^icount_shift.
     """
 
     unit: str
@@ -89,6 +89,12 @@ class Counter:
     register: int
     per_tick: float = 1.0
     counts_down: bool = False
+    wide: bool = False
+
+    @property
+    def count_bytes(self) -> int:
+        """Of RAM, for the count of an operator."""
+        return 8 if self.wide else 4
 
 
 @dataclass(frozen=True)
@@ -174,6 +180,7 @@ def _counter(entry: Mapping[str, Any], icount_shift: int) -> Counter:
         register=entry["register"],
         per_tick=1.0 if tick_ns is None else tick_ns / 2**icount_shift,
         counts_down=entry.get("counts_down", False),
+        wide=entry.get("wide", False),
     )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from toolchain import cmsis_nn
@@ -18,9 +18,10 @@ from toolchain.boards import Board
 from toolchain.boards import board as find_board
 from toolchain.codegen import generate
 from toolchain.codegen.views import moves
+from toolchain.cost import Cost
 from toolchain.cost.analytic import AnalyticCostModel
 from toolchain.cost.database import Database, Measurement
-from toolchain.cost.key import Key, operator_key
+from toolchain.cost.key import Key, copies_key, operator_key
 from toolchain.cost.size import firmware_layout
 from toolchain.device.build import BuildOptions, ModelFiles, build_files
 from toolchain.device.firmware import Firmware, FirmwareModel, FirmwarePart, OperatorName
@@ -28,9 +29,10 @@ from toolchain.device.flash import flash as flash_board
 from toolchain.device.link import BoardFaultError
 from toolchain.device.session import Session, open_board
 from toolchain.errors import DoesNotFitError, InputError, LinkError, MissingToolError
-from toolchain.ir import Graph, Op, Plan
+from toolchain.ir import DType, Graph, Op, Plan, Tensor
 from toolchain.kernel_shapes import read_shapes
 from toolchain.measurements import current_build, taken
+from toolchain.ops.concat import Concat
 from toolchain.planner import PlanOptions, plan_graph, plan_model
 from toolchain.resources import RUNTIME_C
 
@@ -47,10 +49,14 @@ def _silent(text: str, done: int | None = None, total: int | None = None) -> Non
 
 @dataclass(frozen=True)
 class Kernel:
-    """One operator as a graph of its own, and what it is measured as."""
+    """One operator as a graph of its own, and what it is measured as.
+
+    `copies`: sizes in bytes, where it is no more than that many copies.
+    """
 
     key: Key
     graph: Graph
+    copies: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -78,14 +84,38 @@ def read_kernels(source: Path, board: str) -> tuple[Kernel, ...]:
 
 
 def plan_kernels(plan: Plan) -> tuple[Kernel, ...]:
-    """The distinct kernels that a plan runs. Operators that only copy or rename are none."""
+    """The distinct kernels that a plan runs, copies among them; a pure view is none."""
     core = find_board(plan.board).core
     found: dict[Key, Kernel] = {}
     for op in plan.graph.ops:
-        if moves(op, plan.graph, plan.arena) is None:
+        wanted = moves(op, plan.graph, plan.arena)
+        if wanted is None:
             key = operator_key(op, plan.graph, core)
             found.setdefault(key, Kernel(key, _alone(op, plan.graph)))
+        elif wanted:
+            copying = _copies(tuple(sorted(move.size_bytes for move in wanted)))
+            found.setdefault(copying.key, copying)
     return tuple(found.values())
+
+
+def _copies(sizes: tuple[int, ...]) -> Kernel:
+    """Parts of so many bytes that are put together elsewhere."""
+    parts = [Tensor(f"part{i}", (size,), DType.INT8) for i, size in enumerate(sizes)]
+    whole = Tensor("whole", (sum(sizes),), DType.INT8)
+    names = tuple(part.name for part in parts)
+    op = Op("concat", "copies", names, ("whole",), Concat(0))
+    graph = Graph.build("copies", [*parts, whole], [op], names, ["whole"])
+    return Kernel(copies_key(sizes), graph, sizes)
+
+
+def _apart(plan: Plan) -> Plan:
+    """The same, with every tensor in bytes of its own, so that nothing is a view."""
+    offsets, end = {}, 0
+    for name, tensor in plan.graph.tensors.items():
+        offsets[name] = end
+        end += -(-tensor.size_bytes // 16) * 16
+    arena = replace(plan.arena, offsets=offsets, size_bytes=end, lower_bound_bytes=end)
+    return replace(plan, arena=arena)
 
 
 def _alone(op: Op, graph: Graph) -> Graph:
@@ -131,7 +161,6 @@ def time_kernels(
     store = database or Database()
     have = set() if again else {row.key for row in store.rows(board, build)}
     lacking = [kernel for kernel in kernels if kernel.key not in have]
-    analytic = AnalyticCostModel()
     measured: list[Measurement] = []
     skipped: list[str] = []
     done = 0
@@ -151,12 +180,18 @@ def time_kernels(
                     except BoardFaultError as error:
                         skipped.append(f"{kernel.key.shape}: {error}")
                         continue
-                    estimate = analytic.cost(plan.graph.ops[0], plan.graph, target.core).count
+                    estimate = _estimate(kernel, plan, target).count
                     entry = taken(board, kernel.key, build, target.counter.unit, counts, estimate)
                     store.put([entry])
                     measured.append(entry)
     known = len(kernels) - len(lacking)
     return Timing(board, target.counter.unit, tuple(measured), known, tuple(skipped))
+
+
+def _estimate(kernel: Kernel, plan: Plan, target: Board) -> Cost:
+    if kernel.copies:
+        return AnalyticCostModel().copies(kernel.copies, target.core)
+    return AnalyticCostModel().cost(plan.graph.ops[0], plan.graph, target.core)
 
 
 class _Line:
@@ -205,6 +240,7 @@ def _planned(
 ) -> Iterator[tuple[Kernel, Plan]]:
     for kernel in kernels:
         plan = plan_graph(kernel.graph, target, PlanOptions(one_bank=True))
+        plan = _apart(plan) if kernel.copies else plan
         try:
             firmware_layout(target, [plan])
         except DoesNotFitError as error:

@@ -187,6 +187,8 @@ def firmware(board: BenchBoard, started: StartFirmware, _workshop: Path) -> RunM
                 compile_model(model, board.name, folder, chosen)
             except DoesNotFitError as error:
                 pytest.skip(str(error).splitlines()[0])
+            except ThimbleError as error:
+                pytest.fail(str(error), pytrace=False)
         return Deployment(started(load_firmware(folder)), compiled_model(folder))
 
     return run

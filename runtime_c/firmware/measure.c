@@ -6,7 +6,7 @@
 #ifdef THIMBLE_PROFILE
 #include "thimble_hooks.h"
 
-volatile uint32_t thimble_operator_mark;
+volatile thimble_count thimble_operator_mark;
 volatile uint32_t thimble_operator_running;
 
 static void clear_counts(void)
@@ -31,45 +31,52 @@ static int32_t (*kernel)(uint8_t *arena) = nothing;
 #define MEASURED thimble_the_model->run
 #endif
 
-int32_t thimble_measured_run(uint32_t *total)
+int32_t thimble_measured_run(uint64_t *total)
 {
     thimble_counter_init();
-    uint32_t empty = thimble_counter();
+    thimble_count empty = thimble_counter();
     empty = thimble_counter() - empty;
 #ifdef THIMBLE_PROFILE
     /* The last word of the table is a spare one: eight empty operators show what the hooks take. */
     const uint32_t spare = thimble_the_model->operator_count;
     clear_counts();
     thimble_operator_counts[spare] = 0;
-    uint32_t hooks = thimble_counter();
+    thimble_count hooks = thimble_counter();
     for (uint32_t repeat = 0; repeat < 8u; repeat++) {
         THIMBLE_OP_BEGIN(THIMBLE_NO_OPERATOR);
         THIMBLE_OP_END(spare);
     }
     hooks = (thimble_counter() - hooks - empty) / 8u;
-    const uint32_t inside = thimble_operator_counts[spare] / 8u;
+    const thimble_count inside = thimble_operator_counts[spare] / 8u;
 #endif
-    const uint32_t start = thimble_counter();
+    const thimble_count start = thimble_counter();
     const int32_t status = MEASURED(thimble_the_model->arena);
-    *total = thimble_counter() - start - empty;
+    thimble_count whole = thimble_counter() - start - empty;
 #ifdef THIMBLE_PROFILE
     thimble_operator_running = 0;
+    uint64_t sum = 0;
     for (uint32_t i = 0; i < spare; i++) {
-        const uint32_t count = thimble_operator_counts[i];
+        const thimble_count count = thimble_operator_counts[i];
         if (count != 0) {
             thimble_operator_counts[i] = count > inside ? count - inside : 0;
-            *total -= hooks;
+            whole -= hooks;
+            sum += thimble_operator_counts[i];
         }
     }
+    /* The whole may have wrapped where no operator has: what lies outside them is short. */
+    *total = sizeof whole == sizeof sum ? whole
+                                        : sum + (uint64_t)(int64_t)(int32_t)((uint32_t)whole - (uint32_t)sum);
+#else
+    *total = whole;
 #endif
     return status;
 }
 
 #ifdef THIMBLE_KERNELS
 /* Each kernel is a model of one operator, whose count is the first. */
-int32_t thimble_timed_kernel(uint32_t index, uint32_t *count)
+int32_t thimble_timed_kernel(uint32_t index, uint64_t *count)
 {
-    uint32_t total;
+    uint64_t total;
     kernel = thimble_kernels[index];
     const int32_t status = thimble_measured_run(&total);
     *count = thimble_operator_counts[0];

@@ -42,7 +42,7 @@ enum { FLAG_CYCLES = 1, FLAG_FAULT = 2, FLAG_EXIT = 4 };
 typedef struct {
     uint32_t sequence;
     int32_t status;
-    uint32_t total;
+    uint64_t total;
 } last_run;
 
 uint32_t thimble_model_index;
@@ -69,6 +69,12 @@ static void put_u32(uint32_t value)
 {
     put_u16(value);
     put_u16(value >> 16);
+}
+
+static void put_u64(uint64_t value)
+{
+    put_u32((uint32_t)value);
+    put_u32((uint32_t)(value >> 32));
 }
 
 static void put_bytes(const void *data, uint32_t length)
@@ -225,7 +231,7 @@ static void put_outcome(uint32_t type)
 {
     reply(TYPE_REPLY | type);
     put_u32((uint32_t)last.status);
-    put_u32(last.total);
+    put_u64(last.total);
     put_bytes(thimble_the_model->build_id, 4);
     put_u8(thimble_model_index);
 }
@@ -272,8 +278,8 @@ static void serve_counts(void)
         return;
     }
     reply(TYPE_REPLY | TYPE_COUNTS);
-    for (uint32_t i = first; i < total && i - first < THIMBLE_FRAME_DATA_BYTES / 4u; i++) {
-        put_u32(model->operator_counts[i]);
+    for (uint32_t i = first; i < total && i - first < THIMBLE_FRAME_DATA_BYTES / 8u; i++) {
+        put_u64(model->operator_counts[i]);
     }
 }
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from toolchain.bank_layout import SECTION_ALIGNMENT_BYTES, Layout, layout
 from toolchain.boards import Board
+from toolchain.boards import board as find_board
 from toolchain.ir import ArenaPart
 from toolchain.ir.plan import Plan
 
@@ -36,7 +37,9 @@ def code_estimate_bytes(*plans: Plan) -> int:
 
 def firmware_data_bytes(plan: Plan) -> int:
     """.data, .bss and stack of the firmware, the arena apart."""
-    return STACK_BYTES + _FIRMWARE_DATA_BYTES + 4 * plan.calls
+    counter = find_board(plan.board).counter
+    count_bytes = counter.count_bytes if counter else 0
+    return STACK_BYTES + _FIRMWARE_DATA_BYTES + count_bytes * plan.calls
 
 
 def firmware_layout(board: Board, plans: Sequence[Plan], stack_bytes: int = STACK_BYTES) -> Layout:

@@ -82,6 +82,7 @@ def firmware_defines(board: Board, options: BuildOptions) -> list[str]:
     }
     switches = {
         "THIMBLE_COUNTER_DOWN": board.counter.counts_down,
+        "THIMBLE_COUNTER_WIDE": board.counter.wide,
         "THIMBLE_COUNTER_CYCLES": board.counter.unit == "cycles",
         "THIMBLE_EMULATED": board.emulator is not None,
         "THIMBLE_PROFILE": options.profile,

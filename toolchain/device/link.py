@@ -168,6 +168,8 @@ class Link:
         self._sequence = 0
         self._clock = clock
         self.timeout_seconds = timeout_seconds
+        self.answer_seconds = 0.0
+        """From the last request, first sent, to its answer."""
 
     def close(self) -> None:
         self._transport.close()
@@ -184,6 +186,7 @@ class Link:
         self._sequence = self._sequence % _LAST_SEQUENCE + 1
         encoded = protocol.encode(Frame(self._sequence, kind, payload))
         patience = self.timeout_seconds if timeout_seconds is None else timeout_seconds
+        asked = self._clock()
         wait, silent, damaged, why = min(_FIRST_WAIT_SECONDS, patience / 4), 0.0, 0, ""
         while silent < patience and damaged < _ATTEMPTS:
             self._transport.write(protocol.DELIMITER + encoded)
@@ -191,6 +194,7 @@ class Link:
             if reply is None:
                 reply = self._settled(kind)
             if reply is not None:
+                self.answer_seconds = self._clock() - asked
                 return reply
             if why == _SILENT:
                 silent += wait

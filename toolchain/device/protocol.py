@@ -264,6 +264,32 @@ def parse_describe(payload: bytes) -> TensorInfo:
     return TensorInfo(name, size, _DTYPES[code])
 
 
+@dataclass(frozen=True)
+class Outcome:
+    """The answer to RUN and TIME. `status` is 0 for success; `identity` says of which firmware and
+    model it is."""
+
+    status: int
+    ticks: int
+    identity: bytes
+
+
+_OUTCOME = struct.Struct("<iQ5s")
+
+
+def parse_outcome(payload: bytes) -> Outcome:
+    if len(payload) != _OUTCOME.size:
+        raise LinkError(f"the board's outcome of a run has {len(payload)} bytes")
+    return Outcome(*_OUTCOME.unpack(payload))
+
+
+def parse_counts(payload: bytes) -> tuple[int, ...]:
+    """Little-endian 64-bit counts."""
+    if len(payload) % 8:
+        raise LinkError(f"the board answered with {len(payload)} bytes instead of counts")
+    return struct.unpack(f"<{len(payload) // 8}Q", payload)
+
+
 def parse_words(payload: bytes, count: int | None = None) -> tuple[int, ...]:
     """Little-endian 32-bit words; raises LinkError unless there are `count` of them."""
     if len(payload) % 4 or (count is not None and len(payload) != 4 * count):

@@ -30,6 +30,7 @@ from toolchain.errors import InputError, LinkError
 Array = NDArray[np.generic]
 _HANDSHAKE_SECONDS = 10.0
 _RESETS_BORNE = 2
+_COUNTER_CYCLES = 1 << 32
 
 
 @dataclass(frozen=True)
@@ -159,44 +160,42 @@ class Session:
         for attempt in range(_RESETS_BORNE + 1):
             try:
                 reply = self.link.request(Type.TIME, payload, timeout_seconds=RUN_TIMEOUT_SECONDS)
-                status, ticks = self._counts(reply)
+                done = self._outcome(reply)
                 break
             except BoardResetError:
                 if attempt == _RESETS_BORNE:
                     raise
                 self.greet()
-        if status:
-            raise LinkError(f"kernel {index} failed on the board with status {status}")
-        return self._counted(ticks)
+        if done.status:
+            raise LinkError(f"kernel {index} failed on the board with status {done.status}")
+        return self._counted(done.ticks)
 
     def _run(self) -> Run:
         try:
             reply = self.link.request(Type.RUN, timeout_seconds=RUN_TIMEOUT_SECONDS)
         except BoardFaultError as error:
             raise self._located(error) from error
-        status, ticks = self._counts(reply)
-        if status:
-            signed = status - (status >> 31 << 32)
-            raise LinkError(
-                f"the model failed on the board with status {signed}{self._who(signed)}"
-            )
+        done = self._outcome(reply)
+        if done.status:
+            who = self._who(done.status)
+            raise LinkError(f"the model failed on the board with status {done.status}{who}")
         outputs = {
             port.name: _from_bytes(port, self._read(index, port.size_bytes))
             for index, port in enumerate(self.firmware.model.outputs)
         }
-        return Run(outputs, self._counted(ticks), self.hello.unit)
+        return Run(outputs, self._counted(done.ticks), self.hello.unit)
 
     def operator_counts(self) -> tuple[OperatorCount, ...]:
         """What each operator took in the last run; () for a firmware built without counters."""
         ticks: list[int] = []
         while len(ticks) < self.hello.operators:
             payload = self.link.request(Type.COUNTS, len(ticks).to_bytes(2, "little"))
-            words = protocol.parse_words(payload)
-            if not words:
+            counts = protocol.parse_counts(payload)
+            if not counts:
                 raise LinkError(
                     f"the board counts {len(ticks)} of {self.hello.operators} operators"
                 )
-            ticks += words
+            ticks += counts
         return tuple(
             OperatorCount(op.name, op.kind, self._counted(count))
             for op, count in zip(self.firmware.model.operators, ticks, strict=bool(ticks))
@@ -281,13 +280,17 @@ class Session:
             data += chunk
         return bytes(data)
 
-    def _counts(self, reply: bytes) -> tuple[int, int]:
-        """Status and ticks of a run; BoardResetError if it was of another model than greeted."""
+    def _outcome(self, reply: bytes) -> protocol.Outcome:
+        """Of a run. Raises BoardResetError if it was of another model than greeted, LinkError
+        where its operators took longer than a counter of 32 bits can tell."""
+        done = protocol.parse_outcome(reply)
         identity = bytes.fromhex(self.firmware.build_id)[:4] + bytes((self.firmware.index,))
-        status, ticks = protocol.parse_words(reply[:8], 2)
-        if reply[8:] != identity:
+        if done.identity != identity:
             raise BoardResetError
-        return status, ticks
+        board = self.firmware.board
+        if board.counter is not None and board.counter.unit == "cycles":
+            _check_wraps(done.ticks, self.link.answer_seconds, board.clock_hz)
+        return done
 
     def _counted(self, ticks: int) -> int:
         counter = self.firmware.board.counter
@@ -306,6 +309,19 @@ class Session:
         located = BoardFaultError(error.fault)
         located.args = (f"in operator {index} ({operators[index].name!r}): {error}",)
         return located
+
+
+def _check_wraps(ticks: int, seconds: float, clock_hz: int) -> None:
+    """An operator of more than 2^32 cycles leaves a count that lacks them: the computer's clock,
+    though it knows no milliseconds, sees that."""
+    lacking = seconds * clock_hz - ticks
+    if lacking > _COUNTER_CYCLES / 2:
+        longest = _COUNTER_CYCLES / clock_hz
+        raise LinkError(
+            f"the run took {seconds:.1f} s, but {ticks:,} cycles were counted: an operator takes "
+            f"longer than the {longest:.1f} s that the board's counter holds; split it "
+            "(thimble compile --ram), or run it once more if the line was bad"
+        )
 
 
 def _input_seed(seed: int, index: int) -> int:

@@ -39,11 +39,11 @@ uint32_t thimble_arena_used_bytes(void);
 void thimble_state_reset(const thimble_model *model);
 
 /* Runs the model once and leaves the count, less that of the hooks, in `total`. */
-int32_t thimble_measured_run(uint32_t *total);
+int32_t thimble_measured_run(uint64_t *total);
 
 #ifdef THIMBLE_KERNELS
 /* Runs one kernel and leaves its count in `count`. */
-int32_t thimble_timed_kernel(uint32_t index, uint32_t *count);
+int32_t thimble_timed_kernel(uint32_t index, uint64_t *count);
 #endif
 
 void thimble_system_reset(void) __attribute__((noreturn));

@@ -5,8 +5,8 @@
 
 #include "thimble_counter.h"
 
-extern uint32_t thimble_operator_counts[];
-extern volatile uint32_t thimble_operator_mark;
+extern thimble_count thimble_operator_counts[];
+extern volatile thimble_count thimble_operator_mark;
 extern volatile uint32_t thimble_operator_running; /* its index + 1, 0 between runs */
 
 #define THIMBLE_OP_BEGIN(index)                                                                              \

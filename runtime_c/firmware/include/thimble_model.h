@@ -2,6 +2,8 @@
 #ifndef THIMBLE_MODEL_H
 #define THIMBLE_MODEL_H
 
+#include "thimble_counter.h"
+
 #include <stdint.h>
 
 /* `type` is the protocol's code of the element type (docs/protocol.md). `data` is NULL for an output
@@ -30,7 +32,7 @@ typedef struct {
     uint16_t operator_count;
     const thimble_tensor *inputs;
     const thimble_tensor *outputs;
-    uint32_t *operator_counts; /* one word an operator, NULL when built without counters */
+    thimble_count *operator_counts; /* one an operator, NULL when built without counters */
     uint8_t *arena;
     uint32_t arena_bytes;
     int32_t (*run)(uint8_t *arena);

@@ -1,11 +1,29 @@
 #include "thimble_board.h"
 #include "thimble_cortex_m.h"
+#include "thimble_counter.h"
 
-/* SSE-300 system counter (Arm 101773): the control frame starts it, the status frame shows it. */
+#define CNTCR THIMBLE_REGISTER(0x58100000u)
+#define CNTCV_LOW THIMBLE_REGISTER(0x58100008u)
+#define CNTCV_HIGH THIMBLE_REGISTER(0x5810000Cu)
+#define STATUS_LOW THIMBLE_REGISTER(THIMBLE_COUNTER_REGISTER)
+#define STATUS_HIGH THIMBLE_REGISTER(THIMBLE_COUNTER_REGISTER + 4u)
+
+/* SSE-300 system counter (Arm 101773), 64 bits: the control frame starts it, the status frame shows it. */
 void thimble_counter_init(void)
 {
-    THIMBLE_REGISTER(0x58100000u) = 0u; /* CNTCR.EN */
-    THIMBLE_REGISTER(0x58100008u) = 0u; /* CNTCV, low and high word */
-    THIMBLE_REGISTER(0x5810000Cu) = 0u;
-    THIMBLE_REGISTER(0x58100000u) = 1u;
+    CNTCR = 0u; /* EN */
+    CNTCV_LOW = 0u;
+    CNTCV_HIGH = 0u;
+    CNTCR = 1u;
+}
+
+thimble_count thimble_counter(void)
+{
+    uint32_t high;
+    uint32_t low;
+    do {
+        high = STATUS_HIGH;
+        low = STATUS_LOW;
+    } while (high != STATUS_HIGH);
+    return ((uint64_t)high << 32) | low;
 }

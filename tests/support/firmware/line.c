@@ -24,7 +24,7 @@ uint32_t thimble_stack_high[1];
 thimble_fault_record thimble_fault;
 
 static uint8_t arena[ARENA_BYTES];
-static uint32_t counts[2];
+static thimble_count counts[2];
 static ucontext_t host;
 static ucontext_t board;
 static uint8_t stack[1u << 16];
@@ -60,7 +60,7 @@ static const thimble_tensor outputs[] = {{"out", arena + OUTPUT_AT, NULL, TENSOR
 const thimble_model line_models[] = {MODEL(0), MODEL(1)};
 const uint32_t thimble_model_count = 1;
 
-int32_t thimble_measured_run(uint32_t *total)
+int32_t thimble_measured_run(uint64_t *total)
 {
     const int32_t status = run(arena);
     *total = counts[0] + counts[1];

@@ -1,0 +1,60 @@
+/* Operators that take billions of counts, on simulated counter registers. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "thimble_firmware.h"
+#include "thimble_hooks.h"
+
+static uint64_t now;
+
+/* What the registers of the board would show now: the test advances time by itself. */
+volatile uint32_t simulated[64];
+
+static void advance(uint64_t ticks)
+{
+    now += ticks;
+#ifdef THIMBLE_COUNTER_WIDE
+    simulated[1] = 0xFFFFFFFFu - (uint32_t)now;
+    simulated[9] = 0xFFFFFFFFu - (uint32_t)(now >> 8);
+#else
+    simulated[1] = (uint32_t)now;
+#endif
+}
+
+#ifndef THIMBLE_COUNTER_WIDE
+void thimble_counter_init(void)
+{
+    advance(0);
+}
+#endif
+
+static const uint64_t takes[] = TAKES;
+
+static int32_t run(uint8_t *arena)
+{
+    (void)arena;
+    for (uint32_t i = 0; i < 3u; i++) {
+        THIMBLE_OP_BEGIN(i);
+        advance(takes[i]);
+        THIMBLE_OP_END(i);
+        advance(5);
+    }
+    return 0;
+}
+
+thimble_count thimble_operator_counts[4];
+uint32_t thimble_model_index;
+const thimble_model thimble_models[] = {
+    {.operator_count = 3, .operator_counts = thimble_operator_counts, .run = run}};
+
+int main(void)
+{
+    uint64_t total;
+    advance(1234567);
+    thimble_measured_run(&total);
+    printf("%" PRIu64, total);
+    for (uint32_t i = 0; i < 3u; i++) {
+        printf(" %" PRIu64, (uint64_t)thimble_operator_counts[i]);
+    }
+    return 0;
+}
