@@ -126,7 +126,7 @@ def test_two_benches_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
     """The same boards and the same tests, at the same time, in two runs."""
     file = tmp_path / "bench.toml"
     file.write_text(BENCH)
-    tests = ("hil/test_link.py", "hil/test_models.py")
+    tests = ("hil/test_link.py", "hil/test_models.py::test_a_long_soak_changes_nothing")
     both = [
         subprocess.Popen(
             bench_command(*tests, f"--junitxml={tmp_path / name}", "--soak=10", bench=file),
@@ -143,4 +143,4 @@ def test_two_benches_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
         assert run.returncode == 0, said
         (suite,) = ElementTree.parse(tmp_path / name).getroot().iter("testsuite")
         counts.append((suite.get("tests"), suite.get("failures"), suite.get("errors")))
-    assert counts[0] == counts[1] and int(counts[0][0] or 0) >= 24
+    assert counts[0] == counts[1] and int(counts[0][0] or 0) == 16

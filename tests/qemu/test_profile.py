@@ -8,13 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from toolchain.boards import board
 from toolchain.cli import run
 from toolchain.cost.database import Database
 from toolchain.cost_check import check_model
 from toolchain.device.firmware import Firmware
 from toolchain.device.session import Session, open_board
 from toolchain.errors import InputError, LinkError
-from toolchain.kernel_timing import read_kernels, time_kernels
+from toolchain.kernel_timing import _copies, read_kernels, time_kernels
+from toolchain.measurements import cost_model
 from toolchain.profiling import profile_folder, record
 from toolchain.report.profile import bar, flame
 from toolchain.tuning import tune
@@ -82,6 +84,17 @@ def test_kernels_agree_with_the_model_they_come_from(compiled: Path, database: D
         assert entry.count == pytest.approx(alone[entry.key], rel=0.01, abs=150)
     again = time_kernels(kernels, BOARD, database=database)
     assert (again.known, again.measured) == (len(kernels), ())
+
+
+def test_copies_are_kernels_too(database: Database) -> None:
+    """What a concatenation of blocks costs, for the planner to know before it is in a firmware."""
+    kernels = [_copies(sizes) for sizes in ((1024,), (100, 100, 100), (7, 5000))]
+    timing = time_kernels(kernels, BOARD, runs=2, database=database)
+    counts = {entry.key.shape: entry.count for entry in timing.measured}
+    assert list(counts) == ["1024", "100 100 100", "7 5000"]
+    assert counts["100 100 100"] < counts["1024"] < counts["7 5000"] < 5007
+    known = cost_model(BOARD, database=database).copies((1024,), board(BOARD).core)
+    assert known.measured and known.count == counts["1024"]
 
 
 def test_a_pulled_cable_costs_nothing_that_was_measured(database: Database) -> None:
