@@ -37,7 +37,7 @@ def test_profiles_repeat_and_add_up(board: BenchBoard, firmware: RunModel, model
     assert isinstance(deployment.session, Session)
     folder = deployment.session.firmware.folder
     profile = profile_deployment(deployment, folder, board.board, REPEATS)
-    assert 0 <= profile.outside <= 0.01 * profile.total
+    assert abs(profile.outside) <= 0.01 * profile.total
     allowed = 0 if profile.unit == "instructions" else JITTER * profile.total
     assert profile.spread <= allowed
 

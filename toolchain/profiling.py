@@ -75,7 +75,10 @@ class Profile:
 
     @property
     def outside(self) -> int:
-        """What the sum of the operators lacks of the whole: the loop that calls them."""
+        """What the sum of the operators lacks of the whole: the loop that calls them.
+
+        A few counts below 0 where that is short: what counting takes is known to about one each.
+        """
         return self.total - sum(part.count for part in self.operators)
 
     def milliseconds(self, count: int) -> float | None:

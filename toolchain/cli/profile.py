@@ -143,7 +143,7 @@ def _print(profile: Profile) -> None:
         f"{profile.model} on {profile.board}: {total:,} {unit}"
         + (f" ({time:.2f} ms)" if time is not None else "")
         + f", median of {len(profile.totals)} runs, spread {profile.spread:,}; "
-        f"{share(profile.outside, total)} outside the operators."
+        f"{share(max(profile.outside, 0), total)} outside the operators."
     )
 
 
