@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from toolchain.boards import board as find_board
@@ -63,6 +63,7 @@ def tune(
     rounds: list[Round] = []
     tried: set[Kernel] = set()
     before: object = None
+    whole = _whole_kernels(model, board, options)
     while len(rounds) < _ROUNDS:
         costs = cost_model(board, cmsis_nn_folder, store)
         plan = plan_model(model, board, options, report, costs)
@@ -70,7 +71,8 @@ def tune(
         build = current_build(cmsis_nn_folder)
         known = {row.key for row in store.rows(board, build)} if build else set()
         keys = {kernel.key for kernel in tried}
-        lacking = [k for k in plan_kernels(plan) if k.key not in known and k.key not in keys]
+        kernels = {kernel.key: kernel for kernel in (*plan_kernels(plan), *whole)}
+        lacking = [k for key, k in kernels.items() if key not in known and key not in keys]
         if lacking:
             time_kernels(
                 lacking,
@@ -96,6 +98,17 @@ def tune(
             return Tuning(tuple(rounds), settled=True)
         before = shape
     return Tuning(tuple(rounds), settled=False)
+
+
+def _whole_kernels(
+    model: str | Path, board: str, options: PlanOptions | None
+) -> tuple[Kernel, ...]:
+    """Those of the operators before they are split, with which a slowdown is compared."""
+    if options is None or not options.splits:
+        return ()
+    return plan_kernels(
+        plan_model(model, board, replace(options, ram_bytes=None, max_slowdown=None))
+    )
 
 
 def _shape(plan: Plan) -> object:
