@@ -172,14 +172,17 @@ def arena_plan(
 def check_placement(problem: ArenaProblem, placement: Placement) -> None:
     """Raise ValueError with a named reason unless the placement is valid.
 
-    Quadratic and plain on purpose: it shares no code with any allocator.
+    Plain on purpose: it shares no code with any allocator. Each block is compared with all that
+    are live when it becomes live.
     """
     if len(placement.offsets) != len(problem.blocks):
         raise ValueError(
             f"wrong count: {len(placement.offsets)} offsets for {len(problem.blocks)} blocks"
         )
     allowed = {(pair.dying, pair.born): pair for pair in problem.shared}
-    for index, (block, offset) in enumerate(zip(problem.blocks, placement.offsets, strict=True)):
+    alive: list[int] = []
+    for index in sorted(range(len(problem.blocks)), key=lambda i: problem.blocks[i].start):
+        block, offset = problem.blocks[index], placement.offsets[index]
         if block.start >= block.end:
             continue
         if offset < 0:
@@ -193,11 +196,10 @@ def check_placement(problem: ArenaProblem, placement: Placement) -> None:
                 f"out of bounds: {block.name!r} ends at {offset + block.size_bytes}, "
                 f"arena has {placement.size_bytes}"
             )
-        for other_index in range(index):
+        alive = [i for i in alive if problem.blocks[i].end > block.start]
+        for other_index in alive:
             other = problem.blocks[other_index]
             other_offset = placement.offsets[other_index]
-            if min(block.end, other.end) <= max(block.start, other.start):
-                continue
             if (
                 offset + block.size_bytes <= other_offset
                 or other_offset + other.size_bytes <= offset
@@ -214,3 +216,4 @@ def check_placement(problem: ArenaProblem, placement: Placement) -> None:
                     f"overlap: {other.name!r} [{other_offset}, {other_offset + other.size_bytes})"
                     f" and {block.name!r} [{offset}, {offset + block.size_bytes}) are both live"
                 )
+        alive.append(index)
