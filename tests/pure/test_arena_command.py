@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolchain.cli import run
@@ -101,6 +101,7 @@ blocks = st.builds(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(blocks, max_size=12))
 def test_what_is_written_is_read_back(
     tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[int, int, int, int]]
