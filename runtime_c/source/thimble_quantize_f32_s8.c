@@ -1,24 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "thimble_activation.h"
+#include "thimble_quantise.h"
 
-/* TFLite `AffineQuantize`, saturating where the quotient leaves int32. */
 void thimble_quantize_f32_s8(
     const float *input, int8_t *output, int32_t size, float scale, int32_t zero_point)
 {
-    const int32_t min = INT8_MIN - zero_point;
-    const int32_t max = INT8_MAX - zero_point;
     for (int32_t i = 0; i < size; i++) {
-        const float quotient = input[i] / scale;
-        int32_t rounded = 0;
-        if (quotient > (float)min && quotient < (float)max) {
-            const int32_t whole = (int32_t)quotient;
-            const float rest = quotient - (float)whole;
-            rounded = whole + (rest >= 0.5f) - (rest <= -0.5f);
-        } else if (quotient >= (float)max) {
-            rounded = max;
-        } else if (quotient <= (float)min) {
-            rounded = min;
-        }
-        output[i] = (int8_t)(rounded + zero_point);
+        output[i] = (int8_t)thimble_quantise(input[i], scale, zero_point, INT8_MIN, INT8_MAX);
     }
 }

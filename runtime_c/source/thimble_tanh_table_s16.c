@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "thimble_logistic_table.h"
 #include "thimble_wide.h"
-
-#define HALF 32768u
 
 /* tanh(x) = 2 logistic(2 x) - 1 */
 void thimble_tanh_table_s16(const int16_t *input,
@@ -15,13 +14,7 @@ void thimble_tanh_table_s16(const int16_t *input,
     for (int32_t i = 0; i < size; i++) {
         const int32_t data = (input[i] * multiplier + rounding) >> shift;
         const uint32_t magnitude = (uint32_t)(data < 0 ? -data : data);
-        const uint32_t place = magnitude >> 8;
-        uint32_t value = 0xFFFFu << 8;
-        if (place < 255u) {
-            const uint32_t low = (uint32_t)table[place] + HALF;
-            const uint32_t high = (uint32_t)table[place + 1u] + HALF;
-            value = (low << 8) + (magnitude & 0xFFu) * (high - low);
-        }
+        const uint32_t value = thimble_logistic_between(table, magnitude, 8, 0xFFFFu);
         const int32_t above = (int32_t)value - (1 << 23);
         output[i] = (int16_t)((data >= 0 ? above + (1 << 7) : -above + (1 << 7) - 1) >> 8);
     }

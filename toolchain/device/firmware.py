@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -230,7 +231,7 @@ def _model(data: Mapping[str, Any]) -> FirmwareModel:
 
 def _parse(folder: Path, data: Mapping[str, Any]) -> Firmware:
     if "firmware" in data:
-        whole = load_firmware(folder / data["firmware"])
+        whole = load_firmware(Path(os.path.normpath(folder / data["firmware"])))
         if not 0 <= data["index"] < len(whole.models):
             raise ValueError(f"no model {data['index']}")
         return replace(whole, index=data["index"])

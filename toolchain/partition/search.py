@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from toolchain.boards import Core
@@ -31,7 +31,6 @@ _APART, _APART_LARGE = 1.1, 1.35
 _LARGE = 12
 _SHORT = 8
 """Segments of so many steps are tried wherever they begin."""
-Report = Callable[[str], None]
 
 
 @dataclass(frozen=True)
