@@ -124,7 +124,7 @@ def network_row(name: str, graph: Graph, board: str, seconds: float, report: Rep
     found = Searched(plan, split_front(plan, PlanOptions(split_seconds=seconds)))
     row["search"] = {
         "seconds": round(time.perf_counter() - wall, 1),
-        "complete": found.front.complete,
+        "stopped": found.front.stopped,
         "points": len(found.front.points),
     }
     row["split"] = []
@@ -188,7 +188,7 @@ def show_networks(rows: Sequence[Any], console: Console) -> None:
             *(f"{u['peak_bytes']:,}\n{u['arena_bytes']:,}" for u in row["unsplit"].values()),
             *(f"{e['arena_bytes']:,}\n{e['slowdown']:.2%}" for e in split),
             f"{below_hmcos(row, 0.05):.0%}",
-            took if search["complete"] else f"{took}\nstopped",
+            f"{took}\nstopped" if search["stopped"] else took,
             end_section=True,
         )
     console.print(table)

@@ -30,6 +30,7 @@ from toolchain.ir.plan import Plan, PlannedOp
 from toolchain.ops import spec_of
 from toolchain.ops.check import check
 from toolchain.ops.storage import View, memory_problem, memory_problems, optional_views
+from toolchain.partition import splitters
 from toolchain.passes.partition_concats import lowest_peak
 from toolchain.report.front import FrontRow, Split
 from toolchain.report.plan import MemoryNeed
@@ -40,10 +41,10 @@ REWRITE_TRIAL_SECONDS = 2.0
 _TRIED = 8
 """Points of a front that are placed before the search gives up."""
 
-Report = Callable[[str], None]
+Report = Callable[..., None]
 
 
-def _silent(text: str) -> None:
+def _silent(text: str, done: int | None = None, total: int | None = None) -> None:
     """Report nothing."""
 
 
@@ -55,7 +56,8 @@ class PlanOptions:
     take about three times the instructions.
     `ram_bytes`: split operators, where that is needed, until arena, data and stack fit into so
     much RAM, at the least cost. `max_slowdown`: split them for the smallest arena that costs no
-    more than this fraction of the latency. `split_seconds` bounds that search.
+    more than this fraction of the latency. `splitter` searches for that, for at most
+    `split_seconds` of the processor.
     `one_bank`: keep the arena in one piece, even where it then lies in a slow bank or in none.
     """
 
@@ -65,6 +67,7 @@ class PlanOptions:
     rewrite: bool = True
     ram_bytes: int | None = None
     max_slowdown: float | None = None
+    splitter: str = splitters.DEFAULT
     split_seconds: float = partition.DEFAULT_SECONDS
     one_bank: bool = False
 
@@ -213,20 +216,26 @@ def _fits(plan: Plan, options: PlanOptions) -> bool:
 
 
 def split_front(
-    plan: Plan, options: PlanOptions | None = None, costs: CostModel | None = None
+    plan: Plan,
+    options: PlanOptions | None = None,
+    costs: CostModel | None = None,
+    report: Report = _silent,
 ) -> partition.Front:
     """Ways to split the operators of an unsplit plan: peak against predicted slowdown."""
     options = options or PlanOptions()
     target = find_board(plan.board)
-    problem = memory_problem(plan.graph, target.core)
-    return partition.pareto_front(
+    needed = firmware_data_bytes(plan)
+    task = partition.Task(
         plan.graph,
-        problem,
+        memory_problem(plan.graph, target.core),
         plan.schedule.order,
         target.core,
         costs or AnalyticCostModel(),
-        options.split_seconds,
+        options.max_slowdown,
+        None if options.ram_bytes is None else options.ram_bytes - needed,
     )
+    watch = partition.Watch(options.split_seconds, report)
+    return splitters.splitter(options.splitter).front(task, watch)
 
 
 def front_rows(
@@ -239,8 +248,7 @@ def front_rows(
     """All ways to split a model's operators that are worth it; `options` bounds the search."""
     whole = replace(options or PlanOptions(), ram_bytes=None, max_slowdown=None)
     plan = plan_model(model, board_name, whole, report, costs)
-    report("splitting operators")
-    front = split_front(plan, whole, costs)
+    front = split_front(plan, whole, costs, report)
     return tuple(
         FrontRow(
             point.peak_bytes,
@@ -269,16 +277,20 @@ def split_plan(
             found, order=given, method=f"{plan.schedule.method}, split", peak_bytes=peak
         )
     made = _placed(graph, target, problem, found, options, _silent)
-    return replace(made, boundaries=plan.boundaries, slowdown=front.slowdown(point))
+    return replace(
+        made,
+        boundaries=plan.boundaries,
+        slowdown=front.slowdown(point),
+        search_stopped=front.stopped,
+    )
 
 
 def _split(plan: Plan, options: PlanOptions, report: Report, costs: CostModel | None) -> Plan:
     """The plan that `options` ask for, among the points of the front."""
-    report("splitting operators")
-    front = split_front(plan, options, costs)
+    front = split_front(plan, options, costs, report)
     most = options.max_slowdown
     points = [p for p in front.points if most is None or front.slowdown(p) <= most]
-    smallest = plan
+    smallest = replace(plan, search_stopped=front.stopped)
     if options.ram_bytes is None:
         for point in reversed(points[-_TRIED:]):
             made = split_plan(plan, front, point, options)

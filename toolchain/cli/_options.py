@@ -10,6 +10,7 @@ import typer
 
 from toolchain import arena, schedule
 from toolchain.errors import InputError
+from toolchain.partition import DEFAULT_SECONDS, splitters
 from toolchain.planner import PlanOptions
 
 ModelArgument = Annotated[
@@ -49,6 +50,21 @@ SlowdownOption = Annotated[
         help="Split operators for the smallest arena at most this much slower (predicted): 5%.",
     ),
 ]
+SplitterOption = Annotated[
+    str,
+    typer.Option(
+        "--splitter",
+        help=f"Who searches for ways to split: {', '.join(splitters.names())}.",
+    ),
+]
+SplitSecondsOption = Annotated[
+    float,
+    typer.Option(
+        "--split-seconds",
+        min=0.0,
+        help="Most processor time for that search. Ctrl-C ends it sooner; the best found is kept.",
+    ),
+]
 OneBankOption = Annotated[
     bool,
     typer.Option(
@@ -74,16 +90,21 @@ def plan_options(
     ram: str | None = None,
     max_slowdown: str | None = None,
     one_bank: bool = False,
+    splitter: str = splitters.DEFAULT,
+    split_seconds: float = DEFAULT_SECONDS,
 ) -> PlanOptions:
     """Raises InputError for an unknown name or an odd number, before any work is done."""
     schedule.scheduler(scheduler)
     arena.allocator(allocator)
+    splitters.splitter(splitter)
     return PlanOptions(
         scheduler=scheduler,
         allocator=allocator,
         ram_bytes=None if ram is None else _bytes(ram),
         max_slowdown=None if max_slowdown is None else _fraction(max_slowdown),
         one_bank=one_bank,
+        splitter=splitter,
+        split_seconds=split_seconds,
     )
 
 

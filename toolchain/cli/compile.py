@@ -24,6 +24,8 @@ from toolchain.cli._options import (
     RamOption,
     SchedulerOption,
     SlowdownOption,
+    SplitSecondsOption,
+    SplitterOption,
     plan_options,
 )
 from toolchain.deployment import (
@@ -35,6 +37,7 @@ from toolchain.deployment import (
     compiled_need,
 )
 from toolchain.errors import InputError
+from toolchain.partition import DEFAULT_SECONDS, splitters
 from toolchain.planner import DEFAULT_BOARD
 from toolchain.report.plan import memory_table, proof_line
 from toolchain.report.text import boundary_line
@@ -80,6 +83,8 @@ def command(
     port: PortOption = None,
     ram: RamOption = None,
     max_slowdown: SlowdownOption = None,
+    splitter: SplitterOption = splitters.DEFAULT,
+    split_seconds: SplitSecondsOption = DEFAULT_SECONDS,
     one_bank: OneBankOption = False,
     cmsis_nn: CmsisNnOption = None,
     json: JsonOption = None,
@@ -95,7 +100,9 @@ def command(
     """
     if len(models) > 1 and not share_arena:
         raise InputError(f"{len(models)} models: --share-arena puts them into one firmware")
-    options = plan_options(scheduler, allocator, ram, max_slowdown, one_bank)
+    options = plan_options(
+        scheduler, allocator, ram, max_slowdown, one_bank, splitter, split_seconds
+    )
     target = find_board(board)
     begin = time.perf_counter()
     tuning = None

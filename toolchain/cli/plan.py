@@ -19,9 +19,12 @@ from toolchain.cli._options import (
     RamOption,
     SchedulerOption,
     SlowdownOption,
+    SplitSecondsOption,
+    SplitterOption,
     plan_options,
 )
 from toolchain.measurements import cost_model
+from toolchain.partition import DEFAULT_SECONDS, splitters
 from toolchain.planner import (
     DEFAULT_BOARD,
     check_fit,
@@ -42,6 +45,8 @@ def command(
     allocator: AllocatorOption = arena.DEFAULT,
     ram: RamOption = None,
     max_slowdown: SlowdownOption = None,
+    splitter: SplitterOption = splitters.DEFAULT,
+    split_seconds: SplitSecondsOption = DEFAULT_SECONDS,
     one_bank: OneBankOption = False,
     pareto: Annotated[
         bool,
@@ -57,7 +62,9 @@ def command(
 
     Example: `thimble plan model.tflite --board nucleo-l476rg`
     """
-    options = plan_options(scheduler, allocator, ram, max_slowdown, one_bank)
+    options = plan_options(
+        scheduler, allocator, ram, max_slowdown, one_bank, splitter, split_seconds
+    )
     target = find_board(board)
     begin = time.perf_counter()
     with progress() as step:

@@ -21,9 +21,12 @@ from toolchain.cli._options import (
     RamOption,
     SchedulerOption,
     SlowdownOption,
+    SplitSecondsOption,
+    SplitterOption,
     plan_options,
 )
 from toolchain.errors import ResultError
+from toolchain.partition import DEFAULT_SECONDS, splitters
 from toolchain.planner import DEFAULT_BOARD
 from toolchain.report.text import size
 from toolchain.report.verification import difference_table
@@ -55,6 +58,8 @@ def command(
     allocator: AllocatorOption = arena.DEFAULT,
     ram: RamOption = None,
     max_slowdown: SlowdownOption = None,
+    splitter: SplitterOption = splitters.DEFAULT,
+    split_seconds: SplitSecondsOption = DEFAULT_SECONDS,
     one_bank: OneBankOption = False,
     cmsis_nn: CmsisNnOption = None,
     json: JsonOption = None,
@@ -68,7 +73,9 @@ def command(
 
     Example: `thimble verify model.tflite --board mps2-an500 --runs 100`
     """
-    options = plan_options(scheduler, allocator, ram, max_slowdown, one_bank)
+    options = plan_options(
+        scheduler, allocator, ram, max_slowdown, one_bank, splitter, split_seconds
+    )
     with progress() as step:
         result = verify_model(
             model,

@@ -31,7 +31,8 @@ class Plan:
 
     `operators` is parallel to `graph.ops`; `step_bytes` (the stable footprint) to
     `schedule.order`. `core` and `board` are names. `slowdown`: what splitting operators costs, as
-    a fraction of the unsplit graph's predicted latency.
+    a fraction of the unsplit graph's predicted latency. `search_stopped`: what cut the search for
+    ways to split short; empty where nothing did.
     """
 
     graph: Graph
@@ -43,6 +44,7 @@ class Plan:
     step_bytes: tuple[int, ...]
     boundaries: tuple[Boundary, ...] = ()
     slowdown: float = 0.0
+    search_stopped: str = ""
 
     @property
     def macs(self) -> int:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from toolchain.partition.blocks import Mode
+from toolchain.partition.front import DEFAULT_SECONDS, Front, Point, Task, Watch
 from toolchain.partition.region import CannotSplitError
 from toolchain.partition.scheme import Scheme, split, split_all
-from toolchain.partition.search import DEFAULT_SECONDS, Front, Point, pareto_front
 
 __all__ = [
     "DEFAULT_SECONDS",
@@ -14,7 +14,8 @@ __all__ = [
     "Mode",
     "Point",
     "Scheme",
-    "pareto_front",
+    "Task",
+    "Watch",
     "split",
     "split_all",
 ]

@@ -10,20 +10,17 @@ around the steps that lie above the limit in question (the memory bottlenecks) f
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from toolchain.boards import Core
-from toolchain.cost import CostModel
 from toolchain.ir import Graph, MemoryProblem
 from toolchain.ir.memory import footprint
 from toolchain.partition.blocks import Mode, blocks
 from toolchain.partition.estimate import Estimator
+from toolchain.partition.front import Front, Point, Task, Watch
 from toolchain.partition.region import CannotSplitError, Region, region
 from toolchain.partition.scheme import Scheme
 
-DEFAULT_SECONDS = 60.0
 _MOST_BLOCKS = 64
 _MOST_BLOCKS_OF_ALL = 4000
 _APART, _APART_LARGE = 1.1, 1.35
@@ -31,32 +28,6 @@ _APART, _APART_LARGE = 1.1, 1.35
 _LARGE = 12
 _SHORT = 8
 """Segments of so many steps are tried wherever they begin."""
-
-
-@dataclass(frozen=True)
-class Point:
-    """A point of the front: predicted peak in bytes, extra cost in the cost model's unit."""
-
-    peak_bytes: int
-    extra: int
-    schemes: tuple[Scheme, ...]
-
-
-@dataclass(frozen=True)
-class Front:
-    """Points by falling peak and rising cost; the first is the graph as it is.
-
-    `total` is the cost of the unsplit graph. `complete`: the search was not stopped by time.
-    """
-
-    points: tuple[Point, ...]
-    total: int
-    seconds: float
-    complete: bool
-
-    def slowdown(self, point: Point) -> float:
-        """As a fraction of the unsplit graph's cost."""
-        return point.extra / self.total if self.total else 0.0
 
 
 @dataclass(frozen=True)
@@ -70,36 +41,24 @@ class _Segment:
     scheme: Scheme | None
 
 
-def pareto_front(
-    graph: Graph,
-    problem: MemoryProblem,
-    order: Sequence[int],
-    core: Core,
-    costs: CostModel,
-    time_limit_seconds: float = DEFAULT_SECONDS,
-) -> Front:
-    """The front of all chains of segments of `order`. Stopped by time, it holds what was found.
-
-    Time is the processor's, so that a busy machine finds what an idle one does.
-    """
-    begin = time.process_time()
+def pareto_front(task: Task, watch: Watch) -> Front:
+    """The front of all chains of segments of the order. Cut short, it holds what was found."""
+    graph, problem, order = task.graph, task.problem, task.order
     ordered = graph.with_ops([graph.ops[i] for i in order])
     scratch = tuple(problem.scratch_bytes[i] for i in order)
-    estimator = Estimator(ordered, core, costs, scratch)
+    estimator = Estimator(ordered, task.core, task.costs, scratch)
     steps = footprint(problem, order)
     segments = [_Segment(i, i + 1, peak, 0, None) for i, peak in enumerate(steps)]
-    complete = True
-    for span in _spans(problem, order, steps):
-        if time.process_time() - begin > time_limit_seconds:
-            complete = False
-            break
-        segments += _split_segments(ordered, problem, order, span, estimator, max(steps))
-    return Front(
-        tuple(_front(segments, len(order))),
-        sum(estimator.unsplit),
-        time.process_time() - begin,
-        complete,
-    )
+    with watch:
+        for begin, end in _spans(problem, order, steps):
+            if watch.over():
+                break
+            watch.tell(f"steps {begin} to {end} of {len(order)}")
+            segments += _split_segments(
+                ordered, problem, order, (begin, end), estimator, max(steps)
+            )
+    total = sum(estimator.unsplit)
+    return Front(tuple(_front(segments, len(order))), total, watch.seconds, watch.stopped)
 
 
 def _spans(

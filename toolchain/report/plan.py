@@ -51,6 +51,7 @@ def plan_json(
         "code_bytes": need.code_bytes,
         "memory_estimated": need.estimated,
         "slowdown_percent": round(100 * plan.slowdown, 4),
+        "search_stopped": plan.search_stopped,
         "latency": {
             "total": latency_total,
             "unit": latency_unit,
@@ -121,7 +122,14 @@ def memory_table(plan: Plan, need: MemoryNeed, ram_bytes: int, flash_bytes: int)
 
 
 def proof_line(plan: Plan) -> str:
-    """What is proved about the arena, in one sentence."""
+    """What is proved about the arena, and whether the search for ways to split was cut short."""
+    if plan.search_stopped:
+        stopped = f"The search was stopped {plan.search_stopped}: this is the best it had found."
+        return f"{_proved(plan)} {stopped}"
+    return _proved(plan)
+
+
+def _proved(plan: Plan) -> str:
     arena, bound = plan.arena.size_bytes, plan.schedule.lower_bound_bytes
     if arena == bound:
         return (

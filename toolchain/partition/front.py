@@ -1,0 +1,108 @@
+"""What a search of ways to split is given, and what it gives: the Pareto front."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+
+from toolchain.boards import Core
+from toolchain.cost import CostModel
+from toolchain.ir import Graph, MemoryProblem
+from toolchain.partition.scheme import Scheme
+
+DEFAULT_SECONDS = 60.0
+Report = Callable[..., None]
+
+
+@dataclass(frozen=True)
+class Task:
+    """A graph to split, its memory problem and order, and what counts.
+
+    `max_slowdown` (a fraction) and `peak_bytes`: what is asked for, where something is. A search
+    may look no further than the first allows, and may end where the second is reached.
+    """
+
+    graph: Graph
+    problem: MemoryProblem
+    order: Sequence[int]
+    core: Core
+    costs: CostModel
+    max_slowdown: float | None = None
+    peak_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class Point:
+    """A point of the front: predicted peak in bytes, extra cost in the cost model's unit."""
+
+    peak_bytes: int
+    extra: int
+    schemes: tuple[Scheme, ...]
+
+
+@dataclass(frozen=True)
+class Front:
+    """Points by falling peak and rising cost; the first is the graph as it is.
+
+    `total` is the cost of the unsplit graph. `stopped`: what cut the search short; empty where
+    nothing did.
+    """
+
+    points: tuple[Point, ...]
+    total: int
+    seconds: float
+    stopped: str = ""
+
+    def slowdown(self, point: Point) -> float:
+        """As a fraction of the unsplit graph's cost."""
+        return point.extra / self.total if self.total else 0.0
+
+
+class Watch:
+    """The clock of a search, and its voice. As a context it ends the search at Ctrl-C.
+
+    Time is the processor's, so that a busy machine finds what an idle one does. What is done in
+    the context must leave behind it, wherever it is cut off, what was found until then.
+    """
+
+    def __init__(self, seconds: float = DEFAULT_SECONDS, report: Report | None = None) -> None:
+        self._limit = seconds
+        self._begin = time.process_time()
+        self._report = report
+        self.stopped = ""
+
+    @property
+    def seconds(self) -> float:
+        """Of the processor, since the beginning."""
+        return time.process_time() - self._begin
+
+    def over(self) -> bool:
+        """Whether time is up; the search is then to end with what it has found."""
+        if self.seconds > self._limit:
+            self.stopped = f"after {self._limit:g} s of the processor"
+        return bool(self.stopped)
+
+    def tell(self, text: str, peak_bytes: float = math.inf, slowdown: float = 0.0) -> None:
+        """Say what is tried, and the best that was found until now."""
+        if self._report is None:
+            return
+        best = f", best {peak_bytes:,} B at {slowdown:.1%}" if peak_bytes < math.inf else ""
+        done = min(round(100 * self.seconds / self._limit), 100) if self._limit else 100
+        self._report(f"splitting operators: {text}{best}", done, 100)
+
+    def __enter__(self) -> Watch:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool:
+        if kind is not None and issubclass(kind, KeyboardInterrupt):
+            self.stopped = "by Ctrl-C"
+            return True
+        return False
