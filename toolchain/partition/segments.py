@@ -1,0 +1,173 @@
+"""Steps of an order as segments, each left as it is or split as one region.
+
+Between two steps of an order only the live tensors matter: a plan is a chain of segments, its peak
+the largest of theirs, its cost their sum.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from toolchain.ir import Graph
+from toolchain.ir.memory import footprint
+from toolchain.partition.blocks import Mode, blocks
+from toolchain.partition.estimate import Estimator
+from toolchain.partition.front import Task
+from toolchain.partition.region import CannotSplitError, Region, region
+from toolchain.partition.scheme import Scheme
+
+_MOST_BLOCKS_OF_ALL = 4000
+"""Of one region: so many calls at most."""
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Steps [begin, end) of the order; `scheme` None where they stay as they are."""
+
+    begin: int
+    end: int
+    peak_bytes: int
+    extra: int
+    scheme: Scheme | None = None
+
+
+@dataclass(frozen=True)
+class Span:
+    """Steps [begin, end) that can be split as `region`, what cannot having run before it.
+
+    `outside_bytes`: of buffers that are live meanwhile and hold nothing that it makes.
+    `floor_bytes`: the peak of the steps that run before. `cost`: of the region, unsplit.
+    """
+
+    begin: int
+    end: int
+    region: Region
+    outside_bytes: int
+    floor_bytes: int
+    cost: int
+
+    @property
+    def least_bytes(self) -> int:
+        """No number of blocks has a lower peak."""
+        region = self.region
+        joined = sum(region.graph.tensors[name].size_bytes for name in region.joined)
+        return max(self.outside_bytes + joined, self.floor_bytes)
+
+    @property
+    def size(self) -> int:
+        """The most indices of a tensor that it makes, along its split axis."""
+        made = (self.region.op(i).outputs[0] for i in self.region.ops)
+        return max(self.region.graph.tensors[n].shape[self.region.axis_of(n)] for n in made)
+
+
+class Segments:
+    """The order of a task, and what splitting segments of it gives.
+
+    `graph`: the task's, its operators in that order. `step_bytes`: peak of each step. `live`: bytes
+    that are live across the border before each step, and at the two ends.
+    """
+
+    def __init__(self, task: Task) -> None:
+        self._problem = task.problem
+        self._order = tuple(task.order)
+        self.graph: Graph = task.graph.with_ops([task.graph.ops[i] for i in task.order])
+        self.step_bytes = footprint(task.problem, task.order)
+        scratch = tuple(task.problem.scratch_bytes[i] for i in task.order)
+        self._estimator = Estimator(self.graph, task.core, task.costs, scratch)
+        self.live = self._live_between()
+
+    @property
+    def total(self) -> int:
+        """The cost of the graph as it is."""
+        return sum(self._estimator.unsplit)
+
+    def unsplit(self) -> list[Segment]:
+        """Each step by itself."""
+        return [Segment(i, i + 1, peak, 0) for i, peak in enumerate(self.step_bytes)]
+
+    def _live_between(self) -> tuple[int, ...]:
+        problem, order = self._problem, self._order
+        live = [0] * (len(order) + 1)
+        for buffer, (start, end) in zip(problem.buffers, problem.lifetimes(order), strict=True):
+            for at in range(start + 1, end):
+                live[at] += buffer.size_bytes
+            if buffer.from_start:
+                live[0] += buffer.size_bytes
+            if buffer.to_end:
+                live[len(order)] += buffer.size_bytes
+        return tuple(live)
+
+    def span(self, begin: int, end: int, axis: int | None = None) -> Span | None:
+        """Steps [begin, end), split along an axis of what the last one makes: the first axis that
+        is more than 1 long where none is given. None where that cannot be."""
+        found = self._region(begin, end, axis)
+        if found is None:
+            return None
+        inside, order = set(found.ops), self._order
+        first = [step for step in range(begin, end) if step not in inside]
+        begun = begin + len(first)
+        floor = 0
+        if first:
+            steps = [*range(begin), *first, *found.ops, *range(end, len(order))]
+            order = tuple(order[step] for step in steps)
+            floor = max(footprint(self._problem, order)[begin:begun])
+        made = {self.graph.ops[i].outputs[0] for i in found.ops}
+        lifetimes = self._problem.lifetimes(order)
+        outside = sum(
+            buffer.size_bytes
+            for buffer, (start, stop) in zip(self._problem.buffers, lifetimes, strict=True)
+            if start < end
+            and stop > begun
+            and not made.intersection(m.tensor for m in buffer.members)
+        )
+        cost = sum(self._estimator.unsplit[step] for step in found.ops)
+        return Span(begin, end, found, outside, floor, cost)
+
+    def split(self, span: Span, count: int, mode: Mode) -> Segment | None:
+        """The span in `count` blocks; None where that cannot be, or would be too many calls."""
+        region = span.region
+        try:
+            plan = blocks(region, count, mode)
+        except CannotSplitError:
+            return None
+        if sum(len(c) for c in plan.computed) > _MOST_BLOCKS_OF_ALL:
+            return None
+        guess = self._estimator.estimate(plan)
+        peak = max(span.outside_bytes + guess.bytes_inside, span.floor_bytes)
+        names = tuple(self.graph.ops[i].name for i in region.ops)
+        seed = (region.joined[-1], region.axis_of(region.joined[-1]))
+        extra = max(guess.count - span.cost, 0)
+        return Segment(span.begin, span.end, peak, extra, Scheme(names, seed, count, mode))
+
+    def _region(self, begin: int, end: int, axis: int | None) -> Region | None:
+        """The last step, split, and all before it that can be split with it. What cannot must
+        depend on nothing that can."""
+        graph = self.graph
+        last = graph.ops[end - 1]
+        if len(last.outputs) != 1:
+            return None
+        if axis is None:
+            shape = graph.output(last).shape
+            axis = next((i for i, d in enumerate(shape) if d > 1), None)
+        if axis is None:
+            return None
+        chosen = set(range(begin, end))
+        while True:
+            try:
+                return region(graph, chosen, (last.outputs[0], axis))
+            except CannotSplitError as error:
+                if error.blocker is None or error.blocker not in chosen:
+                    return None
+                chosen -= _with_ancestors(graph, error.blocker, begin)
+                if end - 1 not in chosen or len(chosen) < 2:
+                    return None
+
+
+def _with_ancestors(graph: Graph, step: int, begin: int) -> set[int]:
+    """A step and all from `begin` on that it depends on."""
+    found, waiting = {step}, [step]
+    while waiting:
+        before = {p for p in graph.predecessors[waiting.pop()] if p >= begin} - found
+        found |= before
+        waiting += before
+    return found
