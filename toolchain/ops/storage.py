@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
-from toolchain.ir import Buffer, Graph, Member, MemoryProblem, Overlap, State
+from toolchain.ir import Buffer, Graph, Member, MemoryProblem, Op, Overlap, State
 from toolchain.ops import spec_of
 from toolchain.ops.spec import Alias, SafeOverlap
 
@@ -184,6 +184,35 @@ def _scratch_bytes(graph: Graph, core: Core) -> tuple[int, ...]:
     return tuple(scratch)
 
 
+def _joint_overlaps(
+    op: Op, places: Mapping[str, _Place], safe_overlaps: Sequence[SafeOverlap]
+) -> dict[tuple[str, str], SafeOverlap]:
+    """Which input, by name, may lie under which buffer, by its root; leads between the buffers.
+
+    Outputs that lie in one buffer must all bear the input, at one distance; so must all uses of an
+    input that is read twice. An input whose buffer holds another input bears nothing.
+    """
+    held = [places[name].root for name in dict.fromkeys(op.present_inputs()) if name in places]
+    born = [places[name].root for name in op.outputs]
+    found: dict[tuple[str, str], list[SafeOverlap]] = {}
+    for safe in safe_overlaps:
+        source, target = op.inputs[safe.input], places[op.outputs[safe.output]]
+        if source in places and held.count(places[source].root) == 1:
+            lead = safe.lead_bytes + target.offset_bytes - places[source].offset_bytes
+            found.setdefault((source, target.root), []).append(replace(safe, lead_bytes=lead))
+    joint = {}
+    for (source, root), each in found.items():
+        widest = max(each, key=lambda safe: (safe.lead_bytes, safe.exact))
+        exact = [safe for safe in each if safe.exact]
+        if (
+            root != places[source].root
+            and len(each) == born.count(root) * op.inputs.count(source)
+            and all(safe.lead_bytes == widest.lead_bytes for safe in exact)
+        ):
+            joint[source, root] = replace(widest, exact=bool(exact))
+    return joint
+
+
 def _problem(
     graph: Graph,
     places: Mapping[str, _Place],
@@ -211,19 +240,12 @@ def _problem(
     for number, op in enumerate(graph.ops):
         named = [n for n in (*op.present_inputs(), *op.outputs) if n in places]
         uses.append(tuple(sorted({index[places[n].root] for n in named})))
-        for safe in safe_overlaps[number]:
-            source, target = op.inputs[safe.input], op.outputs[safe.output]
-            if source not in places or places[source].root == places[target].root:
-                continue
-            shares = {n for n in op.present_inputs() if n in places} - {source}
-            if any(places[n].root == places[source].root for n in shares):
-                continue
-            lead = safe.lead_bytes + places[target].offset_bytes - places[source].offset_bytes
-            pair = index[places[source].root], index[places[target].root]
+        for (source, root), safe in _joint_overlaps(op, places, safe_overlaps[number]).items():
+            pair = index[places[source].root], index[root]
             alignment = min(buffers[side].alignment_bytes for side in pair)
-            if safe.exact and lead % alignment:
+            if safe.exact and safe.lead_bytes % alignment:
                 continue
-            lead = -(-lead // alignment) * alignment  # offsets differ by a multiple of it
+            lead = -(-safe.lead_bytes // alignment) * alignment  # offsets differ by multiples of it
             overlaps.append(Overlap(number, *pair, lead, safe.exact))
     return MemoryProblem(
         ops=tuple(op.name for op in graph.ops),
