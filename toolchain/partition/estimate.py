@@ -1,32 +1,45 @@
-"""What a scheme costs, without building its graph: bytes live at the worst moment, and time.
+"""What schemes cost, without building their graphs: bytes live at the worst moment, and time.
 
-The steps are those of `scheme.split`, in the same order; alignment is left out.
+The steps are those of `scheme.split`, in the same order; alignment is left out. All numbers of
+blocks of one region are walked at once: each array holds one entry per block, those of the first
+number of blocks first.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
 
 from toolchain.boards import Core
 from toolchain.cost import CostModel
 from toolchain.ir import Graph, Op
+from toolchain.ops import spec_of
 from toolchain.ops.block_concat import BlockConcat
-from toolchain.partition.blocks import Blocks, Run
+from toolchain.ops.spec import Axis, Reach, SafeOverlap
+from toolchain.partition.blocks import Mode
 from toolchain.partition.region import Region
 
-_Key = tuple[int, tuple[Run | None, ...], Run]
+_Ints = NDArray[np.int64]
+_Flags = NDArray[np.bool_]
+_FAR = np.int64(1) << 40
+_Lengths = tuple[tuple[str, int, int], ...]
+"""Of activations: name, axis, length along it."""
 
 
 @dataclass(frozen=True)
 class Estimate:
     """`bytes_inside`: the most that the region's own windows, results and scratch take at a step,
-    the tensors from outside left out. `count`: instructions or cycles of all its blocks."""
+    the tensors from outside left out. `count`: instructions or cycles of all its blocks.
+    `blocks`: how many there are, of all operators."""
 
     bytes_inside: int
     count: int
+    blocks: int
 
 
 class Estimator:
@@ -35,66 +48,37 @@ class Estimator:
     def __init__(
         self, graph: Graph, core: Core, costs: CostModel, scratch_bytes: tuple[int, ...]
     ) -> None:
-        self._graph = graph
+        self.graph = graph
+        self.scratch_bytes = scratch_bytes
         self._core = core
         self._costs = costs
-        self._scratch = scratch_bytes
-        self._known: dict[_Key, int] = {}
+        self._blocks: dict[tuple[int, int, int, _Lengths], int] = {}
         self._copies: dict[tuple[str, int], int] = {}
+        self._in_place: dict[int, tuple[SafeOverlap, ...]] = {}
 
     @cached_property
     def unsplit(self) -> tuple[int, ...]:
         """The cost of every operator as it is."""
-        return tuple(self._costs.cost(op, self._graph, self._core).count for op in self._graph.ops)
+        return tuple(self._costs.cost(op, self.graph, self._core).count for op in self.graph.ops)
 
-    def estimate(self, plan: Blocks) -> Estimate:
-        """Walk the blocks as they will run."""
-        region, count = plan.region, 0
-        unit = {name: _bytes_per_index(region, name) for name in _made(region)}
-        joined = {name: self._graph.tensors[name].size_bytes for name in region.joined}
-        base = sum(joined.values())
-        held: dict[str, Run] = {}
-        live = peak = 0  # bytes of all that is held
-        for k in range(plan.count):
-            for op, run in plan.computed[k].items():
-                name = region.op(op).outputs[0]
-                old = held.pop(name, None)
-                first = run[0]
-                if old is not None:
-                    live -= (old[1] - old[0]) * unit[name]
-                    if old[0] < run[0] and plan.held[k][name][0] < run[0]:
-                        first = old[0]
-                        count += self._copy(name, (run[0] - first) * unit[name])
-                window = (run[1] - first) * unit[name]
-                if name in joined:  # the block lies in the whole; a window is a copy
-                    own = window if first < run[0] else 0
-                    extra = (run[0] - first) * unit[name]
-                else:
-                    own, extra = window, 0
-                peak = max(peak, live + own + extra + self._scratch[op])
-                if own:
-                    held[name] = (first, run[1])
-                    live += own
-                count += self._block(plan, k, op, run)
-                for operand in dict.fromkeys(region.op(op).present_inputs()):
-                    if plan.last_reader.get((k, operand)) != op or operand not in held:
-                        continue
-                    have = held[operand]
-                    begin = plan.kept_from(k, operand, have[1])
-                    if begin <= have[0]:
-                        continue
-                    live -= (begin - have[0]) * unit[operand]
-                    held[operand] = (begin, have[1])
-                    if begin >= have[1]:
-                        del held[operand]
-                    else:
-                        count += self._copy(operand, (have[1] - begin) * unit[operand])
-        return Estimate(base + peak, count)
+    def estimates(
+        self, region: Region, counts: Sequence[int], mode: Mode
+    ) -> tuple[Estimate | None, ...]:
+        """One for each number of blocks; None where the region cannot be split into so many."""
+        return _Walk(self, region, counts, mode).estimates()
 
-    def _copy(self, name: str, size_bytes: int) -> int:
+    def in_place(self, op: int) -> tuple[SafeOverlap, ...]:
+        """The operands over which the operator may write its output; a block leads by no more."""
+        if op not in self._in_place:
+            what = self.graph.ops[op]
+            self._in_place[op] = spec_of(what.kind).overlaps(what, self.graph, self._core)
+        return self._in_place[op]
+
+    def copy(self, name: str, size_bytes: int) -> int:
+        """The cost of copying so many bytes of an activation."""
         key = (name, size_bytes)
         if key not in self._copies:
-            tensor = self._graph.tensors[name]
+            tensor = self.graph.tensors[name]
             length = size_bytes // tensor.dtype.size_bytes
             x = replace(tensor, name="x", shape=(length,))
             y = replace(tensor, name="y", shape=(length,))
@@ -103,31 +87,270 @@ class Estimator:
             self._copies[key] = self._costs.cost(op, graph, self._core).count
         return self._copies[key]
 
-    def _block(self, plan: Blocks, k: int, index: int, run: Run) -> int:
-        """The cost of one block: blocks of one shape cost the same."""
-        region, op = plan.region, plan.region.op(index)
-        axis, reads = region.axes[index], plan.reads(k, index)
-        lengths = tuple(None if r is None else (0, r[1] - r[0]) for r in reads)
-        beyond = (0, 0)
-        for name, reach in zip(op.inputs, axis.reaches, strict=True):
-            if name and reach is not None:
-                beyond = reach.beyond(*run, self._graph.tensors[name].shape[reach.axis])
-                break
-        key = (index, (*lengths, beyond), (0, run[1] - run[0]))
-        if key not in self._known:
-            shapes: dict[str, tuple[int, int]] = {op.outputs[0]: (axis.axis, run[1] - run[0])}
-            for name, reach, read in zip(op.inputs, axis.reaches, reads, strict=True):
-                if name and reach is not None and read is not None:
-                    shapes[name] = (reach.axis, read[1] - read[0])
-            block = replace(op, attributes=axis.attributes(*beyond))
-            self._known[key] = self._costs.cost(
-                block, _resized(self._graph, block, shapes), self._core
+    def block(self, index: int, axis: Axis, before: int, after: int, lengths: _Lengths) -> int:
+        """The cost of a block that reaches so far beyond its operand: blocks of one shape cost the
+        same."""
+        key = (index, before, after, lengths)
+        if key not in self._blocks:
+            block = replace(self.graph.ops[index], attributes=axis.attributes(before, after))
+            shapes = {name: (along, length) for name, along, length in lengths}
+            self._blocks[key] = self._costs.cost(
+                block, _resized(self.graph, block, shapes), self._core
             ).count
-        return self._known[key]
+        return self._blocks[key]
 
 
-def _made(region: Region) -> tuple[str, ...]:
-    return tuple(region.op(op).outputs[0] for op in region.ops)
+class _Walk:
+    """The blocks of one region as they will run, for several numbers of blocks."""
+
+    def __init__(
+        self, estimator: Estimator, region: Region, counts: Sequence[int], mode: Mode
+    ) -> None:
+        self.estimator, self.region, self.mode = estimator, region, mode
+        self.graph = region.graph
+        self.counts = np.asarray(counts, np.int64)
+        self.starts = np.cumsum(self.counts) - self.counts
+        self.of = np.repeat(self.counts, self.counts)  # number of blocks
+        self.k = np.arange(len(self.of)) - np.repeat(self.starts, self.counts)
+        self.valid = np.ones(len(self.counts), np.bool_)
+        self.place = {region.op(op).outputs[0]: at for at, op in enumerate(region.ops)}
+        self.inner = [self._reaches(op, inner=True) for op in region.ops]
+        self.size = [self.graph.tensors[name].shape[region.axis_of(name)] for name in self.place]
+        self.one_run = [
+            math.prod(self.graph.tensors[name].shape[: region.axis_of(name)]) == 1
+            for name in self.place
+        ]
+        self.unit = [_bytes_per_index(region, name) for name in self.place]
+
+    def estimates(self) -> tuple[Estimate | None, ...]:
+        tiles = self.mode is Mode.TILES
+        begin, end = self._tiles() if tiles else self._slides()
+        computed = [b < e for b, e in zip(begin, end, strict=True)]
+        costs = self._block_costs(begin, end, computed)
+        peaks, copied = self._bytes(begin, end, computed)
+        return tuple(
+            Estimate(int(peak), int(cost), int(blocks)) if valid else None
+            for valid, peak, cost, blocks in zip(
+                self.valid,
+                np.maximum.reduceat(peaks, self.starts),
+                np.add.reduceat(costs + copied, self.starts),
+                np.add.reduceat(np.sum(computed, axis=0), self.starts),
+                strict=True,
+            )
+        )
+
+    def _reaches(self, op: int, *, inner: bool) -> list[tuple[str, Reach]]:
+        found = zip(self.region.op(op).inputs, self.region.axes[op].reaches, strict=True)
+        return [(n, r) for n, r in found if n and r is not None and (n in self.place or not inner)]
+
+    def _invalid(self, where: _Flags) -> None:
+        self.valid &= ~np.logical_or.reduceat(where, self.starts)
+
+    def _bound(self, size: int) -> tuple[_Ints, _Ints]:
+        """The even share of each block."""
+        return -(-size * self.k // self.of), -(-size * (self.k + 1) // self.of)
+
+    def _previous(self, values: _Ints) -> _Ints:
+        """Of the block before; 0 where there is none."""
+        result = np.empty_like(values)
+        result[1:] = values[:-1]
+        result[self.starts] = 0
+        return result
+
+    def _slides(self) -> tuple[list[_Ints], list[_Ints]]:
+        """See `blocks._slides`."""
+        begins: list[_Ints] = []
+        ends: list[_Ints] = []
+        for size, reaches in zip(self.size, self.inner, strict=True):
+            if reaches:
+                end = np.full(len(self.of), size, np.int64)
+            else:
+                end = self._bound(size)[1]
+                self._invalid(self.of > size)
+            for name, reach in reaches:
+                there = ends[self.place[name]]
+                possible = (there - reach.extent + reach.before) // reach.stride + 1
+                limit = np.where(there < self.size[self.place[name]], possible, size)
+                end = np.clip(limit, 0, end)
+            begins.append(self._previous(end))
+            ends.append(end)
+        return begins, ends
+
+    def _tiles(self) -> tuple[list[_Ints], list[_Ints]]:
+        """See `blocks._tiles`."""
+        begins = [np.full(len(self.of), _FAR) for _ in self.size]
+        ends = [np.zeros(len(self.of), np.int64) for _ in self.size]
+        for name in self.region.joined:
+            at = self.place[name]
+            self._invalid(self.of > self.size[at])
+            begins[at], ends[at] = self._bound(self.size[at])
+        shares = {
+            name: (begins[self.place[name]], ends[self.place[name]]) for name in self.region.joined
+        }
+        for at in reversed(range(len(self.size))):
+            for name, reach in self.inner[at]:
+                other = self.place[name]
+                low, high = _needs(reach, begins[at], ends[at], self.size[other])
+                self._invalid(low >= high)
+                begins[other] = np.minimum(begins[other], low)
+                ends[other] = np.maximum(ends[other], high)
+        for name, (first, last) in shares.items():
+            at = self.place[name]
+            self._invalid((begins[at] != first) | (ends[at] != last))
+        return begins, ends
+
+    def _block_costs(
+        self, begin: list[_Ints], end: list[_Ints], computed: list[_Flags]
+    ) -> NDArray[np.float64]:
+        total = np.zeros(len(self.of))
+        for at, op in enumerate(self.region.ops):
+            axis, output = self.region.axes[op], self.region.op(op).outputs[0]
+            rows = end[at] - begin[at]
+            lengths: dict[str, tuple[int, _Ints]] = {output: (axis.axis, rows)}
+            before = after = np.zeros(len(rows), np.int64)
+            for number, (name, reach) in enumerate(self._reaches(op, inner=False)):
+                size = self.graph.tensors[name].shape[reach.axis]
+                low, high = _needs(reach, begin[at], end[at], size)
+                self._invalid(computed[at] & (low >= high))
+                if not self.graph.tensors[name].is_constant:
+                    lengths[name] = (reach.axis, high - low)
+                if number == 0:
+                    first = begin[at] * reach.stride - reach.before
+                    last = (end[at] - 1) * reach.stride - reach.before + reach.extent
+                    before, after = np.maximum(-first, 0), np.maximum(last - size, 0)
+            runs = np.flatnonzero(computed[at])
+            columns = np.stack([before, after, *(length for _, length in lengths.values())])[
+                :, runs
+            ]
+            _, which, shape_of = np.unique(_codes(columns), return_index=True, return_inverse=True)
+            each = [
+                self._block_cost(op, axis, lengths, columns[:, i].tolist()) for i in which.tolist()
+            ]
+            total[runs] += np.asarray(each)[shape_of]
+        return total
+
+    def _block_cost(
+        self, op: int, axis: Axis, lengths: dict[str, tuple[int, _Ints]], shape: list[int]
+    ) -> int:
+        """Of a block of this shape: indices before and after the operand, then all lengths."""
+        found = tuple(
+            (name, along, length)
+            for (name, (along, _)), length in zip(lengths.items(), shape[2:], strict=True)
+        )
+        if any(length <= 0 for _, _, length in found):
+            return 0  # of a scheme that is invalid
+        return self.estimator.block(op, axis, shape[0], shape[1], found)
+
+    def _bytes(
+        self, begin: list[_Ints], end: list[_Ints], computed: list[_Flags]
+    ) -> tuple[_Ints, NDArray[np.float64]]:
+        """For each block the most that is live in it, and what copies cost."""
+        first = [np.full(len(self.of), _FAR) for _ in self.size]
+        reader = [np.full(len(self.of), -1) for _ in self.size]
+        for at, reaches in enumerate(self.inner):
+            going = begin[at] < self.size[at]
+            for name, reach in reaches:
+                other = self.place[name]
+                low = np.maximum(begin[at] * reach.stride - reach.before, 0)
+                first[other] = np.minimum(first[other], np.where(going, low, _FAR))
+                reader[other][computed[at]] = at
+        copied = np.zeros(len(self.of))
+        base = np.zeros(len(self.of), np.int64)
+        change = np.zeros((len(self.size) + 1, len(self.of)), np.int64)
+        at_once = np.zeros((len(self.size), len(self.of)), np.int64)
+        columns = np.arange(len(self.of))
+        made = list(self.place)
+        window: list[_Ints] = []
+        dies: list[_Flags] = []
+        for at, name in enumerate(made):
+            joined = name in self.region.joined
+            unit, runs, read = self.unit[at], computed[at], reader[at] >= 0
+            done = end[at]
+            there = self._previous(done)  # what was computed before this block
+            if self.mode is Mode.TILES:
+                kept_before = kept_after = np.zeros(len(self.of), np.int64)
+                kept_from = done
+                halo = np.zeros(len(self.of), np.int64)
+                during = np.where(runs, done - begin[at], 0) * (0 if joined else unit)
+            else:
+                low = np.minimum(first[at], there)
+                later = np.empty_like(first[at])
+                later[:-1], later[-1] = first[at][1:], _FAR
+                later[self.starts[1:] - 1] = _FAR
+                kept_from = np.minimum(later, done)
+                halo = there - low
+                kept_before = halo * unit
+                kept_after = (done - kept_from) * unit
+                during = np.where(runs, (done - low) * unit, kept_before)
+                if joined:
+                    during = np.where(runs & (halo == 0), 0, during)
+                shift = runs & (halo > 0)
+                moved = np.where(shift, done - low if joined else halo, 0) * unit
+                copied += self._copies(name, moved)
+                rest = read & (kept_from < done) & (kept_from > low)
+                copied += self._copies(name, np.where(rest, kept_after, 0))
+                if not (joined or self.one_run[at]):  # else the copy is made in place
+                    at_once[at] += np.where(shift, kept_before, 0)
+            if joined:  # whole from its first block on
+                whole = self.graph.tensors[name].size_bytes
+                base += np.where(there > 0, whole, 0)
+                change[at] += np.where(runs & (there == 0), whole, 0)
+            base += kept_before
+            change[at] += during - kept_before
+            freed = np.flatnonzero(read)
+            change[reader[at][freed] + 1, columns[freed]] += (kept_after - during)[freed]
+            window.append(during)
+            dies.append(read & (kept_from >= done))
+        for at, op in enumerate(self.region.ops):
+            at_once[at] += self.estimator.scratch_bytes[op]
+            at_once[at] -= self._shared(at, op, window, dies, reader, made)
+        live = base + np.cumsum(change[:-1], axis=0) + at_once
+        return live.max(axis=0), copied
+
+    def _shared(
+        self,
+        at: int,
+        op: int,
+        window: list[_Ints],
+        dies: list[_Flags],
+        reader: list[_Ints],
+        made: list[str],
+    ) -> _Ints:
+        """Bytes that an operator saves by writing its block over an operand that dies."""
+        best = np.zeros(len(self.of), np.int64)
+        if made[at] in self.region.joined:
+            return best
+        for overlap in self.estimator.in_place(op):
+            other = self.place.get(self.region.op(op).inputs[overlap.input])
+            if other is not None and made[other] not in self.region.joined:
+                ends_here = dies[other] & (reader[other] == at)
+                dying = window[other] + max(overlap.lead_bytes, 0)
+                shared = window[other] + window[at] - np.maximum(window[at], dying)
+                best = np.maximum(best, np.where(ends_here, shared, 0))
+        return best
+
+    def _copies(self, name: str, size_bytes: _Ints) -> NDArray[np.float64]:
+        """The cost of a copy in each block; none of 0 bytes."""
+        if not size_bytes.any():
+            return np.zeros(len(size_bytes))
+        sizes, which = np.unique(size_bytes, return_inverse=True)
+        each = [self.estimator.copy(name, int(s)) if s > 0 else 0 for s in sizes]
+        return np.asarray(each, np.float64)[which]
+
+
+def _needs(reach: Reach, begin: _Ints, end: _Ints, size: int) -> tuple[_Ints, _Ints]:
+    """`Reach.needs` for many runs."""
+    first = begin * reach.stride - reach.before
+    last = (end - 1) * reach.stride - reach.before + reach.extent
+    return np.maximum(first, 0), np.minimum(last, size)
+
+
+def _codes(columns: _Ints) -> _Ints:
+    """One number for each column; equal where the columns are."""
+    codes = np.zeros(columns.shape[1], np.int64)
+    for row in columns:
+        codes = np.unique(codes * (int(row.max(initial=0)) + 1) + row, return_inverse=True)[1]
+    return codes
 
 
 def _bytes_per_index(region: Region, name: str) -> int:
@@ -138,12 +361,12 @@ def _bytes_per_index(region: Region, name: str) -> int:
 def _resized(graph: Graph, op: Op, lengths: Mapping[str, tuple[int, int]]) -> Graph:
     """The operator alone, with other lengths along an axis of some activations."""
     tensors = []
-    for name in (*op.present_inputs(), *op.outputs):
+    for name in dict.fromkeys((*op.present_inputs(), *op.outputs)):
         tensor = graph.tensors[name]
         if name in lengths and not tensor.is_constant:
             axis, length = lengths[name]
             shape = tuple(length if i == axis else d for i, d in enumerate(tensor.shape))
             tensor = replace(tensor, shape=shape)
         tensors.append(tensor)
-    given = [n for n in op.present_inputs() if not graph.tensors[n].is_constant]
+    given = [n for n in dict.fromkeys(op.present_inputs()) if not graph.tensors[n].is_constant]
     return Graph.build("block", tensors, [op], given, op.outputs)

@@ -7,7 +7,8 @@ whose outputs' axes are all connected; splitting one splits the others.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -57,14 +58,22 @@ def axes_of(op: Op, graph: Graph) -> Mapping[int, Axis]:
     return {axis.axis: axis for axis in spec_of(op.kind).axes(op, graph)}
 
 
-def region(graph: Graph, ops: Iterable[int], seed: tuple[str, int]) -> Region:
+def region(
+    graph: Graph,
+    ops: Iterable[int],
+    seed: tuple[str, int],
+    axes_by_index: Callable[[int], Mapping[int, Axis]] | None = None,
+) -> Region:
     """The region of these operators that splits axis `seed[1]` of tensor `seed[0]`.
+
+    `axes_by_index`: the axis map of each operator, for who asks for many regions.
 
     Raises CannotSplitError where an operator has no such axis, where a tensor would be split along
     two, where an operator is not connected, or where a path leaves the region and comes back.
     """
     chosen = tuple(sorted(set(ops)))
-    axes = _connected(graph, frozenset(chosen), seed)
+    maps = axes_by_index or (lambda index: axes_of(graph.ops[index], graph))
+    axes = _connected(graph, frozenset(chosen), seed, maps)
     for index in chosen:
         if index not in axes:
             name = graph.ops[index].name
@@ -90,13 +99,18 @@ def region(graph: Graph, ops: Iterable[int], seed: tuple[str, int]) -> Region:
     return Region(graph, chosen, MappingProxyType(axes), MappingProxyType(sliced), joined)
 
 
-def _connected(graph: Graph, ops: frozenset[int], seed: tuple[str, int]) -> dict[int, Axis]:
+def _connected(
+    graph: Graph,
+    ops: frozenset[int],
+    seed: tuple[str, int],
+    maps: Callable[[int], Mapping[int, Axis]],
+) -> dict[int, Axis]:
     """Breadth first over the axis connecting graph, from one axis of one tensor."""
     found: dict[str, int] = {}
     axes: dict[int, Axis] = {}
-    waiting = [seed]
+    waiting = deque([seed])
     while waiting:
-        tensor, axis = waiting.pop(0)
+        tensor, axis = waiting.popleft()
         if tensor in found:
             if found[tensor] != axis:
                 blocker = graph.producers.get(tensor)
@@ -105,17 +119,15 @@ def _connected(graph: Graph, ops: frozenset[int], seed: tuple[str, int]) -> dict
         found[tensor] = axis
         producer = graph.producers.get(tensor)
         if producer is not None and producer in ops:
-            own = axes_of(graph.ops[producer], graph).get(axis)
+            own = maps(producer).get(axis)
             if own is None:
                 name = graph.ops[producer].name
                 raise CannotSplitError(f"{name!r} cannot be split along axis {axis}", producer)
             axes[producer] = own
             waiting += _activation_axes(graph, producer, own)
-        elif producer is not None or tensor in graph.inputs:
-            pass
         for consumer in graph.consumers[tensor]:
             if consumer in ops and consumer not in axes:
-                waiting += _outputs_along(graph, consumer, tensor, axis)
+                waiting += _outputs_along(graph, consumer, tensor, axis, maps(consumer))
     return axes
 
 
@@ -127,9 +139,11 @@ def _activation_axes(graph: Graph, op: int, axis: Axis) -> list[tuple[str, int]]
     ]
 
 
-def _outputs_along(graph: Graph, op: int, tensor: str, axis: int) -> list[tuple[str, int]]:
+def _outputs_along(
+    graph: Graph, op: int, tensor: str, axis: int, own_axes: Mapping[int, Axis]
+) -> list[tuple[str, int]]:
     """The output axis of `op` that a split of `tensor` along `axis` leads to."""
-    for own in axes_of(graph.ops[op], graph).values():
+    for own in own_axes.values():
         for name, reach in zip(graph.ops[op].inputs, own.reaches, strict=True):
             if name == tensor and reach is not None and reach.axis == axis:
                 return [(graph.ops[op].outputs[0], own.axis)]

@@ -6,14 +6,16 @@ the largest of theirs, its cost their sum.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from toolchain.ir import Graph
 from toolchain.ir.memory import footprint
-from toolchain.partition.blocks import Mode, blocks
+from toolchain.ops.spec import Axis
+from toolchain.partition.blocks import Mode
 from toolchain.partition.estimate import Estimator
 from toolchain.partition.front import Task
-from toolchain.partition.region import CannotSplitError, Region, region
+from toolchain.partition.region import CannotSplitError, Region, axes_of, region
 from toolchain.partition.scheme import Scheme
 
 _MOST_BLOCKS_OF_ALL = 4000
@@ -74,6 +76,7 @@ class Segments:
         self.step_bytes = footprint(task.problem, task.order)
         scratch = tuple(task.problem.scratch_bytes[i] for i in task.order)
         self._estimator = Estimator(self.graph, task.core, task.costs, scratch)
+        self._axes: dict[int, Mapping[int, Axis]] = {}
         self.live = self._live_between()
 
     @property
@@ -84,6 +87,11 @@ class Segments:
     def unsplit(self) -> list[Segment]:
         """Each step by itself."""
         return [Segment(i, i + 1, peak, 0) for i, peak in enumerate(self.step_bytes)]
+
+    def _axes_of(self, step: int) -> Mapping[int, Axis]:
+        if step not in self._axes:
+            self._axes[step] = axes_of(self.graph.ops[step], self.graph)
+        return self._axes[step]
 
     def _live_between(self) -> tuple[int, ...]:
         problem, order = self._problem, self._order
@@ -123,21 +131,23 @@ class Segments:
         cost = sum(self._estimator.unsplit[step] for step in found.ops)
         return Span(begin, end, found, outside, floor, cost)
 
-    def split(self, span: Span, count: int, mode: Mode) -> Segment | None:
-        """The span in `count` blocks; None where that cannot be, or would be too many calls."""
+    def split(self, span: Span, counts: Sequence[int], mode: Mode) -> list[Segment]:
+        """The span in so many blocks each; but for those that cannot be or are too many calls."""
         region = span.region
-        try:
-            plan = blocks(region, count, mode)
-        except CannotSplitError:
-            return None
-        if sum(len(c) for c in plan.computed) > _MOST_BLOCKS_OF_ALL:
-            return None
-        guess = self._estimator.estimate(plan)
-        peak = max(span.outside_bytes + guess.bytes_inside, span.floor_bytes)
         names = tuple(self.graph.ops[i].name for i in region.ops)
         seed = (region.joined[-1], region.axis_of(region.joined[-1]))
-        extra = max(guess.count - span.cost, 0)
-        return Segment(span.begin, span.end, peak, extra, Scheme(names, seed, count, mode))
+        guesses = self._estimator.estimates(region, counts, mode)
+        return [
+            Segment(
+                span.begin,
+                span.end,
+                max(span.outside_bytes + guess.bytes_inside, span.floor_bytes),
+                max(guess.count - span.cost, 0),
+                Scheme(names, seed, count, mode),
+            )
+            for count, guess in zip(counts, guesses, strict=True)
+            if guess is not None and guess.blocks <= _MOST_BLOCKS_OF_ALL
+        ]
 
     def _region(self, begin: int, end: int, axis: int | None) -> Region | None:
         """The last step, split, and all before it that can be split with it. What cannot must
@@ -154,7 +164,7 @@ class Segments:
         chosen = set(range(begin, end))
         while True:
             try:
-                return region(graph, chosen, (last.outputs[0], axis))
+                return region(graph, chosen, (last.outputs[0], axis), self._axes_of)
             except CannotSplitError as error:
                 if error.blocker is None or error.blocker not in chosen:
                     return None
