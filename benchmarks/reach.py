@@ -32,7 +32,7 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks.arena import tflm_bytes  # noqa: E402
 from tests.support.host import host_model, random_inputs, reference_outputs  # noqa: E402
-from tests.support.litert import PLAIN_KERNELS, run_litert  # noqa: E402
+from tests.support.litert import BEYOND_LITERT, PLAIN_KERNELS, run_litert  # noqa: E402
 from tests.support.merge import merged  # noqa: E402
 from tests.support.tflite_writer import tflite_bytes  # noqa: E402
 from toolchain import cmsis_nn, load_model, verify_model  # noqa: E402
@@ -171,7 +171,7 @@ def expected(graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
 
 
 def _from_litert(kind: str) -> bool:
-    return specs()[kind].tflite is not None and kind not in PLAIN_KERNELS
+    return specs()[kind].tflite is not None and kind not in PLAIN_KERNELS | BEYOND_LITERT
 
 
 def operator_row(kind: str, configurations: int, emulated: int, seed: int) -> OperatorRow:

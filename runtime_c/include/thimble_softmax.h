@@ -17,4 +17,12 @@ void thimble_softmax_s8(const int8_t *input,
                         const int32_t *exponentials,
                         int32_t entries);
 
+/** The same to int16, scale 1/65536 and zero point -32768; fewer than 4096 columns, no overlap. */
+void thimble_softmax_s8_s16(const int8_t *input,
+                            int16_t *output,
+                            int32_t rows,
+                            int32_t columns,
+                            const int32_t *exponentials,
+                            int32_t entries);
+
 #endif

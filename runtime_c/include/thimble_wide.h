@@ -26,16 +26,6 @@ typedef struct {
     int32_t max;
 } thimble_mul_s16_params;
 
-/** (in + input_offset) * multiplier * 2^(shift - 31) + output_offset, within min and max. */
-typedef struct {
-    int32_t input_offset;
-    int32_t multiplier;
-    int32_t shift;
-    int32_t output_offset;
-    int32_t min;
-    int32_t max;
-} thimble_requantize_params;
-
 static inline int32_t thimble_clamp_s16(int32_t value, int32_t min, int32_t max)
 {
     return value < min ? min : value > max ? max : value;
@@ -74,20 +64,6 @@ void thimble_tanh_table_s16(const int16_t *input,
                             int32_t multiplier,
                             int32_t shift,
                             const int16_t *table);
-
-/** TFLite `Requantize`. */
-void thimble_requantize_s16_s16(const int16_t *input,
-                                int16_t *output,
-                                int32_t size,
-                                const thimble_requantize_params *params);
-void thimble_requantize_s16_s8(const int16_t *input,
-                               int8_t *output,
-                               int32_t size,
-                               const thimble_requantize_params *params);
-void thimble_requantize_s8_s16(const int8_t *input,
-                               int16_t *output,
-                               int32_t size,
-                               const thimble_requantize_params *params);
 
 /** TFLite `AffineQuantize`, saturating where the quotient leaves int32. */
 void thimble_quantize_f32_s16(

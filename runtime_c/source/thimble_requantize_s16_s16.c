@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "arm_nnsupportfunctions.h"
-#include "thimble_wide.h"
+#include "thimble_requantize.h"
 
 void thimble_requantize_s16_s16(const int16_t *input,
                                 int16_t *output,
@@ -9,7 +8,6 @@ void thimble_requantize_s16_s16(const int16_t *input,
 {
     const thimble_requantize_params p = *params;
     for (int32_t i = 0; i < size; i++) {
-        const int32_t scaled = arm_nn_requantize(input[i] + p.input_offset, p.multiplier, p.shift);
-        output[i] = (int16_t)thimble_clamp_s16(scaled + p.output_offset, p.min, p.max);
+        output[i] = (int16_t)thimble_requantized(input[i], &p);
     }
 }

@@ -12,17 +12,18 @@ from tests.support.host import host_model
 from tests.support.tflite_writer import tflite_bytes
 from toolchain import cmsis_nn
 from toolchain.device.host import HostProgram, build
+from toolchain.ops import spec_of
 from toolchain.ops.interpret import interpret
 from toolchain.ops.spec import Array
-from toolchain.ops.svdf import SPEC
 
 RUNS = 5
 
 
-def test_runs_equal_tflite_micro() -> None:
+@pytest.mark.parametrize("kind", ["svdf", "svdf_s8"])
+def test_runs_equal_tflite_micro(kind: str) -> None:
     runtime = pytest.importorskip("tflite_micro.python.tflite_micro.runtime")
     rng = np.random.default_rng(5)
-    samples = [SPEC.sample(rng) for _ in range(16)]
+    samples = [spec_of(kind).sample(rng) for _ in range(16)]
     graphs = [graph for graph in samples if graph.ops[0].inputs[3]]  # tflite-micro wants a bias
     models = [host_model(graph, f"m{index}") for index, graph in enumerate(graphs)]
     with tempfile.TemporaryDirectory() as folder:

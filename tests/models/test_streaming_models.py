@@ -29,6 +29,13 @@ def test_frames_equal_litert(name: str) -> None:
     assert result.compiled.plan.arena.size_bytes < 6000
 
 
+def test_svdf_with_int8_state_equals_tflite_micro() -> None:
+    pytest.importorskip("tflite_micro")
+    result = verify_model(_model("tflm_keyword_scrambled_8bit"), board="host", runs=40)
+    assert (result.differing, result.elements) == (0, 80)
+    assert "tflite-micro" in result.reference
+
+
 def test_state_matters_and_a_reset_forgets_it(tmp_path: Path) -> None:
     model = _model("esphome_v2_okay_nabu")
     compile_model(model, "netduinoplus2", tmp_path / "out")

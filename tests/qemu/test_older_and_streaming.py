@@ -41,6 +41,8 @@ def test_legacy_uint8_equals_its_reference(board_name: str, tmp_path: Path) -> N
 def test_states_and_resets_equal_their_references(board_name: str, tmp_path: Path) -> None:
     """Windows that shift, exchanged states; LSTM and SVDF from run to run, then anew."""
     rng = np.random.default_rng(12)
-    recurrent = [spec_of(kind).sample(rng) for kind in ("lstm", "svdf") for _ in range(SAMPLES)]
+    recurrent = [
+        spec_of(kind).sample(rng) for kind in ("lstm", "svdf", "svdf_s8") for _ in range(SAMPLES)
+    ]
     graph = merged([*GRAPHS.values(), *recurrent])
     compare(plan_graph(graph, board(board_name)), rng, tmp_path)

@@ -13,6 +13,9 @@ PLAIN_KERNELS = frozenset({"sum", "elu"})
 have nothing to do with the sum, ELU is missing. Its plain kernel for SUM rescales in float32 where
 TFLM rescales in fixed point, so 1 is allowed there."""
 
+BEYOND_LITERT = frozenset({"svdf_s8"})
+"""Kinds that only tflite-micro computes: LiteRT takes the state for int16 and reads beyond it."""
+
 
 def run_litert(
     model: bytes,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +14,9 @@ from toolchain.frontends import front_end_of, load_model, read_model_file
 from toolchain.ir import Graph
 from toolchain.ops.interpret import interpret
 from toolchain.ops.spec import Array
+
+_BEYOND_LITERT = frozenset({"svdf_s8"})
+"""Kinds that LiteRT computes with memory that is not theirs."""
 
 
 class Reference(Protocol):
@@ -70,7 +74,7 @@ class TfliteMicro:
 
     make: Callable[[], Any]
     outputs: int
-    name: str = "tflite-micro (LiteRT refuses the file)"
+    name: str = "tflite-micro (LiteRT cannot run the file)"
     tolerance: int = 0
 
     def __post_init__(self) -> None:
@@ -159,10 +163,10 @@ def _open_tflite(path: Path, data: bytes) -> Reference:
         interpreter.allocate_tensors()
         return interpreter
 
-    try:
-        return LiteRT(make)
-    except (RuntimeError, ValueError):
-        return _tflite_micro(data, graph) or NumpyReference(graph)
+    if not any(op.kind in _BEYOND_LITERT for op in graph.ops):
+        with contextlib.suppress(RuntimeError, ValueError):
+            return LiteRT(make)
+    return _tflite_micro(data, graph) or NumpyReference(graph)
 
 
 def _tflite_micro(data: bytes, graph: Graph) -> Reference | None:

@@ -88,11 +88,16 @@ def _kinds() -> Mapping[str, tuple[OpSpec, ...]]:
     for spec in specs().values():
         for builtin in spec.tflite.builtins if spec.tflite is not None else ():
             table[builtin] = (*table.get(builtin, ()), spec)
-    return MappingProxyType(table)
+    return MappingProxyType(
+        {name: tuple(sorted(kinds, key=lambda s: len(s.dtypes))) for name, kinds in table.items()}
+    )
 
 
 def _kind_for(op: FileOp, ends: Sequence[FileTensor]) -> OpSpec:
-    """The kind that takes all these tensors. Raises RefusedError where there is none."""
+    """The kind that takes all these tensors, and the fewest types beside theirs.
+
+    Raises RefusedError where there is none.
+    """
     kinds = _kinds().get(op.code)
     if kinds is None:
         raise RefusedError(*refusals.of_operator(op))

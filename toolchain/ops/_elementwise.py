@@ -261,11 +261,11 @@ def sample_quantisation(
     rng: np.random.Generator, dtype: DType = DType.INT8, scale: float | None = None
 ) -> Quantisation:
     """A scale between 2**-9 and 2 (unless given); zero points at the extremes are common, but for
-    int16, where they are 0."""
+    int16 and int32, where they are 0."""
     info = np.iinfo(dtype.value)
     ends = (int(info.min), int(info.max), int(info.min) + 128)
     zero = int(rng.choice(ends)) if rng.random() < 0.4 else int(rng.integers(info.min, info.max))
-    zero = 0 if dtype is DType.INT16 else zero
+    zero = 0 if dtype in (DType.INT16, DType.INT32) else zero
     chosen = scale if scale is not None else math.exp2(rng.uniform(-9, 1))
     if scale is None and rng.random() < 0.2:
         chosen = math.exp2(round(math.log2(chosen)))

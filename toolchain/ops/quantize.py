@@ -1,6 +1,6 @@
-"""Float to integers of 8 or 16 bits, and such integers to another scale. TFLite QUANTIZE.
+"""Float to integers of 8 or 16 bits, and integers to another scale or type. TFLite QUANTIZE.
 
-from float32: `AffineQuantize`. Between integers: `Requantize`.
+from float32: `AffineQuantize`. Between integers: `Requantize`; those with int32 are TFLM's.
 Floats whose quotient leaves int32 saturate, and NaN becomes the zero point; in TFLite both are
 undefined (LiteRT on x86 gives the smallest integer for all of them).
 """
@@ -42,8 +42,9 @@ from toolchain.ops.spec import (
 )
 
 _BYTES = (DType.INT8, DType.UINT8)
-_INTEGERS = (*_BYTES, DType.INT16)
-_SUFFIXES = {DType.INT8: "s8", DType.UINT8: "u8", DType.INT16: "s16"}
+_WIDE = (DType.INT16, DType.INT32)
+_INTEGERS = (*_BYTES, *_WIDE)
+_SUFFIXES = {DType.INT8: "s8", DType.UINT8: "u8", DType.INT16: "s16", DType.INT32: "s32"}
 
 
 @dataclass(frozen=True)
@@ -63,11 +64,17 @@ def _requantisation(op: Op, graph: Graph) -> tuple[int, int]:
     return quantize_multiplier(graph.input(op, 0).q.scale / graph.output(op).q.scale)
 
 
+def _wrapped(sums: Int64) -> Int64:
+    """As sums of int32 wrap."""
+    return sums.astype(np.int32).astype(np.int64)
+
+
 def _requantize(op: Op, graph: Graph, stored: Int64) -> Int64:
     x, y = graph.input(op, 0), graph.output(op)
-    scaled = multiply_by_quantized_multiplier(stored - x.q.zero_point, *_requantisation(op, graph))
+    centred = _wrapped(stored - x.q.zero_point)
+    scaled = multiply_by_quantized_multiplier(centred, *_requantisation(op, graph))
     info = np.iinfo(y.dtype.value)
-    clamped: Int64 = np.clip(scaled + y.q.zero_point, int(info.min), int(info.max))
+    clamped: Int64 = np.clip(_wrapped(scaled + y.q.zero_point), int(info.min), int(info.max))
     return clamped
 
 
@@ -92,7 +99,7 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
     if x.dtype is not DType.FLOAT32:
         require_types(op, graph, *_INTEGERS)
         check_left_shift(op, _requantisation(op, graph)[1])
-        if DType.INT16 in (x.dtype, y.dtype):
+        if _wide(x, y):
             return _lower_wide(op, graph)
         return lower_unary(op, graph, lambda v: _requantize(op, graph, v), rescaling(x, y))
     assert isinstance(op.attributes, Quantize)
@@ -114,10 +121,20 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
     )
 
 
+def _wide(x: Tensor, y: Tensor) -> bool:
+    return x.dtype in _WIDE or y.dtype in _WIDE
+
+
+def _has_no_kernel(x: Tensor, y: Tensor) -> bool:
+    """What neither LiteRT nor TFLM has."""
+    pair = x.dtype, y.dtype
+    return DType.UINT8 in pair and _wide(x, y) and pair != (DType.UINT8, DType.INT16)
+
+
 def _lower_wide(op: Op, graph: Graph) -> Lowering:
-    """Between int16 and int8 or int16."""
+    """To or from int16 or int32."""
     x, y = graph.input(op, 0), graph.output(op)
-    if DType.UINT8 in (x.dtype, y.dtype):
+    if _has_no_kernel(x, y):
         raise UnsupportedError(f"quantize {op.name!r}: {x} to {y}; convert with int8 or int16")
     multiplier, shift = _requantisation(op, graph)
     info = np.iinfo(y.dtype.value)
@@ -154,9 +171,11 @@ def _read(node: TfliteNode) -> ReadOp:
     x, y = node.inputs[0], node.outputs[0]
     if x is not None and x.dtype is not DType.FLOAT32:
         check_node(node, *_INTEGERS)
-        if DType.INT16 in (x.dtype, y.dtype) and DType.UINT8 in (x.dtype, y.dtype):
-            raise node.unsupported("conversion between int16 and uint8", "convert with int8")
-    elif y.dtype not in _INTEGERS:
+        if _has_no_kernel(x, y):
+            raise node.unsupported(
+                f"conversion of {x.dtype.value} to {y.dtype.value}", "convert with int8"
+            )
+    elif y.dtype not in (*_BYTES, DType.INT16):
         raise node.unsupported(f"float32 to {y.dtype.value}", "quantise the model to int8")
     elif y.quantisation is None or y.quantisation.per_channel:
         raise node.unsupported(f"tensor {y.name!r} has not one scale and zero point")
@@ -167,20 +186,30 @@ def _write(op: Op, graph: Graph) -> WrittenOp:
     return WrittenOp("QUANTIZE", "QuantizeOptions", version=2)
 
 
+_SAMPLED = tuple(
+    (source, target)
+    for source, targets in (
+        (DType.FLOAT32, (*_BYTES, DType.INT16)),
+        (DType.INT8, (*_BYTES, DType.INT16)),
+        (DType.UINT8, (*_BYTES, DType.INT16)),
+        (DType.INT16, (DType.INT8, *_WIDE)),
+        (DType.INT32, (DType.INT8, DType.INT16)),
+    )
+    for target in targets
+)
+"""What LiteRT has; TFLM has int8 to int32 besides."""
+
+
 def _sample(rng: np.random.Generator) -> Graph:
     shape = sample_shape(rng)
-    source = (DType.FLOAT32, *_INTEGERS)[int(rng.integers(4))]
-    target = _INTEGERS[int(rng.integers(3))]
-    if {source, target} == {DType.INT16, DType.UINT8}:
-        target = DType.INT8
-    if (source, target) == (DType.UINT8, DType.INT16):
-        target = DType.INT8
+    source, target = _SAMPLED[int(rng.integers(len(_SAMPLED)))]
     q_in: Quantisation | None = None
     if source is DType.FLOAT32:
         q_out = sample_quantisation(rng, target)
     else:
         q_in = sample_quantisation(rng, source)
         factor = 1.0 if rng.random() < 0.3 else 2.0 ** rng.uniform(-4, 4)
+        factor = 2.0 ** rng.uniform(0, 20) if source is DType.INT32 else factor
         q_out = sample_quantisation(rng, target, q_in.scale * factor)
     x, y = Tensor("x", shape, source, q_in), Tensor("y", shape, target, q_out)
     op = Op("quantize", "quantize", ("x",), ("y",), Quantize(target))
@@ -199,5 +228,6 @@ SPEC = OpSpec(
     axes=elementwise_axes,
     dtypes=frozenset({DType.FLOAT32, *_INTEGERS}),
     tflite=TfliteBinding(("QUANTIZE",), _read, _write),
-    limits="float32, int8, uint8 or int16 to int8, uint8 or int16, per tensor; not uint8 and int16",
+    limits="float32 or uint8 to int8, uint8 or int16; int8 to all; between int8, int16 and int32; "
+    "per tensor",
 )

@@ -1,4 +1,5 @@
-"""Softmax over the last dimension. TFLite SOFTMAX, int8 to int8, output scale 1/256, zero -128.
+"""Softmax over the last dimension. TFLite SOFTMAX, int8 to int8, output scale 1/256, zero -128; or
+to int16, scale 1/65536, zero -32768.
 
 Arithmetic: `reference_ops::Softmax` for integers (gemmlowp fixed point: exponentials with 5 integer
 bits, sums with 12); parameters as in `PreprocessSoftmaxScaling` and `CalculateInputRadius`. Where
@@ -24,7 +25,6 @@ from toolchain.ops._axes import leading_axes
 from toolchain.ops._elementwise import (
     Int64,
     check_node,
-    infer_unary,
     overlaps_same_shape,
     require_types,
     sample_shape,
@@ -41,6 +41,7 @@ from toolchain.ops.spec import (
     Lowering,
     OpSpec,
     ReadOp,
+    TensorType,
     TfliteBinding,
     TfliteNode,
     WrittenOp,
@@ -49,13 +50,23 @@ from toolchain.ops.spec import (
 _DIFF_INTEGER_BITS = 5
 _SUM_INTEGER_BITS = 12
 _Q31_MAX = 2**31 - 1
+_OUTPUTS = {DType.INT8: (1 / 256, -128), DType.INT16: (1 / 65536, -32768)}
+"""Scale and zero point of each output type."""
+_MOST_COLUMNS = 4095
 
 
 @dataclass(frozen=True)
 class Softmax(Attributes):
-    """`beta` multiplies the inputs; an exact float32 value."""
+    """`beta` multiplies the inputs; an exact float32 value. `to`: the output's type for int8."""
 
     beta: float = 1.0
+    to: DType = DType.INT8
+
+
+def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
+    assert isinstance(op.attributes, Softmax)
+    x = graph.input(op, 0)
+    return (TensorType(x.shape, op.attributes.to if x.dtype is DType.INT8 else x.dtype),)
 
 
 def _scaling(op: Op, graph: Graph) -> tuple[int, int, int]:
@@ -102,7 +113,9 @@ def _exponentials(op: Op, graph: Graph, differences: Int64) -> Int64:
 
 def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
     least = _scaling(op, graph)[2]
-    shape = graph.output(op).shape
+    y = graph.output(op)
+    shape, bits = y.shape, 8 * y.dtype.size_bytes
+    low, high = -(1 << (bits - 1)), (1 << (bits - 1)) - 1
     rows = inputs[0].reshape(-1, shape[-1]).astype(np.int64)
     diff = rows - rows.max(axis=1, keepdims=True)
     counts = diff >= least
@@ -110,38 +123,50 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     to_sum = rounding_divide_by_pot(exps, _SUM_INTEGER_BITS)
     total = np.where(counts, to_sum, 0).sum(axis=1, keepdims=True)
     headroom = np.array([[32 - int(value).bit_length()] for value in total[:, 0]], dtype=np.int64)
-    exponent = _SUM_INTEGER_BITS - headroom + 31 - 8
+    exponent = _SUM_INTEGER_BITS - headroom + 31 - bits
     total, headroom = np.where(exponent < 32, total, 1 << 19), np.where(exponent < 32, headroom, 12)
     reciprocal = one_over_one_plus_x((total << headroom) - (1 << 31))
     result = rounding_divide_by_pot(saturating_doubling_high_mul(exps, reciprocal), exponent)
-    output = np.where(counts & (exponent < 32), np.clip(result - 128, -128, 127), -128)
-    return (output.astype(np.int8).reshape(shape),)
+    output = np.where(counts & (exponent < 32), np.clip(result + low, low, high), low)
+    return (output.astype(y.dtype.numpy).reshape(shape),)
 
 
 def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
-    require_types(op, graph, DType.INT8)
+    require_types(op, graph, *_OUTPUTS)
     x, y = graph.input(op, 0), graph.output(op)
+    scale, zero = _OUTPUTS[y.dtype]
     if not x.shape:
         raise UnsupportedError(f"softmax {op.name!r}: the input is a scalar")
-    if y.q.zero_point != -128 or abs(y.q.scale * 256 - 1) > 1e-3:
+    if y.q.zero_point != zero or abs(y.q.scale / scale - 1) > 1e-3:
         raise UnsupportedError(
             f"softmax {op.name!r}: the output has scale {y.q.scale:g} and zero point "
-            f"{y.q.zero_point}, not 1/256 and -128; convert with TFLite's int8 quantiser"
+            f"{y.q.zero_point}, not {scale:g} and {zero}; convert with TFLite's int8 quantiser"
         )
     columns = x.shape[-1]
+    if y.dtype is DType.INT16 and columns > _MOST_COLUMNS:
+        raise UnsupportedError(
+            f"softmax {op.name!r}: {columns} columns to int16 are more than {_MOST_COLUMNS}, whose "
+            "sum the fixed point of its kernel holds; convert it with an int8 output"
+        )
     table = _exponentials(op, graph, np.arange(256, dtype=np.int64)).astype(np.int32)
     entries = min(-_scaling(op, graph)[2], 255) + 1
     comment = "exp(-i * scale * beta), Q0.31"
+    function = "thimble_softmax_s8" if y.dtype is DType.INT8 else "thimble_softmax_s8_s16"
     return Lowering(
-        functions=("thimble_softmax_s8",),
+        functions=(function,),
         constants=(Constant("exponentials", table[:entries], comment),),
-        fields={"rows": x.elements // columns, "columns": columns, "entries": entries},
+        fields={
+            "function": function,
+            "rows": x.elements // columns,
+            "columns": columns,
+            "entries": entries,
+        },
     )
 
 
 def _read(node: TfliteNode) -> ReadOp:
-    check_node(node, DType.INT8)
-    return ReadOp(Softmax(float(node.options.beta)), (0,))
+    check_node(node, *_OUTPUTS)
+    return ReadOp(Softmax(float(node.options.beta), node.outputs[0].dtype), (0,))
 
 
 def _write(op: Op, graph: Graph) -> WrittenOp:
@@ -154,21 +179,24 @@ def _sample(rng: np.random.Generator) -> Graph:
     scale = float(np.float32(2.0 ** rng.uniform(-10, 2)))
     zero = int(rng.integers(-128, 128))
     x = Tensor("x", shape, DType.INT8, Quantisation((scale,), (zero,)))
-    y = Tensor("y", shape, DType.INT8, Quantisation((1 / 256,), (-128,)))
+    to = DType.INT8 if rng.random() < 0.7 else DType.INT16
+    output_scale, output_zero = _OUTPUTS[to]
+    y = Tensor("y", shape, to, Quantisation((output_scale,), (output_zero,)))
     beta = 1.0 if rng.random() < 0.6 else float(np.float32(2.0 ** rng.uniform(-2, 3)))
-    op = Op("softmax", "softmax", ("x",), ("y",), Softmax(beta))
+    op = Op("softmax", "softmax", ("x",), ("y",), Softmax(beta, to))
     return Graph.build("sample", [x, y], [op], ["x"], ["y"])
 
 
 SPEC = OpSpec(
     kind="softmax",
     attributes=Softmax,
-    infer=infer_unary,
+    infer=_infer,
     reference=_reference,
     lower=_lower,
     sample=_sample,
     overlaps=overlaps_same_shape,
     axes=leading_axes,
     tflite=TfliteBinding(("SOFTMAX",), _read, _write),
-    limits="int8, last dimension, output scale 1/256",
+    dtypes=frozenset(_OUTPUTS),
+    limits="int8, last dimension, output int8 of scale 1/256 or int16 of scale 1/65536",
 )

@@ -36,7 +36,7 @@ class Svdf(Attributes):
     rank: int
 
 
-def _rank(op: Op) -> int:
+def rank_of(op: Op) -> int:
     assert isinstance(op.attributes, Svdf)
     return op.attributes.rank
 
@@ -46,19 +46,19 @@ def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
     if len(x.shape) != 2 or len(features.shape) != 2 or len(time.shape) != 2:
         raise ValueError("input and filters must be matrices")
     batches, filters, memory = x.shape[0], features.shape[0], time.shape[1]
-    if _rank(op) < 1 or filters % _rank(op):
-        raise ValueError(f"{filters} filters do not divide into ranks of {_rank(op)}")
-    units = filters // _rank(op)
+    if rank_of(op) < 1 or filters % rank_of(op):
+        raise ValueError(f"{filters} filters do not divide into ranks of {rank_of(op)}")
+    units = filters // rank_of(op)
     if features.shape[1] != x.shape[1] or time.shape[0] != filters:
         raise ValueError(f"filters {features} and {time} do not fit input {x}")
     if op.inputs[BIAS] and graph.input(op, BIAS).shape != (units,):
         raise ValueError(f"{graph.input(op, BIAS)} has no value for each of {units} units")
     if state.shape != (batches, memory * filters):
         raise ValueError(f"state {state} is not {[batches, memory * filters]}")
-    return (TensorType((batches, units), DType.INT8), TensorType(state.shape, DType.INT16))
+    return (TensorType((batches, units), DType.INT8), TensorType(state.shape, state.dtype))
 
 
-def _scales(op: Op, graph: Graph) -> tuple[tuple[int, int], tuple[int, int]]:
+def scales(op: Op, graph: Graph) -> tuple[tuple[int, int], tuple[int, int]]:
     """Of the state, and of the output; in float32 as LiteRT's `Prepare` has them."""
     x, features, time, state = (
         np.float32(graph.input(op, i).q.scale) for i in (INPUT, FEATURES, TIME, STATE)
@@ -69,19 +69,21 @@ def _scales(op: Op, graph: Graph) -> tuple[tuple[int, int], tuple[int, int]]:
 
 def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
     x, y, state = graph.input(op, INPUT), graph.output(op), graph.input(op, STATE)
-    into, out = _scales(op, graph)
+    into, out = scales(op, graph)
     features, time = (inputs[i].astype(np.int64) for i in (FEATURES, TIME))
     sums = (inputs[INPUT].astype(np.int64) - x.q.zero_point) @ features.T
-    newest = multiply_by_quantized_multiplier(sums, *into).clip(-32768, 32767)
+    zero, info = state.q.zero_point, np.iinfo(state.dtype.value)
+    newest = multiply_by_quantized_multiplier(sums, *into).clip(info.min, info.max)
+    newest = (newest + zero).astype(state.dtype.numpy).astype(np.int64)  # wraps, see svdf_s8
     kept = inputs[STATE].astype(np.int64).reshape(len(newest), *time.shape)
     kept = np.concatenate([kept[:, :, 1:], newest[:, :, None]], axis=2)
-    total = (kept * time).sum(axis=2).reshape(*y.shape, _rank(op)).sum(axis=2)
+    total = ((kept - zero) * time).sum(axis=2).reshape(*y.shape, rank_of(op)).sum(axis=2)
     if op.inputs[BIAS]:
         total = total + inputs[BIAS].astype(np.int64)
     result = multiply_by_quantized_multiplier(total, *out) + y.q.zero_point
     return (
         result.clip(-128, 127).astype(np.int8),
-        kept.reshape(state.shape).astype(np.int16),
+        kept.reshape(state.shape).astype(state.dtype.numpy),
     )
 
 
@@ -89,12 +91,12 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
     x, y = graph.input(op, INPUT), graph.output(op)
     batches, filters = x.shape[0], graph.input(op, FEATURES).shape[0]
     units, memory = y.shape[1], graph.input(op, TIME).shape[1]
-    into, out = _scales(op, graph)
+    into, out = scales(op, graph)
     return Lowering(
         functions=("arm_svdf_state_s16_s8",),
         scratch_bytes=4 * batches * (filters + units),
         fields={
-            "rank": _rank(op),
+            "rank": rank_of(op),
             "input_zero_point": x.q.zero_point,
             "output_zero_point": y.q.zero_point,
             "into": into,
@@ -115,20 +117,24 @@ def _macs(op: Op, graph: Graph) -> int:
 
 
 def _read(node: TfliteNode) -> ReadOp:
-    given = node.inputs
-    if len(given) != 5 or any(given[i] is None for i in (INPUT, FEATURES, TIME, STATE)):
-        raise node.unsupported("an input is missing")
-    x, features, time, bias, state = given
-    assert x is not None
-    assert features is not None
-    assert time is not None
-    assert state is not None
-    wanted = {INPUT: DType.INT8, FEATURES: DType.INT8, TIME: DType.INT16, BIAS: DType.INT32}
-    if state.dtype is not DType.INT16 or state.q.zero_point:
+    state = node.inputs[STATE] if len(node.inputs) == 5 else None
+    if state is not None and (state.dtype is not DType.INT16 or state.q.zero_point):
         raise node.unsupported(
             f"its state is {state.dtype.value}, and LiteRT computes with a symmetric int16 state",
             "convert it again: current converters make the state int16",
         )
+    return read_layer(node, DType.INT16)
+
+
+def read_layer(node: TfliteNode, time_dtype: DType) -> ReadOp:
+    """A layer whose time filters and state have this type."""
+    given = node.inputs
+    if len(given) != 5 or any(given[i] is None for i in (INPUT, FEATURES, TIME, STATE)):
+        raise node.unsupported("an input is missing")
+    features, time, bias = given[FEATURES], given[TIME], given[BIAS]
+    assert features is not None
+    assert time is not None
+    wanted = {INPUT: DType.INT8, FEATURES: DType.INT8, TIME: time_dtype, BIAS: DType.INT32}
     for index, dtype in wanted.items():
         tensor = given[index]
         if tensor is not None and tensor.dtype is not dtype:
@@ -145,8 +151,8 @@ def _read(node: TfliteNode) -> ReadOp:
     return ReadOp(Svdf(int(node.options.rank)), (0, 1, 2, 3, 4), states=(STATE,))
 
 
-def _write(op: Op, graph: Graph) -> WrittenOp:
-    options = {"rank": _rank(op), "fusedActivationFunction": "RELU"}
+def write(op: Op, graph: Graph) -> WrittenOp:
+    options = {"rank": rank_of(op), "fusedActivationFunction": "RELU"}
     return WrittenOp("SVDF", "SVDFOptions", options)
 
 
@@ -188,7 +194,7 @@ SPEC = OpSpec(
     lower=_lower,
     sample=_sample,
     macs=_macs,
-    tflite=TfliteBinding(("SVDF",), _read, _write),
+    tflite=TfliteBinding(("SVDF",), _read, write),
     dtypes=frozenset({DType.INT8, DType.INT16}),
     limits="int8 with an int16 state; RELU; state is kept from run to run",
 )
