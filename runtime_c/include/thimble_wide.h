@@ -65,6 +65,19 @@ void thimble_tanh_table_s16(const int16_t *input,
                             int32_t shift,
                             const int16_t *table);
 
+/** LiteRT's `SoftmaxInt16` over rows of `columns`: differences from the maximum times
+ * multiplier * 2^(shift - 31) are places in `exponentials`, exp(x) for x from -10 to 0; `reciprocals` is
+ * 1 / (1 + x) for x from 0 to 1; all Q0.15, in place. CMSIS-NN's wraps where a quotient or a rounded sum
+ * reaches 1. */
+void thimble_softmax_s16(const int16_t *input,
+                         int16_t *output,
+                         int32_t rows,
+                         int32_t columns,
+                         int32_t multiplier,
+                         int32_t shift,
+                         const int16_t exponentials[513],
+                         const int16_t reciprocals[513]);
+
 /** TFLite `AffineQuantize`, saturating where the quotient leaves int32. */
 void thimble_quantize_f32_s16(
     const float *input, int16_t *output, int32_t size, float scale, int32_t zero_point);

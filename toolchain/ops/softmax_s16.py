@@ -115,7 +115,7 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
         )
     columns = x.shape[-1]
     return Lowering(
-        functions=("arm_softmax_s16",),
+        functions=("thimble_softmax_s16",),
         constants=(
             Constant("exponentials", _exponentials(), "exp(x), x from -10 to 0, Q0.15"),
             Constant("reciprocals", _reciprocals(), "1 / (1 + x), x from 0 to 1, Q0.15"),
