@@ -24,6 +24,7 @@ from toolchain.ops.pad import Pad
 from toolchain.ops.quantize import Quantize
 from toolchain.ops.relu import Bounds, Relu
 from toolchain.ops.reshape import Reshape
+from toolchain.ops.slice import Slice
 from toolchain.ops.transpose import Transpose
 from toolchain.passes import Prepared, prepare
 
@@ -146,6 +147,15 @@ def test_identities_are_removed() -> None:
     y = build.op("relu", [d], Relu())
     result = prepared_equal(build.graph([y]))
     assert kinds(result.graph) == {"relu": 1}
+
+
+def test_a_reversal_is_no_identity() -> None:
+    build = Builder()
+    x = build.input((1, 4, 3))
+    a = build.op("slice", [x], Slice((0, 3, 0), (1, 4, 3), (1, -1, 1), (1, 4, 3)))
+    b = build.op("slice", [a], Slice((0, 0, 0), (1, 4, 3), (1, 1, 1), (1, 4, 3)))
+    y = build.op("relu", [b], Relu())
+    assert kinds(prepared_equal(build.graph([y])).graph) == {"slice": 1, "relu": 1}
 
 
 def test_identities_before_an_output_hand_on_their_name() -> None:

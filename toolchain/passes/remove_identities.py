@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from toolchain.ir import Graph, Op
 from toolchain.ops.reshape import Reshape
+from toolchain.ops.slice import Slice
 from toolchain.ops.transpose import Transpose
 from toolchain.passes._pass import Prepared
 from toolchain.passes._rewrite import reading, renamed, same_type
@@ -54,6 +55,8 @@ def _is_identity(op: Op, graph: Graph) -> bool:
     x, y = graph.input(op, 0), graph.output(op)
     if x.is_constant or not same_type(x, y):
         return False
+    if isinstance(op.attributes, Slice):
+        return min(op.attributes.strides, default=1) > 0  # else it reverses an axis
     if isinstance(op.attributes, Transpose):
         axes = [axis for axis in _axes(op.attributes, len(x.shape)) if x.shape[axis] > 1]
         return axes == sorted(axes)
