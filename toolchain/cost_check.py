@@ -75,13 +75,13 @@ def check_model(
         profile = profile_folder(folder, port, 1, report)
         if keep:
             record(profile, folder)
-    counted = compiled.sources.calls
+    counted = compiled.sources.operators
     measured = [part.count for part in profile.operators]
     names = [part.name for part in profile.operators]
 
     def accuracy(model: CostModel) -> Accuracy:
         latency = predict_latency(compiled.plan, model)
-        predicted = [latency.counts[i] for i in counted]
+        predicted = [sum(latency.counts[i] for i in op.numbers) for op in counted]
         errors = [_error(p, m) for p, m in zip(predicted, measured, strict=True)]
         worst = max(range(len(errors)), key=lambda i: abs(errors[i]), default=None)
         return Accuracy(

@@ -259,16 +259,22 @@ def _generated(
 
 
 def _kernels_json(plan: Plan, sources: Sources, build: Build) -> dict[str, Any]:
-    """Under what each counted operator is measured, so that a profile can be kept."""
+    """Under what each counted operator is measured, so that a profile can be kept.
+
+    None where its blocks are of several kernels or shapes: the count is their sum.
+    """
     keys, estimates = kernel_keys(plan), predict_latency(plan).counts
-    return {
-        **asdict(build),
-        "operators": [
-            {**asdict(key), "estimate": estimates[i]}
-            for i in sources.calls
-            if (key := keys[i]) is not None
-        ],
-    }
+    entries: list[dict[str, Any] | None] = []
+    for op in sources.operators:
+        first, *others = op.numbers
+        key = keys[first]
+        alone = key is not None and all(keys[i] == key for i in others)
+        entries.append(
+            {**asdict(key), "estimate": estimates[first], "calls": len(op.numbers)}
+            if key is not None and alone
+            else None
+        )
+    return {**asdict(build), "operators": entries}
 
 
 def compiled_json(plan: Plan, sizes: Sizes | None) -> dict[str, Any]:
@@ -457,7 +463,7 @@ def deployed(folder: str | Path, port: str | None = None) -> Iterator[Deployment
         tensors = {end.name: end.tensor for end in (*found.inputs, *found.outputs)}.values()
         inputs, outputs = ([end.name for end in side] for side in (found.inputs, found.outputs))
         ends = Graph.build(path.name, tensors, (), inputs, outputs)
-        built = Sources(path.name, {}, (), (), (), (), (), 0)
+        built = Sources(path.name, {}, (), (), (), (), (), (), 0)
         model = host.HostModel(built, ends)
         with host.HostProgram(path / host.PROGRAM, [model]) as program:
             yield Deployment(_HostSession(program, ends), found)

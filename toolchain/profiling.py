@@ -30,7 +30,8 @@ def _silent(text: str, done: int | None = None, total: int | None = None) -> Non
 class Part:
     """An operator, or several together. `counts` are one a run, in the profile's unit.
 
-    `moved_bytes`: inputs, weights and outputs, each once.
+    `moved_bytes`: inputs, weights and outputs, each once. `calls`: how often it runs in one
+    inference; more than once where it was split into blocks.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Part:
     counts: tuple[int, ...]
     macs: int
     moved_bytes: int
+    calls: int = 1
 
     @property
     def count(self) -> int:
@@ -108,6 +110,7 @@ def _summed(parts: Sequence[Part], key: Callable[[Part], str]) -> tuple[Part, ..
             counts=tuple(map(sum, zip(*(part.counts for part in group), strict=True))),
             macs=sum(part.macs for part in group),
             moved_bytes=sum(part.moved_bytes for part in group),
+            calls=sum(part.calls for part in group),
         )
         for name, group in groups.items()
     ]
@@ -144,7 +147,7 @@ def profile_deployment(
     totals: list[int] = []
     counts: list[tuple[int, ...]] = []
     unit = ""
-    names: tuple[tuple[str, str], ...] = ()
+    names: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
     for run in range(runs):
         report(f"running on {board.name}", run, runs)
         done = _inference(deployment)
@@ -153,7 +156,7 @@ def profile_deployment(
             raise InputError(f"the firmware in {folder} was built without counters: compile again")
         totals.append(done)
         counts.append(tuple(op.count for op in operators))
-        names = tuple((op.name, op.kind) for op in operators)
+        names = tuple((op.name, op.kind, op.blocks) for op in operators)
         unit = board.counter.unit if board.counter else "cycles"
     return Profile(
         model=str(planned["model"]),
@@ -162,27 +165,36 @@ def profile_deployment(
         clock_hz=board.clock_hz,
         totals=tuple(totals),
         operators=tuple(
-            _part(name, kind, tuple(run[i] for run in counts), planned["operators"])
-            for i, (name, kind) in enumerate(names)
+            _part(name, kind, blocks, tuple(run[i] for run in counts), planned["operators"])
+            for i, (name, kind, blocks) in enumerate(names)
         ),
     )
 
 
 def record(profile: Profile, folder: str | Path, database: Database | None = None) -> int:
-    """Keep the operators' counts for the planner; how many. 0 where the folder has no keys."""
+    """Keep the operators' counts for the planner; how many. 0 where the folder has no keys.
+
+    Blocks of one kernel and shape count as their mean; where an operator's blocks differ, nothing
+    is kept of it (`thimble compile --tune` times each by itself).
+    """
     file = Path(folder) / KEYS_FILE
     if not file.exists():
         return 0
     try:
         data = json.loads(file.read_text(encoding="utf-8"))
         build = Build(data["compiler"], data["cmsis_nn"])
-        keys = [(Key(e["kernel"], e["shape"]), int(e["estimate"])) for e in data["operators"]]
+        keys = [
+            e and (Key(e["kernel"], e["shape"]), int(e["estimate"]), int(e["calls"]))
+            for e in data["operators"]
+        ]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{file} is damaged ({error}): compile again") from error
-    rows = [
-        taken(profile.board, key, build, profile.unit, part.counts, estimate)
-        for part, (key, estimate) in zip(profile.operators, keys, strict=True)
-    ]
+    rows = []
+    for part, entry in zip(profile.operators, keys, strict=True):
+        if entry is not None:
+            key, estimate, calls = entry
+            counts = [round(count / calls) for count in part.counts]
+            rows.append(taken(profile.board, key, build, profile.unit, counts, estimate))
     distinct = {row.key: row for row in rows}
     return (database or Database()).put(distinct.values())
 
@@ -207,13 +219,20 @@ def _planned(folder: Path) -> dict[str, Any]:
         raise InputError(f"{file} is damaged ({error}): compile again") from error
 
 
-def _part(name: str, kind: str, counts: tuple[int, ...], planned: dict[str, Any]) -> Part:
-    entry = planned.get(name, {})
+def _part(
+    name: str,
+    kind: str,
+    blocks: tuple[str, ...],
+    counts: tuple[int, ...],
+    planned: dict[str, Any],
+) -> Part:
+    entries = [planned.get(block, {}) for block in blocks or (name,)]
     return Part(
         name=name,
         kind=kind,
-        block=str(entry.get("block", "")),
+        block=str(entries[0].get("block", "")),
         counts=counts,
-        macs=int(entry.get("macs", 0)),
-        moved_bytes=int(entry.get("moved_bytes", 0)),
+        macs=sum(int(entry.get("macs", 0)) for entry in entries),
+        moved_bytes=sum(int(entry.get("moved_bytes", 0)) for entry in entries),
+        calls=len(entries),
     )

@@ -68,7 +68,7 @@ def spread_out(blocks: ArenaProblem) -> Placement:
 
 
 def reaches_of(plan: Plan, sources: Sources) -> tuple[tuple[tuple[int, int], ...], ...]:
-    """For each call (offset, size) of its operands and of its scratch in the arena."""
+    """For each call in turn (offset, size) of its operands and of its scratch in the arena."""
     graph, offsets = plan.graph, plan.arena.offsets
     reaches = []
     for number in sources.calls:

@@ -74,7 +74,7 @@ def command(
 
 
 def profile_json(profile: Profile) -> dict[str, Any]:
-    """Counts are medians; `counts` has every run."""
+    """Counts are medians; `counts` has every run. `calls`: more than 1 where it runs in blocks."""
 
     def part(entry: Part) -> dict[str, Any]:
         return {
@@ -83,6 +83,7 @@ def profile_json(profile: Profile) -> dict[str, Any]:
             "block": entry.block,
             "count": entry.count,
             "spread": entry.spread,
+            "calls": entry.calls,
             "counts": list(entry.counts),
             "milliseconds": profile.milliseconds(entry.count),
             "share": entry.count / profile.total if profile.total else 0.0,
@@ -113,7 +114,7 @@ def _print(profile: Profile) -> None:
         return [
             Row(
                 name=p.name,
-                kind=p.kind,
+                kind=f"{p.kind} x{p.calls}" if p.calls > 1 else p.kind,
                 count=p.count,
                 spread=p.spread,
                 time=profile.milliseconds(p.count),

@@ -71,10 +71,10 @@ class ConstantTable:
         """The symbol of a constant tensor that `owner` (as `op3`) reads: `op3_weights`."""
         assert tensor.constant is not None
         data = tensor.constant.astype(tensor.dtype.numpy, copy=False).reshape(tensor.shape)
-        return self.symbol(data, f"{owner}_{_role(tensor)}", tensor.name)
+        return self.symbol(data, f"{owner}_{role_of(tensor)}", tensor.name)
 
 
-def _role(tensor: Tensor) -> str:
+def role_of(tensor: Tensor) -> str:
     """What constants of this form mostly are."""
     if tensor.dtype is DType.INT32 and len(tensor.shape) <= 1:
         return "bias"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from toolchain.codegen.holes import OFFSET, mark
 from toolchain.ir import ArenaPlan
 
 
@@ -26,12 +27,13 @@ class Places:
         """The same where nothing is written."""
         return self._struct or "const uint8_t *"
 
-    def address(self, offset: int) -> str:
-        """A `uint8_t *` to the byte at this offset."""
-        if not self._arena.parts:
-            return f"arena + {offset}"
-        part = self._arena.part_of(offset)
-        return f"arena->{part.member} + {offset - part.start_bytes}"
+    def address(self, offset: int, role: str = "") -> str:
+        """A `uint8_t *` to the byte at this offset; marked where it has a `role`."""
+        base, start = "arena", 0
+        if self._arena.parts:
+            part = self._arena.part_of(offset)
+            base, start = f"arena->{part.member}", part.start_bytes
+        return f"{base} + {mark(offset - start, role, OFFSET) if role else offset - start}"
 
     def label(self, offset: int) -> str:
         """`1,024`, or `dtcm 1,024`."""

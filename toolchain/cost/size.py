@@ -18,6 +18,8 @@ _FIRMWARE_DATA_BYTES = 448
 _FIRMWARE_CODE_BYTES = 5000
 _BYTES_PER_FUNCTION = 1200
 _BYTES_PER_OPERATOR = 180
+_BYTES_PER_BLOCK = 10
+"""A row of its operator's table (equal ones are kept once) and a step."""
 
 
 def weight_bytes(plan: Plan) -> int:
@@ -26,12 +28,14 @@ def weight_bytes(plan: Plan) -> int:
 
 
 def code_estimate_bytes(*plans: Plan) -> int:
-    """Code of the firmware: its own, one kernel per function used, one call per operator."""
+    """Code of the firmware: its own, one kernel per function used, one call per operator, and a
+    table of the blocks of those that are split."""
     functions = {function for p in plans for op in p.operators for function in op.functions}
     return (
         _FIRMWARE_CODE_BYTES
         + _BYTES_PER_FUNCTION * len(functions)
-        + _BYTES_PER_OPERATOR * sum(plan.calls for plan in plans)
+        + _BYTES_PER_OPERATOR * sum(plan.counted for plan in plans)
+        + _BYTES_PER_BLOCK * sum(plan.calls for plan in plans if plan.calls > plan.counted)
     )
 
 
@@ -39,7 +43,7 @@ def firmware_data_bytes(plan: Plan) -> int:
     """.data, .bss and stack of the firmware, the arena apart."""
     counter = find_board(plan.board).counter
     count_bytes = counter.count_bytes if counter else 0
-    return STACK_BYTES + _FIRMWARE_DATA_BYTES + count_bytes * plan.calls
+    return STACK_BYTES + _FIRMWARE_DATA_BYTES + count_bytes * plan.counted
 
 
 def firmware_layout(board: Board, plans: Sequence[Plan], stack_bytes: int = STACK_BYTES) -> Layout:

@@ -48,8 +48,16 @@ class Port:
 
 @dataclass(frozen=True)
 class OperatorName:
+    """What is counted as one operator. `blocks`: the plan's names of those that run as such."""
+
     name: str
     kind: str
+    blocks: tuple[str, ...] = ()
+
+    @property
+    def calls(self) -> int:
+        """How often it runs in one inference."""
+        return max(len(self.blocks), 1)
 
 
 @dataclass(frozen=True)
@@ -118,7 +126,10 @@ def firmware_model(plan: Plan, sources: Sources, parts: tuple[FirmwarePart, ...]
         parts=parts,
         inputs=tuple(map(port, graph.inputs, sources.inputs)),
         outputs=tuple(map(port, graph.outputs, sources.outputs)),
-        operators=tuple(OperatorName(graph.ops[i].name, graph.ops[i].kind) for i in sources.calls),
+        operators=tuple(
+            OperatorName(op.name, op.kind, tuple(graph.ops[i].name for i in op.numbers))
+            for op in sources.operators
+        ),
         stateful=bool(graph.states),
     )
 
@@ -223,7 +234,9 @@ def _model(data: Mapping[str, Any]) -> FirmwareModel:
         parts=tuple(FirmwarePart(**part) for part in data["parts"]),
         inputs=tuple(_port(port) for port in data["inputs"]),
         outputs=tuple(_port(port) for port in data["outputs"]),
-        operators=tuple(OperatorName(**op) for op in data["operators"]),
+        operators=tuple(
+            OperatorName(op["name"], op["kind"], tuple(op["blocks"])) for op in data["operators"]
+        ),
         kernels=tuple(data["kernels"]),
         stateful=bool(data["stateful"]),
     )

@@ -168,9 +168,9 @@ class HostProgram:
             data = np.frombuffer(self._read(tensor.size_bytes), tensor.dtype.numpy)
             outputs.append(data.reshape(tensor.shape))
         if status:
-            if not 0 < status <= len(sources.calls):
+            if not 0 < status <= len(sources.operators):
                 raise LinkError(f"operator {status} of {sources.name} reported an error")
-            op = graph.ops[sources.calls[status - 1]]
+            op = sources.operators[status - 1]
             raise LinkError(f"operator {op.name!r} ({op.kind}) of {sources.name} reported an error")
         return tuple(outputs)
 

@@ -35,9 +35,12 @@ _COUNTER_CYCLES = 1 << 32
 
 @dataclass(frozen=True)
 class OperatorCount:
+    """`blocks`: the plan's names of the operators that are counted as this one."""
+
     name: str
     kind: str
     count: int
+    blocks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -197,7 +200,7 @@ class Session:
                 )
             ticks += counts
         return tuple(
-            OperatorCount(op.name, op.kind, self._counted(count))
+            OperatorCount(op.name, op.kind, self._counted(count), op.blocks)
             for op, count in zip(self.firmware.model.operators, ticks, strict=bool(ticks))
         )
 

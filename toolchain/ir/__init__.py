@@ -7,7 +7,7 @@ from toolchain.ir.graph import Attributes, Graph, Op, State
 from toolchain.ir.memory import Buffer, Member, MemoryProblem, Overlap
 from toolchain.ir.plan import Plan, PlannedOp
 from toolchain.ir.schedule import Schedule
-from toolchain.ir.sources import Sources
+from toolchain.ir.sources import CodeOperator, Sources
 from toolchain.ir.tensor import DType, Quantisation, Tensor
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "Block",
     "Boundary",
     "Buffer",
+    "CodeOperator",
     "DType",
     "End",
     "Graph",

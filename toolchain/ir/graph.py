@@ -20,13 +20,23 @@ class Attributes:
 
 @dataclass(frozen=True)
 class Op:
-    """One operator. `inputs` and `outputs` are tensor names; an absent optional input is ''."""
+    """One operator. `inputs` and `outputs` are tensor names; an absent optional input is ''.
+
+    `part_of`: what it is a block of, or copies blocks of, where a split made it: the name of an
+    operator (or of an input) of the graph before. '' elsewhere.
+    """
 
     kind: str
     name: str
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     attributes: Attributes = field(default_factory=Attributes)
+    part_of: str = ""
+
+    @property
+    def counted_as(self) -> tuple[str, str]:
+        """Name and kind under which its code is emitted and counted, with its fellow blocks."""
+        return self.part_of or self.name, self.kind
 
     def present_inputs(self) -> tuple[str, ...]:
         return tuple(name for name in self.inputs if name)

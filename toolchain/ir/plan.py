@@ -56,6 +56,12 @@ class Plan:
         return sum(not op.is_view for op in self.operators)
 
     @property
+    def counted(self) -> int:
+        """How many operators the generated code counts: blocks of one count together."""
+        ops = zip(self.graph.ops, self.operators, strict=True)
+        return len({op.counted_as for op, planned in ops if not planned.is_view})
+
+    @property
     def peak_step(self) -> int:
         """The first step of the order that holds the peak; 0 for a graph without operators."""
         return self.step_bytes.index(max(self.step_bytes)) if self.step_bytes else 0

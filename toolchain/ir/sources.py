@@ -9,13 +9,26 @@ from toolchain.ir.arena import ArenaPart
 
 
 @dataclass(frozen=True)
+class CodeOperator:
+    """What hooks, counts and error codes know as one operator: all blocks of one, by kind.
+
+    `numbers`: the operators of the graph that it runs, in the order of the schedule.
+    """
+
+    name: str
+    kind: str
+    numbers: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class Sources:
     """One model as C.
 
     `name` is the C identifier that prefixes every symbol. `files` maps file names to their text.
     `cmsis_nn` and `runtime` are the paths, below CMSIS-NN's folder and below `runtime_c`, of the
     C files to compile with it. `calls[k]` is the index in `graph.ops` of the operator that the
-    generated code runs as its k-th (the index which THIMBLE_OP_BEGIN gets); views have none.
+    generated code runs as its k-th; views have none. `operators` by the index that THIMBLE_OP_BEGIN
+    gets, in the order of their first call.
     `inputs` and `outputs` are the identifiers of the graph's inputs and outputs, in its order.
     `parts`: those of an arena that is spread over memory banks; its code takes a struct of them.
     `stateful`: the model keeps values in its arena from run to run.
@@ -26,6 +39,7 @@ class Sources:
     cmsis_nn: tuple[str, ...]
     runtime: tuple[str, ...]
     calls: tuple[int, ...]
+    operators: tuple[CodeOperator, ...]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     weight_bytes: int

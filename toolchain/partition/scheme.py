@@ -78,7 +78,7 @@ class _Splitter:
         for name, parts in self.parts.items():
             axis = self.region.axis_of(name)
             names = tuple(part.name for part in parts)
-            self._emit("concat", f"{name} (blocks)", names, name, Concat(axis))
+            self._emit("concat", f"{name} (blocks)", names, name, Concat(axis), name)
         before, after = self._around()
         return self.coarse.with_ops([*before, *self.ops, *after], self.tensors.values())
 
@@ -116,6 +116,7 @@ class _Splitter:
             inputs=inputs,
             outputs=(made,),
             attributes=axis.attributes(*self._beyond(op, index, run)),
+            part_of=op.part_of or op.name,
         )
         old = self.held.get(name)
         if old is None or old.run[0] >= run[0] or self.plan.held[k][name][0] >= run[0]:
@@ -129,7 +130,7 @@ class _Splitter:
             self.ops.append(block)
             window = (old.run[0], run[1])
             joined = self._add(name, window, f"{name}@{k}.window")
-            self._emit("concat", joined, (kept.name, made), joined, Concat(axis.axis))
+            self._emit("concat", joined, (kept.name, made), joined, Concat(axis.axis), name)
             self.held[name] = _Held(joined, window)
         if name in self.parts:
             self.parts[name].append(_Held(made, run))
@@ -152,7 +153,7 @@ class _Splitter:
         parts = tuple((max(begin - h.run[0], 0), h.run[1] - h.run[0]) for h in held)
         made = _Held(self._add(name, (begin, held[-1].run[1]), copy), (begin, held[-1].run[1]))
         names = tuple(h.name for h in held)
-        self._emit("block_concat", copy, names, made.name, BlockConcat(axis, parts))
+        self._emit("block_concat", copy, names, made.name, BlockConcat(axis, parts), name)
         self.held[name] = made
         return made
 
@@ -177,7 +178,7 @@ class _Splitter:
             begin = tuple(run[0] - held.run[0] if i == axis else 0 for i in range(len(whole)))
             sizes = self.tensors[part].shape
             ones = (1,) * len(whole)
-            self._emit("slice", part, (held.name,), part, Slice(begin, sizes, ones, sizes))
+            self._emit("slice", part, (held.name,), part, Slice(begin, sizes, ones, sizes), name)
         return part
 
     def _constant(self, tensor: Tensor, run: Run, axis: int) -> str:
@@ -205,8 +206,13 @@ class _Splitter:
         inputs: Sequence[str],
         output: str,
         attributes: BlockConcat | Concat | Slice,
+        tensor: str,
     ) -> None:
-        self.ops.append(Op(kind, name, tuple(inputs), (output,), attributes))
+        """An operator that copies blocks of a tensor of the coarse graph."""
+        producer = self.coarse.producers.get(tensor)
+        maker = None if producer is None else self.coarse.ops[producer]
+        part_of = tensor if maker is None else maker.part_of or maker.name
+        self.ops.append(Op(kind, name, tuple(inputs), (output,), attributes, part_of))
 
     def _contiguous(self, name: str) -> bool:
         """Whether a run along the tensor's split axis is one run of bytes."""

@@ -33,6 +33,7 @@ typedef struct {
     const thimble_tensor *inputs;
     const thimble_tensor *outputs;
     thimble_count *operator_counts; /* one an operator, NULL when built without counters */
+    const uint16_t *operator_calls; /* how often each runs in one inference, NULL where all run once */
     uint8_t *arena;
     uint32_t arena_bytes;
     int32_t (*run)(uint8_t *arena);

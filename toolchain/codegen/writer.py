@@ -1,0 +1,237 @@
+"""The operators of one plan as C, one text a call, and the constants and functions they use."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from toolchain.boards import Core
+from toolchain.codegen.arrays import c_type
+from toolchain.codegen.constants import ConstantTable, role_of
+from toolchain.codegen.environment import environment
+from toolchain.codegen.holes import SIZE, mark
+from toolchain.codegen.names import Names, identifier
+from toolchain.codegen.places import Places
+from toolchain.codegen.views import Move, moves
+from toolchain.ir import DType, Op, Plan, Tensor
+from toolchain.ops import spec_of
+from toolchain.ops.spec import Lowering
+
+
+@dataclass(frozen=True)
+class Operand:
+    """A tensor as templates see it: `ptr` is a C expression for its first element.
+
+    `offset` is where it lies in the arena, in bytes; None for a constant.
+    """
+
+    tensor: Tensor
+    offset: int | None
+    pointer: str
+    owner: str
+    constants: ConstantTable
+
+    @property
+    def ptr(self) -> str:
+        if self.tensor.is_constant:
+            symbol = self.constants.symbol_of(self.tensor, self.owner)
+            return mark(symbol, role_of(self.tensor), c_type(self.tensor.dtype))
+        return self.pointer
+
+    def apart(self, other: Operand) -> bool:
+        """Whether the two share no byte."""
+        if self.offset is None or other.offset is None:
+            return True
+        distance = other.offset - self.offset
+        return not -other.tensor.size_bytes < distance < self.tensor.size_bytes
+
+
+class Operands(list[Operand | None]):
+    """An operator's inputs or outputs; None for an absent one, and for any beyond the last."""
+
+    def __getitem__(self, index: Any) -> Any:
+        return super().__getitem__(index) if index < len(self) else None
+
+
+@dataclass(frozen=True)
+class Call:
+    """An operator that has code: `number` is its index in the graph, `text` has marks."""
+
+    number: int
+    op: Op
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+    lowering: Lowering
+    scratch_bytes: int
+    scratch_offset: int
+    copies_only: bool
+    text: str
+
+
+@dataclass(frozen=True)
+class Reset:
+    """A state's place and its initial value: the array `symbol`, or `byte` throughout."""
+
+    tensor: Tensor
+    address: str
+    symbol: str
+    byte: int
+
+
+class Writer:
+    """Renders the operators of one plan and gathers the constants and functions they use."""
+
+    def __init__(self, plan: Plan, core: Core, name: str) -> None:
+        self.plan = plan
+        self.core = core
+        self.name = name
+        self.names = Names()
+        self.places = Places(plan.arena, name)
+        self.constants = ConstantTable(name, self.names)
+        self.functions: set[str] = set()
+
+    def pointer(self, tensor: Tensor, role: str, writable: bool) -> str:
+        """`(const int8_t *)(arena + 96)`. A wider type goes through void *: see the alignment."""
+        if tensor.is_constant:
+            return ""
+        element = c_type(tensor.dtype)
+        const = "" if writable else "const "
+        address = f"({self.places.address(self.plan.arena.offsets[tensor.name], role)})"
+        through = f"({const}void *)" if tensor.dtype.size_bytes > 1 else ""
+        return f"({const}{element} *){through}{address}"
+
+    def operands(self, names: Sequence[str], owner: str, role: str, writable: bool) -> Operands:
+        """`role`: what they are called where they differ between blocks; numbered if several."""
+        tensors = self.plan.graph.tensors
+        several = sum(bool(name) and not tensors[name].is_constant for name in names) > 1
+        return Operands(
+            self.operand(name, owner, f"{role}_{i}" if several else role, writable)
+            for i, name in enumerate(names)
+        )
+
+    def operand(self, name: str, owner: str, role: str, writable: bool) -> Operand | None:
+        if not name:
+            return None
+        tensor = self.plan.graph.tensors[name]
+        offset = None if tensor.is_constant else self.plan.arena.offsets[name]
+        return Operand(tensor, offset, self.pointer(tensor, role, writable), owner, self.constants)
+
+    def scratch(self, op: Op, lowering: Lowering) -> str:
+        if not lowering.scratch_bytes:
+            return "NULL"
+        offset = self.plan.arena.scratch_offsets[op.name]
+        return f"(void *)({self.places.address(offset, 'scratch')})"
+
+    def address(self, name: str, offset: int, owner: str, role: str) -> str:
+        """The byte `offset` of a tensor, for memcpy."""
+        tensor = self.plan.graph.tensors[name]
+        if not tensor.is_constant:
+            return self.places.address(self.plan.arena.offsets[name] + offset, role)
+        symbol = self.constants.symbol_of(tensor, owner)
+        return f"(const uint8_t *){symbol} + {offset}" if offset else symbol
+
+    def kernel(self, op: Op, lowering: Lowering, owner: str) -> str:
+        symbols = {
+            constant.key: mark(
+                self.constants.symbol(
+                    constant.data,
+                    identifier(f"{owner}_{constant.key}"),
+                    f"{constant.comment or constant.key}, for {op.counted_as[0]}",
+                ),
+                identifier(constant.key),
+                c_type(DType(constant.data.dtype.name)),
+            )
+            for constant in lowering.constants
+        }
+        self.functions.update(lowering.functions)
+        return (
+            environment()
+            .get_template(f"ops/{op.kind}.c.j2")
+            .render(
+                op=op,
+                graph=self.plan.graph,
+                inputs=self.operands(op.inputs, owner, "input", writable=False),
+                outputs=self.operands(op.outputs, owner, "output", writable=True),
+                scratch=self.scratch(op, lowering),
+                fields=SimpleNamespace(**lowering.fields),
+                constants=SimpleNamespace(**symbols),
+                core=self.core,
+            )
+        )
+
+    def copies(self, wanted: Sequence[Move], owner: str) -> str:
+        rows = [
+            {
+                "function": "memmove" if self.overlap(move) else "memcpy",
+                "source": self.address(move.source, move.source_offset, owner, "source"),
+                "target": self.address(move.target, move.target_offset, owner, "target"),
+                "size_bytes": mark(move.size_bytes, "size_bytes", SIZE),
+            }
+            for move in wanted
+        ]
+        return environment().get_template("copy.c.j2").render(copies=rows)
+
+    def overlap(self, move: Move) -> bool:
+        """Whether the two ends of a copy share bytes of the arena."""
+        offsets = self.plan.arena.offsets
+        if move.source not in offsets or move.target not in offsets:
+            return False
+        source = offsets[move.source] + move.source_offset
+        target = offsets[move.target] + move.target_offset
+        return abs(source - target) < move.size_bytes
+
+    def call(self, number: int, owner: str, wanted: tuple[Move, ...] | None) -> Call:
+        """The code of operator `number`; `wanted` are its copies where it is nothing else."""
+        graph, arena = self.plan.graph, self.plan.arena
+        op = graph.ops[number]
+        lowering = spec_of(op.kind).lower(op, graph, self.core)
+        return Call(
+            number=number,
+            op=op,
+            inputs=tuple(graph.tensors[n] for n in op.present_inputs()),
+            outputs=tuple(graph.tensors[n] for n in op.outputs),
+            lowering=lowering,
+            scratch_bytes=lowering.scratch_bytes if wanted is None else 0,
+            scratch_offset=arena.scratch_offsets.get(op.name, 0),
+            copies_only=wanted is not None,
+            text=self.kernel(op, lowering, owner) if wanted is None else self.copies(wanted, owner),
+        )
+
+    def calls(self) -> tuple[tuple[Call, ...], ...]:
+        """In turn for each operator that is counted, in the order of the schedule, its calls.
+
+        Blocks of one operator are counted together; a pure view has no code.
+        """
+        graph, arena = self.plan.graph, self.plan.arena
+        index: dict[tuple[str, str], int] = {}
+        found: list[list[Call]] = []
+        for number in self.plan.schedule.order:
+            op = graph.ops[number]
+            wanted = moves(op, graph, arena)
+            if wanted != ():
+                operator = index.setdefault(op.counted_as, len(found))
+                found += [[]] if operator == len(found) else []
+                found[operator].append(self.call(number, f"op{operator}", wanted))
+        return tuple(map(tuple, found))
+
+    def resets(self) -> tuple[Reset, ...]:
+        """What gives each state its initial value."""
+        found = []
+        for number, state in enumerate(self.plan.graph.states):
+            tensor = self.plan.graph.tensors[state.input]
+            data = np.frombuffer(state.initial.tobytes(), np.uint8)
+            uniform = bool((data == data[0]).all())
+            symbol = (
+                ""
+                if uniform
+                else self.constants.symbol(
+                    state.initial, f"state{number}", f"initial value of {tensor.name}"
+                )
+            )
+            address = self.places.address(self.plan.arena.offsets[state.input])
+            found.append(Reset(tensor, address, symbol, int(data[0])))
+        return tuple(found)
