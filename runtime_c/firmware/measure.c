@@ -58,7 +58,8 @@ int32_t thimble_measured_run(uint64_t *total)
     for (uint32_t i = 0; i < spare; i++) {
         const thimble_count count = thimble_operator_counts[i];
         if (count != 0) {
-            const uint32_t calls = thimble_the_model->operator_calls ? thimble_the_model->operator_calls[i] : 1u;
+            const uint32_t calls =
+                thimble_the_model->operator_calls ? thimble_the_model->operator_calls[i] : 1u;
             const thimble_count taken = inside * calls;
             thimble_operator_counts[i] = count > taken ? count - taken : 0;
             whole -= hooks * calls;

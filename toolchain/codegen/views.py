@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from toolchain.ir import ArenaPlan, Graph, Op
 from toolchain.ops import spec_of
+from toolchain.ops.block_concat import single_run
 from toolchain.ops.spec import Alias
 
 
@@ -30,11 +31,22 @@ def _covers(op: Op, graph: Graph, aliases: tuple[Alias, ...]) -> bool:
     return True
 
 
+def _stays(op: Op, graph: Graph, arena: ArenaPlan) -> bool:
+    """Whether a block_concat would copy one run of bytes to where it lies."""
+    run = single_run(op, graph)
+    if run is None or graph.tensors[op.inputs[0]].is_constant:
+        return False
+    source = arena.offsets[op.inputs[0]] + run.source_offset
+    return bool(source == arena.offsets[op.outputs[0]])
+
+
 def moves(op: Op, graph: Graph, arena: ArenaPlan) -> tuple[Move, ...] | None:
     """The copies that make `op` true given where its tensors lie; () for a pure view.
 
     None where the operator is more than a rearrangement of whole byte ranges: it has a template.
     """
+    if op.kind == "block_concat":
+        return () if _stays(op, graph, arena) else None
     aliases = spec_of(op.kind).aliases(op, graph)
     if not aliases or not _covers(op, graph, aliases):
         return None

@@ -82,20 +82,23 @@ def _copies(op: Op, graph: Graph) -> tuple[StridedCopy, ...]:
     return tuple(copies)
 
 
+def single_run(op: Op, graph: Graph) -> StridedCopy | None:
+    """The one run of bytes that the operator copies; None where it copies more than one."""
+    copies = _copies(op, graph)
+    return copies[0] if len(copies) == 1 and not copies[0].loops else None
+
+
 def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
     """One run of bytes by memmove, which an overlap needs; anything else by `thimble_copy_nd`."""
-    copies = _copies(op, graph)
-    if len(copies) == 1 and not copies[0].loops:
-        return Lowering(fields={"copies": copies})
-    return lower_copies(copies)
+    run = single_run(op, graph)
+    return lower_copies(_copies(op, graph)) if run is None else Lowering(fields={"copies": (run,)})
 
 
 def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
     """One run of bytes is moved at once, so it may go to where it came from."""
-    copies = _copies(op, graph)
-    if len(copies) == 1 and not copies[0].loops:
+    if single_run(op, graph) is not None:
         return (SafeOverlap(0),)
-    return copy_overlaps(op, graph, copies)
+    return copy_overlaps(op, graph, _copies(op, graph))
 
 
 def _sample(rng: np.random.Generator) -> Graph:

@@ -1,0 +1,127 @@
+"""C of split operators: one function and a table for all blocks of one, few bytes a block."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.support.host import plan_of
+from tests.support.split_graphs import random_network, random_scheme
+from toolchain import cmsis_nn
+from toolchain.boards import HOST
+from toolchain.codegen import generate
+from toolchain.codegen.holes import OFFSET, SIZE, columns_of, cut, mark, plain
+from toolchain.ir import Graph, Sources
+from toolchain.ops.check import check
+from toolchain.partition import CannotSplitError, Mode, Scheme, split
+
+GOLDEN = Path(__file__).resolve().parents[1] / "goldens" / "split_blocks.c"
+
+
+def columns(*texts: str) -> tuple[dict[str, tuple[str, tuple[str, ...]]], str]:
+    found, text = columns_of([cut(text, {"rows": 3, "more": {"depth": 40}}) for text in texts])
+    return {column.name: (column.c_type, column.values) for column in found}, text
+
+
+def test_numbers_that_differ_become_columns_of_the_smallest_type() -> None:
+    table, text = columns(
+        "const s a = {.h = 3, .w = {.x = -7}, .y = 70000};\nf(a, 5);",
+        "const s a = {.h = 9, .w = {.x = 6}, .y = 3};\nf(a, 5);",
+    )
+    assert table == {
+        "a_y": ("int32_t", ("70000", "3")),
+        "a_h": ("uint8_t", ("3", "9")),
+        "a_w_x": ("int8_t", ("-7", "6")),
+    }
+    assert text == (
+        "const s a = {.h = block->a_h, .w = {.x = block->a_w_x}, .y = block->a_y};\nf(a, 5);"
+    )
+
+
+def test_numbers_get_the_names_that_the_template_had() -> None:
+    assert columns("f(3, 7);", "f(4, 7);")[0] == {"rows": ("uint8_t", ("3", "4"))}
+    assert columns("f(40, 7);", "f(4, 7);")[0] == {"depth": ("uint8_t", ("40", "4"))}
+    assert columns("f(41, 7);", "f(4, 7);")[0] == {"count": ("uint8_t", ("41", "4"))}
+
+
+def test_offsets_count_in_the_largest_unit() -> None:
+    texts = [f"f(arena + {mark(n, 'input', OFFSET)});" for n in (96, 131_072)]
+    assert columns(*texts) == (
+        {"input": ("uint16_t", ("3", "4096"))},
+        "f(arena + 32 * block->input);",
+    )
+    assert plain(texts[0]) == "f(arena + 96);"
+
+
+def test_sizes_are_unsigned_and_constants_pointers() -> None:
+    table, _ = columns(
+        *(
+            f"f({mark(w, 'w', 'int8_t')}, {mark(n, 'n', SIZE)});"
+            for w, n in (("a", 70_000), ("b", 1))
+        )
+    )
+    assert table == {"w": ("const int8_t *", ("a", "b")), "n": ("uint32_t", ("70000", "1"))}
+
+
+def test_equal_columns_are_one_and_what_depends_on_them_is_not_static() -> None:
+    table, text = columns(
+        "static const t a[] = {\n    {.n = 1},\n};\nstatic const p b = {.a = a, .m = 1};\n"
+        "static const q c = {.k = 2};\nf(&b, &c);",
+        "static const t a[] = {\n    {.n = 5},\n};\nstatic const p b = {.a = a, .m = 5};\n"
+        "static const q c = {.k = 2};\nf(&b, &c);",
+    )
+    assert list(table) == ["a_n"]
+    assert re.findall(r"^(static )?const (\w) ", text, re.M) == [
+        ("", "t"),
+        ("", "p"),
+        ("static ", "q"),
+    ]
+
+
+def sources_of(graph: Graph) -> Sources:
+    return generate(plan_of(graph), HOST, cmsis_nn.find(), name="net")
+
+
+def small_network() -> tuple[Graph, Graph]:
+    """A chain of convolutions, whole and in eight blocks."""
+    rng = np.random.default_rng(11)
+    while True:
+        graph = check(random_network(rng))
+        names = tuple(op.name for op in graph.ops)
+        kinds = {op.kind for op in graph.ops}
+        try:
+            fine = split(graph, Scheme(names, (graph.ops[-1].outputs[0], 1), 6, Mode.SLIDING))
+        except CannotSplitError:
+            continue
+        if len(names) > 2 and {"conv2d", "depthwise_conv2d"} <= kinds:
+            return graph, check(fine)
+
+
+def test_a_split_model_is_as_its_golden_text(request: pytest.FixtureRequest) -> None:
+    text = sources_of(small_network()[1]).files["net.c"]
+    if request.config.getoption("--update-goldens"):
+        GOLDEN.write_text(text, encoding="utf-8")
+    assert text == GOLDEN.read_text(encoding="utf-8"), "run pytest with --update-goldens and look"
+
+
+def test_every_block_runs_once_in_the_order_of_the_plan() -> None:
+    rng = np.random.default_rng(3)
+    seen = 0
+    while seen < 20:
+        graph = check(random_network(rng))
+        try:
+            fine = check(split(graph, random_scheme(graph, rng)))
+        except CannotSplitError:
+            continue
+        seen += 1
+        plan, sources = plan_of(fine), sources_of(fine)
+        with_code = [n for n in plan.schedule.order if n in set(sources.calls)]
+        assert list(sources.calls) == with_code
+        assert sorted(n for op in sources.operators for n in op.numbers) == sorted(with_code)
+        coarse = {op.name for op in graph.ops} | set(graph.inputs)
+        assert {op.name for op in sources.operators} <= coarse
+        for op in sources.operators:
+            assert {fine.ops[n].counted_as for n in op.numbers} == {(op.name, op.kind)}
