@@ -79,6 +79,18 @@ const int32_t *thimble_mat_mult_columns_s8(const int32_t *parameters,
                                            int8_t *output_0,
                                            int8_t *output_1);
 
+/* Sums of columns 0 and 1 with channels 0 and 1. */
+typedef struct {
+    int32_t s00, s01, s10, s11;
+} thimble_block_sums;
+
+/* Two biases and 4 * words taps of two channels, with two interleaved columns; returns the parameters after
+ * these. */
+const int32_t *thimble_sum_block_s8(const int32_t *parameters,
+                                    const uint32_t *columns,
+                                    int32_t words,
+                                    thimble_block_sums *sums);
+
 /* Depthwise convolution; output channel c reads input channel c / (output_c / input_c).
  *
  * parameters: for each output channel its bias, its multiplier, and as bytes its shift code, then its taps
@@ -127,6 +139,10 @@ void thimble_fully_connected_s8(int32_t rows,
                                 const int32_t *common,
                                 int8_t *output);
 
+/* Sums of four units: their biases and `depth` taps (fully connected parameters); returns what follows. */
+const int32_t *
+thimble_sum_units_s8(const int8_t *input, const int32_t *parameters, int32_t depth, int32_t *restrict sums);
+
 /* Transposed convolution: input row i adds to output row i * stride_h - pad_top + (kernel row), columns
  * likewise. Dilation and `turned` are not used; `depth` equals `input_c`.
  *
@@ -141,24 +157,5 @@ void thimble_transpose_conv_s8(const thimble_conv_shape *shape,
                                const int32_t *parameters,
                                void *scratch,
                                int8_t *output);
-
-/* Sums of a convolution over the `depth` input channels of one image, added to `bias` (a value for each
- * output channel, or null) and `sums` (null for none; may be `output`). They wrap. weights: OHWI. `depth`
- * equals `input_c`. */
-void thimble_partial_conv_s8(const thimble_conv_shape *shape,
-                             const int8_t *input,
-                             const int8_t *weights,
-                             const int32_t *bias,
-                             const int32_t *sums,
-                             int32_t *output);
-
-/* Sums to int8. parameters: for each channel its multiplier and shift code. output may begin where sums does.
- */
-void thimble_requantise_sums_s8(int32_t pixels,
-                                int32_t channels,
-                                const thimble_requant *requant,
-                                const int32_t *sums,
-                                const int32_t *parameters,
-                                int8_t *output);
 
 #endif

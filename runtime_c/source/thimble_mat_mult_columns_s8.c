@@ -1,36 +1,6 @@
-#include "thimble_conv.h"
+#include "thimble_columns.h"
 
 #if THIMBLE_ASM
-/* Four taps of two columns and two channels: 16 products in 14 instructions. */
-#define STEP                                                                                                 \
-    "ldmia   %[columns]!, {r4, r5, r6, r8}     \n"                                                           \
-    "ldrd    %[w0], %[w1], [%[at]], #8         \n"                                                           \
-    "sxtb16  %[t], %[w0]                       \n"                                                           \
-    "sxtb16  %[w0], %[w0], ror #8              \n"                                                           \
-    "smlad   %[s00], r4, %[t], %[s00]          \n"                                                           \
-    "smlad   %[s10], r6, %[t], %[s10]          \n"                                                           \
-    "smlad   %[s00], r5, %[w0], %[s00]         \n"                                                           \
-    "smlad   %[s10], r8, %[w0], %[s10]         \n"                                                           \
-    "sxtb16  %[t], %[w1]                       \n"                                                           \
-    "sxtb16  %[w1], %[w1], ror #8              \n"                                                           \
-    "smlad   %[s01], r4, %[t], %[s01]          \n"                                                           \
-    "smlad   %[s11], r6, %[t], %[s11]          \n"                                                           \
-    "smlad   %[s01], r5, %[w1], %[s01]         \n"                                                           \
-    "smlad   %[s11], r8, %[w1], %[s11]         \n"
-
-/* Biases, then all taps, an odd step first. */
-#define SUMS                                                                                                 \
-    "ldrd    %[s00], %[s01], [%[at]], #8       \n"                                                           \
-    "lsrs    %[n], %[n], #1                    \n"                                                           \
-    "mov     %[s10], %[s00]                    \n"                                                           \
-    "mov     %[s11], %[s01]                    \n"                                                           \
-    "bcc     1f                                \n"                                                           \
-    "add     %[n], %[n], #1                    \n"                                                           \
-    "b       2f                                \n"                                                           \
-    "1:                                        \n" STEP "2:                                        \n" STEP  \
-    "subs    %[n], %[n], #1                    \n"                                                           \
-    "bne     1b                                \n"
-
 /* thimble_requantize_fast in place. */
 #define REQUANTIZE(sum, multiplier, rounding, code)                                                          \
     "lsl     " sum ", " sum ", #1                                   \n"                                      \
@@ -60,48 +30,12 @@ typedef struct {
     int32_t narrow, low, high;
 } block_state;
 
-/* Sums of columns 0 and 1 with channels 0 and 1. */
-typedef struct {
-    int32_t s00, s01, s10, s11;
-} block_sums;
-
-/* Reads two biases and 4 * words taps of two channels; returns what follows them. */
-THIMBLE_ASM_FUNCTION static const int32_t *
-accumulate(const int32_t *at, const uint32_t *columns, int32_t words, block_sums *sums)
-{
-#if THIMBLE_ASM
-    int32_t s00, s01, s10, s11;
-    uint32_t w0, w1, t;
-    __asm volatile(SUMS
-                   : [s00] "=&r"(s00), [s01] "=&r"(s01), [s10] "=&r"(s10), [s11] "=&r"(s11), [n] "+r"(words),
-                     [at] "+r"(at), [columns] "+r"(columns), [w0] "=&r"(w0), [w1] "=&r"(w1), [t] "=&r"(t)
-                   :
-                   : "r4", "r5", "r6", "r8", "cc", "memory");
-#else
-    int32_t s00 = at[0], s01 = at[1], s10 = s00, s11 = s01;
-    for (at += 2; words > 0; words--, at += 2, columns += 4) {
-        const uint32_t w0 = (uint32_t)at[0], w1 = (uint32_t)at[1];
-        const uint32_t w0_even = thimble_sxtb16(w0), w0_odd = thimble_sxtb16_ror8(w0);
-        const uint32_t w1_even = thimble_sxtb16(w1), w1_odd = thimble_sxtb16_ror8(w1);
-        s00 = thimble_smlad(columns[1], w0_odd, thimble_smlad(columns[0], w0_even, s00));
-        s01 = thimble_smlad(columns[1], w1_odd, thimble_smlad(columns[0], w1_even, s01));
-        s10 = thimble_smlad(columns[3], w0_odd, thimble_smlad(columns[2], w0_even, s10));
-        s11 = thimble_smlad(columns[3], w1_odd, thimble_smlad(columns[2], w1_even, s11));
-    }
-#endif
-    sums->s00 = s00;
-    sums->s01 = s01;
-    sums->s10 = s10;
-    sums->s11 = s11;
-    return at;
-}
-
 /* A block of which a channel is missing or has no fast form; returns the next block. */
 static const int32_t *
 any_block(const int32_t *at, int32_t channels, const thimble_requant *requant, block_state *state)
 {
-    block_sums sums;
-    at = accumulate(at, state->columns, state->words, &sums);
+    thimble_block_sums sums;
+    at = thimble_sum_block_s8(at, state->columns, state->words, &sums);
     const int32_t code_0 = thimble_bottom((uint32_t)at[2]), code_1 = thimble_top((uint32_t)at[2]);
     int8_t *const to_0 = state->output_0, *const to_1 = state->output_1;
     to_1[0] = thimble_requantize_s8(sums.s10, at[0], code_0, requant);
@@ -141,7 +75,7 @@ THIMBLE_ASM_FUNCTION const int32_t *thimble_mat_mult_columns_s8(const int32_t *p
             uint32_t w0, w1, t;
             __asm volatile(
                 "ldr     %[columns], %[m_columns]          \n"
-                "ldr     %[n], %[m_words]                  \n" SUMS
+                "ldr     %[n], %[m_words]                  \n" THIMBLE_SUM_COLUMNS
                 "ldmia   %[at]!, {r4, r5, r6}              \n"
                 "ldr     %[w0], %[m_rounding]              \n"
                 "sxth    r8, r6                            \n"

@@ -125,18 +125,20 @@ def _own_conv2d(
     packed = pack_convolution(scales, x.shape[3] // depth)
     return Lowering(
         functions=(function,),
-        scratch_bytes=4 * round_up(scales.filters.shape[1], 4)
-        + _staging_bytes(width * depth, depth, taps),
+        scratch_bytes=column_bytes((height, width), depth)
+        + 4 * (round_up(scales.filters.shape[1], 4) - taps),
         constants=(Constant("parameters", packed, "biases, filters and requantisation"),),
         fields=_fields(op, graph, window, activation) | {"function": function, "depth": depth},
     )
 
 
-def _staging_bytes(row: int, depth: int, taps: int) -> int:
-    """What `thimble_convolve_s8` needs to gather pixels that are not whole words."""
+def column_bytes(kernel: tuple[int, int], depth: int) -> int:
+    """Scratch of `thimble_convolve_s8`: two columns of taps, and room to gather pixels that are not
+    whole words."""
+    taps, row = round_up(kernel[0] * kernel[1] * depth, 4), kernel[1] * depth
     if depth % 4 == 0:
-        return 0
-    return row if row % 4 == 0 else taps + 4
+        return 4 * taps
+    return 4 * taps + (row if row % 4 == 0 else taps + 4)
 
 
 def depthwise_kernel(op: Op, graph: Graph, core: Core, window: Window, rounding: Rounding) -> str:

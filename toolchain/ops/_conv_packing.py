@@ -21,7 +21,7 @@ _LARGEST_FAST_SHIFT = 21
 """(2 * 128 + 1) << 21 plus a product below 2**30 stays inside int32."""
 SUMMED_TAPS = 252
 """THIMBLE_SUMMED_TAPS: int8 taps whose sum is an int16, a multiple of four."""
-_SHIFT_BIAS = 64
+SHIFT_BIAS = 64
 """THIMBLE_SHIFT_BIAS: what marks a shift that the fast form cannot take."""
 
 
@@ -110,7 +110,7 @@ def scaling(
         np.where(constant, 4 * (ends[0] - output_offset), sums.bias).astype(np.int32),
         np.where(constant, 1 << 30, multiplier).astype(np.int32),
         np.zeros(len(bias), dtype=np.int32),
-        np.where(constant, 0, np.where(fast, right, shift - _SHIFT_BIAS)).astype(np.int8),
+        np.where(constant, 0, np.where(fast, right, shift - SHIFT_BIAS)).astype(np.int8),
     )
 
 
@@ -142,7 +142,7 @@ def single_rounding_scaling(
     shift = np.where((multiplier == 0) & (low == 0), -1, [fit.shift for fit in found])
     right = -shift - 1
     fast = (bounds < _SUM_LIMIT) & (low == 0) & (right >= 0) & (right <= _LARGEST_FAST_SHIFT)
-    code = np.where(fast, right, shift - _SHIFT_BIAS).astype(np.int8)
+    code = np.where(fast, right, shift - SHIFT_BIAS).astype(np.int8)
     channels = len(bias)
     return Scaling(
         filters,
@@ -151,6 +151,16 @@ def single_rounding_scaling(
         np.broadcast_to(low, channels),
         np.broadcast_to(code, channels),
     )
+
+
+def folded_bias(bias: Int32, filters: Int8, zero_point: int) -> Int32:
+    """The bias of filters [channels, taps] that see the input with its zero point still in it."""
+    return _sums(bias, filters, zero_point).bias
+
+
+def largest_sums(bias: Int32, filters: Int8, zero_point: int) -> NDArray[np.int64]:
+    """For each channel what neither its sum nor a part of it ever exceeds in magnitude."""
+    return _sums(bias, filters, zero_point, partial=True).largest
 
 
 def _words(array: NDArray[np.generic]) -> NDArray[np.int32]:
@@ -214,6 +224,11 @@ def with_window_sums(filters: Int8, weight_zero_point: int) -> Int8:
     return np.concatenate([padded, factors], axis=1).astype(np.int8)
 
 
+def pack_sums(filters: Int8, bias: Int32, lanes: int) -> Int32:
+    """Filters [channels, taps] of int32 sums: `lanes` biases, then their words in turn."""
+    return _joined([_lanes(bias, lanes), _turns(filters, lanes)])
+
+
 def pack_transposed(scales: Scaling, taps: int) -> Int32:
     """For `thimble_transpose_conv_s8`: each tap's depth is padded to whole words."""
     channels = len(scales.bias)
@@ -226,7 +241,12 @@ def shift_code(multiplier: int, shift: int, largest: int) -> int:
     """The code of one multiplier and shift where no sum exceeds `largest` in magnitude."""
     right = -shift - 1
     fast = largest < _SUM_LIMIT and 0 <= right <= _LARGEST_FAST_SHIFT
-    return right if fast else shift - _SHIFT_BIAS
+    return right if fast else shift - SHIFT_BIAS
+
+
+def left_shift(code: int) -> int:
+    """TFLite's left shift that a shift code means."""
+    return -(code + 1) if code >= 0 else code + SHIFT_BIAS
 
 
 def pack_depthwise(scales: Scaling) -> Int32:

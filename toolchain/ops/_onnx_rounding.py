@@ -23,11 +23,11 @@ from toolchain.ops._single_rounding import (
 )
 from toolchain.ops.spec import Array
 
-_FLOAT_CODE = -1
+FLOAT_CODE = -1
 """THIMBLE_SHIFT_FLOAT: the multiplier is the bits of a float32."""
 
 
-def _factors(x: Tensor, weights: Tensor, y: Tensor) -> NDArray[np.float32]:
+def onnx_factors(x: Tensor, weights: Tensor, y: Tensor) -> NDArray[np.float32]:
     """Input * weight / output scale in float32, in that order; one, or one per channel."""
     scales = np.array(weights.q.scales, dtype=np.float32)
     factors: NDArray[np.float32] = np.float32(x.q.scale) * scales / np.float32(y.q.scale)
@@ -38,13 +38,13 @@ def onnx_scaling(x: Tensor, weights: Tensor, y: Tensor, filters: Int8, bias: Int
     """Bias, factor and shift code for filters given as [channels, taps]."""
     channels = len(filters)
     folded = bias.astype(np.int64) - x.q.zero_point * filters.astype(np.int64).sum(axis=1)
-    factors = np.ascontiguousarray(np.broadcast_to(_factors(x, weights, y), channels))
+    factors = np.ascontiguousarray(np.broadcast_to(onnx_factors(x, weights, y), channels))
     return Scaling(
         filters,
         ((folded + (1 << 31)) % (1 << 32) - (1 << 31)).astype(np.int32),
         factors.view(np.int32),
         np.zeros(channels, dtype=np.int32),
-        np.full(channels, _FLOAT_CODE, dtype=np.int8),
+        np.full(channels, FLOAT_CODE, dtype=np.int8),
     )
 
 
@@ -52,7 +52,7 @@ def requantise_onnx(
     sums: Int64, x: Tensor, weights: Tensor, y: Tensor, clamp: tuple[int, int]
 ) -> Array:
     """Sums (channels last, bias and zero point included) to clamped int8."""
-    scaled = np.rint(sums.astype(np.float32) * _factors(x, weights, y)).astype(np.int64)
+    scaled = np.rint(sums.astype(np.float32) * onnx_factors(x, weights, y)).astype(np.int64)
     clamped: Array = np.clip(scaled + y.q.zero_point, *clamp).astype(np.int8)
     return clamped
 

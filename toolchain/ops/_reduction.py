@@ -15,6 +15,7 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
+from toolchain.ops._conv_packing import SHIFT_BIAS, shift_code
 from toolchain.ops._fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
 from toolchain.ops._movement import (
     int32_constant,
@@ -26,12 +27,14 @@ from toolchain.ops._movement import (
 from toolchain.ops._onnx_rounding import onnx_fit
 from toolchain.ops._rounding import Rounding
 from toolchain.ops._single_rounding import SingleRounding
+from toolchain.ops.requantise_sums import Law, RequantiseSums
 from toolchain.ops.spec import (
     Array,
     Axis,
     Lowering,
     Reach,
     ReadOp,
+    Reduction,
     SafeOverlap,
     TensorType,
     TfliteNode,
@@ -178,6 +181,30 @@ def reduction_axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
     return tuple(
         Axis(axis if kept else place, (Reach(axis),), lambda before, after: op.attributes)
         for place, axis in enumerate(through)
+    )
+
+
+def reduction_reductions(op: Op, graph: Graph, *, mean: bool) -> tuple[Reduction, ...]:
+    """Every axis that it sums over."""
+    x, y, axes = graph.input(op, 0), graph.output(op), reduced_axes(op, graph)
+    count = math.prod(x.shape[axis] for axis in axes)
+    bias, offset = -x.q.zero_point * count, y.q.zero_point
+    divisor = averaged(op, graph, mean=mean)
+    if divisor:
+        ending = RequantiseSums(Law.EVEN, count=divisor, bias=bias, offset=offset)
+    elif reduce_attributes(op).rounding is Rounding.ONNX:
+        once = single_scaling(op, graph, mean=mean)
+        code = once.shift - SHIFT_BIAS
+        ending = RequantiseSums(
+            Law.ONCE, (once.multiplier,), (code,), (once.low,), bias=bias, offset=offset
+        )
+    else:
+        multiplier, shift = scaling(op, graph, mean=mean)
+        code = shift_code(multiplier, shift, 255 * count)
+        ending = RequantiseSums(multipliers=(multiplier,), codes=(code,), bias=bias, offset=offset)
+    partial = Reduce(axes, reduce_attributes(op).keep_dims)
+    return tuple(
+        Reduction(x.shape[axis], (Reach(axis),), "partial_sum", partial, ending) for axis in axes
     )
 
 

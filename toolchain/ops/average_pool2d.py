@@ -25,11 +25,15 @@ from toolchain.ops._pooling import (
     windows,
     write_pool,
 )
+from toolchain.ops._reduction import Reduce
+from toolchain.ops.requantise_sums import Law, RequantiseSums
 from toolchain.ops.spec import (
     Array,
     Lowering,
     OnnxBinding,
     OpSpec,
+    Reach,
+    Reduction,
     SafeOverlap,
     TfliteBinding,
 )
@@ -60,6 +64,29 @@ def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
     return (SafeOverlap(0, 0, pool_lead_bytes(op, graph, reads_first=True)),)
 
 
+def _reductions(op: Op, graph: Graph) -> tuple[Reduction, ...]:
+    """Rows and columns of an image that one window covers whole."""
+    attributes, x, y = pool_attributes(op), graph.input(op, 0), graph.output(op)
+    _, rows, columns, _ = x.shape
+    top, _, left, _ = attributes.padding
+    tall = y.shape[1] == 1 and attributes.filter_height - top >= rows
+    wide = y.shape[2] == 1 and attributes.filter_width - left >= columns
+    if not (tall and wide):
+        return ()
+    count, lift = rows * columns, attributes.lift
+    ending = RequantiseSums(
+        Law.AWAY,
+        count=count,
+        bias=lift * count,
+        offset=-lift,
+        activation=attributes.activation,
+    )
+    partial = Reduce((1, 2), keep_dims=True)
+    return tuple(
+        Reduction(x.shape[axis], (Reach(axis),), "partial_sum", partial, ending) for axis in (1, 2)
+    )
+
+
 SPEC = OpSpec(
     kind="average_pool2d",
     attributes=Pool2D,
@@ -72,6 +99,7 @@ SPEC = OpSpec(
     ),
     overlaps=_overlaps,
     axes=pool_axes,
+    reductions=_reductions,
     onnx=OnnxBinding(("AveragePool",), read_average_pool),
     limits="int8, NHWC; padding is not counted",
 )

@@ -46,6 +46,7 @@ from toolchain.ops._onnx import (
 )
 from toolchain.ops._onnx_rounding import requantise_onnx
 from toolchain.ops._rounding import Rounding
+from toolchain.ops._sums import convolution_reductions
 from toolchain.ops.depthwise_conv2d import DepthwiseConv2D
 from toolchain.ops.spec import (
     Array,
@@ -56,6 +57,7 @@ from toolchain.ops.spec import (
     OpSpec,
     Reach,
     ReadOp,
+    Reduction,
     SafeOverlap,
     TensorType,
     TfliteBinding,
@@ -164,6 +166,11 @@ def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
     return (*image, Axis(3, (None, *own), lambda before, after: attributes))
 
 
+def _reductions(op: Op, graph: Graph) -> tuple[Reduction, ...]:
+    attributes, window = _attributes(op), _window(op, graph)
+    return convolution_reductions(op, graph, window, attributes.activation, attributes.rounding)
+
+
 def _read(node: TfliteNode) -> ReadOp:
     weights, options, x = check_operands(node, 4), node.options, node.inputs[INPUT]
     assert x is not None
@@ -261,6 +268,7 @@ SPEC = OpSpec(
     macs=_macs,
     overlaps=_overlaps,
     axes=_axes,
+    reductions=_reductions,
     tflite=TfliteBinding(("CONV_2D",), _read, _write),
     onnx=OnnxBinding(("Conv",), _read_onnx),
     limits="int8 or legacy uint8; constant weights, int4 unpacked; any stride, dilation, groups",

@@ -30,14 +30,18 @@ from toolchain.ops._conv import (
 )
 from toolchain.ops._conv_lowering import bias_of
 from toolchain.ops._conv_packing import (
+    Scaling,
     pack_common_scaling,
     pack_fully_connected,
     single_rounding_scaling,
 )
 from toolchain.ops._fixed_point import round_half_away
 from toolchain.ops._onnx import add_bias, int8_weights, onnx_bias, weight_quantisation
+from toolchain.ops._sums import run_of_rows
 from toolchain.ops._walks import lead_bytes
 from toolchain.ops.batch_matmul import read_batched
+from toolchain.ops.partial_fully_connected import PartialFullyConnected
+from toolchain.ops.requantise_sums import Law, RequantiseSums
 from toolchain.ops.spec import (
     Array,
     Axis,
@@ -48,6 +52,7 @@ from toolchain.ops.spec import (
     OpSpec,
     Reach,
     ReadOp,
+    Reduction,
     SafeOverlap,
     TensorType,
     TfliteBinding,
@@ -113,22 +118,53 @@ def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
     return (*rows, outputs)
 
 
-def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
-    """Thimble's own kernel on every core: CMSIS-NN's rounds twice, LiteRT once."""
+def _scaling(op: Op, graph: Graph) -> Scaling:
+    """Raises UnsupportedError where no integers scale as LiteRT does."""
     x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
-    units, depth = weights.shape
-    low, high = clamp_range(_attributes(op).activation, y)
     filters = constant_of(weights).astype(np.int8)
-    bias, factors = bias_of(op, graph, units), _factors(op, graph)
-    scales = single_rounding_scaling(
-        bias, filters, x.q.zero_point, factors, (low, high), y.q.zero_point
-    )
+    bias, factors = bias_of(op, graph, len(filters)), _factors(op, graph)
+    clamp = clamp_range(_attributes(op).activation, y)
+    scales = single_rounding_scaling(bias, filters, x.q.zero_point, factors, clamp, y.q.zero_point)
     if scales is None:
         raise UnsupportedError(
             f"operator {op.name!r}: no integer multiplier rounds as LiteRT's double scale "
             f"{factors.max()} does; change the output scale in its last digits"
         )
-    common = len(factors) == 1
+    return scales
+
+
+def _reductions(op: Op, graph: Graph) -> tuple[Reduction, ...]:
+    """The inputs, in runs of whole indices of one axis."""
+    attributes, x, y = _attributes(op), graph.input(op, INPUT), graph.output(op)
+    run = run_of_rows(x.shape, graph.input(op, WEIGHTS).shape[1])
+    if run is None or not all(graph.tensors[n].is_constant for n in op.present_inputs()[1:]):
+        return ()
+    try:
+        scales = _scaling(op, graph)
+    except UnsupportedError:
+        return ()
+    distinct = slice(1 if len(_factors(op, graph)) == 1 else None)
+    ending = RequantiseSums(
+        Law.ONCE,
+        tuple(scales.multiplier[distinct].tolist()),
+        tuple(scales.code[distinct].tolist()),
+        tuple(scales.low[distinct].tolist()),
+        offset=y.q.zero_point,
+        activation=attributes.activation,
+    )
+    axis, read = run
+    partial = PartialFullyConnected(attributes.keep_dims)
+    reaches = (Reach(axis), read, None)
+    return (Reduction(x.shape[axis], reaches, "partial_fully_connected", partial, ending),)
+
+
+def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+    """Thimble's own kernel on every core: CMSIS-NN's rounds twice, LiteRT once."""
+    x, y = graph.input(op, INPUT), graph.output(op)
+    units, depth = graph.input(op, WEIGHTS).shape
+    low, high = clamp_range(_attributes(op).activation, y)
+    scales = _scaling(op, graph)
+    common = len(_factors(op, graph)) == 1
     packed = pack_fully_connected(scales, common)
     constants = [Constant("parameters", packed, "biases, filters and requantisation")]
     if common:
@@ -268,6 +304,7 @@ SPEC = OpSpec(
     macs=_macs,
     overlaps=_overlaps,
     axes=_axes,
+    reductions=_reductions,
     tflite=TfliteBinding(("FULLY_CONNECTED",), _read, _write),
     onnx=OnnxBinding(("Gemm", "MatMul"), _read_onnx),
     limits="int8 or legacy uint8; constant weights, int4 unpacked, per channel or per tensor",

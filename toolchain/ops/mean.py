@@ -14,6 +14,7 @@ from toolchain.ops._reduction import (
     read_reduction,
     reduction_axes,
     reduction_overlaps,
+    reduction_reductions,
     reduction_reference,
     sample_reduction,
     write_reduction,
@@ -41,6 +42,7 @@ SPEC = OpSpec(
     ),
     overlaps=reduction_overlaps,
     axes=reduction_axes,
+    reductions=lambda op, graph: reduction_reductions(op, graph, mean=True),
     onnx=OnnxBinding(("GlobalAveragePool", "ReduceMean"), read_mean),
     limits="int8; constant axes in at most two groups of neighbours",
 )

@@ -1,8 +1,8 @@
-"""Sums of a convolution over some of its input channels, in int32: what the rewriting of
-`concat` + `conv2d` is made of (SERENITY, MLSys 2020, 3.3, channel-wise partition).
+"""Sums of a convolution over some of what it sums over, in int32: input channels, or kernel rows.
 
 Inputs: int8 image, OHWI weights of its channels, bias or '', int32 sums to add to or ''. The sums
 wrap as two's complement, so their order does not matter. `requantise_sums` turns them to int8.
+(SERENITY, MLSys 2020, 3.3, channel-wise partition; MOTES 4.3, reduced axes.)
 """
 
 from __future__ import annotations
@@ -21,12 +21,15 @@ from toolchain.ops._conv import (
     WEIGHTS,
     Padding,
     Window,
+    constant_of,
     random_bias,
     random_quantisation,
     same_padding,
     wrap_int32,
 )
-from toolchain.ops.spec import Array, Lowering, OpSpec, SafeOverlap, TensorType
+from toolchain.ops._conv_lowering import bias_of, column_bytes
+from toolchain.ops._conv_packing import folded_bias, pack_sums
+from toolchain.ops.spec import Array, Constant, Lowering, OpSpec, SafeOverlap, TensorType
 
 SUMS = 3
 
@@ -92,12 +95,20 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
 
 def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
     x, y, window = graph.input(op, INPUT), graph.output(op), _window(op, graph)
+    channels, depth = y.shape[3], x.shape[3]
+    filters = constant_of(graph.input(op, WEIGHTS)).astype(np.int8).reshape(channels, -1)
+    bias = folded_bias(bias_of(op, graph, channels), filters, x.q.zero_point)
+    pointwise = window.kernel == window.stride == (1, 1) and window.padding == UNPADDED
+    fast = pointwise and depth % 4 == 0
     return Lowering(
-        functions=("thimble_partial_conv_s8",),
+        functions=("thimble_partial_conv_1x1_s8" if fast else "thimble_partial_conv_s8",),
+        scratch_bytes=column_bytes(window.kernel, depth),
+        constants=(Constant("parameters", pack_sums(filters, bias, 2), "biases and filters"),),
         fields={
+            "function": "thimble_partial_conv_1x1_s8" if fast else "thimble_partial_conv_s8",
             "input": x.shape,
             "output": y.shape,
-            "depth": x.shape[3],
+            "depth": depth,
             "kernel": window.kernel,
             "stride": window.stride,
             "dilation": window.dilation,
@@ -113,8 +124,8 @@ def _macs(op: Op, graph: Graph) -> int:
 
 
 def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
-    """Each sum is read just before it is written."""
-    return (SafeOverlap(SUMS),) if op.inputs[SUMS] else ()
+    """Sums of two pixels are read just before they are written."""
+    return (SafeOverlap(SUMS, exact=True),) if op.inputs[SUMS] else ()
 
 
 def _sample(rng: np.random.Generator) -> Graph:

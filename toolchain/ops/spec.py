@@ -346,7 +346,29 @@ class Axis:
     attributes: Callable[[int, int], Attributes]
 
 
+@dataclass(frozen=True)
+class Reduction:
+    """An axis of its operands over which an operator sums, index by index, in int32.
+
+    A block of its `size` indices is an operator `kind` with `attributes`. It reads its run of each
+    operand and then, last, the sums of the blocks before it (or ''), and gives int32 sums of the
+    output's shape. `ending`, of `requantise_sums`, makes the output of all the sums. `reaches`: one
+    per operand of `kind`, which may have more than the operator itself; None where the first block
+    alone reads it (a bias).
+    """
+
+    size: int
+    reaches: tuple[Reach | None, ...]
+    kind: str
+    attributes: Attributes
+    ending: Attributes
+
+
 def _no_axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
+    return ()
+
+
+def _no_reductions(op: Op, graph: Graph) -> tuple[Reduction, ...]:
     return ()
 
 
@@ -377,6 +399,7 @@ class OpSpec:
                its outputs are whole views).
     overlaps   safe in-place and diagonal overlaps of the kernel that `lower` chooses.
     axes       the axes along which the operator can be split into blocks (MOTES, axis map).
+    reductions the axes that it sums over, in blocks that share int32 sums (MOTES, reduced axes).
     sample     a random single-operator Graph, for differential tests: odd shapes, strides,
                zero points and scales included.
     dtypes     element types that its activations may have; the front ends refuse others.
@@ -396,6 +419,7 @@ class OpSpec:
     aliases: Callable[[Op, Graph], tuple[Alias, ...]] = _no_aliases
     overlaps: Callable[[Op, Graph, Core], tuple[SafeOverlap, ...]] = _no_overlaps
     axes: Callable[[Op, Graph], tuple[Axis, ...]] = _no_axes
+    reductions: Callable[[Op, Graph], tuple[Reduction, ...]] = _no_reductions
     dtypes: frozenset[DType] = frozenset({DType.INT8})
     limits: str = ""
     made_by_passes: bool = False

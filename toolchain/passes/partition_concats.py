@@ -23,17 +23,16 @@ from toolchain.ops._conv import (
     BIAS,
     INPUT,
     WEIGHTS,
-    channel_requantisation,
     constant_of,
     weight_zero_point,
 )
 from toolchain.ops._movement import resolve_axis
 from toolchain.ops._rounding import Rounding
+from toolchain.ops._sums import convolution_ending
 from toolchain.ops.concat import Concat
 from toolchain.ops.conv2d import Conv2D
 from toolchain.ops.depthwise_conv2d import DepthwiseConv2D
 from toolchain.ops.partial_conv2d import PartialConv2D
-from toolchain.ops.requantise_sums import RequantiseSums
 from toolchain.passes._rewrite import live_ops
 
 _CHANNELS = 3
@@ -135,12 +134,7 @@ def _channel_wise(op: Op, graph: Graph, parts: Sequence[_Part]) -> tuple[list[Op
             )
         )
         sums = total.name
-    multipliers, shifts = channel_requantisation(
-        graph.input(op, INPUT), weights, y, weights.shape[0]
-    )
-    ending = RequantiseSums(
-        tuple(multipliers.tolist()), tuple(shifts.tolist()), attributes.activation
-    )
+    ending = convolution_ending(op, graph, attributes.activation, attributes.rounding)
     ops.append(Op("requantise_sums", op.name, (sums,), (y.name,), ending))
     return ops, tensors
 

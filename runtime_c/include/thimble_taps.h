@@ -1,0 +1,183 @@
+/* The pixels under one window of a convolution, as an interleaved column of int16. */
+#ifndef THIMBLE_TAPS_H
+#define THIMBLE_TAPS_H
+
+#include "thimble_conv.h"
+
+/* Taps of one kernel row that fall left of the image, into it and right of it. `contiguous`: neighbouring
+ * taps read neighbouring bytes. */
+typedef struct {
+    int32_t before, inside, after;
+    int32_t contiguous;
+} thimble_row_span;
+
+static inline thimble_row_span thimble_span_at(const thimble_conv_shape *shape, int32_t x)
+{
+    const int32_t step = shape->dilation_w, last = x + (shape->kernel_w - 1) * step;
+    thimble_row_span span = {0, 0, 0, step == 1 && shape->depth == shape->input_c};
+    if (x < 0) {
+        span.before = step == 1 ? -x : (step - 1 - x) / step;
+    }
+    if (last >= shape->input_w) {
+        const int32_t over = last - shape->input_w + 1;
+        span.after = step == 1 ? over : (over + step - 1) / step;
+    }
+    span.before = span.before < shape->kernel_w ? span.before : shape->kernel_w;
+    span.after = span.after < shape->kernel_w - span.before ? span.after : shape->kernel_w - span.before;
+    span.inside = shape->kernel_w - span.before - span.after;
+    return span;
+}
+
+static inline int8_t *thimble_fill_bytes(int8_t *to, int32_t count, uint32_t zero_points)
+{
+    for (; count > 0; count--) {
+        *to++ = (int8_t)(uint8_t)zero_points;
+    }
+    return to;
+}
+
+static inline int8_t *thimble_copy_bytes(int8_t *to, const int8_t *from, int32_t count)
+{
+    for (; count >= 4; count -= 4, from += 4, to += 4) {
+        memcpy(to, from, 4);
+    }
+    for (; count > 0; count--) {
+        *to++ = *from++;
+    }
+    return to;
+}
+
+/* One kernel row as bytes; `line` is null for a row outside the image, else its first pixel. */
+static inline int8_t *thimble_put_row_bytes(const thimble_conv_shape *shape,
+                                            const thimble_row_span *span,
+                                            const int8_t *line,
+                                            int32_t x,
+                                            uint32_t zero_points,
+                                            int8_t *to)
+{
+    const int32_t depth = shape->depth, step = shape->dilation_w;
+    if (!line) {
+        return thimble_fill_bytes(to, shape->kernel_w * depth, zero_points);
+    }
+    to = thimble_fill_bytes(to, span->before * depth, zero_points);
+    const int8_t *from = line + (x + span->before * step) * shape->input_c;
+    if (span->contiguous) {
+        to = thimble_copy_bytes(to, from, span->inside * depth);
+    } else {
+        for (int32_t tap = 0; tap < span->inside; tap++, from += step * shape->input_c) {
+            to = thimble_copy_bytes(to, from, depth);
+        }
+    }
+    return thimble_fill_bytes(to, span->after * depth, zero_points);
+}
+
+static inline uint32_t *thimble_fill_words(uint32_t *column, int32_t count, uint32_t zero_points)
+{
+    const uint32_t pair = thimble_sxtb16(zero_points);
+    for (; count > 0; count -= 4, column += 4) {
+        column[0] = pair;
+        column[1] = pair;
+    }
+    return column;
+}
+
+/* One kernel row, of whole words for each pixel, straight into the interleaved column. */
+static inline uint32_t *thimble_put_row_words(const thimble_conv_shape *shape,
+                                              const thimble_row_span *span,
+                                              const int8_t *line,
+                                              int32_t x,
+                                              uint32_t zero_points,
+                                              uint32_t *column)
+{
+    const int32_t depth = shape->depth, step = shape->dilation_w;
+    if (!line) {
+        return thimble_fill_words(column, shape->kernel_w * depth, zero_points);
+    }
+    column = thimble_fill_words(column, span->before * depth, zero_points);
+    const int8_t *from = line + (x + span->before * step) * shape->input_c;
+    if (span->contiguous) {
+        thimble_expand_column_s8(from, span->inside * depth / 4, column);
+        column += span->inside * depth;
+    } else {
+        for (int32_t tap = 0; tap < span->inside; tap++, from += step * shape->input_c, column += depth) {
+            thimble_expand_column_s8(from, depth / 4, column);
+        }
+    }
+    return thimble_fill_words(column, span->after * depth, zero_points);
+}
+
+/* A window wholly inside the image whose kernel rows are runs of bytes. Copies go by words: what a row has
+ * too much the next one overwrites. */
+static inline void thimble_put_inside(
+    const thimble_conv_shape *shape, const int8_t *from, int32_t words, uint32_t *column, int8_t *staging)
+{
+    const int32_t row_bytes = shape->kernel_w * shape->depth;
+    const int32_t line = shape->dilation_h * shape->input_w * shape->input_c;
+    if ((row_bytes & 3) == 0) {
+        for (int32_t row = shape->kernel_h; row > 0; row--, from += line, column += row_bytes) {
+            thimble_expand_column_s8(from, row_bytes >> 2, column);
+        }
+        return;
+    }
+    int8_t *to = staging;
+    for (int32_t row = shape->kernel_h; row > 0; row--, from += line, to += row_bytes) {
+        for (int32_t i = 0; i < row_bytes; i += 4) {
+            memcpy(to + i, from + i, 4);
+        }
+    }
+    thimble_expand_column_s8(staging, words, column);
+}
+
+/* The taps that one output pixel sees, in the filters' order. Pixels that are not whole words go through
+ * `staging`: row by row where kernel rows are, else all together. */
+static inline void thimble_put_window(const thimble_conv_shape *shape,
+                                      const int8_t *input,
+                                      int32_t y,
+                                      int32_t x,
+                                      int32_t words,
+                                      uint32_t *column,
+                                      int8_t *staging)
+{
+    const uint32_t zero_points = (uint8_t)shape->input_zero_point * 0x01010101U;
+    const thimble_row_span span = thimble_span_at(shape, x);
+    const int32_t row_bytes = shape->kernel_w * shape->depth;
+    int8_t *to = staging;
+    for (int32_t row = 0; row < shape->kernel_h; row++, y += shape->dilation_h) {
+        const int32_t exists = y >= 0 && y < shape->input_h;
+        const int8_t *const line = exists ? input + y * shape->input_w * shape->input_c : NULL;
+        if (row_bytes & 3) {
+            to = thimble_put_row_bytes(shape, &span, line, x, zero_points, to);
+        } else if ((shape->depth & 3) == 0) {
+            column = thimble_put_row_words(shape, &span, line, x, zero_points, column);
+        } else {
+            (void)thimble_put_row_bytes(shape, &span, line, x, zero_points, staging);
+            thimble_expand_column_s8(staging, row_bytes / 4, column);
+            column += row_bytes;
+        }
+    }
+    if (row_bytes & 3) {
+        thimble_expand_column_s8(staging, words, column);
+    }
+}
+
+/* The greatest coordinates at which thimble_put_inside may be used; -1: nowhere. */
+typedef struct {
+    int32_t greatest_x, greatest_y;
+} thimble_inside_range;
+
+static inline thimble_inside_range thimble_range_of(const thimble_conv_shape *shape)
+{
+    const int32_t contiguous =
+        shape->kernel_w == 1 || (shape->dilation_w == 1 && shape->depth == shape->input_c);
+    thimble_inside_range range = {shape->input_w - shape->kernel_w,
+                                  shape->input_h - (shape->kernel_h - 1) * shape->dilation_h - 1};
+    if (!contiguous || shape->input_w * shape->input_c < 4) {
+        range.greatest_x = -1;
+    } else if ((shape->kernel_w * shape->depth) & 3) {
+        /* Up to three bytes more are read: they must not be the last line's. */
+        range.greatest_y -= 1;
+    }
+    return range;
+}
+
+#endif
