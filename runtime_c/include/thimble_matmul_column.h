@@ -6,8 +6,7 @@
 
 /* A column of y, less its zero point, in the order in which words of x unpack: of each four values 0, 2,
  * 1, 3. Returns its sum. */
-static inline int32_t
-thimble_matmul_put_column(const thimble_matmul_shape *shape, const int8_t *y, int16_t *column)
+static int32_t thimble_matmul_put_column(const thimble_matmul_shape *shape, const int8_t *y, int16_t *column)
 {
     static const int8_t place[4] = {0, 2, 1, 3};
     const int32_t padded = (shape->depth + 3) & ~3;
@@ -24,8 +23,7 @@ thimble_matmul_put_column(const thimble_matmul_shape *shape, const int8_t *y, in
     return sum;
 }
 
-static inline uint32_t
-thimble_matmul_read_word(const thimble_matmul_shape *shape, const int8_t *x, int32_t left)
+static uint32_t thimble_matmul_read_word(const thimble_matmul_shape *shape, const int8_t *x, int32_t left)
 {
     if (shape->x.inner == 1 && left >= 4) {
         return thimble_read_word(x);
@@ -37,7 +35,7 @@ thimble_matmul_read_word(const thimble_matmul_shape *shape, const int8_t *x, int
     return word;
 }
 
-static inline int32_t
+static int32_t
 thimble_matmul_dot(const thimble_matmul_shape *shape, const int8_t *x, const int16_t *column, int32_t sum)
 {
     const thimble_pair *pair = (const thimble_pair *)(const void *)column;

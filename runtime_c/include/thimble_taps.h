@@ -11,7 +11,7 @@ typedef struct {
     int32_t contiguous;
 } thimble_row_span;
 
-static inline thimble_row_span thimble_span_at(const thimble_conv_shape *shape, int32_t x)
+static thimble_row_span thimble_span_at(const thimble_conv_shape *shape, int32_t x)
 {
     const int32_t step = shape->dilation_w, last = x + (shape->kernel_w - 1) * step;
     thimble_row_span span = {0, 0, 0, step == 1 && shape->depth == shape->input_c};
@@ -28,7 +28,7 @@ static inline thimble_row_span thimble_span_at(const thimble_conv_shape *shape, 
     return span;
 }
 
-static inline int8_t *thimble_fill_bytes(int8_t *to, int32_t count, uint32_t zero_points)
+static int8_t *thimble_fill_bytes(int8_t *to, int32_t count, uint32_t zero_points)
 {
     for (; count > 0; count--) {
         *to++ = (int8_t)(uint8_t)zero_points;
@@ -36,7 +36,7 @@ static inline int8_t *thimble_fill_bytes(int8_t *to, int32_t count, uint32_t zer
     return to;
 }
 
-static inline int8_t *thimble_copy_bytes(int8_t *to, const int8_t *from, int32_t count)
+static int8_t *thimble_copy_bytes(int8_t *to, const int8_t *from, int32_t count)
 {
     for (; count >= 4; count -= 4, from += 4, to += 4) {
         memcpy(to, from, 4);
@@ -48,12 +48,12 @@ static inline int8_t *thimble_copy_bytes(int8_t *to, const int8_t *from, int32_t
 }
 
 /* One kernel row as bytes; `line` is null for a row outside the image, else its first pixel. */
-static inline int8_t *thimble_put_row_bytes(const thimble_conv_shape *shape,
-                                            const thimble_row_span *span,
-                                            const int8_t *line,
-                                            int32_t x,
-                                            uint32_t zero_points,
-                                            int8_t *to)
+static int8_t *thimble_put_row_bytes(const thimble_conv_shape *shape,
+                                     const thimble_row_span *span,
+                                     const int8_t *line,
+                                     int32_t x,
+                                     uint32_t zero_points,
+                                     int8_t *to)
 {
     const int32_t depth = shape->depth, step = shape->dilation_w;
     if (!line) {
@@ -71,7 +71,7 @@ static inline int8_t *thimble_put_row_bytes(const thimble_conv_shape *shape,
     return thimble_fill_bytes(to, span->after * depth, zero_points);
 }
 
-static inline uint32_t *thimble_fill_words(uint32_t *column, int32_t count, uint32_t zero_points)
+static uint32_t *thimble_fill_words(uint32_t *column, int32_t count, uint32_t zero_points)
 {
     const uint32_t pair = thimble_sxtb16(zero_points);
     for (; count > 0; count -= 4, column += 4) {
@@ -82,12 +82,12 @@ static inline uint32_t *thimble_fill_words(uint32_t *column, int32_t count, uint
 }
 
 /* One kernel row, of whole words for each pixel, straight into the interleaved column. */
-static inline uint32_t *thimble_put_row_words(const thimble_conv_shape *shape,
-                                              const thimble_row_span *span,
-                                              const int8_t *line,
-                                              int32_t x,
-                                              uint32_t zero_points,
-                                              uint32_t *column)
+static uint32_t *thimble_put_row_words(const thimble_conv_shape *shape,
+                                       const thimble_row_span *span,
+                                       const int8_t *line,
+                                       int32_t x,
+                                       uint32_t zero_points,
+                                       uint32_t *column)
 {
     const int32_t depth = shape->depth, step = shape->dilation_w;
     if (!line) {
@@ -108,7 +108,7 @@ static inline uint32_t *thimble_put_row_words(const thimble_conv_shape *shape,
 
 /* A window wholly inside the image whose kernel rows are runs of bytes. Copies go by words: what a row has
  * too much the next one overwrites. */
-static inline void thimble_put_inside(
+static void thimble_put_inside(
     const thimble_conv_shape *shape, const int8_t *from, int32_t words, uint32_t *column, int8_t *staging)
 {
     const int32_t row_bytes = shape->kernel_w * shape->depth;
@@ -130,13 +130,13 @@ static inline void thimble_put_inside(
 
 /* The taps that one output pixel sees, in the filters' order. Pixels that are not whole words go through
  * `staging`: row by row where kernel rows are, else all together. */
-static inline void thimble_put_window(const thimble_conv_shape *shape,
-                                      const int8_t *input,
-                                      int32_t y,
-                                      int32_t x,
-                                      int32_t words,
-                                      uint32_t *column,
-                                      int8_t *staging)
+static void thimble_put_window(const thimble_conv_shape *shape,
+                               const int8_t *input,
+                               int32_t y,
+                               int32_t x,
+                               int32_t words,
+                               uint32_t *column,
+                               int8_t *staging)
 {
     const uint32_t zero_points = (uint8_t)shape->input_zero_point * 0x01010101U;
     const thimble_row_span span = thimble_span_at(shape, x);
@@ -165,7 +165,7 @@ typedef struct {
     int32_t greatest_x, greatest_y;
 } thimble_inside_range;
 
-static inline thimble_inside_range thimble_range_of(const thimble_conv_shape *shape)
+static thimble_inside_range thimble_range_of(const thimble_conv_shape *shape)
 {
     const int32_t contiguous =
         shape->kernel_w == 1 || (shape->dilation_w == 1 && shape->depth == shape->input_c);

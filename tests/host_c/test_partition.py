@@ -29,6 +29,7 @@ def test_split_c_equals_the_unsplit_graph() -> None:
         except CannotSplitError:
             continue
         coarse.append(graph)
+    assert sum(any(op.kind == "requantise_sums" for op in graph.ops) for graph in fine) > 3
     models = [host_model(g, f"m{i}", spread=i % 2 == 0) for i, g in enumerate(fine)]
     with tempfile.TemporaryDirectory() as folder:
         program = build(models, cmsis_nn.find(), Path(folder), sanitize=True)

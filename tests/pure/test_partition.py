@@ -14,14 +14,14 @@ from toolchain.cost import Cost
 from toolchain.ir import Graph, Op
 from toolchain.ops import spec_of
 from toolchain.ops.check import check
-from toolchain.partition import CannotSplitError, Scheme, split
+from toolchain.partition import CannotSplitError, Mode, Scheme, split
 from toolchain.planner import plan_graph, split_front
 
 
 def test_random_valid_schemes_compute_the_same() -> None:
     rng = np.random.default_rng(11)
-    valid = 0
-    for _ in range(400):
+    valid = summed = 0
+    for _ in range(500):
         graph = check(random_network(rng))
         scheme = random_scheme(graph, rng)
         try:
@@ -29,12 +29,14 @@ def test_random_valid_schemes_compute_the_same() -> None:
         except CannotSplitError:
             continue
         valid += 1
+        summed += any(op.kind == "requantise_sums" for op in finer.ops)
         check(finer)
         inputs = random_inputs(graph, rng)
         wanted, got = reference_outputs(graph, inputs), reference_outputs(finer, inputs)
         for want, have in zip(wanted, got, strict=True):
             np.testing.assert_array_equal(have, want, err_msg=f"{scheme} of {graph.ops}")
     assert valid > 100
+    assert summed > 30
 
 
 @pytest.mark.parametrize("kind", ["slice", "mean", "sum"])
@@ -52,6 +54,32 @@ def test_blocks_of_a_sample_compute_the_same(kind: str) -> None:
             np.testing.assert_array_equal(got[0], wanted[0])
             valid += 1
     assert valid > 20
+
+
+SUMMING = ("average_pool2d", "batch_matmul", "conv2d", "fully_connected", "mean", "sum")
+
+
+@pytest.mark.parametrize("kind", SUMMING)
+def test_sums_in_parts_are_the_sums(kind: str) -> None:
+    rng = np.random.default_rng(3)
+    summed = 0
+    for _ in range(40):
+        graph = spec_of(kind).sample(rng)
+        (op,) = graph.ops
+        for reduction in spec_of(kind).reductions(op, graph):
+            seed = reduction.reaches[0]
+            assert seed is not None
+            if reduction.size < 2:
+                continue
+            count = int(rng.integers(2, min(reduction.size, 6) + 1))
+            for mode in Mode:
+                scheme = Scheme((op.name,), (op.inputs[0], seed.axis), count, mode)
+                finer = check(split(graph, scheme))
+                inputs = random_inputs(graph, rng)
+                (want,), (have,) = (reference_outputs(g, inputs) for g in (graph, finer))
+                np.testing.assert_array_equal(have, want, err_msg=f"{scheme} of {op}")
+                summed += finer.ops[-1].kind == "requantise_sums"
+    assert summed > 10
 
 
 class PerRun:

@@ -8,13 +8,14 @@ from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops import spec_of
 from toolchain.ops._conv import Padding, Window
 from toolchain.ops._pooling import Pool2D
+from toolchain.ops._reduction import Reduce
 from toolchain.ops.concat import Concat
 from toolchain.ops.conv2d import Conv2D
 from toolchain.ops.depthwise_conv2d import DepthwiseConv2D
+from toolchain.ops.fully_connected import FullyConnected
 from toolchain.ops.leaky_relu import LeakyRelu
 from toolchain.ops.pad import Pad
 from toolchain.partition import Mode, Scheme
-from toolchain.partition.region import axes_of
 
 _Q = Quantisation((0.0625,), (-5,))
 
@@ -62,7 +63,7 @@ class _Network:
 
     def step(self, x: Tensor) -> Tensor:
         rng = self.rng
-        kinds = "conv2d conv2d depthwise_conv2d depthwise_conv2d pool leaky_relu pad add concat"
+        kinds = "conv2d conv2d depthwise_conv2d depthwise_conv2d pool leaky_relu pad add concat end"
         kind = str(rng.choice(kinds.split()))
         _, height, width, depth = x.shape
         window = self.window(x)
@@ -82,6 +83,8 @@ class _Network:
             pool = Pool2D(3, 2, step, 1, (1, 0, 0, 0))
             which = str(rng.choice(["max_pool2d", "average_pool2d"]))
             return self.add(which, pool, (x.name,), (1, (height - 2) // step + 1, width - 1, depth))
+        if kind == "end":
+            return self.end(x)
         if kind == "pad":
             ends = ((0, 0), (1, 1), (0, 1), (0, 0))
             return self.add("pad", Pad(ends, 7), (x.name,), (1, height + 2, width + 1, depth))
@@ -95,27 +98,46 @@ class _Network:
             return self.add("concat", Concat(3), (x.name, other.name), shape)
         return self.add("leaky_relu", LeakyRelu(-0.75), (x.name,), x.shape)
 
+    def end(self, x: Tensor) -> Tensor:
+        """An operator that sums over most of an image."""
+        rng = self.rng
+        _, height, width, depth = x.shape
+        kind = str(rng.choice(["fully_connected", "mean", "sum", "average_pool2d", "conv2d"]))
+        if kind == "fully_connected":
+            weights = self.weights((3, height * width * depth), 3, 0)
+            return self.add(kind, FullyConnected(), (x.name, *weights), (1, 3))
+        if kind == "average_pool2d":
+            pool = Pool2D(height, width, 1, 1)
+            return self.add(kind, pool, (x.name,), (1, 1, 1, depth))
+        if kind == "conv2d":
+            w = self.weights((3, height, width, depth), 3, 0)
+            return self.add(kind, Conv2D(), (x.name, *w), (1, 1, 1, 3))
+        return self.add(kind, Reduce((1, 2)), (x.name,), (1, depth))
+
 
 def random_network(rng: np.random.Generator) -> Graph:
     """Operators on images, with branches; all that nothing reads is an output."""
     network = _Network(rng)
     x = network.tensor((1, int(rng.integers(4, 20)), int(rng.integers(2, 9)), 4))
     for _ in range(int(rng.integers(2, 9))):
-        known = [t for t in network.tensors.values() if not t.is_constant]
+        known = [t for t in network.tensors.values() if not t.is_constant and len(t.shape) == 4]
         base = known[-1] if rng.random() < 0.8 else known[int(rng.integers(len(known)))]
         network.step(base)
+    images = [t for t in network.tensors.values() if len(t.shape) == 4 and not t.is_constant]
+    if rng.random() < 0.3:
+        network.end(images[-1])
     read = {name for op in network.ops for name in op.inputs}
     outputs = [op.outputs[0] for op in network.ops if op.outputs[0] not in read]
     return Graph.build("network", network.tensors.values(), network.ops, [x.name], outputs)
 
 
 def random_scheme(graph: Graph, rng: np.random.Generator) -> Scheme:
-    """Consecutive operators, any axis, any count: valid or not."""
+    """Consecutive operators, any axis of what one makes or reads, any count: valid or not."""
     begin = int(rng.integers(len(graph.ops)))
     end = int(rng.integers(begin, len(graph.ops))) + 1
     op = graph.ops[int(rng.integers(begin, end))]
-    axes = sorted(axes_of(op, graph))
-    axis = int(rng.choice(axes)) if axes and rng.random() < 0.4 else 1
+    seed = op.outputs[0] if rng.random() < 0.5 else op.inputs[0]
+    axis = int(rng.integers(1, len(graph.tensors[seed].shape))) if rng.random() < 0.5 else 1
     names = tuple(op.name for op in graph.ops[begin:end])
     mode = Mode.TILES if rng.random() < 0.4 else Mode.SLIDING
-    return Scheme(names, (op.outputs[0], axis), int(rng.integers(2, 9)), mode)
+    return Scheme(names, (seed, axis), int(rng.integers(2, 9)), mode)

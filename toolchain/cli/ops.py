@@ -42,7 +42,8 @@ def command(
 
     "in place" operators may write over an input, "diagonal" ones may begin some bytes below one
     that they still read, views own no memory where the data need not move. "splits" are the axes
-    along which the operator can be computed block by block when the network does not fit.
+    along which the operator can be computed block by block when the network does not fit; "sums",
+    also axes that it sums over.
 
     Example: `thimble ops conv pool`
     """

@@ -184,27 +184,38 @@ def reduction_axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
     )
 
 
-def reduction_reductions(op: Op, graph: Graph, *, mean: bool) -> tuple[Reduction, ...]:
-    """Every axis that it sums over."""
-    x, y, axes = graph.input(op, 0), graph.output(op), reduced_axes(op, graph)
-    count = math.prod(x.shape[axis] for axis in axes)
+def _ending(op: Op, graph: Graph, *, mean: bool) -> RequantiseSums:
+    """What turns sums of the stored values into the output."""
+    x, y = graph.input(op, 0), graph.output(op)
+    count = math.prod(x.shape[axis] for axis in reduced_axes(op, graph))
     bias, offset = -x.q.zero_point * count, y.q.zero_point
     divisor = averaged(op, graph, mean=mean)
     if divisor:
-        ending = RequantiseSums(Law.EVEN, count=divisor, bias=bias, offset=offset)
-    elif reduce_attributes(op).rounding is Rounding.ONNX:
+        return RequantiseSums(Law.EVEN, count=divisor, bias=bias, offset=offset)
+    if reduce_attributes(op).rounding is Rounding.ONNX:
         once = single_scaling(op, graph, mean=mean)
         code = once.shift - SHIFT_BIAS
-        ending = RequantiseSums(
+        return RequantiseSums(
             Law.ONCE, (once.multiplier,), (code,), (once.low,), bias=bias, offset=offset
         )
-    else:
-        multiplier, shift = scaling(op, graph, mean=mean)
-        code = shift_code(multiplier, shift, 255 * count)
-        ending = RequantiseSums(multipliers=(multiplier,), codes=(code,), bias=bias, offset=offset)
+    multiplier, shift = scaling(op, graph, mean=mean)
+    code = shift_code(multiplier, shift, 255 * count)
+    return RequantiseSums(multipliers=(multiplier,), codes=(code,), bias=bias, offset=offset)
+
+
+def reduction_reductions(op: Op, graph: Graph, *, mean: bool) -> tuple[Reduction, ...]:
+    """Every axis that it sums over."""
+    x, axes = graph.input(op, 0), reduced_axes(op, graph)
     partial = Reduce(axes, reduce_attributes(op).keep_dims)
     return tuple(
-        Reduction(x.shape[axis], (Reach(axis),), "partial_sum", partial, ending) for axis in axes
+        Reduction(
+            x.shape[axis],
+            (Reach(axis),),
+            "partial_sum",
+            partial,
+            lambda: _ending(op, graph, mean=mean),
+        )
+        for axis in axes
     )
 
 

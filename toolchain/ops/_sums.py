@@ -56,7 +56,6 @@ def convolution_reductions(
     if not all(graph.tensors[name].is_constant for name in op.present_inputs()[1:]):
         return ()
     attributes = PartialConv2D(window.stride, window.dilation, window.padding)
-    ending = convolution_ending(op, graph, activation, rounding)
     pad = window.padding
     rows = x.shape[1] == window.kernel[0] and pad.top == pad.bottom == 0
     columns = x.shape[2] == window.kernel[1] and pad.left == pad.right == 0
@@ -71,7 +70,7 @@ def convolution_reductions(
             (Reach(axis), Reach(axis), None),
             "partial_conv2d",
             attributes,
-            ending,
+            lambda: convolution_ending(op, graph, activation, rounding),
         )
         for axis, whole in covered.items()
         if whole

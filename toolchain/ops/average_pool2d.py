@@ -83,7 +83,8 @@ def _reductions(op: Op, graph: Graph) -> tuple[Reduction, ...]:
     )
     partial = Reduce((1, 2), keep_dims=True)
     return tuple(
-        Reduction(x.shape[axis], (Reach(axis),), "partial_sum", partial, ending) for axis in (1, 2)
+        Reduction(x.shape[axis], (Reach(axis),), "partial_sum", partial, lambda: ending)
+        for axis in (1, 2)
     )
 
 

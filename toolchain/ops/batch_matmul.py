@@ -105,10 +105,12 @@ def _reductions(op: Op, graph: Graph) -> tuple[Reduction, ...]:
     x, y = (len(graph.input(op, index).shape) for index in (0, 1))
     left = Reach(x - (2 if attributes.adjoint_x else 1))
     right = Reach(y - (1 if attributes.adjoint_y else 2))
-    multiplier, code = _code(op, graph)
-    ending = RequantiseSums(
-        multipliers=(multiplier,), codes=(code,), offset=graph.output(op).q.zero_point
-    )
+
+    def ending() -> RequantiseSums:
+        multiplier, code = _code(op, graph)
+        zero_point = graph.output(op).q.zero_point
+        return RequantiseSums(multipliers=(multiplier,), codes=(code,), offset=zero_point)
+
     depth = matmul_depth(op, graph)
     return (Reduction(depth, (left, right), "partial_matmul", attributes, ending),)
 

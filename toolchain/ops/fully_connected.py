@@ -133,29 +133,35 @@ def _scaling(op: Op, graph: Graph) -> Scaling:
     return scales
 
 
-def _reductions(op: Op, graph: Graph) -> tuple[Reduction, ...]:
-    """The inputs, in runs of whole indices of one axis."""
-    attributes, x, y = _attributes(op), graph.input(op, INPUT), graph.output(op)
-    run = run_of_rows(x.shape, graph.input(op, WEIGHTS).shape[1])
-    if run is None or not all(graph.tensors[n].is_constant for n in op.present_inputs()[1:]):
-        return ()
-    try:
-        scales = _scaling(op, graph)
-    except UnsupportedError:
-        return ()
+def _ending(op: Op, graph: Graph) -> RequantiseSums:
+    scales = _scaling(op, graph)
     distinct = slice(1 if len(_factors(op, graph)) == 1 else None)
-    ending = RequantiseSums(
+    return RequantiseSums(
         Law.ONCE,
         tuple(scales.multiplier[distinct].tolist()),
         tuple(scales.code[distinct].tolist()),
         tuple(scales.low[distinct].tolist()),
-        offset=y.q.zero_point,
-        activation=attributes.activation,
+        offset=graph.output(op).q.zero_point,
+        activation=_attributes(op).activation,
     )
+
+
+def _reductions(op: Op, graph: Graph) -> tuple[Reduction, ...]:
+    """The inputs, in runs of whole indices of one axis."""
+    x = graph.input(op, INPUT)
+    run = run_of_rows(x.shape, graph.input(op, WEIGHTS).shape[1])
+    if run is None or not all(graph.tensors[n].is_constant for n in op.present_inputs()[1:]):
+        return ()
     axis, read = run
-    partial = PartialFullyConnected(attributes.keep_dims)
-    reaches = (Reach(axis), read, None)
-    return (Reduction(x.shape[axis], reaches, "partial_fully_connected", partial, ending),)
+    return (
+        Reduction(
+            x.shape[axis],
+            (Reach(axis), read, None),
+            "partial_fully_connected",
+            PartialFullyConnected(_attributes(op).keep_dims),
+            lambda: _ending(op, graph),
+        ),
+    )
 
 
 def _lower(op: Op, graph: Graph, core: Core) -> Lowering:

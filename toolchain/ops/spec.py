@@ -352,16 +352,16 @@ class Reduction:
 
     A block of its `size` indices is an operator `kind` with `attributes`. It reads its run of each
     operand and then, last, the sums of the blocks before it (or ''), and gives int32 sums of the
-    output's shape. `ending`, of `requantise_sums`, makes the output of all the sums. `reaches`: one
-    per operand of `kind`, which may have more than the operator itself; None where the first block
-    alone reads it (a bias).
+    output's shape. `ending` gives the attributes of the `requantise_sums` that makes the output of
+    them. `reaches`: one per operand of `kind`, which may have more than the operator itself; None
+    where the first block alone reads it (a bias).
     """
 
     size: int
     reaches: tuple[Reach | None, ...]
     kind: str
     attributes: Attributes
-    ending: Attributes
+    ending: Callable[[], Attributes]
 
 
 def _no_axes(op: Op, graph: Graph) -> tuple[Axis, ...]:

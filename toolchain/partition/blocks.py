@@ -31,7 +31,8 @@ class Mode(Enum):
 
 @dataclass(frozen=True)
 class Blocks:
-    """`computed[k][op]`: the run of block k; absent where block k computes nothing of it.
+    """`computed[k][op]`: the run of block k, of the operator's output or of what it sums over;
+    absent where block k computes nothing of it.
 
     `held[k][tensor]`: what block k or a later one reads of all that is computed by then.
     """
@@ -46,7 +47,7 @@ class Blocks:
         """For each operand of `op` in block k the run it reads; None for the whole operand."""
         region, run = self.region, self.computed[k][op]
         result: list[Run | None] = []
-        for name, reach in zip(region.op(op).inputs, region.axes[op].reaches, strict=True):
+        for name, reach in zip(region.op(op).inputs, region.reaches(op), strict=True):
             if not name or reach is None:
                 result.append(None)
                 continue
@@ -96,7 +97,7 @@ def _bound(size: int, k: int, count: int) -> int:
 
 
 def _needed(region: Region, wanted: Mapping[str, Run]) -> dict[str, Run]:
-    """The runs of all tensors of the region that make the `wanted` runs of the joined ones."""
+    """The runs of all operators' outputs that make the `wanted` runs of those that leave."""
     need = {name: run for name, run in wanted.items() if run[0] < run[1]}
     for op in reversed(region.ops):
         run = need.get(region.op(op).outputs[0])
@@ -115,8 +116,8 @@ def _tiles(region: Region, count: int) -> list[dict[int, Run]]:
     result = []
     for k in range(count):
         wanted = {}
-        for name in region.joined:
-            size = _size(region, name)
+        for name in (*region.joined, *region.reduced):
+            size = region.length(region.graph.producers[name])
             if size < count:
                 raise CannotSplitError(f"{name!r} has fewer than {count} indices")
             wanted[name] = (_bound(size, k, count), _bound(size, k + 1, count))
@@ -136,14 +137,14 @@ def _slides(region: Region, count: int) -> list[dict[int, Run]]:
     done = {region.op(op).outputs[0]: 0 for op in region.ops}
     inner = {op: _inner_reaches(region, op) for op in region.ops}
     for op, reaches in inner.items():
-        if not reaches and _size(region, region.op(op).outputs[0]) < count:
+        if not reaches and region.length(op) < count:
             raise CannotSplitError(f"{region.op(op).name!r} has fewer than {count} indices")
     result = []
     for k in range(count):
         computed: dict[int, Run] = {}
         for op, reaches in inner.items():
             name = region.op(op).outputs[0]
-            size = _size(region, name)
+            size = region.length(op)
             end = size if reaches else _bound(size, k + 1, count)
             for operand, reach in reaches:
                 if done[operand] < _size(region, operand):
@@ -159,7 +160,7 @@ def _inner_reaches(region: Region, op: int) -> list[tuple[str, Reach]]:
     """The operands of `op` that the region makes, and how far it reaches into them."""
     return [
         (name, reach)
-        for name, reach in zip(region.op(op).inputs, region.axes[op].reaches, strict=True)
+        for name, reach in zip(region.op(op).inputs, region.reaches(op), strict=True)
         if reach is not None and region.graph.producers.get(name) in region.axes
     ]
 
@@ -183,8 +184,7 @@ def _held(region: Region, computed: list[dict[int, Run]], mode: Mode) -> list[di
         first: dict[str, int] = {}
         for op in region.ops:
             begin = done[region.op(op).outputs[0]]
-            own = _size(region, region.op(op).outputs[0])
-            if begin >= own:
+            if begin >= region.length(op):
                 continue
             for name, reach in _inner_reaches(region, op):
                 low = max(begin * reach.stride - reach.before, 0)

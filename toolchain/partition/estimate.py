@@ -11,24 +11,26 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import zip_longest
 
 import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.boards import Core
 from toolchain.cost import CostModel
-from toolchain.ir import Graph, Op
+from toolchain.ir import DType, Graph, Op, Tensor
 from toolchain.ops import spec_of
 from toolchain.ops.block_concat import BlockConcat
-from toolchain.ops.spec import Axis, Reach, SafeOverlap
+from toolchain.ops.spec import Axis, Reach, Reduction, SafeOverlap
 from toolchain.partition.blocks import Mode
 from toolchain.partition.region import Region
+from toolchain.partition.scheme import constant_part
 
 _Ints = NDArray[np.int64]
 _Flags = NDArray[np.bool_]
 _FAR = np.int64(1) << 40
 _Lengths = tuple[tuple[str, int, int], ...]
-"""Of activations: name, axis, length along it."""
+"""Of operands: name, axis, length along it."""
 
 
 @dataclass(frozen=True)
@@ -87,17 +89,34 @@ class Estimator:
             self._copies[key] = self._costs.cost(op, graph, self._core).count
         return self._copies[key]
 
-    def block(self, index: int, axis: Axis, before: int, after: int, lengths: _Lengths) -> int:
+    def block(
+        self, index: int, split: Axis | Reduction, before: int, after: int, lengths: _Lengths
+    ) -> int:
         """The cost of a block that reaches so far beyond its operand: blocks of one shape cost the
         same."""
         key = (index, before, after, lengths)
         if key not in self._blocks:
-            block = replace(self.graph.ops[index], attributes=axis.attributes(before, after))
+            op = self.graph.ops[index]
             shapes = {name: (along, length) for name, along, length in lengths}
-            self._blocks[key] = self._costs.cost(
-                block, _resized(self.graph, block, shapes), self._core
-            ).count
+            if isinstance(split, Axis):
+                block = replace(op, attributes=split.attributes(before, after))
+                graph = _resized(self.graph, block, shapes)
+            else:
+                block, graph = _sum_block(self.graph, op, split, shapes)
+            self._blocks[key] = self._costs.cost(block, graph, self._core).count
         return self._blocks[key]
+
+    def endings(self, region: Region) -> int:
+        """The cost of turning all sums of a region into what its operators give."""
+        count = 0
+        for index, reduction in region.reductions.items():
+            op = region.op(index)
+            y = self.graph.output(op)
+            sums = Tensor(f"{y.name}.sums", y.shape, DType.INT32)
+            ending = Op("requantise_sums", op.name, (sums.name,), (y.name,), reduction.ending())
+            graph = Graph.build("ending", [sums, y], [ending], [sums.name], [y.name])
+            count += self._costs.cost(ending, graph, self._core).count
+        return count
 
 
 class _Walk:
@@ -115,12 +134,19 @@ class _Walk:
         self.valid = np.ones(len(self.counts), np.bool_)
         self.place = {region.op(op).outputs[0]: at for at, op in enumerate(region.ops)}
         self.inner = [self._reaches(op, inner=True) for op in region.ops]
-        self.size = [self.graph.tensors[name].shape[region.axis_of(name)] for name in self.place]
+        self.size = [region.length(op) for op in region.ops]
+        summed = [op in region.reductions for op in region.ops]
         self.one_run = [
-            math.prod(self.graph.tensors[name].shape[: region.axis_of(name)]) == 1
-            for name in self.place
+            sums or math.prod(self.graph.tensors[name].shape[: region.axis_of(name)]) == 1
+            for name, sums in zip(self.place, summed, strict=True)
         ]
-        self.unit = [_bytes_per_index(region, name) for name in self.place]
+        self.unit = [
+            0 if sums else _bytes_per_index(region, name)
+            for name, sums in zip(self.place, summed, strict=True)
+        ]
+        self.whole = {name: self.graph.tensors[name].size_bytes for name in region.joined}
+        self.whole |= {name: region.sums_bytes(name) for name in region.reduced}
+        """Bytes of what is there from its first block on."""
 
     def estimates(self) -> tuple[Estimate | None, ...]:
         tiles = self.mode is Mode.TILES
@@ -128,8 +154,9 @@ class _Walk:
         computed = [b < e for b, e in zip(begin, end, strict=True)]
         costs = self._block_costs(begin, end, computed)
         peaks, copied = self._bytes(begin, end, computed)
+        endings = self.estimator.endings(self.region)
         return tuple(
-            Estimate(int(peak), int(cost), int(blocks)) if valid else None
+            Estimate(int(peak), int(cost) + endings, int(blocks)) if valid else None
             for valid, peak, cost, blocks in zip(
                 self.valid,
                 np.maximum.reduceat(peaks, self.starts),
@@ -140,7 +167,7 @@ class _Walk:
         )
 
     def _reaches(self, op: int, *, inner: bool) -> list[tuple[str, Reach]]:
-        found = zip(self.region.op(op).inputs, self.region.axes[op].reaches, strict=True)
+        found = zip(self.region.op(op).inputs, self.region.reaches(op), strict=True)
         return [(n, r) for n, r in found if n and r is not None and (n in self.place or not inner)]
 
     def _invalid(self, where: _Flags) -> None:
@@ -180,13 +207,11 @@ class _Walk:
         """See `blocks._tiles`."""
         begins = [np.full(len(self.of), _FAR) for _ in self.size]
         ends = [np.zeros(len(self.of), np.int64) for _ in self.size]
-        for name in self.region.joined:
+        for name in self.whole:
             at = self.place[name]
             self._invalid(self.of > self.size[at])
             begins[at], ends[at] = self._bound(self.size[at])
-        shares = {
-            name: (begins[self.place[name]], ends[self.place[name]]) for name in self.region.joined
-        }
+        shares = {name: (begins[self.place[name]], ends[self.place[name]]) for name in self.whole}
         for at in reversed(range(len(self.size))):
             for name, reach in self.inner[at]:
                 other = self.place[name]
@@ -204,16 +229,16 @@ class _Walk:
     ) -> NDArray[np.float64]:
         total = np.zeros(len(self.of))
         for at, op in enumerate(self.region.ops):
-            axis, output = self.region.axes[op], self.region.op(op).outputs[0]
-            rows = end[at] - begin[at]
-            lengths: dict[str, tuple[int, _Ints]] = {output: (axis.axis, rows)}
+            split, rows = self.region.split_of(op), end[at] - begin[at]
+            lengths: dict[str, tuple[int, _Ints]] = {}
+            if isinstance(split, Axis):
+                lengths[self.region.op(op).outputs[0]] = (split.axis, rows)
             before = after = np.zeros(len(rows), np.int64)
             for number, (name, reach) in enumerate(self._reaches(op, inner=False)):
                 size = self.graph.tensors[name].shape[reach.axis]
                 low, high = _needs(reach, begin[at], end[at], size)
                 self._invalid(computed[at] & (low >= high))
-                if not self.graph.tensors[name].is_constant:
-                    lengths[name] = (reach.axis, high - low)
+                lengths[name] = (reach.axis, high - low)
                 if number == 0:
                     first = begin[at] * reach.stride - reach.before
                     last = (end[at] - 1) * reach.stride - reach.before + reach.extent
@@ -224,13 +249,17 @@ class _Walk:
             ]
             _, which, shape_of = np.unique(_codes(columns), return_index=True, return_inverse=True)
             each = [
-                self._block_cost(op, axis, lengths, columns[:, i].tolist()) for i in which.tolist()
+                self._block_cost(op, split, lengths, columns[:, i].tolist()) for i in which.tolist()
             ]
             total[runs] += np.asarray(each)[shape_of]
         return total
 
     def _block_cost(
-        self, op: int, axis: Axis, lengths: dict[str, tuple[int, _Ints]], shape: list[int]
+        self,
+        op: int,
+        split: Axis | Reduction,
+        lengths: dict[str, tuple[int, _Ints]],
+        shape: list[int],
     ) -> int:
         """Of a block of this shape: indices before and after the operand, then all lengths."""
         found = tuple(
@@ -239,7 +268,7 @@ class _Walk:
         )
         if any(length <= 0 for _, _, length in found):
             return 0  # of a scheme that is invalid
-        return self.estimator.block(op, axis, shape[0], shape[1], found)
+        return self.estimator.block(op, split, shape[0], shape[1], found)
 
     def _bytes(
         self, begin: list[_Ints], end: list[_Ints], computed: list[_Flags]
@@ -263,7 +292,7 @@ class _Walk:
         window: list[_Ints] = []
         dies: list[_Flags] = []
         for at, name in enumerate(made):
-            joined = name in self.region.joined
+            joined = name in self.whole
             unit, runs, read = self.unit[at], computed[at], reader[at] >= 0
             done = end[at]
             there = self._previous(done)  # what was computed before this block
@@ -292,7 +321,7 @@ class _Walk:
                 if not (joined or self.one_run[at]):  # else the copy is made in place
                     at_once[at] += np.where(shift, kept_before, 0)
             if joined:  # whole from its first block on
-                whole = self.graph.tensors[name].size_bytes
+                whole = self.whole[name]
                 base += np.where(there > 0, whole, 0)
                 change[at] += np.where(runs & (there == 0), whole, 0)
             base += kept_before
@@ -318,11 +347,11 @@ class _Walk:
     ) -> _Ints:
         """Bytes that an operator saves by writing its block over an operand that dies."""
         best = np.zeros(len(self.of), np.int64)
-        if made[at] in self.region.joined:
+        if made[at] in self.whole:
             return best
         for overlap in self.estimator.in_place(op):
             other = self.place.get(self.region.op(op).inputs[overlap.input])
-            if other is not None and made[other] not in self.region.joined:
+            if other is not None and made[other] not in self.whole:
                 ends_here = dies[other] & (reader[other] == at)
                 dying = window[other] + max(overlap.lead_bytes, 0)
                 shared = window[other] + window[at] - np.maximum(window[at], dying)
@@ -359,14 +388,35 @@ def _bytes_per_index(region: Region, name: str) -> int:
 
 
 def _resized(graph: Graph, op: Op, lengths: Mapping[str, tuple[int, int]]) -> Graph:
-    """The operator alone, with other lengths along an axis of some activations."""
+    """The operator alone, with other lengths along an axis of some operands."""
     tensors = []
     for name in dict.fromkeys((*op.present_inputs(), *op.outputs)):
         tensor = graph.tensors[name]
-        if name in lengths and not tensor.is_constant:
+        if name in lengths and tensor.is_constant:
+            axis, length = lengths[name]
+            tensor = constant_part(tensor, name, (0, length), axis)
+        elif name in lengths:
             axis, length = lengths[name]
             shape = tuple(length if i == axis else d for i, d in enumerate(tensor.shape))
             tensor = replace(tensor, shape=shape)
         tensors.append(tensor)
     given = [n for n in dict.fromkeys(op.present_inputs()) if not graph.tensors[n].is_constant]
     return Graph.build("block", tensors, [op], given, op.outputs)
+
+
+def _sum_block(
+    graph: Graph, op: Op, reduction: Reduction, lengths: Mapping[str, tuple[int, int]]
+) -> tuple[Op, Graph]:
+    """A block of an operator that sums over the split axis, and its graph: not the first block."""
+    resized = _resized(graph, op, lengths)
+    y = graph.output(op)
+    before, after = (Tensor(f"{y.name}.{n}", y.shape, DType.INT32) for n in ("before", "after"))
+    operands = zip_longest(op.inputs, reduction.reaches, fillvalue=None)
+    inputs = (*((name or "") if reach else "" for name, reach in operands), before.name)
+    block = Op(reduction.kind, op.name, inputs, (after.name,), reduction.attributes)
+    held = [t for t in resized.tensors.values() if t.name in inputs]
+    given = [t.name for t in held if not t.is_constant]
+    whole = Graph.build(
+        "block", [*held, before, after], [block], [*given, before.name], [after.name]
+    )
+    return block, whole

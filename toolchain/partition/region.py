@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from toolchain.ir import Graph, Op
+from toolchain.ir import DType, Graph, Op
 from toolchain.ops import spec_of
-from toolchain.ops.spec import Axis
+from toolchain.ops.spec import Axis, Reach, Reduction
 
 
 class CannotSplitError(ValueError):
@@ -33,18 +33,45 @@ class CannotSplitError(ValueError):
 class Region:
     """Operators of `graph` by index, ascending, and the axis along which each one is split.
 
-    `sliced` (V_I): activations from outside that blocks read in part, with their axis. `joined`
-    (V_O): activations that somebody outside reads, or that the graph gives.
+    `reductions`: operators that sum over the split axis instead; nobody inside reads what they
+    give. `sliced` (V_I): activations from outside that blocks read in part, with their axis.
+    `joined` (spatial V_O): activations split by blocks that somebody outside reads, or that the
+    graph gives. `reduced` (reduced V_O): what comes of int32 sums that all blocks add to. `seed`:
+    what the axes follow from.
     """
 
     graph: Graph
     ops: tuple[int, ...]
+    seed: tuple[str, int]
     axes: Mapping[int, Axis]
+    reductions: Mapping[int, Reduction]
     sliced: Mapping[str, int]
     joined: tuple[str, ...]
 
     def op(self, index: int) -> Op:
         return self.graph.ops[index]
+
+    @property
+    def reduced(self) -> tuple[str, ...]:
+        return tuple(self.op(index).outputs[0] for index in self.reductions)
+
+    def sums_bytes(self, tensor: str) -> int:
+        """Bytes of the int32 sums of a reduced output."""
+        return DType.INT32.size_bytes * self.graph.tensors[tensor].elements
+
+    def split_of(self, op: int) -> Axis | Reduction:
+        """The axis of its output along which an operator is split, or what it sums over."""
+        return self.axes.get(op) or self.reductions[op]
+
+    def reaches(self, op: int) -> tuple[Reach | None, ...]:
+        """What a block of an operator reads of each operand; None for all of it."""
+        return self.split_of(op).reaches[: len(self.op(op).inputs)]
+
+    def length(self, op: int) -> int:
+        """How many indices the blocks of an operator share out: of its output, or of its sums."""
+        if op in self.axes:
+            return self.graph.output(self.op(op)).shape[self.axes[op].axis]
+        return self.reductions[op].size
 
     def axis_of(self, tensor: str) -> int:
         """The axis along which a tensor that the region makes is split."""
@@ -68,22 +95,28 @@ def region(
 
     `axes_by_index`: the axis map of each operator, for who asks for many regions.
 
-    Raises CannotSplitError where an operator has no such axis, where a tensor would be split along
-    two, where an operator is not connected, or where a path leaves the region and comes back.
+    Raises CannotSplitError where an operator has no such axis and does not sum over it, where a
+    tensor would be split along two, where an operator is not connected, where one reads whole what
+    another makes, or where a path leaves the region and comes back.
     """
     chosen = tuple(sorted(set(ops)))
     maps = axes_by_index or (lambda index: axes_of(graph.ops[index], graph))
-    axes = _connected(graph, frozenset(chosen), seed, maps)
+    axes, reductions = _connected(graph, frozenset(chosen), seed, maps)
     for index in chosen:
-        if index not in axes:
+        if index not in axes and index not in reductions:
             name = graph.ops[index].name
             raise CannotSplitError(f"{name!r} is not connected to {seed[0]!r}", index)
     _check_convex(graph, frozenset(chosen))
     made = {graph.ops[index].outputs[0] for index in chosen}
+    summed = {graph.ops[index].outputs[0] for index in reductions}
     sliced: dict[str, int] = {}
     for index in chosen:
-        op = graph.ops[index]
-        for name, reach in zip(op.inputs, axes[index].reaches, strict=True):
+        op, split = graph.ops[index], axes.get(index) or reductions[index]
+        for name, reach in zip(op.inputs, split.reaches, strict=False):
+            if name in summed:
+                raise CannotSplitError(
+                    f"{op.name!r} reads the sums {name!r}", graph.producers[name]
+                )
             if name in made and reach is None:
                 raise CannotSplitError(f"{op.name!r} reads {name!r} whole", graph.producers[name])
             if name and name not in made and reach is not None:
@@ -93,10 +126,18 @@ def region(
     inside = set(chosen)
     joined = tuple(
         name
-        for name in (graph.ops[index].outputs[0] for index in chosen)
+        for name in (graph.ops[index].outputs[0] for index in chosen if index in axes)
         if name in graph.outputs or not inside.issuperset(graph.consumers[name])
     )
-    return Region(graph, chosen, MappingProxyType(axes), MappingProxyType(sliced), joined)
+    return Region(
+        graph,
+        chosen,
+        seed,
+        MappingProxyType(axes),
+        MappingProxyType(dict(sorted(reductions.items()))),
+        MappingProxyType(sliced),
+        joined,
+    )
 
 
 def _connected(
@@ -104,10 +145,11 @@ def _connected(
     ops: frozenset[int],
     seed: tuple[str, int],
     maps: Callable[[int], Mapping[int, Axis]],
-) -> dict[int, Axis]:
+) -> tuple[dict[int, Axis], dict[int, Reduction]]:
     """Breadth first over the axis connecting graph, from one axis of one tensor."""
     found: dict[str, int] = {}
     axes: dict[int, Axis] = {}
+    reductions: dict[int, Reduction] = {}
     waiting = deque([seed])
     while waiting:
         tensor, axis = waiting.popleft()
@@ -126,17 +168,43 @@ def _connected(
             axes[producer] = own
             waiting += _activation_axes(graph, producer, own)
         for consumer in graph.consumers[tensor]:
-            if consumer in ops and consumer not in axes:
-                waiting += _outputs_along(graph, consumer, tensor, axis, maps(consumer))
-    return axes
+            if consumer not in ops or consumer in axes or consumer in reductions:
+                continue
+            outputs = _outputs_along(graph, consumer, tensor, axis, maps(consumer))
+            summed = None
+            if not outputs or not _goes_on(graph, ops, outputs[0]):
+                summed = _reduction_along(graph, consumer, tensor, axis)
+            if summed is None:
+                waiting += outputs
+            else:
+                reductions[consumer] = summed
+                waiting += _activation_axes(graph, consumer, summed)
+    return axes, reductions
 
 
-def _activation_axes(graph: Graph, op: int, axis: Axis) -> list[tuple[str, int]]:
+def _goes_on(graph: Graph, ops: frozenset[int], output: tuple[str, int]) -> bool:
+    """Whether a split of this axis has more than one index, or a reader inside."""
+    name, axis = output
+    return graph.tensors[name].shape[axis] > 1 or not ops.isdisjoint(graph.consumers[name])
+
+
+def _activation_axes(graph: Graph, op: int, split: Axis | Reduction) -> list[tuple[str, int]]:
     return [
         (name, reach.axis)
-        for name, reach in zip(graph.ops[op].inputs, axis.reaches, strict=True)
+        for name, reach in zip(graph.ops[op].inputs, split.reaches, strict=False)
         if name and reach is not None and not graph.tensors[name].is_constant
     ]
+
+
+def _reduction_along(graph: Graph, op: int, tensor: str, axis: int) -> Reduction | None:
+    """The reduced axis of `op` that a split of `tensor` along `axis` leads to."""
+    if len(graph.ops[op].outputs) != 1:
+        return None
+    for own in spec_of(graph.ops[op].kind).reductions(graph.ops[op], graph):
+        for name, reach in zip(graph.ops[op].inputs, own.reaches, strict=False):
+            if name == tensor and reach is not None and reach.axis == axis:
+                return own
+    return None
 
 
 def _outputs_along(

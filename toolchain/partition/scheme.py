@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 
-from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
+from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops.block_concat import BlockConcat
 from toolchain.ops.concat import Concat
 from toolchain.ops.slice import Slice
@@ -69,16 +70,27 @@ class _Splitter:
         self.tensors: dict[str, Tensor] = dict(self.coarse.tensors)
         self.held: dict[str, _Held] = {}
         self.parts: dict[str, list[_Held]] = {name: [] for name in self.region.joined}
+        self.sums: dict[str, str] = {}
 
     def graph(self) -> Graph:
         for k in range(self.plan.count):
             for op in self.region.ops:
                 if op in self.plan.computed[k]:
-                    self._block(k, op)
+                    if op in self.region.reductions:
+                        self._sum(k, op)
+                    else:
+                        self._block(k, op)
+                    for operand in dict.fromkeys(self.region.op(op).present_inputs()):
+                        if self.plan.last_reader.get((k, operand)) == op:
+                            self._shrink(k, operand)
         for name, parts in self.parts.items():
             axis = self.region.axis_of(name)
             names = tuple(part.name for part in parts)
             self._emit("concat", f"{name} (blocks)", names, name, Concat(axis), name)
+        for index, reduction in self.region.reductions.items():
+            whole = self.region.op(index)
+            (name,), kind = whole.outputs, "requantise_sums"
+            self._emit(kind, whole.name, (self.sums[name],), name, reduction.ending(), name)
         before, after = self._around()
         return self.coarse.with_ops([*before, *self.ops, *after], self.tensors.values())
 
@@ -134,9 +146,23 @@ class _Splitter:
             self.held[name] = _Held(joined, window)
         if name in self.parts:
             self.parts[name].append(_Held(made, run))
-        for operand in dict.fromkeys(op.present_inputs()):
-            if self.plan.last_reader.get((k, operand)) == index:
-                self._shrink(k, operand)
+
+    def _sum(self, k: int, index: int) -> None:
+        """Block k of an operator that sums over the split axis."""
+        op, reduction = self.region.op(index), self.region.reductions[index]
+        name, before = op.outputs[0], self.sums.get(op.outputs[0], "")
+        runs = zip_longest(op.inputs, self.plan.reads(k, index), reduction.reaches, fillvalue=None)
+        inputs = []
+        for operand, run, reach in runs:
+            if operand and reach is not None and run is not None:
+                inputs.append(self._operand(operand, run, reach.axis))
+            else:
+                inputs.append("" if before or not operand else operand)
+        made = f"{name}@{k}.sums"
+        self.tensors[made] = Tensor(made, self.coarse.tensors[name].shape, DType.INT32)
+        attributes = reduction.attributes
+        self._emit(reduction.kind, f"{op.name}@{k}", (*inputs, before), made, attributes, name)
+        self.sums[name] = made
 
     def _shrink(self, k: int, name: str) -> None:
         """Keep only what later blocks read, once the last operator of block k has read more."""
@@ -186,10 +212,7 @@ class _Splitter:
             return tensor.name
         name = f"{tensor.name}[{axis}:{run[0]}:{run[1]}]"
         if name not in self.tensors:
-            assert tensor.constant is not None
-            data = tensor.constant.reshape(tensor.shape).take(range(*run), axis)
-            q = _quantisation_of(tensor, run, axis)
-            self.tensors[name] = Tensor(name, data.shape, tensor.dtype, q, data)
+            self.tensors[name] = constant_part(tensor, name, run, axis)
         return name
 
     def _add(self, like: str, run: Run, name: str, axis: int | None = None) -> str:
@@ -205,10 +228,10 @@ class _Splitter:
         name: str,
         inputs: Sequence[str],
         output: str,
-        attributes: BlockConcat | Concat | Slice,
+        attributes: Attributes,
         tensor: str,
     ) -> None:
-        """An operator that copies blocks of a tensor of the coarse graph."""
+        """An operator on blocks of a tensor of the coarse graph."""
         producer = self.coarse.producers.get(tensor)
         maker = None if producer is None else self.coarse.ops[producer]
         part_of = tensor if maker is None else maker.part_of or maker.name
@@ -217,6 +240,13 @@ class _Splitter:
     def _contiguous(self, name: str) -> bool:
         """Whether a run along the tensor's split axis is one run of bytes."""
         return math.prod(self.coarse.tensors[name].shape[: self.region.axis_of(name)]) == 1
+
+
+def constant_part(tensor: Tensor, name: str, run: Run, axis: int) -> Tensor:
+    """A run of a constant along an axis, as a tensor of its own."""
+    assert tensor.constant is not None
+    data = tensor.constant.reshape(tensor.shape).take(range(*run), axis)
+    return Tensor(name, data.shape, tensor.dtype, _quantisation_of(tensor, run, axis), data)
 
 
 def _quantisation_of(tensor: Tensor, run: Run, axis: int) -> Quantisation | None:

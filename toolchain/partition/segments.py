@@ -53,13 +53,13 @@ class Span:
         """No number of blocks has a lower peak."""
         region = self.region
         joined = sum(region.graph.tensors[name].size_bytes for name in region.joined)
-        return max(self.outside_bytes + joined, self.floor_bytes)
+        sums = sum(region.sums_bytes(name) for name in region.reduced)
+        return max(self.outside_bytes + joined + sums, self.floor_bytes)
 
     @property
     def size(self) -> int:
-        """The most indices of a tensor that it makes, along its split axis."""
-        made = (self.region.op(i).outputs[0] for i in self.region.ops)
-        return max(self.region.graph.tensors[n].shape[self.region.axis_of(n)] for n in made)
+        """The most indices that the blocks of one of its operators share out."""
+        return max(self.region.length(op) for op in self.region.ops)
 
 
 class Segments:
@@ -135,7 +135,6 @@ class Segments:
         """The span in so many blocks each; but for those that cannot be or are too many calls."""
         region = span.region
         names = tuple(self.graph.ops[i].name for i in region.ops)
-        seed = (region.joined[-1], region.axis_of(region.joined[-1]))
         guesses = self._estimator.estimates(region, counts, mode)
         return [
             Segment(
@@ -143,7 +142,7 @@ class Segments:
                 span.end,
                 max(span.outside_bytes + guess.bytes_inside, span.floor_bytes),
                 max(guess.count - span.cost, 0),
-                Scheme(names, seed, count, mode),
+                Scheme(names, region.seed, count, mode),
             )
             for count, guess in zip(counts, guesses, strict=True)
             if guess is not None and guess.blocks <= _MOST_BLOCKS_OF_ALL

@@ -26,7 +26,8 @@ NOTES = (
     "*types*: of activations. *kernels*: whose function runs it; `own` ones lie in `runtime_c/`. "
     "*memory*: `view` owns no bytes where its data need not move; `in place` may write over an "
     "input; `diagonal` may begin some bytes below an input that it still reads. *splits*: axes of "
-    "the output along which it can be computed block by block (`--ram`)."
+    "the output along which it can be computed block by block (`--ram`); `sums`: also axes that it "
+    "sums over, by int32 sums."
 )
 
 
@@ -107,7 +108,7 @@ def _described(spec: OpSpec) -> Kind:
         tuple(sorted({"CMSIS-NN" if f.startswith("arm_") else "own" for f in functions})),
         tuple(sorted(functions)),
         _memory(spec, samples),
-        _splits(spec, samples),
+        _splits(spec, samples) + _sums(spec, samples),
         spec.limits,
     )
 
@@ -120,6 +121,11 @@ def _memory(spec: OpSpec, samples: Sequence[Graph]) -> tuple[str, ...]:
         "diagonal": any(claim.lead_bytes != 0 for claim in claims),
     }
     return tuple(name for name, holds in found.items() if holds)
+
+
+def _sums(spec: OpSpec, samples: Sequence[Graph]) -> str:
+    found = any(spec.reductions(graph.ops[0], graph) for graph in samples)
+    return "; sums" if found else ""
 
 
 def _splits(spec: OpSpec, samples: Sequence[Graph]) -> str:
