@@ -131,7 +131,7 @@ def plan_graph(
     if options.splits and not _fits(plan, options):
         whole, plan = plan, _split(plan, options, report, costs)
         if plan.graph is not whole.graph:
-            problem = memory_problem(plan.graph, target.core)
+            problem = memory_problem(plan.graph, target.core, progressive=True)
     return _over_banks(plan, target, problem, options, report)
 
 
@@ -268,7 +268,7 @@ def split_plan(
     options, target = options or PlanOptions(), find_board(plan.board)
     ordered = plan.graph.with_ops([plan.graph.ops[i] for i in plan.schedule.order])
     graph = check(partition.split_all(ordered, point.schemes))
-    problem = memory_problem(graph, target.core)
+    problem = memory_problem(graph, target.core, progressive=True)
     found = schedule.scheduler("rpo").schedule(problem)
     given = tuple(range(len(graph.ops)))
     peak = peak_bytes(problem, given)

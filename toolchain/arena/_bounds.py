@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from itertools import groupby
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
 
 from toolchain.ir import ArenaProblem, Block
 from toolchain.ir.memory import together_bytes
@@ -15,35 +15,51 @@ def load_bound_bytes(problem: ArenaProblem) -> int:
 
     Blocks start at granules, so no two that are live together touch one granule, but for a pair
     that may share bytes: it takes at least the granules of max(born, lead + dying). Only the
-    highest granule may end early. A load rises only where a block starts.
+    highest granule may end early. Where some block is live in part only, bytes are counted.
     """
-    live = sorted(
-        (b for b in problem.blocks if b.start < b.end and b.size_bytes), key=lambda b: b.start
-    )
-    unit = math.gcd(*(b.alignment_bytes for b in live)) if live else 1
-    pairs = sorted(_saved_granules(problem, unit))
-    alive: list[Block] = []
-    saving: list[tuple[int, int, int]] = []
-    bound = 0
-    for step, born in groupby(live, key=lambda b: b.start):
-        alive = [*(b for b in alive if b.end > step), *born]
-        while pairs and pairs[0][0] <= step:
-            saving.append(pairs.pop(0))
-        saving = [pair for pair in saving if pair[1] > step]
-        granules = sum(-(-b.size_bytes // unit) for b in alive)
-        granules -= sum(saved for _, _, saved in saving)
-        highest = min((b.size_bytes - 1) % unit + 1 for b in alive)
-        bound = max(bound, (granules - 1) * unit + highest)
-    return bound
+    live = [b for b in problem.blocks if b.start < b.end and b.size_bytes]
+    if not live:
+        return 0
+    unit = 1 if any(b.profile for b in live) else math.gcd(*(b.alignment_bytes for b in live))
+    changes: dict[int, int] = {}
+    for step, granules in _changes(problem, live, unit):
+        changes[step] = changes.get(step, 0) + granules
+    steps = sorted(changes)
+    loads = accumulate(changes[step] for step in steps)
+    if unit == 1:
+        return max(loads)
+    ends = _highest_ends(live, unit, steps)
+    return max((load - 1) * unit + end for load, end in zip(loads, ends, strict=True))
 
 
-def _saved_granules(problem: ArenaProblem, unit: int) -> Iterator[tuple[int, int, int]]:
-    """For each pair that may share bytes: when both live, [start, end), and what that saves."""
+def _changes(problem: ArenaProblem, live: Sequence[Block], unit: int) -> Iterator[tuple[int, int]]:
+    """Steps, and by how many granules the load changes there."""
+    for block in live:
+        before = 0
+        for run in block.runs:
+            granules = -(-run.size_bytes // unit)
+            yield run.step, granules - before
+            before = granules
+        yield block.end, -before
     for pair in problem.shared:
         dying, born = problem.blocks[pair.dying], problem.blocks[pair.born]
         start, end = max(dying.start, born.start), min(dying.end, born.end)
         if start < end and dying.size_bytes and born.size_bytes:
-            sizes = dying.size_bytes, born.size_bytes
-            together = together_bytes(*sizes, pair.lead_bytes, pair.exact)
-            apart = -(-dying.size_bytes // unit) - (-born.size_bytes // unit)
-            yield start, end, max(apart + (-together // unit), 0)
+            last, first = dying.runs[-1], born.runs[0]
+            sizes = last.size_bytes, first.size_bytes
+            lead = pair.lead_bytes + last.bottom_bytes - first.bottom_bytes
+            together = together_bytes(*sizes, lead, pair.exact)
+            saved = sum(-(-size // unit) for size in sizes) + (-together // unit)
+            yield start, -max(saved, 0)
+            yield end, max(saved, 0)
+
+
+def _highest_ends(live: Sequence[Block], unit: int, steps: Sequence[int]) -> Iterator[int]:
+    """For each step the least number of bytes that a live block has in its last granule."""
+    born = sorted(live, key=lambda b: b.start, reverse=True)
+    alive: list[Block] = []
+    for step in steps:
+        alive = [b for b in alive if b.end > step]
+        while born and born[-1].start <= step:
+            alive.append(born.pop())
+        yield min(((b.size_bytes - 1) % unit + 1 for b in alive), default=unit)

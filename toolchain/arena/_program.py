@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from toolchain.arena._separation import Interval, Separation
 from toolchain.ir import ArenaProblem
 
 
@@ -26,8 +28,8 @@ def solve(
 ) -> Answer:
     """Look for a placement below `upper_bytes`. Offsets count in units of each block's alignment.
 
-    Two blocks that live together stand in one of two orders, and the lower one keeps its distance:
-    its size, or only the lead of a pair that may share; or an exact pair keeps just its lead.
+    Two blocks that live together lie below, between or above the distances that `Separation`
+    forbids them.
     """
     from ortools.sat.python import cp_model  # takes a second to import, and is seldom needed
 
@@ -37,7 +39,6 @@ def solve(
     model = cp_model.CpModel()
     blocks = problem.blocks
     live = [i for i, b in enumerate(blocks) if b.start < b.end and b.size_bytes]
-    shared = {(pair.dying, pair.born): pair for pair in problem.shared}
     size = model.new_int_var(lower_bytes, upper_bytes - 1, "size")
     offsets: dict[int, Any] = {}
     for i in live:
@@ -47,23 +48,11 @@ def solve(
         model.add_hint(granule, min(hint[i] // unit, last))
         offsets[i] = granule * unit
         model.add(offsets[i] + blocks[i].size_bytes <= size)
-    for position, i in enumerate(live):
-        for j in live[:position]:
-            if min(blocks[i].end, blocks[j].end) <= max(blocks[i].start, blocks[j].start):
-                continue
-            below, above = model.new_bool_var(""), model.new_bool_var("")
-            choices = [below, above]
-            for low, high, literal in ((i, j, below), (j, i, above)):
-                gap = blocks[low].size_bytes
-                pair = shared.get((high, low))
-                if pair is not None and pair.exact:
-                    tied = model.new_bool_var("")
-                    choices.append(tied)
-                    model.add(offsets[high] == offsets[low] + pair.lead_bytes).only_enforce_if(tied)
-                elif pair is not None:
-                    gap = min(gap, pair.lead_bytes)
-                model.add(offsets[high] >= offsets[low] + gap).only_enforce_if(literal)
-            model.add_bool_or(choices)
+    neighbours = Separation(problem).neighbours
+    for i in live:
+        for j, intervals in neighbours[i]:
+            if j < i and blocks[j].size_bytes:
+                _keep_apart(model, offsets[i] - offsets[j], intervals)
     model.minimize(size)
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1
@@ -79,3 +68,18 @@ def solve(
     for i in live:
         found[i] = solver.value(offsets[i])
     return Answer(tuple(found), bound)
+
+
+def _keep_apart(model: Any, distance: Any, forbidden: Sequence[Interval]) -> None:
+    """The distance falls into none of these open intervals."""
+    lowest = [None, *(high for _, high in forbidden)]
+    highest = [*(low for low, _ in forbidden), None]
+    choices = []
+    for low, high in zip(lowest, highest, strict=True):
+        chosen = model.new_bool_var("")
+        choices.append(chosen)
+        if low is not None:
+            model.add(distance >= low).only_enforce_if(chosen)
+        if high is not None:
+            model.add(distance <= high).only_enforce_if(chosen)
+    model.add_bool_or(choices)

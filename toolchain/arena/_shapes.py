@@ -1,18 +1,22 @@
 """Blocks that move as one, over the sections of time that matter.
 
 Blocks that may share bytes are tied: the dying one lies as low over the born one as its lead
-allows. A tied chain is one rigid shape, whose bottom and top may differ from section to section.
-Every other block is a shape by itself: a rectangle.
+allows. A tied chain is one rigid shape, whose bottom and top may differ from section to section, as
+may those of a block that is not live as a whole. Every other block is a shape by itself: a
+rectangle.
 """
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
+from operator import attrgetter
 
-from toolchain.ir import ArenaProblem
+from toolchain.ir import ArenaProblem, Block
 
 
 @dataclass(frozen=True)
@@ -57,22 +61,20 @@ def shapes(problem: ArenaProblem) -> Shapes:
         (min(blocks[i].start for i, _ in chain), max(blocks[i].end for i, _ in chain))
         for chain in chains
     ]
-    tied = any(len(chain) > 1 for chain in chains)
-    steps = _sections(problem, spans, keep_ends=tied)
+    changing = any(len(chain) > 1 or blocks[chain[0][0]].profile for chain in chains)
+    steps = _sections(problem, spans, keep_ends=changing)
     made = []
     for chain, (start, end) in zip(chains, spans, strict=True):
-        inside = [k for k, step in enumerate(steps) if start <= step < end]
+        first, last = bisect_left(steps, start), bisect_left(steps, end)
         bottoms, heights = [], []
-        for k in inside:
-            live = [(i, up) for i, up in chain if blocks[i].start <= steps[k] < blocks[i].end]
-            bottom = min((up for _, up in live), default=0)
-            top = max((up + blocks[i].size_bytes for i, up in live), default=0)
+        for step in steps[first:last]:
+            bottom, top = _extent(blocks, chain, step)
             bottoms.append(bottom)
             heights.append(top - bottom)
         made.append(
             Shape(
-                first=inside[0],
-                last=inside[-1] + 1,
+                first=first,
+                last=last,
                 bottoms=tuple(bottoms),
                 heights=tuple(heights),
                 alignment_bytes=math.lcm(*(blocks[i].alignment_bytes for i, _ in chain)),
@@ -84,6 +86,20 @@ def shapes(problem: ArenaProblem) -> Shapes:
             )
         )
     return Shapes(tuple(made), len(steps), rigid)
+
+
+def _extent(
+    blocks: Sequence[Block], chain: Sequence[tuple[int, int]], step: int
+) -> tuple[int, int]:
+    """The bytes [bottom, top) that a chain needs at a step, above its offset."""
+    bottoms, tops = [], []
+    for i, up in chain:
+        if blocks[i].start <= step < blocks[i].end:
+            runs = blocks[i].runs
+            run = runs[bisect_right(runs, step, key=attrgetter("step")) - 1]
+            bottoms.append(up + run.bottom_bytes)
+            tops.append(up + run.top_bytes)
+    return min(bottoms, default=0), max(tops, default=0)
 
 
 def _chains(problem: ArenaProblem) -> tuple[list[list[tuple[int, int]]], bool]:
@@ -112,7 +128,7 @@ def _chains(problem: ArenaProblem) -> tuple[list[list[tuple[int, int]]], bool]:
             chain.append((pair.born, at - (down if pair.exact else max(0, down))))
         lowest = min(at for _, at in chain)
         chains.append([(i, at - lowest) for i, at in chain])
-    return chains, bool(problem.shared)
+    return chains, bool(problem.shared) or any(block.profile for block in blocks)
 
 
 def _sections(
@@ -120,10 +136,10 @@ def _sections(
 ) -> list[int]:
     """One step for each section."""
     starts = {start for start, _ in spans}
-    if keep_ends:  # a shape changes where one of its members dies
-        last = max((end for _, end in spans), default=0)
-        starts |= {step for b in problem.blocks for step in (b.start, b.end) if step < last}
-        return [t for t in sorted(starts) if any(a <= t < b for a, b in spans)]
+    if keep_ends:  # a shape changes where one of its members does, or dies
+        starts |= {step for b in problem.blocks for step in (b.start, b.end)}
+        starts |= {run.step for b in problem.blocks for run in b.profile}
+        return _covered(sorted(starts), spans)
     kept: list[tuple[int, set[int]]] = []
     for step in sorted(starts):
         live = {i for i, (start, end) in enumerate(spans) if start <= step < end}
@@ -132,3 +148,12 @@ def _sections(
         if not (kept and live <= kept[-1][1]):
             kept.append((step, live))
     return [step for step, _ in kept]
+
+
+def _covered(steps: Sequence[int], spans: Sequence[tuple[int, int]]) -> list[int]:
+    """Those of the steps at which something is live."""
+    changes = dict.fromkeys(steps, 0)
+    for start, end in spans:
+        changes[start] += 1
+        changes[end] -= 1
+    return [step for step, live in zip(steps, accumulate(changes.values()), strict=True) if live]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from toolchain.ir import ArenaPlan, Graph, Op
 from toolchain.ops import spec_of
 from toolchain.ops.block_concat import single_run
-from toolchain.ops.spec import Alias
+from toolchain.ops.storage import covers
 
 
 @dataclass(frozen=True)
@@ -19,16 +19,6 @@ class Move:
     target: str
     target_offset: int
     size_bytes: int
-
-
-def _covers(op: Op, graph: Graph, aliases: tuple[Alias, ...]) -> bool:
-    """Whether the aliases say where every byte of every output comes from."""
-    views = {alias.view for alias in aliases}
-    for name in op.outputs:
-        parts = sum(graph.tensors[a.view].size_bytes for a in aliases if a.base == name)
-        if name not in views and parts != graph.tensors[name].size_bytes:
-            return False
-    return True
 
 
 def _stays(op: Op, graph: Graph, arena: ArenaPlan) -> bool:
@@ -48,7 +38,7 @@ def moves(op: Op, graph: Graph, arena: ArenaPlan) -> tuple[Move, ...] | None:
     if op.kind == "block_concat":
         return () if _stays(op, graph, arena) else None
     aliases = spec_of(op.kind).aliases(op, graph)
-    if not aliases or not _covers(op, graph, aliases):
+    if not aliases or not covers(op, graph, aliases):
         return None
     result = []
     for alias in aliases:

@@ -6,11 +6,13 @@ from toolchain.ir.boundary import Boundary, End
 from toolchain.ir.graph import Attributes, Graph, Op, State
 from toolchain.ir.memory import Buffer, Member, MemoryProblem, Overlap
 from toolchain.ir.plan import Plan, PlannedOp
+from toolchain.ir.progress import Access, LiveRun
 from toolchain.ir.schedule import Schedule
 from toolchain.ir.sources import CodeOperator, Sources
 from toolchain.ir.tensor import DType, Quantisation, Tensor
 
 __all__ = [
+    "Access",
     "ArenaPart",
     "ArenaPlan",
     "ArenaProblem",
@@ -23,6 +25,7 @@ __all__ = [
     "DType",
     "End",
     "Graph",
+    "LiveRun",
     "Member",
     "MemoryProblem",
     "Op",

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from toolchain.ir.memory import MemoryProblem, applied_overlaps
+from toolchain.ir.progress import LiveRun
 
 SCRATCH_ALIGNMENT_BYTES = 4
 """CMSIS-NN's scratch holds int16 and int32 values, read by word loads."""
@@ -14,13 +15,22 @@ SCRATCH_ALIGNMENT_BYTES = 4
 
 @dataclass(frozen=True)
 class Block:
-    """`size_bytes` needed during the half-open interval of steps [start, end)."""
+    """`size_bytes` needed during the half-open interval of steps [start, end).
+
+    `profile`: where not all of them are needed at each step, the run that is, from `start` on.
+    """
 
     name: str
     start: int
     end: int
     size_bytes: int
     alignment_bytes: int = 1
+    profile: tuple[LiveRun, ...] = ()
+
+    @property
+    def runs(self) -> tuple[LiveRun, ...]:
+        """What is needed, from each of these steps on."""
+        return self.profile or (LiveRun(self.start, 0, self.size_bytes),)
 
 
 @dataclass(frozen=True)
@@ -119,8 +129,15 @@ class ArenaPlan:
 def arena_problem(problem: MemoryProblem, order: Sequence[int]) -> ArenaProblem:
     """One block per live buffer (same index order), then one per operator that needs scratch."""
     blocks = [
-        Block(b.name, start, end, b.size_bytes, b.alignment_bytes)
-        for b, (start, end) in zip(problem.buffers, problem.lifetimes(order), strict=True)
+        Block(
+            buffer.name,
+            runs[0].step if runs else 0,
+            runs[-1].step if runs else 0,
+            buffer.size_bytes,
+            buffer.alignment_bytes,
+            runs[:-1] if any(r.size_bytes != buffer.size_bytes for r in runs[:-1]) else (),
+        )
+        for buffer, runs in zip(problem.buffers, problem.live_runs(order), strict=True)
     ]
     for step, op in enumerate(order):
         if problem.scratch_bytes[op]:
@@ -173,7 +190,8 @@ def check_placement(problem: ArenaProblem, placement: Placement) -> None:
     """Raise ValueError with a named reason unless the placement is valid.
 
     Plain on purpose: it shares no code with any allocator. Each block is compared with all that
-    are live when it becomes live.
+    are live when it becomes live; where one of the two has a profile, at every step where the
+    profile changes.
     """
     if len(placement.offsets) != len(problem.blocks):
         raise ValueError(
@@ -205,6 +223,8 @@ def check_placement(problem: ArenaProblem, placement: Placement) -> None:
                 or other_offset + other.size_bytes <= offset
             ):
                 continue
+            if (block.profile or other.profile) and not _meet(block, offset, other, other_offset):
+                continue
             if (index, other_index) in allowed:
                 safe = allowed[index, other_index].allows(offset, other_offset)
             elif (other_index, index) in allowed:
@@ -217,3 +237,16 @@ def check_placement(problem: ArenaProblem, placement: Placement) -> None:
                     f" and {block.name!r} [{offset}, {offset + block.size_bytes}) are both live"
                 )
         alive.append(index)
+
+
+def _meet(block: Block, offset: int, other: Block, other_offset: int) -> bool:
+    """Whether the runs that the two need share a byte at any step."""
+    first, end = max(block.start, other.start), min(block.end, other.end)
+    steps = {first, *(r.step for r in (*block.profile, *other.profile) if first <= r.step < end)}
+    for step in steps:
+        mine = [run for run in block.runs if run.step <= step][-1]
+        theirs = [run for run in other.runs if run.step <= step][-1]
+        low = max(offset + mine.bottom_bytes, other_offset + theirs.bottom_bytes)
+        if low < min(offset + mine.top_bytes, other_offset + theirs.top_bytes):
+            return True
+    return False

@@ -7,6 +7,8 @@ Accounting (one meaning everywhere). At the step that runs operator `i` of an or
 footprint* is the size of every live buffer, those that `i` reads and writes included, plus the
 scratch bytes of `i`, less what an allowed overlap saves. *Peak* is its maximum over the steps.
 Graph inputs live from the start to their last use; graph outputs to the end; states throughout.
+Where a problem says which bytes an operator touches (`accesses`), only the run of a buffer that is
+live counts, not all of it (`ir.progress`).
 """
 
 from __future__ import annotations
@@ -14,6 +16,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
+
+from toolchain.ir.progress import Access, LiveRun, Touch, live_runs
 
 
 @dataclass(frozen=True)
@@ -61,6 +66,8 @@ class MemoryProblem:
 
     `predecessors[i]`: operators that must run before operator i (indices need not be a
     topological order). `scratch_bytes[i]`: working memory while i runs, and only then.
+    `accesses[i]`: what i reads or writes of its buffers, if only that shall count: nothing where
+    all its outputs are views. Schedulers that search look at whole buffers all the same.
     """
 
     ops: tuple[str, ...]
@@ -69,6 +76,7 @@ class MemoryProblem:
     scratch_bytes: tuple[int, ...]
     buffers: tuple[Buffer, ...]
     overlaps: tuple[Overlap, ...] = ()
+    accesses: tuple[tuple[Access, ...], ...] = ()
 
     @cached_property
     def users(self) -> tuple[tuple[int, ...], ...]:
@@ -101,6 +109,10 @@ class MemoryProblem:
         A graph input that nothing reads still arrives: it lives through step 0. An output lives
         to the last step; where it is also an input it lives throughout.
         """
+        if self.accesses:
+            return tuple(
+                (runs[0].step, runs[-1].step) if runs else (0, 0) for runs in self.live_runs(order)
+            )
         position = {op: step for step, op in enumerate(order)}
         last = max(len(order), 1)
         result = []
@@ -114,6 +126,28 @@ class MemoryProblem:
             result.append((start, end))
         return tuple(result)
 
+    def live_runs(self, order: Sequence[int]) -> tuple[tuple[LiveRun, ...], ...]:
+        """What is live of each buffer, the empty run after its death last; () if it never lives.
+
+        The caller writes all of a graph input before the first step, and reads all of an output
+        after the last one.
+        """
+        if not self.accesses:
+            return tuple(
+                (LiveRun(start, 0, buffer.size_bytes), LiveRun(end, 0, 0)) if start < end else ()
+                for buffer, (start, end) in zip(self.buffers, self.lifetimes(order), strict=True)
+            )
+        touches: list[list[Touch]] = [[] for _ in self.buffers]
+        for step, op in enumerate(order):
+            for access in self.accesses[op]:
+                touches[access.buffer].append((step, access.begin_bytes, access.end_bytes))
+        for buffer, touched in zip(self.buffers, touches, strict=True):
+            if buffer.from_start:
+                touched.append((0, 0, buffer.size_bytes))
+            if buffer.to_end:
+                touched.append((max(len(order), 1) - 1, 0, buffer.size_bytes))
+        return tuple(live_runs(touched) for touched in touches)
+
 
 def applied_overlaps(problem: MemoryProblem, order: Sequence[int]) -> tuple[Overlap, ...]:
     """The overlaps that `order` makes possible: the input dies where the output is born.
@@ -121,23 +155,36 @@ def applied_overlaps(problem: MemoryProblem, order: Sequence[int]) -> tuple[Over
     Each buffer takes part at most once as input and once as output; where several are possible
     the largest saving wins, then the lowest input index.
     """
-    lifetimes = problem.lifetimes(order)
-    chosen: list[Overlap] = []
+    return tuple(overlap for overlap, _ in _savings(problem, order, problem.live_runs(order)))
+
+
+def _savings(
+    problem: MemoryProblem, order: Sequence[int], runs: Sequence[Sequence[LiveRun]]
+) -> list[tuple[Overlap, int]]:
+    """The overlaps that `order` makes possible, and what each saves at its step."""
+    chosen: list[tuple[Overlap, int]] = []
     for step, op in enumerate(order):
-        possible = [
-            o
-            for o in problem.overlaps_of[op]
-            if lifetimes[o.input][1] == step + 1
-            and lifetimes[o.output][0] == step
-            and saving_bytes(problem, o) > 0
-        ]
-        possible.sort(key=lambda o: (-saving_bytes(problem, o), o.input, o.output))
+        possible = []
+        for o in problem.overlaps_of[op]:
+            dying, born = runs[o.input], runs[o.output]
+            if dying and born and dying[-1].step == step + 1 and born[0].step == step:
+                saved = _saved_bytes(dying[-2], born[0], o)
+                if saved > 0:
+                    possible.append((o, saved))
+        possible.sort(key=lambda p: (-p[1], p[0].input, p[0].output))
         taken: set[int] = set()
-        for overlap in possible:
+        for overlap, saved in possible:
             if overlap.input not in taken and overlap.output not in taken:
                 taken.update((overlap.input, overlap.output))
-                chosen.append(overlap)
-    return tuple(chosen)
+                chosen.append((overlap, saved))
+    return chosen
+
+
+def _saved_bytes(dying: LiveRun, born: LiveRun, overlap: Overlap) -> int:
+    """What the overlap takes off the sum of the runs that are live where one buffer dies."""
+    lead = overlap.lead_bytes + dying.bottom_bytes - born.bottom_bytes
+    sizes = dying.size_bytes, born.size_bytes
+    return sum(sizes) - together_bytes(*sizes, lead, overlap.exact)
 
 
 def together_bytes(dying_bytes: int, born_bytes: int, lead_bytes: int, exact: bool) -> int:
@@ -147,23 +194,26 @@ def together_bytes(dying_bytes: int, born_bytes: int, lead_bytes: int, exact: bo
 
 
 def saving_bytes(problem: MemoryProblem, overlap: Overlap) -> int:
-    """Bytes that the overlap takes off the sum of its two buffers."""
-    size_in = problem.buffers[overlap.input].size_bytes
-    size_out = problem.buffers[overlap.output].size_bytes
-    together = together_bytes(size_in, size_out, overlap.lead_bytes, overlap.exact)
-    return size_in + size_out - together
+    """Bytes that the overlap takes off the sum of its two buffers, both live as a whole."""
+    dying, born = problem.buffers[overlap.input], problem.buffers[overlap.output]
+    whole = LiveRun(0, 0, dying.size_bytes), LiveRun(0, 0, born.size_bytes)
+    return _saved_bytes(*whole, overlap)
 
 
 def footprint(problem: MemoryProblem, order: Sequence[int]) -> tuple[int, ...]:
     """Stable footprint in bytes at each step of `order`, which must be a permutation of the ops."""
-    steps = [problem.scratch_bytes[op] for op in order] or [0]
-    lifetimes = problem.lifetimes(order)
-    for buffer, (start, end) in zip(problem.buffers, lifetimes, strict=True):
-        for step in range(start, end):
-            steps[step] += buffer.size_bytes
+    scratch = [problem.scratch_bytes[op] for op in order] or [0]
+    changes = [0] * (len(scratch) + 1)
+    runs = problem.live_runs(order)
+    for of_buffer in runs:
+        before = 0
+        for run in of_buffer:
+            changes[run.step] += run.size_bytes - before
+            before = run.size_bytes
+    steps = [own + live for own, live in zip(scratch, accumulate(changes[:-1]), strict=True)]
     position = {op: step for step, op in enumerate(order)}
-    for overlap in applied_overlaps(problem, order):
-        steps[position[overlap.op]] -= saving_bytes(problem, overlap)
+    for overlap, saved in _savings(problem, order, runs):
+        steps[position[overlap.op]] -= saved
     return tuple(steps)
 
 

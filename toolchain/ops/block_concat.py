@@ -95,9 +95,9 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
 
 
 def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
-    """One run of bytes is moved at once, so it may go to where it came from."""
+    """One run of bytes is moved at once (memmove): it may go anywhere, to where it was even."""
     if single_run(op, graph) is not None:
-        return (SafeOverlap(0),)
+        return (SafeOverlap(0, lead_bytes=-graph.input(op, 0).size_bytes),)
     return copy_overlaps(op, graph, _copies(op, graph))
 
 

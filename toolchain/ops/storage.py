@@ -8,7 +8,7 @@ from graphlib import CycleError, TopologicalSorter
 
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
-from toolchain.ir import Buffer, Graph, Member, MemoryProblem, Op, Overlap, State
+from toolchain.ir import Access, Buffer, Graph, Member, MemoryProblem, Op, Overlap, State
 from toolchain.ops import spec_of
 from toolchain.ops.spec import Alias, SafeOverlap
 
@@ -151,15 +151,22 @@ def optional_views(graph: Graph) -> tuple[View, ...]:
 
 
 def memory_problem(
-    graph: Graph, core: Core, copying: frozenset[View] = frozenset()
+    graph: Graph,
+    core: Core,
+    copying: frozenset[View] = frozenset(),
+    *,
+    progressive: bool = False,
 ) -> MemoryProblem:
     """What schedulers and allocators need of `graph` on `core`.
 
     Buffers come in the order in which their root tensors stand in the graph. `copying`:
-    views that shall be copies instead. Raises UnsupportedError, which names every
-    operator that has no kernel for its shape on this core.
+    views that shall be copies instead. `progressive`: count only the part of a buffer that is
+    live at a step, which placements can use but the bounds of the schedulers that search do not
+    know. Raises UnsupportedError, which names every operator that has no kernel for its shape on
+    this core.
     """
-    return memory_problems(graph, core)(copying)
+    problem = memory_problems(graph, core)(copying)
+    return replace(problem, accesses=_accesses(graph, problem)) if progressive else problem
 
 
 def memory_problems(graph: Graph, core: Core) -> Callable[[frozenset[View]], MemoryProblem]:
@@ -167,6 +174,40 @@ def memory_problems(graph: Graph, core: Core) -> Callable[[frozenset[View]], Mem
     scratch = _scratch_bytes(graph, core)
     safe = tuple(spec_of(op.kind).overlaps(op, graph, core) for op in graph.ops)
     return lambda copying: _problem(graph, _places(graph, copying), scratch, safe)
+
+
+def covers(op: Op, graph: Graph, aliases: Sequence[Alias]) -> bool:
+    """Whether the aliases say where every byte of every output comes from."""
+    views = {alias.view for alias in aliases}
+    for name in op.outputs:
+        parts = sum(graph.tensors[a.view].size_bytes for a in aliases if a.base == name)
+        if name not in views and parts != graph.tensors[name].size_bytes:
+            return False
+    return True
+
+
+def _accesses(graph: Graph, problem: MemoryProblem) -> tuple[tuple[Access, ...], ...]:
+    """Of each operator all bytes of its tensors; none where views leave it nothing to do."""
+    at = {
+        member.tensor: (index, member.offset_bytes)
+        for index, buffer in enumerate(problem.buffers)
+        for member in buffer.members
+    }
+
+    def in_place(alias: Alias) -> bool:
+        base = at.get(alias.base)
+        return base is not None and at.get(alias.view) == (base[0], base[1] + alias.offset_bytes)
+
+    found: list[tuple[Access, ...]] = []
+    for op in graph.ops:
+        aliases = spec_of(op.kind).aliases(op, graph)
+        if aliases and covers(op, graph, aliases) and all(map(in_place, aliases)):
+            found.append(())
+            continue
+        names = (name for name in (*op.present_inputs(), *op.outputs) if name in at)
+        sizes = {at[name]: graph.tensors[name].size_bytes for name in names}
+        found.append(tuple(Access(b, begin, begin + sizes[b, begin]) for b, begin in sizes))
+    return tuple(found)
 
 
 def _scratch_bytes(graph: Graph, core: Core) -> tuple[int, ...]:

@@ -10,15 +10,30 @@ def operator_bound_bytes(problem: MemoryProblem) -> int:
     """The largest footprint that one operator forces by itself.
 
     Whatever the order, while an operator runs the buffers it touches and its scratch are live,
-    less at most what its overlaps save; and at the end every graph output is.
+    less at most what its overlaps save; and at the end every graph output is. Where the problem
+    says what the operator touches, only that is sure to be live.
     """
-    sizes = [buffer.size_bytes for buffer in problem.buffers]
     needs = [
-        sum(sizes[b] for b in used)
-        + scratch
-        - sum(max(saving_bytes(problem, o), 0) for o in problem.overlaps_of[op])
-        for op, (used, scratch) in enumerate(zip(problem.uses, problem.scratch_bytes, strict=True))
+        touched + scratch - sum(max(saving_bytes(problem, o), 0) for o in problem.overlaps_of[op])
+        for op, (touched, scratch) in enumerate(
+            zip(_touched_bytes(problem), problem.scratch_bytes, strict=True)
+        )
     ]
     outputs = sum(b.size_bytes for b in problem.buffers if b.to_end)
     inputs = sum(b.size_bytes for b in problem.buffers if b.from_start)
     return max([0, *needs, outputs, inputs])
+
+
+def _touched_bytes(problem: MemoryProblem) -> list[int]:
+    """For each operator the bytes of the buffers that are live because of it."""
+    if not problem.accesses:
+        sizes = [buffer.size_bytes for buffer in problem.buffers]
+        return [sum(sizes[b] for b in used) for used in problem.uses]
+    result = []
+    for accesses in problem.accesses:
+        runs: dict[int, tuple[int, int]] = {}
+        for access in accesses:
+            begin, end = runs.get(access.buffer, (access.begin_bytes, access.end_bytes))
+            runs[access.buffer] = min(begin, access.begin_bytes), max(end, access.end_bytes)
+        result.append(sum(end - begin for begin, end in runs.values()))
+    return result

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from toolchain.ir import MemoryProblem, Schedule
 from toolchain.ir.memory import check_order, peak_bytes
+from toolchain.schedule._bounds import operator_bound_bytes
 
 
 def checked(
@@ -18,10 +19,14 @@ def checked(
 ) -> Schedule:
     """The answer, its peak computed by `ir.memory`, never by the method itself.
 
+    A bound on whole buffers holds no longer where the problem counts what is live of them.
+
     `begin_seconds` is `time.perf_counter()` at the start. Raises ValueError where the order is
     not one, or beats a bound that was called proved: a defect of the method.
     """
     check_order(problem, order)
+    if problem.accesses:
+        lower_bound_bytes = operator_bound_bytes(problem)
     peak = peak_bytes(problem, order)
     if peak < lower_bound_bytes:
         raise ValueError(f"{method}: peak {peak} B is below its lower bound {lower_bound_bytes} B")

@@ -1,0 +1,96 @@
+"""Which distances of two blocks are forbidden: one rule for all allocators.
+
+The distance of `i` from `j` is offset(i) - offset(j). Plain blocks that are live together exclude
+one open interval of distances. Blocks whose live run changes from step to step exclude the union of
+an interval for each step, which may leave room between; a pair that may share bytes excludes less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from toolchain.ir import ArenaProblem, Block, SharedPair
+
+Interval = tuple[int, int]
+"""Open: forbidden are the distances strictly between the two."""
+
+
+class Separation:
+    """Which blocks of a problem are live together, and what distances that forbids them.
+
+    `neighbours[i]`: for each block j that is live when i is, j and the forbidden distances of i
+    from j, ascending and disjoint; by birth of the later of the two. Sorting apart, linear in
+    such pairs.
+    """
+
+    def __init__(self, problem: ArenaProblem) -> None:
+        blocks = problem.blocks
+        shared = {(pair.dying, pair.born): pair for pair in problem.shared}
+        self.neighbours: list[list[tuple[int, Sequence[Interval]]]] = [[] for _ in blocks]
+        alive: list[int] = []
+        live = [i for i, block in enumerate(blocks) if block.start < block.end]
+        for i in sorted(live, key=lambda i: blocks[i].start):
+            start = blocks[i].start
+            alive = [j for j in alive if blocks[j].end > start]
+            for j in alive:
+                intervals = _forbidden(blocks[i], blocks[j], shared.get((i, j)), shared.get((j, i)))
+                if intervals:
+                    self.neighbours[i].append((j, intervals))
+                    self.neighbours[j].append((i, _negative(intervals)))
+            alive.append(i)
+
+
+def _forbidden(
+    a: Block, b: Block, a_dies: SharedPair | None, b_dies: SharedPair | None
+) -> Sequence[Interval]:
+    """Of distances of a from b."""
+    if a_dies is not None:
+        return _of_pair(a_dies, a, b)
+    if b_dies is not None:
+        return _negative(_of_pair(b_dies, b, a))
+    if a.profile or b.profile:
+        return _of_profiles(a, b)
+    return ((-a.size_bytes, b.size_bytes),)
+
+
+def _negative(intervals: Sequence[Interval]) -> Sequence[Interval]:
+    return tuple((-high, -low) for low, high in reversed(intervals))
+
+
+def _of_pair(pair: SharedPair, dying: Block, born: Block) -> list[Interval]:
+    """They meet at one step: the last run of the one, and the first of the other."""
+    last, first = dying.runs[-1], born.runs[0]
+    low, high = first.bottom_bytes - last.top_bytes, first.top_bytes - last.bottom_bytes
+    if pair.exact:
+        at = pair.lead_bytes
+        return [(a, b) for a, b in ((low, min(at, high)), (max(at, low), high)) if a < b]
+    return [(low, min(high, pair.lead_bytes))] if low < pair.lead_bytes else []
+
+
+def _of_profiles(a: Block, b: Block) -> list[Interval]:
+    first, end = max(a.start, b.start), min(a.end, b.end)
+    steps = {first, *(run.step for run in (*a.profile, *b.profile) if first < run.step < end)}
+    at_a = at_b = 0
+    found = []
+    for step in sorted(steps):
+        while at_a + 1 < len(a.runs) and a.runs[at_a + 1].step <= step:
+            at_a += 1
+        while at_b + 1 < len(b.runs) and b.runs[at_b + 1].step <= step:
+            at_b += 1
+        mine, theirs = a.runs[at_a], b.runs[at_b]
+        if mine.size_bytes and theirs.size_bytes:
+            found.append(
+                (theirs.bottom_bytes - mine.top_bytes, theirs.top_bytes - mine.bottom_bytes)
+            )
+    return _merged(found)
+
+
+def _merged(intervals: Iterable[Interval]) -> list[Interval]:
+    """Open intervals that only touch stay apart: the distance between them is allowed."""
+    merged: list[Interval] = []
+    for low, high in sorted(intervals):
+        if merged and low < merged[-1][1]:
+            merged[-1] = merged[-1][0], max(high, merged[-1][1])
+        else:
+            merged.append((low, high))
+    return merged
