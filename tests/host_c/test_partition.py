@@ -30,7 +30,9 @@ def test_split_c_equals_the_unsplit_graph() -> None:
             continue
         coarse.append(graph)
     assert sum(any(op.kind == "requantise_sums" for op in graph.ops) for graph in fine) > 3
-    models = [host_model(g, f"m{i}", spread=i % 2 == 0) for i, g in enumerate(fine)]
+    models = [
+        host_model(g, f"m{i}", spread=i % 4 == 0, progressive=True) for i, g in enumerate(fine)
+    ]
     with tempfile.TemporaryDirectory() as folder:
         program = build(models, cmsis_nn.find(), Path(folder), sanitize=True)
         with HostProgram(program, models) as running:

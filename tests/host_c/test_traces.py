@@ -1,6 +1,7 @@
 """Every claimed overlap against recorded reads and writes: safe, and the closest that is.
 
-Grids for the kernels that slide windows, samples for all others.
+Grids for the kernels that slide windows, samples for all others. And what is claimed to be live of
+each buffer while a split network runs, against what its operators touch.
 """
 
 from __future__ import annotations
@@ -13,15 +14,21 @@ import numpy as np
 import pytest
 
 from tests.support import grids
+from tests.support.host import plan_of
 from tests.support.merge import merged
 from tests.support.overlaps import allowed_overlaps, overlapping_samples
-from tests.support.traces import record
+from tests.support.split_graphs import random_network, random_scheme
+from tests.support.traces import record, record_run
 from toolchain.boards import HOST
 from toolchain.ir import Graph
 from toolchain.ops import specs
+from toolchain.ops.check import check as checked
 from toolchain.ops.spec import SafeOverlap
+from toolchain.ops.storage import memory_problem
+from toolchain.partition import CannotSplitError, split
 
 SAMPLES = 40
+SPLIT = 10
 GRIDS = {
     "conv2d": grids.convolutions,
     "depthwise_conv2d": grids.depthwise_convolutions,
@@ -39,7 +46,10 @@ def check(graph: Graph, overlaps: Sequence[SafeOverlap], folder: Path) -> None:
     ):
         assert trace.first_write.all(), f"{op}: not all is written"
         read += bool(trace.last_read.any())
-        if overlap.exact:
+        if overlap.lead_bytes < 0:  # a memmove, which may go anywhere
+            reach = range(overlap.lead_bytes, len(trace.first_write))
+            assert all(trace.bears(distance) for distance in reach), f"{op}: {overlap}"
+        elif overlap.exact:
             assert trace.bears(overlap.lead_bytes), f"{op}: {overlap}"
         else:
             assert overlap.lead_bytes == trace.lead_bytes(), f"{op}: {overlap}"
@@ -59,3 +69,34 @@ def test_claims_hold_on_samples(kind: str, tmp_path: Path) -> None:
     if not overlaps:
         pytest.skip("allows no overlap")
     check(graph, overlaps, tmp_path)
+
+
+def test_nothing_is_touched_beyond_what_counts_as_live(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    graphs: list[Graph] = []
+    while len(graphs) < SPLIT:
+        graph = checked(random_network(rng))
+        try:
+            graphs.append(checked(split(graph, random_scheme(graph, rng))))
+        except CannotSplitError:
+            continue
+    graph = merged(graphs)
+    plan = plan_of(graph, spread=True)
+    run, calls = record_run(plan, tmp_path)
+    problem, order = memory_problem(graph, HOST, progressive=True), plan.schedule.order
+    step_of = {op: step for step, op in enumerate(order)}
+    steps = np.array([step_of[op] for op in calls])
+    partial = 0
+    for buffer, runs in zip(problem.buffers, problem.live_runs(order), strict=True):
+        begin = plan.arena.offsets[buffer.members[0].tensor] - buffer.members[0].offset_bytes
+        partial += any(0 < r.size_bytes < buffer.size_bytes for r in runs)
+        for times in (run.first_write, run.last_read):
+            touched = times[begin : begin + buffer.size_bytes]
+            at = np.flatnonzero(touched)
+            when = steps[np.searchsorted(run.begun, touched[at], side="right") - 1]
+            live = np.searchsorted([r.step for r in runs], when, side="right") - 1
+            assert (live >= 0).all(), buffer.name
+            bottoms = np.array([r.bottom_bytes for r in runs])[live]
+            tops = np.array([r.top_bytes for r in runs])[live]
+            assert ((bottoms <= at) & (at < tops)).all(), buffer.name
+    assert partial > SPLIT

@@ -29,9 +29,10 @@ def plan_of(
     spread: bool = False,
     copying: frozenset[View] = frozenset(),
     allocator: str = "greedy-size",
+    progressive: bool = False,
 ) -> Plan:
     """Reverse post-order and an allocator, both checked; or, `spread`, `spread_out`."""
-    problem = memory_problem(graph, core, copying)
+    problem = memory_problem(graph, core, copying, progressive=progressive)
     order = schedule.scheduler("rpo").schedule(problem)
     check_order(problem, order.order)
     blocks = arena_problem(problem, order.order)
@@ -88,9 +89,11 @@ def model_of(plan: Plan, name: str = "") -> HostModel:
     return HostModel(sources, plan.graph, reaches_of(plan, sources))
 
 
-def host_model(graph: Graph, name: str = "", *, spread: bool = False) -> HostModel:
+def host_model(
+    graph: Graph, name: str = "", *, spread: bool = False, progressive: bool = False
+) -> HostModel:
     """`model_of` a plan by `plan_of`."""
-    return model_of(plan_of(graph, spread=spread), name)
+    return model_of(plan_of(graph, spread=spread, progressive=progressive), name)
 
 
 def random_tensor(tensor: Tensor, rng: np.random.Generator) -> Array:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import combinations
 
-from toolchain.ir import ArenaProblem
+from toolchain.ir import ArenaProblem, LiveRun
 
 
 def smallest_arena_bytes(problem: ArenaProblem) -> int:
-    """Every order of every two blocks that live together: each gives a longest path, or a cycle.
+    """Every order of every two blocks at each step: each gives a longest path, or a cycle.
 
     A pair that may share at one exact distance has that as a third choice.
     """
@@ -17,17 +17,23 @@ def smallest_arena_bytes(problem: ArenaProblem) -> int:
     live = [i for i, b in enumerate(blocks) if b.start < b.end]
     leads = {(p.dying, p.born): p.lead_bytes for p in problem.shared if not p.exact}
     ties = {(p.dying, p.born): p.lead_bytes for p in problem.shared if p.exact}
-    meeting = [
-        (i, j)
+
+    def run(i: int, step: int) -> LiveRun:
+        return next(run for run in reversed(blocks[i].runs) if run.step <= step)
+
+    meeting = {
+        (i, j, run(i, step)[1:], run(j, step)[1:]): (i, j, step)
         for i, j in combinations(live, 2)
-        if max(blocks[i].start, blocks[j].start) < min(blocks[i].end, blocks[j].end)
-    ]
+        for step in range(max(blocks[i].start, blocks[j].start), min(blocks[i].end, blocks[j].end))
+        if run(i, step).size_bytes and run(j, step).size_bytes
+    }
 
-    def gap(low: int, high: int) -> int:
-        return min(blocks[low].size_bytes, leads.get((high, low), blocks[low].size_bytes))
+    def gap(low: int, high: int, step: int) -> int:
+        needed = run(low, step).top_bytes - run(high, step).bottom_bytes
+        return min(needed, leads.get((high, low), needed))
 
-    def apart(at: dict[int, int], i: int, j: int) -> bool:
-        if at[j] >= at[i] + gap(i, j) or at[i] >= at[j] + gap(j, i):
+    def apart(at: dict[int, int], i: int, j: int, step: int) -> bool:
+        if at[j] >= at[i] + gap(i, j, step) or at[i] >= at[j] + gap(j, i, step):
             return True
         return at[i] - at[j] == ties.get((i, j)) or at[j] - at[i] == ties.get((j, i))
 
@@ -48,7 +54,7 @@ def smallest_arena_bytes(problem: ArenaProblem) -> int:
 
     best = sum(b.size_bytes + b.alignment_bytes for b in blocks) + 1
 
-    def sizes(edges: list[tuple[int, int, int]], left: list[tuple[int, int]]) -> Iterator[int]:
+    def sizes(edges: list[tuple[int, int, int]], left: list[tuple[int, int, int]]) -> Iterator[int]:
         nonlocal best
         at = settle(edges, best)
         if at is None:
@@ -58,13 +64,13 @@ def smallest_arena_bytes(problem: ArenaProblem) -> int:
             best = max((at[i] + blocks[i].size_bytes for i in live), default=0)
             yield best
             return
-        i, j = crossing
+        i, j, step = crossing
         rest = [pair for pair in left if pair != crossing]
-        yield from sizes([*edges, (i, j, gap(i, j))], rest)
-        yield from sizes([*edges, (j, i, gap(j, i))], rest)
+        yield from sizes([*edges, (i, j, gap(i, j, step))], rest)
+        yield from sizes([*edges, (j, i, gap(j, i, step))], rest)
         for dying, born in ((i, j), (j, i)):
             if (dying, born) in ties:
                 tie = ties[dying, born]
                 yield from sizes([*edges, (born, dying, tie), (dying, born, -tie)], rest)
 
-    return min(sizes([], meeting), default=0)
+    return min(sizes([], list(meeting.values())), default=0)

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from toolchain.ir import ArenaProblem, Block, Buffer, Member, MemoryProblem, Overlap, SharedPair
+from toolchain.ir import (
+    ArenaProblem,
+    Block,
+    Buffer,
+    LiveRun,
+    Member,
+    MemoryProblem,
+    Overlap,
+    SharedPair,
+)
 
 
 @st.composite
@@ -42,19 +51,18 @@ def memory_problems(draw: st.DrawFn, max_ops: int = 8) -> MemoryProblem:
 
 @st.composite
 def arena_problems(draw: st.DrawFn, max_blocks: int = 12) -> ArenaProblem:
-    """Blocks with random lifetimes, and sharing pairs that meet in one step."""
-    blocks = []
+    """Blocks with random lifetimes, some live in part, and sharing pairs that meet in one step."""
+    blocks, sizes = [], st.integers(1, 20)
     for index in range(draw(st.integers(1, max_blocks))):
-        start = draw(st.integers(0, 8))
-        blocks.append(
-            Block(
-                f"b{index}",
-                start,
-                start + draw(st.integers(0, 4)),
-                draw(st.integers(1, 20)),
-                draw(st.sampled_from([1, 4])),
-            )
-        )
+        start, steps, size = draw(st.integers(0, 8)), draw(st.integers(0, 4)), draw(sizes)
+        profile: list[LiveRun] = []
+        if steps > 1 and draw(st.integers(0, 2)) == 0:
+            for step in range(start, start + steps):
+                bottom = draw(st.integers(0, size - 1))
+                profile.append(LiveRun(step, bottom, draw(st.integers(bottom + 1, size))))
+            size = max(run.top_bytes for run in profile)
+        unit = draw(st.sampled_from([1, 4]))
+        blocks.append(Block(f"b{index}", start, start + steps, size, unit, tuple(profile)))
     pairs = [
         SharedPair(a, b, draw(st.integers(-4, 5)), draw(st.booleans()))
         for a, dying in enumerate(blocks)

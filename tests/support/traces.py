@@ -20,7 +20,7 @@ from toolchain.boards import HOST
 from toolchain.cmsis_nn import tree
 from toolchain.codegen import generate
 from toolchain.device.compiler import Unit, compile_units, find_host_compiler, link_program
-from toolchain.ir import Graph
+from toolchain.ir import Graph, Plan
 from toolchain.ops.spec import SafeOverlap
 from toolchain.resources import RUNTIME_C
 
@@ -55,12 +55,38 @@ class Trace:
         return not bool(np.any((self.first_write > 0) & (self.first_write < reads)))
 
 
+@dataclass(frozen=True)
+class Run:
+    """One run of a model: for each byte of the arena the times of its first write and last read,
+    and for each operator that runs code the time when it began, in the order of calls."""
+
+    first_write: Times
+    last_read: Times
+    begun: Times
+
+
 def record(graph: Graph, overlaps: Sequence[SafeOverlap], folder: Path) -> list[Trace]:
     """Run single operators side by side, nothing over anything; a trace for each overlap.
 
     `graph` has one operator for each overlap, in order (`support.merge`).
     """
     plan = plan_of(graph, spread=True)
+    run, _ = record_run(plan, folder)
+    traces = []
+    for op, overlap in zip(graph.ops, overlaps, strict=True):
+        source, target = graph.input(op, overlap.input), graph.output(op, overlap.output)
+        begin, start = plan.arena.offsets[source.name], plan.arena.offsets[target.name]
+        traces.append(
+            Trace(
+                run.first_write[start : start + target.size_bytes],
+                run.last_read[begin : begin + source.size_bytes],
+            )
+        )
+    return traces
+
+
+def record_run(plan: Plan, folder: Path) -> tuple[Run, tuple[int, ...]]:
+    """Generate, compile and run a plan; and the operator that each call runs, by index."""
     sources = generate(plan, HOST, cmsis_nn.find(), name="traced")
     for name, text in sources.files.items():
         (folder / name).write_text(text, encoding="utf-8")
@@ -69,21 +95,15 @@ def record(graph: Graph, overlaps: Sequence[SafeOverlap], folder: Path) -> list[
     theirs = [Unit(cmsis_nn.find() / p, flags, (system,)) for p in sources.cmsis_nn]
     ours = [RUNTIME_C / path for path in sources.runtime]
     ours += [folder / name for name in sources.files if name.endswith(".c")]
-    units = [Unit(p, flags, (folder, kernels), system_includes=(system,)) for p in ours]
-    recorder = Unit(PROGRAM, ("-O2", "-Wall", "-Wextra", "-Werror"), (folder,))
+    hooks = (*flags, '-DTHIMBLE_HOOKS_H="trace_hooks.h"')
+    include = (folder, kernels, PROGRAM.parent)
+    units = [Unit(p, hooks, include, system_includes=(system,)) for p in ours]
+    recorder = Unit(PROGRAM, ("-O2", "-Wall", "-Wextra", "-Werror"), (folder, PROGRAM.parent))
     objects = compile_units([recorder, *theirs, *units], gcc=find_host_compiler())
     program = folder / "trace"
     link_program(objects, WRAPPED, program)
     done = subprocess.run([str(program)], capture_output=True, check=True)
-    times = np.frombuffer(done.stdout, np.uint32).reshape(-1, 2).astype(np.int64)
-    traces = []
-    for op, overlap in zip(graph.ops, overlaps, strict=True):
-        source, target = graph.input(op, overlap.input), graph.output(op, overlap.output)
-        begin, start = plan.arena.offsets[source.name], plan.arena.offsets[target.name]
-        traces.append(
-            Trace(
-                times[start : start + target.size_bytes, 0],
-                times[begin : begin + source.size_bytes, 1],
-            )
-        )
-    return traces
+    times = np.frombuffer(done.stdout, np.uint32).astype(np.int64)
+    calls = len(sources.calls)
+    bytes_, begun = times[: len(times) - calls].reshape(-1, 2), times[len(times) - calls :]
+    return Run(bytes_[:, 0], bytes_[:, 1], begun), sources.calls

@@ -17,7 +17,8 @@ SCRATCH_ALIGNMENT_BYTES = 4
 class Block:
     """`size_bytes` needed during the half-open interval of steps [start, end).
 
-    `profile`: where not all of them are needed at each step, the run that is, from `start` on.
+    `profile`: where not all of them are needed at each step, the run that is, from `start` on;
+    some run reaches up to the block's end.
     """
 
     name: str
@@ -135,7 +136,7 @@ def arena_problem(problem: MemoryProblem, order: Sequence[int]) -> ArenaProblem:
             runs[-1].step if runs else 0,
             buffer.size_bytes,
             buffer.alignment_bytes,
-            runs[:-1] if any(r.size_bytes != buffer.size_bytes for r in runs[:-1]) else (),
+            _profile(runs[:-1], buffer.size_bytes),
         )
         for buffer, runs in zip(problem.buffers, problem.live_runs(order), strict=True)
     ]
@@ -155,6 +156,16 @@ def arena_problem(problem: MemoryProblem, order: Sequence[int]) -> ArenaProblem:
         for o in applied_overlaps(problem, order)
     )
     return ArenaProblem(tuple(blocks), shared)
+
+
+def _profile(runs: Sequence[LiveRun], size_bytes: int) -> tuple[LiveRun, ...]:
+    """Nothing where all is live throughout. The highest run reaches up to what nothing touches."""
+    highest = max((run.top_bytes for run in runs), default=0)
+    if all(run.size_bytes == size_bytes for run in runs):
+        return ()
+    return tuple(
+        run._replace(top_bytes=size_bytes) if run.top_bytes == highest else run for run in runs
+    )
 
 
 def scratch_name(op: str) -> str:

@@ -2,7 +2,8 @@
  * Runs a model that was compiled with -fsanitize=thread and records, in place of that sanitizer's
  * library, when each byte of the arena is first written and last read by the operators.
  *
- * Prints two uint32 for every byte: the times of its first write and of its last read; 0 for never.
+ * Prints two uint32 for every byte: the times of its first write and of its last read; 0 for never. Then one for
+ * each operator that was run: the time when it began.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -10,9 +11,11 @@
 #include <string.h>
 
 #include "traced.h"
+#include "trace_hooks.h"
 
 static uint8_t *arena;
 static uint32_t now;
+static uint32_t begun[TRACED_OPERATORS + 1];
 static uint32_t first_write[TRACED_ARENA_BYTES];
 static uint32_t last_read[TRACED_ARENA_BYTES];
 
@@ -36,6 +39,11 @@ static void record_write(const void *at, size_t bytes)
             first_write[place + i] = now;
         }
     }
+}
+
+void trace_begin(int32_t index)
+{
+    begun[index] = ++now;
 }
 
 #define ACCESSES(bytes)                                                                                      \
@@ -139,6 +147,9 @@ int main(void)
         if (fwrite(times, sizeof(times), 1, stdout) != 1) {
             return 4;
         }
+    }
+    if (fwrite(begun, sizeof(begun[0]), TRACED_OPERATORS, stdout) != TRACED_OPERATORS) {
+        return 4;
     }
     free(arena);
     return 0;

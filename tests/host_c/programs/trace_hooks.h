@@ -1,0 +1,13 @@
+/*
+ * Between the traced model and its recorder: each operator says when it begins.
+ */
+#ifndef TRACE_HOOKS_H
+#define TRACE_HOOKS_H
+
+#include <stdint.h>
+
+void trace_begin(int32_t index);
+
+#define THIMBLE_OP_BEGIN(index) trace_begin(index)
+
+#endif
