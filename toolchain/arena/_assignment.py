@@ -162,6 +162,7 @@ def _solver(seconds: float) -> Any:
     from ortools.sat.python import cp_model
 
     solver = cp_model.CpSolver()
+    solver.parameters.catch_sigint_signal = False  # else Ctrl-C kills Python ever after
     solver.parameters.num_workers = 1
     solver.parameters.random_seed = 1
     solver.parameters.max_deterministic_time = seconds

@@ -55,6 +55,7 @@ def solve(
                 _keep_apart(model, offsets[i] - offsets[j], intervals)
     model.minimize(size)
     solver = cp_model.CpSolver()
+    solver.parameters.catch_sigint_signal = False  # else Ctrl-C kills Python ever after
     solver.parameters.num_workers = 1
     solver.parameters.random_seed = 1
     solver.parameters.max_time_in_seconds = seconds

@@ -348,6 +348,7 @@ def solve(
             program.hint(found)
         program.model.minimize(expression)
         solver = cp_model.CpSolver()
+        solver.parameters.catch_sigint_signal = False  # else Ctrl-C kills Python ever after
         solver.parameters.num_workers = workers
         solver.parameters.max_time_in_seconds = seconds
         solver.parameters.random_seed = 1

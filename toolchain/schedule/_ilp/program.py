@@ -138,6 +138,7 @@ class Program:
         model.minimize(peak)
         self._hint(hint)
         solver = cp_model.CpSolver()
+        solver.parameters.catch_sigint_signal = False  # else Ctrl-C kills Python ever after
         solver.parameters.max_time_in_seconds = max(
             self._clock.deadline_seconds - time.perf_counter(), 0.01
         )

@@ -1,0 +1,116 @@
+"""Every search of ways to split: what it promises, how it ends, and what it finds."""
+
+from __future__ import annotations
+
+import os
+import signal
+from functools import cache
+
+import pytest
+
+from benchmarks.zoo_network import Network
+from toolchain.boards import board
+from toolchain.cost.analytic import AnalyticCostModel
+from toolchain.errors import InputError
+from toolchain.ir.memory import peak_bytes
+from toolchain.ir.plan import Plan
+from toolchain.ops.storage import memory_problem
+from toolchain.partition import Point, Task, Watch, split_all, splitters
+from toolchain.planner import PlanOptions, plan_graph, split_front
+
+
+@cache
+def inverted_bottlenecks() -> Plan:
+    """A stem and three inverted bottlenecks, one with a skip connection: rows can stream."""
+    net = Network("bottlenecks", (1, 48, 48, 3))
+    x = net.conv(net.input, 8, 3, stride=2)
+    for channels, stride in ((8, 1), (12, 2), (12, 1)):
+        y = net.conv(x, 48, 1)
+        y = net.depthwise(y, 3, stride=stride)
+        y = net.conv(y, channels, 1)
+        x = net.add(x, y) if stride == 1 and channels == 12 else y
+    return plan_graph(net.classifier(x, 4), board("mps2-an500"))
+
+
+def peak_of(plan: Plan, point: Point) -> int:
+    """Of the finer graph, in the order in which its blocks are meant to run."""
+    finer = split_all(
+        plan.graph.with_ops([plan.graph.ops[i] for i in plan.schedule.order]), point.schemes
+    )
+    return peak_bytes(memory_problem(finer, board(plan.board).core), range(len(finer.ops)))
+
+
+@pytest.mark.parametrize("name", splitters.names())
+def test_points_are_smaller_and_dearer_and_come_true(name: str) -> None:
+    plan = inverted_bottlenecks()
+    front = split_front(plan, PlanOptions(splitter=name))
+    assert not front.stopped
+    first, *others = front.points
+    assert (first.peak_bytes, first.extra, first.schemes) == (plan.schedule.peak_bytes, 0, ())
+    assert others[-1].peak_bytes < first.peak_bytes * 0.6
+    for one, two in zip(front.points, others, strict=False):
+        assert one.peak_bytes > two.peak_bytes
+        assert one.extra < two.extra or not one.schemes
+    for point in others:
+        assert peak_of(plan, point) <= point.peak_bytes + 64  # alignment is not predicted
+
+
+@pytest.mark.parametrize("name", splitters.names())
+def test_equal_input_gives_an_equal_front(name: str) -> None:
+    options = PlanOptions(splitter=name)
+    one, two = (split_front(inverted_bottlenecks(), options) for _ in range(2))
+    assert one.points == two.points
+
+
+@pytest.mark.parametrize("name", splitters.names())
+def test_ctrl_c_keeps_what_was_found(name: str) -> None:
+    told: list[str] = []
+
+    def report(text: str, done: int, total: int) -> None:
+        told.append(text)
+        if len(told) == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    plan = inverted_bottlenecks()
+    options = PlanOptions(splitter=name, max_slowdown=0.5)
+    front = split_front(plan, options, report=report)
+    assert front.stopped == "by Ctrl-C"
+    assert len(told) == 3
+    for point in front.points:
+        assert peak_of(plan, point) <= point.peak_bytes + 64
+
+
+@pytest.mark.parametrize("name", splitters.names())
+def test_no_time_gives_the_graph_as_it_is(name: str) -> None:
+    plan = inverted_bottlenecks()
+    front = split_front(plan, PlanOptions(splitter=name, split_seconds=0))
+    assert front.points[0].schemes == ()
+    assert "0 s" in front.stopped
+
+
+def test_a_latency_budget_bounds_what_motes_looks_at() -> None:
+    plan = inverted_bottlenecks()
+    front = split_front(plan, PlanOptions(splitter="motes", max_slowdown=0.1))
+    assert all(front.slowdown(point) <= 0.1 for point in front.points)
+    assert len(front.points) > 1
+
+
+def test_an_unknown_splitter_is_refused_with_the_names_there_are() -> None:
+    with pytest.raises(InputError, match=r"no splitter is called 'dice'.*auto, motes, tinyengine"):
+        splitters.splitter("dice")
+
+
+def test_the_input_is_kept_whole_and_a_graph_of_one_step_is_left_alone() -> None:
+    net = Network("one", (1, 8, 8, 4))
+    plan = plan_graph(net.graph(net.conv(net.input, 4, 1)), board("mps2-an500"))
+    core = board(plan.board).core
+    task = Task(
+        plan.graph,
+        memory_problem(plan.graph, core),
+        plan.schedule.order,
+        core,
+        AnalyticCostModel(),
+    )
+    for name in splitters.names():
+        points = splitters.splitter(name).front(task, Watch()).points
+        assert points[0].peak_bytes == plan.schedule.peak_bytes
