@@ -49,6 +49,32 @@ void thimble_resize_bilinear_legacy(const thimble_resize_float_params *params,
                                     const int8_t *source,
                                     int8_t *target);
 
+/**
+ * An NHWC image and its new size. Each output row lies between two rows of the input, each output column
+ * between two columns; the weights say how near.
+ */
+typedef struct {
+    int32_t batches;
+    int32_t input_height;
+    int32_t input_width;
+    int32_t output_height;
+    int32_t output_width;
+    int32_t channels;
+    const int16_t *rows;    /**< two for each output row */
+    const int16_t *columns; /**< two for each output column */
+    const float *row_weights;
+    const float *column_weights;
+    float input_scale;
+    int32_t input_zero_point;
+    float output_scale;
+    int32_t output_zero_point;
+} thimble_resize_linear_params;
+
+/** Resize by bilinear interpolation of the real values (ONNX Resize, mode linear). */
+void thimble_resize_linear_s8(const thimble_resize_linear_params *params,
+                              const int8_t *source,
+                              int8_t *target);
+
 /** Rows of a layer normalisation. Gain and offset are in steps of the output, one for each place. */
 typedef struct {
     int32_t rows;

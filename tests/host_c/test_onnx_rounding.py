@@ -14,11 +14,13 @@ from tests.support.host import random_inputs, reference_outputs, run_graphs_on_h
 from tests.support.onnx_models import model_of, prepared_of, quantised
 from toolchain.ir import End, Graph
 from toolchain.ops import specs
+from toolchain.ops._matmul import BatchMatMul
 from toolchain.ops._reduction import Reduce
 from toolchain.ops._rounding import Rounding
 from toolchain.ops.conv2d import Conv2D
 from toolchain.ops.depthwise_conv2d import DepthwiseConv2D
 from toolchain.ops.mul import Mul
+from toolchain.ops.transpose_conv2d import TransposeConv2D
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits"
 SAMPLES = 10
@@ -27,7 +29,9 @@ SAMPLES = 10
 def _onnx_sample(kind: str, rng: np.random.Generator) -> Graph:
     graph = specs()[kind].sample(rng)
     (op,) = graph.ops
-    assert isinstance(op.attributes, Conv2D | DepthwiseConv2D | Mul | Reduce)
+    assert isinstance(
+        op.attributes, BatchMatMul | Conv2D | DepthwiseConv2D | Mul | Reduce | TransposeConv2D
+    )
     attributes = replace(op.attributes, rounding=Rounding.ONNX)
     if isinstance(attributes, Reduce) and rng.random() < 0.5:
         same = replace(graph.output(op), quantisation=graph.input(op, 0).quantisation)
@@ -36,7 +40,10 @@ def _onnx_sample(kind: str, rng: np.random.Generator) -> Graph:
     return graph.with_ops([replace(op, attributes=attributes)])
 
 
-@pytest.mark.parametrize("kind", ["conv2d", "depthwise_conv2d", "mean", "mul", "sum"])
+KINDS = ["batch_matmul", "conv2d", "depthwise_conv2d", "mean", "mul", "sum", "transpose_conv2d"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_c_equals_reference(kind: str) -> None:
     rng = np.random.default_rng(11)
     graphs = [_onnx_sample(kind, rng) for _ in range(SAMPLES)]

@@ -117,12 +117,11 @@ def test_a_transformer_is_read_whole(quantised: bytes) -> None:
 
 
 def test_a_transformer_is_close_to_onnxruntime(quantised: bytes) -> None:
-    """Differences of one unit inside grow on the way: few, and small, at the end."""
+    """Every operator rounds as it does: hardly anything is left to grow on the way."""
     found: Comparison = compare(quantised, _feeds(20), optimise=False)
     assert found.elements == 60
-    assert found.largest <= 4, found
-    assert found.beyond_one <= 3, found
-    assert found.differing <= 6, found
+    assert found.largest <= 1, found
+    assert found.differing <= 2, found
 
 
 @pytest.mark.parametrize(

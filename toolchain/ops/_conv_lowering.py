@@ -273,14 +273,19 @@ def _turned_window(window: Window) -> Window:
 
 
 def lower_transpose_conv2d(
-    op: Op, graph: Graph, stride: tuple[int, int], padding: Padding, activation: Activation
+    op: Op,
+    graph: Graph,
+    stride: tuple[int, int],
+    padding: Padding,
+    activation: Activation,
+    rounding: Rounding = Rounding.TFLITE,
 ) -> Lowering:
     """Thimble's own kernel: CMSIS-NN's needs an int32 for every tap of every pixel."""
     x, weights = graph.input(op, INPUT), graph.input(op, WEIGHTS)
     channels, height, width, depth = weights.shape
     window = Window((height, width), stride, (1, 1), padding)
     filters = constant_of(weights).reshape(channels, -1).astype(np.int8)
-    scales = _scaling(op, graph, activation, Rounding.TFLITE, filters, partial=True)
+    scales = _scaling(op, graph, activation, rounding, filters, partial=True)
     seen = -(-height // stride[0]) * -(-width // stride[1])
     return Lowering(
         functions=("thimble_transpose_conv_s8",),
@@ -309,7 +314,7 @@ def _scaling(
     x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
     channels = filters.shape[0]
     if rounding is Rounding.ONNX:
-        return onnx_scaling(x, weights, y, filters, bias_of(op, graph, channels))
+        return onnx_scaling(x, weights, y, filters, bias_of(op, graph, channels), partial)
     return scaling(
         bias_of(op, graph, channels),
         filters,

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
+from toolchain.ops._rounding import Rounding
 from toolchain.ops.spec import Array, TensorType
 
 _BATCH_DIMS = 3
@@ -23,6 +24,7 @@ class BatchMatMul(Attributes):
 
     adjoint_x: bool = False
     adjoint_y: bool = False
+    rounding: Rounding = Rounding.TFLITE
 
 
 def matmul_attributes(op: Op) -> BatchMatMul:

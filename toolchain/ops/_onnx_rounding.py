@@ -34,10 +34,22 @@ def onnx_factors(x: Tensor, weights: Tensor, y: Tensor) -> NDArray[np.float32]:
     return factors
 
 
-def onnx_scaling(x: Tensor, weights: Tensor, y: Tensor, filters: Int8, bias: Int32) -> Scaling:
-    """Bias, factor and shift code for filters given as [channels, taps]."""
+def onnx_multiplier(x: Tensor, weights: Tensor, y: Tensor) -> tuple[int, int]:
+    """The bits of the one factor, and the shift code that says so."""
+    return int(onnx_factors(x, weights, y).view(np.int32)[0]), FLOAT_CODE
+
+
+def onnx_scaling(
+    x: Tensor, weights: Tensor, y: Tensor, filters: Int8, bias: Int32, partial: bool = False
+) -> Scaling:
+    """Bias, factor and shift code for filters given as [channels, taps].
+
+    `partial`: the kernel itself subtracts the zero point.
+    """
     channels = len(filters)
-    folded = bias.astype(np.int64) - x.q.zero_point * filters.astype(np.int64).sum(axis=1)
+    folded = bias.astype(np.int64)
+    if not partial:
+        folded = folded - x.q.zero_point * filters.astype(np.int64).sum(axis=1)
     factors = np.ascontiguousarray(np.broadcast_to(onnx_factors(x, weights, y), channels))
     return Scaling(
         filters,

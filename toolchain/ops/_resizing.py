@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from toolchain.ir import Attributes, Graph, Op, Tensor
 from toolchain.ops._movement import int32_constant, integers
-from toolchain.ops.spec import ReadOp, TensorType, TfliteNode, WrittenOp
+from toolchain.ops._walks import first_pixels, lead_bytes, read_after
+from toolchain.ops.spec import ReadOp, SafeOverlap, TensorType, TfliteNode, WrittenOp
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,22 @@ def write_resize(op: Op, builtin: str, options_type: str) -> WrittenOp:
     }
     size = int32_constant("size", (attributes.height, attributes.width))
     return WrittenOp(builtin, options_type, options, (size,), version=3)
+
+
+def interpolation_overlaps(
+    op: Op, graph: Graph, rows: NDArray[np.int64], columns: NDArray[np.int64]
+) -> tuple[SafeOverlap, ...]:
+    """Pixel by pixel, channel by channel: each is read from up to four pixels and then written.
+
+    `rows`, `columns`: the first of the two that each output row or column needs.
+    """
+    x = graph.input(op, 0)
+    firsts = first_pixels((x.shape[1], x.shape[2]), rows, columns, x.shape[0])
+    pixels, channels = np.arange(len(firsts)), x.shape[3]
+    lead = lead_bytes(pixels + 1, read_after(firsts, pixels + 1))
+    if channels > 1:
+        lead = max(lead, lead_bytes(pixels, firsts))
+    return (SafeOverlap(0, 0, lead * channels),)
 
 
 def sample_resize(rng: np.random.Generator, kind: str, x: Tensor, both: bool) -> Graph:

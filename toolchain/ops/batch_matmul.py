@@ -1,7 +1,8 @@
 """Matrix product over batches: output[..., i, j] = sum_k x[..., i, k] * y[..., k, j].
 
 TFLite BATCH_MATMUL, int8, either operand transposed in its last two dimensions, batch dimensions
-broadcast. Arithmetic: TFLite `reference_ops::BatchMatMul` for int8.
+broadcast. Arithmetic: TFLite `reference_ops::BatchMatMul` for int8. ONNX MatMul of two activations
+rounds as ONNX Runtime does.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from toolchain.ops._matmul import (
     matmul_sums,
     sample_matmul,
 )
+from toolchain.ops._onnx_rounding import onnx_multiplier, requantise_onnx
+from toolchain.ops._rounding import Rounding
 from toolchain.ops.requantise_sums import RequantiseSums
 from toolchain.ops.spec import (
     Array,
@@ -72,12 +75,18 @@ def _requantisation(op: Op, graph: Graph) -> tuple[int, int]:
 
 
 def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    total, (multiplier, shift) = matmul_sums(op, graph, inputs), _requantisation(op, graph)
+    total = matmul_sums(op, graph, inputs)
+    if matmul_attributes(op).rounding is Rounding.ONNX:
+        x, y = graph.input(op, 0), graph.input(op, 1)
+        return (requantise_onnx(total, x, y, graph.output(op), (-128, 127)),)
+    multiplier, shift = _requantisation(op, graph)
     return (requantise(total, multiplier, shift, graph.output(op), -128, 127),)
 
 
 def _code(op: Op, graph: Graph) -> tuple[int, int]:
     """Multiplier and shift code."""
+    if matmul_attributes(op).rounding is Rounding.ONNX:
+        return onnx_multiplier(graph.input(op, 0), graph.input(op, 1), graph.output(op))
     multiplier, shift = _requantisation(op, graph)
     depth = matmul_depth(op, graph)
     return multiplier, shift_code(multiplier, shift, depth * 255 * 255)
@@ -149,7 +158,8 @@ def read_batched(node: OnnxNode) -> None:
         adjoint.append(lies == swapped)
     axes = tuple(range(len(node.output_shape())))
     q = node.output_quantisation()
-    node.emit("batch_matmul", BatchMatMul(adjoint[0], adjoint[1]), operands, q, axes)
+    attributes = BatchMatMul(adjoint[0], adjoint[1], Rounding.ONNX)
+    node.emit("batch_matmul", attributes, operands, q, axes)
 
 
 SPEC = OpSpec(

@@ -18,12 +18,12 @@ from toolchain.ops._movement import sample_quantisation
 from toolchain.ops._resizing import (
     Resize,
     infer_resize,
+    interpolation_overlaps,
     read_resize,
     resize_attributes,
     sample_resize,
     write_resize,
 )
-from toolchain.ops._walks import first_pixels, lead_bytes, read_after
 from toolchain.ops.spec import Array, Lowering, OpSpec, SafeOverlap, TensorType, TfliteBinding
 
 ONE = 1 << 10
@@ -149,18 +149,12 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
 
 
 def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
-    """Pixel by pixel, channel by channel: each is read from up to four pixels and then written."""
     attributes, x, y = resize_attributes(op), graph.input(op, 0), graph.output(op)
     weights = _float_weights if attributes.legacy else _weights
     rows, columns = (
         weights(attributes, x.shape[axis], y.shape[axis])[0].astype(np.int64) for axis in (1, 2)
     )
-    firsts = first_pixels((x.shape[1], x.shape[2]), rows, columns, x.shape[0])
-    pixels, channels = np.arange(len(firsts)), x.shape[3]
-    lead = lead_bytes(pixels + 1, read_after(firsts, pixels + 1))
-    if channels > 1:
-        lead = max(lead, lead_bytes(pixels, firsts))
-    return (SafeOverlap(0, 0, lead * channels),)
+    return interpolation_overlaps(op, graph, rows, columns)
 
 
 def _sample(rng: np.random.Generator) -> Graph:

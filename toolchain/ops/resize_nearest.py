@@ -30,7 +30,6 @@ from toolchain.ops.spec import (
     Array,
     Constant,
     Lowering,
-    OnnxBinding,
     OnnxNode,
     OpSpec,
     SafeOverlap,
@@ -102,36 +101,20 @@ def _sample(rng: np.random.Generator) -> Graph:
     return sample_resize(rng, "resize_nearest", x, both=True)
 
 
-def _read_onnx(node: OnnxNode) -> None:
-    """Resize of an image, where TFLite has the same mapping of output to input positions."""
+def read_nearest(node: OnnxNode, coordinates: str) -> None:
+    """ONNX Resize of an image, where TFLite has the same mapping of positions."""
     axes = image_axes(node)
     source, target = image_shape(node.shape(0)), image_shape(node.output_shape())
-    if node.shape(0)[:2] != node.output_shape()[:2]:
-        raise node.unsupported("resizing the batch or the channels")
-    mode = node.attribute("mode", "nearest")
     x, q = node.operand(0, axes, source), node.quantisation(0)
-    coordinates = node.attribute("coordinate_transformation_mode", "half_pixel")
-    if node.operator == "Upsample" or node.opset < 11:
-        coordinates = "asymmetric"
-    if mode == "nearest":
-        wanted = [_onnx_nearest(node, coordinates, axis, source, target) for axis in (1, 2)]
-        for corners, centers in ((False, False), (False, True), (True, False), (True, True)):
-            attributes = Resize(target[1], target[2], corners, centers)
-            rows, columns = (nearest(attributes, source[axis], target[axis]) for axis in (1, 2))
-            if [rows, columns] == wanted:
-                node.emit("resize_nearest", attributes, [x], q, axes, target)
-                return
-    elif mode in ("linear", "bilinear") and not node.attribute("antialias", 0):
-        forms = {"asymmetric": (False, False), "align_corners": (True, False)}
-        forms |= {"half_pixel": (False, True)}
-        if 1 not in target[1:3]:
-            forms |= {"pytorch_half_pixel": (False, True)}
-        if coordinates in forms:
-            attributes = Resize(target[1], target[2], *forms[coordinates])
-            node.emit("resize_bilinear", attributes, [x], q, axes, target)
+    wanted = [_onnx_nearest(node, coordinates, axis, source, target) for axis in (1, 2)]
+    for corners, centers in ((False, False), (False, True), (True, False), (True, True)):
+        attributes = Resize(target[1], target[2], corners, centers)
+        rows, columns = (nearest(attributes, source[axis], target[axis]) for axis in (1, 2))
+        if [rows, columns] == wanted:
+            node.emit("resize_nearest", attributes, [x], q, axes, target)
             return
     raise node.unsupported(
-        f"mode {mode!r} with {coordinates!r} coordinates",
+        f"mode 'nearest' with {coordinates!r} coordinates",
         "resize by a whole factor with asymmetric or half_pixel coordinates",
     )
 
@@ -184,6 +167,5 @@ SPEC = OpSpec(
         ),
     ),
     dtypes=frozenset(DType),
-    onnx=OnnxBinding(("Resize", "Upsample"), _read_onnx),
     limits="any type, NHWC; the size is constant",
 )

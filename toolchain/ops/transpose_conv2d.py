@@ -1,7 +1,7 @@
 """Transposed convolution: each input pixel adds its filters' footprint to the output.
 
 TFLite TRANSPOSE_CONV, int8, weights OHWI, per-channel or per-tensor. Arithmetic: TFLite
-`reference_integer_ops::TransposeConv`.
+`reference_integer_ops::TransposeConv`. ONNX ConvTranspose rounds as ONNX Runtime does.
 """
 
 from __future__ import annotations
@@ -40,6 +40,8 @@ from toolchain.ops._onnx import (
     onnx_bias,
     weight_quantisation,
 )
+from toolchain.ops._onnx_rounding import requantise_onnx
+from toolchain.ops._rounding import Rounding
 from toolchain.ops.spec import (
     Array,
     Lowering,
@@ -69,6 +71,7 @@ class TransposeConv2D(Attributes):
     stride: tuple[int, int] = (1, 1)
     padding: Padding = UNPADDED
     activation: Activation = Activation.NONE
+    rounding: Rounding = Rounding.TFLITE
 
 
 def _attributes(op: Op) -> TransposeConv2D:
@@ -107,15 +110,22 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
                     total[:, top + ky, left + kx] += image[:, row, column] @ filters[:, ky, kx].T
     if len(op.inputs) > BIAS and op.inputs[BIAS]:
         total = total + inputs[BIAS].astype(np.int64).reshape(-1)
-    multiplier, shift = channel_requantisation(x, weights, y, channels)
     low, high = clamp_range(attributes.activation, y)
+    if attributes.rounding is Rounding.ONNX:
+        return (requantise_onnx(total, x, weights, y, (low, high)),)
+    multiplier, shift = channel_requantisation(x, weights, y, channels)
     return (requantise(total, multiplier, shift, y, low, high),)
 
 
 def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
     attributes = _attributes(op)
     return lower_transpose_conv2d(
-        op, graph, attributes.stride, attributes.padding, attributes.activation
+        op,
+        graph,
+        attributes.stride,
+        attributes.padding,
+        attributes.activation,
+        attributes.rounding,
     )
 
 
@@ -246,7 +256,9 @@ def _read_onnx(node: OnnxNode) -> None:
     ]
     if bias is not None:
         operands.append(add_bias(node, bias, node.quantisation(INPUT).scale, scales))
-    attributes = TransposeConv2D((size[1], size[2]), (stride[0], stride[1]), padding, activation)
+    attributes = TransposeConv2D(
+        (size[1], size[2]), (stride[0], stride[1]), padding, activation, Rounding.ONNX
+    )
     node.emit("transpose_conv2d", attributes, operands, q, axes, size)
 
 
