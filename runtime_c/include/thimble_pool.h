@@ -100,6 +100,19 @@ void thimble_reduce_max_s8(const thimble_reduce_shape *shape,
                            const int8_t *input,
                            int8_t *output);
 
+/** The same of int16. */
+void thimble_reduce_max_s16(const thimble_reduce_shape *shape,
+                            int32_t flip,
+                            const int16_t *input,
+                            int16_t *output);
+
+/** Sums of int16 (they fit int32) times multiplier * 2^(shift - 31), saturated. */
+void thimble_reduce_sum_s16(const thimble_reduce_shape *shape,
+                            int32_t multiplier,
+                            int32_t shift,
+                            const int16_t *input,
+                            int16_t *output);
+
 #ifdef __cplusplus
 }
 #endif

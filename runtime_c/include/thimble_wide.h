@@ -49,6 +49,34 @@ void thimble_mul_s16(const int16_t *input_1,
                      int32_t size,
                      const thimble_mul_s16_params *params);
 
+/** The larger, or the smaller, of each two; steps as above. */
+void thimble_maximum_s16(const int16_t *input_1,
+                         int32_t step_1,
+                         const int16_t *input_2,
+                         int32_t step_2,
+                         int16_t *output,
+                         int32_t size);
+void thimble_minimum_s16(const int16_t *input_1,
+                         int32_t step_1,
+                         const int16_t *input_2,
+                         int32_t step_2,
+                         int16_t *output,
+                         int32_t size);
+
+/** TFLite `QuantizeLeakyRelu`: values below 0 have a factor of their own, multiplier * 2^(shift - 31). */
+typedef struct {
+    int32_t multiplier;
+    int32_t shift;
+    int32_t negative_multiplier;
+    int32_t negative_shift;
+} thimble_leaky_relu_s16_params;
+
+/** In place. */
+void thimble_leaky_relu_s16(const int16_t *input,
+                            int16_t *output,
+                            int32_t size,
+                            const thimble_leaky_relu_s16_params *params);
+
 /** LiteRT's int16 `Logistic` and `Tanh`: the input times multiplier / 2^shift (halves up) is a place between
  * the 256 entries of `table`, logistic(i / 24) - 1/2 in Q0.16, where it interpolates. Output in Q0.15; in
  * place. */

@@ -1,4 +1,4 @@
-"""Minimum and maximum. TFLite MINIMUM and MAXIMUM, int8: the stored bytes are compared as they are.
+"""Minimum and maximum. TFLite MINIMUM and MAXIMUM, int8 or int16: stored values are compared.
 
 Source: `maximum_minimum.cc`, `MaximumMinimumBroadcastSlow`. No scale enters, so operands and
 output are meant to share one quantisation; TFLite does not insist, and neither do we.
@@ -26,6 +26,7 @@ from toolchain.ops._elementwise import (
     scalar_constant,
 )
 from toolchain.ops._onnx_elementwise import read_extremum
+from toolchain.ops._wide import widened
 from toolchain.ops.spec import (
     Array,
     Lowering,
@@ -39,17 +40,19 @@ from toolchain.ops.spec import (
 
 
 def extremum_spec(kind: str, choose: Callable[[Array, Array], Array]) -> OpSpec:
-    """The spec of `minimum` or `maximum`; `choose` is NumPy's function."""
+    """The spec of `minimum` or `maximum`, of int16 with `_s16`; `choose` is NumPy's function."""
+    base, wide = kind.removesuffix("_s16"), kind.endswith("_s16")
+    dtype = DType.INT16 if wide else DType.INT8
 
     def reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
         return (choose(inputs[0], inputs[1]),)
 
     def lower(op: Op, graph: Graph, core: Core) -> Lowering:
-        require_types(op, graph, DType.INT8)
-        scalar = scalar_constant(op, graph)
+        require_types(op, graph, dtype)
+        scalar = None if wide else scalar_constant(op, graph)
         if scalar is not None:
             operand, value = scalar
-            limits = {"high": value} if kind == "minimum" else {"low": value}
+            limits = {"high": value} if base == "minimum" else {"low": value}
             bound = np.array(value, dtype=np.int64)
             return lower_unary(
                 op,
@@ -58,19 +61,20 @@ def extremum_spec(kind: str, choose: Callable[[Array, Array], Array]) -> OpSpec:
                 Line(1.0, 0.0, **limits),
                 operand,
             )
-        function = f"thimble_{kind}_s8"
+        function = f"thimble_{base}_{'s16' if wide else 's8'}"
         shape = broadcast(graph.input(op, 0).shape, graph.input(op, 1).shape)
         return Lowering(functions=(function,), fields={"function": function, "shape": shape})
 
     def read(node: TfliteNode) -> ReadOp:
-        check_node(node, DType.INT8)
+        check_node(node, dtype)
         return ReadOp(Attributes(), (0, 1))
 
     def write(op: Op, graph: Graph) -> WrittenOp:
-        return WrittenOp(kind.upper(), "MaximumMinimumOptions", version=2)
+        return WrittenOp(base.upper(), "MaximumMinimumOptions", version=3 if wide else 2)
 
     def sample(rng: np.random.Generator) -> Graph:
-        graph = sample_binary(rng, Op(kind, kind, ("a", "b"), ("y",)), 1.0)
+        graph = sample_binary(rng, Op(base, base, ("a", "b"), ("y",)), 1.0)
+        graph = widened(graph) if wide else graph
         q = graph.tensors["y"].q
         tensors = [replace(t, quantisation=q) for t in graph.tensors.values()]
         return Graph.build(graph.name, tensors, graph.ops, graph.inputs, graph.outputs)
@@ -84,7 +88,8 @@ def extremum_spec(kind: str, choose: Callable[[Array, Array], Array]) -> OpSpec:
         sample=sample,
         overlaps=overlaps_same_shape,
         axes=elementwise_axes,
-        tflite=TfliteBinding((kind.upper(),), read, write),
-        onnx=OnnxBinding((kind[:3].capitalize(),), read_extremum(kind)),
-        limits="int8, any broadcast",
+        tflite=TfliteBinding((base.upper(),), read, write),
+        onnx=None if wide else OnnxBinding((kind[:3].capitalize(),), read_extremum(kind)),
+        dtypes=frozenset({dtype}),
+        limits=f"{dtype.value}, any broadcast",
     )

@@ -64,8 +64,8 @@ def reduced_axes(op: Op, graph: Graph) -> tuple[int, ...]:
 
 def infer_reduction(op: Op, graph: Graph) -> tuple[TensorType, ...]:
     x, axes = graph.input(op, 0), reduced_axes(op, graph)
-    if x.dtype is not DType.INT8:
-        raise ValueError(f"reduction needs int8 data, not {x.dtype.value}")
+    if x.dtype not in (DType.INT8, DType.INT16):
+        raise ValueError(f"reduction needs int8 or int16 data, not {x.dtype.value}")
     if reduce_attributes(op).keep_dims:
         shape = tuple(1 if axis in axes else d for axis, d in enumerate(x.shape))
     else:
@@ -118,7 +118,8 @@ def reduction_reference(
         return (np.clip(once, -128, 127).astype(np.int8).reshape(y.shape),)
     multiplier, shift = scaling(op, graph, mean=mean)
     scaled = multiply_by_quantized_multiplier(total, multiplier, shift) + y.q.zero_point
-    return (np.clip(scaled, -128, 127).astype(np.int8).reshape(y.shape),)
+    info = np.iinfo(y.dtype.value)
+    return (np.clip(scaled, info.min, info.max).astype(y.dtype.numpy).reshape(y.shape),)
 
 
 def blocks(op: Op, graph: Graph) -> tuple[int, int, int, int, int]:
@@ -170,6 +171,30 @@ def lower_reduction(op: Op, graph: Graph, *, mean: bool) -> Lowering:
             "shift": shift,
             "once": once,
             "count": averaged(op, graph, mean=mean),
+        },
+    )
+
+
+def lower_wide_reduction(op: Op, graph: Graph, *, mean: bool) -> Lowering:
+    """Of int16. Raises UnsupportedError where a sum might leave int32."""
+    count = math.prod(graph.input(op, 0).shape[axis] for axis in reduced_axes(op, graph))
+    multiplier, shift = scaling(op, graph, mean=mean)
+    if count << (15 + max(shift, 0)) >= 1 << 31:
+        raise UnsupportedError(
+            f"{op.kind} {op.name!r}: {count} elements and an output scale of "
+            f"{graph.output(op).q.scale:g} overrun 32 bits; reduce the axes in two steps"
+        )
+    outer, first, middle, second, inner = blocks(op, graph)
+    return Lowering(
+        functions=("thimble_reduce_sum_s16",),
+        fields={
+            "outer": outer,
+            "first": first,
+            "middle": middle,
+            "second": second,
+            "inner": inner,
+            "multiplier": multiplier,
+            "shift": shift,
         },
     )
 

@@ -1,6 +1,7 @@
 """Sum of two int16 tensors, broadcasting. TFLite ADD with scales of any value.
 
-Arithmetic: `reference_ops::Add` with left shift 15. Where all three scales are powers of two and
+Arithmetic: `reference_ops::Add` with left shift 15; a difference (`sub_s16`) is a sum whose second
+factor is negative. Where all three scales are powers of two and
 the file asks for it, TFLite shifts instead (`AddLSTM`), which is refused.
 """
 
@@ -27,6 +28,7 @@ _LEFT_SHIFT = 15
 
 def _multipliers(op: Op, graph: Graph) -> tuple[tuple[int, int], ...]:
     """Of operand 1, operand 2 and the output. Raises UnsupportedError where TFLite would abort."""
+    sign = -1 if op.kind == "sub_s16" else 1
     one, two, out = (t.q.scale for t in (graph.input(op, 0), graph.input(op, 1), graph.output(op)))
     twice = 2 * max(one, two)
     reals = (one / twice, two / twice, twice / (out * 2**_LEFT_SHIFT))
@@ -35,7 +37,8 @@ def _multipliers(op: Op, graph: Graph) -> tuple[tuple[int, int], ...]:
             f"{op.kind} {op.name!r}: scales {one:g}, {two:g} and {out:g} lie too far apart; "
             "requantise the model with a representative data set"
         )
-    return tuple(quantize_multiplier(real) for real in reals)
+    first, second, output = (quantize_multiplier(real) for real in reals)
+    return first, (sign * second[0], second[1]), output
 
 
 def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
@@ -75,7 +78,7 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
     )
 
 
-def _read(node: TfliteNode) -> ReadOp:
+def read_sum(node: TfliteNode) -> ReadOp:
     check_node(node, DType.INT16)
     check_symmetric(node)
     scales = [t.q.scale for t in (*node.inputs, *node.outputs) if t is not None]
@@ -87,10 +90,11 @@ def _read(node: TfliteNode) -> ReadOp:
     return ReadOp(Sum(read_activation(node)), (0, 1))
 
 
-def _write(op: Op, graph: Graph) -> WrittenOp:
+def write_sum(op: Op, graph: Graph) -> WrittenOp:
     assert isinstance(op.attributes, Sum)
     fields = {"fusedActivationFunction": op.attributes.activation, "potScaleInt16": False}
-    return WrittenOp("ADD", "AddOptions", fields, version=3)
+    name = op.kind.removesuffix("_s16")
+    return WrittenOp(name.upper(), f"{name.capitalize()}Options", fields, version=3)
 
 
 SPEC = replace(
@@ -99,7 +103,7 @@ SPEC = replace(
     reference=_reference,
     lower=_lower,
     sample=wide_sample(add.SPEC.sample),
-    tflite=TfliteBinding(("ADD",), _read, _write),
+    tflite=TfliteBinding(("ADD",), read_sum, write_sum),
     onnx=None,
     dtypes=WIDE,
     limits="int16, any broadcast, fused activation; scales not all powers of two",

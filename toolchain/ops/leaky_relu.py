@@ -44,7 +44,7 @@ class LeakyRelu(Attributes):
     alpha: float = 0.01
 
 
-def _multipliers(op: Op, graph: Graph) -> tuple[tuple[int, int], tuple[int, int], int]:
+def multipliers(op: Op, graph: Graph) -> tuple[tuple[int, int], tuple[int, int], int]:
     """Of the positive side, of the negative side's magnitude, and alpha's sign."""
     assert isinstance(op.attributes, LeakyRelu)
     x, y = graph.input(op, 0).q.scale, graph.output(op).q.scale
@@ -55,7 +55,7 @@ def _multipliers(op: Op, graph: Graph) -> tuple[tuple[int, int], tuple[int, int]
 
 def _apply(op: Op, graph: Graph, stored: Int64) -> Int64:
     x, y = graph.input(op, 0), graph.output(op)
-    identity, alpha, sign = _multipliers(op, graph)
+    identity, alpha, sign = multipliers(op, graph)
     centred = stored - x.q.zero_point
     positive = multiply_by_quantized_multiplier(centred, *identity)
     negative = sign * multiply_by_quantized_multiplier(centred, *alpha)
@@ -70,7 +70,7 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
 
 def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
     require_types(op, graph, DType.INT8)
-    identity, alpha, _ = _multipliers(op, graph)
+    identity, alpha, _ = multipliers(op, graph)
     check_left_shift(op, max(identity[1], alpha[1]))
     return lower_unary(op, graph, lambda stored: _apply(op, graph, stored))
 

@@ -55,14 +55,18 @@ def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
 def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
     extreme = np.minimum if _smallest(op) else np.maximum
     found: Array = np.asarray(extreme.reduce(inputs[0], axis=reduced_axes(op, graph)))
-    return (found.reshape(graph.output(op).shape).astype(np.int8),)
+    y = graph.output(op)
+    return (found.reshape(y.shape).astype(y.dtype.numpy),)
 
 
 def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
     outer, first, middle, second, inner = blocks(op, graph)
+    wide = graph.output(op).dtype is DType.INT16
+    function = "thimble_reduce_max_s16" if wide else "thimble_reduce_max_s8"
     return Lowering(
-        functions=("thimble_reduce_max_s8",),
+        functions=(function,),
         fields={
+            "function": function,
             "outer": outer,
             "first": first,
             "middle": middle,

@@ -72,7 +72,7 @@ class Relu(Attributes):
     bounds: Bounds = Bounds.RELU
 
 
-def _clamp(op: Op, graph: Graph) -> tuple[int, int]:
+def clamp(op: Op, graph: Graph) -> tuple[int, int]:
     assert isinstance(op.attributes, Relu)
     q = graph.output(op).q
 
@@ -81,18 +81,22 @@ def _clamp(op: Op, graph: Graph) -> tuple[int, int]:
         return q.zero_point + int(math.copysign(math.floor(abs(ratio) + 0.5), ratio))
 
     low, high = op.attributes.bounds.real
-    return max(-128, stored(low)), 127 if math.isinf(high) else min(127, stored(high))
+    info = np.iinfo(graph.output(op).dtype.value)
+    highest = int(info.max)
+    return max(int(info.min), stored(low)), (
+        highest if math.isinf(high) else min(highest, stored(high))
+    )
 
 
-def _requantisation(op: Op, graph: Graph) -> tuple[int, int]:
+def requantisation(op: Op, graph: Graph) -> tuple[int, int]:
     x, y = graph.input(op, 0), graph.output(op)
     return quantize_multiplier(ratio_float32(x.q.scale, divisor=y.q.scale))
 
 
 def _apply(op: Op, graph: Graph, stored: Int64) -> Int64:
     x, y = graph.input(op, 0), graph.output(op)
-    scaled = multiply_by_quantized_multiplier(stored - x.q.zero_point, *_requantisation(op, graph))
-    low, high = _clamp(op, graph)
+    scaled = multiply_by_quantized_multiplier(stored - x.q.zero_point, *requantisation(op, graph))
+    low, high = clamp(op, graph)
     # TFLite takes the maximum first: where the bounds cross, the upper one wins.
     clamped: Int64 = np.minimum(np.maximum(scaled + y.q.zero_point, low), high)
     return clamped
@@ -104,8 +108,8 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
 
 def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
     require_types(op, graph, DType.INT8)
-    check_left_shift(op, _requantisation(op, graph)[1])
-    low, high = _clamp(op, graph)
+    check_left_shift(op, requantisation(op, graph)[1])
+    low, high = clamp(op, graph)
     ends = (graph.input(op, 0), graph.output(op))
     line = rescaling(*ends, low, high) if low <= high else None
     return lower_unary(op, graph, lambda stored: _apply(op, graph, stored), line)

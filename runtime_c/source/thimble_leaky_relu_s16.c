@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "thimble_requantize.h"
+#include "thimble_wide.h"
+
+void thimble_leaky_relu_s16(const int16_t *input,
+                            int16_t *output,
+                            int32_t size,
+                            const thimble_leaky_relu_s16_params *params)
+{
+    const thimble_leaky_relu_s16_params p = *params;
+    for (int32_t i = 0; i < size; i++) {
+        const int32_t x = input[i];
+        const int32_t scaled = x >= 0 ? thimble_scaled(x, p.multiplier, p.shift)
+                                      : thimble_scaled(x, p.negative_multiplier, p.negative_shift);
+        output[i] = (int16_t)thimble_clamp_s16(scaled, INT16_MIN, INT16_MAX);
+    }
+}

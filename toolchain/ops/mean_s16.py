@@ -1,0 +1,27 @@
+"""Mean of int16 over any axes. TFLite MEAN, `reference_ops::QuantizedMeanOrSum`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from toolchain.boards import Core
+from toolchain.ir import Graph, Op
+from toolchain.ops import mean
+from toolchain.ops._reduction import lower_wide_reduction
+from toolchain.ops._wide import WIDE, wide_sample
+from toolchain.ops.spec import Lowering
+
+
+def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+    return lower_wide_reduction(op, graph, mean=True)
+
+
+SPEC = replace(
+    mean.SPEC,
+    kind="mean_s16",
+    lower=_lower,
+    sample=wide_sample(mean.SPEC.sample),
+    onnx=None,
+    dtypes=WIDE,
+    limits="int16; constant axes in at most two groups of neighbours",
+)

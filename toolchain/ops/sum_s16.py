@@ -1,0 +1,27 @@
+"""Sum of int16 over any axes. TFLite SUM, `reference_ops::QuantizedMeanOrSum`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from toolchain.boards import Core
+from toolchain.ir import Graph, Op
+from toolchain.ops._reduction import lower_wide_reduction
+from toolchain.ops._wide import WIDE, wide_sample
+from toolchain.ops.spec import Lowering
+from toolchain.ops.sum import SPEC as SUM
+
+
+def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+    return lower_wide_reduction(op, graph, mean=False)
+
+
+SPEC = replace(
+    SUM,
+    kind="sum_s16",
+    lower=_lower,
+    sample=wide_sample(SUM.sample),
+    onnx=None,
+    dtypes=WIDE,
+    limits="int16; constant axes in at most two groups of neighbours",
+)
