@@ -12,7 +12,7 @@ import pytest
 from tests.support.host import plan_of, random_inputs
 from toolchain.boards import HOST, Core
 from toolchain.codegen.views import moves
-from toolchain.ir import Attributes, Graph
+from toolchain.ir import Attributes, DType, Graph
 from toolchain.ops import specs
 from toolchain.resources import TEMPLATES
 
@@ -89,3 +89,12 @@ def test_has_c_on_every_core(kind: str) -> None:
 def test_every_template_belongs_to_a_kind() -> None:
     found = {path.name.removesuffix(".c.j2") for path in (TEMPLATES / "ops").glob("[!_]*.c.j2")}
     assert found <= set(KINDS)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_sums_in_parts_are_of_int8(kind: str) -> None:
+    """Partial sums are int32 of int8 data: a kind made from an int8 one must not inherit them."""
+    for graph in _samples(kind):
+        (op,) = graph.ops
+        if specs()[kind].reductions(op, graph):
+            assert graph.output(op).dtype is DType.INT8

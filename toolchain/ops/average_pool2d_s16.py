@@ -9,7 +9,7 @@ from toolchain.ir import Graph, Op
 from toolchain.ops import average_pool2d
 from toolchain.ops._pooling import lower_pool, pool_lead_bytes
 from toolchain.ops._wide import WIDE, wide_sample
-from toolchain.ops.spec import Lowering, SafeOverlap
+from toolchain.ops.spec import Lowering, SafeOverlap, no_reductions
 
 
 def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
@@ -30,6 +30,7 @@ SPEC = replace(
     overlaps=_overlaps,
     sample=wide_sample(average_pool2d.SPEC.sample),
     onnx=None,
+    reductions=no_reductions,
     dtypes=WIDE,
     limits="int16, NHWC; padding is not counted",
 )

@@ -17,7 +17,15 @@ from toolchain.ops._conv_overlaps import gathered_overlap
 from toolchain.ops._wide import WIDE, widened
 from toolchain.ops._wide_conv import conv2d_kernel, lower_conv2d
 from toolchain.ops.conv2d import Conv2D
-from toolchain.ops.spec import Lowering, ReadOp, SafeOverlap, TfliteBinding, TfliteNode, WrittenOp
+from toolchain.ops.spec import (
+    Lowering,
+    ReadOp,
+    SafeOverlap,
+    TfliteBinding,
+    TfliteNode,
+    WrittenOp,
+    no_reductions,
+)
 
 
 def _attributes(op: Op) -> Conv2D:
@@ -77,6 +85,7 @@ SPEC = replace(
     sample=_sample,
     tflite=TfliteBinding(("CONV_2D",), _read, _write),
     onnx=None,
+    reductions=no_reductions,
     dtypes=WIDE,
     limits="int16 with constant int8 weights and int64 bias; any stride and dilation",
 )

@@ -18,7 +18,7 @@ from toolchain.ops._activation import clamp_range
 from toolchain.ops._conv import BIAS, INPUT, WEIGHTS
 from toolchain.ops._wide import WIDE, bias_of, wide_sample
 from toolchain.ops.fully_connected import FullyConnected
-from toolchain.ops.spec import Constant, Lowering, SafeOverlap
+from toolchain.ops.spec import Constant, Lowering, SafeOverlap, no_reductions
 
 
 def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
@@ -55,6 +55,7 @@ SPEC = replace(
     overlaps=_overlaps,
     sample=wide_sample(fully_connected.SPEC.sample),
     onnx=None,
+    reductions=no_reductions,
     dtypes=WIDE,
     limits="int16 with constant int8 weights and int64 bias",
 )

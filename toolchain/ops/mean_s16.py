@@ -9,7 +9,7 @@ from toolchain.ir import Graph, Op
 from toolchain.ops import mean
 from toolchain.ops._reduction import lower_wide_reduction
 from toolchain.ops._wide import WIDE, wide_sample
-from toolchain.ops.spec import Lowering
+from toolchain.ops.spec import Lowering, no_reductions
 
 
 def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
@@ -22,6 +22,7 @@ SPEC = replace(
     lower=_lower,
     sample=wide_sample(mean.SPEC.sample),
     onnx=None,
+    reductions=no_reductions,
     dtypes=WIDE,
     limits="int16; constant axes in at most two groups of neighbours",
 )

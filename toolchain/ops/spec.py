@@ -368,7 +368,7 @@ def _no_axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
     return ()
 
 
-def _no_reductions(op: Op, graph: Graph) -> tuple[Reduction, ...]:
+def no_reductions(op: Op, graph: Graph) -> tuple[Reduction, ...]:
     return ()
 
 
@@ -419,7 +419,7 @@ class OpSpec:
     aliases: Callable[[Op, Graph], tuple[Alias, ...]] = _no_aliases
     overlaps: Callable[[Op, Graph, Core], tuple[SafeOverlap, ...]] = _no_overlaps
     axes: Callable[[Op, Graph], tuple[Axis, ...]] = _no_axes
-    reductions: Callable[[Op, Graph], tuple[Reduction, ...]] = _no_reductions
+    reductions: Callable[[Op, Graph], tuple[Reduction, ...]] = no_reductions
     dtypes: frozenset[DType] = frozenset({DType.INT8})
     limits: str = ""
     made_by_passes: bool = False

@@ -8,7 +8,7 @@ from toolchain.boards import Core
 from toolchain.ir import Graph, Op
 from toolchain.ops._reduction import lower_wide_reduction
 from toolchain.ops._wide import WIDE, wide_sample
-from toolchain.ops.spec import Lowering
+from toolchain.ops.spec import Lowering, no_reductions
 from toolchain.ops.sum import SPEC as SUM
 
 
@@ -22,6 +22,7 @@ SPEC = replace(
     lower=_lower,
     sample=wide_sample(SUM.sample),
     onnx=None,
+    reductions=no_reductions,
     dtypes=WIDE,
     limits="int16; constant axes in at most two groups of neighbours",
 )
