@@ -27,6 +27,10 @@ THIMBLE_EXACT_FLOAT static inline int32_t thimble_nearest(float x)
     return (int32_t)(whole - round);
 }
 
+/** real / scale to the nearest int8, halves to even, saturated (ONNX QuantizeLinear); NaN is real 0. */
+void thimble_quantize_f32_s8_even(
+    const float *input, int8_t *output, int32_t size, float scale, int32_t zero_point);
+
 /** An NHWC image, its new size, and how far one output pixel steps on the input. */
 typedef struct {
     int32_t batches;

@@ -11,8 +11,8 @@ import pytest
 from onnx import helper
 
 from tests.support.host import random_inputs, reference_outputs, run_graphs_on_host
-from tests.support.onnx_models import model_of, prepared_of, quantised
-from toolchain.ir import End, Graph
+from tests.support.onnx_models import compare, model_of, prepared_of, quantised
+from toolchain.ir import DType, End, Graph, Op, Quantisation, Tensor
 from toolchain.ops import specs
 from toolchain.ops._matmul import BatchMatMul
 from toolchain.ops._reduction import Reduce
@@ -20,6 +20,7 @@ from toolchain.ops._rounding import Rounding
 from toolchain.ops.conv2d import Conv2D
 from toolchain.ops.depthwise_conv2d import DepthwiseConv2D
 from toolchain.ops.mul import Mul
+from toolchain.ops.quantize import Quantize
 from toolchain.ops.transpose_conv2d import TransposeConv2D
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits"
@@ -51,6 +52,35 @@ def test_c_equals_reference(kind: str) -> None:
     for (graph, inputs), got in zip(cases, run_graphs_on_host(cases, sanitize=True), strict=True):
         (want,), (have,) = reference_outputs(graph, inputs), got
         np.testing.assert_array_equal(have, want, err_msg=str(graph.ops))
+
+
+def test_float_inputs_become_int8_with_halves_to_even() -> None:
+    q = Quantisation((0.5,), (3,))
+    reals = np.array([0.25, 0.75, -0.25, 1e9, -1e9, np.inf, -np.inf, np.nan, 31.3], np.float32)
+    tensors = [Tensor("x", (9,), DType.FLOAT32, None), Tensor("y", (9,), DType.INT8, q)]
+    op = Op("quantize", "quantize", ("x",), ("y",), Quantize(DType.INT8, halves_to_even=True))
+    graph = Graph.build("even", tensors, [op], ["x"], ["y"])
+    ((have,),) = run_graphs_on_host([(graph, (reals,))], sanitize=True)
+    (want,) = reference_outputs(graph, (reals,))
+    np.testing.assert_array_equal(have, want)
+    np.testing.assert_array_equal(have, [3, 5, 3, 127, -128, 127, -128, 3, 66])
+
+
+def test_operators_that_want_the_input_at_scales_of_their_own() -> None:
+    """Each slice of the float input is quantised by itself, after it was taken."""
+    nodes, constants, outputs = [], {}, []
+    for index, scale in enumerate((0.01, 0.1)):
+        names = [f"{stem}{index}" for stem in ("part", "stored", "y")]
+        constants |= {f"at{index}": np.array(index), f"scale{index}": np.float32(scale)}
+        constants[f"zero{index}"] = np.int8(index)
+        nodes.append(helper.make_node("Gather", ["x", f"at{index}"], names[:1], axis=1))
+        q = [f"scale{index}", f"zero{index}"]
+        nodes.append(helper.make_node("QuantizeLinear", [names[0], *q], [names[1]]))
+        nodes.append(helper.make_node("DequantizeLinear", [names[1], *q], [names[2]]))
+        outputs.append(names[2])
+    data = model_of(nodes, {"x": (1, 2, 5)}, outputs, constants).SerializeToString()
+    feeds = [{"x": np.linspace(-3, 3, 10, dtype=np.float32).reshape(1, 2, 5)}]
+    assert compare(data, feeds).differing == 0
 
 
 def test_bundled_model_in_c_agrees_with_onnxruntime() -> None:

@@ -135,6 +135,16 @@ CASES: dict[str, Callable[[], onnx.ModelProto]] = {
         ["y"],
         {},
     ),
+    "gemm-after-torn-rows": lambda: chain(
+        node("Reshape", "x cut", "r"),
+        node("Transpose", "r", "t", perm=[0, 1, 3, 2, 4, 5]),
+        node("Reshape", "t rows", "f"),
+        node("Gemm", "f g"),
+        shape=(1, 4, 6, 5),
+        cut=integers(1, 2, 2, 2, 3, 5),
+        rows=integers(24, 5),
+        g=weights(5, 4),
+    ),
     "flatten-gemm": lambda: chain(
         node("Conv", "x w", "c"),
         node("Flatten", "c", "f"),

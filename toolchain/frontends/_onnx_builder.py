@@ -127,6 +127,7 @@ class GraphBuilder:
         if layout.order[: len(head)] != head:
             value = self.ordered(value, (*leading, last))
             layout = value.layout
+            head = layout.order_of(leading)
         depth = value.shape[-1]
         logical, lies = layout.dims[-1], layout.order[len(head) :]
         numbers = np.arange(depth).reshape([layout.sizes[f] for f in logical])

@@ -7,7 +7,7 @@ of an OpSpec.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from types import MappingProxyType
@@ -71,6 +71,7 @@ class Importer:
         self.builder = GraphBuilder()
         self.data: dict[str, OnnxData] = {n: OnnxData(d) for n, d in shaped.model.constants.items()}
         self._values: dict[str, Value] = {}
+        self._float_ends: dict[str, dict[Quantisation, Value]] = {}
         self._absorbed: set[str] = set()
         self._outputs = {end.name for end in shaped.model.outputs}
         self._users: dict[str, list[Node]] = {}
@@ -95,6 +96,8 @@ class Importer:
     def value(self, node: Node, index: int) -> Value:
         """The activation that `node` reads as its input `index`."""
         name = node.inputs[index]
+        if name in self._float_ends:
+            return self._stored_end(name, self._coming([node]))
         if name in self._values:
             return self._values[name]
         if name in self.data:
@@ -130,18 +133,23 @@ class Importer:
 
     def coming_quantisation(self, name: str) -> Quantisation | None:
         """How the model goes on to store the tensor `name`, if it says so."""
-        pending, seen = [name], {name}
+        return self._coming(self._users.get(name, []))
+
+    def _coming(self, users: Sequence[Node]) -> Quantisation | None:
+        """How these operators, or those that follow them, store the values that they read."""
+        pending, seen = list(users), set[str]()
         while pending:
-            for node in self._users.get(pending.pop(0), []):
-                if node.operator in ("QuantizeLinear", "DequantizeLinear"):
-                    dtype = "uint8" if node.operator == "QuantizeLinear" else self._dtype(name)
-                    found = quantisation.parameters(node, self._model.constants, dtype)
-                    if not found.quantisation.per_channel and found.dtype != "int32":
-                        return found.quantisation
-                elif node.operator in _KEEPS_VALUES:
-                    fresh = [out for out in node.outputs if out and out not in seen]
-                    pending.extend(fresh)
-                    seen.update(fresh)
+            node = pending.pop(0)
+            if node.operator in ("QuantizeLinear", "DequantizeLinear"):
+                quantises = node.operator == "QuantizeLinear"
+                dtype = "uint8" if quantises else self._dtype(node.inputs[0])
+                found = quantisation.parameters(node, self._model.constants, dtype)
+                if not found.quantisation.per_channel and found.dtype != "int32":
+                    return found.quantisation
+            elif node.operator in _KEEPS_VALUES:
+                fresh = [out for out in node.outputs if out and out not in seen]
+                pending += [user for name in fresh for user in self._users.get(name, [])]
+                seen.update(fresh)
         return None
 
     def _dtype(self, name: str) -> str:
@@ -171,21 +179,40 @@ class Importer:
                 f"it reads the input {end.name!r}, which nothing quantises",
                 quantisation.QUANTISE_HINT,
             )
-        q = q or Quantisation((1.0,), (0,))
         dtype = DType(end.dtype)
-        stored = {DType.FLOAT32: None, DType.UINT8: shifted(q, 128)}.get(dtype, q)
+        if dtype is DType.FLOAT32:
+            self._float_ends[end.name] = {}
+            return self.builder.add_tensor(end.name, shape, dtype, None)
+        q = q or Quantisation((1.0,), (0,))
+        stored = shifted(q, 128) if dtype is DType.UINT8 else q
         tensor = self.builder.add_tensor(end.name, shape, dtype, stored)
         inner = tensor
-        if dtype is not DType.INT8:
-            inner = self.builder.add_tensor(f"{end.name}/int8", shape, DType.INT8, q)
-            name = f"{end.name}/quantize"
-            attributes = Quantize(DType.INT8, halves_to_even=dtype is DType.FLOAT32)
-            self.builder.add_op("quantize", name, attributes, [tensor], [inner])
-        self._values[end.name] = Value(inner, Layout.of(shape), q, dtype is not DType.FLOAT32)
+        if dtype is DType.UINT8:
+            inner = self._add_quantize(end.name, tensor, q)
+        self._values[end.name] = Value(inner, Layout.of(shape), q, True)
         return tensor
+
+    def _add_quantize(self, name: str, tensor: str, q: Quantisation) -> str:
+        """The model's input `tensor`, float32 or uint8, as int8."""
+        source = self.builder.tensor(tensor)
+        inner = self.builder.add_tensor(f"{name}/int8", source.shape, DType.INT8, q)
+        attributes = Quantize(DType.INT8, halves_to_even=source.dtype is DType.FLOAT32)
+        self.builder.add_op("quantize", f"{name}/quantize", attributes, [tensor], [inner])
+        return inner
+
+    def _stored_end(self, name: str, wanted: Quantisation | None) -> Value:
+        """The model's float input as int8. Operators may want it each at a scale of their own."""
+        q = wanted or self.coming_quantisation(name) or Quantisation((1.0,), (0,))
+        stored = self._float_ends[name]
+        if q not in stored:
+            shape = self.shapes[name]
+            stored[q] = Value(self._add_quantize(name, name, q), Layout.of(shape), q)
+        return stored[q]
 
     def _leave(self, end: End) -> str:
         """The tensor that holds the model's output in the type that the file gives it."""
+        if end.name in self._float_ends:
+            raise UnsupportedError(f"the output {end.name!r} is the input itself; read it there")
         if end.name not in self._values:
             raise InputError(f"the output {end.name!r} is constant")
         dtype = DType(end.dtype) if end.dtype in {d.value for d in DType} else DType.FLOAT32

@@ -49,7 +49,7 @@ _SUFFIXES = {DType.INT8: "s8", DType.UINT8: "u8", DType.INT16: "s16", DType.INT3
 
 @dataclass(frozen=True)
 class Quantize(Attributes):
-    """`to`: the output's type. `halves_to_even`: ONNX's rounding of float, instead of TFLite's."""
+    """`to`: the output's type. `halves_to_even`: ONNX's rounding of float32 to int8."""
 
     to: DType = DType.INT8
     halves_to_even: bool = False
@@ -103,12 +103,11 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
             return _lower_wide(op, graph)
         return lower_unary(op, graph, lambda v: _requantize(op, graph, v), rescaling(x, y))
     assert isinstance(op.attributes, Quantize)
-    if op.attributes.halves_to_even:
-        raise UnsupportedError(
-            f"quantize {op.name!r}: ONNX's rounding of float has no kernel; it can be done only "
-            "by whoever gives the model its input, where nothing else reads that input"
-        )
     function = f"thimble_quantize_f32_{_SUFFIXES[y.dtype]}"
+    if op.attributes.halves_to_even:
+        if y.dtype is not DType.INT8:
+            raise UnsupportedError(f"quantize {op.name!r}: halves go to even for int8 only")
+        function += "_even"
     return Lowering(
         functions=(function,),
         fields={
