@@ -131,6 +131,22 @@ def random_network(rng: np.random.Generator) -> Graph:
     return Graph.build("network", network.tensors.values(), network.ops, [x.name], outputs)
 
 
+def inverted_bottleneck(
+    rng: np.random.Generator, size: int, channels: int, hidden: int, out: int
+) -> Graph:
+    """Expansion, 3x3 depthwise and projection of a square image."""
+    network = _Network(rng)
+    x = network.tensor((1, size, size, channels))
+    weights = network.weights((hidden, 1, 1, channels), hidden, 0)
+    wide = network.add("conv2d", Conv2D(), (x.name, *weights), (1, size, size, hidden))
+    weights = network.weights((1, 3, 3, hidden), hidden, 3)
+    walk = DepthwiseConv2D(padding=Padding(1, 1, 1, 1))
+    deep = network.add("depthwise_conv2d", walk, (wide.name, *weights), wide.shape)
+    weights = network.weights((out, 1, 1, hidden), out, 0)
+    y = network.add("conv2d", Conv2D(), (deep.name, *weights), (1, size, size, out))
+    return Graph.build("bottleneck", network.tensors.values(), network.ops, [x.name], [y.name])
+
+
 def random_scheme(graph: Graph, rng: np.random.Generator) -> Scheme:
     """Consecutive operators, any axis of what one makes or reads, any count: valid or not."""
     begin = int(rng.integers(len(graph.ops)))

@@ -3,7 +3,7 @@
 instructions = per_mac * MACs + per_element * output elements + per_call. The coefficients are a
 least-squares fit over the operators of MLPerf Tiny and other models, counted in QEMU
 (`benchmarks/firmware.py --fit` prints them anew). Convolutions have formulas of their own
-(`windows.py`).
+(`windows.py`), and so have operators that sum in parts (`sums.py`).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from toolchain.boards import Core
 from toolchain.cost import Cost
+from toolchain.cost.sums import sums_count
 from toolchain.cost.windows import window_count
 from toolchain.ir import DType, Graph, Op
 from toolchain.ops import spec_of
@@ -56,9 +57,10 @@ class AnalyticCostModel:
         if op.kind in _COPIES:
             size_bytes = sum(graph.tensors[name].size_bytes for name in op.outputs)
             return Cost(round(_PER_COPIED_BYTE * size_bytes + _PER_COPY), measured=False)
-        window = window_count(op, graph, core)
-        if window is not None:
-            return Cost(round(window), measured=False)
+        for formula in (window_count, sums_count):
+            count = formula(op, graph, core)
+            if count is not None:
+                return Cost(round(count), measured=False)
         elements = sum(graph.tensors[name].elements for name in op.outputs)
         count = fit.per_mac * macs + fit.per_element * elements + fit.per_call
         return Cost(round(count), measured=False)

@@ -1,0 +1,46 @@
+"""Split graphs on emulated boards: int32 sums in the kernels of the DSP extension and of Helium."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.qemu.test_operators import compare
+from tests.support.merge import merged
+from tests.support.split_graphs import inverted_bottleneck, random_network, random_scheme
+from toolchain.boards import board
+from toolchain.ir import Graph
+from toolchain.ops.check import check
+from toolchain.partition import CannotSplitError, Mode, Scheme, split
+from toolchain.planner import plan_graph
+
+pytestmark = pytest.mark.skipif(
+    not (shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm")),
+    reason="needs arm-none-eabi-gcc and qemu-system-arm",
+)
+
+
+def _sums_in_parts(rng: np.random.Generator, count: int) -> list[Graph]:
+    found: list[Graph] = []
+    while len(found) < count:
+        graph = check(random_network(rng))
+        try:
+            fine = split(graph, random_scheme(graph, rng))
+        except CannotSplitError:
+            continue
+        if any(op.kind == "requantise_sums" for op in fine.ops):
+            found.append(fine)
+    return found
+
+
+@pytest.mark.parametrize("board_name", ["mps2-an500", "mps3-an547"])
+def test_sums_in_parts(board_name: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(8)
+    whole = inverted_bottleneck(rng, 7, 12, 40, 10)
+    names, seed = tuple(op.name for op in whole.ops), (whole.ops[0].outputs[0], 3)
+    graphs = [split(whole, Scheme(names, seed, count, Mode.SLIDING)) for count in (3, 5)]
+    graph = merged([*graphs, *_sums_in_parts(rng, 10)])
+    compare(plan_graph(graph, board(board_name)), rng, tmp_path)
