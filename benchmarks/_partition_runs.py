@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -58,19 +58,10 @@ def run(plan: Plan, board: str) -> Counted:
 
 
 def measure_runs(
-    graphs: Iterable[tuple[str, Graph]],
-    board: str,
-    budget: float,
-    console: Console,
-    report: Report,
-) -> list[Any]:
+    graphs: Iterable[tuple[str, Graph]], board: str, budget: float, report: Report
+) -> Iterator[Any]:
     """Networks whole and split within `budget`: equal bytes, and the slowdown that is counted."""
-    target, rows = find_board(board), []
-    table = Table(title=f"Run whole on {board} in QEMU, unsplit and split within {budget:.0%}")
-    for title in ("network", "arena B", "split", "M instr.", "split"):
-        table.add_column(title, justify="left" if title == "network" else "right")
-    for title in ("slowdown", "predicted", "off by points", "copies", "code B", "outputs"):
-        table.add_column(title, justify="right")
+    target = find_board(board)
     for name, graph in graphs:
         report(f"{name}: planning")
         plans = [
@@ -79,38 +70,47 @@ def measure_runs(
         ]
         report(f"{name}: running")
         whole, parts = (run(plan, board) for plan in plans)
-        equal = all(np.array_equal(a, b) for a, b in zip(whole.outputs, parts.outputs, strict=True))
-        slowdown = parts.instructions / whole.instructions - 1
-        row = {
+        yield {
             "network": name,
             "unsplit_arena_bytes": plans[0].arena.size_bytes,
             "split_arena_bytes": plans[1].arena.size_bytes,
             "unsplit_instructions": whole.instructions,
             "split_instructions": parts.instructions,
             "predicted_instructions": [predict_latency(plan).total for plan in plans],
-            "slowdown": round(slowdown, 5),
+            "slowdown": round(parts.instructions / whole.instructions - 1, 5),
             "predicted_slowdown": round(plans[1].slowdown, 5),
             "copy_instructions": parts.copies,
             "code_bytes": [whole.code_bytes, parts.code_bytes],
-            "equal": equal,
+            "equal": all(
+                np.array_equal(a, b) for a, b in zip(whole.outputs, parts.outputs, strict=True)
+            ),
             "compared_bytes": sum(output.nbytes for output in whole.outputs),
         }
-        rows.append(row)
+
+
+def show_runs(rows: Sequence[Any], board: str, budget: float, console: Console) -> None:
+    """A line for each network that was run."""
+    table = Table(title=f"Run whole on {board} in QEMU, unsplit and split within {budget:.0%}")
+    for title in ("network", "arena B", "split", "M instr.", "split"):
+        table.add_column(title, justify="left" if title == "network" else "right")
+    for title in ("slowdown", "predicted", "off by points", "copies", "code B", "outputs"):
+        table.add_column(title, justify="right")
+    for row in rows:
+        off = 100 * (row["slowdown"] - row["predicted_slowdown"])
         table.add_row(
-            name,
+            row["network"],
             f"{row['unsplit_arena_bytes']:,}",
             f"{row['split_arena_bytes']:,}",
-            f"{whole.instructions / 1e6:.2f}",
-            f"{parts.instructions / 1e6:.2f}",
-            f"{slowdown:.2%}",
-            f"{plans[1].slowdown:.2%}",
-            f"{100 * (slowdown - plans[1].slowdown):+.2f}",
-            f"{parts.copies / parts.instructions:.2%}",
-            f"{whole.code_bytes:,} > {parts.code_bytes:,}",
-            f"equal, {row['compared_bytes']:,} B" if equal else "DIFFER",
+            f"{row['unsplit_instructions'] / 1e6:.2f}",
+            f"{row['split_instructions'] / 1e6:.2f}",
+            f"{row['slowdown']:.2%}",
+            f"{row['predicted_slowdown']:.2%}",
+            f"{off:+.2f}",
+            f"{row['copy_instructions'] / row['split_instructions']:.2%}",
+            "{:,} > {:,}".format(*row["code_bytes"]),
+            f"equal, {row['compared_bytes']:,} B" if row["equal"] else "DIFFER",
         )
     console.print(table)
-    return rows
 
 
 def convolution() -> Graph:
@@ -131,18 +131,13 @@ def in_blocks(graph: Graph, rows: int, columns: int) -> Graph:
     return graph
 
 
-def measure_table_3(published: Any, board: str, console: Console, report: Report) -> list[Any]:
+def measure_table_3(published: Any, board: str, report: Report) -> Iterator[Any]:
     """Blocks of a side of `factor` pixels; and strips of so many rows, which need no copy."""
-    target, graph, rows = find_board(board), convolution(), []
+    target, graph = find_board(board), convolution()
     report("table 3: unsplit")
     whole = run(plan_graph(graph, target), board)
     size = graph.output(graph.ops[0]).shape[1]
-    table = Table(title=f"Table 3: one convolution of 32x32x8, {whole.instructions:,} instructions")
-    for title in ("factor", "blocks", "instructions", "overhead", "BlockConcat", "strips alone"):
-        table.add_column(title, justify="right")
-    for title in ("MOTES us", "overhead", "BlockConcat"):
-        table.add_column(title, justify="right")
-    for factor, theirs in published["factors"].items():
+    for factor in published["factors"]:
         report(f"table 3: factor {factor}")
         count = size // int(factor)
         options = PlanOptions(scheduler="rpo", rewrite=False)
@@ -153,7 +148,7 @@ def measure_table_3(published: Any, board: str, console: Console, report: Report
         for made in (blocks, strips):
             for want, have in zip(whole.outputs, made.outputs, strict=True):
                 np.testing.assert_array_equal(have, want)
-        row = {
+        yield {
             "factor": int(factor),
             "blocks": count * count,
             "unsplit_instructions": whole.instructions,
@@ -162,19 +157,28 @@ def measure_table_3(published: Any, board: str, console: Console, report: Report
             "strip_instructions": strips.instructions,
             "strip_copy_instructions": strips.copies,
         }
-        rows.append(row)
-        base = published["unsplit_us"]
+
+
+def show_table_3(rows: Sequence[Any], published: Any, console: Console) -> None:
+    """A line for each size of the blocks, MOTES's times beside it."""
+    unsplit = f", {rows[0]['unsplit_instructions']:,} instructions" if rows else ""
+    table = Table(title=f"Table 3: one convolution of 32x32x8{unsplit}")
+    for title in ("factor", "blocks", "instructions", "overhead", "BlockConcat", "strips alone"):
+        table.add_column(title, justify="right")
+    for title in ("MOTES us", "overhead", "BlockConcat"):
+        table.add_column(title, justify="right")
+    for row in rows:
+        whole, theirs = row["unsplit_instructions"], published["factors"][str(row["factor"])]
         table.add_row(
-            factor,
-            f"{count * count:,}",
-            f"{blocks.instructions:,}",
-            f"{blocks.instructions / whole.instructions - 1:.1%}",
-            f"{blocks.copies / blocks.instructions:.1%}",
-            f"{strips.instructions / whole.instructions - 1:.1%}",
+            str(row["factor"]),
+            f"{row['blocks']:,}",
+            f"{row['instructions']:,}",
+            f"{row['instructions'] / whole - 1:.1%}",
+            f"{row['copy_instructions'] / row['instructions']:.1%}",
+            f"{row['strip_instructions'] / whole - 1:.1%}",
             f"{theirs['us']:,}",
-            f"{theirs['us'] / base - 1:.1%}",
+            f"{theirs['us'] / published['unsplit_us'] - 1:.1%}",
             f"{theirs['block_concat_us'] / theirs['us']:.1%}",
         )
     console.print(table)
     console.print("Outputs of all equal the unsplit ones. Strips: rows split, columns whole.")
-    return rows
