@@ -79,6 +79,21 @@ void thimble_resize_linear_s8(const thimble_resize_linear_params *params,
                               const int8_t *source,
                               int8_t *target);
 
+/** Pixels of channels, a gain and an offset for each channel. */
+typedef struct {
+    int32_t pixels;
+    int32_t channels;
+    const float *gain;
+    const float *offset;
+    float input_scale;
+    int32_t input_zero_point;
+    float output_scale;
+    int32_t output_zero_point;
+} thimble_batch_norm_params;
+
+/** x * gain + offset (ONNX BatchNormalization); in place where that is wanted. */
+void thimble_batch_norm_s8(const thimble_batch_norm_params *params, const int8_t *source, int8_t *target);
+
 /** Rows of a layer normalisation. Gain and offset are in steps of the output, one for each place. */
 typedef struct {
     int32_t rows;

@@ -339,3 +339,49 @@ def test_quantised_by_onnxruntime(case: str, form: str) -> None:
 def test_left_in_float_between_quantised_tensors(case: str, dtype: type) -> None:
     model = CASES[case]()
     check(model, surrounded(model, dtype))
+
+
+def test_a_chain_left_in_float_becomes_one_table() -> None:
+    """A gelu by erf with nothing quantised inside, as onnxruntime leaves it by default."""
+    model = chain(
+        node("Div", "x root", "d"),
+        node("Erf", "d", "e"),
+        node("Add", "e one", "a"),
+        node("Mul", "x a", "m"),
+        node("Mul", "m half", "g"),
+        node("Reciprocal", "g"),
+        shape=IMAGE,
+        root=np.float32(2**0.5),
+        one=np.float32(1),
+        half=np.float32(0.5),
+    )
+    ends_only = onnx.ModelProto.FromString(surrounded(model))
+    inner = {"d", "e", "a", "m", "g"}
+    for item in ends_only.graph.node:
+        for index, name in enumerate(item.input):
+            if name.removesuffix("/real") in inner and item.op_type != "QuantizeLinear":
+                item.input[index] = name.removesuffix("/real")
+    kept = [
+        item
+        for item in ends_only.graph.node
+        if not (item.op_type.endswith("quantizeLinear") or item.op_type == "QuantizeLinear")
+        or item.output[0].split("/")[0] not in inner
+    ]
+    del ends_only.graph.node[:]
+    ends_only.graph.node.extend(kept)
+    result = compare(ends_only.SerializeToString(), random_feeds(model, 4, seed=3))
+    assert result.differing == 0
+    kinds = [op.kind for op in result.prepared.graph.ops]
+    assert kinds.count("lookup") == 1 and len(kinds) == 1
+
+
+@pytest.mark.parametrize("shape", [IMAGE, (3, 5), (1, 4, 9)])
+def test_batch_normalisation_that_stays(shape: tuple[int, ...]) -> None:
+    channels = shape[1]
+    named = dict(zip("sbmv", (weights(channels, 1).reshape(-1) for _ in range(4)), strict=True))
+    model = chain(node("BatchNormalization", "x s b m v"), shape=shape, **named)
+    model.graph.initializer[3].CopyFrom(
+        onnx.numpy_helper.from_array(np.abs(named["v"]) + np.float32(0.1), "v")
+    )
+    result = compare(surrounded(model), random_feeds(model, 4, seed=3), optimise=False)
+    assert result.differing == 0

@@ -109,7 +109,7 @@ def _proto(model: FileModel) -> onnx.ModelProto:
             initialisers.append(numpy_helper.from_array(data, name))
         else:
             inputs.append(helper.make_tensor_value_info(name, _code(data), data.shape))
-    nodes = [_node_proto(node) for node in model.nodes]
+    nodes = [node_proto(node) for node in model.nodes]
     outputs = [onnx.ValueInfoProto(name=end.name) for end in model.outputs]
     graph = helper.make_graph(nodes, "model", inputs, outputs, initialisers)
     imports = [helper.make_opsetid("", max(model.opset, 10))]
@@ -128,7 +128,7 @@ def _value(end: End) -> onnx.ValueInfoProto:
     return helper.make_tensor_value_info(end.name, code, end.shape)
 
 
-def _node_proto(node: Node) -> onnx.NodeProto:
+def node_proto(node: Node) -> onnx.NodeProto:
     attributes: dict[str, Any] = {
         name: numpy_helper.from_array(value) if isinstance(value, np.ndarray) else value
         for name, value in node.attributes.items()
@@ -190,7 +190,7 @@ def _is_constant(
 def _evaluate(node: Node, constants: Mapping[str, Array], opset: int) -> dict[str, Array]:
     feeds = {name: constants[name] for name in node.inputs if name}
     graph = helper.make_graph(
-        [_node_proto(node)],
+        [node_proto(node)],
         "constant",
         [helper.make_tensor_value_info(n, _code(d), d.shape) for n, d in feeds.items()],
         [onnx.ValueInfoProto(name=name) for name in node.outputs],

@@ -13,6 +13,7 @@ from toolchain.frontends import _onnx_quantisation as quantisation
 from toolchain.frontends._front_end import FrontEnd, Problem, unsupported
 from toolchain.frontends._onnx_expand import EXPANDED, expand
 from toolchain.frontends._onnx_file import FileModel, read_file
+from toolchain.frontends._onnx_functions import fuse_functions
 from toolchain.frontends._onnx_import import STRUCTURAL, Importer, bindings
 from toolchain.frontends._onnx_shapes import FOLDED, resolve
 from toolchain.ir import Graph
@@ -37,7 +38,7 @@ def _read(data: bytes, path: Path) -> Graph:
     quantisation.refuse_float(expanded, path.name)
     if unknown:
         raise unsupported(path, unknown, len(file.nodes))
-    importer = Importer(resolve(expanded))
+    importer = Importer(fuse_functions(resolve(expanded)))
     graph = importer.graph(path.stem)
     if graph is None:
         raise unsupported(path, importer.problems, len(file.nodes))

@@ -57,23 +57,31 @@ def _gelu_tanh(x: Real) -> Real:
 FUNCTIONS: Mapping[str, Callable[..., Real]] = MappingProxyType(
     {
         "Abs": np.abs,
+        "Ceil": np.ceil,
         "Celu": lambda x, a: np.where(x < 0, a * np.expm1(np.minimum(x, 0.0) / a), x),
         "Clip": lambda x, low, high: np.clip(x, low, high),
+        "Cos": np.cos,
         "Div": lambda x, divisor: x / divisor,
         "Elu": _elu,
         "Erf": _ERF,
         "Exp": np.exp,
+        "Floor": np.floor,
         "Gelu": _gelu,
         "GeluTanh": _gelu_tanh,
         "HardSigmoid": lambda x, a, b: np.clip(a * x + b, 0.0, 1.0),
         "HardSwish": lambda x: x * np.clip(x / 6.0 + 0.5, 0.0, 1.0),
         "Identity": lambda x: x,
         "LeakyRelu": lambda x, a: np.where(x < 0, a * x, x),
+        "Log": np.log,
         "Mish": lambda x: x * np.tanh(np.logaddexp(0.0, x)),
         "Neg": lambda x: -x,
         "Pow": lambda x, exponent: np.power(x, exponent),
+        "Reciprocal": lambda x: 1.0 / x,
+        "Round": np.rint,
         "Selu": _selu,
         "Sigmoid": lambda x: 1.0 / (1.0 + np.exp(-x)),
+        "Sign": np.sign,
+        "Sin": np.sin,
         "Softplus": lambda x: np.logaddexp(0.0, x),
         "Softsign": lambda x: x / (1.0 + np.abs(x)),
         "Sqrt": np.sqrt,
@@ -107,19 +115,33 @@ _NATURAL = MappingProxyType(
 
 @dataclass(frozen=True)
 class Lookup(Attributes):
-    """`function`: a name in FUNCTIONS; `parameters` follow its operand."""
+    """`function`: a name in FUNCTIONS, whose operand the `parameters` follow; or TABLE."""
 
     function: str
     parameters: tuple[float, ...] = ()
 
 
-def _apply(op: Op, graph: Graph, stored: Int64) -> Int64:
+TABLE = "Table"
+"""A function given by its parameters: the results for stored values -128 to 127."""
+TABLE_OPERATOR = "thimble.Table"
+"""What the ONNX front end makes of a chain: one input, and `reals`, such results."""
+
+
+def _value(op: Op, graph: Graph, stored: Int64) -> NDArray[np.float32]:
+    """The real result."""
     assert isinstance(op.attributes, Lookup)
-    x, y = graph.input(op, 0).q, graph.output(op).q
+    x = graph.input(op, 0).q
+    if op.attributes.function == TABLE:
+        return np.array(op.attributes.parameters, np.float32)[stored + 128]
     real = np.float32(x.scale) * (stored - x.zero_point).astype(np.float32)
     function = FUNCTIONS[op.attributes.function]
+    return function(real.astype(np.float64), *op.attributes.parameters).astype(np.float32)
+
+
+def _apply(op: Op, graph: Graph, stored: Int64) -> Int64:
+    y = graph.output(op).q
     with np.errstate(all="ignore"):
-        value = function(real.astype(np.float64), *op.attributes.parameters).astype(np.float32)
+        value = _value(op, graph, stored)
         scaled = np.nan_to_num(value / np.float32(y.scale), posinf=1e9, neginf=-1e9)
     result: Int64 = np.clip(np.rint(scaled) + y.zero_point, -128, 127).astype(np.int64)
     return result
@@ -165,6 +187,8 @@ def _read(node: OnnxNode) -> None:
         )
     elif function == "Pow":
         parameters = (_bound(node, 1, "exponent", 1.0),)
+    elif function == TABLE_OPERATOR:
+        function, parameters = TABLE, tuple(float(real) for real in node.attribute("reals"))
     elif function == "Gelu" and node.attribute("approximate", "none") == "tanh":
         function = "GeluTanh"
     natural = node.quantisation(0) if function == "Clip" else _NATURAL.get(function)
@@ -198,6 +222,9 @@ SPEC = OpSpec(
     sample=_sample,
     overlaps=overlaps_same_shape,
     axes=elementwise_axes,
-    onnx=OnnxBinding(("Relu", *sorted(FUNCTIONS.keys() - {"Div", "GeluTanh", "Identity"})), _read),
+    onnx=OnnxBinding(
+        ("Relu", TABLE_OPERATOR, *sorted(FUNCTIONS.keys() - {"Div", "GeluTanh", "Identity"})),
+        _read,
+    ),
     limits="int8, any function of one operand; ONNX only",
 )

@@ -87,8 +87,12 @@ def markdown(read_away: Mapping[str, Sequence[str]]) -> str:
 
 def _names(spec: OpSpec) -> list[str]:
     tflite = spec.tflite.builtins if spec.tflite else ()
-    onnx = spec.onnx.operators if spec.onnx else ()
-    return [spec.kind, *tflite, *onnx]
+    return [spec.kind, *tflite, *_onnx_names(spec)]
+
+
+def _onnx_names(spec: OpSpec) -> tuple[str, ...]:
+    """Those of ONNX itself: what the front end makes for its own use has a domain."""
+    return tuple(name for name in (spec.onnx.operators if spec.onnx else ()) if "." not in name)
 
 
 def _described(spec: OpSpec) -> Kind:
@@ -103,7 +107,7 @@ def _described(spec: OpSpec) -> Kind:
     return Kind(
         spec.kind,
         spec.tflite.builtins if spec.tflite else (),
-        spec.onnx.operators if spec.onnx else (),
+        _onnx_names(spec),
         ("any",) if spec.dtypes == _ANY else tuple(sorted(t.value for t in spec.dtypes)),
         tuple(sorted({"CMSIS-NN" if f.startswith("arm_") else "own" for f in functions})),
         tuple(sorted(functions)),
