@@ -51,7 +51,7 @@ def _bottleneck(net: Network, x: str, hidden: int, channels: int, stride: int) -
     return net.conv(net.depthwise(inner, 3, stride, Activation.RELU6), channels)
 
 
-def mobilenet_v2(name: str, width: float = 1.0, size: int = 224) -> Graph:
+def mobilenet_v2(name: str, width: float = 1.0, size: int = 224, classes: int = 1000) -> Graph:
     net = Network(name, (1, size, size, 3))
     x = net.conv(net.input, _rounded(32 * width), 3, 2, Activation.RELU6)
     for expansion, channels, repeats, first in MOBILENET_V2:
@@ -60,7 +60,7 @@ def mobilenet_v2(name: str, width: float = 1.0, size: int = 224) -> Graph:
             y = _bottleneck(net, x, hidden, wanted, stride)
             x = net.add(x, y) if stride == 1 and net.channels(x) == wanted else y
     x = net.conv(x, max(1280, _rounded(1280 * width)), relu=Activation.RELU6)
-    return net.classifier(x, 1000)
+    return net.classifier(x, classes)
 
 
 def fpnas(name: str, size: int = 224) -> Graph:

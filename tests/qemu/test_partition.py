@@ -8,14 +8,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.zoo_mobile import mobilenet_v2
 from tests.qemu.test_operators import compare
 from tests.support.merge import merged
 from tests.support.split_graphs import inverted_bottleneck, random_network, random_scheme
+from tests.support.tflite_writer import tflite_bytes
 from toolchain.boards import board
+from toolchain.errors import DoesNotFitError
 from toolchain.ir import Graph
 from toolchain.ops.check import check
 from toolchain.partition import CannotSplitError, Mode, Scheme, split
-from toolchain.planner import plan_graph
+from toolchain.planner import PlanOptions, check_fit, plan_graph, plan_model
+from toolchain.verification import verify_model
 
 pytestmark = pytest.mark.skipif(
     not (shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm")),
@@ -44,3 +48,16 @@ def test_sums_in_parts(board_name: str, tmp_path: Path) -> None:
     graphs = [split(whole, Scheme(names, seed, count, Mode.SLIDING)) for count in (3, 5)]
     graph = merged([*graphs, *_sums_in_parts(rng, 10)])
     compare(plan_graph(graph, board(board_name)), rng, tmp_path)
+
+
+def test_a_network_that_needs_two_boards_of_ram_runs_in_96_kib(tmp_path: Path) -> None:
+    """MobileNetV2 0.35 at 160x160, ten classes: 301 KiB of arena where the board has 128."""
+    model = tmp_path / "mobilenet.tflite"
+    model.write_bytes(tflite_bytes(mobilenet_v2("mobilenet", 0.35, 160, classes=10)))
+    with pytest.raises(DoesNotFitError, match="RAM"):
+        check_fit(plan_model(model, "netduinoplus2", PlanOptions(one_bank=True)))
+    options = PlanOptions(ram_bytes=96 * 1024, one_bank=True)
+    result = verify_model(model, "netduinoplus2", runs=1, options=options)
+    assert (result.differing, result.elements) == (0, 10)
+    assert result.compiled.sizes is not None
+    assert result.compiled.sizes.ram_bytes <= 96 * 1024
