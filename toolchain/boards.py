@@ -28,7 +28,7 @@ class Core:
     fpu: bool = False
 
 
-HOST = Core("host")
+HOST = Core("host", fpu=True)
 
 
 class MemoryKind(Enum):

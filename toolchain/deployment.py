@@ -36,6 +36,7 @@ from toolchain.device.session import (
     pattern_inputs,
 )
 from toolchain.errors import DoesNotFitError, InputError
+from toolchain.float_use import float_json
 from toolchain.ir import DType, End, Graph, Plan, Sources
 from toolchain.measurements import cost_model, current_build
 from toolchain.planner import (
@@ -280,13 +281,14 @@ def _kernels_json(plan: Plan, sources: Sources, build: Build) -> dict[str, Any]:
 def compiled_json(plan: Plan, sizes: Sizes | None) -> dict[str, Any]:
     """What `plan.json` holds: the plan, with the linked firmware's sizes where there is one."""
     latency = predict_latency(plan, cost_model(plan.board))
-    return plan_json(
+    fields = plan_json(
         plan,
         compiled_need(plan, sizes),
         latency_total=latency.total,
         latency_unit=latency.unit,
         measured_share=latency.measured_share,
     )
+    return {**fields, **float_json(plan)}
 
 
 def compiled_need(plan: Plan, sizes: Sizes | None) -> MemoryNeed:

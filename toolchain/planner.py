@@ -21,6 +21,7 @@ from toolchain.cost.size import (
     weight_bytes,
 )
 from toolchain.errors import DoesNotFitError
+from toolchain.float_use import check_leave
 from toolchain.frontends import load_model
 from toolchain.ir import ArenaPlan, Graph, MemoryProblem, Op, Schedule
 from toolchain.ir.arena import arena_plan
@@ -58,6 +59,7 @@ class PlanOptions:
     much RAM, at the least cost. `max_slowdown`: split them for the smallest arena that costs no
     more than this fraction of the latency. `splitter` searches for that, for at most
     `split_seconds` of the processor.
+    `allow_float`: also models that compute in float32; without it islands of float alone.
     `one_bank`: keep the arena in one piece, even where it then lies in a slow bank or in none.
     """
 
@@ -70,6 +72,7 @@ class PlanOptions:
     splitter: str = splitters.DEFAULT
     split_seconds: float = partition.DEFAULT_SECONDS
     one_bank: bool = False
+    allow_float: bool = False
 
     @property
     def splits(self) -> bool:
@@ -103,6 +106,7 @@ def plan_model(
     """
     report(f"reading {model}")
     prepared = passes.prepare(load_model(model))
+    check_leave(prepared.graph, allowed=options is not None and options.allow_float)
     return plan_graph(
         prepared.graph, find_board(board), options, prepared.boundaries, report, costs
     )

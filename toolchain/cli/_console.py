@@ -8,6 +8,9 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from toolchain.float_use import float_use
+from toolchain.ir import Plan
+
 
 def output_console() -> Console:
     """For results. Wide enough for tables when it is not a terminal."""
@@ -17,6 +20,13 @@ def output_console() -> Console:
 
 def error_console() -> Console:
     return Console(stderr=True, soft_wrap=True)
+
+
+def warn_of_float(plan: Plan) -> None:
+    """One line where the plan has operators that compute in float32."""
+    use = float_use(plan)
+    if use is not None:
+        error_console().print(f"warning: {use.text}.", markup=False, highlight=False)
 
 
 class Steps:

@@ -73,6 +73,14 @@ OneBankOption = Annotated[
         "all of it, or a faster one holds some.",
     ),
 ]
+FloatOption = Annotated[
+    bool,
+    typer.Option(
+        "--float",
+        help="Run a model that computes in float32 as it is; a warning says what int8 would save. "
+        "Islands of float in a quantised model need no leave.",
+    ),
+]
 PortOption = Annotated[
     str | None,
     typer.Option(
@@ -92,6 +100,7 @@ def plan_options(
     one_bank: bool = False,
     splitter: str = splitters.DEFAULT,
     split_seconds: float = DEFAULT_SECONDS,
+    allow_float: bool = False,
 ) -> PlanOptions:
     """Raises InputError for an unknown name or an odd number, before any work is done."""
     schedule.scheduler(scheduler)
@@ -103,6 +112,7 @@ def plan_options(
         ram_bytes=None if ram is None else _bytes(ram),
         max_slowdown=None if max_slowdown is None else _fraction(max_slowdown),
         one_bank=one_bank,
+        allow_float=allow_float,
         splitter=splitter,
         split_seconds=split_seconds,
     )

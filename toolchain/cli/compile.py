@@ -13,12 +13,13 @@ from rich.table import Table
 
 from toolchain import arena, schedule
 from toolchain.boards import board as find_board
-from toolchain.cli._console import output_console, progress
+from toolchain.cli._console import output_console, progress, warn_of_float
 from toolchain.cli._json import JsonOption, write_json
 from toolchain.cli._options import (
     AllocatorOption,
     BoardOption,
     CmsisNnOption,
+    FloatOption,
     OneBankOption,
     PortOption,
     RamOption,
@@ -86,6 +87,7 @@ def command(
     splitter: SplitterOption = splitters.DEFAULT,
     split_seconds: SplitSecondsOption = DEFAULT_SECONDS,
     one_bank: OneBankOption = False,
+    allow_float: FloatOption = False,
     cmsis_nn: CmsisNnOption = None,
     json: JsonOption = None,
 ) -> None:
@@ -101,7 +103,7 @@ def command(
     if len(models) > 1 and not share_arena:
         raise InputError(f"{len(models)} models: --share-arena puts them into one firmware")
     options = plan_options(
-        scheduler, allocator, ram, max_slowdown, one_bank, splitter, split_seconds
+        scheduler, allocator, ram, max_slowdown, one_bank, splitter, split_seconds, allow_float
     )
     target = find_board(board)
     begin = time.perf_counter()
@@ -111,6 +113,8 @@ def command(
             raise InputError("--tune works on one model at a time: leave out --share-arena")
         with progress() as step:
             shared = compile_shared(models, board, out, options, cmsis_nn, step, library=library)
+        for made in shared.models:
+            warn_of_float(made.plan)
         _report_shared(shared, board, json, time.perf_counter() - begin)
         return
     (model,) = models
@@ -119,6 +123,7 @@ def command(
             tuning = tune_model(model, board, options, port, cmsis_nn, report=step)
         make = compile_library if library else compile_model
         compiled = make(model, board, out, options, cmsis_nn, step)
+    warn_of_float(compiled.plan)
     fields = compiled_json(compiled.plan, compiled.sizes)
     if json:
         tuned = {"tuning": asdict(tuning)} if tuning else {}

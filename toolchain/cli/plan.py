@@ -9,11 +9,12 @@ import typer
 
 from toolchain import arena, schedule
 from toolchain.boards import board as find_board
-from toolchain.cli._console import output_console, progress
+from toolchain.cli._console import output_console, progress, warn_of_float
 from toolchain.cli._json import JsonOption, write_json
 from toolchain.cli._options import (
     AllocatorOption,
     BoardOption,
+    FloatOption,
     ModelArgument,
     OneBankOption,
     RamOption,
@@ -23,6 +24,7 @@ from toolchain.cli._options import (
     SplitterOption,
     plan_options,
 )
+from toolchain.float_use import float_json
 from toolchain.measurements import cost_model
 from toolchain.partition import DEFAULT_SECONDS, splitters
 from toolchain.planner import (
@@ -48,6 +50,7 @@ def command(
     splitter: SplitterOption = splitters.DEFAULT,
     split_seconds: SplitSecondsOption = DEFAULT_SECONDS,
     one_bank: OneBankOption = False,
+    allow_float: FloatOption = False,
     pareto: Annotated[
         bool,
         typer.Option("--pareto", help="Ways to split operators: RAM against predicted slowdown."),
@@ -63,7 +66,7 @@ def command(
     Example: `thimble plan model.tflite --board nucleo-l476rg`
     """
     options = plan_options(
-        scheduler, allocator, ram, max_slowdown, one_bank, splitter, split_seconds
+        scheduler, allocator, ram, max_slowdown, one_bank, splitter, split_seconds, allow_float
     )
     target = find_board(board)
     begin = time.perf_counter()
@@ -84,7 +87,8 @@ def command(
         )
         if front:
             fields = {**fields, "pareto": front_json(front)}
-        write_json(json, {**fields, "seconds": seconds})
+        write_json(json, {**fields, **float_json(plan), "seconds": seconds})
+    warn_of_float(plan)
     if json != "-":
         console = output_console()
         console.print(operator_table(plan, latency.counts, f"~{latency.unit}"))

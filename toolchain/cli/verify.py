@@ -9,12 +9,13 @@ import typer
 
 from toolchain import arena, schedule
 from toolchain.arrays import read_sequence
-from toolchain.cli._console import output_console, progress
+from toolchain.cli._console import output_console, progress, warn_of_float
 from toolchain.cli._json import JsonOption, write_json
 from toolchain.cli._options import (
     AllocatorOption,
     BoardOption,
     CmsisNnOption,
+    FloatOption,
     ModelArgument,
     OneBankOption,
     PortOption,
@@ -61,20 +62,23 @@ def command(
     splitter: SplitterOption = splitters.DEFAULT,
     split_seconds: SplitSecondsOption = DEFAULT_SECONDS,
     one_bank: OneBankOption = False,
+    allow_float: FloatOption = False,
     cmsis_nn: CmsisNnOption = None,
     json: JsonOption = None,
 ) -> None:
     """Compile, run on the board, and compare every output byte with the reference.
 
     The reference is LiteRT's reference kernels for TFLite files (no element may differ) and ONNX
-    Runtime for ONNX files (each element within 1). A model that keeps state is compared frame for
-    frame, in sequences with a reset between. Exits 1 if it does not match, and lists every
-    differing element (all of them in the JSON).
+    Runtime for ONNX files (each element within 1). Where operators compute in float32, integers
+    may differ by 1 and floats by 2^-16 of their tensor's largest: exp, tanh and the like end in
+    other last bits than the C library of this machine gives. A model that keeps state is compared
+    frame for frame, in sequences with a reset between. Exits 1 if it does not match, and lists
+    every differing element (all of them in the JSON).
 
     Example: `thimble verify model.tflite --board mps2-an500 --runs 100`
     """
     options = plan_options(
-        scheduler, allocator, ram, max_slowdown, one_bank, splitter, split_seconds
+        scheduler, allocator, ram, max_slowdown, one_bank, splitter, split_seconds, allow_float
     )
     with progress() as step:
         result = verify_model(
@@ -89,6 +93,7 @@ def command(
             cmsis_nn_folder=cmsis_nn,
             report=step,
         )
+    warn_of_float(result.compiled.plan)
     if json:
         write_json(json, _as_json(result))
     if json != "-":
@@ -103,7 +108,7 @@ def _mismatch(result: Verification) -> str:
         f"{result.differing:,} of {result.elements:,} elements differ, "
         f"by up to {result.max_difference:g}"
     )
-    if not result.tolerance:
+    if not result.tolerance or result.computes_float:
         return text
     return (
         f"{text}.\nONNX Runtime may run parts of a QDQ model in float, where a sum within float "
@@ -114,7 +119,7 @@ def _mismatch(result: Verification) -> str:
 
 def _print(result: Verification) -> None:
     console = output_console()
-    if result.differences:
+    if result.differences and not (result.computes_float and result.passed):
         console.print(difference_table(result.differences[:_SHOWN]))
         if result.differing > _SHOWN:
             console.print(f"... and {result.differing - _SHOWN:,} more; --json lists them all")
@@ -124,6 +129,11 @@ def _print(result: Verification) -> None:
         + (f" (by at most {result.max_difference:g})" if result.differing else "")
         + "."
     )
+    if result.computes_float:
+        console.print(
+            "Float operators: allowed are 1 in integers, and in float32 outputs 2^-16 of the "
+            "largest element, which counts as a difference of 1 here."
+        )
     if result.count:
         console.print(
             f"Up to {result.count:,} {result.unit} an inference; touched: stack "

@@ -35,6 +35,10 @@ WIDE_SUMS = Coefficients(per_mac=4.7, per_element=112.0, per_call=220.0)
 """Of int16 operators that multiply by weights, on M4 and M55 alike; over samples of each kind."""
 WIDE_ELEMENTS = Coefficients(per_mac=0.0, per_element=28.0, per_call=70.0)
 """Of all other int16 operators."""
+FLOAT_UNIT = Coefficients(per_mac=6.5, per_element=30.0, per_call=250.0)
+"""Of float32 operators on cores with a floating-point unit, M4, M7 and M55 alike."""
+FLOAT_SOFTWARE = Coefficients(per_mac=110.0, per_element=400.0, per_call=400.0)
+"""Of float32 operators on other cores."""
 _PER_COPIED_BYTE = 0.35
 _PER_COPY = 45.0
 _COPIES = frozenset({"block_concat"})
@@ -50,10 +54,12 @@ class AnalyticCostModel:
         """Estimated instructions; 0 for an operator that only renames bytes."""
         if _only_views(op, graph):
             return Cost(0, measured=False)
-        macs = spec_of(op.kind).macs(op, graph)
         fit = HELIUM if core.mve else DSP if core.dsp else PLAIN
         if spec_of(op.kind).dtypes == {DType.INT16}:
-            fit = WIDE_SUMS if macs else WIDE_ELEMENTS
+            fit = WIDE_SUMS if spec_of(op.kind).macs(op, graph) else WIDE_ELEMENTS
+        if spec_of(op.kind).dtypes == {DType.FLOAT32}:
+            fit = FLOAT_UNIT if core.fpu else FLOAT_SOFTWARE
+            return Cost(_count(fit, op, graph), measured=False)
         if op.kind in _COPIES:
             size_bytes = sum(graph.tensors[name].size_bytes for name in op.outputs)
             return Cost(round(_PER_COPIED_BYTE * size_bytes + _PER_COPY), measured=False)
@@ -61,14 +67,23 @@ class AnalyticCostModel:
             count = formula(op, graph, core)
             if count is not None:
                 return Cost(round(count), measured=False)
-        elements = sum(graph.tensors[name].elements for name in op.outputs)
-        count = fit.per_mac * macs + fit.per_element * elements + fit.per_call
-        return Cost(round(count), measured=False)
+        return Cost(_count(fit, op, graph), measured=False)
 
     def copies(self, sizes: Sequence[int], core: Core) -> Cost:
         """Estimated instructions of newlib's memcpy, which moves words."""
         count = _PER_COPIED_BYTE * sum(sizes) + _PER_COPY * len(sizes)
         return Cost(round(count), measured=False)
+
+
+def as_integers(op: Op, graph: Graph, core: Core) -> int:
+    """Estimated instructions of the operator if its tensors were int8."""
+    return _count(HELIUM if core.mve else DSP if core.dsp else PLAIN, op, graph)
+
+
+def _count(fit: Coefficients, op: Op, graph: Graph) -> int:
+    elements = sum(graph.tensors[name].elements for name in op.outputs)
+    macs = spec_of(op.kind).macs(op, graph)
+    return round(fit.per_mac * macs + fit.per_element * elements + fit.per_call)
 
 
 def _only_views(op: Op, graph: Graph) -> bool:

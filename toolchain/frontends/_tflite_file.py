@@ -36,7 +36,8 @@ class FileTensor:
     """A tensor of the file.
 
     `tensor` is None where it cannot be used: its type has no counterpart in DType, or `refusal`
-    says why. `type_name` is the schema's name for its type; constants of INT4 are unpacked to int8.
+    says why. `type_name` is the schema's name for its type; constants of
+    INT4 are unpacked to int8, those of FLOAT16 to float32.
     `dynamic` means that the file leaves its shape or the dimensions `open_axes` open. `variable`:
     it keeps its value between runs. `buffer` is the file's number of its data.
     """
@@ -179,9 +180,10 @@ def _tensor(
     data = buffers[index] if buffers else np.zeros(0, np.uint8)
     refusal = _refusal(table, name, constant)
     packed = type_name == "INT4" and constant and data.size > 0
-    if (type_name not in DType.__members__ and not packed) or refusal:
+    half = type_name == "FLOAT16" and constant and data.size > 0
+    if (type_name not in DType.__members__ and not packed and not half) or refusal:
         return FileTensor(name, None, type_name, refusal=refusal, variable=variable, buffer=index)
-    dtype = DType.INT8 if packed else DType[type_name]
+    dtype = DType.INT8 if packed else DType.FLOAT32 if half else DType[type_name]
     if len(shape) > LARGEST_RANK:
         raise InputError(f"tensor {name!r} has {len(shape)} dimensions; at most 8 make sense")
     elements = math.prod(shape)
@@ -191,14 +193,16 @@ def _tensor(
     open_axes = tuple(axis for axis, size in enumerate(signature) if size < 0)
     value = None
     if constant and (data.size or elements == 0):
-        wanted = (elements + 1) // 2 if packed else elements * dtype.size_bytes
+        wanted = (elements + 1) // 2 if packed else elements * (2 if half else dtype.size_bytes)
         if data.size != wanted:
             raise InputError(
                 f"the file is corrupt: tensor {name!r} of shape {list(shape)} has {data.size} "
                 f"bytes of data, not {wanted}"
             )
         data = _unpacked(data, elements) if packed else data
-        value = data.view(dtype.numpy.newbyteorder("<")).reshape(shape)
+        stored = np.dtype(np.float16) if half else dtype.numpy
+        value = data.view(stored.newbyteorder("<")).reshape(shape)
+        value = value.astype(dtype.numpy) if half else value
     return FileTensor(
         name,
         Tensor(name, shape, dtype, _quantisation(table.table(4), name, shape, dtype), value),

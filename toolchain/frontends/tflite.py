@@ -30,6 +30,7 @@ from toolchain.ir import Attributes, DType, Graph, Op, State, Tensor
 from toolchain.ir.verify import InvalidGraphError
 from toolchain.ops import specs
 from toolchain.ops.check import check
+from toolchain.ops.dequantize import dequantized
 from toolchain.ops.spec import Array, OpSpec, TensorType
 
 _CONTRADICTIONS = (
@@ -240,9 +241,12 @@ class _Reader:
         return None
 
     def _folded(self, op: FileOp) -> bool:
-        """Whether the operator only computes with shapes; its output is then a constant."""
-        if len(op.outputs) != 1:
-            return False
+        """Whether the operator only computes with shapes, or widens a constant.
+
+        Its output is then a constant.
+        """
+        if len(op.outputs) != 1 or self._widened(op):
+            return len(op.outputs) == 1
         file_tensors = self._model.tensors
         output = file_tensors[op.outputs[0]].tensor
         inputs = [self._tensors.get(file_tensors[i].name) for i in op.inputs if i != -1]
@@ -250,6 +254,19 @@ class _Reader:
         if value is None or output is None:
             return False
         self._learn(op.outputs[0], replace(output, shape=value.shape, constant=value))
+        return True
+
+    def _widened(self, op: FileOp) -> bool:
+        """Whether it is DEQUANTIZE of a constant: weights stored in float16 or int8."""
+        if op.code != "DEQUANTIZE" or len(op.inputs) != 1:
+            return False
+        source = self._tensors.get(self._model.tensors[op.inputs[0]].name)
+        target = self._model.tensors[op.outputs[0]].tensor
+        is_output = op.outputs[0] in self._model.outputs
+        if source is None or source.constant is None or target is None or is_output:
+            return False
+        value = dequantized(source, source.constant)
+        self._learn(op.outputs[0], replace(target, shape=value.shape, constant=value))
         return True
 
     def _read(self, op: FileOp) -> Op:

@@ -115,6 +115,8 @@ def check_operands(
     activations = node.outputs[0].dtype
     bias = DType.INT64 if activations is DType.INT16 else DType.INT32
     wanted = {"input": activations, "weights": DType.INT8, "bias": bias}
+    if activations is DType.FLOAT32:
+        wanted = dict.fromkeys(roles, DType.FLOAT32)
     found: dict[str, Tensor] = {}
     for role, index in roles.items():
         tensor = node.inputs[index] if index < len(node.inputs) else None
@@ -122,6 +124,11 @@ def check_operands(
             continue
         if tensor.dtype is not wanted[role]:
             wide = role == "bias" and activations is DType.INT16
+            if activations is DType.FLOAT32:
+                raise node.unsupported(
+                    f"{role} is {tensor.dtype.value} beside float32 (dynamic-range quantisation)",
+                    "quantise activations too, with a representative_dataset, or convert to float",
+                )
             raise node.unsupported(
                 f"{role} is {tensor.dtype.value}, not {wanted[role].value}",
                 "convert with 64-bit biases, the 16x8 scheme's default"
@@ -136,6 +143,8 @@ def check_operands(
     x, weights = found["input"], found["weights"]
     if len(weights.shape) != weights_rank or len(x.shape) < 1:
         raise node.unsupported(f"weights of shape {weights.shape}")
+    if activations is DType.FLOAT32:
+        return weights
     for tensor in (x, weights, node.outputs[0]):
         if tensor.quantisation is None:
             raise node.unsupported(

@@ -81,6 +81,14 @@ def matmul_scratch_bytes(op: Op, graph: Graph) -> int:
 
 def matmul_fields(op: Op, graph: Graph) -> dict[str, Any]:
     """What `_matmul_shape.c.j2` prints. Raises UnsupportedError for too many dimensions."""
+    return product_shape(op, graph) | {
+        "x_zero_point": graph.input(op, 0).q.zero_point,
+        "y_zero_point": graph.input(op, 1).q.zero_point,
+    }
+
+
+def product_shape(op: Op, graph: Graph) -> dict[str, Any]:
+    """Sizes and steps. Raises UnsupportedError for too many batch dimensions."""
     x, y, z = graph.input(op, 0), graph.input(op, 1), graph.output(op)
     attributes = matmul_attributes(op)
     if len(z.shape) > 2 + _BATCH_DIMS:
@@ -101,8 +109,6 @@ def matmul_fields(op: Op, graph: Graph) -> dict[str, Any]:
         "columns": columns,
         "x_steps": (1, rows) if attributes.adjoint_x else (depth, 1),
         "y_steps": (depth, 1) if attributes.adjoint_y else (1, columns),
-        "x_zero_point": x.q.zero_point,
-        "y_zero_point": y.q.zero_point,
     }
 
 

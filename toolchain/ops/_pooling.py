@@ -13,6 +13,7 @@ from toolchain.ops._activation import Activation, clamp_range, read_activation
 from toolchain.ops._axes import elementwise_axes, window_axes
 from toolchain.ops._conv import Padding
 from toolchain.ops._conv import Window as Walk
+from toolchain.ops._float import window_fields
 from toolchain.ops._movement import sample_quantisation
 from toolchain.ops.spec import Axis, Lowering, ReadOp, TensorType, TfliteNode, WrittenOp
 
@@ -63,8 +64,8 @@ def infer_pool(op: Op, graph: Graph) -> tuple[TensorType, ...]:
     attributes, x = pool_attributes(op), graph.input(op, 0)
     if len(x.shape) != 4:
         raise ValueError(f"pooling needs a 4-dimensional NHWC input, not {list(x.shape)}")
-    if x.dtype not in (DType.INT8, DType.INT16):
-        raise ValueError(f"pooling needs int8 or int16 data, not {x.dtype.value}")
+    if x.dtype not in (DType.INT8, DType.INT16, DType.FLOAT32):
+        raise ValueError(f"pooling needs int8, int16 or float32 data, not {x.dtype.value}")
     top, bottom, left, right = attributes.padding
     batches, height, width, channels = x.shape
     out_height = _positions(height, attributes.filter_height, attributes.stride_height, top, bottom)
@@ -141,6 +142,18 @@ def lower_pool(op: Op, graph: Graph, function: str, scratch_bytes: int = 0) -> L
     """A call of `function`, whose arguments are those of CMSIS-NN's pools."""
     fields = _fields(op, graph, function) | {"scratch_bytes": scratch_bytes}
     return Lowering(functions=(function,), scratch_bytes=scratch_bytes, fields=fields)
+
+
+def lower_float_pool(op: Op, graph: Graph, function: str) -> Lowering:
+    """A call of a float32 pool."""
+    attributes, (top, bottom, left, right) = pool_attributes(op), pool_attributes(op).padding
+    walk = Walk(
+        (attributes.filter_height, attributes.filter_width),
+        (attributes.stride_height, attributes.stride_width),
+        padding=Padding(top, left, bottom, right),
+    )
+    fields = window_fields(op, graph, walk, attributes.activation, graph.input(op, 0).shape[3])
+    return Lowering(functions=(function,), fields=fields | {"function": function})
 
 
 def _fields(op: Op, graph: Graph, function: str) -> dict[str, Any]:

@@ -64,8 +64,8 @@ def reduced_axes(op: Op, graph: Graph) -> tuple[int, ...]:
 
 def infer_reduction(op: Op, graph: Graph) -> tuple[TensorType, ...]:
     x, axes = graph.input(op, 0), reduced_axes(op, graph)
-    if x.dtype not in (DType.INT8, DType.INT16):
-        raise ValueError(f"reduction needs int8 or int16 data, not {x.dtype.value}")
+    if x.dtype not in (DType.INT8, DType.INT16, DType.FLOAT32):
+        raise ValueError(f"reduction needs int8, int16 or float32 data, not {x.dtype.value}")
     if reduce_attributes(op).keep_dims:
         shape = tuple(1 if axis in axes else d for axis, d in enumerate(x.shape))
     else:

@@ -1,4 +1,8 @@
-"""Integers of 8 or 16 bits to float: scale * (x - zero_point). TFLite DEQUANTIZE (`Dequantize`)."""
+"""Integers of 8 or 16 bits to float: scale * (x - zero_point). TFLite DEQUANTIZE (`Dequantize`).
+
+Constants that are stored narrower than they are used (float16, or int8 with a scale a channel) are
+widened while compiling.
+"""
 
 from __future__ import annotations
 
@@ -30,10 +34,20 @@ def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
     return (TensorType(graph.input(op, 0).shape, DType.FLOAT32),)
 
 
+def dequantized(x: Tensor, stored: Array) -> Array:
+    """The real values of a tensor, in float32; those of a float32 tensor as they are."""
+    if x.dtype is DType.FLOAT32:
+        return stored
+    shape = [1] * len(x.shape)
+    if x.q.axis is not None:
+        shape[x.q.axis] = -1
+    zeros = np.array(x.q.zero_points, np.int32).reshape(shape)
+    centred = (stored.astype(np.int32) - zeros).astype(np.float32)
+    return centred * np.array(x.q.scales, np.float32).reshape(shape)
+
+
 def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    q = graph.input(op, 0).q
-    centred = (inputs[0].astype(np.int32) - q.zero_point).astype(np.float32)
-    return ((centred * np.float32(q.scale)).reshape(graph.output(op).shape),)
+    return (dequantized(graph.input(op, 0), inputs[0]).reshape(graph.output(op).shape),)
 
 
 def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
@@ -96,5 +110,5 @@ SPEC = OpSpec(
     axes=elementwise_axes,
     dtypes=frozenset({DType.FLOAT32, *_SUFFIXES}),
     tflite=TfliteBinding(("DEQUANTIZE",), _read, _write),
-    limits="int8, uint8 or int16 to float32, per tensor",
+    limits="int8, uint8 or int16 to float32, per tensor; constants per channel or of float16, too",
 )

@@ -79,17 +79,21 @@ def _float_weights(attributes: Resize, input_size: int, output_size: int) -> Flo
     return lower, upper, np.float32(1) - near_upper, near_upper
 
 
-def _legacy_reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+def interpolated(op: Op, graph: Graph, data: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The resized image in float32, operation by operation as `ResizeBilinear`."""
     attributes, x, y = resize_attributes(op), graph.input(op, 0), graph.output(op)
     top, bottom, near_top, near_bottom = _float_weights(attributes, x.shape[1], y.shape[1])
     left, right, near_left, near_right = _float_weights(attributes, x.shape[2], y.shape[2])
-    data = inputs[0].astype(np.float32) + np.float32(128)
     near_top, near_bottom = near_top[:, None, None], near_bottom[:, None, None]
     near_left, near_right = near_left[None, :, None], near_right[None, :, None]
     total = data[:, top][:, :, left] * near_top * near_left
     total = total + data[:, bottom][:, :, left] * near_bottom * near_left
     total = total + data[:, top][:, :, right] * near_top * near_right
-    total = total + data[:, bottom][:, :, right] * near_bottom * near_right
+    return total + data[:, bottom][:, :, right] * near_bottom * near_right
+
+
+def _legacy_reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    total = interpolated(op, graph, inputs[0].astype(np.float32) + np.float32(128))
     raised = (total + np.float32(0.5)).astype(np.int64)
     return ((raised - 128).astype(np.int8),)
 
@@ -113,33 +117,43 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return (rounded.astype(np.int8),)
 
 
-def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
-    attributes, x, y = resize_attributes(op), graph.input(op, 0), graph.output(op)
-    sizes = {
+def _sizes(op: Op, graph: Graph) -> dict[str, int]:
+    x, y = graph.input(op, 0), graph.output(op)
+    return {
         "batches": x.shape[0],
         "input_height": x.shape[1],
         "input_width": x.shape[2],
         "output_height": y.shape[1],
         "output_width": y.shape[2],
         "channels": x.shape[3],
-        "legacy": attributes.legacy,
     }
+
+
+def float_fields(op: Op, graph: Graph) -> dict[str, int | str]:
+    """`thimble_resize_float_params`."""
+    attributes, x, y = resize_attributes(op), graph.input(op, 0), graph.output(op)
+    return {
+        **_sizes(op, graph),
+        "row_scale": f"{float(_scale(attributes, x.shape[1], y.shape[1])).hex()}f",
+        "column_scale": f"{float(_scale(attributes, x.shape[2], y.shape[2])).hex()}f",
+        "half_pixel_centers": int(attributes.half_pixel_centers),
+    }
+
+
+def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+    attributes, x, y = resize_attributes(op), graph.input(op, 0), graph.output(op)
     if attributes.legacy:
         return Lowering(
             functions=("thimble_resize_bilinear_legacy",),
-            fields=sizes
-            | {
-                "row_scale": float(_scale(attributes, x.shape[1], y.shape[1])).hex(),
-                "column_scale": float(_scale(attributes, x.shape[2], y.shape[2])).hex(),
-                "half_pixel_centers": int(attributes.half_pixel_centers),
-            },
+            fields={"legacy": True, "params": float_fields(op, graph)},
         )
     row_start, row_step = _line(attributes, x.shape[1], y.shape[1])
     column_start, column_step = _line(attributes, x.shape[2], y.shape[2])
     return Lowering(
         functions=("thimble_resize_bilinear_s8",),
-        fields=sizes
+        fields=_sizes(op, graph)
         | {
+            "legacy": False,
             "row_start": row_start,
             "row_step": row_step,
             "column_start": column_start,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from toolchain.ir import Graph, Op
+from toolchain.ir import DType, Graph, Op, Tensor
 from toolchain.ops import spec_of
 from toolchain.ops._conv import Padding
 from toolchain.ops._pooling import Pool2D
@@ -62,7 +62,12 @@ def _merge(pad: Op, attributes: Pad, graph: Graph) -> Mapping[int, Op]:
 
 
 def _stored_value(pad: Op, attributes: Pad, graph: Graph) -> float:
-    return graph.output(pad).q.zero_point if attributes.value is None else attributes.value
+    return _zero(graph.output(pad)) if attributes.value is None else attributes.value
+
+
+def _zero(tensor: Tensor) -> int:
+    """What stands for real 0."""
+    return 0 if tensor.dtype is DType.FLOAT32 else tensor.q.zero_point
 
 
 def _widened(op: Op, sides: Mapping[int, tuple[int, int]], value: float, graph: Graph) -> Op | None:
@@ -70,7 +75,7 @@ def _widened(op: Op, sides: Mapping[int, tuple[int, int]], value: float, graph: 
     (top, bottom), (left, right) = sides[_ROWS], sides[_COLUMNS]
     attributes = op.attributes
     x = graph.input(op, 0)
-    if isinstance(attributes, Conv2D | DepthwiseConv2D) and value == x.q.zero_point:
+    if isinstance(attributes, Conv2D | DepthwiseConv2D) and value == _zero(x):
         old = attributes.padding
         padding = Padding(old.top + top, old.left + left, old.bottom + bottom, old.right + right)
         return replace(op, attributes=replace(attributes, padding=padding))

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "thimble_f32.h"
+
+THIMBLE_EXACT_FLOAT void thimble_depthwise_conv_f32(const thimble_window_f32 *window,
+                                                    const float *input,
+                                                    const float *filters,
+                                                    const float *bias,
+                                                    float *output)
+{
+    const thimble_window_f32 w = *window;
+    const int32_t multiplier = w.output_c / w.input_c;
+    for (int32_t batch = 0; batch < w.batches; batch++, input += w.input_h * w.input_w * w.input_c) {
+        for (int32_t pixel = 0; pixel < w.output_h * w.output_w; pixel++) {
+            const int32_t top = pixel / w.output_w * w.stride_h - w.pad_top;
+            const int32_t left = pixel % w.output_w * w.stride_w - w.pad_left;
+            int32_t first_row, rows, first, columns;
+            thimble_taps(top, w.input_h, w.kernel_h, w.dilation_h, &first_row, &rows);
+            thimble_taps(left, w.input_w, w.kernel_w, w.dilation_w, &first, &columns);
+            for (int32_t channel = 0; channel < w.output_c; channel++) {
+                const float *image = input + channel / multiplier;
+                float sum = 0.0f;
+                for (int32_t row = first_row; row < rows; row++) {
+                    const int32_t y = top + row * w.dilation_h;
+                    for (int32_t column = first; column < columns; column++) {
+                        const int32_t x = left + column * w.dilation_w;
+                        sum += image[(y * w.input_w + x) * w.input_c] *
+                               filters[(row * w.kernel_w + column) * w.output_c + channel];
+                    }
+                }
+                sum = bias ? sum + bias[channel] : sum;
+                *output++ = thimble_clamp_f32(sum, w.min, w.max);
+            }
+        }
+    }
+}

@@ -1,0 +1,58 @@
+"""Functions of one float32 value: C and NumPy give the same bits, near the real function."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from tests.support.host import reference_outputs, run_graph_on_host
+from toolchain.ir import DType, Graph, Op, Tensor
+from toolchain.ops.unary_f32 import FUNCTIONS, Unary
+
+erf = np.vectorize(math.erf)
+REAL: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "elu": lambda x: np.where(x < 0, np.expm1(np.minimum(x, 0)), x),
+    "exp": np.exp,
+    "gelu": lambda x: x / 2 * (1 + erf(x / np.sqrt(2))),
+    "gelu_tanh": lambda x: x / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))),
+    "log": np.log,
+    "logistic": lambda x: 1 / (1 + np.exp(-x)),
+    "rsqrt": lambda x: 1 / np.sqrt(x),
+    "sqrt": np.sqrt,
+    "tanh": np.tanh,
+}
+SPECIAL = np.array(
+    [0, 1, -1, 1e-40, 1e30, -1e30, 88.7, -87.3, -90, 16.7, -9, 4, 2, 0.625, np.inf, -np.inf],
+    np.float32,
+)
+
+
+def values() -> np.ndarray:
+    rng = np.random.default_rng(9)
+    spread = rng.normal(0, 4, 3000)
+    magnitudes = np.exp2(rng.uniform(-120, 120, 1000)) * rng.choice([-1, 1], 1000)
+    return np.concatenate([SPECIAL, spread.astype(np.float32), magnitudes.astype(np.float32)])
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_kernel_equals_reference_and_is_near_the_function(function: str) -> None:
+    x = values()
+    tensors = [Tensor(name, x.shape, DType.FLOAT32) for name in ("x", "y")]
+    op = Op("unary_f32", "unary", ("x",), ("y",), Unary(function, 0.3))
+    graph = Graph.build("function", tensors, [op], ["x"], ["y"])
+    (wanted,) = reference_outputs(graph, [x])
+    (got,) = run_graph_on_host(graph, [x])
+    assert np.array_equal(got, wanted, equal_nan=True)
+    assert np.array_equal(np.signbit(got), np.signbit(wanted)) or np.isnan(got).any()
+    if function not in REAL:
+        return
+    with np.errstate(all="ignore"):
+        real = REAL[function](x.astype(np.float64))
+        ordinary = np.isfinite(real) & (np.abs(real) > 1e-37) & (np.abs(real) < 3e38)
+    floor = 1.0 if function in ("elu", "gelu", "gelu_tanh", "log", "logistic") else 0.0
+    scale = np.maximum(np.abs(real[ordinary]), floor)
+    units = 8 if function == "gelu" else 2
+    assert (np.abs(got[ordinary] - real[ordinary]) <= units * 2.0**-23 * scale).all()

@@ -1,0 +1,49 @@
+"""Float32 operators on floating-point units: the same bits as NumPy, near LiteRT."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.qemu.test_operators import compare
+from tests.support.floats import island, network
+from tests.support.merge import merged
+from tests.support.tflite_writer import tflite_bytes
+from toolchain.boards import board
+from toolchain.ops import specs
+from toolchain.planner import PlanOptions, plan_graph
+from toolchain.verification import verify_model
+
+BOARDS = ("mps2-an500", "netduinoplus2", "mps3-an547")
+KINDS = [kind for kind in specs() if kind.endswith("_f32")]
+
+pytestmark = pytest.mark.skipif(
+    not (shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm")),
+    reason="needs arm-none-eabi-gcc and qemu-system-arm",
+)
+
+
+@pytest.mark.parametrize("board_name", BOARDS[:2])
+def test_operators_give_the_same_bits_everywhere(board_name: str, tmp_path: Path) -> None:
+    """`compare` holds them against their references, which know no core."""
+    target = board(board_name)
+    assert target.core.fpu
+    rng = np.random.default_rng(3)
+    graph = merged([specs()[kind].sample(rng) for kind in KINDS for _ in range(3)])
+    compare(plan_graph(graph, target), rng, tmp_path)
+
+
+@pytest.mark.parametrize("board_name", BOARDS)
+def test_networks_are_near_litert(board_name: str, tmp_path: Path) -> None:
+    for graph in (island(), network()):
+        model = tmp_path / f"{graph.name}.tflite"
+        model.write_bytes(tflite_bytes(graph))
+        options = PlanOptions(allow_float=graph.name == "floats")
+        result = verify_model(model, board_name, runs=5, options=options)
+        assert result.passed
+        assert result.tolerance == 1
+        if graph.name == "island":
+            assert result.differing == 0

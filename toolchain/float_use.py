@@ -1,0 +1,118 @@
+"""Which part of a model computes in float32, whether that needs leave, and what int8 would save."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from toolchain.boards import board as find_board
+from toolchain.cost.analytic import AnalyticCostModel, as_integers
+from toolchain.cost.size import weight_bytes
+from toolchain.errors import UnsupportedError
+from toolchain.ir import DType, Graph, Op
+from toolchain.ir.plan import Plan
+from toolchain.ops import spec_of
+from toolchain.report.text import size
+
+_INTEGERS = frozenset({DType.INT8, DType.UINT8, DType.INT16})
+ADVICE = (
+    "quantise it to int8 (TensorFlow's converter with a representative_dataset, or `thimble "
+    "quantize` for an ONNX file), or run it in float with --float"
+)
+
+
+@dataclass(frozen=True)
+class FloatUse:
+    """Operators that compute in float32, of all; and what the model would need in int8.
+
+    Bytes of weights and arena as they are and about as int8 would have them; `speedup`: how many
+    times faster int8 is predicted to be. `software`: the core has no floating-point unit.
+    """
+
+    operators: int
+    of: int
+    weight_bytes: int
+    int8_weight_bytes: int
+    arena_bytes: int
+    int8_arena_bytes: int
+    speedup: float
+    software: bool
+
+    @property
+    def text(self) -> str:
+        """One warning for people."""
+        cost = f"; as int8 the model would run about {self.speedup:.1f} times as fast"
+        how = " in software, for want of a floating-point unit" if self.software else ""
+        begin = f"{self.operators} of {self.of} operators compute in float32{how}"
+        if self.int8_weight_bytes > 0.9 * self.weight_bytes:
+            return begin + cost
+        return (
+            f"{begin}; in int8 the model would need about {size(self.int8_weight_bytes)} of "
+            f"weights, not {size(self.weight_bytes)}, about {size(self.int8_arena_bytes)} of "
+            f"arena, not {size(self.arena_bytes)}, and run about {self.speedup:.1f} times as fast"
+        )
+
+
+def computes_in_float(op: Op) -> bool:
+    """Whether its kernel takes and gives float32, and nothing else."""
+    return spec_of(op.kind).dtypes == {DType.FLOAT32}
+
+
+def check_leave(graph: Graph, *, allowed: bool) -> None:
+    """Raise UnsupportedError for a float model unless float is `allowed`.
+
+    Islands of float in a quantised model need no leave. A float model is one without integer
+    activations, or one that multiplies more by float weights than by integer ones.
+    """
+    floats = [op for op in graph.ops if computes_in_float(op)]
+    if allowed or not floats:
+        return
+    integers = any(t.dtype in _INTEGERS for t in graph.activations())
+    weighted = sum(_weights(op, graph) for op in floats)
+    others = sum(_weights(op, graph) for op in graph.ops if not computes_in_float(op))
+    if integers and weighted <= others:
+        return
+    raise UnsupportedError(
+        f"{graph.name} computes in float32 ({len(floats)} of {len(graph.ops)} operators); {ADVICE}"
+    )
+
+
+def _weights(op: Op, graph: Graph) -> int:
+    """Constant elements that an operator multiplies by; those of mere elementwise ones are few."""
+    if not spec_of(op.kind).macs(op, graph):
+        return 0
+    given = [graph.tensors[name] for name in op.present_inputs()]
+    return sum(tensor.elements for tensor in given if tensor.is_constant)
+
+
+def float_json(plan: Plan) -> dict[str, Any]:
+    """For `--json`: a field `float`, where there is something to say."""
+    use = float_use(plan)
+    return {} if use is None else {"float": asdict(use)}
+
+
+def float_use(plan: Plan) -> FloatUse | None:
+    """None where no operator computes in float32."""
+    graph, core = plan.graph, find_board(plan.board).core
+    floats = [op for op in graph.ops if computes_in_float(op)]
+    if not floats:
+        return None
+    model = AnalyticCostModel()
+    costs = {op.name: model.cost(op, graph, core).count for op in graph.ops}
+    saved = sum(costs[op.name] - as_integers(op, graph, core) for op in floats)
+    total = max(sum(costs.values()), 1)
+    weights = weight_bytes(plan)
+    constants = [t for t in graph.tensors.values() if t.is_constant and t.dtype is DType.FLOAT32]
+    narrow = sum(t.size_bytes - t.size_bytes // 4 for t in constants)
+    live = [t.size_bytes for t in graph.activations()]
+    share = sum(t.size_bytes for t in graph.activations() if t.dtype is DType.FLOAT32)
+    return FloatUse(
+        operators=len(floats),
+        of=len(graph.ops),
+        weight_bytes=weights,
+        int8_weight_bytes=weights - narrow,
+        arena_bytes=plan.arena.size_bytes,
+        int8_arena_bytes=round(plan.arena.size_bytes * (1 - 0.75 * share / max(sum(live), 1))),
+        speedup=total / max(total - saved, 1),
+        software=not core.fpu,
+    )
