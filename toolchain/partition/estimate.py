@@ -64,10 +64,18 @@ class Estimator:
         return tuple(self._costs.cost(op, self.graph, self._core).count for op in self.graph.ops)
 
     def estimates(
-        self, region: Region, counts: Sequence[int], mode: Mode
+        self,
+        region: Region,
+        counts: Sequence[int],
+        mode: Mode,
+        dying: frozenset[str] = frozenset(),
     ) -> tuple[Estimate | None, ...]:
-        """One for each number of blocks; None where the region cannot be split into so many."""
-        return _Walk(self, region, counts, mode).estimates()
+        """One for each number of blocks; None where the region cannot be split into so many.
+
+        `dying`: tensors from outside that the region is the last to read. What blocks have read of
+        them for the last time is taken off `bytes_inside`.
+        """
+        return _Walk(self, region, counts, mode).estimates(dying)
 
     def in_place(self, op: int) -> tuple[SafeOverlap, ...]:
         """The operands over which the operator may write its output; a block leads by no more."""
@@ -148,12 +156,12 @@ class _Walk:
         self.whole |= {name: region.sums_bytes(name) for name in region.reduced}
         """Bytes of what is there from its first block on."""
 
-    def estimates(self) -> tuple[Estimate | None, ...]:
+    def estimates(self, dying: frozenset[str]) -> tuple[Estimate | None, ...]:
         tiles = self.mode is Mode.TILES
         begin, end = self._tiles() if tiles else self._slides()
         computed = [b < e for b, e in zip(begin, end, strict=True)]
         costs = self._block_costs(begin, end, computed)
-        peaks, copied = self._bytes(begin, end, computed)
+        peaks, copied = self._bytes(begin, end, computed, dying)
         endings = self.estimator.endings(self.region)
         return tuple(
             Estimate(int(peak), int(cost) + endings, int(blocks)) if valid else None
@@ -182,6 +190,13 @@ class _Walk:
         result = np.empty_like(values)
         result[1:] = values[:-1]
         result[self.starts] = 0
+        return result
+
+    def _next(self, values: _Ints) -> _Ints:
+        """Of the block after; _FAR where there is none."""
+        result = np.empty_like(values)
+        result[:-1], result[-1] = values[1:], _FAR
+        result[self.starts[1:] - 1] = _FAR
         return result
 
     def _slides(self) -> tuple[list[_Ints], list[_Ints]]:
@@ -271,7 +286,11 @@ class _Walk:
         return self.estimator.block(op, split, shape[0], shape[1], found)
 
     def _bytes(
-        self, begin: list[_Ints], end: list[_Ints], computed: list[_Flags]
+        self,
+        begin: list[_Ints],
+        end: list[_Ints],
+        computed: list[_Flags],
+        dying: frozenset[str],
     ) -> tuple[_Ints, NDArray[np.float64]]:
         """For each block the most that is live in it, and what copies cost."""
         first = [np.full(len(self.of), _FAR) for _ in self.size]
@@ -303,10 +322,7 @@ class _Walk:
                 during = np.where(runs, done - begin[at], 0) * (0 if joined else unit)
             else:
                 low = np.minimum(first[at], there)
-                later = np.empty_like(first[at])
-                later[:-1], later[-1] = first[at][1:], _FAR
-                later[self.starts[1:] - 1] = _FAR
-                kept_from = np.minimum(later, done)
+                kept_from = np.minimum(self._next(first[at]), done)
                 halo = there - low
                 kept_before = halo * unit
                 kept_after = (done - kept_from) * unit
@@ -320,7 +336,10 @@ class _Walk:
                 copied += self._copies(name, np.where(rest, kept_after, 0))
                 if not (joined or self.one_run[at]):  # else the copy is made in place
                     at_once[at] += np.where(shift, kept_before, 0)
-            if joined:  # whole from its first block on
+            if joined and unit and self.one_run[at]:  # as much as there is
+                base += there * unit
+                change[at] += (done - there) * unit
+            elif joined:  # whole from its first block on
                 whole = self.whole[name]
                 base += np.where(there > 0, whole, 0)
                 change[at] += np.where(runs & (there == 0), whole, 0)
@@ -330,11 +349,36 @@ class _Walk:
             change[reader[at][freed] + 1, columns[freed]] += (kept_after - during)[freed]
             window.append(during)
             dies.append(read & (kept_from >= done))
+        for name in sorted(dying):
+            read_from, last = self._sliced(name, begin, computed)
+            tensor, axis = self.graph.tensors[name], self.region.sliced[name]
+            size = tensor.shape[axis]
+            unit = tensor.size_bytes // size
+            before = np.minimum(read_from, size) * unit
+            after = np.minimum(self._next(read_from), size) * unit
+            base -= before
+            change[last + 1, columns] -= after - before
         for at, op in enumerate(self.region.ops):
             at_once[at] += self.estimator.scratch_bytes[op]
             at_once[at] -= self._shared(at, op, window, dies, reader, made)
         live = base + np.cumsum(change[:-1], axis=0) + at_once
         return live.max(axis=0), copied
+
+    def _sliced(self, name: str, begin: list[_Ints], computed: list[_Flags]) -> tuple[_Ints, _Ints]:
+        """Of a tensor from outside: the first index that each block or a later one reads, and the
+        place of its last reader in each block (the end, where it has none)."""
+        first = np.full(len(self.of), _FAR)
+        reader = np.full(len(self.of), len(self.size) - 1)
+        none = np.ones(len(self.of), np.bool_)
+        for at, op in enumerate(self.region.ops):
+            for operand, reach in self._reaches(op, inner=False):
+                if operand == name:
+                    low = np.maximum(begin[at] * reach.stride - reach.before, 0)
+                    first = np.minimum(first, np.where(begin[at] < self.size[at], low, _FAR))
+                    reader[computed[at]] = at
+                    none &= ~computed[at]
+        reader[none] = len(self.size) - 1
+        return first, reader
 
     def _shared(
         self,

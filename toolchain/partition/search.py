@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from toolchain.partition.blocks import Mode
 from toolchain.partition.front import Front, Point, Task, Watch
-from toolchain.partition.scheme import Scheme
 from toolchain.partition.segments import Segment, Segments, Span
 
 _MOST_BLOCKS = 64
@@ -48,6 +48,12 @@ class _Search:
             self.chains.add(segment)
 
     def run(self, watch: Watch) -> None:
+        """Look for chains under ever lower limits, then for better ones between them."""
+        self._fall(watch)
+        while not watch.over() and self._refine(watch):
+            pass
+
+    def _fall(self, watch: Watch) -> None:
         limit: float = max(self.all_of.step_bytes)
         best = ""
         while not watch.over():
@@ -61,6 +67,27 @@ class _Search:
                 break
             watch.tell(f"steps {span[0]} to {span[1]} of {self.steps}, best {best}")
             self._try(*span)
+
+    def _refine(self, watch: Watch) -> bool:
+        """Try spans that differ a little from those of the chains on the front; whether any was
+        new."""
+        spans: dict[tuple[int, int], None] = {}
+        for point in _front(self.chains):
+            segments = self.chains.chain(point.peak_bytes + 1)
+            split = [s for s in segments if s.scheme is not None]
+            ends = [(s.begin, s.end) for s in split]
+            ends += [(a.begin, b.end) for a, b in pairwise(split) if b.end - a.begin <= _FAR]
+            for begin, end in ends:
+                for b in range(max(begin - _NEAR, 0), begin + _NEAR + 1):
+                    for e in range(max(end - _NEAR, b + 1), min(end + _NEAR, self.steps) + 1):
+                        if (b, e) not in self._tried:
+                            spans[b, e] = None
+        for done, span in enumerate(spans):
+            if watch.over():
+                break
+            watch.tell(f"{len(spans) - done} more segments")
+            self._try(*span)
+        return bool(spans)
 
     def _bridges(self, limit: float) -> Iterator[tuple[int, int]]:
         """Untried spans over the first steps that no chain passes below the limit."""
@@ -79,12 +106,10 @@ class _Search:
 
     def _try(self, begin: int, end: int) -> None:
         self._tried.add((begin, end))
-        span = self.all_of.span(begin, end)
-        if span is None:
-            return
-        for mode in Mode:
-            for segment in self.all_of.split(span, _counts(span), mode):
-                self.chains.add(segment)
+        for span in self.all_of.spans(begin, end):
+            for mode in Mode:
+                for segment in self.all_of.split(span, _counts(span), mode):
+                    self.chains.add(segment)
 
 
 def _lows(live: Sequence[int], start: int, step: int) -> list[int]:
@@ -139,34 +164,38 @@ class _Chains:
                 found.add(at)
         return found
 
-    def cheapest(self, limit: float) -> Point | None:
-        """The cheapest chain with every segment's peak below `limit`."""
-        costs: list[tuple[int, int]] = [(0, 0)]
+    def chain(self, limit: float) -> list[Segment]:
+        """The cheapest chain with every segment's peak below `limit`; empty where there is none."""
+        costs: list[tuple[float, float]] = [(0, 0)]
         chosen: list[Segment | None] = [None]
-        for at in range(1, len(self._ending)):
+        for ending in self._ending[1:]:
             best: tuple[float, float] = (math.inf, math.inf)
             by: Segment | None = None
-            for segment in self._ending[at]:
+            for segment in ending:
                 before = costs[segment.begin]
-                if segment.peak_bytes >= limit or before[0] < 0:
-                    continue
-                cost = (before[0] + segment.extra, max(before[1], segment.peak_bytes))
-                if cost < best:
-                    best, by = cost, segment
-            costs.append((-1, -1) if by is None else (int(best[0]), int(best[1])))
+                if segment.peak_bytes < limit and before[0] < math.inf:
+                    cost = before[0] + segment.extra, max(before[1], segment.peak_bytes)
+                    if cost < best:
+                        best, by = cost, segment
+            costs.append(best)
             chosen.append(by)
-        if costs[-1][0] < 0:
-            return None
-        schemes: list[Scheme] = []
-        peak, at = 0, len(self._ending) - 1
+        found: list[Segment] = []
+        at = len(self._ending) - 1
         while at > 0:
             taken = chosen[at]
-            assert taken is not None
-            peak = max(peak, taken.peak_bytes)
-            if taken.scheme is not None:
-                schemes.append(taken.scheme)
+            if taken is None:
+                return []
+            found.append(taken)
             at = taken.begin
-        return Point(peak, costs[-1][0], tuple(reversed(schemes)))
+        return found[::-1]
+
+    def cheapest(self, limit: float) -> Point | None:
+        """`chain` as a point; None where there is none."""
+        found = self.chain(limit)
+        if not found:
+            return None
+        peak, extra = max(s.peak_bytes for s in found), sum(s.extra for s in found)
+        return Point(peak, extra, tuple(s.scheme for s in found if s.scheme is not None))
 
 
 def _front(chains: _Chains) -> Iterator[Point]:

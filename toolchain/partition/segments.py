@@ -6,11 +6,13 @@ the largest of theirs, its cost their sum.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from toolchain.ir import Graph
+from toolchain.ir import DType, Graph
 from toolchain.ir.memory import footprint
+from toolchain.ops import spec_of
 from toolchain.ops.spec import Axis
 from toolchain.partition.blocks import Mode
 from toolchain.partition.estimate import Estimator
@@ -37,7 +39,8 @@ class Segment:
 class Span:
     """Steps [begin, end) that can be split as `region`, what cannot having run before it.
 
-    `outside_bytes`: of buffers that are live meanwhile and hold nothing that it makes.
+    `outside_bytes`: of buffers that are live meanwhile and hold nothing that it makes. `dying`:
+    tensors among them that it is the last to read, and reads index by index.
     `floor_bytes`: the peak of the steps that run before. `cost`: of the region, unsplit.
     """
 
@@ -45,16 +48,19 @@ class Span:
     end: int
     region: Region
     outside_bytes: int
+    dying: frozenset[str]
     floor_bytes: int
     cost: int
 
     @property
     def least_bytes(self) -> int:
         """No number of blocks has a lower peak."""
-        region = self.region
-        joined = sum(region.graph.tensors[name].size_bytes for name in region.joined)
-        sums = sum(region.sums_bytes(name) for name in region.reduced)
-        return max(self.outside_bytes + joined + sums, self.floor_bytes)
+        tensors = self.region.graph.tensors
+        joined = sum(tensors[name].size_bytes for name in self.region.joined)
+        dying = sum(tensors[name].size_bytes for name in self.dying)
+        sums = sum(self.region.sums_bytes(name) for name in self.region.reduced)
+        inside = max(sums, joined + sums - dying)
+        return max(self.outside_bytes + inside, self.floor_bytes)
 
     @property
     def size(self) -> int:
@@ -105,10 +111,27 @@ class Segments:
                 live[len(order)] += buffer.size_bytes
         return tuple(live)
 
-    def span(self, begin: int, end: int, axis: int | None = None) -> Span | None:
-        """Steps [begin, end), split along an axis of what the last one makes: the first axis that
-        is more than 1 long where none is given. None where that cannot be."""
-        found = self._region(begin, end, axis)
+    def spans(self, begin: int, end: int) -> list[Span]:
+        """Ways to split steps [begin, end) as one region, by what the last one makes: along its
+        first axis that is more than 1 long; and along what it sums over."""
+        last = self.graph.ops[end - 1]
+        if len(last.outputs) != 1:
+            return []
+        y = self.graph.output(last)
+        seeds = [(y.name, axis) for axis, d in enumerate(y.shape) if d > 1][:1]
+        sums_bytes = DType.INT32.size_bytes * y.elements
+        for reduction in spec_of(last.kind).reductions(last, self.graph):
+            for name, reach in zip(last.inputs, reduction.reaches, strict=False):
+                x = self.graph.tensors.get(name)
+                if x and reach and not x.is_constant and sums_bytes < x.size_bytes:
+                    seeds.append((name, reach.axis))
+                    break
+        found = (self.span(begin, end, seed) for seed in dict.fromkeys(seeds))
+        return [span for span in found if span is not None]
+
+    def span(self, begin: int, end: int, seed: tuple[str, int]) -> Span | None:
+        """Steps [begin, end), as they are split by an axis of a tensor; None where they cannot."""
+        found = self._region(begin, end, seed)
         if found is None:
             return None
         inside, order = set(found.ops), self._order
@@ -120,22 +143,32 @@ class Segments:
             order = tuple(order[step] for step in steps)
             floor = max(footprint(self._problem, order)[begin:begun])
         made = {self.graph.ops[i].outputs[0] for i in found.ops}
+        outside, dying = 0, set()
         lifetimes = self._problem.lifetimes(order)
-        outside = sum(
-            buffer.size_bytes
-            for buffer, (start, stop) in zip(self._problem.buffers, lifetimes, strict=True)
-            if start < end
-            and stop > begun
-            and not made.intersection(m.tensor for m in buffer.members)
-        )
+        for buffer, (start, stop) in zip(self._problem.buffers, lifetimes, strict=True):
+            held = {m.tensor for m in buffer.members}
+            if start >= end or stop <= begun or made & held:
+                continue
+            outside += buffer.size_bytes
+            if stop <= end and not buffer.to_end:
+                dying |= {name for name in held if self._fades(found, name, buffer.size_bytes)}
         cost = sum(self._estimator.unsplit[step] for step in found.ops)
-        return Span(begin, end, found, outside, floor, cost)
+        return Span(begin, end, found, outside, frozenset(dying), floor, cost)
+
+    def _fades(self, found: Region, name: str, size_bytes: int) -> bool:
+        """Whether it is read index by index, each a run of bytes, and fills its buffer."""
+        tensor = self.graph.tensors[name]
+        return (
+            name in found.sliced
+            and math.prod(tensor.shape[: found.sliced[name]]) == 1
+            and tensor.size_bytes == size_bytes
+        )
 
     def split(self, span: Span, counts: Sequence[int], mode: Mode) -> list[Segment]:
         """The span in so many blocks each; but for those that cannot be or are too many calls."""
         region = span.region
         names = tuple(self.graph.ops[i].name for i in region.ops)
-        guesses = self._estimator.estimates(region, counts, mode)
+        guesses = self._estimator.estimates(region, counts, mode, span.dying)
         return [
             Segment(
                 span.begin,
@@ -148,22 +181,14 @@ class Segments:
             if guess is not None and guess.blocks <= _MOST_BLOCKS_OF_ALL
         ]
 
-    def _region(self, begin: int, end: int, axis: int | None) -> Region | None:
+    def _region(self, begin: int, end: int, seed: tuple[str, int]) -> Region | None:
         """The last step, split, and all before it that can be split with it. What cannot must
         depend on nothing that can."""
         graph = self.graph
-        last = graph.ops[end - 1]
-        if len(last.outputs) != 1:
-            return None
-        if axis is None:
-            shape = graph.output(last).shape
-            axis = next((i for i, d in enumerate(shape) if d > 1), None)
-        if axis is None:
-            return None
         chosen = set(range(begin, end))
         while True:
             try:
-                return region(graph, chosen, (last.outputs[0], axis), self._axes_of)
+                return region(graph, chosen, seed, self._axes_of)
             except CannotSplitError as error:
                 if error.blocker is None or error.blocker not in chosen:
                     return None
