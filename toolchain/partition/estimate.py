@@ -7,6 +7,7 @@ number of blocks first.
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -54,6 +55,9 @@ class Estimator:
         self.scratch_bytes = scratch_bytes
         self._core = core
         self._costs = costs
+        self.known_runs: dict[
+            tuple[int, tuple[Reach | None, ...], bytes], tuple[_Ints, _Flags]
+        ] = {}
         self._blocks: dict[tuple[int, int, int, _Lengths], int] = {}
         self._copies: dict[tuple[str, int], int] = {}
         self._in_place: dict[int, tuple[SafeOverlap, ...]] = {}
@@ -168,7 +172,7 @@ class _Walk:
             for valid, peak, cost, blocks in zip(
                 self.valid,
                 np.maximum.reduceat(peaks, self.starts),
-                np.add.reduceat(costs + copied, self.starts),
+                costs + np.add.reduceat(copied, self.starts),
                 np.add.reduceat(np.sum(computed, axis=0), self.starts),
                 strict=True,
             )
@@ -239,35 +243,49 @@ class _Walk:
             self._invalid((begins[at] != first) | (ends[at] != last))
         return begins, ends
 
-    def _block_costs(
-        self, begin: list[_Ints], end: list[_Ints], computed: list[_Flags]
-    ) -> NDArray[np.float64]:
-        total = np.zeros(len(self.of))
+    def _block_costs(self, begin: list[_Ints], end: list[_Ints], computed: list[_Flags]) -> _Ints:
+        """Of all blocks, for each number of them."""
+        total = np.zeros(len(self.counts), np.int64)
         for at, op in enumerate(self.region.ops):
-            split, rows = self.region.split_of(op), end[at] - begin[at]
-            lengths: dict[str, tuple[int, _Ints]] = {}
-            if isinstance(split, Axis):
-                lengths[self.region.op(op).outputs[0]] = (split.axis, rows)
-            before = after = np.zeros(len(rows), np.int64)
-            for number, (name, reach) in enumerate(self._reaches(op, inner=False)):
-                size = self.graph.tensors[name].shape[reach.axis]
-                low, high = _needs(reach, begin[at], end[at], size)
-                self._invalid(computed[at] & (low >= high))
-                lengths[name] = (reach.axis, high - low)
-                if number == 0:
-                    first = begin[at] * reach.stride - reach.before
-                    last = (end[at] - 1) * reach.stride - reach.before + reach.extent
-                    before, after = np.maximum(-first, 0), np.maximum(last - size, 0)
-            runs = np.flatnonzero(computed[at])
-            columns = np.stack([before, after, *(length for _, length in lengths.values())])[
-                :, runs
-            ]
-            _, which, shape_of = np.unique(_codes(columns), return_index=True, return_inverse=True)
-            each = [
-                self._block_cost(op, split, lengths, columns[:, i].tolist()) for i in which.tolist()
-            ]
-            total[runs] += np.asarray(each)[shape_of]
+            runs = hashlib.blake2b(self.counts.tobytes())
+            runs.update(begin[at].tobytes() + end[at].tobytes())
+            key = (op, self.region.split_of(op).reaches, runs.digest())
+            known = self.estimator.known_runs
+            if key not in known:
+                known[key] = self._costs_of(at, op, begin[at], end[at], computed[at])
+            costs, valid = known[key]
+            total += costs
+            self.valid &= valid
         return total
+
+    def _costs_of(
+        self, at: int, op: int, begin: _Ints, end: _Ints, computed: _Flags
+    ) -> tuple[_Ints, _Flags]:
+        """Of the blocks of one operator, for each number of them, and whether they can be."""
+        split, rows = self.region.split_of(op), end - begin
+        lengths: dict[str, tuple[int, _Ints]] = {}
+        if isinstance(split, Axis):
+            lengths[self.region.op(op).outputs[0]] = (split.axis, rows)
+        before = after = np.zeros(len(rows), np.int64)
+        empty = np.zeros(len(rows), np.bool_)
+        for number, (name, reach) in enumerate(self._reaches(op, inner=False)):
+            size = self.graph.tensors[name].shape[reach.axis]
+            low, high = _needs(reach, begin, end, size)
+            empty |= computed & (low >= high)
+            lengths[name] = (reach.axis, high - low)
+            if number == 0:
+                first = begin * reach.stride - reach.before
+                last = (end - 1) * reach.stride - reach.before + reach.extent
+                before, after = np.maximum(-first, 0), np.maximum(last - size, 0)
+        runs = np.flatnonzero(computed)
+        columns = np.stack([before, after, *(length for _, length in lengths.values())])[:, runs]
+        _, which, shape_of = np.unique(_codes(columns), return_index=True, return_inverse=True)
+        each = [
+            self._block_cost(op, split, lengths, columns[:, i].tolist()) for i in which.tolist()
+        ]
+        of_block = np.zeros(len(rows), np.int64)
+        of_block[runs] = np.asarray(each, np.int64)[shape_of]
+        return np.add.reduceat(of_block, self.starts), ~np.logical_or.reduceat(empty, self.starts)
 
     def _block_cost(
         self,

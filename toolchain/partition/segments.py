@@ -78,6 +78,7 @@ class Segments:
     def __init__(self, task: Task) -> None:
         self._problem = task.problem
         self._order = tuple(task.order)
+        self._lifetimes = task.problem.lifetimes(task.order)
         self.graph: Graph = task.graph.with_ops([task.graph.ops[i] for i in task.order])
         self.step_bytes = footprint(task.problem, task.order)
         scratch = tuple(task.problem.scratch_bytes[i] for i in task.order)
@@ -100,15 +101,14 @@ class Segments:
         return self._axes[step]
 
     def _live_between(self) -> tuple[int, ...]:
-        problem, order = self._problem, self._order
-        live = [0] * (len(order) + 1)
-        for buffer, (start, end) in zip(problem.buffers, problem.lifetimes(order), strict=True):
+        live = [0] * (len(self._order) + 1)
+        for buffer, (start, end) in zip(self._problem.buffers, self._lifetimes, strict=True):
             for at in range(start + 1, end):
                 live[at] += buffer.size_bytes
             if buffer.from_start:
                 live[0] += buffer.size_bytes
             if buffer.to_end:
-                live[len(order)] += buffer.size_bytes
+                live[-1] += buffer.size_bytes
         return tuple(live)
 
     def spans(self, begin: int, end: int) -> list[Span]:
@@ -144,7 +144,7 @@ class Segments:
             floor = max(footprint(self._problem, order)[begin:begun])
         made = {self.graph.ops[i].outputs[0] for i in found.ops}
         outside, dying = 0, set()
-        lifetimes = self._problem.lifetimes(order)
+        lifetimes = self._problem.lifetimes(order) if first else self._lifetimes
         for buffer, (start, stop) in zip(self._problem.buffers, lifetimes, strict=True):
             held = {m.tensor for m in buffer.members}
             if start >= end or stop <= begun or made & held:
@@ -166,6 +166,8 @@ class Segments:
 
     def split(self, span: Span, counts: Sequence[int], mode: Mode) -> list[Segment]:
         """The span in so many blocks each; but for those that cannot be or are too many calls."""
+        if not counts:
+            return []
         region = span.region
         names = tuple(self.graph.ops[i].name for i in region.ops)
         guesses = self._estimator.estimates(region, counts, mode, span.dying)
