@@ -1,7 +1,7 @@
 # Thimble: `make demo` shows it, `make test` checks it. Both set up what is missing first.
 
 PYTHON := .venv/bin/python
-C_FILES := $(shell git ls-files '*.c' '*.h' 2>/dev/null)
+C_FILES := $(shell git ls-files '*.c' '*.h' ':!tests/goldens' 2>/dev/null)
 
 .PHONY: help setup demo test lint format clean
 

@@ -37,7 +37,8 @@ def peak_of(plan: Plan, point: Point) -> int:
     finer = split_all(
         plan.graph.with_ops([plan.graph.ops[i] for i in plan.schedule.order]), point.schemes
     )
-    return peak_bytes(memory_problem(finer, board(plan.board).core), range(len(finer.ops)))
+    problem = memory_problem(finer, board(plan.board).core, progressive=True)
+    return peak_bytes(problem, range(len(finer.ops)))
 
 
 @pytest.mark.parametrize("name", splitters.names())

@@ -111,6 +111,13 @@ class Segments:
                 live[-1] += buffer.size_bytes
         return tuple(live)
 
+    def rows(self, end: int) -> list[tuple[str, int]]:
+        """What the step before `end` makes and its first axis that is more than 1 long; one at
+        most."""
+        outputs = self.graph.ops[end - 1].outputs
+        shape = self.graph.tensors[outputs[0]].shape if len(outputs) == 1 else ()
+        return [(outputs[0], axis) for axis, size in enumerate(shape) if size > 1][:1]
+
     def spans(self, begin: int, end: int) -> list[Span]:
         """Ways to split steps [begin, end) as one region, by what the last one makes: along its
         first axis that is more than 1 long; and along what it sums over."""
@@ -118,7 +125,7 @@ class Segments:
         if len(last.outputs) != 1:
             return []
         y = self.graph.output(last)
-        seeds = [(y.name, axis) for axis, d in enumerate(y.shape) if d > 1][:1]
+        seeds = self.rows(end)
         sums_bytes = DType.INT32.size_bytes * y.elements
         for reduction in spec_of(last.kind).reductions(last, self.graph):
             for name, reach in zip(last.inputs, reduction.reaches, strict=False):

@@ -190,7 +190,7 @@ class _Search:
             shape = self.segments.graph.output(last).shape if len(last.outputs) == 1 else ()
             long = [axis for axis, size in enumerate(shape) if size > 1]
             for axis in dict.fromkeys([*long[:1], *long[-1:]]):
-                span = self.segments.span(begin, end, axis)
+                span = self.segments.span(begin, end, (last.outputs[0], axis))
                 if span is None or span.least_bytes >= self._whole.peak_bytes:
                     continue
                 made = self.segments.split(span, _counts(span.size), Mode.SLIDING)

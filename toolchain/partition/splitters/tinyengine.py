@@ -28,7 +28,8 @@ class _TinyEngine:
         found: list[Segment] = []
         with watch:
             for end in _ends(segments):
-                span = segments.span(0, end)
+                spans = [segments.span(0, end, seed) for seed in segments.rows(end)]
+                span = spans[0] if spans else None
                 if span is None or len(span.region.ops) < 2 or span.least_bytes >= max(steps):
                     continue
                 rest = max(steps[end:], default=0)
