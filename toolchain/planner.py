@@ -242,17 +242,8 @@ def split_front(
     return splitters.splitter(options.splitter).front(task, watch)
 
 
-def front_rows(
-    model: str | Path,
-    board_name: str = DEFAULT_BOARD,
-    options: PlanOptions | None = None,
-    report: Report = _silent,
-    costs: CostModel | None = None,
-) -> tuple[FrontRow, ...]:
-    """All ways to split a model's operators that are worth it; `options` bounds the search."""
-    whole = replace(options or PlanOptions(), ram_bytes=None, max_slowdown=None)
-    plan = plan_model(model, board_name, whole, report, costs)
-    front = split_front(plan, whole, costs, report)
+def front_rows(front: partition.Front) -> tuple[FrontRow, ...]:
+    """The front as reports show it."""
     return tuple(
         FrontRow(
             point.peak_bytes,

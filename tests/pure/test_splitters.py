@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import os
+import re
 import signal
 from functools import cache
+from xml.etree import ElementTree
 
 import pytest
+from rich.console import Console
 
 from benchmarks.zoo_network import Network
 from toolchain.boards import board
@@ -16,7 +20,9 @@ from toolchain.ir.memory import peak_bytes
 from toolchain.ir.plan import Plan
 from toolchain.ops.storage import memory_problem
 from toolchain.partition import Point, Task, Watch, split_all, splitters
-from toolchain.planner import PlanOptions, plan_graph, split_front
+from toolchain.planner import PlanOptions, front_rows, plan_graph, split_front
+from toolchain.report.front import FrontRow, front_table
+from toolchain.report.front_plot import front_svg
 
 
 @cache
@@ -115,3 +121,22 @@ def test_the_input_is_kept_whole_and_a_graph_of_one_step_is_left_alone() -> None
     for name in splitters.names():
         points = splitters.splitter(name).front(task, Watch()).points
         assert points[0].peak_bytes == plan.schedule.peak_bytes
+
+
+def test_a_row_of_the_table_is_a_budget_and_the_plot_shows_every_point() -> None:
+    front = split_front(inverted_bottlenecks())
+    rows = front_rows(front)
+    console = Console(width=120, record=True, file=io.StringIO())
+    console.print(front_table(rows, "front"))
+    shown = [float(found) / 100 for found in re.findall(r"(\d+\.\d\d)%", console.export_text())]
+    assert len(shown) == len(rows)
+    for budget, row, after in zip(shown, rows, [*rows[1:], None], strict=True):
+        assert row.slowdown <= budget
+        assert after is None or budget < after.slowdown or budget - row.slowdown < 1e-4
+    plot = ElementTree.fromstring(front_svg(rows, "RAM < slow & small"))
+    tips = [tip.text for tip in plot.iter("{http://www.w3.org/2000/svg}title")]
+    assert tips == [f"{row.peak_bytes:,} B at {row.slowdown:.2%}" for row in rows]
+
+
+def test_a_front_of_one_point_can_be_drawn() -> None:
+    ElementTree.fromstring(front_svg([FrontRow(0, 0.0, ())], "empty"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -10,7 +11,7 @@ import typer
 from toolchain import arena, schedule
 from toolchain.boards import board as find_board
 from toolchain.cli._console import output_console, progress, warn_of_float
-from toolchain.cli._json import JsonOption, write_json
+from toolchain.cli._json import JsonOption, write_json, write_text
 from toolchain.cli._options import (
     AllocatorOption,
     BoardOption,
@@ -34,8 +35,10 @@ from toolchain.planner import (
     front_rows,
     plan_model,
     predict_latency,
+    split_front,
 )
 from toolchain.report.front import front_json, front_table
+from toolchain.report.front_plot import front_svg
 from toolchain.report.operators import operator_table
 from toolchain.report.plan import memory_table, plan_json, proof_line
 
@@ -55,13 +58,17 @@ def command(
         bool,
         typer.Option("--pareto", help="Ways to split operators: RAM against predicted slowdown."),
     ] = False,
+    plot: Annotated[
+        str | None,
+        typer.Option("--plot", metavar="FILE.svg|-", help="Draw that as SVG, too."),
+    ] = None,
     json: JsonOption = None,
 ) -> None:
     """Does it fit, and where is the peak? Memory and an operator table, nothing is generated.
 
     Code size and latency are estimates here; `thimble compile` and `thimble verify` measure
-    them. `--pareto` adds what splitting operators can do. Exits 1 if the model does not fit the
-    board.
+    them. `--pareto` adds what splitting operators can do: give a row's slowdown to --max-slowdown,
+    or its RAM to --ram, and `compile` takes it. Exits 1 if the model does not fit the board.
 
     Example: `thimble plan model.tflite --board nucleo-l476rg`
     """
@@ -74,7 +81,11 @@ def command(
         costs = cost_model(board)
         plan = plan_model(model, board, options, step, costs)
         latency = predict_latency(plan, costs)
-        front = front_rows(model, board, options, step, costs) if pareto else ()
+        front = None
+        if pareto or plot:
+            whole = replace(options, ram_bytes=None, max_slowdown=None)
+            unsplit = plan_model(model, board, whole, step, costs) if options.splits else plan
+            front = split_front(unsplit, whole, costs, step)
         seconds = time.perf_counter() - begin
     need = estimated_need(plan)
     if json:
@@ -86,15 +97,21 @@ def command(
             measured_share=latency.measured_share,
         )
         if front:
-            fields = {**fields, "pareto": front_json(front)}
+            found = {"pareto": front_json(front_rows(front)), "search_stopped": front.stopped}
+            fields = {**fields, **found}
         write_json(json, {**fields, **float_json(plan), "seconds": seconds})
     warn_of_float(plan)
-    if json != "-":
+    if front and plot:
+        title = f"{plan.graph.name} on {board}: RAM against slowdown"
+        write_text(plot, front_svg(front_rows(front), title))
+    if "-" not in (json, plot):
         console = output_console()
         console.print(operator_table(plan, latency.counts, f"~{latency.unit}"))
         if front:
             title = f"{plan.graph.name} on {board}; --max-slowdown or --ram takes a row"
-            console.print(front_table(front, title))
+            console.print(front_table(front_rows(front), title))
+            if front.stopped:
+                console.print(f"The search was stopped {front.stopped}: these were found by then.")
         console.print(memory_table(plan, need, target.ram_bytes, target.flash_bytes))
         console.print(proof_line(plan))
         console.print(

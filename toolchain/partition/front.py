@@ -45,7 +45,8 @@ class Point:
 
 @dataclass(frozen=True)
 class Front:
-    """Points by falling peak and rising cost; the first is the graph as it is.
+    """Points by falling peak and rising cost; the first is the graph as it is, or a way to split
+    it that costs nothing.
 
     `total` is the cost of the unsplit graph. `stopped`: what cut the search short; empty where
     nothing did.
