@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -287,28 +287,47 @@ def _split(plan: Plan, options: PlanOptions, report: Report, costs: CostModel | 
     points = [p for p in front.points if most is None or front.slowdown(p) <= most]
     smallest = replace(plan, search_stopped=front.stopped)
     if options.ram_bytes is None:
-        for point in reversed(points[-_TRIED:]):
-            made = split_plan(plan, front, point, options)
+        for made in _plans(plan, front, points[: -_TRIED - 1 : -1], options, report):
             if made.arena.size_bytes < smallest.arena.size_bytes:
                 smallest = made
         return smallest
     allowed = options.ram_bytes - firmware_data_bytes(plan)
     likely = [p for p in points if p.schemes and p.peak_bytes <= allowed]
     last = [p for p in points[-1:] if p.schemes and p not in likely]
-    for point in (*_spread(likely), *last):
-        made = split_plan(plan, front, point, options)
+    for made in _plans(plan, front, (*_spread(likely), *last), options, report):
         if _fits(made, options):
             return made
         if ram_bytes(made) < ram_bytes(smallest):
             smallest = made
     slower = "" if most is None else f" at a slowdown of at most {most:.1%}"
+    stopped = f" until the search was stopped {front.stopped}" if front.stopped else ""
     raise DoesNotFitError(
         f"{plan.graph.name} does not fit {options.ram_bytes:,} bytes of RAM on {plan.board}"
-        f"{slower}: the least that was found is {ram_bytes(smallest):,} bytes "
+        f"{slower}: the least that was found{stopped} is {ram_bytes(smallest):,} bytes "
         f"(arena {smallest.arena.size_bytes:,}, slowdown {smallest.slowdown:.1%}).\n"
         f"What could help: --ram {-(-ram_bytes(smallest) // 1024)}K, "
         "a smaller input, another --scheduler."
     )
+
+
+def _plans(
+    plan: Plan,
+    front: partition.Front,
+    points: Sequence[partition.Point],
+    options: PlanOptions,
+    report: Report,
+) -> Iterator[Plan]:
+    """The plans of these points of the front, in turn. Ctrl-C ends them, unless one ended the
+    search already."""
+    for done, point in enumerate(points):
+        report(f"placing tensors of way {done + 1} of {len(points)} to split", done, len(points))
+        try:
+            made = split_plan(plan, front, point, options)
+        except KeyboardInterrupt:
+            if front.stopped == partition.CTRL_C or not done:
+                raise
+            return
+        yield made
 
 
 def _spread(points: Sequence[partition.Point]) -> Sequence[partition.Point]:

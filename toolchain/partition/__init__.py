@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from toolchain.partition.blocks import Mode
-from toolchain.partition.front import DEFAULT_SECONDS, Front, Point, Task, Watch
+from toolchain.partition.front import CTRL_C, DEFAULT_SECONDS, Front, Point, Task, Watch
 from toolchain.partition.region import CannotSplitError
 from toolchain.partition.scheme import Scheme, split, split_all
 
 __all__ = [
+    "CTRL_C",
     "DEFAULT_SECONDS",
     "CannotSplitError",
     "Front",

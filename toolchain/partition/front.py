@@ -15,6 +15,7 @@ from toolchain.partition.scheme import Scheme
 
 DEFAULT_SECONDS = 60.0
 Report = Callable[..., None]
+CTRL_C = "by Ctrl-C"
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,6 @@ class Watch:
         trace: TracebackType | None,
     ) -> bool:
         if kind is not None and issubclass(kind, KeyboardInterrupt):
-            self.stopped = "by Ctrl-C"
+            self.stopped = CTRL_C
             return True
         return False
