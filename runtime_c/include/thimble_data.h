@@ -113,6 +113,11 @@ void thimble_resize_bilinear_s8(const thimble_resize_bilinear_params *params,
                                 const int8_t *source,
                                 int8_t *target);
 
+/** The same of int16. */
+void thimble_resize_bilinear_s16(const thimble_resize_bilinear_params *params,
+                                 const int16_t *source,
+                                 int16_t *target);
+
 /** A dense input seen as [outer][count][inner]. */
 typedef struct {
     int32_t outer;

@@ -109,6 +109,19 @@ static inline int32_t thimble_smlad(uint32_t a, uint32_t b, int32_t sum)
 #endif
 }
 
+/* The same with a sum of 64 bits. */
+static inline int64_t thimble_smlald(uint32_t a, uint32_t b, int64_t sum)
+{
+#if THIMBLE_DSP
+    uint32_t low = (uint32_t)sum;
+    uint32_t high = (uint32_t)((uint64_t)sum >> 32);
+    __asm("smlald %0, %1, %2, %3" : "+r"(low), "+r"(high) : "r"(a), "r"(b));
+    return (int64_t)(((uint64_t)high << 32) | low);
+#else
+    return sum + (int64_t)thimble_bottom(a) * thimble_bottom(b) + (int64_t)thimble_top(a) * thimble_top(b);
+#endif
+}
+
 /* sum + a.bottom * b.top */
 static inline int32_t thimble_smlabt(uint32_t a, uint32_t b, int32_t sum)
 {

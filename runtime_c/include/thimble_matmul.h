@@ -33,4 +33,9 @@ void thimble_batch_matmul_s8(const thimble_matmul_shape *shape,
                              void *scratch,
                              int8_t *output);
 
+/* The same of int16, with sums of int64 and no zero points; `code` is TFLite's left shift. The factor keeps
+ * 16 bits of the multiplier; no result may leave int32. */
+void thimble_batch_matmul_s16(
+    const thimble_matmul_shape *shape, const int16_t *x, const int16_t *y, void *scratch, int16_t *output);
+
 #endif

@@ -3,6 +3,8 @@
 #ifndef THIMBLE_WIDE_H
 #define THIMBLE_WIDE_H
 
+#include "thimble_conv.h"
+
 #include <stdint.h>
 
 /** Both operands are shifted left, brought to a common scale, summed, and requantised to the output. */
@@ -93,6 +95,9 @@ void thimble_tanh_table_s16(const int16_t *input,
                             int32_t shift,
                             const int16_t *table);
 
+/** LiteRT's `LUTLookup`: 7 bits of each value lie between the entries of `table`; in place. */
+void thimble_lookup_s16(const int16_t *input, int16_t *output, int32_t size, const int16_t table[513]);
+
 /** LiteRT's `SoftmaxInt16` over rows of `columns`: differences from the maximum times
  * multiplier * 2^(shift - 31) are places in `exponentials`, exp(x) for x from -10 to 0; `reciprocals` is
  * 1 / (1 + x) for x from 0 to 1; all Q0.15, in place. CMSIS-NN's wraps where a quotient or a rounded sum
@@ -133,5 +138,33 @@ void thimble_fully_connected_s16(const thimble_fully_connected_s16_params *param
                                  const int64_t *bias,
                                  const int64_t *factors,
                                  int16_t *output);
+
+/** Of each output channel: bias, and the factor multiplier * 2^(shift - 31), of which 16 bits count; the
+ * output's range. */
+typedef struct {
+    const int64_t *bias;
+    const int32_t *multiplier;
+    const int32_t *shift;
+    int32_t min;
+    int32_t max;
+} thimble_conv_s16_scaling;
+
+/** Convolution, any stride, dilation, padding and grouping; sums of int64. Filters are [channel][row][column]
+ * [depth]. Input and output may not overlap. */
+void thimble_convolve_s16(const thimble_conv_shape *shape,
+                          const thimble_conv_s16_scaling *scaling,
+                          const int16_t *input,
+                          const int8_t *filters,
+                          int16_t *output);
+
+/** Transposed convolution; as above. */
+void thimble_transpose_conv_s16(const thimble_conv_shape *shape,
+                                const thimble_conv_s16_scaling *scaling,
+                                const int16_t *input,
+                                const int8_t *filters,
+                                int16_t *output);
+
+/** Sum of `depth` products, which may be any number. */
+int64_t thimble_dot_s16(const int16_t *input, const int8_t *filter, int32_t depth);
 
 #endif

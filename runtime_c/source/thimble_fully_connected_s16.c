@@ -3,9 +3,6 @@
 
 #include <string.h>
 
-/* Products of int16 and int8 whose sum stays inside int32. */
-#define BLOCK 256
-
 /* Rounded to the nearest, halves away from zero. */
 static int32_t rounded(double value, int32_t low, int32_t high)
 {
@@ -20,23 +17,6 @@ static int32_t rounded(double value, int32_t low, int32_t high)
     return whole + (rest >= 0.5) - (rest <= -0.5);
 }
 
-static int64_t dot(const int16_t *input, const int8_t *filter, int32_t depth)
-{
-    int64_t total = 0;
-    while (depth > 0) {
-        const int32_t count = depth < BLOCK ? depth : BLOCK;
-        int32_t sum = 0;
-        for (int32_t i = 0; i < count; i++) {
-            sum += input[i] * filter[i];
-        }
-        total += sum;
-        input += count;
-        filter += count;
-        depth -= count;
-    }
-    return total;
-}
-
 void thimble_fully_connected_s16(const thimble_fully_connected_s16_params *params,
                                  const int16_t *input,
                                  const int8_t *filters,
@@ -48,7 +28,7 @@ void thimble_fully_connected_s16(const thimble_fully_connected_s16_params *param
     for (int32_t row = 0; row < params->rows; row++) {
         const int8_t *filter = filters;
         for (int32_t unit = 0; unit < params->units; unit++) {
-            const int64_t sum = dot(input, filter, params->depth) + bias[unit];
+            const int64_t sum = thimble_dot_s16(input, filter, params->depth) + bias[unit];
             double factor;
             memcpy(&factor, &factors[unit * step], sizeof factor);
             const double value = (double)sum * factor;

@@ -72,7 +72,7 @@ def interpolation_overlaps(
     lead = lead_bytes(pixels + 1, read_after(firsts, pixels + 1))
     if channels > 1:
         lead = max(lead, lead_bytes(pixels, firsts))
-    return (SafeOverlap(0, 0, lead * channels),)
+    return (SafeOverlap(0, 0, lead * channels * x.dtype.size_bytes),)
 
 
 def sample_resize(rng: np.random.Generator, kind: str, x: Tensor, both: bool) -> Graph:

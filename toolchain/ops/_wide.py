@@ -19,7 +19,7 @@ from toolchain.ops._fixed_point import Int32
 from toolchain.ops.spec import TfliteNode
 
 WIDE = frozenset({DType.INT16})
-_LARGEST_SUM = 1 << 30
+LARGEST_SUM = 1 << 30
 """`arm_nn_requantize_s64` keeps twice the result in int32."""
 
 
@@ -46,7 +46,7 @@ def check_sums(
 ) -> None:
     """Raise UnsupportedError where a sum (weights as [units, taps]) might overrun the kernels."""
     largest = 32768.0 * np.abs(weights).sum(axis=1) + np.abs(bias.astype(np.float64))
-    if (largest * factors).max() >= _LARGEST_SUM or factors.max() >= 1 << 14:
+    if (largest * factors).max() >= LARGEST_SUM or factors.max() >= 1 << 14:
         raise UnsupportedError(
             f"{op.kind} {op.name!r}: its output scale is {factors.max():g} times too small for "
             "the sums it holds; quantise the model with a representative data set"

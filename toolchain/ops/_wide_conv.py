@@ -97,6 +97,39 @@ def lower_depthwise(
     )
 
 
+def lower_grouped(op: Op, graph: Graph, window: Window, activation: Activation) -> Lowering:
+    """Groups: our own kernel, with sums of int64."""
+    weights = graph.input(op, WEIGHTS)
+    filters = constant_of(weights).reshape(weights.shape[0], -1)
+    return Lowering(
+        functions=("thimble_convolve_s16", "thimble_dot_s16"),
+        constants=_per_channel(op, graph, filters.astype(np.int64)),
+        fields=_own_fields(op, graph, window, activation) | {"function": "thimble_convolve_s16"},
+    )
+
+
+def lower_transpose_conv2d(
+    op: Op, graph: Graph, window: Window, activation: Activation
+) -> Lowering:
+    weights = graph.input(op, WEIGHTS)
+    filters = constant_of(weights).reshape(weights.shape[0], -1)
+    return Lowering(
+        functions=("thimble_transpose_conv_s16", "thimble_dot_s16"),
+        constants=_per_channel(op, graph, filters.astype(np.int64)),
+        fields=_own_fields(op, graph, window, activation),
+    )
+
+
+def _own_fields(op: Op, graph: Graph, window: Window, activation: Activation) -> dict[str, Any]:
+    """What `_conv_shape.c.j2` prints."""
+    return _fields(op, graph, window, activation) | {
+        "input": graph.input(op, INPUT).shape,
+        "depth": graph.input(op, WEIGHTS).shape[3],
+        "kernel": window.kernel,
+        "input_offset": 0,
+    }
+
+
 def _per_channel(
     op: Op, graph: Graph, filters: NDArray[np.int64], spare: int = 0
 ) -> tuple[Constant, ...]:

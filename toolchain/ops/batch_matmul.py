@@ -67,7 +67,7 @@ def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
     )
 
 
-def _requantisation(op: Op, graph: Graph) -> tuple[int, int]:
+def matmul_requantisation(op: Op, graph: Graph) -> tuple[int, int]:
     """`GetQuantizedConvolutionMultipler`: the product of the input scales is taken in float32."""
     x, y = graph.input(op, 0), graph.input(op, 1)
     product = float(np.float32(x.q.scale) * np.float32(y.q.scale))
@@ -79,15 +79,16 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     if matmul_attributes(op).rounding is Rounding.ONNX:
         x, y = graph.input(op, 0), graph.input(op, 1)
         return (requantise_onnx(total, x, y, graph.output(op), (-128, 127)),)
-    multiplier, shift = _requantisation(op, graph)
-    return (requantise(total, multiplier, shift, graph.output(op), -128, 127),)
+    multiplier, shift = matmul_requantisation(op, graph)
+    info = np.iinfo(graph.output(op).dtype.value)
+    return (requantise(total, multiplier, shift, graph.output(op), info.min, info.max),)
 
 
 def _code(op: Op, graph: Graph) -> tuple[int, int]:
     """Multiplier and shift code."""
     if matmul_attributes(op).rounding is Rounding.ONNX:
         return onnx_multiplier(graph.input(op, 0), graph.input(op, 1), graph.output(op))
-    multiplier, shift = _requantisation(op, graph)
+    multiplier, shift = matmul_requantisation(op, graph)
     depth = matmul_depth(op, graph)
     return multiplier, shift_code(multiplier, shift, depth * 255 * 255)
 

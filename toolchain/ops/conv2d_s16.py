@@ -15,7 +15,7 @@ from toolchain.ops import conv2d
 from toolchain.ops._conv import INPUT, WEIGHTS, Window
 from toolchain.ops._conv_overlaps import gathered_overlap
 from toolchain.ops._wide import WIDE, widened
-from toolchain.ops._wide_conv import conv2d_kernel, lower_conv2d
+from toolchain.ops._wide_conv import conv2d_kernel, lower_conv2d, lower_grouped
 from toolchain.ops.conv2d import Conv2D
 from toolchain.ops.spec import (
     Lowering,
@@ -33,6 +33,10 @@ def _attributes(op: Op) -> Conv2D:
     return op.attributes
 
 
+def _groups(op: Op, graph: Graph) -> int:
+    return graph.input(op, INPUT).shape[3] // graph.input(op, WEIGHTS).shape[3]
+
+
 def _window(op: Op, graph: Graph) -> Window:
     attributes = _attributes(op)
     _, height, width, _ = graph.input(op, WEIGHTS).shape
@@ -40,13 +44,16 @@ def _window(op: Op, graph: Graph) -> Window:
 
 
 def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
-    return lower_conv2d(op, graph, core, _window(op, graph), _attributes(op).activation)
+    window, activation = _window(op, graph), _attributes(op).activation
+    if _groups(op, graph) > 1:
+        return lower_grouped(op, graph, window, activation)
+    return lower_conv2d(op, graph, core, window, activation)
 
 
 def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
     """The fast kernel gathers the windows of two pixels; the other reads all for each channel."""
     window = _window(op, graph)
-    if conv2d_kernel(op, graph, core, window) != "arm_convolve_fast_s16":
+    if _groups(op, graph) > 1 or conv2d_kernel(op, graph, core, window) != "arm_convolve_fast_s16":
         return ()
     return gathered_overlap(op, graph, window, pixels=2)
 
@@ -54,13 +61,7 @@ def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
 def _read(node: TfliteNode) -> ReadOp:
     binding = conv2d.SPEC.tflite
     assert binding is not None
-    answer = binding.read(node)
-    x, weights = node.inputs[INPUT], node.inputs[WEIGHTS]
-    assert x is not None
-    assert weights is not None
-    if weights.shape[3] != x.shape[3]:
-        raise node.unsupported("groups of int16 channels", "convert with int8 activations")
-    return answer
+    return binding.read(node)
 
 
 def _write(op: Op, graph: Graph) -> WrittenOp:
@@ -70,11 +71,7 @@ def _write(op: Op, graph: Graph) -> WrittenOp:
 
 
 def _sample(rng: np.random.Generator) -> Graph:
-    while True:
-        graph = conv2d.SPEC.sample(rng)
-        (op,) = graph.ops
-        if graph.input(op, INPUT).shape[3] == graph.input(op, WEIGHTS).shape[3]:
-            return widened(graph)
+    return widened(conv2d.SPEC.sample(rng))
 
 
 SPEC = replace(
@@ -87,5 +84,5 @@ SPEC = replace(
     onnx=None,
     reductions=no_reductions,
     dtypes=WIDE,
-    limits="int16 with constant int8 weights and int64 bias; any stride and dilation",
+    limits="int16 with constant int8 weights and int64 bias; any stride, dilation, groups",
 )

@@ -28,7 +28,7 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
     low, high = clamp_range(op.attributes.activation, y)
     factors: NDArray[np.float64] = x.q.scale * np.array(weights.q.scales) / y.q.scale
     return Lowering(
-        functions=("thimble_fully_connected_s16",),
+        functions=("thimble_fully_connected_s16", "thimble_dot_s16"),
         constants=(
             Constant("bias", bias_of(op, graph, BIAS, units), "int64"),
             Constant("factors", factors.view(np.int64), "bytes of doubles: scale of a sum"),

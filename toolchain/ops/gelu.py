@@ -18,7 +18,7 @@ from toolchain.ops._float_table import Float32, Options, float_table, table_spec
 from toolchain.ops._tanhf import tanhf
 from toolchain.ops.spec import TfliteNode
 
-_ERF = np.vectorize(math.erf, otypes=[np.float64])
+_ERFC = np.vectorize(math.erfc, otypes=[np.float64])
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Gelu(Attributes):
     approximate: bool = False
 
 
-def _transform(op: Op, x: Float32) -> Float32:
+def gelu_float32(op: Op, x: Float32) -> Float32:
     assert isinstance(op.attributes, Gelu)
     half, one = np.float32(0.5), np.float32(1)
     if op.attributes.approximate:
@@ -36,12 +36,12 @@ def _transform(op: Op, x: Float32) -> Float32:
         inner = root * (x + np.float32(0.044715) * x * x * x)
         tangent: Float32 = half * x * (one + tanhf(inner.astype(np.float32)))
         return tangent
-    wide = x.astype(np.float64)
-    exact: Float32 = (0.5 * wide * (1 + _ERF(wide * math.sqrt(0.5)))).astype(np.float32)
+    tail = _ERFC((x * np.float32(-math.sqrt(0.5))).astype(np.float64)).astype(np.float32)
+    exact: Float32 = half * x * tail
     return exact
 
 
-def _read(node: TfliteNode) -> Gelu:
+def read_gelu(node: TfliteNode) -> Gelu:
     return Gelu(bool(node.options is not None and node.options.approximate))
 
 
@@ -52,9 +52,9 @@ def _written(attributes: Attributes) -> Mapping[str, Any]:
 
 SPEC = table_spec(
     "gelu",
-    float_table(_transform),
+    float_table(gelu_float32),
     sample_unary,
     options=Options(
-        Gelu, _read, "GeluOptions", _written, lambda rng: Gelu(bool(rng.random() < 0.5))
+        Gelu, read_gelu, "GeluOptions", _written, lambda rng: Gelu(bool(rng.random() < 0.5))
     ),
 )

@@ -7,10 +7,10 @@ import numpy as np
 from toolchain.ops._float_table import Float32, float_table_spec
 
 
-def _log(x: Float32) -> Float32:
+def log_float32(x: Float32) -> Float32:
     with np.errstate(all="ignore"):
         result: Float32 = np.log(x.astype(np.float64)).astype(np.float32)
     return result
 
 
-SPEC = float_table_spec("log", _log)
+SPEC = float_table_spec("log", log_float32)

@@ -31,8 +31,8 @@ ONE = 1 << 10
 
 def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
     attributes, x = resize_attributes(op), graph.input(op, 0)
-    if x.dtype is not DType.INT8:
-        raise ValueError(f"bilinear resizing needs int8 data, not {x.dtype.value}")
+    if x.dtype not in (DType.INT8, DType.INT16):
+        raise ValueError(f"bilinear resizing needs int8 or int16 data, not {x.dtype.value}")
     if attributes.align_corners and attributes.half_pixel_centers:
         raise ValueError("align_corners and half_pixel_centers exclude each other")
     return infer_resize(op, graph)
@@ -114,7 +114,7 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     total = mixed(top) * (ONE - down) + mixed(bottom) * down
     half = np.where(total > 0, 1 << 19, -(1 << 19))
     rounded = np.sign(total + half) * (np.abs(total + half) >> 20)
-    return (rounded.astype(np.int8),)
+    return (rounded.astype(y.dtype.numpy),)
 
 
 def _sizes(op: Op, graph: Graph) -> dict[str, int]:
@@ -149,11 +149,14 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
         )
     row_start, row_step = _line(attributes, x.shape[1], y.shape[1])
     column_start, column_step = _line(attributes, x.shape[2], y.shape[2])
+    wide = x.dtype is DType.INT16
+    function = "thimble_resize_bilinear_s16" if wide else "thimble_resize_bilinear_s8"
     return Lowering(
-        functions=("thimble_resize_bilinear_s8",),
+        functions=(function,),
         fields=_sizes(op, graph)
         | {
             "legacy": False,
+            "function": function,
             "row_start": row_start,
             "row_step": row_step,
             "column_start": column_start,

@@ -151,7 +151,7 @@ def _read(node: TfliteNode) -> ReadOp:
     return ReadOp(TransposeConv2D(size, stride, padding, read_activation(node)), order)
 
 
-def _window(op: Op, graph: Graph) -> Window:
+def forward_window(op: Op, graph: Graph) -> Window:
     """The forward convolution whose gradient this is."""
     attributes = _attributes(op)
     _, height, width, _ = graph.input(op, WEIGHTS).shape
@@ -166,7 +166,7 @@ def _write(op: Op, graph: Graph) -> WrittenOp:
         "TRANSPOSE_CONV",
         "TransposeConvOptions",
         {
-            "padding": padding_scheme(_window(op, graph), attributes.size),
+            "padding": padding_scheme(forward_window(op, graph), attributes.size),
             "strideH": attributes.stride[0],
             "strideW": attributes.stride[1],
             "fusedActivationFunction": attributes.activation,
