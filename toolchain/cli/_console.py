@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from toolchain.float_use import float_use
+from toolchain.frontends import left_to_the_caller
 from toolchain.ir import Plan
 
 
@@ -20,6 +24,14 @@ def output_console() -> Console:
 
 def error_console() -> Console:
     return Console(stderr=True, soft_wrap=True)
+
+
+def warn_of_host_side(model: Path) -> dict[str, Any]:
+    """One line for each operator that the firmware leaves to its caller; a field for `--json`."""
+    found = left_to_the_caller(model)
+    for left in found:
+        error_console().print(f"warning: {left}.", markup=False, highlight=False)
+    return {"left_to_the_caller": [asdict(left) for left in found]} if found else {}
 
 
 def warn_of_float(plan: Plan) -> None:

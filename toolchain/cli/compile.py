@@ -13,7 +13,7 @@ from rich.table import Table
 
 from toolchain import arena, schedule
 from toolchain.boards import board as find_board
-from toolchain.cli._console import output_console, progress, warn_of_float
+from toolchain.cli._console import output_console, progress, warn_of_float, warn_of_host_side
 from toolchain.cli._json import JsonOption, write_json
 from toolchain.cli._options import (
     AllocatorOption,
@@ -113,7 +113,8 @@ def command(
             raise InputError("--tune works on one model at a time: leave out --share-arena")
         with progress() as step:
             shared = compile_shared(models, board, out, options, cmsis_nn, step, library=library)
-        for made in shared.models:
+        for path, made in zip(models, shared.models, strict=True):
+            warn_of_host_side(path)
             warn_of_float(made.plan)
         _report_shared(shared, board, json, time.perf_counter() - begin)
         return
@@ -123,12 +124,13 @@ def command(
             tuning = tune_model(model, board, options, port, cmsis_nn, report=step)
         make = compile_library if library else compile_model
         compiled = make(model, board, out, options, cmsis_nn, step)
+    left = warn_of_host_side(model)
     warn_of_float(compiled.plan)
     fields = compiled_json(compiled.plan, compiled.sizes)
     if json:
         tuned = {"tuning": asdict(tuning)} if tuning else {}
         seconds = time.perf_counter() - begin
-        write_json(json, {**fields, **tuned, "seconds": seconds, "folder": str(out)})
+        write_json(json, {**fields, **tuned, **left, "seconds": seconds, "folder": str(out)})
     if json == "-":
         return
     console = output_console()

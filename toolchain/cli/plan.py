@@ -10,7 +10,7 @@ import typer
 
 from toolchain import arena, schedule
 from toolchain.boards import board as find_board
-from toolchain.cli._console import output_console, progress, warn_of_float
+from toolchain.cli._console import output_console, progress, warn_of_float, warn_of_host_side
 from toolchain.cli._json import JsonOption, write_json, write_text
 from toolchain.cli._options import (
     AllocatorOption,
@@ -88,6 +88,7 @@ def command(
             front = split_front(unsplit, whole, costs, step)
         seconds = time.perf_counter() - begin
     need = estimated_need(plan)
+    left = warn_of_host_side(model)
     if json:
         fields = plan_json(
             plan,
@@ -99,7 +100,7 @@ def command(
         if front:
             found = {"pareto": front_json(front_rows(front)), "search_stopped": front.stopped}
             fields = {**fields, **found}
-        write_json(json, {**fields, **float_json(plan), "seconds": seconds})
+        write_json(json, {**fields, **float_json(plan), **left, "seconds": seconds})
     warn_of_float(plan)
     if front and plot:
         title = f"{plan.graph.name} on {board}: RAM against slowdown"

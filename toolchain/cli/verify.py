@@ -9,7 +9,7 @@ import typer
 
 from toolchain import arena, schedule
 from toolchain.arrays import read_sequence
-from toolchain.cli._console import output_console, progress, warn_of_float
+from toolchain.cli._console import output_console, progress, warn_of_float, warn_of_host_side
 from toolchain.cli._json import JsonOption, write_json
 from toolchain.cli._options import (
     AllocatorOption,
@@ -93,6 +93,7 @@ def command(
             cmsis_nn_folder=cmsis_nn,
             report=step,
         )
+    warn_of_host_side(model)
     warn_of_float(result.compiled.plan)
     if json:
         write_json(json, _as_json(result))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from toolchain.errors import InputError
 from toolchain.frontends._front_end import FrontEnd
+from toolchain.frontends._tflite_host_side import HostSide, host_side
 from toolchain.ir import Graph
 
 LARGEST_FILE_BYTES = 1 << 30
@@ -47,6 +48,13 @@ def front_end_of(path: Path, data: bytes) -> FrontEnd:
             return front_end
     suffixes = ", ".join(suffix for front_end in front_ends() for suffix in front_end.suffixes)
     raise InputError(f"{path} is no model file that Thimble reads ({suffixes})")
+
+
+def left_to_the_caller(path: str | Path) -> tuple[HostSide, ...]:
+    """Operators of a model file that are the host's work. Raises as `load_model`."""
+    file = Path(path)
+    data = read_model_file(file)
+    return host_side(data) if front_end_of(file, data).name == "TFLite" else ()
 
 
 def load_model(path: str | Path) -> Graph:

@@ -51,7 +51,10 @@ def of_operator(op: FileOp) -> tuple[str, str]:
             "give the .tflite file from before edgetpu_compiler",
         )
     if op.code == "CUSTOM":
-        return "custom operators have no known meaning", "remove it from the exported model"
+        return (
+            "custom operators have no known meaning",
+            "export the model up to it, and leave it to the caller",
+        )
     if op.code in _RECURRENT:
         return "there is no kernel for it", "UNIDIRECTIONAL_SEQUENCE_LSTM and SVDF have one"
     if op.code in _CONTROL:

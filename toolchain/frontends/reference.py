@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from toolchain.errors import InputError, MissingToolError
 from toolchain.frontends import front_end_of, load_model, read_model_file
+from toolchain.frontends._tflite_host_side import bytes_without_host_side
 from toolchain.ir import Graph
 from toolchain.ops.interpret import interpret
 from toolchain.ops.spec import Array
@@ -154,6 +155,7 @@ def _module(name: str) -> Any:
 
 def _open_tflite(path: Path, data: bytes) -> Reference:
     graph = load_model(path)
+    data = bytes_without_host_side(data)
     litert = _module("ai_edge_litert.interpreter")
     if litert is None:
         raise MissingToolError("LiteRT is missing: pip install ai-edge-litert")

@@ -23,6 +23,7 @@ from toolchain.frontends._tflite_file import (
     FileTensor,
     read_file,
 )
+from toolchain.frontends._tflite_host_side import without_host_side
 from toolchain.frontends._tflite_refusals import RefusedError
 from toolchain.frontends._tflite_shapes import folded
 from toolchain.frontends._tflite_states import OPERATORS, Variables, of_variable
@@ -116,7 +117,7 @@ def _kind_for(op: FileOp, ends: Sequence[FileTensor]) -> OpSpec:
 def read(data: bytes, path: Path) -> Graph:
     """A TFLite file's main subgraph. See `FrontEnd.read`."""
     try:
-        model = read_file(data)
+        model = without_host_side(read_file(data))
         if legacy.is_legacy(model):
             model = legacy.as_int8(model)
         return _Reader(model, path).graph()

@@ -1,0 +1,111 @@
+"""Operators that are the host's work: a model is compiled up to them.
+
+TFLite_Detection_PostProcess decodes boxes and drops those that overlap better ones: a few
+thousand float operations on data-dependent loops, for which a microcontroller's caller has code of
+its own. What it reads and the model computes becomes the model's outputs; it falls away with all
+that depends on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any
+
+import ai_edge_litert.schema_py_generated as schema
+import flatbuffers.builder
+
+from toolchain.frontends._tflite_file import FileModel, FileOp, read_file
+
+_WORK: Mapping[str, str] = MappingProxyType(
+    {"TFLite_Detection_PostProcess": "decoding boxes and suppressing overlapping ones"}
+)
+
+
+@dataclass(frozen=True)
+class HostSide:
+    """An operator left to the caller: what it does, which outputs of the firmware it reads in its
+    order, which constants of the model file, and which outputs of the model it gave."""
+
+    operator: str
+    work: str
+    reads: tuple[str, ...]
+    constants: tuple[str, ...]
+    gave: tuple[str, ...]
+
+    def __str__(self) -> str:
+        constants = f", with the file's constant {', '.join(self.constants)}"
+        return (
+            f"{self.operator} ({self.work}) is left to the caller: the firmware's outputs "
+            f"{', '.join(self.reads)} are what it reads{constants if self.constants else ''}"
+        )
+
+
+def _is_host_side(op: FileOp) -> bool:
+    return op.code == "CUSTOM" and op.custom in _WORK
+
+
+def _constant(model: FileModel, index: int) -> bool:
+    tensor = model.tensors[index].tensor
+    return tensor is not None and tensor.is_constant
+
+
+def _cut(model: FileModel) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Operators that stay, by their place, and the outputs of what is left."""
+    gone = {output for op in model.ops if _is_host_side(op) for output in op.outputs}
+    kept = []
+    for place, op in enumerate(model.ops):
+        if _is_host_side(op) or gone & set(op.inputs):
+            gone |= set(op.outputs)
+        else:
+            kept.append(place)
+    read = (i for op in model.ops if _is_host_side(op) for i in op.inputs if i != -1)
+    wanted = [i for i in read if i not in gone and not _constant(model, i)]
+    stay = [i for i in model.outputs if i not in gone]
+    ends = set(model.inputs)
+    return tuple(kept), tuple(i for i in dict.fromkeys((*wanted, *stay)) if i not in ends)
+
+
+def without_host_side(model: FileModel) -> FileModel:
+    """The model up to the host's work; the same one where there is none."""
+    if not any(map(_is_host_side, model.ops)):
+        return model
+    kept, outputs = _cut(model)
+    return replace(model, ops=tuple(model.ops[place] for place in kept), outputs=outputs)
+
+
+def bytes_without_host_side(data: bytes) -> bytes:
+    """The file of `without_host_side`, for other runtimes."""
+    model = read_file(data)
+    if not any(map(_is_host_side, model.ops)):
+        return data
+    kept, outputs = _cut(model)
+    types: Any = schema  # code without types, as its builder
+    written = types.ModelT.InitFromObj(types.Model.GetRootAs(data))
+    main = written.subgraphs[0]
+    main.operators = [main.operators[place] for place in kept]
+    main.outputs = list(outputs)
+    written.signatureDefs = None
+    make: Any = flatbuffers.builder.Builder
+    builder = make(1 << 16)
+    builder.Finish(written.Pack(builder), b"TFL3")
+    return bytes(builder.Output())
+
+
+def host_side(data: bytes) -> tuple[HostSide, ...]:
+    """What is left to the caller of a TFLite file's firmware."""
+    model = read_file(data)
+    found = []
+    for op in filter(_is_host_side, model.ops):
+        present = [i for i in op.inputs if i != -1]
+        found.append(
+            HostSide(
+                op.custom,
+                _WORK[op.custom],
+                tuple(model.tensors[i].name for i in present if not _constant(model, i)),
+                tuple(model.tensors[i].name for i in present if _constant(model, i)),
+                tuple(model.tensors[i].name for i in op.outputs),
+            )
+        )
+    return tuple(found)
