@@ -46,14 +46,20 @@ def firmware_data_bytes(plan: Plan) -> int:
     return STACK_BYTES + _FIRMWARE_DATA_BYTES + count_bytes * plan.counted
 
 
-def firmware_layout(board: Board, plans: Sequence[Plan], stack_bytes: int = STACK_BYTES) -> Layout:
+def firmware_layout(
+    board: Board,
+    plans: Sequence[Plan],
+    stack_bytes: int = STACK_BYTES,
+    more_code_bytes: int = 0,
+) -> Layout:
     """The banks that hold each part of a firmware whose models share one arena.
 
-    Raises DoesNotFitError saying by how many bytes; the code's size is an estimate.
+    Raises DoesNotFitError saying by how many bytes; the code's size is an estimate, to which
+    `more_code_bytes` are added.
     """
     return layout(
         board,
-        code_bytes=code_estimate_bytes(*plans),
+        code_bytes=code_estimate_bytes(*plans) + more_code_bytes,
         weight_bytes=sum(weight_bytes(plan) for plan in plans),
         data_bytes=max(map(firmware_data_bytes, plans)) - STACK_BYTES + stack_bytes,
         arena_banks=shared_arena(plans).banks,

@@ -13,11 +13,17 @@ from elftools.elf.elffile import ELFFile
 from toolchain import cmsis_nn
 from toolchain.bank_layout import Layout
 from toolchain.boards import Board
-from toolchain.cost.size import STACK_BYTES, firmware_layout, shared_arena
+from toolchain.cost.size import (
+    STACK_BYTES,
+    code_estimate_bytes,
+    firmware_layout,
+    shared_arena,
+    weight_bytes,
+)
 from toolchain.device import compiler
 from toolchain.device.compiler import Unit
 from toolchain.device.firmware import Firmware, FirmwareModel, FirmwarePart, Sizes, firmware_model
-from toolchain.errors import InputError
+from toolchain.errors import DoesNotFitError, InputError
 from toolchain.ir import Plan, Sources
 from toolchain.resources import RUNTIME_C, TEMPLATES
 
@@ -228,7 +234,6 @@ def build(
         cmsis_nn_include=kernels / "Include",
     )
     chosen = options or BuildOptions()
-    banks = firmware_layout(board, plans, chosen.stack_bytes)
     shared = shared_arena(plans)
     carried = [
         firmware_model(
@@ -245,7 +250,35 @@ def build(
             models, shared.parts, shared.offsets, strict=True
         )
     ]
-    return build_files(board, carried, files, folder, banks, chosen, report=report)
+    banks = firmware_layout(board, plans, chosen.stack_bytes)
+    try:
+        return build_files(board, carried, files, folder, banks, chosen, report=report)
+    except compiler.BankOverflowError as overflow:
+        other = roomier_banks(board, plans, chosen, banks, overflow)
+        if other is None:
+            raise
+        return build_files(board, carried, files, folder, other, chosen, report=report)
+
+
+def roomier_banks(
+    board: Board,
+    plans: Sequence[Plan],
+    options: BuildOptions,
+    banks: Layout,
+    overflow: compiler.BankOverflowError,
+) -> Layout | None:
+    """Other banks, where code and weights were larger than estimated; None where there are none."""
+    if overflow.bank != banks.code.name:
+        return None
+    expected = code_estimate_bytes(*plans)
+    if banks.weights == banks.code:
+        expected += sum(weight_bytes(plan) for plan in plans)
+    real = banks.code.size_bytes + overflow.excess_bytes
+    try:
+        other = firmware_layout(board, plans, options.stack_bytes, max(real - expected, 0))
+    except DoesNotFitError:
+        return None
+    return other if (other.code, other.weights) != (banks.code, banks.weights) else None
 
 
 @dataclass(frozen=True)

@@ -71,13 +71,18 @@ def _run(command: Sequence[str]) -> str:
     return done.stdout
 
 
+class BankOverflowError(DoesNotFitError):
+    """The linker's word that a bank is too small for what was to lie in it."""
+
+    def __init__(self, excess_bytes: int, bank: str) -> None:
+        super().__init__(f"the firmware does not fit: {excess_bytes:,} bytes too many in {bank}")
+        self.excess_bytes, self.bank = excess_bytes, bank
+
+
 def _explained(command: Sequence[str], said: str) -> ResultError:
     overflow = _OVERFLOW.search(said)
     if overflow:
-        return DoesNotFitError(
-            f"the firmware does not fit: {int(overflow['bytes']):,} bytes too many "
-            f"in {overflow['region']}"
-        )
+        return BankOverflowError(int(overflow["bytes"]), overflow["region"])
     if "cannot find -lc" in said or "nosys.specs" in said:
         return BuildError(f"the C library for the board is missing; {_REMEDY}")
     lines = [line for line in said.splitlines() if line.strip()]
