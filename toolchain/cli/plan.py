@@ -67,8 +67,8 @@ def command(
     """Does it fit, and where is the peak? Memory and an operator table, nothing is generated.
 
     Code size and latency are estimates here; `thimble compile` and `thimble verify` measure
-    them. `--pareto` adds what splitting operators can do: give a row's slowdown to --max-slowdown,
-    or its RAM to --ram, and `compile` takes it. Exits 1 if the model does not fit the board.
+    them. `--pareto` adds what splitting operators can do: give a row's slowdown to --max-slowdown
+    and `compile` takes it. Exits 1 if the model does not fit the board.
 
     Example: `thimble plan model.tflite --board nucleo-l476rg`
     """
@@ -109,7 +109,7 @@ def command(
         console = output_console()
         console.print(operator_table(plan, latency.counts, f"~{latency.unit}"))
         if front:
-            title = f"{plan.graph.name} on {board}; --max-slowdown or --ram takes a row"
+            title = f"{plan.graph.name} on {board}; --max-slowdown takes a row"
             console.print(front_table(front_rows(front), title))
             if front.stopped:
                 console.print(f"The search was stopped {front.stopped}: these were found by then.")
