@@ -21,6 +21,8 @@ _APART = 1.1
 """Least ratio of two numbers of blocks that are tried."""
 _FALL = 0.98
 """From one limit on the peak to the next."""
+_CLEARLY = 0.995
+"""From one point of the front to the next, at least."""
 _NEAR = 3
 """Borders so near to a bottleneck are tried however much is live there."""
 _FAR = 120
@@ -199,13 +201,13 @@ class _Chains:
 
 
 def _front(chains: _Chains) -> Iterator[Point]:
-    """Shortest paths under falling limits on the peak."""
+    """Shortest paths under falling limits on the peak, each clearly lower than the last one."""
     limit: float = math.inf
     best: Point | None = None
     while (point := chains.cheapest(limit)) is not None:
         if best is not None and point.extra > best.extra:
             yield best
         best = point
-        limit = point.peak_bytes
+        limit = point.peak_bytes * _CLEARLY
     if best is not None:
         yield best
