@@ -109,12 +109,12 @@ def _mismatch(result: Verification) -> str:
         f"{result.differing:,} of {result.elements:,} elements differ, "
         f"by up to {result.max_difference:g}"
     )
-    if not result.tolerance or result.computes_float:
+    found = result.by_operators
+    if found is None:
         return text
     return (
-        f"{text}.\nONNX Runtime may run parts of a QDQ model in float, where a sum within float "
-        "noise of a half rounds either way; a softmax behind it makes one unit many. Compare the "
-        "differing runs' other elements before you look for a fault."
+        f"{text}. The operator {found.worst!r} alone, fed what ONNX Runtime feeds it, is "
+        f"{found.max_difference} off; {found.differing:,} of {found.elements:,} elements differ so"
     )
 
 
@@ -135,6 +135,13 @@ def _print(result: Verification) -> None:
             "Float operators: allowed are 1 in integers, and in float32 outputs 2^-16 of the "
             "largest element, which counts as a difference of 1 here."
         )
+    found = result.by_operators
+    if found is not None and result.operators_agree:
+        console.print(
+            "Differences of 1 grow on their way through the model. Operator by operator, each fed "
+            f"what ONNX Runtime feeds it, {found.differing:,} of {found.elements:,} elements "
+            f"differ, by at most {found.max_difference}; the board's bytes are these operators'."
+        )
     if result.count:
         console.print(
             f"Up to {result.count:,} {result.unit} an inference; touched: stack "
@@ -153,6 +160,7 @@ def _as_json(result: Verification) -> dict[str, object]:
         "max_difference": result.max_difference,
         "tolerance": result.tolerance,
         "passed": result.passed,
+        "by_operators": None if result.by_operators is None else vars(result.by_operators),
         "latency": {"total": result.count, "unit": result.unit},
         "stack_bytes": result.memory.stack_bytes,
         "arena_bytes": result.memory.arena_bytes,

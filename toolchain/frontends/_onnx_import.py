@@ -23,6 +23,7 @@ from toolchain.frontends._onnx_layout import Layout
 from toolchain.frontends._onnx_node import NodeView
 from toolchain.frontends._onnx_quantisation import RefusedError
 from toolchain.frontends._onnx_shapes import ShapedModel
+from toolchain.frontends._onnx_trace import Stored
 from toolchain.ir import DType, Graph, Quantisation
 from toolchain.ops import specs
 from toolchain.ops.quantize import Quantize
@@ -79,6 +80,8 @@ class Importer:
             for name in dict.fromkeys(filter(None, node.inputs)):
                 self._users.setdefault(name, []).append(node)
         self.problems: list[Problem] = []
+        self.stored: dict[str, Stored] = {}
+        """By name in the file, what QuantizeLinear operators give."""
 
     def graph(self, name: str) -> Graph | None:
         """The whole graph; None where there are `problems`."""
@@ -282,6 +285,7 @@ class Importer:
         value = self.value(node, 0)
         stored = self.builder.requantised(value, found.quantisation, node.outputs[0])
         self.define(node.outputs[0], replace(stored, stored=True))
+        self.stored[node.outputs[0]] = Stored(stored.tensor, stored.layout)
 
     def _dequantize(self, node: Node) -> None:
         source = node.inputs[0]

@@ -6,6 +6,7 @@ their OpSpec. Float and uint8 inputs and outputs stand in the Graph as `quantize
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from toolchain.errors import InputError, UnsupportedError
@@ -16,6 +17,7 @@ from toolchain.frontends._onnx_file import FileModel, read_file
 from toolchain.frontends._onnx_functions import fuse_functions
 from toolchain.frontends._onnx_import import STRUCTURAL, Importer, bindings
 from toolchain.frontends._onnx_shapes import FOLDED, resolve
+from toolchain.frontends._onnx_trace import Stored
 from toolchain.ir import Graph
 from toolchain.ir.verify import InvalidGraphError
 from toolchain.ops.check import check
@@ -23,6 +25,14 @@ from toolchain.ops.check import check
 
 def read(data: bytes, path: Path) -> Graph:
     """An ONNX file. See `FrontEnd.read`."""
+    return read_traced(data, path)[0]
+
+
+def read_traced(data: bytes, path: Path) -> tuple[Graph, Mapping[str, Stored]]:
+    """The graph, and which of its tensors hold what the file's QuantizeLinear operators give.
+
+    Raises as `FrontEnd.read`.
+    """
     try:
         return _read(data, path)
     except UnsupportedError:
@@ -31,7 +41,7 @@ def read(data: bytes, path: Path) -> Graph:
         raise InputError(f"{path.name}: {error}") from error
 
 
-def _read(data: bytes, path: Path) -> Graph:
+def _read(data: bytes, path: Path) -> tuple[Graph, Mapping[str, Stored]]:
     file = read_file(data)
     unknown = _unknown(file)
     expanded = file if unknown else expand(file)
@@ -45,7 +55,7 @@ def _read(data: bytes, path: Path) -> Graph:
     if not graph.ops:
         raise InputError("the model computes nothing")
     try:
-        return check(graph)
+        return check(graph), importer.stored
     except InvalidGraphError as error:
         raise InputError(f"the model contradicts itself: {error}") from error
 

@@ -11,13 +11,23 @@ from typing import Any, Protocol
 
 from toolchain.errors import InputError, MissingToolError
 from toolchain.frontends import front_end_of, load_model, read_model_file
+from toolchain.frontends._litert_sums import SumsApart, sums_apart
+from toolchain.frontends._onnx_trace import (
+    OperatorDifferences,
+    operator_differences,
+    watched,
+)
 from toolchain.frontends._tflite_host_side import bytes_without_host_side
+from toolchain.frontends.onnx import read_traced
 from toolchain.ir import Graph
 from toolchain.ops.interpret import interpret
 from toolchain.ops.spec import Array
 
 _BEYOND_LITERT = frozenset({"svdf_s8"})
 """Kinds that LiteRT computes with memory that is not theirs."""
+
+
+__all__ = ["OnnxRuntime", "OperatorDifferences", "Reference", "open_reference"]
 
 
 class Reference(Protocol):
@@ -69,6 +79,21 @@ class LiteRT:
         return tuple(self.interpreter.get_tensor(detail["index"]) for detail in outputs)
 
 
+@dataclass(frozen=True)
+class LiteRTButSums:
+    """LiteRT's reference kernels, but for int8 SUM, which is ours: LiteRT's is broken."""
+
+    parts: SumsApart
+    name: str = "LiteRT's reference kernels (its int8 SUM, which is broken, by Thimble's)"
+    tolerance: int = 0
+
+    def run(self, inputs: Sequence[Array]) -> tuple[Array, ...]:
+        return self.parts.run(inputs)
+
+    def restart(self) -> None:
+        """It is for models that keep nothing."""
+
+
 @dataclass
 class TfliteMicro:
     """The `tflite-micro` wheel: TFLM's reference kernels, compiled for this machine."""
@@ -116,6 +141,7 @@ class OnnxRuntime:
     """
 
     session: Any
+    data: bytes
     name: str = "ONNX Runtime, its optimiser off"
     tolerance: int = 1
 
@@ -129,12 +155,18 @@ class OnnxRuntime:
     def restart(self) -> None:
         """An ONNX model keeps nothing."""
 
+    def by_operators(self, inputs: Sequence[Array]) -> OperatorDifferences:
+        """Every operator of the model, fed what ONNX Runtime gives its inputs."""
+        graph, stored = read_traced(self.data, Path("model.onnx"))
+        session = _session(watched(self.data, tuple(stored)))
+        return operator_differences(graph, stored, session, inputs)
+
 
 def open_reference(path: Path) -> Reference:
     """The runtime to compare a model file with.
 
-    TFLite files: LiteRT; where it refuses the file, tflite-micro if that is installed, else our own
-    interpreter. Raises as `load_model` does for a file that cannot be read.
+    TFLite files: LiteRT (but for its SUM); where it refuses the file, tflite-micro if that is
+    installed, else our own interpreter. Raises as `load_model` does for a file that cannot be read.
     """
     data = read_model_file(path)
     front_end = front_end_of(path, data)
@@ -160,9 +192,9 @@ def _open_tflite(path: Path, data: bytes) -> Reference:
     if litert is None:
         raise MissingToolError("LiteRT is missing: pip install ai-edge-litert")
 
-    def make() -> Any:
+    def make(model: bytes = data) -> Any:
         interpreter = litert.Interpreter(
-            model_content=data,
+            model_content=model,
             num_threads=1,
             experimental_op_resolver_type=litert.OpResolverType.BUILTIN_REF,
         )
@@ -171,7 +203,11 @@ def _open_tflite(path: Path, data: bytes) -> Reference:
 
     if not any(op.kind in _BEYOND_LITERT for op in graph.ops):
         with contextlib.suppress(RuntimeError, ValueError):
-            return LiteRT(make)
+            if not any(op.kind == "sum" for op in graph.ops):
+                return LiteRT(make)
+            parts = sums_apart(data, graph, make)
+            if parts is not None:
+                return LiteRTButSums(parts)
     return _tflite_micro(data, graph) or NumpyReference(graph)
 
 
@@ -186,6 +222,10 @@ def _tflite_micro(data: bytes, graph: Graph) -> Reference | None:
 
 
 def _open_onnx(data: bytes) -> Reference:
+    return OnnxRuntime(_session(data), data)
+
+
+def _session(data: bytes) -> Any:
     onnxruntime = _module("onnxruntime")
     if onnxruntime is None:
         raise MissingToolError("ONNX Runtime is missing: pip install onnxruntime")
@@ -194,7 +234,6 @@ def _open_onnx(data: bytes) -> Reference:
     options.inter_op_num_threads = 1
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     try:
-        session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+        return onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime's exceptions share no base but this
         raise InputError(f"ONNX Runtime refuses the model: {error}") from error
-    return OnnxRuntime(session)

@@ -1,0 +1,84 @@
+"""An ONNX model operator by operator: each is fed what ONNX Runtime gave its inputs.
+
+Differences of one unit grow from operator to operator. Here they cannot: every operator's reference
+computes on the integers that ONNX Runtime stored, and its result is compared with what it stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import onnx
+
+from toolchain.frontends._onnx_layout import Layout
+from toolchain.ir import Graph
+from toolchain.ops.interpret import evaluate
+from toolchain.ops.spec import Array
+
+_ABSENT = np.zeros(0)
+
+
+@dataclass(frozen=True)
+class Stored:
+    """The graph's tensor that holds what a QuantizeLinear of the file gives, and how it lies."""
+
+    tensor: str
+    layout: Layout
+
+    def of(self, values: Array, graph: Graph) -> Array:
+        """ONNX Runtime's `values` as the graph's tensor holds them."""
+        shift = 128 if values.dtype == np.uint8 else 0
+        layout = self.layout
+        logical = [factor for dim in layout.dims for factor in dim]
+        factors = (values.astype(np.int16) - shift).astype(np.int8)
+        factors = factors.reshape([layout.sizes[factor] for factor in logical])
+        moved = factors.transpose([logical.index(factor) for factor in layout.order])
+        return np.ascontiguousarray(moved).reshape(graph.tensors[self.tensor].shape)
+
+
+@dataclass(frozen=True)
+class OperatorDifferences:
+    """`elements` compared over all operators; `worst`: the name of the farthest operator."""
+
+    elements: int
+    differing: int
+    max_difference: int
+    worst: str
+
+
+def watched(data: bytes, names: Sequence[str]) -> bytes:
+    """The model with these tensors as its outputs."""
+    model = onnx.load_from_string(data)
+    del model.graph.output[:]
+    model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names)
+    return bytes(model.SerializeToString())
+
+
+def operator_differences(
+    graph: Graph, stored: Mapping[str, Stored], session: Any, inputs: Sequence[Array]
+) -> OperatorDifferences:
+    """`session` runs `watched(data, stored)`; `inputs` in the file's order."""
+    names = [declared.name for declared in session.get_inputs()]
+    given = session.run(list(stored), dict(zip(names, inputs, strict=True)))
+    theirs = {
+        place.tensor: place.of(values, graph)
+        for place, values in zip(stored.values(), given, strict=True)
+    }
+    values: dict[str, Array] = dict(zip(graph.inputs, inputs, strict=True))
+    values |= {t.name: t.constant for t in graph.tensors.values() if t.constant is not None}
+    elements = differing = largest = 0
+    worst = ""
+    for op in graph.ops:
+        results = evaluate(op, graph, [values[name] if name else _ABSENT for name in op.inputs])
+        for name, ours in zip(op.outputs, results, strict=True):
+            values[name] = theirs.get(name, ours)
+            if name in theirs:
+                steps = np.abs(ours.astype(np.int64) - theirs[name].astype(np.int64))
+                elements += steps.size
+                differing += int(np.count_nonzero(steps))
+                if steps.max(initial=0) > largest:
+                    largest, worst = int(steps.max()), op.name
+    return OperatorDifferences(elements, differing, largest, worst)
