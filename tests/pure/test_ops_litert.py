@@ -27,6 +27,8 @@ def random_value(tensor: Tensor, rng: np.random.Generator) -> np.ndarray:
     """Data for a graph input: the whole integer range, or floats that overrun the int8 range."""
     if tensor.dtype is DType.FLOAT32:
         return rng.normal(0, 50, tensor.shape).astype(np.float32)
+    if tensor.dtype is DType.BOOL:
+        return rng.random(tensor.shape) < 0.5
     info = np.iinfo(tensor.dtype.value)
     return rng.integers(info.min, int(info.max) + 1, tensor.shape).astype(tensor.dtype.numpy)
 

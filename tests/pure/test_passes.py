@@ -14,10 +14,12 @@ from toolchain.ir import DType, Graph, Quantisation
 from toolchain.ir.boundary import End
 from toolchain.ops._activation import Activation
 from toolchain.ops._addition import Sum
+from toolchain.ops._batch_blocks import BatchBlocks
 from toolchain.ops._conv import Padding
 from toolchain.ops._pooling import Pool2D
 from toolchain.ops.check import check
 from toolchain.ops.conv2d import Conv2D
+from toolchain.ops.depthwise_conv2d import DepthwiseConv2D
 from toolchain.ops.dequantize import SPEC as DEQUANTIZE
 from toolchain.ops.interpret import interpret
 from toolchain.ops.pad import Pad
@@ -307,3 +309,62 @@ def test_preparing_twice_changes_nothing_more() -> None:
     again = prepare(once).graph
     assert once.ops == again.ops
     assert tuple(once.tensors) == tuple(again.tensors)
+
+
+WEIGHTS_Q = Quantisation((0.01,), (0,))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_convolution_between_batch_blocks_is_dilated(seed: int) -> None:
+    """SAME and VALID as converters write them, and padding of the convolution's own."""
+    rng = np.random.default_rng(seed)
+    build = Builder()
+    block = (int(rng.integers(1, 4)), int(rng.integers(1, 4)))
+    own = Padding(1, 0, 0, 1) if seed % 3 == 0 else Padding()
+    sizes, ends, crops = [], [], []
+    for side in block:
+        before, extra = int(rng.integers(0, 4)), int(rng.integers(0, side))
+        after = int(rng.integers(0, 4)) + extra
+        sizes.append(side * int(rng.integers(4, 7)) + (-before - after) % side)
+        ends.append((before, after))
+        crops.append((0, extra))
+    x = build.input((2, *sizes, 3))
+    spread = build.op("space_to_batch", [x], BatchBlocks(block, tuple(ends)))
+    if seed % 2:
+        weights = build.constant((4, 3, 2, 3), quantisation=WEIGHTS_Q)
+        y = build.op("conv2d", [spread, weights], Conv2D(padding=own))
+    else:
+        weights = build.constant((1, 3, 2, 3), quantisation=WEIGHTS_Q)
+        y = build.op("depthwise_conv2d", [spread, weights], DepthwiseConv2D(padding=own))
+    gathered = build.op("batch_to_space", [y], BatchBlocks(block, tuple(crops)))
+    result = prepared_equal(build.graph([gathered])).graph
+    assert [op.kind for op in result.ops] == ["conv2d" if seed % 2 else "depthwise_conv2d"]
+    attributes = result.ops[0].attributes
+    assert isinstance(attributes, Conv2D | DepthwiseConv2D)
+    assert attributes.dilation == block
+
+
+@pytest.mark.parametrize("line", [1, 2])
+def test_one_dimensional_dilation_keeps_its_reshapes(line: int) -> None:
+    build = Builder()
+    x = build.input((1, 10, 3))
+    spread = build.op("space_to_batch", [x], BatchBlocks((4,), ((4, 6),)))
+    image, kernel = ((4, 1, 5, 3), (1, 2)) if line == 1 else ((4, 5, 1, 3), (2, 1))
+    weights = build.constant((2, *kernel, 3), quantisation=WEIGHTS_Q)
+    y = build.op("reshape", [spread], Reshape(image))
+    y = build.op("conv2d", [y, weights], Conv2D())
+    y = build.op("reshape", [y], Reshape((4, 4, 2)))
+    y = build.op("batch_to_space", [y], BatchBlocks((4,), ((0, 6),)))
+    result = prepared_equal(build.graph([y])).graph
+    assert [op.kind for op in result.ops] == ["reshape", "conv2d", "reshape"]
+
+
+def test_batch_blocks_that_are_no_dilation_stay() -> None:
+    build = Builder()
+    x = build.input((1, 8, 8, 3))
+    spread = build.op("space_to_batch", [x], BatchBlocks((2, 2), ((0, 0), (0, 0))))
+    weights = build.constant((4, 1, 1, 3), quantisation=WEIGHTS_Q)
+    y = build.op("conv2d", [spread, weights], Conv2D())
+    whole = build.op("batch_to_space", [y], BatchBlocks((2, 2), ((1, 0), (0, 0))))
+    assert "batch_to_space" in kinds(prepared_equal(build.graph([whole])).graph)
+    assert "batch_to_space" in kinds(prepared_equal(build.graph([whole, y])).graph)

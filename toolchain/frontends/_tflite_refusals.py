@@ -16,6 +16,23 @@ _RECURRENT = frozenset(
     }
 )
 _CONTROL = frozenset({"CALL", "IF", "WHILE"})
+_FLOAT_ONLY = frozenset(
+    {
+        "ADD_N",
+        "CEIL",
+        "COS",
+        "FLOOR",
+        "L2_POOL_2D",
+        "LOCAL_RESPONSE_NORMALIZATION",
+        "POW",
+        "ROUND",
+        "SIGN",
+        "SIN",
+        "SQUARE",
+        "ZEROS_LIKE",
+    }
+)
+_RUN_TIME_SIZE = frozenset({"NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V5", "UNIQUE", "WHERE"})
 QUANTISE = (
     "quantise the model fully to int8: set converter.optimizations = [tf.lite.Optimize.DEFAULT], a "
     "representative_dataset, and target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]"
@@ -59,6 +76,16 @@ def of_operator(op: FileOp) -> tuple[str, str]:
         return "there is no kernel for it", "UNIDIRECTIONAL_SEQUENCE_LSTM and SVDF have one"
     if op.code in _CONTROL:
         return "control flow is not supported", "export the model without branches and loops"
+    if op.code in _FLOAT_ONLY:
+        return (
+            "TFLite computes it in float alone: there is no quantised form to agree with",
+            "replace it in the model (`thimble ops` lists what there is)",
+        )
+    if op.code in _RUN_TIME_SIZE:
+        return (
+            "the size of its output depends on the data",
+            "leave it out of the model and compute it on the host",
+        )
     return (
         "there is no kernel for it",
         "replace it in the model (`thimble ops` lists what there is)",

@@ -8,6 +8,7 @@ from toolchain.passes._pass import Pass, Prepared
 from toolchain.passes.absorb_layout import AbsorbLayout
 from toolchain.passes.convert_ends import ConvertEnds
 from toolchain.passes.fold_constants import FoldConstants
+from toolchain.passes.merge_dilations import MergeDilations
 from toolchain.passes.merge_pads import MergePads
 from toolchain.passes.merge_relus import MergeRelus
 from toolchain.passes.merge_reshapes import MergeReshapes
@@ -24,6 +25,7 @@ DEFAULT: tuple[Pass, ...] = (
     ConvertEnds(),
     AbsorbLayout(),
     RemoveIdentities(),
+    MergeDilations(),
     MergeReshapes(),
     MergeRelus(),
     MergePads(),
