@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from tests.support.host import random_inputs, reference_outputs
 from tests.support.split_graphs import random_network, random_scheme
+from tests.support.split_oracle import Oracle
 from toolchain.boards import Core, board
 from toolchain.cost import Cost
 from toolchain.ir import Graph, Op
@@ -54,6 +58,29 @@ def test_blocks_of_a_sample_compute_the_same(kind: str) -> None:
             np.testing.assert_array_equal(got[0], wanted[0])
             valid += 1
     assert valid > 20
+
+
+def test_what_is_refused_is_invalid() -> None:
+    """The oracle knows no axis map; it is sure of most of what is accepted, of nothing refused."""
+    rng = np.random.default_rng(4)
+    refused, sure, accepted = Counter[str](), 0, 0
+    while refused.total() < 100:
+        graph = check(random_network(rng))
+        scheme = random_scheme(graph, rng)
+        scheme = replace(scheme, count=int(rng.integers(2, 4)), ops=scheme.ops[:4])
+        oracle = Oracle(graph)
+        if oracle.choices(scheme) > 3_000:
+            continue
+        try:
+            split(graph, scheme)
+        except CannotSplitError as error:
+            refused[re.sub(r"'[^']*'|\d+", "", str(error))] += 1
+            assert not oracle.possible(scheme), f"{error}: {scheme} of {graph.ops}"
+        else:
+            accepted += 1
+            sure += oracle.possible(scheme)
+    assert len(refused) >= 5
+    assert sure > 0.8 * accepted
 
 
 SUMMING = ("average_pool2d", "batch_matmul", "conv2d", "fully_connected", "mean", "sum")

@@ -156,4 +156,5 @@ def random_scheme(graph: Graph, rng: np.random.Generator) -> Scheme:
     axis = int(rng.integers(1, len(graph.tensors[seed].shape))) if rng.random() < 0.5 else 1
     names = tuple(op.name for op in graph.ops[begin:end])
     mode = Mode.TILES if rng.random() < 0.4 else Mode.SLIDING
-    return Scheme(names, (seed, axis), int(rng.integers(2, 9)), mode)
+    slack = int(rng.integers(1, 5)) if rng.random() < 0.4 else 1
+    return Scheme(names, (seed, axis), int(rng.integers(2, 9)), mode, slack)

@@ -152,13 +152,14 @@ class _Walk:
             sums or math.prod(self.graph.tensors[name].shape[: region.axis_of(name)]) == 1
             for name, sums in zip(self.place, summed, strict=True)
         ]
-        self.unit = [
-            0 if sums else _bytes_per_index(region, name)
-            for name, sums in zip(self.place, summed, strict=True)
-        ]
         self.whole = {name: self.graph.tensors[name].size_bytes for name in region.joined}
         self.whole |= {name: region.sums_bytes(name) for name in region.reduced}
         """Bytes of what is there from its first block on."""
+        self.unit = [
+            0 if one_run and name in self.whole else _bytes_per_index(region, name)
+            for name, one_run in zip(self.place, self.one_run, strict=True)
+        ]
+        """Bytes of an index in a window; none where the window lies in what is there anyhow."""
 
     def estimates(self, dying: frozenset[str]) -> tuple[Estimate | None, ...]:
         tiles = self.mode is Mode.TILES

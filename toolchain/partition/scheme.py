@@ -20,13 +20,16 @@ class Scheme:
     """MOTES's (S, A, V_I, V_O, n): `ops` (S) by name, split into `count` (n) blocks.
 
     The axes A, the slices V_I and the concats V_O follow from the axis connecting graph and
-    `seed`: a tensor that the operators make, and the axis of it that is split.
+    `seed`: a tensor that the operators make or read, and the axis of it that is split. `slack`: how
+    many blocks a sliding window drifts through its buffer before what it holds moves back to the
+    front; the buffer has room for that many.
     """
 
     ops: tuple[str, ...]
     seed: tuple[str, int]
     count: int
     mode: Mode = Mode.SLIDING
+    slack: int = 1
 
 
 def blocks_of(graph: Graph, scheme: Scheme) -> Blocks:
@@ -41,7 +44,7 @@ def split(graph: Graph, scheme: Scheme) -> Graph:
 
     Operators come in the order in which the blocks are meant to run. Raises CannotSplitError.
     """
-    return _Splitter(blocks_of(graph, scheme)).graph()
+    return _Splitter(blocks_of(graph, scheme), scheme.slack).graph()
 
 
 def split_all(graph: Graph, schemes: Iterable[Scheme]) -> Graph:
@@ -53,17 +56,22 @@ def split_all(graph: Graph, schemes: Iterable[Scheme]) -> Graph:
 
 @dataclass(frozen=True)
 class _Held:
-    """A tensor of the finer graph that holds the run `run` of a tensor of the coarse one."""
+    """A tensor of the finer graph that holds the run `run` of a tensor of the coarse one.
+
+    `blocks`: how many have been appended to it since it was moved.
+    """
 
     name: str
     run: Run
+    blocks: int = 1
 
 
 class _Splitter:
     """Builds the operators of one region, block by block."""
 
-    def __init__(self, plan: Blocks) -> None:
+    def __init__(self, plan: Blocks, slack: int) -> None:
         self.plan = plan
+        self.slack = slack
         self.region: Region = plan.region
         self.coarse = plan.region.graph
         self.ops: list[Op] = []
@@ -130,22 +138,26 @@ class _Splitter:
             attributes=axis.attributes(*self._beyond(op, index, run)),
             part_of=op.part_of or op.name,
         )
-        old = self.held.get(name)
-        if old is None or old.run[0] >= run[0] or self.plan.held[k][name][0] >= run[0]:
+        old, needed = self.held.get(name), self.plan.held[k][name][0]
+        if old is None or old.run[0] >= run[0] or needed >= run[0]:
             self.ops.append(block)
             self.held[name] = _Held(made, run)
+            if name in self.parts:
+                self.parts[name].append(_Held(made, run))
+        elif self._whole_in_place(name):
+            self.ops.append(block)
+            self._append(name, (*self.parts[name], _Held(made, run)), f"{name}@{k}.window")
+            self.parts[name] = [self.held[name]]
         elif name in self.parts or not self._contiguous(name):
             self.ops.append(block)
-            self._copy(name, (old, _Held(made, run)), old.run[0], f"{name}@{k}.window")
+            self._copy(name, (old, _Held(made, run)), needed, f"{name}@{k}.window")
+            if name in self.parts:
+                self.parts[name].append(_Held(made, run))
         else:
-            kept = self._copy(name, (old,), old.run[0], f"{name}@{k}.before")
+            if old.blocks >= self.slack:
+                old = replace(self._copy(name, (old,), needed, f"{name}@{k}.before"), blocks=0)
             self.ops.append(block)
-            window = (old.run[0], run[1])
-            joined = self._add(name, window, f"{name}@{k}.window")
-            self._emit("concat", joined, (kept.name, made), joined, Concat(axis.axis), name)
-            self.held[name] = _Held(joined, window)
-        if name in self.parts:
-            self.parts[name].append(_Held(made, run))
+            self._append(name, (old, _Held(made, run)), f"{name}@{k}.window")
 
     def _sum(self, k: int, index: int) -> None:
         """Block k of an operator that sums over the split axis."""
@@ -164,12 +176,27 @@ class _Splitter:
         self._emit(reduction.kind, f"{op.name}@{k}", (*inputs, before), made, attributes, name)
         self.sums[name] = made
 
+    def _append(self, name: str, held: Sequence[_Held], window: str) -> None:
+        """Hold runs of bytes that lie one behind the other, as views, in one tensor."""
+        run = (held[0].run[0], held[-1].run[1])
+        joined = self._add(name, run, window)
+        names = tuple(h.name for h in held)
+        axis = Concat(self.region.axis_of(name))
+        self._emit("concat", joined, names, joined, axis, name)
+        self.held[name] = _Held(joined, run, held[0].blocks + 1)
+
+    def _whole_in_place(self, name: str) -> bool:
+        """Whether blocks lie in a tensor that is there whole: a window is a run of its bytes."""
+        return name in self.parts and self._contiguous(name)
+
     def _shrink(self, k: int, name: str) -> None:
         """Keep only what later blocks read, once the last operator of block k has read more."""
         old = self.held[name]
         begin = self.plan.kept_from(k, name, old.run[1])
         if begin >= old.run[1]:
             del self.held[name]
+        elif self._whole_in_place(name) or (self._contiguous(name) and old.blocks < self.slack):
+            return
         elif begin > old.run[0]:
             self._copy(name, (old,), begin, f"{name}@{k}.rest")
 
@@ -177,7 +204,8 @@ class _Splitter:
         """Copy what `held` holds in turn, from index `begin` on, and hold that instead."""
         axis = self.region.axis_of(name)
         parts = tuple((max(begin - h.run[0], 0), h.run[1] - h.run[0]) for h in held)
-        made = _Held(self._add(name, (begin, held[-1].run[1]), copy), (begin, held[-1].run[1]))
+        run = (begin, held[-1].run[1])
+        made = _Held(self._add(name, run, copy), run, self.slack)
         names = tuple(h.name for h in held)
         self._emit("block_concat", copy, names, made.name, BlockConcat(axis, parts), name)
         self.held[name] = made
