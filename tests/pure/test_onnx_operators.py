@@ -375,6 +375,24 @@ def test_a_chain_left_in_float_becomes_one_table() -> None:
     assert kinds.count("lookup") == 1 and len(kinds) == 1
 
 
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8])
+def test_a_chain_that_stores_8_bits_in_between_is_one_table(dtype: type) -> None:
+    """Softplus as PyTorch exports it: a comparison, a choice, and everything quantised."""
+    model = chain(
+        node("Softplus", "x", "s"),
+        node("Greater", "x two", "g"),
+        node("Where", "g x s", "w"),
+        node("Pow", "w exponent", "p"),
+        node("Tanh", "p"),
+        shape=IMAGE,
+        two=np.float32(2),
+        exponent=np.float32(2),
+    )
+    result = compare(surrounded(model, dtype), random_feeds(model, 4, seed=3), optimise=False)
+    assert result.differing == 0
+    assert [op.kind for op in result.prepared.graph.ops] == ["lookup"]
+
+
 @pytest.mark.parametrize("shape", [IMAGE, (3, 5), (1, 4, 9)])
 def test_batch_normalisation_that_stays(shape: tuple[int, ...]) -> None:
     channels = shape[1]

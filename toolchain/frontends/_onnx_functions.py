@@ -1,35 +1,39 @@
-"""Chains of float operators between one quantised tensor and a QuantizeLinear: one table.
+"""Chains of operators between one quantised tensor and a QuantizeLinear: one table.
 
 onnxruntime's quantiser leaves some operators in float (Div and Erf of a gelu, the Sigmoid of a
-SiLU). Where all that such a chain computes depends on one 8-bit value and on constants, it has 256
-possible results: ONNX Runtime's arithmetic itself, done here.
+SiLU), others it stores as 8 bits in between. Where all that such a chain computes depends on one
+8-bit value and on constants, it has 256 possible results: ONNX Runtime's arithmetic, done here.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import onnx
 from numpy.typing import NDArray
-from onnx import helper
-from onnx.reference import ReferenceEvaluator
 
-from toolchain.errors import UnsupportedError
+from toolchain.errors import InputError, UnsupportedError
 from toolchain.frontends import _onnx_quantisation as quantisation
 from toolchain.frontends._onnx_file import Array, Node
-from toolchain.frontends._onnx_shapes import ShapedModel, node_proto
+from toolchain.frontends._onnx_shapes import ShapedModel, evaluate
 from toolchain.ops.lookup import FUNCTIONS, TABLE_OPERATOR
 
 _UNARY = frozenset(FUNCTIONS) | {"Relu"}
-_BINARY = frozenset({"Add", "Div", "Max", "Min", "Mul", "Pow", "Sub"})
+_OTHERS = frozenset(
+    {
+        *("Add", "And", "Cast", "Div", "Equal", "Greater", "GreaterOrEqual", "Less"),
+        *("LessOrEqual", "Max", "Min", "Mul", "Not", "Or", "Pow", "Sub", "Where"),
+    }
+)
+_STORING = frozenset({"DequantizeLinear", "QuantizeLinear"})
 _VALUES = np.arange(-128, 128)
 
 
 @dataclass(frozen=True)
 class _Chain:
-    """What a real-valued tensor is computed from: `source`, dequantised, by `nodes` in order."""
+    """What a tensor is computed from: `source`, dequantised, by `nodes` in order."""
 
     source: str
     nodes: tuple[Node, ...] = ()
@@ -39,14 +43,18 @@ def fuse_functions(shaped: ShapedModel) -> ShapedModel:
     """The same model with such chains as TABLE_OPERATOR."""
     model = shaped.model
     scalars = _scalars(shaped)
+    once = _read_once(shaped)
     chains: dict[str, _Chain] = {}
     for node in model.nodes:
-        if node.operator == "DequantizeLinear" and node.inputs[0] not in model.constants:
-            chains[node.outputs[0]] = _Chain(node.outputs[0])
-        elif node.operator in _UNARY | _BINARY:
+        found = None
+        if node.operator in _UNARY | _OTHERS or (
+            node.operator in _STORING and once >= {node.inputs[0], node.outputs[0]}
+        ):
             found = _extended(node, chains, scalars, shaped.shapes)
-            if found is not None:
-                chains[node.outputs[0]] = found
+        if found is not None:
+            chains[node.outputs[0]] = found
+        elif node.operator == "DequantizeLinear" and node.inputs[0] not in model.constants:
+            chains[node.outputs[0]] = _Chain(node.outputs[0])
     makers = {name: node for node in model.nodes for name in node.outputs}
     made: dict[str, Node] = {}
     for node in model.nodes:
@@ -68,6 +76,13 @@ def fuse_functions(shaped: ShapedModel) -> ShapedModel:
     nodes = [made.get(node.outputs[0], node) for node in model.nodes]
     ends = [end.name for end in model.outputs]
     return replace(shaped, model=replace(model, nodes=_needed(nodes, ends)))
+
+
+def _read_once(shaped: ShapedModel) -> set[str]:
+    """Tensors that one operator reads, once, and nobody else."""
+    uses = Counter(name for node in shaped.model.nodes for name in node.inputs)
+    uses.update(end.name for end in shaped.model.outputs)
+    return {name for name, count in uses.items() if count == 1}
 
 
 def _scalars(shaped: ShapedModel) -> dict[str, Array]:
@@ -107,7 +122,7 @@ def _extended(
 
 def _worth(chain: _Chain) -> bool:
     """More than what a kind reads by itself, fused with the activation after it."""
-    kinds = [node.operator for node in chain.nodes]
+    kinds = [node.operator for node in chain.nodes if node.operator not in _STORING]
     if kinds and kinds[-1] in ("Clip", "Relu"):
         kinds.pop()
     return len(kinds) > 1
@@ -117,30 +132,40 @@ def _table(
     chain: _Chain, source: Node, shaped: ShapedModel, scalars: Mapping[str, Array]
 ) -> NDArray[np.float32] | None:
     """What the chain gives for stored values -128 to 127; None where the evaluator fails."""
-    found = quantisation.parameters(source, shaped.model.constants, "uint8")
-    q = found.quantisation
+    try:
+        q = quantisation.parameters(source, shaped.model.constants, "uint8").quantisation
+    except UnsupportedError:  # reported where the operator is read
+        return None
     if q.per_channel:
         return None
     reals = (_VALUES - q.zero_point).astype(np.float32) * np.float32(q.scale)
-    used = {name for node in chain.nodes for name in node.inputs if name in scalars}
-    feeds = {chain.source: reals} | {name: scalars[name].reshape(()) for name in used}
-    last = chain.nodes[-1].outputs[0]
-    graph = helper.make_graph(
-        [node_proto(node) for node in chain.nodes],
-        "chain",
-        [onnx.ValueInfoProto(name=name) for name in feeds],
-        [onnx.ValueInfoProto(name=last)],
-    )
-    imports = [helper.make_opsetid("", max(shaped.model.opset, 10))]
+    values: dict[str, Array] = {chain.source: reals}
     try:
         with np.errstate(all="ignore"):
-            (result,) = ReferenceEvaluator(helper.make_model(graph, opset_imports=imports)).run(
-                None, feeds
-            )
-    except Exception:  # whatever an operator's own implementation raises: it is read one by one
+            for node in chain.nodes:
+                given = {n: values[n] if n in values else scalars[n] for n in node.inputs if n}
+                if node.operator in _STORING:
+                    values[node.outputs[0]] = _stored(node, [given[n] for n in node.inputs])
+                else:
+                    values.update(evaluate(node, given, shaped.model.opset))
+    except (InputError, IndexError, KeyError):  # it is read node by node, and reported there
         return None
-    table = np.asarray(result, dtype=np.float32).reshape(-1)
+    table = np.asarray(values[chain.nodes[-1].outputs[0]], dtype=np.float32).reshape(-1)
     return table if table.size == _VALUES.size else None
+
+
+def _stored(node: Node, given: Sequence[Array]) -> Array:
+    """QuantizeLinear or DequantizeLinear with one scale and a zero point of 8 bits."""
+    values, scale, zero = given[0], np.float32(given[1].astype(np.float32)), given[2]
+    if zero.dtype not in (np.int8, np.uint8):
+        raise InputError(f"{node} has a zero point of type {zero.dtype}")
+    if node.operator == "DequantizeLinear":
+        return (values.astype(np.int32) - zero.astype(np.int32)).astype(np.float32) * scale
+    info = np.iinfo(zero.dtype.name)
+    quotient = np.nan_to_num(values.astype(np.float32) / scale, nan=-1e9, posinf=1e9, neginf=-1e9)
+    whole = np.clip(np.rint(quotient) + int(zero), int(info.min), int(info.max))
+    stored: Array = whole.astype(zero.dtype)
+    return stored
 
 
 def _needed(nodes: Sequence[Node], ends: Sequence[str]) -> tuple[Node, ...]:

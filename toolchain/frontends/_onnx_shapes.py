@@ -172,7 +172,7 @@ def _fold(model: FileModel, shapes: Mapping[str, tuple[int, ...]]) -> FileModel:
             shape = shapes[node.inputs[0]][start:end]
             constants[node.outputs[0]] = np.array(shape, dtype=np.int64)
         elif _is_constant(node, constants, shapes):
-            constants.update(_evaluate(node, constants, model.opset))
+            constants.update(evaluate(node, constants, model.opset))
         else:
             nodes.append(node)
     return replace(model, nodes=tuple(nodes), constants=constants)
@@ -187,7 +187,8 @@ def _is_constant(
     return len(sizes) == len(node.outputs) and sum(sizes) <= _LARGEST_FOLD_ELEMENTS
 
 
-def _evaluate(node: Node, constants: Mapping[str, Array], opset: int) -> dict[str, Array]:
+def evaluate(node: Node, constants: Mapping[str, Array], opset: int) -> dict[str, Array]:
+    """What a node gives for constant inputs, by name. Raises InputError where it cannot be told."""
     feeds = {name: constants[name] for name in node.inputs if name}
     graph = helper.make_graph(
         [node_proto(node)],

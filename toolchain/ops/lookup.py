@@ -142,7 +142,8 @@ def _apply(op: Op, graph: Graph, stored: Int64) -> Int64:
     y = graph.output(op).q
     with np.errstate(all="ignore"):
         value = _value(op, graph, stored)
-        scaled = np.nan_to_num(value / np.float32(y.scale), posinf=1e9, neginf=-1e9)
+        quotient = value / np.float32(y.scale)
+    scaled = np.nan_to_num(quotient, nan=-1e9, posinf=1e9, neginf=-1e9)  # NaN as on x86
     result: Int64 = np.clip(np.rint(scaled) + y.zero_point, -128, 127).astype(np.int64)
     return result
 
@@ -200,7 +201,7 @@ def _bound(node: OnnxNode, index: int, name: str, default: float) -> float:
         real = node.constant(index).real
         if real.size != 1:
             raise node.unsupported(f"its input {index} is not one number")
-        return float(real.reshape(()))
+        return float(np.float32(real.reshape(())))
     return float(node.attribute(name, default))
 
 
