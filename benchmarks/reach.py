@@ -5,7 +5,8 @@
 
 The verdict against the reference (LiteRT's kernels, or TFLM where LiteRT refuses the file; ONNX
 Runtime within 1), the arena beside TFLM's whole arena, instructions in QEMU. A model that the board
-has no room for runs on this machine. `benchmarks/sweep.py` does the same with random operators.
+has no room for runs on this machine. `benchmarks/sweep.py` does the same with random operators,
+`benchmarks/ecosystem/make.py` makes more models with TensorFlow and PyTorch.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import json
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
@@ -27,7 +28,7 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks.arena import tflm_bytes  # noqa: E402
 from toolchain import load_model, verify_model  # noqa: E402
-from toolchain.errors import DoesNotFitError, ThimbleError  # noqa: E402
+from toolchain.errors import DoesNotFitError, ThimbleError, UnsupportedError  # noqa: E402
 
 SHARED_MODELS = ROOT.parent / "shared" / "models"
 
@@ -48,6 +49,13 @@ class ModelRow:
     tflm_arena_bytes: int = 0
     instructions: int = 0
     seconds: float = 0.0
+    made_by: str = ""
+
+
+def makers(folder: Path) -> dict[str, str]:
+    """File names and the tools that made them, where benchmarks/ecosystem/make.py wrote them."""
+    index = folder / "models.json"
+    return dict(json.loads(index.read_text())) if index.exists() else {}
 
 
 def model_row(file: Path, board_name: str, runs: int) -> ModelRow:
@@ -63,12 +71,16 @@ def model_row(file: Path, board_name: str, runs: int) -> ModelRow:
         except DoesNotFitError:
             where = "host"
             result = verify_model(file, where, runs=runs)
+    except UnsupportedError as error:
+        return ModelRow(file.name, "refused", str(error))
     except ThimbleError as error:
         return ModelRow(file.name, "failed", str(error), where)
     theirs = tflm_bytes(file) if file.suffix == ".tflite" else None
     text = f"{result.differing:,} of {result.elements:,}"
     if result.differing:
         text += f" by at most {result.max_difference:g}"
+    if result.by_operators is not None:
+        text += f" (operators alone: {result.by_operators.max_difference})"
     return ModelRow(
         file.name,
         "passed" if result.passed else "differs",
@@ -88,6 +100,9 @@ def model_row(file: Path, board_name: str, runs: int) -> ModelRow:
 def print_models(rows: Sequence[ModelRow], console: Console) -> None:
     table = Table(title="models", header_style="bold")
     table.add_column("model", no_wrap=True)
+    known = any(row.made_by for row in rows)
+    if known:
+        table.add_column("made by")
     for heading in ("verdict", "differing", "reference", "ran on"):
         table.add_column(heading)
     for heading in ("arena B", "TFLM B", "ratio", "instructions"):
@@ -98,6 +113,7 @@ def print_models(rows: Sequence[ModelRow], console: Console) -> None:
         ratio = f"{row.arena_bytes / row.tflm_arena_bytes:.2f}" if row.tflm_arena_bytes else "-"
         table.add_row(
             row.model,
+            *((row.made_by,) if known else ()),
             row.verdict,
             row.detail,
             row.reference,
@@ -127,9 +143,10 @@ def main() -> int:
     console, progress = Console(width=170), Console(stderr=True)
     files = sorted(Path(arguments.models).glob("*"))
     files = [f for f in files if f.suffix in (".tflite", ".onnx") and arguments.only in f.name]
-    models = []
+    models, made_by = [], makers(Path(arguments.models))
     for file in track(files, "models", console=progress, transient=True):
-        models.append(model_row(file, arguments.board, arguments.runs))
+        row = model_row(file, arguments.board, arguments.runs)
+        models.append(replace(row, made_by=made_by.get(file.name, "")))
         print(file.name, models[-1].verdict, models[-1].detail.splitlines()[0], file=sys.stderr)
     print_models(models, console)
     if arguments.json:

@@ -1,7 +1,7 @@
 """Writes models made by TensorFlow's converter and by PyTorch's exporters with onnxruntime.
 
     python benchmarks/ecosystem/make.py --out DIR [--only TEXT]
-    .venv/bin/python benchmarks/reach.py --models DIR --configurations 0
+    .venv/bin/python benchmarks/reach.py --models DIR
 
 The tools are large and no dependency of this project: install them in environments of their own,
 `pip install tensorflow-cpu` or `pip install torch onnx onnxscript onnxruntime`, and run this in
