@@ -14,7 +14,11 @@
  *
  * Depthwise only: `turned`, height and width are swapped throughout, so that rows are the longer; in memory
  * the image is as it was. `band` is how many output rows are computed together; more rows are quicker and
- * need more scratch. */
+ * need more scratch.
+ *
+ * `input_line`, `output_line`: bytes from one line of the image (a row of columns) to the next where they lie
+ * apart, as a part of a larger image; then there is one batch. 0: they follow each other. Not for partial and
+ * transposed convolutions. */
 typedef struct {
     int32_t batches, input_h, input_w, input_c;
     int32_t output_h, output_w, output_c;
@@ -27,7 +31,13 @@ typedef struct {
     int32_t weight_zero_point;
     int32_t turned;
     int32_t band;
+    int32_t input_line, output_line;
 } thimble_conv_shape;
+
+static inline int32_t thimble_line(int32_t apart, int32_t columns, int32_t channels)
+{
+    return apart ? apart : columns * channels;
+}
 
 /* Convolution, any stride, dilation, padding and grouping.
  *
@@ -90,6 +100,14 @@ const int32_t *thimble_sum_block_s8(const int32_t *parameters,
                                     const uint32_t *columns,
                                     int32_t words,
                                     thimble_block_sums *sums);
+
+/* The same of column 0 alone, which an odd last pixel is. */
+const int32_t *thimble_mat_mult_column_s8(const int32_t *parameters,
+                                          const uint32_t *columns,
+                                          int32_t words,
+                                          int32_t channels,
+                                          const thimble_requant *requant,
+                                          int8_t *output);
 
 /* Depthwise convolution; output channel c reads input channel c / (output_c / input_c).
  *

@@ -107,12 +107,16 @@ static uint32_t *thimble_put_row_words(const thimble_conv_shape *shape,
 }
 
 /* A window wholly inside the image whose kernel rows are runs of bytes. Copies go by words: what a row has
- * too much the next one overwrites. */
-static void thimble_put_inside(
-    const thimble_conv_shape *shape, const int8_t *from, int32_t words, uint32_t *column, int8_t *staging)
+ * too much the next one overwrites. `pitch`: bytes from one line of the image to the next. */
+static void thimble_put_inside(const thimble_conv_shape *shape,
+                               const int8_t *from,
+                               int32_t pitch,
+                               int32_t words,
+                               uint32_t *column,
+                               int8_t *staging)
 {
     const int32_t row_bytes = shape->kernel_w * shape->depth;
-    const int32_t line = shape->dilation_h * shape->input_w * shape->input_c;
+    const int32_t line = shape->dilation_h * pitch;
     if ((row_bytes & 3) == 0) {
         for (int32_t row = shape->kernel_h; row > 0; row--, from += line, column += row_bytes) {
             thimble_expand_column_s8(from, row_bytes >> 2, column);
@@ -141,10 +145,11 @@ static void thimble_put_window(const thimble_conv_shape *shape,
     const uint32_t zero_points = (uint8_t)shape->input_zero_point * 0x01010101U;
     const thimble_row_span span = thimble_span_at(shape, x);
     const int32_t row_bytes = shape->kernel_w * shape->depth;
+    const int32_t pitch = thimble_line(shape->input_line, shape->input_w, shape->input_c);
     int8_t *to = staging;
     for (int32_t row = 0; row < shape->kernel_h; row++, y += shape->dilation_h) {
         const int32_t exists = y >= 0 && y < shape->input_h;
-        const int8_t *const line = exists ? input + y * shape->input_w * shape->input_c : NULL;
+        const int8_t *const line = exists ? input + y * pitch : NULL;
         if (row_bytes & 3) {
             to = thimble_put_row_bytes(shape, &span, line, x, zero_points, to);
         } else if ((shape->depth & 3) == 0) {

@@ -11,13 +11,16 @@ void thimble_convolve_1x1_s8(int32_t pixels,
 {
     uint32_t *const columns = scratch;
     const int32_t words = depth / 4;
-    for (; pixels > 0; pixels -= 2) {
-        const int32_t second = pixels > 1 ? 1 : 0;
+    for (; pixels > 1; pixels -= 2) {
         thimble_expand_column_s8(input, words, columns);
-        thimble_expand_column_s8(input + second * depth, words, columns + 2);
+        thimble_expand_column_s8(input + depth, words, columns + 2);
         (void)thimble_mat_mult_columns_s8(parameters, columns, words, channels, requant, output,
-                                          output + second * channels);
+                                          output + channels);
         input += 2 * depth;
         output += 2 * channels;
+    }
+    if (pixels > 0) {
+        thimble_expand_column_s8(input, words, columns);
+        (void)thimble_mat_mult_column_s8(parameters, columns, words, channels, requant, output);
     }
 }

@@ -1,14 +1,6 @@
 #include "thimble_columns.h"
 
 #if THIMBLE_ASM
-/* thimble_requantize_fast in place. */
-#define REQUANTIZE(sum, multiplier, rounding, code)                                                          \
-    "lsl     " sum ", " sum ", #1                                   \n"                                      \
-    "smmlar  %[t], " sum ", " multiplier ", " rounding "            \n"                                      \
-    "add     %[t], %[t], " sum ", asr #31                           \n"                                      \
-    "asr     %[t], %[t], " code "                                   \n"                                      \
-    "ssat    " sum ", #8, %[t], asr #1                              \n"
-
 #define CLAMP(value)                                                                                         \
     "cmp     " value ", r4                     \n"                                                           \
     "it      lt                                \n"                                                           \
@@ -81,24 +73,25 @@ THIMBLE_ASM_FUNCTION const int32_t *thimble_mat_mult_columns_s8(const int32_t *p
                 "sxth    r8, r6                            \n"
                 "asr     r6, r6, #16                       \n"
                 "lsl     %[w1], %[w0], r6                  \n"
-                "lsl     %[w0], %[w0], r8                  \n" REQUANTIZE("%[s00]", "r4", "%[w0]", "r8")
-                    REQUANTIZE("%[s10]", "r4", "%[w0]", "r8") REQUANTIZE("%[s01]", "r5", "%[w1]", "r6")
-                        REQUANTIZE("%[s11]", "r5", "%[w1]",
-                                   "r6") "ldr     %[t], %[m_narrow]                 \n"
-                                         "cmp     %[t], #0                          \n"
-                                         "beq     3f                                \n"
-                                         "ldr     r4, %[m_low]                      \n"
-                                         "ldr     r5, %[m_high]                     \n" CLAMP("%[s00]")
-                                             CLAMP("%[s01]") CLAMP("%[s10]") CLAMP(
-                                                 "%[s11]") "3:                                        \n"
-                                                           "ldr     %[w0], %[m_output_0]              \n"
-                                                           "ldr     %[w1], %[m_output_1]              \n"
-                                                           "strb    %[s10], [%[w1]], #1               \n"
-                                                           "strb    %[s11], [%[w1]], #1               \n"
-                                                           "strb    %[s00], [%[w0]], #1               \n"
-                                                           "strb    %[s01], [%[w0]], #1               \n"
-                                                           "str     %[w0], %[m_output_0]              \n"
-                                                           "str     %[w1], %[m_output_1]              \n"
+                "lsl     %[w0], %[w0], r8                  \n" THIMBLE_REQUANTIZE(
+                    "%[s00]", "r4", "%[w0]", "r8") THIMBLE_REQUANTIZE("%[s10]", "r4", "%[w0]", "r8")
+                    THIMBLE_REQUANTIZE("%[s01]", "r5", "%[w1]", "r6") THIMBLE_REQUANTIZE(
+                        "%[s11]", "r5", "%[w1]",
+                        "r6") "ldr     %[t], %[m_narrow]                 \n"
+                              "cmp     %[t], #0                          \n"
+                              "beq     3f                                \n"
+                              "ldr     r4, %[m_low]                      \n"
+                              "ldr     r5, %[m_high]                     \n" CLAMP("%[s00]") CLAMP("%[s01]")
+                                  CLAMP("%[s10]")
+                                      CLAMP("%[s11]") "3:                                        \n"
+                                                      "ldr     %[w0], %[m_output_0]              \n"
+                                                      "ldr     %[w1], %[m_output_1]              \n"
+                                                      "strb    %[s10], [%[w1]], #1               \n"
+                                                      "strb    %[s11], [%[w1]], #1               \n"
+                                                      "strb    %[s00], [%[w0]], #1               \n"
+                                                      "strb    %[s01], [%[w0]], #1               \n"
+                                                      "str     %[w0], %[m_output_0]              \n"
+                                                      "str     %[w1], %[m_output_1]              \n"
                 : [s00] "=&r"(s00), [s01] "=&r"(s01), [s10] "=&r"(s10), [s11] "=&r"(s11), [n] "=&r"(n),
                   [at] "+r"(at), [columns] "=&r"(column), [w0] "=&r"(w0), [w1] "=&r"(w1), [t] "=&r"(t),
                   [m_output_0] "+m"(state.output_0), [m_output_1] "+m"(state.output_1)

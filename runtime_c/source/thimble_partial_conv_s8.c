@@ -21,7 +21,8 @@ void thimble_partial_conv_s8(const thimble_conv_shape *shape,
         for (int32_t pixel = 0; pixel < pixels; pixel++) {
             uint32_t *const column = columns + 2 * (pixel & 1);
             if (y >= 0 && y <= range.greatest_y && x >= 0 && x <= range.greatest_x) {
-                thimble_put_inside(shape, input + y * line + x * shape->input_c, words, column, staging);
+                thimble_put_inside(shape, input + y * line + x * shape->input_c, line, words, column,
+                                   staging);
             } else {
                 thimble_put_window(shape, input, y, x, words, column, staging);
             }

@@ -12,6 +12,7 @@ import pytest
 from tests.qemu.test_operators import compare
 from tests.support.convolutions import convolutions
 from tests.support.merge import merged
+from tests.support.split_graphs import tiled_convolutions
 from toolchain.boards import board
 from toolchain.planner import plan_graph
 
@@ -29,3 +30,14 @@ def test_convolutions_equal_their_references(board_name: str, tmp_path: Path) ->
     rng = np.random.default_rng(zlib.crc32(board_name.encode()))
     graphs = [graph for kind in KINDS for graph in convolutions(kind, 9, rng)]
     compare(plan_graph(merged(graphs), board(board_name)), rng, tmp_path)
+
+
+@pytest.mark.parametrize("board_name", ("mps2-an386", "mps3-an547"))
+def test_tiles_of_images_equal_their_references(board_name: str, tmp_path: Path) -> None:
+    """Lines apart, and odd pixels alone; most of the Helium kernels want dense images: copies."""
+    rng = np.random.default_rng(zlib.crc32(board_name.encode()))
+    kinds = ("convolutions", "pointwise_convolutions", "depthwise_convolutions")
+    tiled = [tile for kind in kinds for _, tile in tiled_convolutions(kind, 12, rng)]
+    plan = plan_graph(merged(tiled), board(board_name))
+    assert plan.arena.pitches
+    compare(plan, rng, tmp_path)

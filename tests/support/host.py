@@ -75,12 +75,20 @@ def reaches_of(plan: Plan, sources: Sources) -> tuple[tuple[tuple[int, int], ...
     for number in sources.calls:
         op = graph.ops[number]
         names = dict.fromkeys((*op.present_inputs(), *op.outputs))
-        runs = [(offsets[n], graph.tensors[n].size_bytes) for n in names if n in offsets]
+        runs = [(offsets[n], _extent(plan, n)) for n in names if n in offsets]
         if op.name in plan.arena.scratch_offsets:
             scratch = plan.operators[number].scratch_bytes
             runs.append((plan.arena.scratch_offsets[op.name], scratch))
         reaches.append(tuple(runs))
     return tuple(reaches)
+
+
+def _extent(plan: Plan, name: str) -> int:
+    """Bytes from a tensor's first to its last; with the gaps where its lines lie apart."""
+    tensor, pitch = plan.graph.tensors[name], plan.arena.pitches.get(name)
+    if pitch is None:
+        return tensor.size_bytes
+    return (tensor.shape[1] - 1) * pitch + tensor.size_bytes // tensor.shape[1]
 
 
 def model_of(plan: Plan, name: str = "") -> HostModel:

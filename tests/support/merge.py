@@ -23,6 +23,7 @@ def merged(graphs: Sequence[Graph], name: str = "merged") -> Graph:
                 name=renamed([op.name])[0],
                 inputs=renamed(op.inputs),
                 outputs=renamed(op.outputs),
+                part_of=renamed([op.part_of])[0],
             )
             for op in graph.ops
         ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tests.support import grids
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops import spec_of
 from toolchain.ops._conv import Padding, Window
@@ -15,7 +16,7 @@ from toolchain.ops.depthwise_conv2d import DepthwiseConv2D
 from toolchain.ops.fully_connected import FullyConnected
 from toolchain.ops.leaky_relu import LeakyRelu
 from toolchain.ops.pad import Pad
-from toolchain.partition import Mode, Scheme
+from toolchain.partition import CannotSplitError, Mode, Scheme, split
 
 _Q = Quantisation((0.0625,), (-5,))
 
@@ -145,6 +146,38 @@ def inverted_bottleneck(
     weights = network.weights((out, 1, 1, hidden), out, 0)
     y = network.add("conv2d", Conv2D(), (deep.name, *weights), (1, size, size, out))
     return Graph.build("bottleneck", network.tensors.values(), network.ops, [x.name], [y.name])
+
+
+def in_tiles(graph: Graph, rows: int, columns: int) -> Graph:
+    """The only operator of `graph` in blocks of rows, each of those in blocks of columns.
+
+    Raises CannotSplitError where there are fewer of them.
+    """
+    (op,) = graph.ops
+    if rows > 1:
+        graph = split(graph, Scheme((op.name,), (op.outputs[0], 1), rows))
+    for block in [o for o in graph.ops if o.kind == op.kind]:
+        graph = split(graph, Scheme((block.name,), (block.outputs[0], 2), columns))
+    return graph
+
+
+def tiled_convolutions(
+    kind: str, wanted: int, rng: np.random.Generator
+) -> list[tuple[Graph, Graph]]:
+    """Convolutions of the grid, whole and in tiles; `kind` names a function of `grids`."""
+    every: list[Graph] = getattr(grids, kind)()
+    found = []
+    for index in rng.permutation(len(every)):
+        graph = every[index]
+        try:
+            tiled = in_tiles(graph, int(rng.integers(1, 3)), int(rng.integers(2, 4)))
+        except CannotSplitError:
+            continue
+        if graph.output(graph.ops[0]).shape[0] == 1:
+            found.append((graph, tiled))
+        if len(found) == wanted:
+            break
+    return found
 
 
 def random_scheme(graph: Graph, rng: np.random.Generator) -> Scheme:

@@ -21,6 +21,16 @@ class Move:
     size_bytes: int
 
 
+def _inlaid(op: Op, graph: Graph, arena: ArenaPlan) -> bool:
+    """Whether all images that the operator would copy lie where they belong, their lines apart."""
+    inlays = spec_of(op.kind).inlays(op, graph)
+    return bool(inlays) and all(
+        arena.pitches.get(inlay.view) == inlay.pitch_bytes
+        and arena.offsets[inlay.view] == arena.offsets[inlay.base] + inlay.offset_bytes
+        for inlay in inlays
+    )
+
+
 def _stays(op: Op, graph: Graph, arena: ArenaPlan) -> bool:
     """Whether a block_concat would copy one run of bytes to where it lies."""
     run = single_run(op, graph)
@@ -37,6 +47,8 @@ def moves(op: Op, graph: Graph, arena: ArenaPlan) -> tuple[Move, ...] | None:
     """
     if op.kind == "block_concat":
         return () if _stays(op, graph, arena) else None
+    if _inlaid(op, graph, arena):
+        return ()
     aliases = spec_of(op.kind).aliases(op, graph)
     if not aliases or not covers(op, graph, aliases):
         return None

@@ -26,7 +26,8 @@ from toolchain.ops.spec import Lowering
 class Operand:
     """A tensor as templates see it: `ptr` is a C expression for its first element.
 
-    `offset` is where it lies in the arena, in bytes; None for a constant.
+    `offset` is where it lies in the arena, in bytes; None for a constant. `line`: bytes from one
+    line of an image to the next where they lie apart; else 0.
     """
 
     tensor: Tensor
@@ -34,6 +35,7 @@ class Operand:
     pointer: str
     owner: str
     constants: ConstantTable
+    line: int = 0
 
     @property
     def ptr(self) -> str:
@@ -118,7 +120,8 @@ class Writer:
             return None
         tensor = self.plan.graph.tensors[name]
         offset = None if tensor.is_constant else self.plan.arena.offsets[name]
-        return Operand(tensor, offset, self.pointer(tensor, role, writable), owner, self.constants)
+        pointer, line = self.pointer(tensor, role, writable), self.plan.arena.pitches.get(name, 0)
+        return Operand(tensor, offset, pointer, owner, self.constants, line)
 
     def scratch(self, op: Op, lowering: Lowering) -> str:
         if not lowering.scratch_bytes:

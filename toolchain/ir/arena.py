@@ -97,7 +97,8 @@ class ArenaPlan:
     """Where every tensor lies. Offsets in bytes from the arena's start; lifetimes half-open.
 
     `parts`: where it is spread over memory banks, lowest offsets first; `size_bytes` is then their
-    sum. An arena in one piece has none.
+    sum. An arena in one piece has none. `pitches`: for tensors whose image lines lie apart, the
+    bytes from one to the next.
     """
 
     size_bytes: int
@@ -108,6 +109,7 @@ class ArenaPlan:
     lifetimes: Mapping[str, tuple[int, int]]
     scratch_offsets: Mapping[str, int]
     parts: tuple[ArenaPart, ...] = ()
+    pitches: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
 
     @property
     def proved_optimal(self) -> bool:
@@ -194,6 +196,14 @@ def arena_plan(
         offsets=MappingProxyType(offsets),
         lifetimes=MappingProxyType(lifetimes),
         scratch_offsets=MappingProxyType(scratch),
+        pitches=MappingProxyType(
+            {
+                member.tensor: member.pitch_bytes
+                for buffer in problem.buffers
+                for member in buffer.members
+                if member.pitch_bytes
+            }
+        ),
     )
 
 

@@ -23,10 +23,15 @@ from toolchain.ir.progress import Access, LiveRun, Touch, live_runs
 
 @dataclass(frozen=True)
 class Member:
-    """A tensor that lives in a buffer, `offset_bytes` from the buffer's start."""
+    """A tensor that lives in a buffer, `offset_bytes` from the buffer's start.
+
+    `pitch_bytes`: from one line of an image to the next where they lie apart, as a part of a larger
+    image; 0 where they follow each other.
+    """
 
     tensor: str
     offset_bytes: int = 0
+    pitch_bytes: int = 0
 
 
 @dataclass(frozen=True)

@@ -141,6 +141,13 @@ def column_bytes(kernel: tuple[int, int], depth: int) -> int:
     return 4 * taps + (row if row % 4 == 0 else taps + 4)
 
 
+def pitched_image(op: Op, graph: Graph, function: str) -> frozenset[str]:
+    """Input and output, where this kernel bears that the lines of an image lie apart."""
+    if not function.startswith("thimble") or graph.input(op, INPUT).shape[0] != 1:
+        return frozenset()
+    return frozenset((op.inputs[INPUT], op.outputs[0]))
+
+
 def depthwise_kernel(op: Op, graph: Graph, core: Core, window: Window, rounding: Rounding) -> str:
     """Helium: `arm_depthwise_conv_s8_opt` where its preconditions hold; elsewhere Thimble's own.
 

@@ -106,6 +106,20 @@ def strided_copy(
     )
 
 
+def image_pitch(image: Tensor, run_bytes: int, loops: Sequence[Loop], *, source: bool) -> int:
+    """Bytes between the lines of an image that a copy takes from (`source`) or puts into a larger
+    one; 0 where it is not a copy of that kind."""
+    if len(image.shape) != 4 or image.shape[0] != 1 or len(loops) != 1:
+        return 0
+    _, height, width, channels = image.shape
+    line = width * channels * image.dtype.size_bytes
+    own, pitch = loops[0].target_stride, loops[0].source_stride
+    if not source:
+        own, pitch = pitch, own
+    dense = loops[0].count == height and own == run_bytes == line
+    return pitch if dense and pitch > line else 0
+
+
 def lower_copies(copies: Sequence[StridedCopy], **fields: Any) -> Lowering:
     """The lowering of an operator whose template is `_copies.c.j2`."""
     return Lowering(functions=(KERNEL,), fields={"copies": tuple(copies), **fields})

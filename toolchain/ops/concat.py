@@ -19,6 +19,7 @@ from toolchain.ops._copy_overlaps import copy_overlaps
 from toolchain.ops._joining import Parts, gather_copies, parts_along
 from toolchain.ops._movement import (
     StridedCopy,
+    image_pitch,
     lower_copies,
     require_same_quantisation,
     resolve_axis,
@@ -30,6 +31,7 @@ from toolchain.ops.spec import (
     Alias,
     Array,
     Axis,
+    Inlay,
     Lowering,
     OnnxBinding,
     OnnxNode,
@@ -100,6 +102,19 @@ def _aliases(op: Op, graph: Graph) -> tuple[Alias, ...]:
     )
 
 
+def _inlays(op: Op, graph: Graph) -> tuple[Inlay, ...]:
+    """Of blocks alone, which are written one by one to what they belong to."""
+    if not op.part_of or len(set(op.inputs)) < len(op.inputs):
+        return ()
+    found = []
+    for copy in _copies(op, graph):
+        view = graph.input(op, copy.source)
+        pitch = image_pitch(view, copy.run_bytes, copy.loops, source=False)
+        if pitch:
+            found.append(Inlay(view.name, op.outputs[0], copy.target_offset, pitch))
+    return tuple(found) if len(found) == len(op.inputs) else ()
+
+
 def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
     return copy_overlaps(op, graph, _copies(op, graph))
 
@@ -166,6 +181,7 @@ SPEC = OpSpec(
     sample=_sample,
     tflite=TfliteBinding(("CONCATENATION",), _read, _write),
     aliases=_aliases,
+    inlays=_inlays,
     overlaps=_overlaps,
     axes=_axes,
     dtypes=frozenset(DType),

@@ -33,7 +33,7 @@ from toolchain.ops._conv import (
     same_padding,
     weight_zero_point,
 )
-from toolchain.ops._conv_lowering import lower_conv2d
+from toolchain.ops._conv_lowering import conv2d_kernel, lower_conv2d, pitched_image
 from toolchain.ops._conv_overlaps import conv2d_overlaps
 from toolchain.ops._onnx import (
     add_bias,
@@ -145,6 +145,11 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
     return lower_conv2d(
         op, graph, core, _window(op, graph), _attributes(op).activation, _attributes(op).rounding
     )
+
+
+def _pitched(op: Op, graph: Graph, core: Core) -> frozenset[str]:
+    function = conv2d_kernel(op, graph, core, _window(op, graph), _attributes(op).rounding)
+    return pitched_image(op, graph, function)
 
 
 def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
@@ -266,6 +271,7 @@ SPEC = OpSpec(
     lower=_lower,
     sample=_sample,
     macs=_macs,
+    pitched=_pitched,
     overlaps=_overlaps,
     axes=_axes,
     reductions=_reductions,

@@ -33,7 +33,11 @@ from toolchain.ops._conv import (
     same_padding,
     weight_zero_point,
 )
-from toolchain.ops._conv_lowering import lower_depthwise_conv2d
+from toolchain.ops._conv_lowering import (
+    depthwise_kernel,
+    lower_depthwise_conv2d,
+    pitched_image,
+)
 from toolchain.ops._conv_overlaps import depthwise_overlaps
 from toolchain.ops._onnx_rounding import requantise_onnx
 from toolchain.ops._rounding import Rounding
@@ -123,6 +127,11 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
     return lower_depthwise_conv2d(
         op, graph, core, _window(op, graph), _attributes(op).activation, _attributes(op).rounding
     )
+
+
+def _pitched(op: Op, graph: Graph, core: Core) -> frozenset[str]:
+    function = depthwise_kernel(op, graph, core, _window(op, graph), _attributes(op).rounding)
+    return pitched_image(op, graph, function)
 
 
 def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
@@ -217,6 +226,7 @@ SPEC = OpSpec(
     lower=_lower,
     sample=_sample,
     macs=_macs,
+    pitched=_pitched,
     overlaps=_overlaps,
     axes=_axes,
     tflite=TfliteBinding(("DEPTHWISE_CONV_2D",), _read, _write),

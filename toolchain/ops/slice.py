@@ -16,6 +16,7 @@ from toolchain.ir import Attributes, DType, Graph, Op, Tensor
 from toolchain.ops._copy_overlaps import copy_overlaps
 from toolchain.ops._movement import (
     StridedCopy,
+    image_pitch,
     int32_constant,
     integers,
     lower_copies,
@@ -32,6 +33,7 @@ from toolchain.ops.spec import (
     Alias,
     Array,
     Axis,
+    Inlay,
     Lowering,
     OnnxBinding,
     OnnxNode,
@@ -121,6 +123,13 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
 def _aliases(op: Op, graph: Graph) -> tuple[Alias, ...]:
     copy = _copy(op, graph)
     return () if copy.loops else (Alias(op.outputs[0], op.inputs[0], copy.source_offset),)
+
+
+def _inlays(op: Op, graph: Graph) -> tuple[Inlay, ...]:
+    """Of blocks alone: elsewhere a copy lets the rest of the input die."""
+    copy, view = _copy(op, graph), graph.output(op)
+    pitch = image_pitch(view, copy.run_bytes, copy.loops, source=True) if op.part_of else 0
+    return (Inlay(view.name, op.inputs[0], copy.source_offset, pitch),) if pitch else ()
 
 
 def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
@@ -318,6 +327,7 @@ SPEC = OpSpec(
     sample=_sample,
     tflite=TfliteBinding(("SLICE", "STRIDED_SLICE", "REVERSE_V2"), _read, _write),
     aliases=_aliases,
+    inlays=_inlays,
     overlaps=_overlaps,
     axes=_axes,
     dtypes=frozenset(DType),

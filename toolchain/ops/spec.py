@@ -294,6 +294,17 @@ class Alias:
 
 
 @dataclass(frozen=True)
+class Inlay:
+    """Image `view` may lie in image `base`: its first line at `offset_bytes`, the next ones
+    `pitch_bytes` apart. What is true of an `Alias` holds but that kernels must bear the gaps."""
+
+    view: str
+    base: str
+    offset_bytes: int
+    pitch_bytes: int
+
+
+@dataclass(frozen=True)
 class SafeOverlap:
     """Output `output` may begin at or below input `input`, `lead_bytes` apart (see ir.memory).
 
@@ -380,6 +391,14 @@ def _no_aliases(op: Op, graph: Graph) -> tuple[Alias, ...]:
     return ()
 
 
+def _no_inlays(op: Op, graph: Graph) -> tuple[Inlay, ...]:
+    return ()
+
+
+def _no_pitched(op: Op, graph: Graph, core: Core) -> frozenset[str]:
+    return frozenset()
+
+
 def _no_overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
     return ()
 
@@ -397,6 +416,10 @@ class OpSpec:
     macs       multiply-accumulates.
     aliases    tensors that are views of one another through this op (then it emits no C where all
                its outputs are whole views).
+    inlays     images that are parts of one another through this op, their lines apart: all of them
+               lie so, or none (then it copies).
+    pitched    the tensors among its operands whose image lines may lie apart for the kernel that
+               `lower` chooses.
     overlaps   safe in-place and diagonal overlaps of the kernel that `lower` chooses.
     axes       the axes along which the operator can be split into blocks (MOTES, axis map).
     reductions the axes that it sums over, in blocks that share int32 sums (MOTES, reduced axes).
@@ -417,6 +440,8 @@ class OpSpec:
     onnx: OnnxBinding | None = None
     macs: Callable[[Op, Graph], int] = _no_macs
     aliases: Callable[[Op, Graph], tuple[Alias, ...]] = _no_aliases
+    inlays: Callable[[Op, Graph], tuple[Inlay, ...]] = _no_inlays
+    pitched: Callable[[Op, Graph, Core], frozenset[str]] = _no_pitched
     overlaps: Callable[[Op, Graph, Core], tuple[SafeOverlap, ...]] = _no_overlaps
     axes: Callable[[Op, Graph], tuple[Axis, ...]] = _no_axes
     reductions: Callable[[Op, Graph], tuple[Reduction, ...]] = no_reductions

@@ -10,7 +10,7 @@ from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Access, Buffer, Graph, Member, MemoryProblem, Op, Overlap, State
 from toolchain.ops import spec_of
-from toolchain.ops.spec import Alias, SafeOverlap
+from toolchain.ops.spec import Alias, Inlay, SafeOverlap
 
 TENSOR_ALIGNMENT_BYTES = 4
 
@@ -20,10 +20,11 @@ View = tuple[str, str]
 
 @dataclass(frozen=True)
 class _Place:
-    """A tensor's root tensor and its offset inside that."""
+    """A tensor's root tensor and its offset inside that; `pitch_bytes` as in `Member`."""
 
     root: str
     offset_bytes: int
+    pitch_bytes: int = 0
 
 
 class _Layout:
@@ -39,13 +40,30 @@ class _Layout:
         self._state = {state.output: state for state in graph.states}
         self._owners: dict[str, set[str]] = {name: {"outputs"} for name in graph.outputs}
         self._owners |= {state.input: {state.input} for state in graph.states}
+        self._bases = {state.input for state in graph.states}
+        self._pitch: dict[str, int] = {}
 
     def find(self, name: str) -> _Place:
-        offset = 0
+        offset, pitch = 0, self._pitch.get(name, 0)
         while name in self._parent:
             name, step = self._parent[name]
             offset += step
-        return _Place(name, offset)
+        return _Place(name, offset, pitch)
+
+    def inlay(self, inlays: Sequence[Inlay]) -> None:
+        """Lay images into a larger one as lines with gaps; all or none. After all `lay`s.
+
+        None of the views may be laid elsewhere, nor anything in them, nor the base so itself.
+        """
+        views = {inlay.view for inlay in inlays}
+        if any(view in self._parent or view in self._bases for view in views):
+            return
+        if inlays[0].base in self._pitch:
+            return
+        for inlay in inlays:
+            self._parent[inlay.view] = (inlay.base, inlay.offset_bytes)
+            self._bases.add(inlay.base)
+            self._pitch[inlay.view] = inlay.pitch_bytes
 
     def lay(self, alias: Alias) -> None:
         """Lay the view in its base, unless that cannot hold.
@@ -66,6 +84,7 @@ class _Layout:
         if alias.base in self._state and not self._may_fill(self._state[alias.base], root):
             return
         self._parent[root] = (alias.base, alias.offset_bytes)
+        self._bases.add(alias.base)
         if owners:
             self._owners[into] = owners
 
@@ -97,7 +116,32 @@ def _ancestors(graph: Graph) -> list[set[int]]:
     return found
 
 
-def _places(graph: Graph, copying: frozenset[View]) -> dict[str, _Place]:
+def _inlays(graph: Graph, core: Core) -> tuple[tuple[Inlay, ...], ...]:
+    """Those of each operator, where all who touch the images bear their gaps."""
+    fixed = {*graph.sources, *graph.kept}
+
+    def bears(other: int, view: str) -> bool:
+        op = graph.ops[other]
+        return view in spec_of(op.kind).pitched(op, graph, core)
+
+    def possible(op: int, inlay: Inlay) -> bool:
+        view, base = graph.tensors[inlay.view], graph.tensors[inlay.base]
+        touching = {*graph.consumers[view.name], graph.producers.get(view.name, op)} - {op}
+        return (
+            not (view.is_constant or base.is_constant or view.name in fixed)
+            and bool(touching)
+            and all(bears(other, view.name) for other in touching)
+        )
+
+    each = ((i, spec_of(op.kind).inlays(op, graph)) for i, op in enumerate(graph.ops))
+    return tuple(
+        inlays for i, inlays in each if inlays and all(possible(i, inlay) for inlay in inlays)
+    )
+
+
+def _places(
+    graph: Graph, inlays: Sequence[Sequence[Inlay]], copying: frozenset[View]
+) -> dict[str, _Place]:
     """Follow every alias to its root. One that cannot hold is left out: its operator copies."""
     layout = _Layout(graph)
     for op in graph.ops:
@@ -109,6 +153,8 @@ def _places(graph: Graph, copying: frozenset[View]) -> dict[str, _Place]:
                 and (op.name, view.name) not in copying
             ):
                 layout.lay(alias)
+    for of_one in inlays:
+        layout.inlay(of_one)
     return {t.name: layout.find(t.name) for t in graph.activations()}
 
 
@@ -173,7 +219,8 @@ def memory_problems(graph: Graph, core: Core) -> Callable[[frozenset[View]], Mem
     """`memory_problem` for one graph and many choices of `copying`, without lowering it again."""
     scratch = _scratch_bytes(graph, core)
     safe = tuple(spec_of(op.kind).overlaps(op, graph, core) for op in graph.ops)
-    return lambda copying: _problem(graph, _places(graph, copying), scratch, safe)
+    inlays = _inlays(graph, core)
+    return lambda copying: _problem(graph, _places(graph, inlays, copying), scratch, safe)
 
 
 def covers(op: Op, graph: Graph, aliases: Sequence[Alias]) -> bool:
@@ -187,16 +234,24 @@ def covers(op: Op, graph: Graph, aliases: Sequence[Alias]) -> bool:
 
 
 def _accesses(graph: Graph, problem: MemoryProblem) -> tuple[tuple[Access, ...], ...]:
-    """Of each operator all bytes of its tensors; none where views leave it nothing to do."""
+    """Of each operator all bytes of its tensors, and those between lines that lie apart; none
+    where views leave it nothing to do."""
     at = {
         member.tensor: (index, member.offset_bytes)
         for index, buffer in enumerate(problem.buffers)
         for member in buffer.members
     }
+    pitches = {m.tensor: m.pitch_bytes for b in problem.buffers for m in b.members}
 
-    def in_place(alias: Alias) -> bool:
-        base = at.get(alias.base)
-        return base is not None and at.get(alias.view) == (base[0], base[1] + alias.offset_bytes)
+    def in_place(alias: Alias | Inlay) -> bool:
+        base, pitch = at.get(alias.base), alias.pitch_bytes if isinstance(alias, Inlay) else 0
+        lies = base is not None and at.get(alias.view) == (base[0], base[1] + alias.offset_bytes)
+        return lies and pitches[alias.view] == pitch
+
+    def extent(name: str) -> int:
+        tensor, pitch = graph.tensors[name], pitches[name]
+        lines = tensor.shape[1] if pitch else 1
+        return (lines - 1) * pitch + tensor.size_bytes // lines
 
     found: list[tuple[Access, ...]] = []
     for op in graph.ops:
@@ -204,8 +259,14 @@ def _accesses(graph: Graph, problem: MemoryProblem) -> tuple[tuple[Access, ...],
         if aliases and covers(op, graph, aliases) and all(map(in_place, aliases)):
             found.append(())
             continue
+        inlays = spec_of(op.kind).inlays(op, graph)
+        if inlays and all(map(in_place, inlays)):
+            found.append(())
+            continue
         names = (name for name in (*op.present_inputs(), *op.outputs) if name in at)
-        sizes = {at[name]: graph.tensors[name].size_bytes for name in names}
+        sizes: dict[tuple[int, int], int] = {}
+        for name in names:
+            sizes[at[name]] = max(sizes.get(at[name], 0), extent(name))
         found.append(tuple(Access(b, begin, begin + sizes[b, begin]) for b, begin in sizes))
     return tuple(found)
 
@@ -231,14 +292,16 @@ def _joint_overlaps(
     """Which input, by name, may lie under which buffer, by its root; leads between the buffers.
 
     Outputs that lie in one buffer must all bear the input, at one distance; so must all uses of an
-    input that is read twice. An input whose buffer holds another input bears nothing.
+    input that is read twice. An input whose buffer holds another input bears nothing, nor do
+    images whose lines lie apart.
     """
     held = [places[name].root for name in dict.fromkeys(op.present_inputs()) if name in places]
     born = [places[name].root for name in op.outputs]
     found: dict[tuple[str, str], list[SafeOverlap]] = {}
     for safe in safe_overlaps:
         source, target = op.inputs[safe.input], places[op.outputs[safe.output]]
-        if source in places and held.count(places[source].root) == 1:
+        apart = source in places and (places[source].pitch_bytes or target.pitch_bytes)
+        if source in places and not apart and held.count(places[source].root) == 1:
             lead = safe.lead_bytes + target.offset_bytes - places[source].offset_bytes
             found.setdefault((source, target.root), []).append(replace(safe, lead_bytes=lead))
     joint = {}
@@ -262,7 +325,9 @@ def _problem(
 ) -> MemoryProblem:
     members: dict[str, list[Member]] = {}
     for name, place in places.items():
-        members.setdefault(place.root, []).append(Member(name, place.offset_bytes))
+        members.setdefault(place.root, []).append(
+            Member(name, place.offset_bytes, place.pitch_bytes)
+        )
     index = {root: i for i, root in enumerate(members)}
     buffers = tuple(
         Buffer(
