@@ -54,6 +54,23 @@ def test_c_equals_reference(kind: str) -> None:
         np.testing.assert_array_equal(have, want, err_msg=str(graph.ops))
 
 
+@pytest.mark.parametrize("kind", ["conv2d", "depthwise_conv2d"])
+def test_weights_with_a_zero_point(kind: str) -> None:
+    rng = np.random.default_rng(12)
+    cases = []
+    for _ in range(SAMPLES):
+        graph = _onnx_sample(kind, rng)
+        zero_point = int(rng.integers(-128, 128))
+        q = Quantisation(graph.tensors["weights"].q.scales[:1], (zero_point,))
+        weights = replace(graph.tensors["weights"], quantisation=q)
+        tensors = [weights if t.name == "weights" else t for t in graph.tensors.values()]
+        whole = graph.with_ops(graph.ops, tensors)
+        cases.append((whole, random_inputs(whole, rng)))
+    for (graph, inputs), got in zip(cases, run_graphs_on_host(cases, sanitize=True), strict=True):
+        (want,), (have,) = reference_outputs(graph, inputs), got
+        np.testing.assert_array_equal(have, want, err_msg=str(graph.ops))
+
+
 def test_float_inputs_become_int8_with_halves_to_even() -> None:
     q = Quantisation((0.5,), (3,))
     reals = np.array([0.25, 0.75, -0.25, 1e9, -1e9, np.inf, -np.inf, np.nan, 31.3], np.float32)

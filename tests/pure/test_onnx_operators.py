@@ -334,6 +334,25 @@ def test_quantised_by_onnxruntime(case: str, form: str) -> None:
     check(model, data)
 
 
+@pytest.mark.parametrize("weight_type", [UINT8, INT8])
+@pytest.mark.parametrize(
+    "case",
+    ["conv", "conv-asymmetric", "conv-depthwise-multiplier", "conv-1d", "gemm", "matmul-3d"],
+)
+def test_weights_with_a_zero_point(case: str, weight_type: object) -> None:
+    name = "conv-stride-asymmetric-pads" if case == "conv-asymmetric" else case
+    model = CASES[name]()
+    for tensor in model.graph.initializer:  # all on one side of zero
+        values = np.abs(onnx.numpy_helper.to_array(tensor))
+        tensor.CopyFrom(onnx.numpy_helper.from_array(values, tensor.name))
+    data = quantised(model, QDQ, UINT8, weight_type, False, WeightSymmetric=False)
+    result = compare(data, random_feeds(model, 4, seed=3), optimise=False)
+    assert result.largest <= 1 and result.differing <= max(2, 0.01 * result.elements)
+    weighted = [op for op in result.prepared.graph.ops if "conv2d" in op.kind]
+    (op,) = weighted
+    assert result.prepared.graph.input(op, 1).q.zero_point != 0
+
+
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8])
 @pytest.mark.parametrize("case", [name for name in CASES if not name.startswith(WEIGHTED)])
 def test_left_in_float_between_quantised_tensors(case: str, dtype: type) -> None:

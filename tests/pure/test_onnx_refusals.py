@@ -90,8 +90,8 @@ def test_dynamic_quantisation_is_told_to_be_static() -> None:
 def test_weights_with_a_zero_point_say_the_remedy() -> None:
     weights = np.abs(np.random.default_rng(0).standard_normal((4, 3, 3, 3))).astype(np.float32)
     weights[0] *= -0.2
-    node = helper.make_node("Conv", ["x", "w"], ["y"], "conv")
-    model = model_of([node], {"x": (1, 3, 8, 8)}, ["y"], {"w": weights})
+    node = helper.make_node("ConvTranspose", ["x", "w"], ["y"], "conv")
+    model = model_of([node], {"x": (1, 4, 8, 8)}, ["y"], {"w": weights})
     data = quantised(model, per_channel=False, WeightSymmetric=False)
     with pytest.raises(UnsupportedError, match="WeightSymmetric"):
         read(data, PATH)

@@ -321,7 +321,8 @@ def _scaling(
     x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
     channels = filters.shape[0]
     if rounding is Rounding.ONNX:
-        return onnx_scaling(x, weights, y, filters, bias_of(op, graph, channels), partial)
+        bias, zero_point = bias_of(op, graph, channels), weight_zero_point(weights)
+        return onnx_scaling(x, weights, y, filters, bias, partial, zero_point)
     return scaling(
         bias_of(op, graph, channels),
         filters,

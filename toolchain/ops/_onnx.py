@@ -93,13 +93,23 @@ def window(node: OnnxNode, kernel: tuple[int, ...]) -> OnnxWindow:
     )
 
 
-def int8_weights(
-    node: OnnxNode, index: int, axis: int
-) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-    """Constant weights with zero point 0, and their scales: one, or one per index of `axis`.
+@dataclass(frozen=True)
+class StoredWeights:
+    """`scales`: one, or one per index of an axis. `zero_point` is 0 unless there is one scale."""
 
-    Raises UnsupportedError for weights that are not constant, not quantised, or whose zero point
-    does not let them be int8.
+    data: NDArray[np.int8]
+    scales: NDArray[np.float32]
+    zero_point: int = 0
+
+    def quantisation(self, axis: int) -> Quantisation:
+        return weight_quantisation(self.scales, axis, self.zero_point)
+
+
+def stored_weights(node: OnnxNode, index: int, axis: int) -> StoredWeights:
+    """Constant weights, with zero point 0 wherever that lets them be int8.
+
+    Raises UnsupportedError for weights that are not constant or not quantised, or that have a zero
+    point for each index of `axis`.
     """
     found = node.constant(index)
     q = found.quantisation
@@ -118,9 +128,24 @@ def int8_weights(
         shape[q.axis] = -1
     zeros = np.array(q.zero_points, dtype=np.int16).reshape(shape)
     centred = found.data.astype(np.int16) - zeros
-    if centred.size and (centred.min() < -128 or centred.max() > 127):
+    scales = np.array(q.scales, dtype=np.float32)
+    if not centred.size or (centred.min() >= -128 and centred.max() <= 127):
+        return StoredWeights(centred.astype(np.int8), scales)
+    if q.axis is not None:
+        raise node.unsupported(
+            "weights with a zero point other than 0 for each channel", SYMMETRIC_WEIGHTS
+        )
+    return StoredWeights(found.data.astype(np.int8), scales, int(zeros.reshape(())))
+
+
+def int8_weights(
+    node: OnnxNode, index: int, axis: int
+) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+    """`stored_weights` with zero point 0. Raises UnsupportedError where it is another."""
+    found = stored_weights(node, index, axis)
+    if found.zero_point:
         raise node.unsupported("weights with a zero point other than 0", SYMMETRIC_WEIGHTS)
-    return centred.astype(np.int8), np.array(q.scales, dtype=np.float32)
+    return found.data, found.scales
 
 
 def add_bias(
@@ -137,9 +162,13 @@ def add_bias(
     return node.add_constant("bias", stored.astype(np.int32), q)
 
 
-def weight_quantisation(scales: NDArray[np.float32], axis: int) -> Quantisation:
+def weight_quantisation(
+    scales: NDArray[np.float32], axis: int, zero_point: int = 0
+) -> Quantisation:
     return Quantisation(
-        tuple(float(s) for s in scales), (0,) * scales.size, axis if scales.size > 1 else None
+        tuple(float(s) for s in scales),
+        (zero_point,) * scales.size,
+        axis if scales.size > 1 else None,
     )
 
 

@@ -40,7 +40,13 @@ def onnx_multiplier(x: Tensor, weights: Tensor, y: Tensor) -> tuple[int, int]:
 
 
 def onnx_scaling(
-    x: Tensor, weights: Tensor, y: Tensor, filters: Int8, bias: Int32, partial: bool = False
+    x: Tensor,
+    weights: Tensor,
+    y: Tensor,
+    filters: Int8,
+    bias: Int32,
+    partial: bool = False,
+    weight_zero_point: int = 0,
 ) -> Scaling:
     """Bias, factor and shift code for filters given as [channels, taps].
 
@@ -49,7 +55,8 @@ def onnx_scaling(
     channels = len(filters)
     folded = bias.astype(np.int64)
     if not partial:
-        folded = folded - x.q.zero_point * filters.astype(np.int64).sum(axis=1)
+        wide = filters.astype(np.int64) - weight_zero_point
+        folded = folded - x.q.zero_point * wide.sum(axis=1)
     factors = np.ascontiguousarray(np.broadcast_to(onnx_factors(x, weights, y), channels))
     return Scaling(
         filters,

@@ -39,9 +39,8 @@ from toolchain.ops._onnx import (
     add_bias,
     image_axes,
     image_shape,
-    int8_weights,
     onnx_bias,
-    weight_quantisation,
+    stored_weights,
     window,
 )
 from toolchain.ops._onnx_rounding import requantise_onnx
@@ -238,9 +237,9 @@ def _sample(rng: np.random.Generator) -> Graph:
 def _read_onnx(node: OnnxNode) -> None:
     """Conv, one- or two-dimensional; depthwise where every group has one input channel."""
     axes, channels_in = image_axes(node), node.shape(0)[1]
-    weights, scales = int8_weights(node, WEIGHTS, axis=0)
-    walk = window(node, weights.shape[2:])
-    filters = weights.reshape(*weights.shape[:2], *walk.kernel).transpose(0, 2, 3, 1)
+    weights = stored_weights(node, WEIGHTS, axis=0)
+    walk = window(node, weights.data.shape[2:])
+    filters = weights.data.reshape(*weights.data.shape[:2], *walk.kernel).transpose(0, 2, 3, 1)
     groups = int(node.attribute("group", 1))
     if filters.shape[3] * groups != channels_in:
         raise ValueError(f"{groups} groups of {filters.shape[3]} of {channels_in} channels")
@@ -253,10 +252,10 @@ def _read_onnx(node: OnnxNode) -> None:
         filters = filters.transpose(3, 1, 2, 0)
     inputs = [
         node.operand(INPUT, axes, image_shape(node.shape(0))),
-        node.add_constant("weights", filters, weight_quantisation(scales, 3 if depthwise else 0)),
+        node.add_constant("weights", filters, weights.quantisation(3 if depthwise else 0)),
     ]
     if bias is not None:
-        inputs.append(add_bias(node, bias, node.quantisation(INPUT).scale, scales))
+        inputs.append(add_bias(node, bias, node.quantisation(INPUT).scale, weights.scales))
     chosen = DepthwiseConv2D if depthwise else Conv2D
     attributes = chosen(walk.stride, walk.dilation, padding, activation, Rounding.ONNX)
     kind = "depthwise_conv2d" if depthwise else "conv2d"

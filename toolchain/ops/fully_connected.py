@@ -8,8 +8,9 @@ round twice).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,12 +37,15 @@ from toolchain.ops._conv_packing import (
     single_rounding_scaling,
 )
 from toolchain.ops._fixed_point import round_half_away
-from toolchain.ops._onnx import add_bias, int8_weights, onnx_bias, weight_quantisation
+from toolchain.ops._onnx import StoredWeights, add_bias, onnx_bias, stored_weights
+from toolchain.ops._rounding import Rounding
 from toolchain.ops._sums import run_of_rows
 from toolchain.ops._walks import lead_bytes
 from toolchain.ops.batch_matmul import read_batched
+from toolchain.ops.conv2d import Conv2D
 from toolchain.ops.partial_fully_connected import PartialFullyConnected
 from toolchain.ops.requantise_sums import Law, RequantiseSums
+from toolchain.ops.reshape import Reshape
 from toolchain.ops.spec import (
     Array,
     Axis,
@@ -246,7 +250,7 @@ def _sample(rng: np.random.Generator) -> Graph:
 def _read_gemm(node: OnnxNode) -> None:
     """Gemm: alpha * A * B + beta * C with constant B and C."""
     column = 0 if node.attribute("transB", 0) else 1
-    weights, scales = int8_weights(node, WEIGHTS, axis=column)
+    weights = stored_weights(node, WEIGHTS, axis=column)
     alpha, beta = (float(node.attribute(name, 1.0)) for name in ("alpha", "beta"))
     if node.attribute("transA", 0):
         x, places = node.operand(INPUT, (1, 0)), np.arange(node.shape(0)[0])
@@ -254,14 +258,15 @@ def _read_gemm(node: OnnxNode) -> None:
         x, places = node.row_operand(INPUT)
     if alpha <= 0:
         raise node.unsupported(f"alpha is {alpha:g}; it must be positive")
-    filters = (weights if column == 0 else weights.T)[:, places]
+    filters = (weights.data if column == 0 else weights.data.T)[:, places]
     bias = node.constant(BIAS).real * beta if node.has(BIAS) else None
     if bias is not None and bias.size not in (1, len(filters)):
         raise node.unsupported(f"C has the shape {list(bias.shape)}; one value per column can be")
     following = node.following_bias(axis=1)
     if following is not None:
         bias = following if bias is None else bias.reshape(-1) + following
-    _emit_onnx(node, x, filters, scales * np.float32(alpha), bias)
+    scales = weights.scales * np.float32(alpha)
+    _emit_onnx(node, x, StoredWeights(filters, scales, weights.zero_point), bias)
 
 
 def _read_matmul(node: OnnxNode) -> None:
@@ -270,30 +275,34 @@ def _read_matmul(node: OnnxNode) -> None:
     if not matrix or node.is_constant(INPUT) or len(node.shape(WEIGHTS)) < 2:
         read_batched(node)
         return
-    weights, scales = int8_weights(node, WEIGHTS, axis=len(node.shape(WEIGHTS)) - 1)
+    weights = stored_weights(node, WEIGHTS, axis=len(node.shape(WEIGHTS)) - 1)
     x, places = node.row_operand(INPUT)
-    filters = weights.reshape(weights.shape[-2:]).T[:, places]
+    filters = weights.data.reshape(weights.data.shape[-2:]).T[:, places]
     bias = onnx_bias(node, 2, len(filters), axis=len(node.output_shape()) - 1)
-    _emit_onnx(node, x, filters, scales, bias)
+    _emit_onnx(node, x, replace(weights, data=filters), bias)
 
 
 def _emit_onnx(
-    node: OnnxNode,
-    x: str,
-    filters: NDArray[np.int8],
-    scales: NDArray[np.float32],
-    bias: NDArray[np.float64] | None,
+    node: OnnxNode, x: str, weights: StoredWeights, bias: NDArray[np.float64] | None
 ) -> None:
+    """Weights with a zero point: a convolution of pixels, whose kernel knows such."""
     q, shape = node.output_quantisation(), node.output_shape()
+    units, depth = weights.data.shape
+    rows = math.prod(shape[:-1])
     activation = Activation(node.fused_activation())
-    inputs = [x, node.add_constant("weights", filters, weight_quantisation(scales, 0))]
+    filters, quantisation = weights.data, weights.quantisation(0)
+    kind, stored = "fully_connected", tuple[int, ...]((rows, units))
+    attributes: Attributes = FullyConnected(activation)
+    if weights.zero_point:
+        pixels = (1, rows, 1, depth)
+        x = node.intermediate("reshape", Reshape(pixels), [x], pixels, node.quantisation(INPUT))
+        filters, kind, stored = filters.reshape(units, 1, 1, depth), "conv2d", (1, rows, 1, units)
+        attributes = Conv2D(activation=activation, rounding=Rounding.ONNX)
+    inputs = [x, node.add_constant("weights", filters, quantisation)]
     if bias is not None:
-        whole = np.broadcast_to(bias.reshape(-1), (len(filters),))
-        inputs.append(add_bias(node, whole, node.quantisation(INPUT).scale, scales))
-    rows = node.output_shape()[:-1]
-    stored = (int(np.prod(rows, dtype=np.int64)), len(filters))
-    axes = tuple(range(len(shape)))
-    node.emit("fully_connected", FullyConnected(activation), inputs, q, axes, stored)
+        whole = np.broadcast_to(bias.reshape(-1), (units,))
+        inputs.append(add_bias(node, whole, node.quantisation(INPUT).scale, weights.scales))
+    node.emit(kind, attributes, inputs, q, tuple(range(len(shape))), stored)
 
 
 def _read_onnx(node: OnnxNode) -> None:
