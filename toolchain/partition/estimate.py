@@ -168,11 +168,13 @@ class _Walk:
         costs = self._block_costs(begin, end, computed)
         peaks, copied = self._bytes(begin, end, computed, dying)
         endings = self.estimator.endings(self.region)
+        apart = self._apart_bytes(begin, end, dying)
         return tuple(
-            Estimate(int(peak), int(cost) + endings, int(blocks)) if valid else None
-            for valid, peak, cost, blocks in zip(
+            Estimate(max(int(peak), least), int(cost) + endings, int(blocks)) if valid else None
+            for valid, peak, least, cost, blocks in zip(
                 self.valid,
                 np.maximum.reduceat(peaks, self.starts),
+                apart,
                 costs + np.add.reduceat(copied, self.starts),
                 np.add.reduceat(np.sum(computed, axis=0), self.starts),
                 strict=True,
@@ -369,7 +371,7 @@ class _Walk:
             window.append(during)
             dies.append(read & (kept_from >= done))
         for name in sorted(dying):
-            read_from, last = self._sliced(name, begin, computed)
+            read_from, last = self._sliced(name, begin, end)
             tensor, axis = self.graph.tensors[name], self.region.sliced[name]
             size = tensor.shape[axis]
             unit = tensor.size_bytes // size
@@ -383,7 +385,39 @@ class _Walk:
         live = base + np.cumsum(change[:-1], axis=0) + at_once
         return live.max(axis=0), copied
 
-    def _sliced(self, name: str, begin: list[_Ints], computed: list[_Flags]) -> tuple[_Ints, _Ints]:
+    def _apart_bytes(
+        self, begin: list[_Ints], end: list[_Ints], dying: frozenset[str]
+    ) -> list[int]:
+        """What all outputs take beside the dying inputs, for each number of blocks.
+
+        Each is one run of bytes from its first block on. Only one output can grow over what an
+        input leaves: a second one would have to begin higher up, where the input still lives.
+        """
+        tensors = self.graph.tensors
+        growing = [n for n in self.region.joined if self.one_run[self.place[n]]]
+        saved: list[tuple[str, str, _Ints]] = []
+        for fading in sorted(dying):
+            size_bytes = tensors[fading].size_bytes
+            length = tensors[fading].shape[self.region.sliced[fading]]
+            read_from = np.minimum(self._sliced(fading, begin, end)[0], length)
+            for name in growing:
+                made = end[self.place[name]] * self.unit[self.place[name]]
+                ahead = made - read_from * (size_bytes // length)
+                lead = np.maximum(np.maximum.reduceat(ahead, self.starts), 0)
+                both = np.maximum(self.whole[name], lead + size_bytes)
+                saved.append((fading, name, size_bytes + self.whole[name] - both))
+        result = []
+        for at in range(len(self.counts)):
+            taken: set[str] = set()
+            total = sum(self.whole.values())
+            for fading, name, savings in sorted(saved, key=lambda s: -int(s[2][at])):
+                if not taken & {fading, name}:
+                    taken |= {fading, name}
+                    total -= int(savings[at])
+            result.append(total)
+        return result
+
+    def _sliced(self, name: str, begin: list[_Ints], end: list[_Ints]) -> tuple[_Ints, _Ints]:
         """Of a tensor from outside: the first index that each block or a later one reads, and the
         place of its last reader in each block (the end, where it has none)."""
         first = np.full(len(self.of), _FAR)
@@ -394,8 +428,9 @@ class _Walk:
                 if operand == name:
                     low = np.maximum(begin[at] * reach.stride - reach.before, 0)
                     first = np.minimum(first, np.where(begin[at] < self.size[at], low, _FAR))
-                    reader[computed[at]] = at
-                    none &= ~computed[at]
+                    computed = begin[at] < end[at]
+                    reader[computed] = at
+                    none &= ~computed
         reader[none] = len(self.size) - 1
         return first, reader
 
