@@ -73,7 +73,8 @@ def check_leave(graph: Graph, *, allowed: bool) -> None:
     if integers and weighted <= others:
         return
     raise UnsupportedError(
-        f"{graph.name} computes in float32 ({len(floats)} of {len(graph.ops)} operators); {ADVICE}"
+        f"{graph.name} is a float model ({len(floats)} of {len(graph.ops)} operators compute in "
+        f"float32); {ADVICE}"
     )
 
 

@@ -15,6 +15,7 @@ from toolchain.ops.unary_f32 import FUNCTIONS, Unary
 erf = np.vectorize(math.erf)
 REAL: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "elu": lambda x: np.where(x < 0, np.expm1(np.minimum(x, 0)), x),
+    "erf": erf,
     "exp": np.exp,
     "gelu": lambda x: x / 2 * (1 + erf(x / np.sqrt(2))),
     "gelu_tanh": lambda x: x / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))),
@@ -52,7 +53,7 @@ def test_kernel_equals_reference_and_is_near_the_function(function: str) -> None
     with np.errstate(all="ignore"):
         real = REAL[function](x.astype(np.float64))
         ordinary = np.isfinite(real) & (np.abs(real) > 1e-37) & (np.abs(real) < 3e38)
-    floor = 1.0 if function in ("elu", "gelu", "gelu_tanh", "log", "logistic") else 0.0
+    floor = 1.0 if function in ("elu", "erf", "gelu", "gelu_tanh", "log", "logistic") else 0.0
     scale = np.maximum(np.abs(real[ordinary]), floor)
-    units = 8 if function == "gelu" else 2
+    units = 8 if function in ("erf", "gelu") else 2
     assert (np.abs(got[ordinary] - real[ordinary]) <= units * 2.0**-23 * scale).all()

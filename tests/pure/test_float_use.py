@@ -28,7 +28,7 @@ def written(graph: Graph, folder: Path) -> Path:
 
 def test_a_float_model_needs_leave(tmp_path: Path) -> None:
     model = written(network(), tmp_path)
-    with pytest.raises(UnsupportedError, match=r"float32 \(8 of 10.*thimble quantize.*--float"):
+    with pytest.raises(UnsupportedError, match=r"float model \(8 of 10.*thimble quantize.*--float"):
         plan_model(model)
     plan = plan_model(model, options=PlanOptions(allow_float=True))
     use = float_use(plan)

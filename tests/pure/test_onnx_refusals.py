@@ -15,6 +15,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from tests.support.onnx_models import model_of, prepared_of, quantised, surrounded
 from toolchain.errors import InputError, UnsupportedError
+from toolchain.float_use import check_leave
 from toolchain.frontends.onnx import read
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_qdq.onnx"
@@ -39,8 +40,14 @@ def conv_model() -> onnx.ModelProto:
 
 
 def test_float_model_is_told_how_to_quantise() -> None:
-    message = refused(conv_model())
-    assert "float model" in message and "thimble quantize" in message
+    graph = read(conv_model().SerializeToString(), PATH)
+    with pytest.raises(UnsupportedError, match=r"float model.*thimble quantize.*--float"):
+        check_leave(graph, allowed=False)
+    check_leave(graph, allowed=True)
+    nodes = [helper.make_node("CumSum", ["x", "axis"], ["y"])]
+    model = model_of(nodes, {"x": (1, 3)}, ["y"], {"axis": np.int64(0)})
+    message = refused(model)
+    assert "float model" in message and "thimble quantize" in message and "CumSum" in message
 
 
 def test_all_unsupported_operators_are_listed_at_once() -> None:

@@ -19,6 +19,7 @@ from toolchain.frontends import _onnx_quantisation as quantisation
 from toolchain.frontends._front_end import Problem
 from toolchain.frontends._onnx_builder import GraphBuilder, Value, shifted
 from toolchain.frontends._onnx_file import End, Node
+from toolchain.frontends._onnx_float import READERS, REAL, FloatNodeView
 from toolchain.frontends._onnx_layout import Layout
 from toolchain.frontends._onnx_node import NodeView
 from toolchain.frontends._onnx_quantisation import RefusedError
@@ -65,7 +66,8 @@ def bindings() -> Mapping[str, OnnxBinding]:
 class Importer:
     """`values` and `data` say what every tensor of the file became: an activation or a constant."""
 
-    def __init__(self, shaped: ShapedModel) -> None:
+    def __init__(self, shaped: ShapedModel, in_float: bool = False) -> None:
+        self._in_float = in_float
         self._model = shaped.model
         self.shapes = shaped.shapes
         self.opset = shaped.model.opset
@@ -175,6 +177,10 @@ class Importer:
                 f"the input {end.name!r} is of type {end.dtype}; float32, int8, uint8 and indices "
                 "(int32, int64) can be"
             )
+        if self._in_float and end.dtype == "float32":
+            tensor = self.builder.add_tensor(end.name, shape, DType.FLOAT32, None)
+            self._values[end.name] = Value(tensor, Layout.of(shape), REAL)
+            return tensor
         q = self.coming_quantisation(end.name)
         if q is None and self._users.get(end.name):
             self._report(
@@ -260,7 +266,9 @@ class Importer:
             self._move_blocks(node)
         elif node.operator in bindings():
             self._check_reals(node)
-            bindings()[node.operator].read(NodeView(self, node))
+            view = FloatNodeView(self, node) if self._in_float else NodeView(self, node)
+            own = READERS.get(node.operator) if self._in_float else None
+            (own or bindings()[node.operator].read)(view)
         else:
             raise RefusedError(*quantisation.refusal(node.operator))
 

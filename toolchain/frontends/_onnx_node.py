@@ -48,6 +48,10 @@ class NodeView:
         return len(self._node.outputs)
 
     @property
+    def in_float(self) -> bool:
+        return False
+
+    @property
     def holds_integers(self) -> bool:
         return self._importer.holds_integers(self._node)
 
@@ -168,11 +172,11 @@ class NodeView:
         q = self.output_quantisation()
         low, high = bounds
         reach = [(v - q.zero_point) * q.scale for v in (-128, 127)]
-        name = _ACTIVATIONS.get(bounds)
+        name = ACTIVATIONS.get(bounds)
         if low <= reach[0] + q.scale / 4 and high >= reach[1] - q.scale / 4:
             name = "NONE"
         elif name is None and high >= reach[1] - q.scale / 4:
-            name = _ACTIVATIONS.get((low, float("inf")))
+            name = ACTIVATIONS.get((low, float("inf")))
         if name is None:
             return "NONE"
         importer.absorb(follower)
@@ -186,10 +190,12 @@ class NodeView:
         inputs: Sequence[str],
         shape: tuple[int, ...],
         quantisation: Quantisation,
+        dtype: DType = DType.INT8,
     ) -> str:
         builder = self._importer.builder
         stem = f"{self._last}/{kind}"
-        output = builder.add_tensor(stem, shape, DType.INT8, quantisation)
+        q = None if dtype is DType.FLOAT32 else quantisation
+        output = builder.add_tensor(stem, shape, dtype, q)
         builder.add_op(kind, f"{self.name}/{kind}", attributes, inputs, [output])
         return output
 
@@ -209,17 +215,24 @@ class NodeView:
             logical = self._importer.shapes[name]
             layout = Layout.of(logical, axes)
             stored = shape if shape is not None else tuple(logical[axis] for axis in axes)
-            tensor = builder.add_tensor(name, stored, dtype, quantisation)
+            q = None if dtype is DType.FLOAT32 else quantisation
+            tensor = builder.add_tensor(name, stored, dtype, q)
             outputs.append(tensor)
             self._importer.define(name, Value(tensor, layout, quantisation, self.holds_integers))
         builder.add_op(kind, self.name, attributes, inputs, outputs)
 
     def emit_like(
-        self, index: int, kind: str, attributes: Attributes, quantisation: Quantisation
+        self,
+        index: int,
+        kind: str,
+        attributes: Attributes,
+        quantisation: Quantisation,
+        dtype: DType = DType.INT8,
     ) -> None:
         value, builder = self._value(index), self._importer.builder
         shape = builder.tensor(value.tensor).shape
-        tensor = builder.add_tensor(self._last, shape, DType.INT8, quantisation)
+        q = None if dtype is DType.FLOAT32 else quantisation
+        tensor = builder.add_tensor(self._last, shape, dtype, q)
         builder.add_op(kind, self.name, attributes, [value.tensor], [tensor])
         stored = self.holds_integers
         self._importer.define(self._last, Value(tensor, value.layout, quantisation, stored))
@@ -257,7 +270,7 @@ def _stored(real: NDArray[np.float64], q: Quantisation) -> NDArray[np.int8]:
     return stored
 
 
-_ACTIVATIONS = {
+ACTIVATIONS = {
     (0.0, float("inf")): "RELU",
     (0.0, 6.0): "RELU6",
     (-1.0, 1.0): "RELU_N1_TO_1",

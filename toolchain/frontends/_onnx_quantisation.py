@@ -37,12 +37,10 @@ class RefusedError(UnsupportedError):
         self.why, self.remedy = why, remedy
 
 
-def refuse_float(model: FileModel, name: str) -> None:
-    """Raises UnsupportedError for a model that nobody quantised. `model` is expanded."""
+def is_float(model: FileModel) -> bool:
+    """Whether nobody quantised the model. `model` is expanded."""
     kinds = {node.operator for node in model.nodes}
-    if kinds & _QUANTISES or kinds & _PULP or kinds & _DYNAMIC:
-        return
-    raise UnsupportedError(f"{name} is a float model; {QUANTISE_HINT}")
+    return not (kinds & _QUANTISES or kinds & _PULP or kinds & _DYNAMIC)
 
 
 def refusal(operator: str) -> tuple[str, str]:

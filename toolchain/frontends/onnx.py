@@ -6,7 +6,7 @@ their OpSpec. Float and uint8 inputs and outputs stand in the Graph as `quantize
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from toolchain.errors import InputError, UnsupportedError
@@ -45,19 +45,32 @@ def _read(data: bytes, path: Path) -> tuple[Graph, Mapping[str, Stored]]:
     file = read_file(data)
     unknown = _unknown(file)
     expanded = file if unknown else expand(file)
-    quantisation.refuse_float(expanded, path.name)
+    in_float = quantisation.is_float(expanded)
     if unknown:
-        raise unsupported(path, unknown, len(file.nodes))
-    importer = Importer(fuse_functions(resolve(expanded)))
+        raise _refused(path, unknown, file, in_float)
+    shaped = resolve(expanded)
+    importer = Importer(shaped if in_float else fuse_functions(shaped), in_float)
     graph = importer.graph(path.stem)
     if graph is None:
-        raise unsupported(path, importer.problems, len(file.nodes))
+        raise _refused(path, importer.problems, file, in_float)
     if not graph.ops:
         raise InputError("the model computes nothing")
     try:
         return check(graph), importer.stored
     except InvalidGraphError as error:
         raise InputError(f"the model contradicts itself: {error}") from error
+
+
+def _refused(
+    path: Path, problems: Sequence[Problem], file: FileModel, in_float: bool
+) -> UnsupportedError:
+    found = unsupported(path, problems, len(file.nodes))
+    if not in_float:
+        return found
+    return UnsupportedError(
+        f"{path.name} is a float model; {quantisation.QUANTISE_HINT}. Nor can it run in float:\n"
+        f"{found}"
+    )
 
 
 def _unknown(model: FileModel) -> list[Problem]:

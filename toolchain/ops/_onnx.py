@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,13 +107,16 @@ class StoredWeights:
 
 
 def stored_weights(node: OnnxNode, index: int, axis: int) -> StoredWeights:
-    """Constant weights, with zero point 0 wherever that lets them be int8.
+    """Constant weights, with zero point 0 wherever that lets them be int8; in float, as they are.
 
     Raises UnsupportedError for weights that are not constant or not quantised, or that have a zero
     point for each index of `axis`.
     """
     found = node.constant(index)
     q = found.quantisation
+    if node.in_float:
+        real: NDArray[Any] = found.real.astype(np.float32)
+        return StoredWeights(real, np.ones(1, np.float32))
     if q is None or found.data.dtype != np.int8:
         raise node.unsupported(
             "its weights are not quantised to 8 bits",
@@ -152,6 +156,8 @@ def add_bias(
     node: OnnxNode, real: NDArray[np.float64], x_scale: float, weight_scales: NDArray[np.float32]
 ) -> str:
     """An int32 bias of `real` values in the scale of the accumulator."""
+    if node.in_float:
+        return node.add_constant("bias", real.astype(np.float32), None)
     scales = np.float32(x_scale) * weight_scales
     stored = np.rint(real / scales.astype(np.float64))
     if np.abs(stored).max(initial=0) > np.iinfo(np.int32).max:

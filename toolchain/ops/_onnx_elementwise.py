@@ -60,7 +60,11 @@ def check_float_constant(node: OnnxNode, index: int, scale: float) -> None:
     Raises UnsupportedError where rounding it would move the result by more than half a step of
     `scale`, in a sum.
     """
-    if not node.is_constant(index) or node.constant(index).quantisation is not None:
+    if (
+        node.in_float
+        or not node.is_constant(index)
+        or node.constant(index).quantisation is not None
+    ):
         return
     real = np.abs(node.constant(index).real)
     largest = float(real.max(initial=0.0))

@@ -162,7 +162,7 @@ def _write(op: Op, graph: Graph) -> WrittenOp:
 
 
 def _read_onnx(node: OnnxNode) -> None:
-    if node.is_constant(1) and node.constant(1).data.size == 1:
+    if not node.in_float and node.is_constant(1) and node.constant(1).data.size == 1:
         divisor = float(node.constant(1).real.reshape(()))
         if divisor == 0:
             raise node.unsupported("it divides by zero")

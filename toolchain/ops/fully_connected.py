@@ -259,6 +259,8 @@ def _read_gemm(node: OnnxNode) -> None:
     if alpha <= 0:
         raise node.unsupported(f"alpha is {alpha:g}; it must be positive")
     filters = (weights.data if column == 0 else weights.data.T)[:, places]
+    if node.in_float:
+        filters = (filters * alpha).astype(filters.dtype)
     bias = node.constant(BIAS).real * beta if node.has(BIAS) else None
     if bias is not None and bias.size not in (1, len(filters)):
         raise node.unsupported(f"C has the shape {list(bias.shape)}; one value per column can be")

@@ -173,6 +173,9 @@ def _read_onnx(node: OnnxNode) -> None:
     if mode == "reflect":
         node.emit("mirror_pad", MirrorPad(paddings), [node.operand(0, order)], q, order)
         return
+    if node.in_float:
+        node.emit("pad", Pad(paddings, value or None), [node.operand(0, order)], q, order)
+        return
     stored = int(np.clip(np.rint(value / q.scale) + q.zero_point, -128, 127))
     if node.holds_integers:
         if not node.has(2):

@@ -183,6 +183,10 @@ class OnnxNode(Protocol):
     def outputs(self) -> int: ...
 
     @property
+    def in_float(self) -> bool:
+        """Whether the model computes in float32: quantisations only seem to be, with scale 1."""
+
+    @property
     def holds_integers(self) -> bool:
         """Whether the file applies it to stored integers: a constant operand is stored, too."""
 

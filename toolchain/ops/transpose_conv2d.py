@@ -237,7 +237,7 @@ def _read_onnx(node: OnnxNode) -> None:
     stride = (1, 1, *node.attribute("strides", [1] * rank))[-2:]
     dilation = (1, 1, *node.attribute("dilations", [1] * rank))[-2:]
     extent = tuple((k - 1) * d + 1 for k, d in zip(kernel, dilation, strict=True))
-    filters = np.zeros((groups * per_group, *extent, depth), dtype=np.int8)
+    filters = np.zeros((groups * per_group, *extent, depth), dtype=weights.dtype)
     flat = weights.reshape(groups, depth // groups, per_group, *kernel)
     for group in range(groups):
         outputs = slice(group * per_group, (group + 1) * per_group)

@@ -51,7 +51,8 @@ def _leaky(x: Float32, alpha: np.float32) -> Float32:
 
 @dataclass(frozen=True)
 class _Function:
-    """`calls`: the C function of one value that the template calls; '' for an expression."""
+    """`builtin`: TFLite's, '' where it has none. `calls`: the C function of one value that the
+    template calls, '' for an expression."""
 
     builtin: str
     apply: Callable[[Float32, np.float32], Float32]
@@ -66,6 +67,7 @@ FUNCTIONS: Mapping[str, _Function] = MappingProxyType(
             lambda x, a: _float_math.elu(x),
             "thimble_exp_f32",
         ),
+        "erf": _Function("", lambda x, a: _float_math.erf(x), "thimble_erf_f32"),
         "exp": _Function("EXP", lambda x, a: _float_math.exp(x), "thimble_exp_f32"),
         "gelu": _Function("GELU", lambda x, a: _float_math.gelu(x), "thimble_gelu_f32"),
         "gelu_tanh": _Function(
@@ -95,8 +97,8 @@ FUNCTIONS: Mapping[str, _Function] = MappingProxyType(
     }
 )
 _OPTIONS = MappingProxyType({"GELU": "GeluOptions", "LEAKY_RELU": "LeakyReluOptions"})
-_NOT_SAMPLED = frozenset({"elu", "log", "rsqrt", "sqrt"})
-"""LiteRT's reference kernels lack ELU; the others want positive values."""
+_NOT_SAMPLED = frozenset({"elu", "erf", "log", "rsqrt", "sqrt"})
+"""LiteRT's reference kernels lack ELU and erf; the others want positive values."""
 
 
 def _attributes(op: Op) -> Unary:
@@ -166,7 +168,7 @@ SPEC = OpSpec(
     overlaps=overlaps_same_shape,
     axes=elementwise_axes,
     tflite=TfliteBinding(
-        tuple(dict.fromkeys(function.builtin for function in FUNCTIONS.values())), _read, _write
+        tuple(dict.fromkeys(f.builtin for f in FUNCTIONS.values() if f.builtin)), _read, _write
     ),
     dtypes=FLOAT,
     limits="float32",
