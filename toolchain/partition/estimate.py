@@ -160,6 +160,12 @@ class _Walk:
             for name, one_run in zip(self.place, self.one_run, strict=True)
         ]
         """Bytes of an index in a window; none where the window lies in what is there anyhow."""
+        self.grown = {
+            name: _bytes_per_index(region, name)
+            for name in region.joined
+            if self.one_run[self.place[name]]
+        }
+        """Bytes by which each index lengthens what is there."""
 
     def estimates(self, dying: frozenset[str]) -> tuple[Estimate | None, ...]:
         tiles = self.mode is Mode.TILES
@@ -357,9 +363,9 @@ class _Walk:
                 copied += self._copies(name, np.where(rest, kept_after, 0))
                 if not (joined or self.one_run[at]):  # else the copy is made in place
                     at_once[at] += np.where(shift, kept_before, 0)
-            if joined and unit and self.one_run[at]:  # as much as there is
-                base += there * unit
-                change[at] += (done - there) * unit
+            if name in self.grown:  # as much as there is
+                base += there * self.grown[name]
+                change[at] += (done - there) * self.grown[name]
             elif joined:  # whole from its first block on
                 whole = self.whole[name]
                 base += np.where(there > 0, whole, 0)
@@ -394,14 +400,13 @@ class _Walk:
         input leaves: a second one would have to begin higher up, where the input still lives.
         """
         tensors = self.graph.tensors
-        growing = [n for n in self.region.joined if self.one_run[self.place[n]]]
         saved: list[tuple[str, str, _Ints]] = []
         for fading in sorted(dying):
             size_bytes = tensors[fading].size_bytes
             length = tensors[fading].shape[self.region.sliced[fading]]
             read_from = np.minimum(self._sliced(fading, begin, end)[0], length)
-            for name in growing:
-                made = end[self.place[name]] * self.unit[self.place[name]]
+            for name, unit in self.grown.items():
+                made = end[self.place[name]] * unit
                 ahead = made - read_from * (size_bytes // length)
                 lead = np.maximum(np.maximum.reduceat(ahead, self.starts), 0)
                 both = np.maximum(self.whole[name], lead + size_bytes)
