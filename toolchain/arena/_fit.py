@@ -11,9 +11,9 @@ from toolchain.ir import ArenaProblem
 class Fitter:
     """Fits the blocks of one problem, in as many orders as one likes."""
 
-    def __init__(self, problem: ArenaProblem) -> None:
+    def __init__(self, problem: ArenaProblem, separation: Separation) -> None:
         self._problem = problem
-        self._separation = Separation(problem)
+        self._separation = separation
 
     def fit(self, order: Iterable[int]) -> tuple[int, ...]:
         """Offsets of all blocks, placed in `order`. Blocks that never live are left out, and get 0.
@@ -40,7 +40,7 @@ class Fitter:
 
 def fit(problem: ArenaProblem, order: Iterable[int]) -> tuple[int, ...]:
     """`Fitter.fit` for a single order."""
-    return Fitter(problem).fit(order)
+    return Fitter(problem, Separation(problem)).fit(order)
 
 
 def live_blocks(problem: ArenaProblem) -> list[int]:

@@ -33,7 +33,7 @@ def solve(
     """
     from ortools.sat.python import cp_model  # takes a second to import, and is seldom needed
 
-    seconds = deadline - time.perf_counter()
+    seconds = deadline - time.process_time()
     if seconds <= 0:
         return Answer(None, lower_bytes)
     model = cp_model.CpModel()
@@ -52,7 +52,7 @@ def solve(
     for i in live:
         for j, intervals in neighbours[i]:
             if j < i and blocks[j].size_bytes:
-                _keep_apart(model, offsets[i] - offsets[j], intervals)
+                keep_apart(model, offsets[i] - offsets[j], intervals)
     model.minimize(size)
     solver = cp_model.CpSolver()
     solver.parameters.catch_sigint_signal = False  # else Ctrl-C kills Python ever after
@@ -71,7 +71,7 @@ def solve(
     return Answer(tuple(found), bound)
 
 
-def _keep_apart(model: Any, distance: Any, forbidden: Sequence[Interval]) -> None:
+def keep_apart(model: Any, distance: Any, forbidden: Sequence[Interval]) -> None:
     """The distance falls into none of these open intervals."""
     lowest = [None, *(high for _, high in forbidden)]
     highest = [*(low for low, _ in forbidden), None]

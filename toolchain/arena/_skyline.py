@@ -116,7 +116,7 @@ class Skyline:
     def run(self, placement_limit: int, deadline: float) -> Verdict:
         """Search from the start, trying at most about `placement_limit` placements.
 
-        `deadline` is a reading of `time.perf_counter`.
+        `deadline` is a reading of `time.process_time`.
         """
         highest = max(self._free, default=0)
         if highest > self._capacity:
@@ -127,7 +127,7 @@ class Skyline:
         every = sorted(range(len(self._shapes)), key=lambda i: self._shapes[i].first)
         pending = self._split(every, 0, None)
         while pending is not None:
-            if self.placements >= placement_limit or time.perf_counter() > deadline:
+            if self.placements >= placement_limit or time.process_time() > deadline:
                 return Verdict.STOPPED
             self._enter(pending, stack)
             while stack and not self._next(stack[-1]):

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from toolchain.arena import Allocator
 from toolchain.arena._assignment import assign, live_blocks, load_bytes, place_jointly
 from toolchain.arena._bounds import load_bound_bytes
-from toolchain.ir import ArenaProblem, Bank, SharedPair, Spread
+from toolchain.ir import ArenaProblem, Bank, Spread
 
 SECONDS = 10.0
 _ROUNDS = 8
@@ -84,16 +84,7 @@ def _placed(
 ) -> tuple[dict[int, int], int]:
     """Offsets of a bank's blocks, and where they end."""
     chosen = _chosen(problem, bank_of, bank)
-    index = {block: position for position, block in enumerate(chosen)}
     if not chosen:
         return {}, 0
-    inside = ArenaProblem(
-        tuple(problem.blocks[i] for i in chosen),
-        tuple(
-            SharedPair(index[p.dying], index[p.born], p.lead_bytes, p.exact)
-            for p in problem.shared
-            if p.dying in index and p.born in index
-        ),
-    )
-    placement = allocator.place(inside, seconds)
+    placement = allocator.place(problem.of(chosen), seconds)
     return dict(zip(chosen, placement.offsets, strict=True)), placement.size_bytes

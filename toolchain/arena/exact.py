@@ -7,6 +7,11 @@
    the search drags on, sizes between the bound and the best placement are tried as well.
 3. Where blocks may share bytes, the search ties them, which may cost the optimum: what is left of
    the gap goes to CP-SAT.
+
+Where blocks are live in part, or are very many, sweeps (`_sweep.py`) come first: within a hundredth
+of the bound, then at the bound, then between. Very many blocks get nothing else.
+
+Time is the processor's, so that a busy machine finds what an idle one does.
 """
 
 from __future__ import annotations
@@ -18,10 +23,12 @@ from dataclasses import dataclass, field
 from itertools import product
 
 from toolchain.arena._bounds import load_bound_bytes
-from toolchain.arena._fit import fit, size_bytes
+from toolchain.arena._fit import Fitter, live_blocks, size_bytes
 from toolchain.arena._program import solve
+from toolchain.arena._separation import Separation
 from toolchain.arena._shapes import Shapes, shapes
 from toolchain.arena._skyline import Choice, Rank, Skyline, State, Verdict
+from toolchain.arena._sweep import Sweep
 from toolchain.arena.first_fit import by_start
 from toolchain.arena.greedy_breadth import by_breadth
 from toolchain.arena.greedy_size import by_size
@@ -35,6 +42,13 @@ _NOISE = 0.6
 _TURNS = 6
 """Rules tried in one go for one capacity."""
 _CLOSEST = 5
+_MANY, _FEW_IN_PART = 1000, 100
+"""More blocks than these are left to sweeps alone."""
+_SHARES = 0.01, 0.04, 0.16
+"""How much more than the bound a sweep may take, in turn until one succeeds."""
+_CLOSER_SECONDS, _NEAR = 1.5, 0.001
+_RAISES = 4
+_CORE_SECONDS = 1.0
 """A capacity is tried that would save 1/2, 1/4, ... to 1/2^_CLOSEST of what is left to save."""
 
 
@@ -81,16 +95,23 @@ class Exact:
         """
         begin = time.perf_counter()
         limit = DEFAULT_TIME_LIMIT_SECONDS if time_limit_seconds is None else time_limit_seconds
-        deadline = begin + limit
+        deadline = time.process_time() + limit
+        separation = Separation(problem)
+        fitter = Fitter(problem, separation)
         bounds = _Bounds(
-            problem, fit(problem, by_size(problem)), load_bound_bytes(problem), capacity_bytes or 0
+            problem, fitter.fit(by_size(problem)), load_bound_bytes(problem), capacity_bytes or 0
         )
         for order in (by_breadth, by_start):
             if not bounds.closed:
-                bounds.offer(fit(problem, order(problem)))
-        if not bounds.closed:
+                bounds.offer(fitter.fit(order(problem)))
+        count = len(live_blocks(problem))
+        in_part = any(block.profile for block in problem.blocks)
+        if not bounds.closed and (count > _MANY or in_part):
+            _Sweeps(problem, bounds, Sweep(problem, separation)).search(deadline)
+        few = count <= (_FEW_IN_PART if in_part else _MANY)
+        if few and not bounds.closed:
             _search(problem, bounds, deadline)
-        if not bounds.closed:
+        if few and not bounds.closed:
             answer = solve(problem, bounds.offsets, bounds.lower_bytes, bounds.size_bytes, deadline)
             bounds.lower_bytes = max(bounds.lower_bytes, answer.lower_bound_bytes)
             if answer.offsets is not None:
@@ -126,6 +147,55 @@ def _ranks(given: Shapes) -> tuple[Rank, ...]:
         lambda i: (-busiest[i], -steps[i], i),
         lambda i: (-busiest[i], -area[i], i),
     )
+
+
+@dataclass
+class _Sweeps:
+    """Sweeps within so much more than the bound, as a share of it."""
+
+    problem: ArenaProblem
+    bounds: _Bounds
+    sweep: Sweep
+
+    def search(self, deadline: float) -> None:
+        """Within ever more, until a sweep succeeds; then for a while ever closer to the bound."""
+        failed = found = 0.0
+        for found in _SHARES:
+            if self._within(found, deadline):
+                break
+            failed = found
+        until = min(deadline, time.process_time() + _CLOSER_SECONDS)
+        share = failed
+        while found - failed > _NEAR and time.process_time() < until:
+            if self._within(share, until):
+                found = share
+            else:
+                failed = share
+            share = (failed + found) / 2
+
+    def _within(self, share: float, deadline: float) -> bool:
+        """Whether there is a placement.
+
+        Where a core is proved not to fit, the bound rises to what that core needs.
+        """
+        bounds = self.bounds
+        for _ in range(_RAISES):
+            wanted = bounds.capacity_bytes or int(bounds.lower_bytes * (1 + share))
+            if bounds.closed or bounds.size_bytes <= wanted:
+                return True
+            if time.process_time() > deadline:
+                return False
+            outcome = self.sweep.within(max(wanted, bounds.lower_bytes), deadline)
+            if outcome.verdict is Verdict.FOUND:
+                bounds.offer(outcome.offsets)
+            if outcome.verdict is not Verdict.IMPOSSIBLE:
+                return outcome.verdict is Verdict.FOUND
+            hint = tuple(bounds.offsets[i] for i in outcome.core)
+            least = max(wanted, bounds.lower_bytes) + 1
+            until = min(deadline, time.process_time() + _CORE_SECONDS)
+            answer = solve(self.problem.of(outcome.core), hint, least, bounds.size_bytes, until)
+            bounds.lower_bytes = answer.lower_bound_bytes
+        return False
 
 
 class _Target:
@@ -180,7 +250,7 @@ def _search(problem: ArenaProblem, bounds: _Bounds, deadline: float) -> None:
     given = shapes(problem)
     lower, closer = bounds.lower_bytes, 1
     targets: dict[int, _Target] = {}
-    while not bounds.closed and lower < bounds.size_bytes and time.perf_counter() < deadline:
+    while not bounds.closed and lower < bounds.size_bytes and time.process_time() < deadline:
         best = bounds.size_bytes
         wanted = [max(lower, bounds.capacity_bytes)]
         if not bounds.capacity_bytes and best - lower > 1:
@@ -190,7 +260,7 @@ def _search(problem: ArenaProblem, bounds: _Bounds, deadline: float) -> None:
             target = targets.setdefault(capacity, _Target(given, capacity))
             verdict = Verdict.STOPPED
             for _ in range(_TURNS):
-                if verdict is Verdict.STOPPED and time.perf_counter() < deadline:
+                if verdict is Verdict.STOPPED and time.process_time() < deadline:
                     verdict = target.take_turn(problem, bounds, deadline)
             if verdict is Verdict.IMPOSSIBLE:
                 lower = max(lower, target.next_capacity_bytes)

@@ -58,6 +58,18 @@ class ArenaProblem:
     blocks: tuple[Block, ...]
     shared: tuple[SharedPair, ...] = ()
 
+    def of(self, chosen: Sequence[int]) -> ArenaProblem:
+        """The problem of some of the blocks, in the order given."""
+        index = {block: position for position, block in enumerate(chosen)}
+        return ArenaProblem(
+            tuple(self.blocks[i] for i in chosen),
+            tuple(
+                SharedPair(index[p.dying], index[p.born], p.lead_bytes, p.exact)
+                for p in self.shared
+                if p.dying in index and p.born in index
+            ),
+        )
+
 
 @dataclass(frozen=True)
 class Placement:

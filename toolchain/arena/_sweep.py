@@ -1,0 +1,232 @@
+"""Placement within a capacity for very many blocks: from the first step to the last.
+
+Split networks have thousands of blocks, of which nearly all live for a few steps between a few that
+live long. The long ones are pinned first; then the others are placed in the order of their births,
+a batch at a time, as high as anything that is there: where a list allocation of the batch does not
+fit, a constraint program rearranges it, together with what came shortly before. A batch that fits
+in no way makes a *core*: it is placed together with the pins before all else, and the sweep begins
+again. A core that does not fit alone proves that nothing does.
+
+Blocks of one operator are alike, so a batch first tries the offsets that the blocks before took.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from toolchain.arena._separation import Separation
+from toolchain.arena._skyline import Verdict
+from toolchain.arena._within import Program
+from toolchain.ir import ArenaProblem, Block
+
+_BATCH = 60
+_BACK = (60, 150, 300)
+"""Blocks before a batch that are rearranged with it, in turn."""
+_PINNED_SHARE, _PINNED_STEPS = 5, 50
+"""Pinned is what lives for a fifth of all steps, and for so many."""
+_PERIODS = (2, 1, 4, 3)
+"""How many blocks of the operator ago an offset is looked for; strides of 2 make periods of 2."""
+EFFORT = 1.0
+"""Of the constraint programs of one sweep, in CP-SAT's deterministic seconds."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """`offsets` where FOUND. Where IMPOSSIBLE, `core` cannot be placed, even alone."""
+
+    verdict: Verdict
+    offsets: tuple[int, ...] = ()
+    core: tuple[int, ...] = ()
+
+
+@dataclass
+class _Families:
+    """Offsets that the blocks of one operator took, by the number of the block."""
+
+    of: Mapping[int, tuple[str, int]]
+    known: dict[str, dict[int, int]] = field(default_factory=dict)
+
+    def learn(self, placed: Mapping[int, int]) -> None:
+        for index, offset in placed.items():
+            if index in self.of:
+                name, number = self.of[index]
+                self.known.setdefault(name, {})[number] = offset
+
+    def before(self, index: int) -> Iterator[int]:
+        """Where earlier ones of the family lie, the likeliest first."""
+        if index in self.of:
+            name, number = self.of[index]
+            known = self.known.get(name, {})
+            yield from (known[number - ago] for ago in _PERIODS if number - ago in known)
+
+
+class Sweep:
+    """Sweeps over one problem."""
+
+    def __init__(self, problem: ArenaProblem, separation: Separation) -> None:
+        self._blocks = problem.blocks
+        self._separation = separation
+        live = [i for i, b in enumerate(problem.blocks) if b.start < b.end and b.size_bytes]
+        steps = max((problem.blocks[i].end for i in live), default=0)
+        long = max(_PINNED_STEPS, steps / _PINNED_SHARE)
+        self._live = sorted(
+            live, key=lambda i: (self._blocks[i].start, -self._blocks[i].size_bytes)
+        )
+        self._pins = [i for i in live if self._blocks[i].end - self._blocks[i].start > long]
+        self._pins.sort(key=self._area)
+        self._numbers = {i: found for i in live if (found := _family(self._blocks[i].name))}
+
+    def _area(self, index: int) -> tuple[int, int]:
+        block = self._blocks[index]
+        return -block.size_bytes * (block.end - block.start), index
+
+    def within(self, capacity_bytes: int, deadline: float) -> Outcome:
+        """A placement of all blocks within the capacity, if a sweep of limited effort finds one.
+
+        `deadline` is a reading of `time.process_time`.
+        """
+        program = Program(self._blocks, self._separation, capacity_bytes, EFFORT, deadline)
+        pinned = self._pin(capacity_bytes)
+        core: set[int] = set()
+        failed: Sequence[int] = () if pinned is not None else self._pins
+        while True:
+            if failed:
+                core.update(failed)
+                chosen = sorted(core.union(self._pins))
+                verdict, placed = program.place(chosen, {}, pinned or {})
+                if verdict is not Verdict.FOUND:
+                    return Outcome(verdict, core=tuple(chosen))
+                pinned = placed
+            assert pinned is not None
+            offsets, failed = self._roll(capacity_bytes, pinned, program)
+            if not failed:
+                found = tuple(offsets.get(i, 0) for i in range(len(self._blocks)))
+                return Outcome(Verdict.FOUND, found)
+            if program.exhausted:
+                return Outcome(Verdict.STOPPED)
+
+    def _pin(self, capacity_bytes: int) -> dict[int, int] | None:
+        """Those that shrink from below hang from the top, the others stand at the bottom."""
+        placed: dict[int, int] = {}
+        for index in self._pins:
+            block = self._blocks[index]
+            falls = bool(block.profile) and block.profile[-1].bottom_bytes > 0
+            forbidden = self._forbidden(index, placed)
+            offset = _highest(block, forbidden, capacity_bytes) if falls else -1
+            if offset < 0:
+                offset = _lowest(block, forbidden)
+            if offset + block.size_bytes > capacity_bytes:
+                return None
+            placed[index] = offset
+        return placed
+
+    def _roll(
+        self, capacity_bytes: int, pinned: Mapping[int, int], program: Program
+    ) -> tuple[dict[int, int], Sequence[int]]:
+        """Place all that is not pinned, by birth; or the batch that did not fit."""
+        placed = dict(pinned)
+        families = _Families(self._numbers)
+        waiting = [i for i in self._live if i not in pinned]
+        for begin in range(0, len(waiting), _BATCH):
+            batch = waiting[begin : begin + _BATCH]
+            found = self._list(capacity_bytes, batch, placed, families)
+            if found is None:
+                found = _rearranged(waiting, begin, placed, families, program)
+            if found is None:
+                return placed, batch
+            placed.update(found)
+            families.learn(found)
+        return placed, ()
+
+    def _list(
+        self,
+        capacity_bytes: int,
+        batch: Sequence[int],
+        placed: Mapping[int, int],
+        families: _Families,
+    ) -> dict[int, int] | None:
+        """Each where one of its family was, if that is free, or else as low as it goes."""
+        orders: tuple[Callable[[int], tuple[int, int]], ...] = (
+            self._area,
+            lambda i: (self._blocks[i].start, -self._blocks[i].size_bytes),
+            lambda i: (-self._blocks[i].size_bytes, i),
+        )
+        for order in orders:
+            found: dict[int, int] = {}
+            for index in sorted(batch, key=order):
+                block = self._blocks[index]
+                forbidden = self._forbidden(index, placed, found)
+                last = capacity_bytes - block.size_bytes
+                free = (
+                    offset
+                    for offset in families.before(index)
+                    if offset <= last and not any(low < offset < high for low, high in forbidden)
+                )
+                offset = next(free, None)
+                if offset is None:
+                    offset = _lowest(block, forbidden)
+                if offset > last:
+                    break
+                found[index] = offset
+            else:
+                return found
+        return None
+
+    def _forbidden(self, index: int, *placed: Mapping[int, int]) -> list[tuple[int, int]]:
+        """Open ranges that the offset may not fall in."""
+        return [
+            (at[other] + low, at[other] + high)
+            for other, intervals in self._separation.neighbours[index]
+            for at in placed
+            if other in at
+            for low, high in intervals
+        ]
+
+
+def _rearranged(
+    waiting: Sequence[int],
+    begin: int,
+    placed: dict[int, int],
+    families: _Families,
+    program: Program,
+) -> dict[int, int] | None:
+    """The batch and ever more of what came before it, anew."""
+    for back in _BACK:
+        chosen = waiting[max(0, begin - back) : begin + _BATCH]
+        moved = set(chosen)
+        fixed = {i: at for i, at in placed.items() if i not in moved}
+        hint = {i: placed[i] if i in placed else next(families.before(i), 0) for i in chosen}
+        verdict, found = program.place(chosen, fixed, hint)
+        if verdict is Verdict.FOUND:
+            return found
+        if back > begin or program.exhausted:
+            break
+    return None
+
+
+def _family(name: str) -> tuple[str, int] | None:
+    """`conv@7.rest` is number 7 of `conv@.rest`."""
+    match = re.search(r"@(\d+)", name)
+    if match is None:
+        return None
+    return f"{name[: match.start()]}@{name[match.end() :]}", int(match.group(1))
+
+
+def _lowest(block: Block, forbidden: list[tuple[int, int]]) -> int:
+    unit, offset = block.alignment_bytes, 0
+    for low, high in sorted(forbidden):
+        if low < offset < high:
+            offset = -(-high // unit) * unit
+    return offset
+
+
+def _highest(block: Block, forbidden: list[tuple[int, int]], capacity_bytes: int) -> int:
+    """Negative where there is none."""
+    unit = block.alignment_bytes
+    offset = (capacity_bytes - block.size_bytes) // unit * unit
+    for low, high in sorted(forbidden, key=lambda r: -r[1]):
+        if low < offset < high:
+            offset = low // unit * unit
+    return offset

@@ -1,0 +1,81 @@
+"""Some of the blocks within a capacity, beside others that are placed: constraint programs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from toolchain.arena._program import keep_apart
+from toolchain.arena._separation import Separation
+from toolchain.arena._skyline import Verdict
+from toolchain.ir import Block
+
+
+class Program:
+    """Programs for one capacity that share an effort, in CP-SAT's deterministic seconds."""
+
+    def __init__(
+        self,
+        blocks: Sequence[Block],
+        separation: Separation,
+        capacity_bytes: int,
+        effort: float,
+        deadline: float,
+    ) -> None:
+        self._blocks = blocks
+        self._neighbours = separation.neighbours
+        self._capacity = capacity_bytes
+        self._left = effort
+        self._deadline = deadline
+
+    @property
+    def exhausted(self) -> bool:
+        return self._left <= 0 or time.process_time() > self._deadline
+
+    def place(
+        self, chosen: Sequence[int], fixed: Mapping[int, int], hint: Mapping[int, int]
+    ) -> tuple[Verdict, dict[int, int]]:
+        """Offsets of the `chosen` blocks beside the `fixed` ones; all others are left out.
+
+        Presolving is off: it takes longer than the search.
+        """
+        from ortools.sat.python import cp_model  # takes a second to import, and is seldom needed
+
+        if self.exhausted:
+            return Verdict.STOPPED, {}
+        model = cp_model.CpModel()
+        offsets: dict[int, Any] = {}
+        for i in chosen:
+            unit = self._blocks[i].alignment_bytes
+            last = (self._capacity - self._blocks[i].size_bytes) // unit
+            if last < 0:
+                return Verdict.IMPOSSIBLE, {}
+            granule = model.new_int_var(0, last, "")
+            if i in hint:
+                model.add_hint(granule, min(hint[i] // unit, last))
+            offsets[i] = granule * unit
+        for i in chosen:
+            for j, intervals in self._neighbours[i]:
+                if j in fixed:
+                    keep_apart(model, offsets[i] - fixed[j], intervals)
+                elif j in offsets and j < i:
+                    keep_apart(model, offsets[i] - offsets[j], intervals)
+        solver = cp_model.CpSolver()
+        parameters = solver.parameters
+        parameters.catch_sigint_signal = False  # else Ctrl-C kills Python ever after
+        parameters.num_workers = 1
+        parameters.random_seed = 1
+        parameters.cp_model_presolve = False
+        parameters.cp_model_probing_level = 0
+        parameters.linearization_level = 0
+        parameters.symmetry_level = 0
+        parameters.max_deterministic_time = self._left
+        parameters.max_time_in_seconds = max(self._deadline - time.process_time(), 0.01)
+        status = solver.solve(model)
+        self._left -= solver.response_proto.deterministic_time
+        if status == cp_model.INFEASIBLE:
+            return Verdict.IMPOSSIBLE, {}
+        if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+            return Verdict.STOPPED, {}
+        return Verdict.FOUND, {i: solver.value(offset) for i, offset in offsets.items()}
