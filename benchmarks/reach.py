@@ -3,10 +3,11 @@
     .venv/bin/python benchmarks/reach.py [--models DIR] [--board NAME] [--runs 3] [--only TEXT]
                                          [--json FILE]
 
-The verdict against the reference (LiteRT's kernels, or TFLM where LiteRT refuses the file; ONNX
-Runtime within 1), the arena beside TFLM's whole arena, instructions in QEMU. A model that the board
-has no room for runs on this machine. `benchmarks/sweep.py` does the same with random operators,
-`benchmarks/ecosystem/make.py` makes more models with TensorFlow and PyTorch.
+The verdict against the reference (LiteRT's kernels, or TFLM where LiteRT cannot run the file; ONNX
+Runtime within 1; with --float within 2^-16 of an output's largest element), the arena beside TFLM's
+whole arena, instructions in QEMU. A model that the board has no room for runs on this machine.
+`benchmarks/sweep.py` does the same with random operators, `benchmarks/ecosystem/make.py` makes more
+models with TensorFlow and PyTorch.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ sys.path.insert(0, str(ROOT))
 from benchmarks.arena import tflm_bytes  # noqa: E402
 from toolchain import load_model, verify_model  # noqa: E402
 from toolchain.errors import DoesNotFitError, ThimbleError, UnsupportedError  # noqa: E402
+from toolchain.planner import PlanOptions  # noqa: E402
 
 SHARED_MODELS = ROOT.parent / "shared" / "models"
 
@@ -58,7 +60,16 @@ def makers(folder: Path) -> dict[str, str]:
     return dict(json.loads(index.read_text())) if index.exists() else {}
 
 
-def model_row(file: Path, board_name: str, runs: int) -> ModelRow:
+def model_rows(file: Path, board_name: str, runs: int) -> list[ModelRow]:
+    """What becomes of a model, and of one that needs leave for float with it as well."""
+    row = model_row(file, board_name, runs, PlanOptions())
+    if row.verdict != "refused" or "--float" not in row.detail:
+        return [row]
+    with_leave = model_row(file, board_name, runs, PlanOptions(allow_float=True))
+    return [row, replace(with_leave, model=f"{file.name} --float")]
+
+
+def model_row(file: Path, board_name: str, runs: int, options: PlanOptions) -> ModelRow:
     begin = time.perf_counter()
     try:
         load_model(file)
@@ -67,10 +78,10 @@ def model_row(file: Path, board_name: str, runs: int) -> ModelRow:
     where, result = board_name, None
     try:
         try:
-            result = verify_model(file, board_name, runs=runs)
+            result = verify_model(file, board_name, runs=runs, options=options)
         except DoesNotFitError:
             where = "host"
-            result = verify_model(file, where, runs=runs)
+            result = verify_model(file, where, runs=runs, options=options)
     except UnsupportedError as error:
         return ModelRow(file.name, "refused", str(error))
     except ThimbleError as error:
@@ -145,9 +156,9 @@ def main() -> int:
     files = [f for f in files if f.suffix in (".tflite", ".onnx") and arguments.only in f.name]
     models, made_by = [], makers(Path(arguments.models))
     for file in track(files, "models", console=progress, transient=True):
-        row = model_row(file, arguments.board, arguments.runs)
-        models.append(replace(row, made_by=made_by.get(file.name, "")))
-        print(file.name, models[-1].verdict, models[-1].detail.splitlines()[0], file=sys.stderr)
+        for row in model_rows(file, arguments.board, arguments.runs):
+            models.append(replace(row, made_by=made_by.get(file.name, "")))
+            print(row.model, row.verdict, row.detail.splitlines()[0], file=sys.stderr)
     print_models(models, console)
     if arguments.json:
         rows = {"models": list(map(asdict, models))}
