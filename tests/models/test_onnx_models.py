@@ -12,6 +12,8 @@ import pytest
 from tests.support.onnx_models import compare
 from toolchain.errors import UnsupportedError
 from toolchain.frontends.onnx import read
+from toolchain.planner import PlanOptions, plan_model
+from toolchain.verification import verify_model
 
 MODELS = Path(__file__).parents[2].parent / "shared" / "models"
 QUANTISED = {
@@ -52,10 +54,15 @@ def test_within_one_of_onnxruntime_and_without_a_transpose(name: str) -> None:
     assert kinds["transpose"] == 0
 
 
-def test_float_model_is_told_how_to_quantise() -> None:
+def test_float_model_is_told_how_to_quantise_and_runs_with_leave() -> None:
     name = "st_mobilenet_v2_128_0.5_float.onnx"
-    with pytest.raises(UnsupportedError, match="thimble quantize"):
-        read(content(name), Path(name))
+    content(name)
+    with pytest.raises(UnsupportedError, match=r"thimble quantize.*--float"):
+        plan_model(MODELS / name)
+    result = verify_model(
+        MODELS / name, board="host", runs=1, options=PlanOptions(allow_float=True)
+    )
+    assert result.passed and result.max_difference < 0.1
 
 
 def test_pulp_dialect_is_named() -> None:
