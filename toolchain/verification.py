@@ -30,6 +30,8 @@ from toolchain.planner import DEFAULT_BOARD, PlanOptions
 Array = NDArray[np.generic]
 Report = Callable[..., None]
 _BIG_INPUT_BYTES = 4096
+_DECIMALS = 4
+"""Of a difference: float32 outputs are not exact multiples of their scale."""
 FLOAT_TOLERANCE = 2.0**-16
 """Of a float32 tensor's largest element. Each operation errs by 2^-24 of its result, in another
 order of sums by at most 2^-24 a term; functions like exp by 2^-22. A hundred such layers, one upon
@@ -149,7 +151,7 @@ def verify_model(
                 except LinkError as error:
                     raise LinkError(f"run {run}: {error}") from error
                 count, unit = max(count, done.count), done.unit
-                within = worst <= reference.tolerance
+                within = round(worst, _DECIMALS) <= reference.tolerance
                 for end, want in zip(deployment.outputs, expected, strict=True):
                     got = done.outputs[end.name].reshape(end.model_shape)
                     elements += got.size
@@ -157,7 +159,7 @@ def verify_model(
                     differences += found
                     units = (_units(d, unit_of(end, want)) for d in found)
                     worst = max([worst, *units])
-                if within and worst > reference.tolerance:
+                if within and round(worst, _DECIMALS) > reference.tolerance:
                     report("comparing operator by operator")
                     operators = _by_operators(deployment, reference, compiled, inputs, done)
             memory = deployment.memory_use()
@@ -169,7 +171,7 @@ def verify_model(
         tolerance=max(reference.tolerance, int(computes_float)),
         elements=elements,
         differences=tuple(differences),
-        max_difference=round(worst, 4),  # float32 outputs are not exact multiples of the scale
+        max_difference=round(worst, _DECIMALS),
         count=count,
         unit=unit,
         memory=memory,

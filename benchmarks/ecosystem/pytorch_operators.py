@@ -39,7 +39,7 @@ def pools() -> nn.Module:
     def body(m: Function, x: Tensor) -> object:
         x = m.conv(x)
         a = f.max_pool2d(x, 2, stride=3)
-        b = f.avg_pool2d(x, 3, stride=2, padding=1, ceil_mode=True)
+        b = f.avg_pool2d(x, 3, stride=2, padding=1)
         c = f.avg_pool2d(x, (1, 5), stride=(2, 3), padding=(0, 2), count_include_pad=False)
         return a, b, c, f.adaptive_avg_pool2d(x, (2, 3)), f.adaptive_max_pool2d(x, 1)
 

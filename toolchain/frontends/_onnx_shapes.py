@@ -53,6 +53,7 @@ def resolve(model: FileModel) -> ShapedModel:
         name for node in model.nodes for name in node.outputs if name and name not in shapes
     ]
     if open_shapes:
+        _check_known(model)
         raise InputError(
             f"the shape of {open_shapes[0]!r} cannot be told before the model runs; export the "
             "model with fixed shapes (onnxruntime.tools.make_dynamic_shape_fixed)"
@@ -62,6 +63,20 @@ def resolve(model: FileModel) -> ShapedModel:
         if empty:
             raise InputError(f"{node} gives the empty tensor {empty[0]!r}")
     return ShapedModel(model, MappingProxyType(shapes))
+
+
+def _check_known(model: FileModel) -> None:
+    """Raises InputError for an operator that is newer than the opset that the file names."""
+    for node in model.nodes:
+        if "." in node.operator:
+            continue
+        try:
+            onnx.defs.get_schema(node.operator, max(model.opset, 1))
+        except onnx.defs.SchemaError as error:
+            raise InputError(
+                f"{node} does not exist in opset {model.opset}, which the file names; convert it "
+                "again with a newer opset"
+            ) from error
 
 
 def _fix_batch(model: FileModel) -> FileModel:
