@@ -1,12 +1,13 @@
 """Splitting operators: what it saves, what it costs, beside MOTES, TinyEngine and HMCOS.
 
-    python -m benchmarks.partition [--part networks|runs|table3] [--only NAME,..] [--models DIR]
-                                   [--splitters NAME,..] [--board BOARD] [--seconds S]
-                                   [--json FILE] [--show]
+    python -m benchmarks.partition [--part networks|runs|flash|table3] [--only NAME,..]
+                                   [--models DIR] [--splitters NAME,..] [--board BOARD]
+                                   [--seconds S] [--json FILE] [--show]
 
 networks  peak and arena unsplit under three schedulers; the arena split at several slowdowns, and
           the least, by each splitter; the search's time; the published figures
 runs      whole networks in QEMU, unsplit and split: bytes compared, slowdown measured
+flash     code and tables of the linked firmware, unsplit and split at 5%; lines of C
 table3    one convolution in blocks of falling size (MOTES, table 3), counted in QEMU
 
 The networks are the zoo's (`benchmarks.zoo`) and those files of DIR that are there. Slowdowns are
@@ -29,6 +30,7 @@ from typing import Any
 from rich.console import Console
 
 from benchmarks import zoo
+from benchmarks._partition_flash import measure_flash, show_flash
 from benchmarks._partition_report import OURS, PUBLISHED, aims, show_networks
 from benchmarks._partition_runs import measure_runs, measure_table_3, show_runs, show_table_3
 from toolchain import load_model, passes
@@ -72,6 +74,7 @@ RUNS = (
     "fomo_face",
     "mcunet_vww",
 )
+PARTS = ("networks", "runs", "flash", "table3")
 SCHEDULERS = ("rpo", "hmcos", "auto")
 BUDGETS = (0.0, 0.01, 0.02, 0.05, 0.1)
 _TRIED = 3
@@ -160,7 +163,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--part", choices=("networks", "runs", "table3"), help="only this part")
+    parser.add_argument("--part", choices=PARTS, help="only this part")
     parser.add_argument("--only", default="", help="only these networks, by comma")
     parser.add_argument("--models", type=Path, default=SHARED_MODELS, metavar="DIR")
     parser.add_argument("--board", default="mps2-an500", help="whose kernels (default mps2-an500)")
@@ -212,6 +215,12 @@ def main() -> int:
             for row in measure_runs(graphs(RUNS), options.board, 0.05, report):
                 kept.add("runs", row)
         show_runs(kept.rows("runs", RUNS), options.board, 0.05, console)
+    if options.part in (None, "flash"):
+        if not options.show:
+            compiled = graphs((*RUNS, "fpnas"))
+            for row in measure_flash(compiled, options.board, 0.05, options.seconds, report):
+                kept.add("flash", row)
+        show_flash(kept.rows("flash", (*RUNS, "fpnas")), options.board, 0.05, console)
     if options.part in (None, "table3"):
         published = PUBLISHED["motes"]["table_3"]
         if not options.show:

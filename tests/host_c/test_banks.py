@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.support import split_graphs
 from tests.support.host import model_of, plan_of, random_inputs, reference_outputs
 from tests.support.random_networks import random_network
 from tests.support.states import GRAPHS
@@ -26,6 +27,7 @@ from toolchain.ops.check import check
 from toolchain.ops.interpret import interpret
 from toolchain.ops.spec import Array
 from toolchain.ops.storage import memory_problem
+from toolchain.partition import CannotSplitError, split
 
 
 def banked(graph: Graph, share: float = 0.6) -> Plan | None:
@@ -59,6 +61,31 @@ def test_random_networks_over_two_banks_equal_their_references() -> None:
                 wanted = reference_outputs(model.graph, inputs)
                 for name, want, have in zip(model.graph.outputs, wanted, got, strict=True):
                     np.testing.assert_array_equal(have, want, f"{name} of {model.graph.ops}")
+
+
+def test_split_networks_over_two_banks_equal_the_unsplit_ones() -> None:
+    """Blocks of one operator that lie in different banks have functions of their own."""
+    rng = np.random.default_rng(23)
+    coarse: list[Graph] = []
+    plans: list[Plan] = []
+    while len(plans) < 8:
+        graph = check(split_graphs.random_network(rng))
+        try:
+            plan = banked(check(split(graph, split_graphs.random_scheme(graph, rng))), 0.9)
+        except CannotSplitError:
+            continue
+        if plan is not None and len(plan.arena.parts) == 2:
+            coarse.append(graph)
+            plans.append(plan)
+    models = [model_of(plan, f"m{index}") for index, plan in enumerate(plans)]
+    with tempfile.TemporaryDirectory() as folder:
+        program = build(models, cmsis_nn.find(), Path(folder), sanitize=True)
+        with HostProgram(program, models) as running:
+            for index, graph in enumerate(coarse):
+                inputs = random_inputs(graph, rng)
+                wanted = reference_outputs(graph, inputs)
+                for want, have in zip(wanted, running.run(inputs, index), strict=True):
+                    np.testing.assert_array_equal(have, want)
 
 
 def two_banks() -> tuple[Plan, HostModel]:
