@@ -32,6 +32,12 @@ typedef struct {
 void thimble_copy_nd(
     const thimble_copy_loop *loops, int32_t loop_count, int32_t run_bytes, const void *source, void *target);
 
+/**
+ * memmove, in few instructions on cores with the DSP extension or Helium: newlib's goes byte by byte where
+ * data moves up over itself, and where it is not aligned.
+ */
+void thimble_move(void *target, const void *source, int32_t size_bytes);
+
 /** How a tensor lies inside its padded copy. */
 typedef struct {
     const thimble_copy_loop *loops; /**< loops around one run, ascending in the output */

@@ -23,7 +23,6 @@
 #include "net.h"
 
 #include <stddef.h>
-#include <string.h>
 
 #include "thimble_conv.h"
 #include "thimble_data.h"
@@ -282,7 +281,7 @@ static int32_t net_op5_block_concat(uint8_t *arena, uint32_t index)
 {
     const struct net_op5_block_concat_block *const block = &net_op5_block_concat_blocks[index];
 
-    memcpy((int8_t *)(arena + 40 * block->output), (const int8_t *)(arena + 8 * block->input) + 32, 16);
+    thimble_move((int8_t *)(arena + 40 * block->output), (const int8_t *)(arena + 8 * block->input) + 32, 16);
     return 0;
 }
 
@@ -302,7 +301,7 @@ static int32_t net_op5_block_concat_2(uint8_t *arena, uint32_t index)
 {
     const struct net_op5_block_concat_2_block *const block = &net_op5_block_concat_2_blocks[index];
 
-    memcpy((int8_t *)(arena + 8 * block->output), (const int8_t *)(arena + 680), 16);
+    thimble_move((int8_t *)(arena + 8 * block->output), (const int8_t *)(arena + 680), 16);
     return 0;
 }
 
@@ -314,7 +313,7 @@ static int32_t net_op5_block_concat_2(uint8_t *arena, uint32_t index)
  */
 static const struct net_op6_block_concat_block {
     uint8_t input;
-    uint8_t size_bytes;
+    uint8_t run_bytes;
 } net_op6_block_concat_blocks[] = {
     {101, 32}, { 85, 48},
 };
@@ -323,7 +322,7 @@ static int32_t net_op6_block_concat(uint8_t *arena, uint32_t index)
 {
     const struct net_op6_block_concat_block *const block = &net_op6_block_concat_blocks[index];
 
-    memcpy((int8_t *)(arena + 920), (const int8_t *)(arena + 8 * block->input), block->size_bytes);
+    thimble_move((int8_t *)(arena + 920), (const int8_t *)(arena + 8 * block->input), block->run_bytes);
     return 0;
 }
 
@@ -336,7 +335,7 @@ static int32_t net_op6_block_concat(uint8_t *arena, uint32_t index)
 static int32_t net_op6_block_concat_2(uint8_t *arena, uint32_t index)
 {
     (void)index;
-    memcpy((int8_t *)(arena + 680), (const int8_t *)(arena + 920) + 16, 48);
+    thimble_move((int8_t *)(arena + 680), (const int8_t *)(arena + 920) + 16, 48);
     return 0;
 }
 

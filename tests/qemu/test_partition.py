@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import pytest
@@ -15,7 +17,8 @@ from tests.support.split_graphs import inverted_bottleneck, random_network, rand
 from tests.support.tflite_writer import tflite_bytes
 from toolchain.boards import board
 from toolchain.errors import DoesNotFitError
-from toolchain.ir import Graph
+from toolchain.ir import DType, Graph, Op, Tensor
+from toolchain.ops.block_concat import BlockConcat
 from toolchain.ops.check import check
 from toolchain.partition import CannotSplitError, Mode, Scheme, split
 from toolchain.planner import PlanOptions, check_fit, plan_graph, plan_model
@@ -61,3 +64,24 @@ def test_a_network_that_needs_two_boards_of_ram_runs_in_96_kib(tmp_path: Path) -
     assert (result.differing, result.elements) == (0, 10)
     assert result.compiled.sizes is not None
     assert result.compiled.sizes.ram_bytes <= 96 * 1024
+
+
+@pytest.mark.parametrize("board_name", ["mps2-an500", "mps3-an547"])
+def test_runs_of_bytes_move_up_and_down(board_name: str, tmp_path: Path) -> None:
+    """Any length, any distance, aligned or not: of one run of bytes over itself."""
+    rng = np.random.default_rng(2)
+    lengths = [1, 3, 16, 31, 32, 33, 64, 100, 128, 135, *map(int, rng.integers(1, 200, 30))]
+    shifts = [4, -4, 1, -1, 32, -32, 100, -100, *map(int, rng.integers(-70, 70, 32))]
+    tensors, ops, offsets, free = [], [], {}, 0
+    for index, (length, shift) in enumerate(zip(lengths, shifts, strict=True)):
+        ends = tuple(Tensor(f"{n}{index}", (length,), DType.INT8) for n in "xy")
+        tensors += ends
+        names = ((ends[0].name,), (ends[1].name,))
+        attributes = BlockConcat(0, ((0, length),))
+        ops.append(Op("block_concat", f"move{index}", *names, attributes))
+        offsets[ends[0].name], offsets[ends[1].name] = free + 112, free + 112 + shift
+        free += 448
+    inputs, outputs = ([op.inputs[0] for op in ops], [op.outputs[0] for op in ops])
+    plan = plan_graph(Graph.build("moves", tensors, ops, inputs, outputs), board(board_name))
+    arena = replace(plan.arena, size_bytes=free, offsets=MappingProxyType(offsets))
+    compare(replace(plan, arena=arena), rng, tmp_path)

@@ -44,13 +44,6 @@ class Operand:
             return mark(symbol, role_of(self.tensor), c_type(self.tensor.dtype))
         return self.pointer
 
-    def apart(self, other: Operand) -> bool:
-        """Whether the two share no byte."""
-        if self.offset is None or other.offset is None:
-            return True
-        distance = other.offset - self.offset
-        return not -other.tensor.size_bytes < distance < self.tensor.size_bytes
-
 
 class Operands(list[Operand | None]):
     """An operator's inputs or outputs; None for an absent one, and for any beyond the last."""

@@ -17,6 +17,7 @@ from toolchain.cost.sums import sums_count
 from toolchain.cost.windows import window_count
 from toolchain.ir import DType, Graph, Op
 from toolchain.ops import spec_of
+from toolchain.ops.block_concat import single_run
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,10 @@ FLOAT_SOFTWARE = Coefficients(per_mac=110.0, per_element=400.0, per_call=400.0)
 """Of float32 operators on other cores."""
 _PER_COPIED_BYTE = 0.35
 _PER_COPY = 45.0
-_COPIES = frozenset({"block_concat"})
+_PER_MOVED_BYTE, _PER_MOVED_BYTE_ASTRAY = 0.13, 0.75
+"""`thimble_move` on cores with the DSP extension: of whole words, and of others."""
+_PER_MOVED_BYTE_HELIUM = 0.25
+_PER_MOVE = 34.0
 
 
 @dataclass(frozen=True)
@@ -60,9 +64,8 @@ class AnalyticCostModel:
         if spec_of(op.kind).dtypes == {DType.FLOAT32}:
             fit = FLOAT_UNIT if core.fpu else FLOAT_SOFTWARE
             return Cost(_count(fit, op, graph), measured=False)
-        if op.kind in _COPIES:
-            size_bytes = sum(graph.tensors[name].size_bytes for name in op.outputs)
-            return Cost(round(_PER_COPIED_BYTE * size_bytes + _PER_COPY), measured=False)
+        if op.kind == "block_concat":
+            return Cost(round(_block_concat(op, graph, core)), measured=False)
         for formula in (window_count, sums_count):
             count = formula(op, graph, core)
             if count is not None:
@@ -73,6 +76,16 @@ class AnalyticCostModel:
         """Estimated instructions of newlib's memcpy, which moves words."""
         count = _PER_COPIED_BYTE * sum(sizes) + _PER_COPY * len(sizes)
         return Cost(round(count), measured=False)
+
+
+def _block_concat(op: Op, graph: Graph, core: Core) -> float:
+    """Blocks from 64 bytes to 4 KiB moved up, down and astray, on mps2-an500 and mps3-an547."""
+    size_bytes = sum(graph.tensors[name].size_bytes for name in op.outputs)
+    if single_run(op, graph) is None or not core.dsp:
+        return _PER_COPIED_BYTE * size_bytes + _PER_COPY
+    if core.mve:
+        return _PER_MOVED_BYTE_HELIUM * size_bytes + _PER_MOVE
+    return (_PER_MOVED_BYTE_ASTRAY if size_bytes % 4 else _PER_MOVED_BYTE) * size_bytes + _PER_MOVE
 
 
 def as_integers(op: Op, graph: Graph, core: Core) -> int:

@@ -89,13 +89,15 @@ def single_run(op: Op, graph: Graph) -> StridedCopy | None:
 
 
 def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
-    """One run of bytes by memmove, which an overlap needs; anything else by `thimble_copy_nd`."""
+    """One run of bytes by `thimble_move`, overlap or not; anything else by `thimble_copy_nd`."""
     run = single_run(op, graph)
-    return lower_copies(_copies(op, graph)) if run is None else Lowering(fields={"copies": (run,)})
+    if run is None:
+        return lower_copies(_copies(op, graph))
+    return Lowering(functions=("thimble_move",), fields={"copies": (run,)})
 
 
 def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
-    """One run of bytes is moved at once (memmove): it may go anywhere, to where it was even."""
+    """One run of bytes is moved at once: it may go anywhere, to where it was even."""
     if single_run(op, graph) is not None:
         return (SafeOverlap(0, lead_bytes=-graph.input(op, 0).size_bytes),)
     return copy_overlaps(op, graph, _copies(op, graph))
