@@ -36,6 +36,8 @@ _WILD_SHARE = 0.3
 _FIXED_SCALES = tuple(2.0**-bits for bits in (7, 8, 15))
 """Of outputs of functions whose range is known: other ones are refused, so they stay mostly."""
 _BIAS = 2
+_FOUR_BITS = frozenset({"conv2d", "depthwise_conv2d", "fully_connected"})
+_FOUR_BIT_SHARE = 0.25
 
 Values = tuple[Array, ...]
 
@@ -89,7 +91,24 @@ def sample(kind: str, index: int, seed: int) -> tuple[Graph, np.random.Generator
     graph = specs()[kind].sample(rng)
     if [op.kind for op in graph.ops] != [kind]:
         raise ValueError(f"a sample of {kind} is {[op.kind for op in graph.ops]}")
+    if kind in _FOUR_BITS and rng.random() < _FOUR_BIT_SHARE:
+        graph = _with_four_bits(graph, rng)
     return (wild(graph, rng) if rng.random() < _WILD_SHARE else graph), rng
+
+
+def _with_four_bits(graph: Graph, rng: np.random.Generator) -> Graph:
+    tensors = dict(graph.tensors)
+    shape = tensors["weights"].shape
+    few = rng.integers(-8, 8, shape).astype(np.int8)
+    tensors["weights"] = replace(tensors["weights"], constant=few)
+    return replace(graph, tensors=tensors)
+
+
+def _int4(kind: str, graph: Graph) -> tuple[str, ...]:
+    """Names of the constants to write as int4."""
+    data = graph.tensors["weights"].constant if kind in _FOUR_BITS else None
+    few = data is not None and bool(data.size) and data.min() >= -8 and data.max() <= 7
+    return ("weights",) if few else ()
 
 
 def wild(graph: Graph, rng: np.random.Generator) -> Graph:
@@ -168,7 +187,7 @@ class Reference:
         inputs = tuple(_inputs(graph, rng) for _ in range(TURNS))
         if not from_litert(kind):
             return Case(kind, index, graph, inputs, _by_numpy(graph, inputs))
-        model = tflite_bytes(graph)
+        model = tflite_bytes(graph, _int4(kind, graph))
         try:
             read = FRONT_END.read(model, Path("case.tflite"))
         except ThimbleError as error:

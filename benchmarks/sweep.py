@@ -5,11 +5,12 @@
 
 The kinds are those of `thimble ops`; one without a generator of configurations counts as a failure.
 A case is one operator: written as a TFLite file, read back, planned, compiled, run twice. Three in
-ten have scales far from what converters choose. The reference is LiteRT's kernel (our NumPy
-reference for what only ONNX files or rewrites bring, and where LiteRT's own kernel is broken).
-Cases that we or LiteRT refuse are counted by reason. `--cases` run on this machine; the first
-`--board-cases` of each kind also run in emulation, many in one firmware. A difference prints its
-case, which `--kind`, `--seed` and `--cases` bring back; the exit code is then 1.
+ten have scales far from what converters choose, a quarter of the weights are int4. The reference is
+LiteRT's kernel (our NumPy reference for what only ONNX files or rewrites bring, and where LiteRT's
+own kernel is broken). Cases that we or LiteRT refuse are counted by reason. `--cases` run on this
+machine; the first `--board-cases` of each kind also run in emulation, many in one firmware. A
+difference prints its case, which `--kind`, `--seed` and `--cases` bring back; the exit code is then
+1.
 """
 
 from __future__ import annotations

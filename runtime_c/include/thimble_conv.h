@@ -157,6 +157,45 @@ void thimble_fully_connected_s8(int32_t rows,
                                 const int32_t *common,
                                 int8_t *output);
 
+/* The same with filters of four bits, packed: for each eight taps (padded with zeros) one word of each unit
+ * in turn. Four-bit fields 0 to 7 of a word, lowest first, hold taps 0, 1, 4, 5, 2, 3, 6 and 7, each plus 8.
+ */
+void thimble_fully_connected_s4(int32_t rows,
+                                int32_t depth,
+                                int32_t units,
+                                const thimble_requant *requant,
+                                const int8_t *input,
+                                const int32_t *parameters,
+                                const int32_t *common,
+                                int8_t *output);
+
+/* Convolution, any stride, dilation, padding and grouping, with filters of four bits.
+ *
+ * parameters: for each group and each four of its channels (the last ones padded with zeros to four): four
+ * biases; the filters, packed as above; four multipliers; four int8 shift codes. scratch: the bytes of one
+ * window.
+ */
+void thimble_convolve_s4(const thimble_conv_shape *shape,
+                         const thimble_requant *requant,
+                         const int8_t *input,
+                         const int32_t *parameters,
+                         void *scratch,
+                         int8_t *output);
+
+/* Sums of four units of filters packed in four bits: their biases, `offset` (-8 times the sum of the inputs)
+ * and `depth` taps; returns what follows. */
+const int32_t *thimble_sum_units_s4(
+    const int8_t *input, const int32_t *parameters, int32_t depth, int32_t offset, int32_t *restrict sums);
+
+int32_t thimble_sum_s8(const int8_t *input, int32_t size);
+
+/* Outputs of up to four units by their scaling (fully connected); returns what follows the last one. */
+int8_t *thimble_put_units_s8(const int32_t *sums,
+                             const int32_t *scaling,
+                             int32_t count,
+                             const thimble_requant *requant,
+                             int8_t *output);
+
 /* Sums of four units: their biases and `depth` taps (fully connected parameters); returns what follows. */
 const int32_t *
 thimble_sum_units_s8(const int8_t *input, const int32_t *parameters, int32_t depth, int32_t *restrict sums);

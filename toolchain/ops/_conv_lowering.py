@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from toolchain.boards import Core
-from toolchain.ir import Graph, Op, Tensor
+from toolchain.ir import DType, Graph, Op, Tensor
 from toolchain.ops._activation import Activation, clamp_range
 from toolchain.ops._conv import (
     BIAS,
@@ -25,7 +25,9 @@ from toolchain.ops._conv import (
 from toolchain.ops._conv_packing import (
     Int8,
     Scaling,
+    fit_nibbles,
     pack_convolution,
+    pack_convolution_s4,
     pack_depthwise,
     pack_transposed,
     scaling,
@@ -67,6 +69,8 @@ def conv2d_kernel(op: Op, graph: Graph, core: Core, window: Window, rounding: Ro
     own = not core.mve or rounding is not Rounding.TFLITE or weight_zero_point(weights) != 0
     if own or depth != x.shape[3] or not fits:
         whole = depth % 4 == 0 and depth == x.shape[3] and weight_zero_point(weights) == 0
+        if _four_bits_pay(x, weights, rounding):
+            return "thimble_convolve_s4"
         fast = pointwise and window.stride == (1, 1) and whole
         return "thimble_convolve_1x1_s8" if fast else "thimble_convolve_s8"
     if pointwise:
@@ -88,6 +92,8 @@ def lower_conv2d(
     x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
     channels, height, width, depth = weights.shape
     function = conv2d_kernel(op, graph, core, window, rounding)
+    if function == "thimble_convolve_s4":
+        return _four_bit_conv2d(op, graph, window, activation)
     if function.startswith("thimble"):
         filters = constant_of(weights).astype(np.int8)
         return _own_conv2d(op, graph, function, window, activation, rounding, filters)
@@ -103,6 +109,37 @@ def lower_conv2d(
         ),
         fields=_fields(op, graph, window, activation)
         | {"function": function, "scratch_bytes": scratch},
+    )
+
+
+_FOUR_BIT_TAPS = 48
+
+
+def _four_bits_pay(x: Tensor, weights: Tensor, rounding: Rounding) -> bool:
+    """Whether packing weights in four bits is possible, and takes less flash.
+
+    Few taps save little of it, and take twice the instructions.
+    """
+    taps = weights.elements // weights.shape[0]
+    if rounding is not Rounding.TFLITE or weight_zero_point(weights) or taps < _FOUR_BIT_TAPS:
+        return False
+    channels = weights.shape[0] * weights.shape[3] // x.shape[3]  # of a group
+    packed = -(-channels // 4) * (9 + 4 * -(-taps // 8))
+    unpacked = -(-channels // 2) * (5 + 2 * -(-taps // 4))
+    return packed < unpacked and fit_nibbles(constant_of(weights).astype(np.int8))
+
+
+def _four_bit_conv2d(op: Op, graph: Graph, window: Window, activation: Activation) -> Lowering:
+    filters = constant_of(graph.input(op, WEIGHTS)).astype(np.int8)
+    channels, height, width, depth = filters.shape
+    scales = _scaling(op, graph, activation, Rounding.TFLITE, filters.reshape(channels, -1))
+    packed = pack_convolution_s4(scales, graph.input(op, INPUT).shape[3] // depth)
+    return Lowering(
+        functions=("thimble_convolve_s4",),
+        scratch_bytes=round_up(height * width * depth, 4),
+        constants=(Constant("parameters", packed, "biases, filters of four bits, requantisation"),),
+        fields=_fields(op, graph, window, activation)
+        | {"function": "thimble_convolve_s4", "depth": depth},
     )
 
 
@@ -142,7 +179,12 @@ def column_bytes(kernel: tuple[int, int], depth: int) -> int:
 
 
 def pitched_image(op: Op, graph: Graph, function: str) -> frozenset[str]:
-    """Input and output, where this kernel bears that the lines of an image lie apart."""
+    """Input and output, where this kernel bears that the lines of an image lie apart.
+
+    The kernels of other element types do not.
+    """
+    if graph.input(op, INPUT).dtype is not DType.INT8:
+        return frozenset()
     if not function.startswith("thimble") or graph.input(op, INPUT).shape[0] != 1:
         return frozenset()
     return frozenset((op.inputs[INPUT], op.outputs[0]))

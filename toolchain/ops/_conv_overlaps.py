@@ -94,6 +94,8 @@ def conv2d_overlaps(
     firsts, pixels = _first_pixels(op, graph, window), y[1] * y[2]
     if kernel == "thimble_convolve_1x1_s8":
         lead = _gathered_lead(firsts, run_ends(pixels * x[0], 1, _OWN_PIXELS), x[3], channels)
+    elif kernel == "thimble_convolve_s4":
+        lead = _gathered_lead(firsts, run_ends(pixels, x[0], 1), x[3], channels)
     elif kernel == "thimble_convolve_s8":
         lead = _gathered_lead(firsts, run_ends(pixels, x[0], _OWN_PIXELS), x[3], channels)
     elif kernel == "arm_convolve_s8":

@@ -255,9 +255,52 @@ def pack_depthwise(scales: Scaling) -> Int32:
     return _joined([np.stack([scales.bias, scales.multiplier], axis=1), taps])
 
 
-def pack_fully_connected(scales: Scaling, common: bool) -> Int32:
-    """For `thimble_fully_connected_s8`. `common`: the units' one scaling is given apart."""
-    parts: list[NDArray[np.generic]] = [_lanes(scales.bias, 4), _turns(scales.filters, 4)]
+def fit_nibbles(filters: Int8) -> bool:
+    """Whether four bits hold every weight."""
+    return bool(filters.size) and bool(filters.min() >= -8 and filters.max() <= 7)
+
+
+_NIBBLES = (0, 1, 4, 5, 2, 3, 6, 7)
+"""Which of eight taps a word's four-bit fields hold, lowest first."""
+
+
+def _nibble_turns(filters: Int8, lanes: int) -> NDArray[np.int32]:
+    """As `_turns`, in words of eight taps, each plus 8 (0 is -8)."""
+    padded = _pad(_pad(filters, 1, 8), 0, lanes).astype(np.int64) + 8
+    eights = padded.reshape(len(padded), -1, 8)[:, :, _NIBBLES]
+    fields = (eights << (4 * np.arange(8))).sum(axis=2).astype(np.uint32)
+    words: NDArray[np.int32] = fields.view(np.int32)
+    blocks = len(words) // lanes
+    turns: NDArray[np.int32] = words.reshape(blocks, lanes, -1).transpose(0, 2, 1)
+    return turns.reshape(blocks, -1)
+
+
+def pack_convolution_s4(scales: Scaling, groups: int) -> Int32:
+    """For `thimble_convolve_s4`: channels of a group are adjacent."""
+    per_group = len(scales.bias) // groups
+    parts = []
+    for group in range(groups):
+        own = scales.of(slice(group * per_group, (group + 1) * per_group))
+        parts.append(
+            _joined(
+                [
+                    _lanes(own.bias, 4),
+                    _nibble_turns(own.filters, 4),
+                    _lanes(own.multiplier, 4),
+                    _words(_lanes(own.code, 4)),
+                ]
+            )
+        )
+    return np.concatenate(parts)
+
+
+def pack_fully_connected(scales: Scaling, common: bool, nibbles: bool) -> Int32:
+    """For `thimble_fully_connected_s8`; with `nibbles` for `thimble_fully_connected_s4`.
+
+    `common`: the units' one scaling is given apart.
+    """
+    turns = (_nibble_turns if nibbles else _turns)(scales.filters, 4)
+    parts: list[NDArray[np.generic]] = [_lanes(scales.bias, 4), turns]
     return _joined(parts if common else parts + _fully_connected_scaling(scales))
 
 

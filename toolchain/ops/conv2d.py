@@ -276,5 +276,5 @@ SPEC = OpSpec(
     reductions=_reductions,
     tflite=TfliteBinding(("CONV_2D",), _read, _write),
     onnx=OnnxBinding(("Conv",), _read_onnx),
-    limits="int8 or legacy uint8; constant weights, int4 unpacked; any stride, dilation, groups",
+    limits="int8 or legacy uint8; constant weights, int4 too; any stride, dilation, groups",
 )

@@ -230,5 +230,5 @@ SPEC = OpSpec(
     overlaps=_overlaps,
     axes=_axes,
     tflite=TfliteBinding(("DEPTHWISE_CONV_2D",), _read, _write),
-    limits="int8 or legacy uint8; constant weights, int4 unpacked; any stride and dilation",
+    limits="int8 or legacy uint8; constant weights, int4 too; any stride and dilation",
 )

@@ -32,6 +32,7 @@ from toolchain.ops._conv import (
 from toolchain.ops._conv_lowering import bias_of
 from toolchain.ops._conv_packing import (
     Scaling,
+    fit_nibbles,
     pack_common_scaling,
     pack_fully_connected,
     single_rounding_scaling,
@@ -175,14 +176,17 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
     low, high = clamp_range(_attributes(op).activation, y)
     scales = _scaling(op, graph)
     common = len(_factors(op, graph)) == 1
-    packed = pack_fully_connected(scales, common)
+    nibbles = depth > 4 and fit_nibbles(scales.filters)
+    packed = pack_fully_connected(scales, common, nibbles)
+    function = "thimble_fully_connected_s4" if nibbles else "thimble_fully_connected_s8"
     constants = [Constant("parameters", packed, "biases, filters and requantisation")]
     if common:
         constants.append(Constant("scaling", pack_common_scaling(scales), "multipliers and shifts"))
     return Lowering(
-        functions=("thimble_fully_connected_s8",),
+        functions=(function,),
         constants=tuple(constants),
         fields={
+            "function": function,
             "batches": x.elements // depth,
             "depth": depth,
             "units": units,
@@ -324,5 +328,5 @@ SPEC = OpSpec(
     reductions=_reductions,
     tflite=TfliteBinding(("FULLY_CONNECTED",), _read, _write),
     onnx=OnnxBinding(("Gemm", "MatMul"), _read_onnx),
-    limits="int8 or legacy uint8; constant weights, int4 unpacked, per channel or per tensor",
+    limits="int8 or legacy uint8; constant weights, int4 too, per channel or per tensor",
 )
