@@ -79,4 +79,7 @@ def test_packed_convolutions_take_less_flash() -> None:
 
 
 def test_helium_convolves_with_int8_weights() -> None:
-    assert all(kernel(graph, HELIUM) != PACKED["conv2d"] for graph in samples("conv2d"))
+    """But for groups, which CMSIS-NN has no kernel for there."""
+    for graph in samples("conv2d"):
+        whole = graph.tensors["weights"].shape[3] == graph.tensors["x"].shape[3]
+        assert (kernel(graph, HELIUM) != PACKED["conv2d"]) == whole
