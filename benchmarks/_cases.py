@@ -133,7 +133,8 @@ def wild(graph: Graph, rng: np.random.Generator) -> Graph:
 
     tensors = {name: other(tensor) for name, tensor in graph.tensors.items()}
     (op,) = graph.ops
-    if "weights" in tensors and len(op.inputs) > _BIAS and op.inputs[_BIAS]:
+    quantised = "weights" in tensors and tensors["weights"].quantisation is not None
+    if quantised and len(op.inputs) > _BIAS and op.inputs[_BIAS]:
         bias, weights = tensors[op.inputs[_BIAS]], tensors["weights"].q
         x = next(tensors[n].q for n in op.inputs if n and not tensors[n].is_constant)
         scales = tuple(float(np.float32(x.scale) * np.float32(s)) for s in weights.scales)

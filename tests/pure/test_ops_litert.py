@@ -12,14 +12,12 @@ import numpy as np
 import pytest
 from ai_edge_litert.interpreter import OpResolverType
 
-from tests.support.litert import BEYOND_LITERT, PLAIN_KERNELS, run_litert
+from tests.support.litert import BEYOND_LITERT, OWN_FUNCTIONS, PLAIN_KERNELS, run_litert
 from tests.support.tflite_writer import tflite_bytes
 from toolchain.frontends.tflite import FRONT_END
 from toolchain.ir import DType, Graph, Tensor
 from toolchain.ops import spec_of, specs
 
-OWN_FUNCTIONS = frozenset({"softmax_f32", "unary_f32"})
-"""Kinds whose exp and the like are not those of a C library: the last bits differ."""
 KINDS = sorted(kind for kind, spec in specs().items() if spec.tflite is not None)
 
 

@@ -16,6 +16,9 @@ TFLM rescales in fixed point, so 1 is allowed there."""
 BEYOND_LITERT = frozenset({"svdf_s8"})
 """Kinds that only tflite-micro computes: LiteRT takes the state for int16 and reads beyond it."""
 
+OWN_FUNCTIONS = frozenset({"softmax_f32", "unary_f32"})
+"""Kinds whose exp and the like are not those of a C library: the last bits differ."""
+
 
 def run_litert(
     model: bytes,
