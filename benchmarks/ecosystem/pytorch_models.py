@@ -140,6 +140,7 @@ RECIPES: Mapping[str, Recipe] = MappingProxyType(
         "broadcasts": Recipe(o.broadcasts, [(1, 5, 6, 7), (1, 1, 1, 7)], 20, True),
         "activations": Recipe(o.activations, [(1, 9)], 20, True),
         "log_softmax": Recipe(o.log_softmax, [(1, 9)]),
+        "unit_length": Recipe(o.unit_length, [(4, 9)]),
         "reductions": Recipe(o.reductions, [(1, 5, 7, 6)], 18, True),
         "movements": Recipe(o.movements, [(1, 3, 6, 8)]),
         "resizes": Recipe(o.resizes, [(1, 3, 5, 7)], 18, True),

@@ -127,6 +127,13 @@ def resizes() -> nn.Module:
     return Function(body, conv=nn.Conv2d(3, 5, 1))
 
 
+def unit_length() -> nn.Module:
+    def body(m: Function, x: Tensor) -> object:
+        return f.normalize(m.dense(x), dim=-1)
+
+    return Function(body, dense=nn.Linear(9, 5))
+
+
 def log_softmax() -> nn.Module:
     return nn.Sequential(nn.Linear(9, 5), nn.LogSoftmax(-1))
 
@@ -149,7 +156,7 @@ def normalisations() -> nn.Module:
 def group_norms() -> nn.Module:
     def body(m: Function, x: Tensor) -> object:
         y = m.conv(x)
-        return m.group(y), m.instance(y), f.normalize(y, dim=1)
+        return m.group(y), m.instance(y)
 
     return Function(
         body,

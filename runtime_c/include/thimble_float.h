@@ -94,11 +94,12 @@ typedef struct {
 /** x * gain + offset (ONNX BatchNormalization); in place where that is wanted. */
 void thimble_batch_norm_s8(const thimble_batch_norm_params *params, const int8_t *source, int8_t *target);
 
-/** Rows of a layer normalisation. Gain and offset are in steps of the output, one for each place. */
+/** Rows of a normalisation. Gain and offset are in steps of the output. */
 typedef struct {
     int32_t rows;
     int32_t length;
-    float epsilon; /**< in squared steps of the input */
+    int32_t channels; /**< 0: a gain for each place of a row; else one for each of so many rows in turn */
+    float epsilon;    /**< in squared steps of the input */
     int32_t zero_point;
     const float *gain;
     const float *offset;

@@ -37,7 +37,8 @@ thimble_layer_norm_s8(const thimble_layer_norm_params *params, const int8_t *sou
         const float inverse = inverse_root(variance > 1e-20f ? variance : 1e-20f) / count;
         for (int32_t i = 0; i < length; i++) {
             const float centred = (float)(length * source[i] - sum);
-            const float value = centred * inverse * params->gain[i] + params->offset[i];
+            const int32_t at = params->channels ? row % params->channels : i;
+            const float value = centred * inverse * params->gain[at] + params->offset[at];
             target[i] =
                 (int8_t)thimble_clamp(thimble_nearest(value) + params->zero_point, INT8_MIN, INT8_MAX);
         }

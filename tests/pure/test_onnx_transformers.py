@@ -138,6 +138,16 @@ def test_layer_norm_equals_onnxruntime(shape: tuple[int, ...], axis: int) -> Non
     assert found.differing == 0, found
 
 
+@pytest.mark.parametrize("shape", [(2, 5, 4, 3), (1, 3, 17), (1, 129, 2, 2)])
+def test_instance_norm_equals_onnxruntime(shape: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(len(shape))
+    gain, offset = rng.standard_normal((2, shape[1])).astype(np.float32)
+    node = helper.make_node("InstanceNormalization", ["x", "gain", "offset"], ["y"])
+    model = model_of([node], {"x": shape}, ["y"], {"gain": gain, "offset": offset})
+    found = compare(surrounded(model), random_feeds(model, 10, 2), optimise=False)
+    assert found.differing <= 1 and found.largest <= 1, found
+
+
 @pytest.mark.parametrize(
     ("kind", "constant"),
     [

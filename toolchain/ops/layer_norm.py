@@ -1,8 +1,9 @@
-"""Layer normalisation of int8 rows. ONNX LayerNormalization, as onnxruntime's quantiser leaves it.
+"""Normalisation of int8 rows. ONNX LayerNormalization and InstanceNormalization.
 
 y = (x - mean) / sqrt(variance + epsilon) * gain + offset over the last dimensions, in float between
-two quantised tensors. Sums are exact integers; the rest is float32, one rounding an operation, and
-the inverse square root is four Newton steps, so that every machine gives the same bytes.
+two quantised tensors. A layer has a gain for each place of a row, an instance one for the row. Sums
+are exact integers; the rest is float32, one rounding an operation, and the inverse square root is
+four Newton steps, so that every machine gives the same bytes.
 """
 
 from __future__ import annotations
@@ -40,10 +41,14 @@ _MAGIC = 0x5F3759DF
 
 @dataclass(frozen=True)
 class LayerNorm(Attributes):
-    """`axis`: the first of the dimensions that are normalised. Inputs: x, gain, offset."""
+    """`axis`: the first of the dimensions that are normalised. Inputs: x, gain, offset.
+
+    `by_channel`: a gain and an offset for each index of the dimension before `axis`.
+    """
 
     axis: int
     epsilon: float = 1e-5
+    by_channel: bool = False
 
 
 def _row(op: Op, graph: Graph) -> tuple[int, int]:
@@ -53,13 +58,19 @@ def _row(op: Op, graph: Graph) -> tuple[int, int]:
     return op.attributes.axis, math.prod(shape[op.attributes.axis :])
 
 
+def _by_channel(op: Op) -> bool:
+    assert isinstance(op.attributes, LayerNorm)
+    return op.attributes.by_channel
+
+
 def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
     x, (axis, length) = graph.input(op, 0), _row(op, graph)
-    if not 0 <= axis < len(x.shape):
+    if not int(_by_channel(op)) <= axis < len(x.shape):
         raise ValueError(f"dimension {axis} of {x}")
+    count = x.shape[axis - 1] if _by_channel(op) else length
     for constant in (graph.input(op, 1), graph.input(op, 2)):
-        if constant.elements != length or not constant.is_constant:
-            raise ValueError(f"{constant} for rows of {length} elements")
+        if constant.elements != count or not constant.is_constant:
+            raise ValueError(f"{constant} has not {count} elements")
     return (TensorType(x.shape, x.dtype),)
 
 
@@ -93,6 +104,8 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     variance = spread / (count * count) + epsilon
     inverse = inverse_root(np.maximum(variance, np.float32(1e-20))) / count
     centred = (length * rows - total[:, None]).astype(np.float32)
+    if _by_channel(op):
+        gains, offsets = (np.resize(v, len(rows))[:, None] for v in (gains, offsets))
     real = centred * inverse[:, None] * gains + offsets
     stored = np.clip(nearest(real) + y.q.zero_point, -128, 127)
     return (stored.astype(np.int8).reshape(y.shape),)
@@ -114,6 +127,7 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
         fields={
             "rows": x.elements // length,
             "length": length,
+            "channels": len(gains) if _by_channel(op) else 0,
             "epsilon": float(epsilon).hex(),
             "zero_point": y.q.zero_point,
         },
@@ -126,8 +140,8 @@ def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
 
 
 def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
-    """The dimensions ahead of those that are normalised."""
-    first, _ = _row(op, graph)
+    """The dimensions ahead of those that are normalised, and of those that have gains."""
+    first = _row(op, graph)[0] - int(_by_channel(op))
     return tuple(axis for axis in elementwise_axes(op, graph) if axis.axis < first)
 
 
@@ -151,20 +165,37 @@ def _read(node: OnnxNode) -> None:
     node.emit("layer_norm", attributes, inputs, node.output_quantisation(), order)
 
 
+def _read_instance(node: OnnxNode) -> None:
+    """InstanceNormalization: one channel of one image is a row."""
+    order = tuple(range(len(node.shape(0))))
+    inputs = [node.operand(0, order)]
+    for index, name in ((1, "gain"), (2, "offset")):
+        values = node.constant(index).real.astype(np.float32).reshape(-1)
+        inputs.append(node.add_constant(name, values, None))
+    attributes = LayerNorm(2, float(node.attribute("epsilon", 1e-5)), by_channel=True)
+    node.emit("layer_norm", attributes, inputs, node.output_quantisation(), order)
+
+
+def _read_onnx(node: OnnxNode) -> None:
+    (_read if node.operator == "LayerNormalization" else _read_instance)(node)
+
+
 def _sample(rng: np.random.Generator) -> Graph:
     shape = sample_shape(rng, 4, 20)
     axis = int(rng.integers(len(shape)))
-    length = math.prod(shape[axis:])
-    gain = rng.normal(1, 0.5, length).astype(np.float32)
-    offset = rng.normal(0, 0.5, length).astype(np.float32)
+    by_channel = axis > 0 and bool(rng.random() < 0.4)
+    count = shape[axis - 1] if by_channel else math.prod(shape[axis:])
+    gain = rng.normal(1, 0.5, count).astype(np.float32)
+    offset = rng.normal(0, 0.5, count).astype(np.float32)
     scale = float(np.float32(2.0 ** rng.uniform(-6, -3)))
     tensors = [
         Tensor("x", shape, DType.INT8, sample_quantisation(rng)),
-        Tensor("gain", (length,), DType.FLOAT32, None, gain),
-        Tensor("offset", (length,), DType.FLOAT32, None, offset),
+        Tensor("gain", (count,), DType.FLOAT32, None, gain),
+        Tensor("offset", (count,), DType.FLOAT32, None, offset),
         Tensor("y", shape, DType.INT8, Quantisation((scale,), (int(rng.integers(-128, 128)),))),
     ]
-    op = Op("layer_norm", "norm", ("x", "gain", "offset"), ("y",), LayerNorm(axis))
+    attributes = LayerNorm(axis, by_channel=by_channel)
+    op = Op("layer_norm", "norm", ("x", "gain", "offset"), ("y",), attributes)
     return Graph.build("sample", tensors, [op], ["x"], ["y"])
 
 
@@ -177,7 +208,7 @@ SPEC = OpSpec(
     sample=_sample,
     overlaps=_overlaps,
     axes=_axes,
-    onnx=OnnxBinding(("LayerNormalization",), _read),
+    onnx=OnnxBinding(("InstanceNormalization", "LayerNormalization"), _read_onnx),
     dtypes=frozenset({DType.INT8, DType.FLOAT32}),
     limits="int8, constant gain and offset; computed in float32",
 )
