@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.support import grids
 from tests.support.host import plan_of
 from tests.support.split_graphs import random_network, random_scheme
 from toolchain import cmsis_nn
@@ -105,6 +106,20 @@ def test_a_split_model_is_as_its_golden_text(request: pytest.FixtureRequest) -> 
     if request.config.getoption("--update-goldens"):
         GOLDEN.write_text(text, encoding="utf-8")
     assert text == GOLDEN.read_text(encoding="utf-8"), "run pytest with --update-goldens and look"
+
+
+def test_blocks_whose_code_differs_all_run() -> None:
+    """Two blocks of one convolution, only one of which reads lines that lie apart."""
+    graph = next(
+        g
+        for g in grids.convolutions()
+        if g.input(g.ops[0], 0).shape == (1, 7, 6, 1) and g.output(g.ops[0]).shape == (1, 5, 4, 8)
+    )
+    fine = check(split(graph, Scheme((graph.ops[0].name,), (graph.outputs[0], 2), 2)))
+    sources = sources_of(fine)
+    assert len(sources.operators) == 1
+    assert len(sources.calls) == 2
+    assert "net_op0_conv2d_2, 0}," in sources.files["net.c"]
 
 
 def test_every_block_runs_once_in_the_order_of_the_plan() -> None:

@@ -81,8 +81,8 @@ class Code:
 
     @property
     def in_blocks(self) -> bool:
-        """Whether some function is called more than once."""
-        return len(self.steps) > len(self.functions)
+        """Whether some operator is called more than once."""
+        return len(self.steps) > len(self.numbers)
 
     @property
     def step_arrays(self) -> Mapping[str, NDArray[np.generic]]:
