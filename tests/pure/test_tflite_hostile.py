@@ -197,9 +197,12 @@ def test_compiled_edge_tpu_model() -> None:
 
 
 def test_custom_operator_is_named() -> None:
-    assert "TFLite_Detection_PostProcess (operator" in refusal(
-        custom("TFLite_Detection_PostProcess")
-    )
+    message = refusal(custom("Audio_Spectrogram"))
+    assert "Audio_Spectrogram (operator" in message and "leave it to the caller" in message
+
+
+def test_a_model_that_is_all_the_callers_work_is_refused() -> None:
+    assert "nothing is left" in refusal(custom("TFLite_Detection_PostProcess"))
 
 
 def test_all_unsupported_operators_in_one_error() -> None:

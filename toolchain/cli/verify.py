@@ -103,6 +103,11 @@ def command(
         raise ResultError(_mismatch(result))
 
 
+def _largest(result: Verification) -> str:
+    """The largest difference, which has four decimals."""
+    return f"{result.max_difference:g}" if result.max_difference else "0.00005"
+
+
 def _mismatch(result: Verification) -> str:
     text = (
         f"{result.model} on {result.board} does not match {result.reference}: "
@@ -127,7 +132,7 @@ def _print(result: Verification) -> None:
     console.print(
         f"{result.model} on {result.board}: {result.runs} runs against {result.reference}, "
         f"{result.elements:,} output elements, {result.differing:,} differ"
-        + (f" (by at most {result.max_difference:g})" if result.differing else "")
+        + (f" (by at most {_largest(result)})" if result.differing else "")
         + "."
     )
     if result.computes_float:

@@ -16,6 +16,7 @@ from typing import Any
 import ai_edge_litert.schema_py_generated as schema
 import flatbuffers.builder
 
+from toolchain.errors import InputError
 from toolchain.frontends._tflite_file import FileModel, FileOp, read_file
 
 _WORK: Mapping[str, str] = MappingProxyType(
@@ -68,10 +69,18 @@ def _cut(model: FileModel) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 
 def without_host_side(model: FileModel) -> FileModel:
-    """The model up to the host's work; the same one where there is none."""
+    """The model up to the host's work; the same one where there is none.
+
+    Raises InputError where nothing is left.
+    """
     if not any(map(_is_host_side, model.ops)):
         return model
     kept, outputs = _cut(model)
+    if not kept or not outputs:
+        raise InputError(
+            "nothing is left of the model without TFLite_Detection_PostProcess, which is its "
+            "caller's work"
+        )
     return replace(model, ops=tuple(model.ops[place] for place in kept), outputs=outputs)
 
 
