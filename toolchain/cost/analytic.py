@@ -3,7 +3,8 @@
 instructions = per_mac * MACs + per_element * output elements + per_call. The coefficients are a
 least-squares fit over the operators of MLPerf Tiny and other models, counted in QEMU
 (`benchmarks/firmware.py --fit` prints them anew). Convolutions have formulas of their own
-(`windows.py`), and so have operators that sum in parts (`sums.py`).
+(`windows.py`), and so have matrix products (`matmul.py`) and operators that sum in parts
+(`sums.py`).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 
 from toolchain.boards import Core
 from toolchain.cost import Cost
+from toolchain.cost.matmul import matmul_count
 from toolchain.cost.sums import sums_count
 from toolchain.cost.windows import window_count
 from toolchain.ir import DType, Graph, Op
@@ -66,7 +68,7 @@ class AnalyticCostModel:
             return Cost(_count(fit, op, graph), measured=False)
         if op.kind == "block_concat":
             return Cost(round(_block_concat(op, graph, core)), measured=False)
-        for formula in (window_count, sums_count):
+        for formula in (window_count, matmul_count, sums_count):
             count = formula(op, graph, core)
             if count is not None:
                 return Cost(round(count), measured=False)
