@@ -45,6 +45,29 @@ def test_random_valid_schemes_compute_the_same() -> None:
     assert summed > 30
 
 
+def test_regions_that_slice_one_tensor_have_slices_of_their_own() -> None:
+    """Along two axes, or before and behind one another."""
+    rng = np.random.default_rng(12)
+    both = 0
+    for _ in range(400):
+        graph = check(random_network(rng))
+        first, second = (random_scheme(graph, rng) for _ in range(2))
+        if not set(first.ops).isdisjoint(second.ops):
+            continue
+        try:
+            finer = split(split(graph, first), second)
+        except CannotSplitError:
+            continue
+        sliced = [op.inputs[0] for op in finer.ops if op.kind == "slice"]
+        both += len(set(sliced)) < len(sliced)
+        check(finer)
+        inputs = random_inputs(graph, rng)
+        wanted, got = reference_outputs(graph, inputs), reference_outputs(finer, inputs)
+        for want, have in zip(wanted, got, strict=True):
+            np.testing.assert_array_equal(have, want)
+    assert both > 20
+
+
 @pytest.mark.parametrize("kind", ["slice", "mean", "sum"])
 def test_blocks_of_a_sample_compute_the_same(kind: str) -> None:
     rng = np.random.default_rng(3)

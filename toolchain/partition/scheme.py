@@ -77,6 +77,7 @@ class _Splitter:
         self.ops: list[Op] = []
         self.tensors: dict[str, Tensor] = dict(self.coarse.tensors)
         self.held: dict[str, _Held] = {}
+        self.slices: dict[str, str] = {}
         self.parts: dict[str, list[_Held]] = {name: [] for name in self.region.joined}
         self.sums: dict[str, str] = {}
 
@@ -225,8 +226,10 @@ class _Splitter:
         held = self.held.get(name, _Held(name, (0, tensor.shape[axis])))
         if held.run == run:
             return held.name
-        part = f"{held.name}[{run[0]}:{run[1]}]"
-        if part not in self.tensors:
+        wanted = f"{held.name}[{run[0]}:{run[1]}]"
+        part = self.slices.get(wanted, "")
+        if not part:
+            part = self.slices[wanted] = self._unused(wanted)
             self._add(name, run, part, axis)
             whole = self.tensors[held.name].shape
             begin = tuple(run[0] - held.run[0] if i == axis else 0 for i in range(len(whole)))
@@ -234,6 +237,12 @@ class _Splitter:
             ones = (1,) * len(whole)
             self._emit("slice", part, (held.name,), part, Slice(begin, sizes, ones, sizes), name)
         return part
+
+    def _unused(self, name: str) -> str:
+        """The name, or a longer one where another region sliced that tensor before."""
+        while name in self.tensors:
+            name += "'"
+        return name
 
     def _constant(self, tensor: Tensor, run: Run, axis: int) -> str:
         if run == (0, tensor.shape[axis]):
