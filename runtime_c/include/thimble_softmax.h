@@ -25,4 +25,24 @@ void thimble_softmax_s8_s16(const int8_t *input,
                             const int32_t *exponentials,
                             int32_t entries);
 
+/** exponentials[d] = exp(-d * scale) in Q0.31 for d = 0 .. entries - 1; factors, multiplier * 2^(shift - 31),
+ *  from differences of inputs to Q5.26 and back; the least difference that counts. */
+typedef struct {
+    const int32_t *exponentials;
+    int32_t entries;
+    int32_t multiplier;
+    int32_t shift;
+    int32_t reverse_multiplier;
+    int32_t reverse_shift;
+    int32_t least;
+} thimble_log_softmax_params;
+
+/** Logarithm of the softmax of each row (fewer than 4096 columns), to scale 1/16 and zero point 127; in
+ * place. TFLite `reference_integer_ops::LogSoftmax`. */
+void thimble_log_softmax_s8(const int8_t *input,
+                            int8_t *output,
+                            int32_t rows,
+                            int32_t columns,
+                            const thimble_log_softmax_params *params);
+
 #endif

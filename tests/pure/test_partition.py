@@ -68,7 +68,10 @@ def test_regions_that_slice_one_tensor_have_slices_of_their_own() -> None:
     assert both > 20
 
 
-@pytest.mark.parametrize("kind", ["slice", "mean", "sum"])
+BLOCKED = ("arg_max", "compare", "log_softmax", "mean", "reduce_max", "select", "slice", "sum")
+
+
+@pytest.mark.parametrize("kind", BLOCKED)
 def test_blocks_of_a_sample_compute_the_same(kind: str) -> None:
     rng = np.random.default_rng(3)
     valid = 0

@@ -23,10 +23,12 @@ from toolchain.ops._movement import (
 from toolchain.ops._onnx import resolve_axes
 from toolchain.ops.spec import (
     Array,
+    Axis,
     Lowering,
     OnnxBinding,
     OnnxNode,
     OpSpec,
+    Reach,
     ReadOp,
     TensorType,
     TfliteBinding,
@@ -80,6 +82,16 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
             "flip": -1 if _attributes(op).smallest else 0,
             "index_bytes": _attributes(op).output.size_bytes,
         },
+    )
+
+
+def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
+    """Every axis but the one that is searched."""
+    axis = _axis(op, graph)
+    through = [other for other in range(len(graph.input(op, 0).shape)) if other != axis]
+    return tuple(
+        Axis(place, (Reach(other),), lambda before, after: op.attributes)
+        for place, other in enumerate(through)
     )
 
 
@@ -137,6 +149,7 @@ SPEC = OpSpec(
     reference=_reference,
     lower=_lower,
     sample=_sample,
+    axes=_axes,
     tflite=TfliteBinding(("ARG_MAX", "ARG_MIN"), _read, _write),
     dtypes=frozenset({DType.INT8, DType.INT32, DType.INT64}),
     onnx=OnnxBinding(("ArgMax", "ArgMin"), _read_onnx),

@@ -17,6 +17,7 @@ from toolchain.ops._reduction import (
     infer_reduction,
     read_reduction,
     reduced_axes,
+    reduction_axes,
     reduction_overlaps,
     sample_reduction,
     write_reduction,
@@ -111,6 +112,7 @@ SPEC = OpSpec(
     sample=_sample,
     tflite=TfliteBinding(("REDUCE_MAX", "REDUCE_MIN"), _read, _write),
     overlaps=reduction_overlaps,
+    axes=reduction_axes,
     onnx=OnnxBinding(("ReduceMax", "ReduceMin"), read_reduction_of("reduce_max", _from_onnx)),
     limits="int8; constant axes in at most two groups of neighbours",
 )

@@ -69,7 +69,7 @@ def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
     return (TensorType(x.shape, op.attributes.to if x.dtype is DType.INT8 else x.dtype),)
 
 
-def _scaling(op: Op, graph: Graph) -> tuple[int, int, int]:
+def softmax_scaling(op: Op, graph: Graph) -> tuple[int, int, int]:
     """Multiplier, left shift, and the least input difference that still counts."""
     assert isinstance(op.attributes, Softmax)
     scale = graph.input(op, 0).q.scale
@@ -104,22 +104,22 @@ def _exp_on_negative_values(a: Int64) -> Int64:
     return exact
 
 
-def _exponentials(op: Op, graph: Graph, differences: Int64) -> Int64:
+def exponentials(op: Op, graph: Graph, differences: Int64) -> Int64:
     """exp(-difference * scale * beta) in Q0.31, of differences that still count."""
-    multiplier, shift, least = _scaling(op, graph)
+    multiplier, shift, least = softmax_scaling(op, graph)
     counted = np.minimum(differences, -least)
     return _exp_on_negative_values(saturating_doubling_high_mul(-counted << shift, multiplier))
 
 
 def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    least = _scaling(op, graph)[2]
+    least = softmax_scaling(op, graph)[2]
     y = graph.output(op)
     shape, bits = y.shape, 8 * y.dtype.size_bytes
     low, high = -(1 << (bits - 1)), (1 << (bits - 1)) - 1
     rows = inputs[0].reshape(-1, shape[-1]).astype(np.int64)
     diff = rows - rows.max(axis=1, keepdims=True)
     counts = diff >= least
-    exps = _exponentials(op, graph, np.where(counts, -diff, 0))
+    exps = exponentials(op, graph, np.where(counts, -diff, 0))
     to_sum = rounding_divide_by_pot(exps, _SUM_INTEGER_BITS)
     total = np.where(counts, to_sum, 0).sum(axis=1, keepdims=True)
     headroom = np.array([[32 - int(value).bit_length()] for value in total[:, 0]], dtype=np.int64)
@@ -148,8 +148,8 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
             f"softmax {op.name!r}: {columns} columns to int16 are more than {_MOST_COLUMNS}, whose "
             "sum the fixed point of its kernel holds; convert it with an int8 output"
         )
-    table = _exponentials(op, graph, np.arange(256, dtype=np.int64)).astype(np.int32)
-    entries = min(-_scaling(op, graph)[2], 255) + 1
+    table = exponentials(op, graph, np.arange(256, dtype=np.int64)).astype(np.int32)
+    entries = min(-softmax_scaling(op, graph)[2], 255) + 1
     comment = "exp(-i * scale * beta), Q0.31"
     function = "thimble_softmax_s8" if y.dtype is DType.INT8 else "thimble_softmax_s8_s16"
     return Lowering(
