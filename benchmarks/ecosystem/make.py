@@ -1,12 +1,12 @@
-"""Writes models made by TensorFlow's converter and by PyTorch's exporters with onnxruntime.
+"""Writes models made by TensorFlow's converter, tf2onnx, and PyTorch's exporters with onnxruntime.
 
     python benchmarks/ecosystem/make.py --out DIR [--only TEXT]
     .venv/bin/python benchmarks/reach.py --models DIR
 
 The tools are large and no dependency of this project: install them in environments of their own,
-`pip install tensorflow-cpu` or `pip install torch onnx onnxscript onnxruntime`, and run this in
-each. Weights and calibration data come from seeds. A tool that is not installed is left out and
-said so. DIR/models.json says which tool made which file.
+`pip install tensorflow-cpu tf2onnx` or `pip install torch onnx onnxscript onnxruntime`, and run
+this in each. Weights and calibration data come from seeds. A tool that is not installed is left
+out and said so. DIR/models.json says which tool made which file.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
-MODULES = ("tensorflow_models", "pytorch_models")
+MODULES = ("tensorflow_models", "tf2onnx_models", "pytorch_models")
 INDEX = "models.json"
 
 

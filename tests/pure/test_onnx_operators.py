@@ -394,6 +394,28 @@ def test_a_chain_left_in_float_becomes_one_table() -> None:
     assert kinds.count("lookup") == 1 and len(kinds) == 1
 
 
+@pytest.mark.parametrize("opset", [11, 13, 16, 19, 22, 26])
+@pytest.mark.parametrize("form", [QDQ, QOPERATOR])
+def test_opsets(opset: int, form: object) -> None:
+    """Onnxruntime 1.31 knows no newer one."""
+    model = model_of(
+        [
+            node("Conv", "x w b", "c", pads=[1, 1, 1, 1]),
+            node("Relu", "c", "r"),
+            node("GlobalAveragePool", "r", "g"),
+            node("Flatten", "g", "f"),
+            node("Gemm", "f v", "e", transB=1),
+            node("Softmax", "e", axis=1),
+        ],
+        {"x": (1, 3, 8, 8)},
+        ["y"],
+        {"w": weights(5, 3, 3, 3), "b": weights(5), "v": weights(4, 5)},
+        opset,
+    )
+    data = quantised(model, form, UINT8, INT8, False)
+    assert compare(data, random_feeds(model, 3, seed=3), optimise=False).largest <= 1
+
+
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8])
 def test_a_chain_that_stores_8_bits_in_between_is_one_table(dtype: type) -> None:
     """Softplus as PyTorch exports it: a comparison, a choice, and everything quantised."""
