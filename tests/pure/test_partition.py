@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from toolchain.cost.analytic import AnalyticCostModel
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops import spec_of
 from toolchain.ops._matmul import BatchMatMul
+from toolchain.ops._rounding import Rounding
 from toolchain.ops.check import check
 from toolchain.partition import CannotSplitError, Mode, Scheme, split
 from toolchain.planner import plan_graph, split_front
@@ -111,6 +113,15 @@ def test_what_is_refused_is_invalid() -> None:
     assert sure > 0.8 * accepted
 
 
+def _any_rounding(graph: Graph, rng: np.random.Generator) -> Graph:
+    """By ONNX Runtime's law half the time, where the operator has it."""
+    (op,) = graph.ops
+    if not hasattr(op.attributes, "rounding") or rng.random() < 0.5:
+        return graph
+    attributes = replace(cast(Any, op.attributes), rounding=Rounding.ONNX)
+    return check(graph.with_ops([replace(op, attributes=attributes)], graph.tensors.values()))
+
+
 SUMMING = ("average_pool2d", "batch_matmul", "conv2d", "fully_connected", "mean", "sum")
 
 
@@ -119,7 +130,7 @@ def test_sums_in_parts_are_the_sums(kind: str) -> None:
     rng = np.random.default_rng(3)
     summed = 0
     for _ in range(40):
-        graph = spec_of(kind).sample(rng)
+        graph = _any_rounding(spec_of(kind).sample(rng), rng)
         (op,) = graph.ops
         for reduction in spec_of(kind).reductions(op, graph):
             seed = reduction.reaches[0]
