@@ -41,6 +41,8 @@ REWRITE_TRIAL_SECONDS = 2.0
 """Most time to order a graph while rewrites are compared."""
 _TRIED = 8
 """Points of a front that are placed before the search gives up."""
+_GOOD = 1.01
+"""An arena so near to its peak that no other point is placed for a smaller one."""
 
 Report = Callable[..., None]
 
@@ -290,6 +292,8 @@ def _split(plan: Plan, options: PlanOptions, report: Report, costs: CostModel | 
         for made in _plans(plan, front, points[: -_TRIED - 1 : -1], options, report):
             if made.arena.size_bytes < smallest.arena.size_bytes:
                 smallest = made
+            if made.arena.size_bytes <= _GOOD * made.schedule.peak_bytes:
+                break  # dearer points have been tried, cheaper ones have higher peaks
         return smallest
     allowed = options.ram_bytes - firmware_data_bytes(plan)
     likely = [p for p in points if p.schemes and p.peak_bytes <= allowed]

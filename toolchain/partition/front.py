@@ -13,7 +13,7 @@ from toolchain.cost import CostModel
 from toolchain.ir import Graph, MemoryProblem
 from toolchain.partition.scheme import Scheme
 
-DEFAULT_SECONDS = 60.0
+DEFAULT_SECONDS = 30.0
 Report = Callable[..., None]
 CTRL_C = "by Ctrl-C"
 
