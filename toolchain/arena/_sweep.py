@@ -4,8 +4,8 @@ Split networks have thousands of blocks, of which nearly all live for a few step
 live long. The long ones are pinned first; then the others are placed in the order of their births,
 a batch at a time, as high as anything that is there: where a list allocation of the batch does not
 fit, a constraint program rearranges it, together with what came shortly before. A batch that fits
-in no way makes a *core*: it is placed together with the pins before all else, and the sweep begins
-again. A core that does not fit alone proves that nothing does.
+in no way makes a *core*: it is placed, with the pins and what lives at the heaviest steps, before
+all else, and the sweep begins again. A core that does not fit alone proves that nothing does.
 
 Blocks of one operator are alike, so a batch first tries the offsets that the blocks before took.
 """
@@ -15,6 +15,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import accumulate
 
 from toolchain.arena._separation import Separation
 from toolchain.arena._skyline import Verdict
@@ -24,12 +26,16 @@ from toolchain.ir import ArenaProblem, Block
 _BATCH = 60
 _BACK = (60, 150, 300)
 """Blocks before a batch that are rearranged with it, in turn."""
+_HEAVY_BLOCKS = 250
+"""About so many of the blocks that live at the heaviest steps go into every core."""
 _PINNED_SHARE, _PINNED_STEPS = 5, 50
 """Pinned is what lives for a fifth of all steps, and for so many."""
 _PERIODS = (2, 1, 4, 3)
 """How many blocks of the operator ago an offset is looked for; strides of 2 make periods of 2."""
 EFFORT = 1.0
 """Of the constraint programs of one sweep, in CP-SAT's deterministic seconds."""
+_BATCH_EFFORT = 0.1
+"""Of one program that rearranges a batch."""
 
 
 @dataclass(frozen=True)
@@ -90,22 +96,49 @@ class Sweep:
         program = Program(self._blocks, self._separation, capacity_bytes, EFFORT, deadline)
         pinned = self._pin(capacity_bytes)
         core: set[int] = set()
+        around = _BATCH // 4
         failed: Sequence[int] = () if pinned is not None else self._pins
         while True:
             if failed:
-                core.update(failed)
+                core.update(failed, () if core else self._heavy)
                 chosen = sorted(core.union(self._pins))
                 verdict, placed = program.place(chosen, {}, pinned or {})
                 if verdict is not Verdict.FOUND:
                     return Outcome(verdict, core=tuple(chosen))
                 pinned = placed
             assert pinned is not None
-            offsets, failed = self._roll(capacity_bytes, pinned, program)
+            offsets, failed = self._roll(capacity_bytes, pinned, program, around)
             if not failed:
                 found = tuple(offsets.get(i, 0) for i in range(len(self._blocks)))
                 return Outcome(Verdict.FOUND, found)
             if program.exhausted:
                 return Outcome(Verdict.STOPPED)
+            around *= 2
+
+    @cached_property
+    def _heavy(self) -> frozenset[int]:
+        """What lives at the steps of the largest load."""
+        changes: dict[int, int] = {}
+        for i in self._live:
+            before = 0
+            for step, size in (
+                *((r.step, r.size_bytes) for r in self._blocks[i].runs),
+                self._end(i),
+            ):
+                changes[step] = changes.get(step, 0) + size - before
+                before = size
+        steps = sorted(changes)
+        loads = dict(zip(steps, accumulate(changes[step] for step in steps), strict=True))
+        chosen: set[int] = set()
+        for step in sorted(loads, key=lambda step: (-loads[step], step)):
+            if len(chosen) >= _HEAVY_BLOCKS:
+                break
+            live = (i for i in self._live if self._blocks[i].start <= step < self._blocks[i].end)
+            chosen.update(live)
+        return frozenset(chosen)
+
+    def _end(self, index: int) -> tuple[int, int]:
+        return self._blocks[index].end, 0
 
     def _pin(self, capacity_bytes: int) -> dict[int, int] | None:
         """Those that shrink from below hang from the top, the others stand at the bottom."""
@@ -123,9 +156,10 @@ class Sweep:
         return placed
 
     def _roll(
-        self, capacity_bytes: int, pinned: Mapping[int, int], program: Program
+        self, capacity_bytes: int, pinned: Mapping[int, int], program: Program, around: int
     ) -> tuple[dict[int, int], Sequence[int]]:
-        """Place all that is not pinned, by birth; or the batch that did not fit."""
+        """Place all that is not pinned, by birth; or the batch that did not fit, with so many
+        blocks before and after it."""
         placed = dict(pinned)
         families = _Families(self._numbers)
         waiting = [i for i in self._live if i not in pinned]
@@ -135,7 +169,7 @@ class Sweep:
             if found is None:
                 found = _rearranged(waiting, begin, placed, families, program)
             if found is None:
-                return placed, batch
+                return placed, waiting[max(0, begin - around) : begin + _BATCH + around]
             placed.update(found)
             families.learn(found)
         return placed, ()
@@ -198,7 +232,7 @@ def _rearranged(
         moved = set(chosen)
         fixed = {i: at for i, at in placed.items() if i not in moved}
         hint = {i: placed[i] if i in placed else next(families.before(i), 0) for i in chosen}
-        verdict, found = program.place(chosen, fixed, hint)
+        verdict, found = program.place(chosen, fixed, hint, _BATCH_EFFORT)
         if verdict is Verdict.FOUND:
             return found
         if back > begin or program.exhausted:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -34,9 +35,15 @@ class Program:
         return self._left <= 0 or time.process_time() > self._deadline
 
     def place(
-        self, chosen: Sequence[int], fixed: Mapping[int, int], hint: Mapping[int, int]
+        self,
+        chosen: Sequence[int],
+        fixed: Mapping[int, int],
+        hint: Mapping[int, int],
+        effort: float = math.inf,
     ) -> tuple[Verdict, dict[int, int]]:
         """Offsets of the `chosen` blocks beside the `fixed` ones; all others are left out.
+
+        `effort`: the most to spend of what is left.
 
         Presolving is off: it takes longer than the search.
         """
@@ -70,7 +77,7 @@ class Program:
         parameters.cp_model_probing_level = 0
         parameters.linearization_level = 0
         parameters.symmetry_level = 0
-        parameters.max_deterministic_time = self._left
+        parameters.max_deterministic_time = min(effort, self._left)
         parameters.max_time_in_seconds = max(self._deadline - time.process_time(), 0.01)
         status = solver.solve(model)
         self._left -= solver.response_proto.deterministic_time
