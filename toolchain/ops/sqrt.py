@@ -15,7 +15,8 @@ def _apply(op: Op, graph: Graph, stored: Int64) -> Int64:
     """Of what is negative, where LiteRT stops, that of 0."""
     x, y = graph.input(op, 0).q, graph.output(op).q
     real = np.float32(x.scale) * np.maximum(stored - x.zero_point, 0).astype(np.float32)
-    quotient = np.minimum(np.sqrt(real) / np.float32(y.scale), np.float32(512))
+    with np.errstate(over="ignore"):
+        quotient = np.minimum(np.sqrt(real) / np.float32(y.scale), np.float32(512))
     clamped: Int64 = np.clip(np.trunc(quotient).astype(np.int64) + y.zero_point, -128, 127)
     return clamped
 
