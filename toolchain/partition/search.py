@@ -16,12 +16,12 @@ from toolchain.partition.blocks import Mode
 from toolchain.partition.front import Front, Point, Task, Watch
 from toolchain.partition.segments import Segment, Segments, Span
 
-_MOST_BLOCKS = 64
+_MOST_BLOCKS = 128
 _APART = 1.1
 """Least ratio of two numbers of blocks that are tried."""
 _FALL = 0.98
 """From one limit on the peak to the next."""
-_CLEARLY = 0.995
+_CLEARLY = 0.998
 """From one point of the front to the next, at least."""
 _NEAR = 3
 """Borders so near to a bottleneck are tried however much is live there."""
@@ -158,6 +158,15 @@ class _Chains:
                 return
         others.append(segment)
 
+    @property
+    def lowest(self) -> int:
+        """The lowest peak of a chain."""
+        peaks: list[float] = [0]
+        for ending in self._ending[1:]:
+            through = (max(peaks[s.begin], s.peak_bytes) for s in ending)
+            peaks.append(min(through, default=math.inf))
+        return int(peaks[-1])
+
     def reached(self, limit: float) -> set[int]:
         """The borders that a chain from the first one reaches below the limit."""
         found = {0}
@@ -201,13 +210,14 @@ class _Chains:
 
 
 def _front(chains: _Chains) -> Iterator[Point]:
-    """Shortest paths under falling limits on the peak, each clearly lower than the last one."""
-    limit: float = math.inf
+    """Shortest paths under falling limits on the peak, each clearly lower than the last one, down
+    to the lowest peak of all."""
     best: Point | None = None
+    limit, lowest = math.inf, chains.lowest
     while (point := chains.cheapest(limit)) is not None:
         if best is not None and point.extra > best.extra:
             yield best
         best = point
-        limit = point.peak_bytes * _CLEARLY
+        limit = min(max(point.peak_bytes * _CLEARLY, lowest + 1), point.peak_bytes)
     if best is not None:
         yield best
