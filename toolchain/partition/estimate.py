@@ -9,29 +9,23 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import zip_longest
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.boards import Core
 from toolchain.cost import CostModel
-from toolchain.ir import DType, Graph, Op, Tensor
-from toolchain.ops import spec_of
-from toolchain.ops.block_concat import BlockConcat
-from toolchain.ops.spec import Axis, Reach, Reduction, SafeOverlap
+from toolchain.ir import Graph
+from toolchain.ops.spec import Axis, Reach, Reduction
+from toolchain.partition.block_costs import BlockCosts
 from toolchain.partition.blocks import Mode
 from toolchain.partition.region import Region
-from toolchain.partition.scheme import constant_part
 
 _Ints = NDArray[np.int64]
 _Flags = NDArray[np.bool_]
 _FAR = np.int64(1) << 40
-_Lengths = tuple[tuple[str, int, int], ...]
-"""Of operands: name, axis, length along it."""
 
 
 @dataclass(frozen=True)
@@ -46,26 +40,16 @@ class Estimate:
 
 
 class Estimator:
-    """Estimates for regions of one graph; block costs are computed once each."""
+    """Estimates for regions of one graph. `scratch_bytes`: of each of its operators, unsplit."""
 
     def __init__(
         self, graph: Graph, core: Core, costs: CostModel, scratch_bytes: tuple[int, ...]
     ) -> None:
-        self.graph = graph
+        self.costs = BlockCosts(graph, core, costs)
         self.scratch_bytes = scratch_bytes
-        self._core = core
-        self._costs = costs
         self.known_runs: dict[
             tuple[int, tuple[Reach | None, ...], bytes], tuple[_Ints, _Flags]
         ] = {}
-        self._blocks: dict[tuple[int, int, int, _Lengths], int] = {}
-        self._copies: dict[tuple[str, int], int] = {}
-        self._in_place: dict[int, tuple[SafeOverlap, ...]] = {}
-
-    @cached_property
-    def unsplit(self) -> tuple[int, ...]:
-        """The cost of every operator as it is."""
-        return tuple(self._costs.cost(op, self.graph, self._core).count for op in self.graph.ops)
 
     def estimates(
         self,
@@ -80,55 +64,6 @@ class Estimator:
         them for the last time is taken off `bytes_inside`.
         """
         return _Walk(self, region, counts, mode).estimates(dying)
-
-    def in_place(self, op: int) -> tuple[SafeOverlap, ...]:
-        """The operands over which the operator may write its output; a block leads by no more."""
-        if op not in self._in_place:
-            what = self.graph.ops[op]
-            self._in_place[op] = spec_of(what.kind).overlaps(what, self.graph, self._core)
-        return self._in_place[op]
-
-    def copy(self, name: str, size_bytes: int) -> int:
-        """The cost of copying so many bytes of an activation."""
-        key = (name, size_bytes)
-        if key not in self._copies:
-            tensor = self.graph.tensors[name]
-            length = size_bytes // tensor.dtype.size_bytes
-            x = replace(tensor, name="x", shape=(length,))
-            y = replace(tensor, name="y", shape=(length,))
-            op = Op("block_concat", "copy", ("x",), ("y",), BlockConcat(0, ((0, length),)))
-            graph = Graph.build("copy", [x, y], [op], ["x"], ["y"])
-            self._copies[key] = self._costs.cost(op, graph, self._core).count
-        return self._copies[key]
-
-    def block(
-        self, index: int, split: Axis | Reduction, before: int, after: int, lengths: _Lengths
-    ) -> int:
-        """The cost of a block that reaches so far beyond its operand: blocks of one shape cost the
-        same."""
-        key = (index, before, after, lengths)
-        if key not in self._blocks:
-            op = self.graph.ops[index]
-            shapes = {name: (along, length) for name, along, length in lengths}
-            if isinstance(split, Axis):
-                block = replace(op, attributes=split.attributes(before, after))
-                graph = _resized(self.graph, block, shapes)
-            else:
-                block, graph = _sum_block(self.graph, op, split, shapes)
-            self._blocks[key] = self._costs.cost(block, graph, self._core).count
-        return self._blocks[key]
-
-    def endings(self, region: Region) -> int:
-        """The cost of turning all sums of a region into what its operators give."""
-        count = 0
-        for index, reduction in region.reductions.items():
-            op = region.op(index)
-            y = self.graph.output(op)
-            sums = Tensor(f"{y.name}.sums", y.shape, DType.INT32)
-            ending = Op("requantise_sums", op.name, (sums.name,), (y.name,), reduction.ending())
-            graph = Graph.build("ending", [sums, y], [ending], [sums.name], [y.name])
-            count += self._costs.cost(ending, graph, self._core).count
-        return count
 
 
 class _Walk:
@@ -173,7 +108,7 @@ class _Walk:
         computed = [b < e for b, e in zip(begin, end, strict=True)]
         costs = self._block_costs(begin, end, computed)
         peaks, copied = self._bytes(begin, end, computed, dying)
-        endings = self.estimator.endings(self.region)
+        endings = self.estimator.costs.endings(self.region)
         apart = self._apart_bytes(begin, end, dying)
         return tuple(
             Estimate(max(int(peak), least), int(cost) + endings, int(blocks)) if valid else None
@@ -310,7 +245,7 @@ class _Walk:
         )
         if any(length <= 0 for _, _, length in found):
             return 0  # of a scheme that is invalid
-        return self.estimator.block(op, split, shape[0], shape[1], found)
+        return self.estimator.costs.block(op, split, shape[0], shape[1], found)
 
     def _bytes(
         self,
@@ -452,7 +387,7 @@ class _Walk:
         best = np.zeros(len(self.of), np.int64)
         if made[at] in self.whole:
             return best
-        for overlap in self.estimator.in_place(op):
+        for overlap in self.estimator.costs.in_place(op):
             other = self.place.get(self.region.op(op).inputs[overlap.input])
             if other is not None and made[other] not in self.whole:
                 ends_here = dies[other] & (reader[other] == at)
@@ -466,7 +401,7 @@ class _Walk:
         if not size_bytes.any():
             return np.zeros(len(size_bytes))
         sizes, which = np.unique(size_bytes, return_inverse=True)
-        each = [self.estimator.copy(name, int(s)) if s > 0 else 0 for s in sizes]
+        each = [self.estimator.costs.copy(name, int(s)) if s > 0 else 0 for s in sizes]
         return np.asarray(each, np.float64)[which]
 
 
@@ -488,38 +423,3 @@ def _codes(columns: _Ints) -> _Ints:
 def _bytes_per_index(region: Region, name: str) -> int:
     tensor, axis = region.graph.tensors[name], region.axis_of(name)
     return math.prod(d for i, d in enumerate(tensor.shape) if i != axis) * tensor.dtype.size_bytes
-
-
-def _resized(graph: Graph, op: Op, lengths: Mapping[str, tuple[int, int]]) -> Graph:
-    """The operator alone, with other lengths along an axis of some operands."""
-    tensors = []
-    for name in dict.fromkeys((*op.present_inputs(), *op.outputs)):
-        tensor = graph.tensors[name]
-        if name in lengths and tensor.is_constant:
-            axis, length = lengths[name]
-            tensor = constant_part(tensor, name, (0, length), axis)
-        elif name in lengths:
-            axis, length = lengths[name]
-            shape = tuple(length if i == axis else d for i, d in enumerate(tensor.shape))
-            tensor = replace(tensor, shape=shape)
-        tensors.append(tensor)
-    given = [n for n in dict.fromkeys(op.present_inputs()) if not graph.tensors[n].is_constant]
-    return Graph.build("block", tensors, [op], given, op.outputs)
-
-
-def _sum_block(
-    graph: Graph, op: Op, reduction: Reduction, lengths: Mapping[str, tuple[int, int]]
-) -> tuple[Op, Graph]:
-    """A block of an operator that sums over the split axis, and its graph: not the first block."""
-    resized = _resized(graph, op, lengths)
-    y = graph.output(op)
-    before, after = (Tensor(f"{y.name}.{n}", y.shape, DType.INT32) for n in ("before", "after"))
-    operands = zip_longest(op.inputs, reduction.reaches, fillvalue=None)
-    inputs = (*((name or "") if reach else "" for name, reach in operands), before.name)
-    block = Op(reduction.kind, op.name, inputs, (after.name,), reduction.attributes)
-    held = [t for t in resized.tensors.values() if t.name in inputs]
-    given = [t.name for t in held if not t.is_constant]
-    whole = Graph.build(
-        "block", [*held, before, after], [block], [*given, before.name], [after.name]
-    )
-    return block, whole

@@ -89,7 +89,7 @@ class Segments:
     @property
     def total(self) -> int:
         """The cost of the graph as it is."""
-        return sum(self._estimator.unsplit)
+        return sum(self._estimator.costs.unsplit)
 
     def unsplit(self) -> list[Segment]:
         """Each step by itself."""
@@ -159,7 +159,7 @@ class Segments:
             outside += buffer.size_bytes
             if stop <= end and not buffer.to_end:
                 dying |= {name for name in held if self._fades(found, name, buffer.size_bytes)}
-        cost = sum(self._estimator.unsplit[step] for step in found.ops)
+        cost = sum(self._estimator.costs.unsplit[step] for step in found.ops)
         return Span(begin, end, found, outside, frozenset(dying), floor, cost)
 
     def _fades(self, found: Region, name: str, size_bytes: int) -> bool:

@@ -1,0 +1,121 @@
+"""What operators cost, and blocks of them, copies and sums."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property
+from itertools import zip_longest
+
+from toolchain.boards import Core
+from toolchain.cost import CostModel
+from toolchain.ir import DType, Graph, Op, Tensor
+from toolchain.ops import spec_of
+from toolchain.ops.block_concat import BlockConcat
+from toolchain.ops.spec import Axis, Reduction, SafeOverlap
+from toolchain.partition.region import Region
+from toolchain.partition.scheme import constant_part
+
+Lengths = tuple[tuple[str, int, int], ...]
+"""Of operands: name, axis, length along it."""
+
+
+class BlockCosts:
+    """Of the operators of one graph, and of blocks of them; each is computed once."""
+
+    def __init__(self, graph: Graph, core: Core, costs: CostModel) -> None:
+        self.graph = graph
+        self._core = core
+        self._costs = costs
+        self._blocks: dict[tuple[int, int, int, Lengths], int] = {}
+        self._copies: dict[tuple[str, int], int] = {}
+        self._in_place: dict[int, tuple[SafeOverlap, ...]] = {}
+
+    @cached_property
+    def unsplit(self) -> tuple[int, ...]:
+        """The cost of every operator as it is."""
+        return tuple(self._costs.cost(op, self.graph, self._core).count for op in self.graph.ops)
+
+    def in_place(self, op: int) -> tuple[SafeOverlap, ...]:
+        """The operands over which the operator may write its output; a block leads by no more."""
+        if op not in self._in_place:
+            what = self.graph.ops[op]
+            self._in_place[op] = spec_of(what.kind).overlaps(what, self.graph, self._core)
+        return self._in_place[op]
+
+    def copy(self, name: str, size_bytes: int) -> int:
+        """The cost of copying so many bytes of an activation."""
+        key = (name, size_bytes)
+        if key not in self._copies:
+            tensor = self.graph.tensors[name]
+            length = size_bytes // tensor.dtype.size_bytes
+            x = replace(tensor, name="x", shape=(length,))
+            y = replace(tensor, name="y", shape=(length,))
+            op = Op("block_concat", "copy", ("x",), ("y",), BlockConcat(0, ((0, length),)))
+            graph = Graph.build("copy", [x, y], [op], ["x"], ["y"])
+            self._copies[key] = self._costs.cost(op, graph, self._core).count
+        return self._copies[key]
+
+    def block(
+        self, index: int, split: Axis | Reduction, before: int, after: int, lengths: Lengths
+    ) -> int:
+        """The cost of a block that reaches so far beyond its operand: blocks of one shape cost the
+        same."""
+        key = (index, before, after, lengths)
+        if key not in self._blocks:
+            op = self.graph.ops[index]
+            shapes = {name: (along, length) for name, along, length in lengths}
+            if isinstance(split, Axis):
+                block = replace(op, attributes=split.attributes(before, after))
+                graph = _resized(self.graph, block, shapes)
+            else:
+                block, graph = _sum_block(self.graph, op, split, shapes)
+            self._blocks[key] = self._costs.cost(block, graph, self._core).count
+        return self._blocks[key]
+
+    def endings(self, region: Region) -> int:
+        """The cost of turning all sums of a region into what its operators give."""
+        count = 0
+        for index, reduction in region.reductions.items():
+            op = region.op(index)
+            y = self.graph.output(op)
+            sums = Tensor(f"{y.name}.sums", y.shape, DType.INT32)
+            ending = Op("requantise_sums", op.name, (sums.name,), (y.name,), reduction.ending())
+            graph = Graph.build("ending", [sums, y], [ending], [sums.name], [y.name])
+            count += self._costs.cost(ending, graph, self._core).count
+        return count
+
+
+def _resized(graph: Graph, op: Op, lengths: Mapping[str, tuple[int, int]]) -> Graph:
+    """The operator alone, with other lengths along an axis of some operands."""
+    tensors = []
+    for name in dict.fromkeys((*op.present_inputs(), *op.outputs)):
+        tensor = graph.tensors[name]
+        if name in lengths and tensor.is_constant:
+            axis, length = lengths[name]
+            tensor = constant_part(tensor, name, (0, length), axis)
+        elif name in lengths:
+            axis, length = lengths[name]
+            shape = tuple(length if i == axis else d for i, d in enumerate(tensor.shape))
+            tensor = replace(tensor, shape=shape)
+        tensors.append(tensor)
+    given = [n for n in dict.fromkeys(op.present_inputs()) if not graph.tensors[n].is_constant]
+    return Graph.build("block", tensors, [op], given, op.outputs)
+
+
+def _sum_block(
+    graph: Graph, op: Op, reduction: Reduction, lengths: Mapping[str, tuple[int, int]]
+) -> tuple[Op, Graph]:
+    """A block of an operator that sums over the split axis, and its graph: not the first block."""
+    resized = _resized(graph, op, lengths)
+    y = graph.output(op)
+    before, after = (Tensor(f"{y.name}.{n}", y.shape, DType.INT32) for n in ("before", "after"))
+    operands = zip_longest(op.inputs, reduction.reaches, fillvalue=None)
+    inputs = (*((name or "") if reach else "" for name, reach in operands), before.name)
+    block = Op(reduction.kind, op.name, inputs, (after.name,), reduction.attributes)
+    held = [t for t in resized.tensors.values() if t.name in inputs]
+    given = [t.name for t in held if not t.is_constant]
+    whole = Graph.build(
+        "block", [*held, before, after], [block], [*given, before.name], [after.name]
+    )
+    return block, whole
