@@ -321,10 +321,31 @@ class _Walk:
             base -= before
             change[last + 1, columns] -= after - before
         for at, op in enumerate(self.region.ops):
+            part_bytes, cost = self._parts(at, op, begin[at], end[at])
+            copied += cost
+            at_once[at] += part_bytes
             at_once[at] += self.estimator.scratch_bytes[op]
             at_once[at] -= self._shared(at, op, window, dies, reader, made)
         live = base + np.cumsum(change[:-1], axis=0) + at_once
         return live.max(axis=0), copied
+
+    def _parts(
+        self, at: int, op: int, begin: _Ints, end: _Ints
+    ) -> tuple[_Ints, NDArray[np.float64]]:
+        """Bytes and cost of the copies that a block reads instead of tensors from outside: parts
+        of them that are not one run of bytes."""
+        size_bytes = np.zeros(len(self.of), np.int64)
+        cost = np.zeros(len(self.of))
+        for name, reach in dict.fromkeys(self._reaches(op, inner=False)):
+            tensor = self.graph.tensors[name]
+            outside = name not in self.place and not tensor.is_constant
+            if outside and math.prod(tensor.shape[: reach.axis]) > 1:
+                length = tensor.shape[reach.axis]
+                low, high = _needs(reach, begin, end, length)
+                part = np.where(begin < end, high - low, 0) * (tensor.size_bytes // length)
+                size_bytes += part
+                cost += self._copies(name, part)
+        return size_bytes, cost
 
     def _apart_bytes(
         self, begin: list[_Ints], end: list[_Ints], dying: frozenset[str]
