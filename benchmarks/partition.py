@@ -105,13 +105,12 @@ class Searched:
             "stopped": self.front.stopped,
             "points": len(self.front.points),
         }
-        self._placed: dict[int, tuple[Plan, float]] = {}
+        self._placed: dict[Point, tuple[Plan, float]] = {}
 
     def within(self, slowdown: float) -> Any:
         """The smallest arena among the points that cost at most so much."""
         best, seconds = self.whole, 0.0
-        points = [p for p in self.front.points if self.front.slowdown(p) <= slowdown]
-        for point in reversed(points[-self.tried :]):
+        for point in self.front.smallest(slowdown)[: self.tried]:
             made, took = self._place(point)
             seconds += took
             if made.arena.size_bytes < best.arena.size_bytes:
@@ -128,11 +127,11 @@ class Searched:
 
     def _place(self, point: Point) -> tuple[Plan, float]:
         """The plan of a point, and the seconds that it took."""
-        if point.peak_bytes not in self._placed:
+        if point not in self._placed:
             begin = time.perf_counter()
             plan = split_plan(self.whole, self.front, point)
-            self._placed[point.peak_bytes] = plan, time.perf_counter() - begin
-        return self._placed[point.peak_bytes]
+            self._placed[point] = plan, time.perf_counter() - begin
+        return self._placed[point]
 
 
 def network_row(

@@ -289,11 +289,11 @@ def _split(plan: Plan, options: PlanOptions, report: Report, costs: CostModel | 
     points = [p for p in front.points if most is None or front.slowdown(p) <= most]
     smallest = replace(plan, search_stopped=front.stopped)
     if options.ram_bytes is None:
-        for made in _plans(plan, front, points[: -_TRIED - 1 : -1], options, report):
+        for made in _plans(plan, front, front.smallest(most)[:_TRIED], options, report):
             if made.arena.size_bytes < smallest.arena.size_bytes:
                 smallest = made
             if made.arena.size_bytes <= _GOOD * made.schedule.peak_bytes:
-                break  # dearer points have been tried, cheaper ones have higher peaks
+                break  # all others have higher peaks
         return smallest
     allowed = options.ram_bytes - firmware_data_bytes(plan)
     likely = [p for p in points if p.schemes and p.peak_bytes <= allowed]

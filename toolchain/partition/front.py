@@ -50,13 +50,20 @@ class Front:
     it that costs nothing.
 
     `total` is the cost of the unsplit graph. `stopped`: what cut the search short; empty where
-    nothing did.
+    nothing did. `others`: points that are no better than those by what is predicted, but made of
+    other schemes, so that their arenas may be.
     """
 
     points: tuple[Point, ...]
     total: int
     seconds: float
     stopped: str = ""
+    others: tuple[Point, ...] = ()
+
+    def smallest(self, most: float | None = None) -> list[Point]:
+        """All points that cost no more than the fraction `most`, the lowest peaks first."""
+        allowed = [p for p in self.points + self.others if most is None or self.slowdown(p) <= most]
+        return sorted(allowed, key=lambda p: (p.peak_bytes, p.extra))
 
     def slowdown(self, point: Point) -> float:
         """As a fraction of the unsplit graph's cost."""

@@ -1,16 +1,33 @@
-"""Chains of segments of the order by shortest paths: `partition.search`."""
+"""Chains of segments of the order by shortest paths: `partition.search`.
+
+What time is left goes to `motes`, whose points are other ways to reach nearly as low a peak: which
+of them makes the smallest arena only placing them tells.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from toolchain.partition.front import Front, Task, Watch
 from toolchain.partition.search import pareto_front
+from toolchain.partition.splitters.motes import SPLITTER as MOTES
 
 
 class _Auto:
     name = "auto"
 
     def front(self, task: Task, watch: Watch) -> Front:
-        return pareto_front(task, watch)
+        found = pareto_front(task, watch)
+        if watch.over():
+            return found
+        others = MOTES.front(task, watch)
+        schemes = {point.schemes for point in found.points}
+        return replace(
+            found,
+            seconds=watch.seconds,
+            stopped=watch.stopped,
+            others=tuple(p for p in others.points if p.schemes not in schemes),
+        )
 
 
 SPLITTER = _Auto()
