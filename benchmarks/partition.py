@@ -77,7 +77,7 @@ RUNS = (
 PARTS = ("networks", "runs", "flash", "table3")
 SCHEDULERS = ("rpo", "hmcos", "auto")
 BUDGETS = (0.0, 0.01, 0.02, 0.05, 0.1)
-_TRIED = 5
+_TRIED = 6
 """Points of our front that are placed for a budget, from the smallest predicted peak on."""
 
 Report = Callable[[str], None]

@@ -39,7 +39,7 @@ from toolchain.report.plan import MemoryNeed
 DEFAULT_BOARD = "netduinoplus2"
 REWRITE_TRIAL_SECONDS = 2.0
 """Most time to order a graph while rewrites are compared."""
-_TRIED = 8
+_TRIED = 6
 """Points of a front that are placed before the search gives up."""
 _GOOD = 1.01
 """An arena so near to its peak that no other point is placed for a smaller one."""

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from types import TracebackType
 
 from toolchain.boards import Core
@@ -14,6 +15,8 @@ from toolchain.ir import Graph, MemoryProblem
 from toolchain.partition.scheme import Scheme
 
 DEFAULT_SECONDS = 30.0
+_APART = 1.01
+"""Least ratio of the peaks of two points that are placed for the smallest arena."""
 Report = Callable[..., None]
 CTRL_C = "by Ctrl-C"
 
@@ -61,9 +64,18 @@ class Front:
     others: tuple[Point, ...] = ()
 
     def smallest(self, most: float | None = None) -> list[Point]:
-        """All points that cost no more than the fraction `most`, the lowest peaks first."""
-        allowed = [p for p in self.points + self.others if most is None or self.slowdown(p) <= most]
-        return sorted(allowed, key=lambda p: (p.peak_bytes, p.extra))
+        """Points that cost no more than the fraction `most`, the lowest peaks first: of the front
+        and of `others` in turn, those of each clearly apart."""
+        kept: list[list[Point]] = []
+        for points in (self.points, self.others):
+            apart: list[Point] = []
+            for point in sorted(points, key=lambda p: (p.peak_bytes, p.extra)):
+                allowed = most is None or self.slowdown(point) <= most
+                if allowed and (not apart or point.peak_bytes > _APART * apart[-1].peak_bytes):
+                    apart.append(point)
+            kept.append(apart)
+        in_turn = (point for pair in zip_longest(*kept) for point in pair)
+        return [point for point in in_turn if point is not None]
 
     def slowdown(self, point: Point) -> float:
         """As a fraction of the unsplit graph's cost."""
