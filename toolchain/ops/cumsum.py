@@ -10,13 +10,14 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
-from toolchain.ops._elementwise import infer_unary, overlaps_same_shape
+from toolchain.ops._elementwise import infer_unary
 from toolchain.ops._movement import int32_constant, integers, resolve_axis, sample_shape
 from toolchain.ops.spec import (
     Array,
     Lowering,
     OpSpec,
     ReadOp,
+    SafeOverlap,
     TfliteBinding,
     TfliteNode,
     WrittenOp,
@@ -95,6 +96,11 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", ends, [op], ["x"], ["y"])
 
 
+def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
+    """Each place is read once, right before it is written; but not from the first to the last."""
+    return (SafeOverlap(0, exact=True),)
+
+
 SPEC = OpSpec(
     kind="cumsum",
     attributes=CumSum,
@@ -102,7 +108,7 @@ SPEC = OpSpec(
     reference=_reference,
     lower=_lower,
     sample=_sample,
-    overlaps=overlaps_same_shape,
+    overlaps=_overlaps,
     tflite=TfliteBinding(("CUMSUM",), _read, _write),
     dtypes=frozenset(_SUFFIXES),
     limits="float32 or int32 (TFLite has no quantised form); constant axis",

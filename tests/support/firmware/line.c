@@ -53,8 +53,8 @@ static const thimble_tensor inputs[] = {{"in", arena, NULL, TENSOR_BYTES, 1}};
 static const thimble_tensor outputs[] = {{"out", arena + OUTPUT_AT, NULL, TENSOR_BYTES, 1}};
 #define MODEL(which)                                                                                         \
     {                                                                                                        \
-        "line", "netduinoplus2", {which}, 1, 1, 2, inputs, outputs, counts, arena, ARENA_BYTES, run, NULL,   \
-            NULL, 0                                                                                          \
+        "line", "netduinoplus2", {which}, 1, 1, 2, inputs, outputs, counts, NULL, arena, ARENA_BYTES, run,   \
+            NULL, NULL, 0                                                                                    \
     }
 
 const thimble_model line_models[] = {MODEL(0), MODEL(1)};
