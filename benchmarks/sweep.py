@@ -281,7 +281,8 @@ def main() -> int:
     )
     print_rows(rows, Console(width=170))
     if arguments.json:
-        arguments.json.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
+        found = [{**asdict(row), "refused": dict(row.refused)} for row in rows]
+        arguments.json.write_text(json.dumps(found, indent=1) + "\n")
     return 1 if any(row.failed for row in rows) else 0
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.boards import Core
+from toolchain.errors import UnsupportedError
 from toolchain.ir import Graph, Op
 from toolchain.ops import fully_connected
 from toolchain.ops._activation import clamp_range
@@ -27,6 +28,11 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
     units, depth = weights.shape
     low, high = clamp_range(op.attributes.activation, y)
     factors: NDArray[np.float64] = x.q.scale * np.array(weights.q.scales) / y.q.scale
+    if depth * 2.0**22 * factors.max() >= 2.0**31:  # 16 bits times 8, once for each input
+        raise UnsupportedError(
+            f"{op.kind} {op.name!r}: the output scale {y.q.scale:g} is too fine; its values may "
+            "not fit 32 bits, where the reference wraps"
+        )
     return Lowering(
         functions=("thimble_fully_connected_s16", "thimble_dot_s16"),
         constants=(
