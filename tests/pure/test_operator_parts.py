@@ -9,7 +9,7 @@ import zlib
 import numpy as np
 import pytest
 
-from tests.support.host import plan_of, random_inputs
+from tests.support.host import plan_of, random_inputs, reference_outputs
 from toolchain.boards import HOST, Core
 from toolchain.codegen.views import moves
 from toolchain.ir import Attributes, DType, Graph
@@ -98,3 +98,24 @@ def test_sums_in_parts_are_of_int8(kind: str) -> None:
         (op,) = graph.ops
         if specs()[kind].reductions(op, graph):
             assert graph.output(op).dtype is DType.INT8
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_bytes_that_are_not_read_change_nothing(kind: str) -> None:
+    spec = specs()[kind]
+    rng = np.random.default_rng(1)
+    for graph in _samples(kind):
+        (op,) = graph.ops
+        given = dict(zip(graph.inputs, random_inputs(graph, rng), strict=True))
+        changed = dict(given)
+        for name, (begin, end) in zip(op.inputs, spec.reads(op, graph), strict=True):
+            if name in given:
+                raw = bytearray(given[name].tobytes())
+                assert 0 <= begin < end <= len(raw)
+                others = bytes(255 - byte for byte in raw)
+                raw[:begin], raw[end:] = others[:begin], others[end:]
+                changed[name] = np.frombuffer(raw, given[name].dtype).reshape(given[name].shape)
+        if any(not np.array_equal(changed[name], given[name]) for name in given):
+            outputs = reference_outputs(graph, tuple(given.values()))
+            again = reference_outputs(graph, tuple(changed.values()))
+            assert all(map(np.array_equal, outputs, again))

@@ -88,6 +88,18 @@ def single_run(op: Op, graph: Graph) -> StridedCopy | None:
     return copies[0] if len(copies) == 1 and not copies[0].loops else None
 
 
+def _reads(op: Op, graph: Graph) -> tuple[tuple[int, int], ...]:
+    """A run of indices is a run of bytes where nothing longer than 1 stands before the axis."""
+    runs = []
+    for x, (begin, end) in zip(graph.input_tensors(op), _attributes(op).parts, strict=True):
+        assert x is not None
+        axis = _attributes(op).axis
+        unit = x.size_bytes // x.shape[axis]
+        one_run = math.prod(x.shape[:axis]) == 1
+        runs.append((begin * unit, end * unit) if one_run else (0, x.size_bytes))
+    return tuple(runs)
+
+
 def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
     """One run of bytes by `thimble_move`, overlap or not; anything else by `thimble_copy_nd`."""
     run = single_run(op, graph)
@@ -132,6 +144,7 @@ SPEC = OpSpec(
     lower=_lower,
     sample=_sample,
     overlaps=_overlaps,
+    reads=_reads,
     dtypes=frozenset(DType),
     made_by_passes=True,
     limits="any type; made by splitting, never read from a file",

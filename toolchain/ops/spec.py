@@ -403,6 +403,10 @@ def _no_pitched(op: Op, graph: Graph, core: Core) -> frozenset[str]:
     return frozenset()
 
 
+def _all_bytes(op: Op, graph: Graph) -> tuple[tuple[int, int], ...]:
+    return tuple((0, 0 if x is None else x.size_bytes) for x in graph.input_tensors(op))
+
+
 def _no_overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
     return ()
 
@@ -425,6 +429,7 @@ class OpSpec:
     pitched    the tensors among its operands whose image lines may lie apart for the kernel that
                `lower` chooses.
     overlaps   safe in-place and diagonal overlaps of the kernel that `lower` chooses.
+    reads      of each input the half-open run of bytes that the kernel reads.
     axes       the axes along which the operator can be split into blocks (MOTES, axis map).
     reductions the axes that it sums over, in blocks that share int32 sums (MOTES, reduced axes).
     sample     a random single-operator Graph, for differential tests: odd shapes, strides,
@@ -447,6 +452,7 @@ class OpSpec:
     inlays: Callable[[Op, Graph], tuple[Inlay, ...]] = _no_inlays
     pitched: Callable[[Op, Graph, Core], frozenset[str]] = _no_pitched
     overlaps: Callable[[Op, Graph, Core], tuple[SafeOverlap, ...]] = _no_overlaps
+    reads: Callable[[Op, Graph], tuple[tuple[int, int], ...]] = _all_bytes
     axes: Callable[[Op, Graph], tuple[Axis, ...]] = _no_axes
     reductions: Callable[[Op, Graph], tuple[Reduction, ...]] = no_reductions
     dtypes: frozenset[DType] = frozenset({DType.INT8})

@@ -234,8 +234,8 @@ def covers(op: Op, graph: Graph, aliases: Sequence[Alias]) -> bool:
 
 
 def _accesses(graph: Graph, problem: MemoryProblem) -> tuple[tuple[Access, ...], ...]:
-    """Of each operator all bytes of its tensors, and those between lines that lie apart; none
-    where views leave it nothing to do."""
+    """Of each operator the bytes that it reads and all that it writes, and those between lines that
+    lie apart; none where views leave it nothing to do."""
     at = {
         member.tensor: (index, member.offset_bytes)
         for index, buffer in enumerate(problem.buffers)
@@ -263,11 +263,14 @@ def _accesses(graph: Graph, problem: MemoryProblem) -> tuple[tuple[Access, ...],
         if inlays and all(map(in_place, inlays)):
             found.append(())
             continue
-        names = (name for name in (*op.present_inputs(), *op.outputs) if name in at)
-        sizes: dict[tuple[int, int], int] = {}
-        for name in names:
-            sizes[at[name]] = max(sizes.get(at[name], 0), extent(name))
-        found.append(tuple(Access(b, begin, begin + sizes[b, begin]) for b, begin in sizes))
+        runs = [(name, 0, extent(name)) for name in op.outputs if name in at]
+        for name, (begin, end) in zip(op.inputs, spec_of(op.kind).reads(op, graph), strict=True):
+            if name in at:
+                apart = bool(pitches[name])
+                runs.append((name, 0, extent(name)) if apart else (name, begin, end))
+        touched = ((*at[name], begin, end) for name, begin, end in runs)
+        accesses = (Access(buffer, at + begin, at + end) for buffer, at, begin, end in touched)
+        found.append(tuple(dict.fromkeys(accesses)))
     return tuple(found)
 
 

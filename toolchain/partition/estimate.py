@@ -26,6 +26,8 @@ from toolchain.partition.region import Region
 _Ints = NDArray[np.int64]
 _Flags = NDArray[np.bool_]
 _FAR = np.int64(1) << 40
+_Need = tuple[int, _Ints, _Ints]
+"""The place of a reader, and the first and last index that each of its blocks reads, plus one."""
 
 
 @dataclass(frozen=True)
@@ -257,13 +259,15 @@ class _Walk:
         """For each block the most that is live in it, and what copies cost."""
         first = [np.full(len(self.of), _FAR) for _ in self.size]
         reader = [np.full(len(self.of), -1) for _ in self.size]
+        needs: list[list[_Need]] = [[] for _ in self.size]
         for at, reaches in enumerate(self.inner):
             going = begin[at] < self.size[at]
             for name, reach in reaches:
                 other = self.place[name]
-                low = np.maximum(begin[at] * reach.stride - reach.before, 0)
+                low, high = _needs(reach, begin[at], end[at], self.size[other])
                 first[other] = np.minimum(first[other], np.where(going, low, _FAR))
                 reader[other][computed[at]] = at
+                needs[other].append((at, low, high))
         copied = np.zeros(len(self.of))
         base = np.zeros(len(self.of), np.int64)
         change = np.zeros((len(self.size) + 1, len(self.of)), np.int64)
@@ -307,9 +311,13 @@ class _Walk:
                 change[at] += np.where(runs & (there == 0), whole, 0)
             base += kept_before
             change[at] += during - kept_before
+            left = during
+            if self.one_run[at] and not joined:  # shrinks with each of its readers
+                kept = kept_from, done
+                left = self._shrink(change, unit, during, needs[at], computed, kept)
             freed = np.flatnonzero(read)
-            change[reader[at][freed] + 1, columns[freed]] += (kept_after - during)[freed]
-            window.append(during)
+            change[reader[at][freed] + 1, columns[freed]] += (kept_after - left)[freed]
+            window.append(left)
             dies.append(read & (kept_from >= done))
         for name in sorted(dying):
             read_from, last = self._sliced(name, begin, end)
@@ -328,6 +336,36 @@ class _Walk:
             at_once[at] -= self._shared(at, op, window, dies, reader, made)
         live = base + np.cumsum(change[:-1], axis=0) + at_once
         return live.max(axis=0), copied
+
+    def _shrink(
+        self,
+        change: _Ints,
+        unit: int,
+        during: _Ints,
+        needs: Sequence[_Need],
+        computed: Sequence[_Flags],
+        kept: tuple[_Ints, _Ints],
+    ) -> _Ints:
+        """Let a window shrink after each reader to what the others and later blocks read of it;
+        the bytes that the last reader finds."""
+        if len(needs) < 2:
+            return during
+        keeps = kept[0] < kept[1]
+        low, high = np.where(keeps, kept[0], _FAR), np.where(keeps, kept[1], 0)
+        after: list[_Ints] = []  # each reader, the last one first
+        for at, begin, end in reversed(needs):
+            after.append(np.maximum(high - low, 0) * unit)
+            low = np.where(computed[at], np.minimum(low, begin), low)
+            high = np.where(computed[at], np.maximum(high, end), high)
+        left = during
+        waiting = [computed[at] for at, _, _ in needs]
+        for number, (at, _, _) in enumerate(needs):
+            others = np.logical_or.reduce(waiting[number + 1 :], axis=0, initial=False)
+            rest = np.minimum(after[-1 - number], left)
+            shrunk = np.where(computed[at] & others, rest, left)
+            change[at + 1] += shrunk - left
+            left = shrunk
+        return left
 
     def _parts(
         self, at: int, op: int, begin: _Ints, end: _Ints
