@@ -36,7 +36,7 @@ from benchmarks._partition_runs import measure_runs, measure_table_3, show_runs,
 from toolchain import load_model, passes
 from toolchain.boards import board as find_board
 from toolchain.ir import Graph, Plan
-from toolchain.partition import Point, splitters
+from toolchain.partition import MOST_PLACED, Point, SmallestArena, splitters
 from toolchain.planner import PlanOptions, plan_graph, split_front, split_plan
 
 SHARED_MODELS = Path(__file__).resolve().parents[2] / "shared" / "models"
@@ -77,8 +77,6 @@ RUNS = (
 PARTS = ("networks", "runs", "flash", "table3")
 SCHEDULERS = ("rpo", "hmcos", "auto")
 BUDGETS = (0.0, 0.01, 0.02, 0.05, 0.1)
-_TRIED = 6
-"""Points of our front that are placed for a budget, from the smallest predicted peak on."""
 
 Report = Callable[[str], None]
 
@@ -96,7 +94,7 @@ class Searched:
 
     def __init__(self, whole: Plan, options: PlanOptions) -> None:
         self.whole = whole
-        self.tried = _TRIED if options.splitter == OURS else 1
+        self.tried = MOST_PLACED if options.splitter == OURS else 1
         wall, processor = time.perf_counter(), time.process_time()
         self.front = split_front(whole, options)
         self.search = {
@@ -110,13 +108,15 @@ class Searched:
     def within(self, slowdown: float) -> Any:
         """The smallest arena among the points that cost at most so much."""
         best, seconds = self.whole, 0.0
-        for point in self.front.smallest(slowdown)[: self.tried]:
+        choice = SmallestArena(self.front, slowdown)
+        for _ in range(self.tried):
+            if (point := choice.next()) is None:
+                break
             made, took = self._place(point)
+            choice.learn(point, made.arena.size_bytes)
             seconds += took
             if made.arena.size_bytes < best.arena.size_bytes:
                 best = made
-            if made.arena.size_bytes <= 1.01 * made.schedule.peak_bytes:
-                break
         return {
             "arena_bytes": best.arena.size_bytes,
             "peak_bytes": max(best.step_bytes),

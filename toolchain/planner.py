@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -39,10 +39,6 @@ from toolchain.report.plan import MemoryNeed
 DEFAULT_BOARD = "netduinoplus2"
 REWRITE_TRIAL_SECONDS = 2.0
 """Most time to order a graph while rewrites are compared."""
-_TRIED = 6
-"""Points of a front that are placed before the search gives up."""
-_GOOD = 1.01
-"""An arena so near to its peak that no other point is placed for a smaller one."""
 
 Report = Callable[..., None]
 
@@ -285,31 +281,26 @@ def split_plan(
 def _split(plan: Plan, options: PlanOptions, report: Report, costs: CostModel | None) -> Plan:
     """The plan that `options` ask for, among the points of the front."""
     front = split_front(plan, options, costs, report)
-    most = options.max_slowdown
-    points = [p for p in front.points if most is None or front.slowdown(p) <= most]
-    smallest = replace(plan, search_stopped=front.stopped)
+    most, best = options.max_slowdown, replace(plan, search_stopped=front.stopped)
     if options.ram_bytes is None:
-        for made in _plans(plan, front, front.smallest(most)[:_TRIED], options, report):
-            if made.arena.size_bytes < smallest.arena.size_bytes:
-                smallest = made
-            if made.arena.size_bytes <= _GOOD * made.schedule.peak_bytes:
-                break  # all others have higher peaks
-        return smallest
+        for made in _plans(plan, front, partition.SmallestArena(front, most), options, report):
+            if made.arena.size_bytes < best.arena.size_bytes:
+                best = made
+        return best
     allowed = options.ram_bytes - firmware_data_bytes(plan)
-    likely = [p for p in points if p.schemes and p.peak_bytes <= allowed]
-    last = [p for p in points[-1:] if p.schemes and p not in likely]
-    for made in _plans(plan, front, (*_spread(likely), *last), options, report):
-        if _fits(made, options):
-            return made
-        if ram_bytes(made) < ram_bytes(smallest):
-            smallest = made
+    choice = partition.LeastSlowdown(front, allowed, most)
+    for made in _plans(plan, front, choice, options, report):
+        if _fits(made, options) or ram_bytes(made) < ram_bytes(best):
+            best = made
+    if _fits(best, options):
+        return best
     slower = "" if most is None else f" at a slowdown of at most {most:.1%}"
     stopped = f" until the search was stopped {front.stopped}" if front.stopped else ""
     raise DoesNotFitError(
         f"{plan.graph.name} does not fit {options.ram_bytes:,} bytes of RAM on {plan.board}"
-        f"{slower}: the least that was found{stopped} is {ram_bytes(smallest):,} bytes "
-        f"(arena {smallest.arena.size_bytes:,}, slowdown {smallest.slowdown:.1%}).\n"
-        f"What could help: --ram {-(-ram_bytes(smallest) // 1024)}K, "
+        f"{slower}: the least that was found{stopped} is {ram_bytes(best):,} bytes "
+        f"(arena {best.arena.size_bytes:,}, slowdown {best.slowdown:.1%}).\n"
+        f"What could help: --ram {-(-ram_bytes(best) // 1024)}K, "
         "a smaller input, another --scheduler."
     )
 
@@ -317,29 +308,25 @@ def _split(plan: Plan, options: PlanOptions, report: Report, costs: CostModel | 
 def _plans(
     plan: Plan,
     front: partition.Front,
-    points: Sequence[partition.Point],
+    choice: partition.Choice,
     options: PlanOptions,
     report: Report,
 ) -> Iterator[Plan]:
-    """The plans of these points of the front, in turn. Ctrl-C ends them, unless one ended the
+    """The plans of the points that are chosen, in turn. Ctrl-C ends them, unless one ended the
     search already."""
-    for done, point in enumerate(points):
-        report(f"placing tensors of way {done + 1} of {len(points)} to split", done, len(points))
+    done = 0
+    while (point := choice.next()) is not None:
+        most = partition.MOST_PLACED
+        report(f"placing tensors of way {done + 1} of at most {most} to split", done, most)
         try:
             made = split_plan(plan, front, point, options)
         except KeyboardInterrupt:
             if front.stopped == partition.CTRL_C or not done:
                 raise
             return
+        done += 1
+        choice.learn(point, made.arena.size_bytes)
         yield made
-
-
-def _spread(points: Sequence[partition.Point]) -> Sequence[partition.Point]:
-    """At most `_TRIED` of them, the first ones densely: the arena may miss the predicted peak."""
-    if len(points) <= _TRIED:
-        return points
-    rest = points[_TRIED // 2 :]
-    return (*points[: _TRIED // 2], *rest[:: max(len(rest) // (_TRIED // 2), 1)], rest[-1])
 
 
 def choose_views(graph: Graph, core: Core) -> MemoryProblem:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from toolchain.partition.blocks import Mode
+from toolchain.partition.choice import MOST_PLACED, Choice, LeastSlowdown, SmallestArena
 from toolchain.partition.front import CTRL_C, DEFAULT_SECONDS, Front, Point, Task, Watch
 from toolchain.partition.region import CannotSplitError
 from toolchain.partition.scheme import Scheme, split, split_all
@@ -10,11 +11,15 @@ from toolchain.partition.scheme import Scheme, split, split_all
 __all__ = [
     "CTRL_C",
     "DEFAULT_SECONDS",
+    "MOST_PLACED",
     "CannotSplitError",
+    "Choice",
     "Front",
+    "LeastSlowdown",
     "Mode",
     "Point",
     "Scheme",
+    "SmallestArena",
     "Task",
     "Watch",
     "split",

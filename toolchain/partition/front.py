@@ -6,7 +6,6 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
 from types import TracebackType
 
 from toolchain.boards import Core
@@ -15,8 +14,6 @@ from toolchain.ir import Graph, MemoryProblem
 from toolchain.partition.scheme import Scheme
 
 DEFAULT_SECONDS = 30.0
-_APART = 1.01
-"""Least ratio of the peaks of two points that are placed for the smallest arena."""
 Report = Callable[..., None]
 CTRL_C = "by Ctrl-C"
 
@@ -53,29 +50,15 @@ class Front:
     it that costs nothing.
 
     `total` is the cost of the unsplit graph. `stopped`: what cut the search short; empty where
-    nothing did. `others`: points that are no better than those by what is predicted, but made of
-    other schemes, so that their arenas may be.
+    nothing did. `others`: lists of points that are no better than those by what is predicted, but
+    whose arenas may be: they are made of other schemes.
     """
 
     points: tuple[Point, ...]
     total: int
     seconds: float
     stopped: str = ""
-    others: tuple[Point, ...] = ()
-
-    def smallest(self, most: float | None = None) -> list[Point]:
-        """Points that cost no more than the fraction `most`, the lowest peaks first: of the front
-        and of `others` in turn, those of each clearly apart."""
-        kept: list[list[Point]] = []
-        for points in (self.points, self.others):
-            apart: list[Point] = []
-            for point in sorted(points, key=lambda p: (p.peak_bytes, p.extra)):
-                allowed = most is None or self.slowdown(point) <= most
-                if allowed and (not apart or point.peak_bytes > _APART * apart[-1].peak_bytes):
-                    apart.append(point)
-            kept.append(apart)
-        in_turn = (point for pair in zip_longest(*kept) for point in pair)
-        return [point for point in in_turn if point is not None]
+    others: tuple[tuple[Point, ...], ...] = ()
 
     def slowdown(self, point: Point) -> float:
         """As a fraction of the unsplit graph's cost."""

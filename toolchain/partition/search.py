@@ -23,6 +23,9 @@ _FALL = 0.98
 """From one limit on the peak to the next."""
 _CLEARLY = 0.998
 """From one point of the front to the next, at least."""
+_ROOM = 0.06, 0.12
+"""Shares of the peak that, in points made for it, as few steps as can be come near to: where little
+is free beside the worst steps alone, their tensors are easier to lay out."""
 _NEAR = 3
 """Borders so near to a bottleneck are tried however much is live there."""
 _FAR = 120
@@ -34,8 +37,10 @@ def pareto_front(task: Task, watch: Watch) -> Front:
     search = _Search(Segments(task))
     with watch:
         search.run(watch)
-    points = tuple(_front(search.chains))
-    return Front(points, search.all_of.total, watch.seconds, watch.stopped)
+    chains = search.chains
+    roomy = tuple(tuple(_front(chains, share)) for share in _ROOM)
+    points, total = tuple(_front(chains)), search.all_of.total
+    return Front(points, total, watch.seconds, watch.stopped, roomy)
 
 
 class _Search:
@@ -175,17 +180,23 @@ class _Chains:
                 found.add(at)
         return found
 
-    def chain(self, limit: float) -> list[Segment]:
-        """The cheapest chain with every segment's peak below `limit`; empty where there is none."""
-        costs: list[tuple[float, float]] = [(0, 0)]
+    def chain(self, limit: float, room: float = 0.0) -> list[Segment]:
+        """The cheapest chain with every segment's peak below `limit`, of those that have the fewest
+        segments within that share of it; empty where there is none."""
+        near = limit * (1 - room) if room else math.inf
+        costs: list[tuple[float, float, float]] = [(0, 0, 0)]
         chosen: list[Segment | None] = [None]
         for ending in self._ending[1:]:
-            best: tuple[float, float] = (math.inf, math.inf)
+            best = (math.inf, math.inf, math.inf)
             by: Segment | None = None
             for segment in ending:
                 before = costs[segment.begin]
                 if segment.peak_bytes < limit and before[0] < math.inf:
-                    cost = before[0] + segment.extra, max(before[1], segment.peak_bytes)
+                    cost = (
+                        before[0] + (segment.peak_bytes > near),
+                        before[1] + segment.extra,
+                        max(before[2], segment.peak_bytes),
+                    )
                     if cost < best:
                         best, by = cost, segment
             costs.append(best)
@@ -200,22 +211,22 @@ class _Chains:
             at = taken.begin
         return found[::-1]
 
-    def cheapest(self, limit: float) -> Point | None:
+    def cheapest(self, limit: float, room: float = 0.0) -> Point | None:
         """`chain` as a point; None where there is none."""
-        found = self.chain(limit)
+        found = self.chain(limit, room)
         if not found:
             return None
         peak, extra = max(s.peak_bytes for s in found), sum(s.extra for s in found)
         return Point(peak, extra, tuple(s.scheme for s in found if s.scheme is not None))
 
 
-def _front(chains: _Chains) -> Iterator[Point]:
+def _front(chains: _Chains, room: float = 0.0) -> Iterator[Point]:
     """Shortest paths under falling limits on the peak, each clearly lower than the last one, down
     to the lowest peak of all."""
     best: Point | None = None
     limit, lowest = math.inf, chains.lowest
-    while (point := chains.cheapest(limit)) is not None:
-        if best is not None and point.extra > best.extra:
+    while (point := chains.cheapest(limit, room)) is not None:
+        if best is not None and (point.extra > best.extra or room):
             yield best
         best = point
         limit = min(max(point.peak_bytes * _CLEARLY, lowest + 1), point.peak_bytes)

@@ -20,13 +20,12 @@ class _Auto:
         found = pareto_front(task, watch)
         if watch.over():
             return found
-        others = MOTES.front(task, watch)
-        schemes = {point.schemes for point in found.points}
+        motes = MOTES.front(task, watch)
         return replace(
             found,
             seconds=watch.seconds,
             stopped=watch.stopped,
-            others=tuple(p for p in others.points if p.schemes not in schemes),
+            others=(*found.others, motes.points),
         )
 
 
