@@ -18,9 +18,10 @@ from tests.support.host import plan_of
 from tests.support.merge import merged
 from tests.support.overlaps import allowed_overlaps, overlapping_samples
 from tests.support.split_graphs import random_network, random_scheme
-from tests.support.traces import record, record_run
+from tests.support.traces import Run, Times, record, record_run
 from toolchain.boards import HOST
-from toolchain.ir import Graph
+from toolchain.ir import Graph, Plan
+from toolchain.ir.arena import arena_problem
 from toolchain.ops import specs
 from toolchain.ops.check import check as checked
 from toolchain.ops.spec import SafeOverlap
@@ -71,7 +72,9 @@ def test_claims_hold_on_samples(kind: str, tmp_path: Path) -> None:
     check(graph, overlaps, tmp_path)
 
 
-def test_nothing_is_touched_beyond_what_counts_as_live(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def split_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Plan, Run, Times]:
+    """Split networks side by side, nothing over anything; and the step of each call."""
     rng = np.random.default_rng(3)
     graphs: list[Graph] = []
     while len(graphs) < SPLIT:
@@ -82,10 +85,16 @@ def test_nothing_is_touched_beyond_what_counts_as_live(tmp_path: Path) -> None:
             continue
     graph = merged(graphs)
     plan = plan_of(graph, spread=True)
-    run, calls = record_run(plan, tmp_path)
-    problem, order = memory_problem(graph, HOST, progressive=True), plan.schedule.order
-    step_of = {op: step for step, op in enumerate(order)}
-    steps = np.array([step_of[op] for op in calls])
+    run, calls = record_run(plan, tmp_path_factory.mktemp("split"))
+    step_of = {op: step for step, op in enumerate(plan.schedule.order)}
+    return plan, run, np.array([step_of[op] for op in calls])
+
+
+def test_nothing_is_touched_beyond_what_counts_as_live(
+    split_run: tuple[Plan, Run, Times],
+) -> None:
+    plan, run, steps = split_run
+    problem, order = memory_problem(plan.graph, HOST, progressive=True), plan.schedule.order
     partial = 0
     for buffer, runs in zip(problem.buffers, problem.live_runs(order), strict=True):
         begin = plan.arena.offsets[buffer.members[0].tensor] - buffer.members[0].offset_bytes
@@ -100,3 +109,43 @@ def test_nothing_is_touched_beyond_what_counts_as_live(tmp_path: Path) -> None:
             tops = np.array([r.top_bytes for r in runs])[live]
             assert ((bottoms <= at) & (at < tops)).all(), buffer.name
     assert partial > SPLIT
+
+
+def test_bytes_of_parts_are_written_over_only_when_all_have_read_them(
+    split_run: tuple[Plan, Run, Times],
+) -> None:
+    """At the closest distances that are allowed at the step, whatever the other steps allow."""
+    plan, run, steps = split_run
+    problem, order = memory_problem(plan.graph, HOST, progressive=True), plan.schedule.order
+    blocks = arena_problem(problem, order)
+    call_of = {step: call for call, step in enumerate(steps.tolist())}
+    ends = np.append(run.begun, run.last_read.max() + 1)
+
+    def times(buffer: int) -> tuple[Times, Times]:
+        first = problem.buffers[buffer].members[0]
+        begin = plan.arena.offsets[first.tensor] - first.offset_bytes
+        own = slice(begin, begin + problem.buffers[buffer].size_bytes)
+        return run.first_write[own], run.last_read[own]
+
+    in_part = shared = 0
+    for pair in blocks.shared:
+        if blocks.successive(pair):
+            continue
+        in_part += 1
+        takeover, call = blocks.takeover(pair), call_of[pair.step]
+        (made, read), (first, last) = times(pair.dying), times(pair.born)
+        waiting = (first > 0) & (first < ends[call]) & (ends[call] < last)
+        held = (made < ends[call]) & (ends[call] < read)
+        written = np.where((ends[call] < first) & (first < ends[call + 1]), first, 0)
+        forbidden = takeover.forbidden()
+        for distance in {end for interval in forbidden for end in interval}:
+            if any(low < distance < high for low, high in forbidden):
+                continue
+            born = np.arange(max(distance, 0), min(len(written), distance + len(read)))
+            over = written[born] > 0
+            lost = over & (made[born - distance] < written[born])
+            lost &= written[born] < read[born - distance]
+            lost |= waiting[born] & held[born - distance]
+            shared += int(np.count_nonzero(over & (read[born - distance] > 0)))
+            assert not lost.any(), (pair, distance)
+    assert in_part > SPLIT and shared > 100 * SPLIT

@@ -29,14 +29,14 @@ def test_the_checker_names_what_is_wrong(offsets: tuple[int, ...], size: int, re
 
 
 def test_a_sharing_pair_may_overlap_only_from_its_lead_on() -> None:
-    shared = ArenaProblem(TWO.blocks, (SharedPair(dying=0, born=1, lead_bytes=4),))
+    shared = ArenaProblem(TWO.blocks, (SharedPair(dying=0, born=1, step=1, lead_bytes=4),))
     check_placement(shared, Placement("test", (4, 0), 12, 0))
     with pytest.raises(ValueError, match="overlap"):
         check_placement(shared, Placement("test", (0, 0), 8, 0))
 
 
 def test_an_exact_pair_may_overlap_at_its_lead_only() -> None:
-    shared = ArenaProblem(TWO.blocks, (SharedPair(0, 1, lead_bytes=-4, exact=True),))
+    shared = ArenaProblem(TWO.blocks, (SharedPair(0, 1, 1, lead_bytes=-4, exact=True),))
     check_placement(shared, Placement("test", (0, 4), 12, 0))
     check_placement(shared, Placement("test", (8, 0), 16, 0))
     with pytest.raises(ValueError, match="overlap"):
@@ -65,7 +65,7 @@ def test_a_schedule_places_within_its_own_lifetimes(problem: MemoryProblem) -> N
 
 def test_in_place_chains_share_their_bytes() -> None:
     blocks = tuple(Block(f"t{i}", i, i + 2, 100, 4) for i in range(5))
-    pairs = tuple(SharedPair(i, i + 1) for i in range(4))
+    pairs = tuple(SharedPair(i, i + 1, i + 1) for i in range(4))
     placement = arena.allocator("greedy-size").place(ArenaProblem(blocks, pairs))
     assert placement.size_bytes == 100
     assert placement.proved_optimal

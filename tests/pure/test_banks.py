@@ -63,7 +63,7 @@ def test_the_hottest_lies_in_the_fastest_bank_and_moves_when_it_cools() -> None:
 def test_two_blocks_that_share_bytes_stay_together_where_only_that_fits() -> None:
     blocks = ArenaProblem(
         (Block("in", 0, 2, 40, 4), Block("out", 1, 3, 40, 4), Block("skip", 0, 3, 56, 4)),
-        (SharedPair(0, 1, 0),),
+        (SharedPair(0, 1, 1),),
     )
     found = spread(blocks, (FAST, SLOW), (1, 1, 1000), EXACT)
     assert found is not None and found.bank_of == (0, 0, 1)
@@ -78,7 +78,7 @@ def _random(rng: np.random.Generator) -> tuple[ArenaProblem, tuple[Bank, ...]]:
         size, end = 4 * int(rng.integers(1, 8)), start + int(rng.integers(1, 4))
         blocks.append(Block(str(i), start, end, size, 4))
     shared = [
-        SharedPair(i, j, 4 * int(rng.integers(0, 3)))
+        SharedPair(i, j, b.start, 4 * int(rng.integers(0, 3)))
         for i, a in enumerate(blocks)
         for j, b in enumerate(blocks)
         if a.end == b.start + 1 and a.start < b.start
@@ -92,7 +92,7 @@ def _inside(problem: ArenaProblem, bank_of: tuple[int, ...], bank: int) -> Arena
     return ArenaProblem(
         tuple(problem.blocks[i] for i in index),
         tuple(
-            SharedPair(index[p.dying], index[p.born], p.lead_bytes, p.exact)
+            replace(p, dying=index[p.dying], born=index[p.born])
             for p in problem.shared
             if p.dying in index and p.born in index
         ),

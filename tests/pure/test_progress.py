@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,11 +20,12 @@ from toolchain.ir import (
     LiveRun,
     Member,
     MemoryProblem,
+    Overlap,
     Placement,
 )
 from toolchain.ir.arena import arena_problem, check_placement
 from toolchain.ir.memory import footprint, peak_bytes
-from toolchain.ir.progress import live_runs
+from toolchain.ir.progress import Takeover, live_runs
 from toolchain.ops.check import check
 from toolchain.ops.storage import memory_problem
 from toolchain.partition import CannotSplitError, split
@@ -55,6 +59,37 @@ def test_runs_hold_every_byte_from_its_first_touch_to_its_last(
             assert not run.size_bytes
 
 
+RUNS = st.tuples(st.integers(0, 9), st.integers(0, 6)).map(lambda t: LiveRun(0, t[0], t[0] + t[1]))
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    dying=st.tuples(RUNS, RUNS),
+    born=st.tuples(RUNS, RUNS),
+    lead=st.integers(-20, 20),
+    exact=st.booleans(),
+)
+def test_a_takeover_allows_what_holds_byte_by_byte(
+    dying: tuple[LiveRun, LiveRun], born: tuple[LiveRun, LiveRun], lead: int, exact: bool
+) -> None:
+    takeover = Takeover(dying, born, lead, exact)
+    most = 0
+    for distance in range(-30, 31):
+
+        def common(of_dying: LiveRun, of_born: LiveRun, up: int = distance) -> int:
+            there = {up + byte for byte in range(of_dying.bottom_bytes, of_dying.top_bytes)}
+            return len(there & set(range(of_born.bottom_bytes, of_born.top_bytes)))
+
+        borne = distance == lead if exact else distance >= lead
+        shared = common(dying[0], born[1])
+        safe = not (common(dying[1], born[1]) or common(dying[0], born[0])) and (
+            borne or not shared
+        )
+        assert safe == (not any(low < distance < high for low, high in takeover.forbidden()))
+        most = max(most, shared if safe else 0)
+    assert most == takeover.shared_bytes()
+
+
 def streamed(rows: int, row_bytes: int = 8) -> MemoryProblem:
     """An input that is read row by row, and an output of as many rows that is written so."""
     whole = rows * row_bytes
@@ -81,6 +116,28 @@ def test_an_output_rises_over_what_is_left_of_the_input() -> None:
         check_placement(blocks, placement)
         assert placement.size_bytes in (48, 80)
     assert arena.allocator("exact").place(blocks).size_bytes == 48
+
+
+def test_rows_are_written_over_the_rows_that_they_are_made_of() -> None:
+    problem, order = streamed(5), (0, 1, 2, 3, 4)
+    over = tuple(Overlap(op, 0, 1, lead_bytes=0) for op in order)
+    in_place = replace(problem, overlaps=over)
+    assert footprint(in_place, order) == (40, 40, 40, 40, 40)
+    blocks = arena_problem(in_place, order)
+    placement = arena.allocator("exact").place(blocks)
+    check_placement(blocks, placement)
+    assert placement.size_bytes == 40
+    assert placement.offsets == (0, 0)
+    for lead, least in ((3, 43), (8, 48), (-40, 40)):
+        apart = replace(problem, overlaps=tuple(replace(o, lead_bytes=lead) for o in over))
+        near = replace(placement, offsets=(least - 40, 0), size_bytes=least)
+        unit = tuple(replace(b, alignment_bytes=1) for b in blocks.blocks)
+        claimed = replace(arena_problem(apart, order), blocks=unit)
+        check_placement(claimed, near)
+        assert arena.allocator("exact").place(claimed).size_bytes == least
+        if least > 40:
+            with pytest.raises(ValueError, match="overlap"):
+                check_placement(claimed, replace(near, offsets=(least - 41, 0)))
 
 
 def test_the_whole_input_is_there_at_first_and_the_whole_output_at_last() -> None:

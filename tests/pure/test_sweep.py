@@ -37,7 +37,7 @@ def streamed(seed: int, layers: int, rows: int) -> ArenaProblem:
             if step + 2 < steps:
                 end = min(step + 2 + layers, steps)
                 blocks.append(Block(f"t{layer}@{k}.rest", step + 2, end, size // 8 * 4, 4))
-                pairs.append(SharedPair(window, window + 1, -size))
+                pairs.append(SharedPair(window, window + 1, step + 2, -size))
             blocks.append(Block(f"op{layer}@{k} (scratch)", step, step + 1, 4 * layer, 4))
     return ArenaProblem(tuple(blocks), tuple(pairs))
 

@@ -2,42 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 
-from toolchain.ir import ArenaProblem, LiveRun
+from toolchain.ir import ArenaProblem, LiveRun, SharedPair
+
+_Edge = tuple[int, int, int]
+"""Blocks low and high, and by how much the offset of the second must exceed the first's."""
+_Choices = tuple[tuple[_Edge, ...], ...]
+"""Ways for two blocks to lie: one of them must hold."""
 
 
 def smallest_arena_bytes(problem: ArenaProblem) -> int:
     """Every order of every two blocks at each step: each gives a longest path, or a cycle.
 
-    A pair that may share at one exact distance has that as a third choice.
+    A pair that may share at one exact distance has that as a third choice. What the one reads
+    later, and what of the other was there before, lie in either order.
     """
     blocks = problem.blocks
     live = [i for i, b in enumerate(blocks) if b.start < b.end]
-    leads = {(p.dying, p.born): p.lead_bytes for p in problem.shared if not p.exact}
-    ties = {(p.dying, p.born): p.lead_bytes for p in problem.shared if p.exact}
+    sharing = {(p.dying, p.born, p.step): p for p in problem.shared}
 
     def run(i: int, step: int) -> LiveRun:
+        if not blocks[i].start <= step < blocks[i].end:
+            return LiveRun(step, 0, 0)
         return next(run for run in reversed(blocks[i].runs) if run.step <= step)
 
-    meeting = {
-        (i, j, run(i, step)[1:], run(j, step)[1:]): (i, j, step)
-        for i, j in combinations(live, 2)
-        for step in range(max(blocks[i].start, blocks[j].start), min(blocks[i].end, blocks[j].end))
-        if run(i, step).size_bytes and run(j, step).size_bytes
-    }
+    def choices(i: int, at_i: int, j: int, at_j: int) -> _Choices | None:
+        """Either order of what two blocks need, each at a step; None where one needs nothing."""
+        one, two = run(i, at_i), run(j, at_j)
+        if not (one.size_bytes and two.size_bytes):
+            return None
+        above = two.top_bytes - one.bottom_bytes
+        return (((j, i, above),), ((i, j, one.top_bytes - two.bottom_bytes),))
 
-    def gap(low: int, high: int, step: int) -> int:
-        needed = run(low, step).top_bytes - run(high, step).bottom_bytes
-        return min(needed, leads.get((high, low), needed))
+    def with_pair(pair: SharedPair) -> Iterator[_Choices | None]:
+        a, b, step = pair.dying, pair.born, pair.step
+        yield choices(a, step + 1, b, step)
+        yield choices(a, step, b, step - 1)
+        whole = choices(a, step, b, step)
+        if whole is not None and pair.exact:
+            tied = ((b, a, pair.lead_bytes), (a, b, -pair.lead_bytes))
+            yield (*whole, tied)
+        elif whole is not None:
+            ((above,), below) = whole
+            yield (((b, a, min(above[2], pair.lead_bytes)),), below)
 
-    def apart(at: dict[int, int], i: int, j: int, step: int) -> bool:
-        if at[j] >= at[i] + gap(i, j, step) or at[i] >= at[j] + gap(j, i, step):
-            return True
-        return at[i] - at[j] == ties.get((i, j)) or at[j] - at[i] == ties.get((j, i))
+    def meetings() -> Iterator[_Choices | None]:
+        for i, j in combinations(live, 2):
+            begin, end = max(blocks[i].start, blocks[j].start), min(blocks[i].end, blocks[j].end)
+            for step in range(begin, end):
+                pair = sharing.get((i, j, step)) or sharing.get((j, i, step))
+                if pair is None:
+                    yield choices(i, step, j, step)
+                else:
+                    yield from with_pair(pair)
 
-    def settle(edges: list[tuple[int, int, int]], best: int) -> dict[int, int] | None:
+    def obeyed(at: dict[int, int], edges: Sequence[_Edge]) -> bool:
+        return all(at[high] >= at[low] + distance for low, high, distance in edges)
+
+    def settle(edges: list[_Edge], best: int) -> dict[int, int] | None:
         """Lowest offsets that obey all edges; None where they pass `best` or turn in a circle."""
         at = dict.fromkeys(live, 0)
         changed = True
@@ -54,23 +78,18 @@ def smallest_arena_bytes(problem: ArenaProblem) -> int:
 
     best = sum(b.size_bytes + b.alignment_bytes for b in blocks) + 1
 
-    def sizes(edges: list[tuple[int, int, int]], left: list[tuple[int, int, int]]) -> Iterator[int]:
+    def sizes(edges: list[_Edge], left: list[_Choices]) -> Iterator[int]:
         nonlocal best
         at = settle(edges, best)
         if at is None:
             return
-        crossing = next((pair for pair in left if not apart(at, *pair)), None)
+        crossing = next((c for c in left if not any(obeyed(at, way) for way in c)), None)
         if crossing is None:
             best = max((at[i] + blocks[i].size_bytes for i in live), default=0)
             yield best
             return
-        i, j, step = crossing
-        rest = [pair for pair in left if pair != crossing]
-        yield from sizes([*edges, (i, j, gap(i, j, step))], rest)
-        yield from sizes([*edges, (j, i, gap(j, i, step))], rest)
-        for dying, born in ((i, j), (j, i)):
-            if (dying, born) in ties:
-                tie = ties[dying, born]
-                yield from sizes([*edges, (born, dying, tie), (dying, born, -tie)], rest)
+        rest = [c for c in left if c != crossing]
+        for way in crossing:
+            yield from sizes([*edges, *way], rest)
 
-    return min(sizes([], list(meeting.values())), default=0)
+    return min(sizes([], list(dict.fromkeys(c for c in meetings() if c))), default=0)

@@ -51,7 +51,8 @@ def memory_problems(draw: st.DrawFn, max_ops: int = 8) -> MemoryProblem:
 
 @st.composite
 def arena_problems(draw: st.DrawFn, max_blocks: int = 12) -> ArenaProblem:
-    """Blocks with random lifetimes, some live in part, and sharing pairs that meet in one step."""
+    """Blocks with random lifetimes, some live in part, and pairs that share bytes at some step:
+    that at which the one dies and the other is born, or where both change."""
     blocks, sizes = [], st.integers(1, 20)
     for index in range(draw(st.integers(1, max_blocks))):
         start, steps, size = draw(st.integers(0, 8)), draw(st.integers(0, 4)), draw(sizes)
@@ -64,10 +65,12 @@ def arena_problems(draw: st.DrawFn, max_blocks: int = 12) -> ArenaProblem:
         unit = draw(st.sampled_from([1, 4]))
         blocks.append(Block(f"b{index}", start, start + steps, size, unit, tuple(profile)))
     pairs = [
-        SharedPair(a, b, draw(st.integers(-4, 5)), draw(st.booleans()))
+        SharedPair(a, b, step, draw(st.integers(-4, 5)), draw(st.booleans()))
         for a, dying in enumerate(blocks)
         for b, born in enumerate(blocks)
-        if a != b and dying.end == born.start + 1 and dying.start < born.start < born.end
+        for step in range(max(dying.start, born.start), min(dying.end, born.end))
+        if a != b and dying.start < step and born.start <= step
+        if (a < b and (dying.profile or born.profile)) or dying.end == born.start + 1 == step + 1
         if draw(st.booleans())
     ]
     return ArenaProblem(tuple(blocks), tuple(pairs))

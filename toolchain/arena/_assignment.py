@@ -29,7 +29,7 @@ def load_bytes(
     blocks, among = problem.blocks, set(chosen)
     alive = {i for i in among if blocks[i].start <= step < blocks[i].end}
     savings = []
-    for pair in problem.shared:
+    for pair in filter(problem.successive, problem.shared):
         if pair.dying in alive and pair.born in alive:
             sizes = blocks[pair.dying].size_bytes, blocks[pair.born].size_bytes
             saved = sum(sizes) - together_bytes(*sizes, pair.lead_bytes, pair.exact)
@@ -96,7 +96,8 @@ def place_jointly(
 
     blocks, live = problem.blocks, live_blocks(problem)
     sizes = [bank.size_bytes for bank in banks]
-    shared = {(pair.dying, pair.born): pair for pair in problem.shared}
+    successive = filter(problem.successive, problem.shared)
+    shared = {(pair.dying, pair.born): pair for pair in successive}
     model = cp_model.CpModel()
     inside = _members(model, problem, live, sizes)
     offsets: dict[int, Any] = {}

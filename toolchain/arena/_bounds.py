@@ -7,14 +7,13 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
 from toolchain.ir import ArenaProblem, Block
-from toolchain.ir.memory import together_bytes
 
 
 def load_bound_bytes(problem: ArenaProblem) -> int:
     """The largest load of a step, counted in granules of the alignment that all blocks share.
 
     Blocks start at granules, so no two that are live together touch one granule, but for a pair
-    that may share bytes: it takes at least the granules of max(born, lead + dying). Only the
+    that may share bytes: it takes at least the granules of what the two cannot share. Only the
     highest granule may end early. Where some block is live in part only, bytes are counted.
     """
     live = [b for b in problem.blocks if b.start < b.end and b.size_bytes]
@@ -42,16 +41,13 @@ def _changes(problem: ArenaProblem, live: Sequence[Block], unit: int) -> Iterato
             before = granules
         yield block.end, -before
     for pair in problem.shared:
-        dying, born = problem.blocks[pair.dying], problem.blocks[pair.born]
-        start, end = max(dying.start, born.start), min(dying.end, born.end)
-        if start < end and dying.size_bytes and born.size_bytes:
-            last, first = dying.runs[-1], born.runs[0]
-            sizes = last.size_bytes, first.size_bytes
-            lead = pair.lead_bytes + last.bottom_bytes - first.bottom_bytes
-            together = together_bytes(*sizes, lead, pair.exact)
+        takeover = problem.takeover(pair)
+        sizes = takeover.dying[0].size_bytes, takeover.born[1].size_bytes
+        if min(sizes) > 0:
+            together = sum(sizes) - takeover.shared_bytes()
             saved = sum(-(-size // unit) for size in sizes) + (-together // unit)
-            yield start, -max(saved, 0)
-            yield end, max(saved, 0)
+            yield pair.step, -max(saved, 0)
+            yield pair.step + 1, max(saved, 0)
 
 
 def _highest_ends(live: Sequence[Block], unit: int, steps: Sequence[int]) -> Iterator[int]:

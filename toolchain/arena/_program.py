@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from toolchain.arena._separation import Interval, Separation
+from toolchain.arena._separation import Separation
 from toolchain.ir import ArenaProblem
+from toolchain.ir.progress import Interval
 
 
 @dataclass(frozen=True)

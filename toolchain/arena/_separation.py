@@ -7,12 +7,13 @@ an interval for each step, which may leave room between; a pair that may share b
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from toolchain.ir import ArenaProblem, Block, SharedPair
+from toolchain.ir import ArenaProblem, Block
+from toolchain.ir.progress import Interval
 
-Interval = tuple[int, int]
-"""Open: forbidden are the distances strictly between the two."""
+_At = Mapping[int, Sequence[Interval]]
+"""By the step: the distances that two blocks are forbidden where they may share bytes."""
 
 
 class Separation:
@@ -25,7 +26,12 @@ class Separation:
 
     def __init__(self, problem: ArenaProblem) -> None:
         blocks = problem.blocks
-        shared = {(pair.dying, pair.born): pair for pair in problem.shared}
+        shared: dict[tuple[int, int], dict[int, Sequence[Interval]]] = {}
+        for pair in problem.shared:
+            forbidden = problem.takeover(pair).forbidden()
+            shared.setdefault((pair.dying, pair.born), {})[pair.step] = forbidden
+            opposite = _negative(forbidden)
+            shared.setdefault((pair.born, pair.dying), {})[pair.step] = opposite
         self.neighbours: list[list[tuple[int, Sequence[Interval]]]] = [[] for _ in blocks]
         alive: list[int] = []
         live = [i for i, block in enumerate(blocks) if block.start < block.end]
@@ -33,23 +39,17 @@ class Separation:
             start = blocks[i].start
             alive = [j for j in alive if blocks[j].end > start]
             for j in alive:
-                intervals = _forbidden(blocks[i], blocks[j], shared.get((i, j)), shared.get((j, i)))
+                intervals = _forbidden(blocks[i], blocks[j], shared.get((i, j), {}))
                 if intervals:
                     self.neighbours[i].append((j, intervals))
                     self.neighbours[j].append((i, _negative(intervals)))
             alive.append(i)
 
 
-def _forbidden(
-    a: Block, b: Block, a_dies: SharedPair | None, b_dies: SharedPair | None
-) -> Sequence[Interval]:
+def _forbidden(a: Block, b: Block, shared: _At) -> Sequence[Interval]:
     """Of distances of a from b."""
-    if a_dies is not None:
-        return _of_pair(a_dies, a, b)
-    if b_dies is not None:
-        return _negative(_of_pair(b_dies, b, a))
-    if a.profile or b.profile:
-        return _of_profiles(a, b)
+    if a.profile or b.profile or shared:
+        return _of_runs(a, b, shared)
     return ((-a.size_bytes, b.size_bytes),)
 
 
@@ -57,22 +57,16 @@ def _negative(intervals: Sequence[Interval]) -> Sequence[Interval]:
     return tuple((-high, -low) for low, high in reversed(intervals))
 
 
-def _of_pair(pair: SharedPair, dying: Block, born: Block) -> list[Interval]:
-    """They meet at one step: the last run of the one, and the first of the other."""
-    last, first = dying.runs[-1], born.runs[0]
-    low, high = first.bottom_bytes - last.top_bytes, first.top_bytes - last.bottom_bytes
-    if pair.exact:
-        at = pair.lead_bytes
-        return [(a, b) for a, b in ((low, min(at, high)), (max(at, low), high)) if a < b]
-    return [(low, min(high, pair.lead_bytes))] if low < pair.lead_bytes else []
-
-
-def _of_profiles(a: Block, b: Block) -> list[Interval]:
+def _of_runs(a: Block, b: Block, shared: _At) -> Sequence[Interval]:
     first, end = max(a.start, b.start), min(a.end, b.end)
-    steps = {first, *(run.step for run in (*a.profile, *b.profile) if first < run.step < end)}
+    changes = (*(run.step for run in (*a.profile, *b.profile)), *shared, *(s + 1 for s in shared))
+    steps = {first, *(step for step in changes if first < step < end)}
     at_a = at_b = 0
-    found = []
+    found: list[Interval] = []
     for step in sorted(steps):
+        if step in shared:
+            found += shared[step]
+            continue
         while at_a + 1 < len(a.runs) and a.runs[at_a + 1].step <= step:
             at_a += 1
         while at_b + 1 < len(b.runs) and b.runs[at_b + 1].step <= step:

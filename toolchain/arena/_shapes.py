@@ -108,7 +108,7 @@ def _chains(problem: ArenaProblem) -> tuple[list[list[tuple[int, int]]], bool]:
     born_of = {}
     dying_of = {}
     common = math.lcm(*(block.alignment_bytes for block in blocks))
-    for pair in problem.shared:
+    for pair in filter(problem.successive, problem.shared):
         if pair.exact and pair.lead_bytes % common:
             continue
         if pair.dying not in born_of and pair.born not in dying_of:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from types import MappingProxyType
 
 from toolchain.ir.memory import MemoryProblem, applied_overlaps
-from toolchain.ir.progress import LiveRun
+from toolchain.ir.progress import NOTHING, LiveRun, Takeover
 
 SCRATCH_ALIGNMENT_BYTES = 4
 """CMSIS-NN's scratch holds int16 and int32 values, read by word loads."""
@@ -33,17 +35,26 @@ class Block:
         """What is needed, from each of these steps on."""
         return self.profile or (LiveRun(self.start, 0, self.size_bytes),)
 
+    def run_at(self, step: int) -> LiveRun:
+        """What is needed at a step."""
+        if not self.start <= step < self.end:
+            return NOTHING
+        return self.runs[bisect_right(self.runs, step, key=attrgetter("step")) - 1]
+
 
 @dataclass(frozen=True)
 class SharedPair:
-    """Blocks that may share bytes though both are live at one step.
+    """Blocks that may share bytes at step `step` though both are live then.
 
     Allowed only where offset(dying) >= offset(born) + lead_bytes; `exact`: only where they are
-    equal (see `memory.Overlap`). Indices into `ArenaProblem.blocks`.
+    equal (see `memory.Overlap`). And what lives on of the one, after that step, shares none with
+    the other, nor what was there before it of the other with the one. Indices into
+    `ArenaProblem.blocks`.
     """
 
     dying: int
     born: int
+    step: int
     lead_bytes: int = 0
     exact: bool = False
 
@@ -64,11 +75,26 @@ class ArenaProblem:
         return ArenaProblem(
             tuple(self.blocks[i] for i in chosen),
             tuple(
-                SharedPair(index[p.dying], index[p.born], p.lead_bytes, p.exact)
+                replace(p, dying=index[p.dying], born=index[p.born])
                 for p in self.shared
                 if p.dying in index and p.born in index
             ),
         )
+
+    def takeover(self, pair: SharedPair) -> Takeover:
+        """What of the two blocks lives around the step at which they may share bytes."""
+        dying, born, step = self.blocks[pair.dying], self.blocks[pair.born], pair.step
+        return Takeover(
+            (dying.run_at(step), dying.run_at(step + 1)),
+            (born.run_at(step - 1), born.run_at(step)),
+            pair.lead_bytes,
+            pair.exact,
+        )
+
+    def successive(self, pair: SharedPair) -> bool:
+        """Whether the two blocks live together at no other step."""
+        blocks = self.blocks
+        return blocks[pair.born].start == pair.step == blocks[pair.dying].end - 1
 
 
 @dataclass(frozen=True)
@@ -165,8 +191,9 @@ def arena_problem(problem: MemoryProblem, order: Sequence[int]) -> ArenaProblem:
                     SCRATCH_ALIGNMENT_BYTES,
                 )
             )
+    position = {op: step for step, op in enumerate(order)}
     shared = tuple(
-        SharedPair(o.input, o.output, o.lead_bytes, o.exact)
+        SharedPair(o.input, o.output, position[o.op], o.lead_bytes, o.exact)
         for o in applied_overlaps(problem, order)
     )
     return ArenaProblem(tuple(blocks), shared)
@@ -224,13 +251,15 @@ def check_placement(problem: ArenaProblem, placement: Placement) -> None:
 
     Plain on purpose: it shares no code with any allocator. Each block is compared with all that
     are live when it becomes live; where one of the two has a profile, at every step where the
-    profile changes.
+    profile changes, and at those where the two may share bytes.
     """
     if len(placement.offsets) != len(problem.blocks):
         raise ValueError(
             f"wrong count: {len(placement.offsets)} offsets for {len(problem.blocks)} blocks"
         )
-    allowed = {(pair.dying, pair.born): pair for pair in problem.shared}
+    allowed: dict[tuple[int, int], list[SharedPair]] = {}
+    for pair in problem.shared:
+        allowed.setdefault((pair.dying, pair.born), []).append(pair)
     alive: list[int] = []
     for index in sorted(range(len(problem.blocks)), key=lambda i: problem.blocks[i].start):
         block, offset = problem.blocks[index], placement.offsets[index]
@@ -256,15 +285,11 @@ def check_placement(problem: ArenaProblem, placement: Placement) -> None:
                 or other_offset + other.size_bytes <= offset
             ):
                 continue
-            if (block.profile or other.profile) and not _meet(block, offset, other, other_offset):
-                continue
-            if (index, other_index) in allowed:
-                safe = allowed[index, other_index].allows(offset, other_offset)
-            elif (other_index, index) in allowed:
-                safe = allowed[other_index, index].allows(other_offset, offset)
-            else:
-                safe = False
-            if not safe:
+            pairs = (
+                *allowed.get((index, other_index), ()),
+                *allowed.get((other_index, index), ()),
+            )
+            if not _may_lie_so(problem, placement, index, other_index, pairs):
                 raise ValueError(
                     f"overlap: {other.name!r} [{other_offset}, {other_offset + other.size_bytes})"
                     f" and {block.name!r} [{offset}, {offset + block.size_bytes}) are both live"
@@ -272,14 +297,33 @@ def check_placement(problem: ArenaProblem, placement: Placement) -> None:
         alive.append(index)
 
 
-def _meet(block: Block, offset: int, other: Block, other_offset: int) -> bool:
-    """Whether the runs that the two need share a byte at any step."""
-    first, end = max(block.start, other.start), min(block.end, other.end)
-    steps = {first, *(r.step for r in (*block.profile, *other.profile) if first <= r.step < end)}
-    for step in steps:
-        mine = [run for run in block.runs if run.step <= step][-1]
-        theirs = [run for run in other.runs if run.step <= step][-1]
-        low = max(offset + mine.bottom_bytes, other_offset + theirs.bottom_bytes)
-        if low < min(offset + mine.top_bytes, other_offset + theirs.top_bytes):
-            return True
-    return False
+def _may_lie_so(
+    problem: ArenaProblem, placement: Placement, one: int, two: int, pairs: Sequence[SharedPair]
+) -> bool:
+    """Whether two blocks share a byte at those steps only where, and as, a pair allows it."""
+    blocks, offsets = problem.blocks, placement.offsets
+
+    def meet(first: int, at_first: int, second: int, at_second: int) -> bool:
+        """Whether what is needed of the one at one step lies over that of the other at another."""
+        mine, theirs = blocks[first].run_at(at_first), blocks[second].run_at(at_second)
+        low = max(offsets[first] + mine.bottom_bytes, offsets[second] + theirs.bottom_bytes)
+        return low < min(offsets[first] + mine.top_bytes, offsets[second] + theirs.top_bytes)
+
+    begin, end = max(blocks[one].start, blocks[two].start), min(blocks[one].end, blocks[two].end)
+    sharing = {pair.step: pair for pair in pairs}
+    changes = {run.step for run in (*blocks[one].profile, *blocks[two].profile)}
+    changes |= {begin, *sharing, *(step + 1 for step in sharing)}
+    for step in sorted(changes):
+        if not begin <= step < end or not meet(one, step, two, step):
+            continue
+        if step not in sharing:
+            return False
+        pair = sharing[step]
+        dying, born = pair.dying, pair.born
+        if (
+            not pair.allows(offsets[dying], offsets[born])
+            or meet(dying, step + 1, born, step)
+            or meet(dying, step, born, step - 1)
+        ):
+            return False
+    return True

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 
-from toolchain.ir.progress import Access, LiveRun, Touch, live_runs
+from toolchain.ir.progress import NOTHING, Access, LiveRun, Takeover, Touch, live_runs
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,8 @@ class Buffer:
 @dataclass(frozen=True)
 class Overlap:
     """While `op` runs, its output buffer may share bytes with its input buffer, if that dies there.
+
+    So may what it writes of the one with what it reads of the other for the last time.
 
     Safe where offset(input) >= offset(output) + lead_bytes, `exact`: only where the two are equal;
     the kernel has then read every input byte before it writes over it. Elementwise kernels have
@@ -155,10 +157,11 @@ class MemoryProblem:
 
 
 def applied_overlaps(problem: MemoryProblem, order: Sequence[int]) -> tuple[Overlap, ...]:
-    """The overlaps that `order` makes possible: the input dies where the output is born.
+    """The overlaps that `order` makes possible: the input dies where the output is born, or bytes
+    of them do.
 
-    Each buffer takes part at most once as input and once as output; where several are possible
-    the largest saving wins, then the lowest input index.
+    At each step a buffer takes part at most once as input and once as output; where several are
+    possible the largest saving wins, then the lowest input index.
     """
     return tuple(overlap for overlap, _ in _savings(problem, order, problem.live_runs(order)))
 
@@ -167,13 +170,20 @@ def _savings(
     problem: MemoryProblem, order: Sequence[int], runs: Sequence[Sequence[LiveRun]]
 ) -> list[tuple[Overlap, int]]:
     """The overlaps that `order` makes possible, and what each saves at its step."""
+    changes = [{run.step: i for i, run in enumerate(of_buffer)} for of_buffer in runs]
     chosen: list[tuple[Overlap, int]] = []
     for step, op in enumerate(order):
         possible = []
         for o in problem.overlaps_of[op]:
-            dying, born = runs[o.input], runs[o.output]
-            if dying and born and dying[-1].step == step + 1 and born[0].step == step:
-                saved = _saved_bytes(dying[-2], born[0], o)
+            after, now = changes[o.input].get(step + 1, 0), changes[o.output].get(step)
+            if after and now is not None:
+                dying, born = runs[o.input], runs[o.output]
+                saved = Takeover(
+                    (dying[after - 1], dying[after]),
+                    (born[now - 1] if now else NOTHING, born[now]),
+                    o.lead_bytes,
+                    o.exact,
+                ).shared_bytes()
                 if saved > 0:
                     possible.append((o, saved))
         possible.sort(key=lambda p: (-p[1], p[0].input, p[0].output))
@@ -185,13 +195,6 @@ def _savings(
     return chosen
 
 
-def _saved_bytes(dying: LiveRun, born: LiveRun, overlap: Overlap) -> int:
-    """What the overlap takes off the sum of the runs that are live where one buffer dies."""
-    lead = overlap.lead_bytes + dying.bottom_bytes - born.bottom_bytes
-    sizes = dying.size_bytes, born.size_bytes
-    return sum(sizes) - together_bytes(*sizes, lead, overlap.exact)
-
-
 def together_bytes(dying_bytes: int, born_bytes: int, lead_bytes: int, exact: bool) -> int:
     """The fewest bytes that hold a dying block and one born over it, at the lead or beyond."""
     distance = lead_bytes if exact else max(lead_bytes, 0)
@@ -200,9 +203,9 @@ def together_bytes(dying_bytes: int, born_bytes: int, lead_bytes: int, exact: bo
 
 def saving_bytes(problem: MemoryProblem, overlap: Overlap) -> int:
     """Bytes that the overlap takes off the sum of its two buffers, both live as a whole."""
-    dying, born = problem.buffers[overlap.input], problem.buffers[overlap.output]
-    whole = LiveRun(0, 0, dying.size_bytes), LiveRun(0, 0, born.size_bytes)
-    return _saved_bytes(*whole, overlap)
+    buffers = problem.buffers[overlap.input], problem.buffers[overlap.output]
+    sizes = buffers[0].size_bytes, buffers[1].size_bytes
+    return sum(sizes) - together_bytes(*sizes, overlap.lead_bytes, overlap.exact)
 
 
 def footprint(problem: MemoryProblem, order: Sequence[int]) -> tuple[int, ...]:

@@ -34,8 +34,62 @@ class LiveRun(NamedTuple):
         return self.top_bytes - self.bottom_bytes
 
 
+NOTHING = LiveRun(0, 0, 0)
+
+Interval = tuple[int, int]
+"""Open: what lies strictly between the two."""
+
 Touch = tuple[int, int, int]
 """A step and the bytes [begin, end) that are read or written then."""
+
+
+@dataclass(frozen=True)
+class Takeover:
+    """An operator reads bytes of one buffer for the last time and writes bytes of another one.
+
+    `dying`: what is live of the one at that step and at the next; `born`: what is live of the other
+    at the step before and at that step. What is written may lie over what is read where
+    offset(dying) - offset(born) is at least `lead_bytes`, `exact`: just that (`memory.Overlap`).
+    What is read later, and what was written earlier, lie over nothing that is live.
+    """
+
+    dying: tuple[LiveRun, LiveRun]
+    born: tuple[LiveRun, LiveRun]
+    lead_bytes: int
+    exact: bool
+
+    def forbidden(self) -> list[Interval]:
+        """Of distances offset(dying) - offset(born) at that step."""
+        (read, stays), (was, written) = self.dying, self.born
+        found = [*_apart(read, was), *_apart(stays, written)]
+        for low, high in _apart(read, written):
+            lead = min(max(self.lead_bytes, low), high)
+            found += [(low, lead), (lead, high)] if self.exact else [(low, lead)]
+        return [(low, high) for low, high in found if low < high]
+
+    def shared_bytes(self) -> int:
+        """How many bytes the two can share at most at that step."""
+        (read, _), (_, written) = self.dying, self.born
+        forbidden = self.forbidden()
+        distances = {end for interval in forbidden for end in interval}
+        distances |= {
+            written.bottom_bytes - read.bottom_bytes,
+            written.top_bytes - read.top_bytes,
+        }
+        shared = (
+            min(written.top_bytes, read.top_bytes + d)
+            - max(written.bottom_bytes, read.bottom_bytes + d)
+            for d in distances
+            if not any(low < d < high for low, high in forbidden)
+        )
+        return max(0, *shared)
+
+
+def _apart(a: LiveRun, b: LiveRun) -> list[Interval]:
+    """Distances of a from b at which they share bytes."""
+    if not (a.size_bytes and b.size_bytes):
+        return []
+    return [(b.bottom_bytes - a.top_bytes, b.top_bytes - a.bottom_bytes)]
 
 
 def live_runs(touches: Iterable[Touch]) -> tuple[LiveRun, ...]:
