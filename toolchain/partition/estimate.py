@@ -276,6 +276,7 @@ class _Walk:
         made = list(self.place)
         window: list[_Ints] = []
         dies: list[_Flags] = []
+        born: list[_Flags] = []  # with its block, not with what is kept before it
         for at, name in enumerate(made):
             joined = name in self.whole
             unit, runs, read = self.unit[at], computed[at], reader[at] >= 0
@@ -319,6 +320,7 @@ class _Walk:
             change[reader[at][freed] + 1, columns[freed]] += (kept_after - left)[freed]
             window.append(left)
             dies.append(read & (kept_from >= done))
+            born.append(halo == 0)
         for name in sorted(dying):
             read_from, last = self._sliced(name, begin, end)
             tensor, axis = self.graph.tensors[name], self.region.sliced[name]
@@ -333,7 +335,7 @@ class _Walk:
             copied += cost
             at_once[at] += part_bytes
             at_once[at] += self.estimator.scratch_bytes[op]
-            at_once[at] -= self._shared(at, op, window, dies, reader, made)
+            at_once[at] -= self._shared(at, op, window, dies, reader, made) * born[at]
         live = base + np.cumsum(change[:-1], axis=0) + at_once
         return live.max(axis=0), copied
 
