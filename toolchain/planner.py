@@ -182,7 +182,8 @@ def _placed(
     report("placing tensors")
     allocator = arena.allocator(options.allocator)
     made = arrangement.place(problem, found, allocator, options.time_limit_seconds)
-    if options.allocator == arena.DEFAULT and not options.splits:
+    unsplit = not (options.splits or problem.accesses)
+    if options.allocator == arena.DEFAULT and unsplit:
         made = arrangement.compact(problem, made, allocator)
     found = made.schedule
     placed = arena_plan(problem, found.order, made.placement, made.blocks)
