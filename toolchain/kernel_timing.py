@@ -51,12 +51,14 @@ def _silent(text: str, done: int | None = None, total: int | None = None) -> Non
 class Kernel:
     """One operator as a graph of its own, and what it is measured as.
 
-    `copies`: sizes in bytes, where it is no more than that many copies.
+    `copies`: sizes in bytes, where it is no more than that many copies. `apart`: its tensors must
+    not share bytes, or nothing would be left to do.
     """
 
     key: Key
     graph: Graph
     copies: tuple[int, ...] = ()
+    apart: bool = False
 
 
 @dataclass(frozen=True)
@@ -240,7 +242,7 @@ def _planned(
 ) -> Iterator[tuple[Kernel, Plan]]:
     for kernel in kernels:
         plan = plan_graph(kernel.graph, target, PlanOptions(one_bank=True))
-        plan = _apart(plan) if kernel.copies else plan
+        plan = _apart(plan) if kernel.copies or kernel.apart else plan
         try:
             firmware_layout(target, [plan])
         except DoesNotFitError as error:

@@ -1,10 +1,8 @@
-"""Instructions from multiply-accumulates and elements, by a formula fitted to measurements.
+"""Instructions of operators where nothing was measured.
 
-instructions = per_mac * MACs + per_element * output elements + per_call. The coefficients are a
-least-squares fit over the operators of MLPerf Tiny and other models, counted in QEMU
-(`benchmarks/firmware.py --fit` prints them anew). Convolutions have formulas of their own
-(`windows.py`), and so have matrix products (`matmul.py`) and operators that sum in parts
-(`sums.py`).
+Kernels whose coefficients are known have a formula each (`fitted.py`), and so have operators that
+sum in parts (`sums.py`). For the others, and for cores without the DSP extension, instructions =
+per_mac * MACs + per_element * output elements + per_call.
 """
 
 from __future__ import annotations
@@ -14,12 +12,10 @@ from dataclasses import dataclass
 
 from toolchain.boards import Core
 from toolchain.cost import Cost
-from toolchain.cost.matmul import matmul_count
+from toolchain.cost.fitted import fitted_count
 from toolchain.cost.sums import sums_count
-from toolchain.cost.windows import window_count
 from toolchain.ir import DType, Graph, Op
 from toolchain.ops import spec_of
-from toolchain.ops.block_concat import single_run
 
 
 @dataclass(frozen=True)
@@ -44,10 +40,6 @@ FLOAT_SOFTWARE = Coefficients(per_mac=110.0, per_element=400.0, per_call=400.0)
 """Of float32 operators on other cores."""
 _PER_COPIED_BYTE = 0.35
 _PER_COPY = 45.0
-_PER_MOVED_BYTE, _PER_MOVED_BYTE_ASTRAY = 0.13, 0.75
-"""`thimble_move` on cores with the DSP extension: of whole words, and of others."""
-_PER_MOVED_BYTE_HELIUM = 0.25
-_PER_MOVE = 34.0
 
 
 @dataclass(frozen=True)
@@ -60,34 +52,24 @@ class AnalyticCostModel:
         """Estimated instructions; 0 for an operator that only renames bytes."""
         if _only_views(op, graph):
             return Cost(0, measured=False)
+        for formula in (fitted_count, sums_count):
+            count = formula(op, graph, core)
+            if count is not None:
+                return Cost(round(count), measured=False)
         fit = HELIUM if core.mve else DSP if core.dsp else PLAIN
         if spec_of(op.kind).dtypes == {DType.INT16}:
             fit = WIDE_SUMS if spec_of(op.kind).macs(op, graph) else WIDE_ELEMENTS
         if spec_of(op.kind).dtypes == {DType.FLOAT32}:
             fit = FLOAT_UNIT if core.fpu else FLOAT_SOFTWARE
-            return Cost(_count(fit, op, graph), measured=False)
-        if op.kind == "block_concat":
-            return Cost(round(_block_concat(op, graph, core)), measured=False)
-        for formula in (window_count, matmul_count, sums_count):
-            count = formula(op, graph, core)
-            if count is not None:
-                return Cost(round(count), measured=False)
+        elif op.kind == "block_concat":
+            size_bytes = sum(graph.tensors[name].size_bytes for name in op.outputs)
+            return self.copies((size_bytes,), core)
         return Cost(_count(fit, op, graph), measured=False)
 
     def copies(self, sizes: Sequence[int], core: Core) -> Cost:
         """Estimated instructions of newlib's memcpy, which moves words."""
         count = _PER_COPIED_BYTE * sum(sizes) + _PER_COPY * len(sizes)
         return Cost(round(count), measured=False)
-
-
-def _block_concat(op: Op, graph: Graph, core: Core) -> float:
-    """Blocks from 64 bytes to 4 KiB moved up, down and astray, on mps2-an500 and mps3-an547."""
-    size_bytes = sum(graph.tensors[name].size_bytes for name in op.outputs)
-    if single_run(op, graph) is None or not core.dsp:
-        return _PER_COPIED_BYTE * size_bytes + _PER_COPY
-    if core.mve:
-        return _PER_MOVED_BYTE_HELIUM * size_bytes + _PER_MOVE
-    return (_PER_MOVED_BYTE_ASTRAY if size_bytes % 4 else _PER_MOVED_BYTE) * size_bytes + _PER_MOVE
 
 
 def as_integers(op: Op, graph: Graph, core: Core) -> int:

@@ -261,17 +261,14 @@ def _own_depthwise(
     fields = _fields(op, graph, window, activation)
     turned = walks_columns(y.shape, window)
     if turned:
-        fields, window = _turned(fields), _turned_window(window)
+        fields, window = _turned(fields), turned_window(window)
         filters = filters.reshape(channels, height, width).transpose(0, 2, 1).reshape(channels, -1)
-    rows = fields["output"][1]
-    sizes = [
-        _depthwise_scratch_bytes(window, fields["output"], band) for band in range(1, rows + 1)
-    ]
-    band = max(sum(size <= _BAND_BYTES for size in sizes), 1)
+    _, rows, columns, _ = fields["output"]
+    band = depthwise_band(window, rows, columns)
     packed = pack_depthwise(_scaling(op, graph, activation, rounding, filters))
     return Lowering(
         functions=("thimble_depthwise_conv_s8",),
-        scratch_bytes=sizes[band - 1],
+        scratch_bytes=_depthwise_scratch_bytes(window, columns, band),
         constants=(Constant("parameters", packed, "biases, requantisation and filters"),),
         fields=fields
         | {
@@ -283,15 +280,24 @@ def _own_depthwise(
     )
 
 
-def _depthwise_scratch_bytes(window: Window, output: tuple[int, ...], band: int) -> int:
-    """As `thimble_depthwise_conv_s8` says in its header."""
-    columns = output[2]
+def depthwise_band(window: Window, rows: int, columns: int) -> int:
+    """Output rows that the own depthwise kernel computes at a time."""
+    sizes = (_depthwise_scratch_bytes(window, columns, band) for band in range(1, rows + 1))
+    return max(sum(size <= _BAND_BYTES for size in sizes), 1)
+
+
+def depthwise_line(window: Window, columns: int) -> int:
+    """int16 values of an image line of the own depthwise kernel, as `thimble_conv.h` has it."""
     is_3x3 = window.kernel == (3, 3) and window.dilation == (1, 1)
     outputs = round_up(columns, 4) if window.stride[1] == 1 and not is_3x3 else columns
-    seen = (outputs - 1) * window.stride[1] + window.extent[1]
+    return round_up((outputs - 1) * window.stride[1] + window.extent[1], 2) + 2
+
+
+def _depthwise_scratch_bytes(window: Window, columns: int, band: int) -> int:
+    """As `thimble_depthwise_conv_s8` says in its header."""
     lines = (band - 1) * window.stride[0] + window.extent[0]
     taps = 4 * window.kernel[0] * (window.kernel[1] // 2 + 1)
-    return 2 * (lines * (round_up(seen, 2) + 2) + taps) + 4 * (band * columns + 1)
+    return 2 * (lines * depthwise_line(window, columns) + taps) + 4 * (band * columns + 1)
 
 
 def _turned(fields: dict[str, Any]) -> dict[str, Any]:
@@ -310,7 +316,7 @@ def _turned_padding(pad: Padding) -> Padding:
     return Padding(pad.left, pad.top, pad.right, pad.bottom)
 
 
-def _turned_window(window: Window) -> Window:
+def turned_window(window: Window) -> Window:
     (kernel_h, kernel_w), (stride_h, stride_w) = window.kernel, window.stride
     dilation_h, dilation_w = window.dilation
     return Window(

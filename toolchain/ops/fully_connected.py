@@ -169,6 +169,12 @@ def _reductions(op: Op, graph: Graph) -> tuple[Reduction, ...]:
     )
 
 
+def four_bit_filters(op: Op, graph: Graph) -> bool:
+    """Whether the kernel is the one whose filters are packed in four bits."""
+    weights = graph.input(op, WEIGHTS)
+    return weights.shape[1] > 4 and fit_nibbles(constant_of(weights).astype(np.int8))
+
+
 def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
     """Thimble's own kernel on every core: CMSIS-NN's rounds twice, LiteRT once."""
     x, y = graph.input(op, INPUT), graph.output(op)
@@ -176,7 +182,7 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
     low, high = clamp_range(_attributes(op).activation, y)
     scales = _scaling(op, graph)
     common = len(_factors(op, graph)) == 1
-    nibbles = depth > 4 and fit_nibbles(scales.filters)
+    nibbles = four_bit_filters(op, graph)
     packed = pack_fully_connected(scales, common, nibbles)
     function = "thimble_fully_connected_s4" if nibbles else "thimble_fully_connected_s8"
     constants = [Constant("parameters", packed, "biases, filters and requantisation")]

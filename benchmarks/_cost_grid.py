@@ -1,0 +1,301 @@
+"""The shapes over which `benchmarks.cost` measures: what networks have, and blocks of them.
+
+Drawn at random from a seed. Images are up to 48 rows high, and often a single output row, as blocks
+of a split network are; channels are often no multiple of four.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from toolchain.boards import Core
+from toolchain.cost.key import Key, operator_key
+from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
+from toolchain.kernel_timing import Kernel
+from toolchain.ops import spec_of
+from toolchain.ops._activation import Activation
+from toolchain.ops._conv import Padding, Window, same_padding
+from toolchain.ops._matmul import BatchMatMul
+from toolchain.ops._pooling import Pool2D
+from toolchain.ops._reduction import Reduce
+from toolchain.ops.block_concat import BlockConcat
+from toolchain.ops.concat import Concat
+from toolchain.ops.conv2d import Conv2D
+from toolchain.ops.depthwise_conv2d import DepthwiseConv2D
+from toolchain.ops.fully_connected import FullyConnected
+
+Rng = np.random.Generator
+_X = Quantisation((0.05,), (-3,))
+_Y = Quantisation((0.06,), (4,))
+
+
+def _pick(rng: Rng, *values: Any) -> Any:
+    return values[int(rng.integers(len(values)))]
+
+
+def _channels(rng: Rng, most: int) -> int:
+    """Up to `most`; two thirds of them are multiples of eight."""
+    return (
+        int(rng.integers(1, most + 1))
+        if rng.random() < 1 / 3
+        else 8 * int(rng.integers(1, most // 8 + 1))
+    )
+
+
+def _image(rng: Rng, window: tuple[int, int], stride: tuple[int, int]) -> tuple[int, int]:
+    """Height and width: of a whole image, or of a block with few output rows or columns."""
+    width = int(rng.integers(4, 49))
+    height = int(rng.integers(4, 33))
+    few = int(rng.integers(1, 4))
+    what = rng.random()
+    if what < 0.5:
+        height = (few - 1) * stride[0] + window[0]
+    elif what < 0.6:
+        width = (few - 1) * stride[1] + window[1]
+    return max(height, window[0]), max(width, window[1])
+
+
+def _window(rng: Rng) -> tuple[Window, tuple[int, int]]:
+    kernel = _pick(
+        rng, (3, 3), (3, 3), (3, 3), (5, 5), (7, 7), (1, 3), (3, 1), (1, 7), (5, 1), (2, 2)
+    )
+    stride = _pick(rng, (1, 1), (1, 1), (2, 2), (1, 2))
+    dilation = _pick(rng, (2, 2), (1, 2), (2, 1)) if rng.random() < 0.12 else (1, 1)
+    size = _image(rng, Window(kernel, stride, dilation).extent, stride)
+    padding = same_padding(size, kernel, stride, dilation)
+    if rng.random() < 0.5:  # a block inside the image
+        padding = replace(padding, top=0, bottom=0)
+    if rng.random() < 0.15:
+        padding = Padding()
+    return Window(kernel, stride, dilation, padding), size
+
+
+def _activation(rng: Rng) -> Activation:
+    return Activation(_pick(rng, Activation.NONE, Activation.RELU, Activation.RELU6))
+
+
+def _weighted(
+    rng: Rng, kind: str, attributes: Attributes, x_shape: tuple[int, ...], shape: tuple[int, ...]
+) -> Graph:
+    """A layer with weights of eight bits, scaled as trained ones are."""
+    axis = 3 if kind == "depthwise_conv2d" else 0
+    channels = shape[axis]
+    per_channel = len(shape) == 4
+    count = channels if per_channel else 1
+    taps = int(np.prod(shape)) // channels
+    scale = 0.02 / np.sqrt(taps)
+    w_q = Quantisation(
+        (float(np.float32(scale)),) * count, (0,) * count, axis if count > 1 else None
+    )
+    b_scale = float(np.float32(0.05) * np.float32(scale))
+    b_q = Quantisation((b_scale,) * count, (0,) * count, 0 if count > 1 else None)
+    weights = rng.integers(-127, 128, shape).astype(np.int8)
+    bias = rng.integers(-1000, 1000, channels).astype(np.int32)
+    return graph_of(
+        kind,
+        attributes,
+        [
+            Tensor("x", x_shape, DType.INT8, _X),
+            Tensor("weights", shape, DType.INT8, w_q, weights),
+            Tensor("bias", (channels,), DType.INT32, b_q, bias),
+        ],
+    )
+
+
+def graph_of(
+    kind: str, attributes: Attributes, tensors: list[Tensor], result: Quantisation = _Y
+) -> Graph:
+    """One operator alone."""
+    names = tuple(tensor.name for tensor in tensors)
+    ends = [tensor.name for tensor in tensors if not tensor.is_constant]
+    op = Op(kind, kind, names, ("y",), attributes)
+    unknown = Tensor("y", (1,), DType.INT8, result)
+    (found,) = spec_of(kind).infer(op, Graph.build("k", [*tensors, unknown], [op], ends, ["y"]))
+    y = Tensor("y", found.shape, found.dtype, result)
+    return Graph.build("k", [*tensors, y], [op], ends, ["y"])
+
+
+def conv2d(rng: Rng) -> Graph:
+    window, size = _window(rng)
+    depth, channels = _channels(rng, 48), _channels(rng, 48)
+    if rng.random() < 0.2:
+        depth = int(rng.integers(1, 5))
+    groups = 1
+    if rng.random() < 0.1:
+        groups = int(rng.integers(2, 5))
+    attributes = Conv2D(window.stride, window.dilation, window.padding, _activation(rng))
+    x_shape = (1, *size, depth * groups)
+    return _weighted(rng, "conv2d", attributes, x_shape, (channels * groups, *window.kernel, depth))
+
+
+def pointwise(rng: Rng) -> Graph:
+    size = _image(rng, (1, 1), (1, 1))
+    stride = (2, 2) if rng.random() < 0.15 else (1, 1)
+    depth, channels = _channels(rng, 160), _channels(rng, 160)
+    attributes = Conv2D(stride, (1, 1), Padding(), _activation(rng))
+    return _weighted(rng, "conv2d", attributes, (1, *size, depth), (channels, 1, 1, depth))
+
+
+def depthwise_conv2d(rng: Rng) -> Graph:
+    window, size = _window(rng)
+    depth = _channels(rng, 64)
+    multiplier = 2 if rng.random() < 0.1 else 1
+    attributes = DepthwiseConv2D(window.stride, window.dilation, window.padding, _activation(rng))
+    shape = (1, *window.kernel, depth * multiplier)
+    return _weighted(rng, "depthwise_conv2d", attributes, (1, *size, depth), shape)
+
+
+def fully_connected(rng: Rng) -> Graph:
+    rows = _pick(rng, 1, 1, 1, 2, 8, 16)
+    depth, units = _channels(rng, 384), _channels(rng, 160)
+    attributes = FullyConnected(_activation(rng))
+    return _weighted(rng, "fully_connected", attributes, (rows, depth), (units, depth))
+
+
+def _pool(kind: str) -> Callable[[Rng], Graph]:
+    def sample(rng: Rng) -> Graph:
+        kernel = _pick(rng, (2, 2), (3, 3), (3, 3), (5, 5))
+        stride = _pick(rng, (1, 1), (2, 2))
+        size = _image(rng, kernel, stride)
+        padding = same_padding(size, kernel, stride)
+        if rng.random() < 0.4:
+            padding = replace(padding, top=0, bottom=0)
+        if rng.random() < 0.3:
+            padding = Padding()
+        if rng.random() < 0.2:
+            size = (int(rng.integers(1, 9)), int(rng.integers(1, 9)))
+            kernel, stride, padding = size, (1, 1), Padding()
+        pads = (padding.top, padding.bottom, padding.left, padding.right)
+        x = Tensor("x", (1, *size, _channels(rng, 64)), DType.INT8, _X)
+        return graph_of(kind, Pool2D(*kernel, *stride, padding=pads), [x], _X)
+
+    return sample
+
+
+def _pair(kind: str) -> Callable[[Rng], Graph]:
+    def sample(rng: Rng) -> Graph:
+        shape = (1, _pick(rng, 1, 1, 2, 8, 16), int(rng.integers(1, 33)), _channels(rng, 64))
+        other = shape
+        if rng.random() < 0.3:
+            other = _pick(rng, (1, 1, 1, shape[3]), (1, *shape[1:3], 1))
+        scale = 0.0625 if rng.random() < 0.2 else 0.04
+        tensors = [
+            Tensor(
+                "x", shape, DType.INT8, Quantisation((0.0625,), (-3,)) if rng.random() < 0.2 else _X
+            ),
+            Tensor("b", other, DType.INT8, Quantisation((scale,), (5,))),
+        ]
+        attributes = spec_of(kind).attributes(activation=_activation(rng))
+        result = Quantisation((0.0625,), (-5,)) if rng.random() < 0.3 else _Y
+        return graph_of(kind, attributes, tensors, result)
+
+    return sample
+
+
+def concat(rng: Rng) -> Graph:
+    axis = int(_pick(rng, 2, 3, 3, 3))
+    rows = _pick(rng, 1, 1, 2, 8, 16) if axis == 3 else _pick(rng, 2, 3, 8)
+    shape = (1, rows, int(rng.integers(2, 25)), _channels(rng, 48))
+    tensors = []
+    for index in range(int(rng.integers(2, 6))):
+        length = _channels(rng, 48) if axis == 3 else int(rng.integers(1, 9))
+        part = (*shape[:axis], length, *shape[axis + 1 :])
+        tensors.append(Tensor(f"x{index}", part, DType.INT8, _X))
+    return graph_of("concat", Concat(axis), tensors, _X)
+
+
+def block_concat(rng: Rng) -> Graph:
+    shape = (1, int(rng.integers(1, 9)), int(rng.integers(1, 33)), _channels(rng, 48))
+    axis = int(_pick(rng, 1, 1, 1, 1, 2, 3))
+    tensors, parts = [], []
+    for index in range(_pick(rng, 1, 1, 1, 2)):
+        length = _pick(rng, shape[axis], int(rng.integers(1, 9)))
+        begin = int(rng.integers(length))
+        parts.append((begin, int(rng.integers(begin, length)) + 1))
+        part = (*shape[:axis], length, *shape[axis + 1 :])
+        tensors.append(Tensor(f"x{index}", part, DType.INT8, _X))
+    return graph_of("block_concat", BlockConcat(axis, tuple(parts)), tensors, _X)
+
+
+def relu(rng: Rng) -> Graph:
+    """A straight line, of which one end may be cut off more narrowly than int8."""
+    kind = spec_of("relu")
+    shape = (1, _pick(rng, 1, 1, 2, 8, 16), int(rng.integers(1, 33)), _channels(rng, 64))
+    bounds = _pick(rng, *type(kind.attributes().bounds))
+    result = Quantisation((_pick(rng, 0.05, 0.025, 0.06),), (_pick(rng, -3, -128),))
+    x = Tensor("x", shape, DType.INT8, _X)
+    return graph_of("relu", kind.attributes(bounds), [x], result)
+
+
+def logistic(rng: Rng) -> Graph:
+    shape = (1, int(rng.integers(1, 9)), int(rng.integers(1, 33)), _channels(rng, 64))
+    result = Quantisation((1 / 256,), (-128,))
+    kind = spec_of("logistic")
+    return graph_of("logistic", kind.attributes(), [Tensor("x", shape, DType.INT8, _X)], result)
+
+
+def _reduce(kind: str) -> Callable[[Rng], Graph]:
+    def sample(rng: Rng) -> Graph:
+        shape = (1, int(rng.integers(1, 15)), int(rng.integers(1, 15)), _channels(rng, 160))
+        axes = _pick(rng, (1, 2), (1, 2), (1, 2), (2,), (3,))
+        x = Tensor("x", shape, DType.INT8, _X)
+        return graph_of(kind, Reduce(axes, _pick(rng, True, False)), [x], _Y)
+
+    return sample
+
+
+def softmax(rng: Rng) -> Graph:
+    shape = (_pick(rng, 1, 1, 4, 32), _pick(rng, 2, 10, 12, int(rng.integers(2, 129)), 1000))
+    x = Tensor("x", shape, DType.INT8, Quantisation((float(_pick(rng, 0.02, 0.1, 0.4)),), (0,)))
+    kind = spec_of("softmax")
+    return graph_of("softmax", kind.attributes(), [x], Quantisation((1 / 256,), (-128,)))
+
+
+def batch_matmul(rng: Rng) -> Graph:
+    batch, rows = int(_pick(rng, 1, 1, 2, 4)), int(_pick(rng, 1, 2, 4, int(rng.integers(1, 65))))
+    depth, columns = _channels(rng, 64), _channels(rng, 64)
+    adjoint_x, adjoint_y = _pick(rng, (False, False), (False, True), (True, False))
+    x_shape = (batch, depth, rows) if adjoint_x else (batch, rows, depth)
+    y_shape = (batch, columns, depth) if adjoint_y else (batch, depth, columns)
+    tensors = [
+        Tensor("x", x_shape, DType.INT8, Quantisation((0.02,), (3,))),
+        Tensor("w", y_shape, DType.INT8, Quantisation((0.02,), (-5,))),
+    ]
+    attributes = BatchMatMul(adjoint_x, adjoint_y)
+    return graph_of("batch_matmul", attributes, tensors, Quantisation((0.1,), (0,)))
+
+
+GRID: Mapping[str, tuple[Callable[[Rng], Graph], int]] = {
+    "conv2d": (conv2d, 192),
+    "pointwise": (pointwise, 64),
+    "depthwise_conv2d": (depthwise_conv2d, 192),
+    "fully_connected": (fully_connected, 64),
+    "average_pool2d": (_pool("average_pool2d"), 64),
+    "max_pool2d": (_pool("max_pool2d"), 64),
+    "add": (_pair("add"), 48),
+    "mul": (_pair("mul"), 48),
+    "relu": (relu, 48),
+    "logistic": (logistic, 24),
+    "concat": (concat, 40),
+    "block_concat": (block_concat, 64),
+    "mean": (_reduce("mean"), 48),
+    "softmax": (softmax, 24),
+    "batch_matmul": (batch_matmul, 40),
+}
+"""For each family a sampler, and how many of them are measured."""
+
+
+def kernels(family: str, seed: int, core: Core) -> tuple[Kernel, ...]:
+    """As many operators, each alone, as the grid has of this family."""
+    rng = np.random.default_rng([seed, *family.encode()])
+    sampler, count = GRID[family]
+    found: dict[Key, Kernel] = {}
+    for _ in range(count):
+        graph = sampler(rng)
+        key = operator_key(graph.ops[0], graph, core)
+        found.setdefault(key, Kernel(key, graph, apart="concat" in family))
+    return tuple(found.values())

@@ -1,0 +1,153 @@
+"""How often the loops of the kernels turn that compute no windows: elementwise, copies, products.
+
+Each function follows one kernel in `runtime_c/source` and takes what its lowering fills in.
+"""
+
+from __future__ import annotations
+
+import math
+
+from toolchain.boards import Core
+from toolchain.cost.window_terms import Terms, is_narrow
+from toolchain.ir import Graph, Op
+from toolchain.ops._matmul import matmul_attributes, matmul_depth
+from toolchain.ops._movement import StridedCopy
+from toolchain.ops._reduction import blocks
+from toolchain.ops.fully_connected import four_bit_filters
+from toolchain.ops.spec import Lowering
+
+
+def runs_of_four(size: int, times: int = 1, path: str = "") -> Terms:
+    """Of a loop over four elements at a time and one over the rest."""
+    return {f"four{path}": times * (size // 4), f"rest{path}": times * (size % 4)}
+
+
+def unary_terms(op: Op, graph: Graph, core: Core, lowering: Lowering) -> Terms:
+    """`thimble_lookup_s8` and `thimble_rescale_s8`."""
+    fields = lowering.fields
+    if fields["kernel"] == "rescale" and (fields["min"], fields["max"]) != (-128, 127):
+        return {"call": 1.0, "clamped": fields["size"]}
+    return {"call": 1.0, **runs_of_four(fields["size"])}
+
+
+def binary_terms(op: Op, graph: Graph, core: Core, lowering: Lowering) -> Terms:
+    """Two operands, broadcast: a call for each run that both walk."""
+    shape, params = lowering.fields["shape"], lowering.fields.get("params", {})
+    calls = math.prod(loop.count for loop in shape.loops)
+    terms: Terms = {"call": 1.0, "run": calls}
+    dense = shape.step_1 == 1 and shape.step_2 == 1
+    if not dense or "negative_bias" not in params:
+        return terms | {"element": calls * shape.size}
+    if core.mve:
+        return terms | {"vector": calls * -(-shape.size // 4)}
+    if (params["min"], params["max"]) != (-128, 127):
+        return terms | {"element": calls * shape.size}
+    one_bias = params["negative_bias"] == 0 and params.get("rounding", 0) == 0
+    return terms | runs_of_four(shape.size, calls, " of one bias" if one_bias else "")
+
+
+def move_terms(run: StridedCopy, core: Core) -> Terms:
+    """`thimble_move`, of words where both ends are aligned."""
+    size = run.run_bytes
+    if core.mve:
+        return {"call": 1.0, "block": size // 32, "vector": -(-(size % 32) // 16)}
+    left, terms = size, Terms()
+    if run.source_offset % 4 == 0 and size % 4 == 0:
+        terms["block"], left = size // 32, size % 32
+    return {"call": 1.0, **terms, "sixteen": left // 16, "word": left % 16 // 4, "byte": left % 4}
+
+
+def copy_terms(copies: tuple[StridedCopy, ...]) -> Terms:
+    """`thimble_copy_nd`, once for each copy."""
+    terms = dict.fromkeys(("turn", "run", "word", "byte", "lone byte"), 0.0)
+    terms["call"], terms["copy"] = 1.0, len(copies)
+    for copy in copies:
+        runs = math.prod(loop.count for loop in copy.loops)
+        if copy.run_bytes == 1 and copy.loops:
+            terms["lone byte"] += runs
+        else:
+            terms["run"] += runs
+            terms["word"] += runs * (copy.run_bytes // 4)
+            terms["byte"] += runs * (copy.run_bytes % 4)
+        terms["turn"] += math.prod(loop.count for loop in copy.loops[:-1])
+    return terms
+
+
+def fully_connected_terms(op: Op, graph: Graph, core: Core) -> tuple[str, Terms]:
+    """Kernel and terms, by four units at a time."""
+    units, depth = graph.input(op, 1).shape
+    rows = graph.input(op, 0).elements // depth
+    words, blocks = -(-depth // 4), rows * -(-units // 4)
+    quick = 0 if is_narrow(op, graph) else rows * (units // 4)
+    terms: Terms = {
+        "call": 1.0,
+        "row": rows,
+        "block": blocks,
+        "quick block": quick,
+        "lone unit": rows * units - 4 * quick,
+        "uneven block": blocks * bool(depth % 4),
+    }
+    if four_bit_filters(op, graph):
+        terms["eight taps"] = blocks * -(-depth // 8)
+        return "thimble_fully_connected_s4", terms | {"row word": rows * words}
+    return "thimble_fully_connected_s8", terms | {"word": blocks * words}
+
+
+def reduction_terms(op: Op, graph: Graph) -> Terms:
+    """Sums over windows of four channels: mean, sum, and parts of them."""
+    outer, first, middle, second, inner = blocks(op, graph)
+    places, fours, rest = outer * middle, inner // 4, inner % 4
+    terms: Terms = {
+        "call": 1.0,
+        "place": places,
+        "four": places * fours,
+        "four row": places * fours * first,
+        "four tap": places * fours * first * second,
+        "lone group": places * bool(rest),
+        "lone": places * rest,
+        "lone row": places * rest * first,
+        "lone tap": places * rest * first * second,
+    }
+    return terms
+
+
+def matmul_terms(op: Op, graph: Graph) -> Terms:
+    """Each column of y is widened once and then meets every row of x."""
+    x, y = graph.input(op, 0), graph.output(op)
+    depth, rows, columns = matmul_depth(op, graph), y.shape[-2], y.shape[-1]
+    batches = y.elements // (rows * columns)
+    widened, outputs = batches * columns, y.elements
+    words, rest = depth // 4, depth % 4
+    terms: Terms = {
+        "call": 1.0,
+        "batch": batches,
+        "column": widened,
+        "column element": widened * depth,
+        "column padding": widened * (-depth % 4),
+        "output": outputs,
+    }
+    if matmul_attributes(op).adjoint_x and x.shape[-1] > 1:
+        return terms | {"strided word": outputs * words, "strided rest": outputs * rest}
+    return terms | {
+        "word": outputs * words,
+        "rest group": outputs * bool(rest),
+        "rest": outputs * rest,
+    }
+
+
+def softmax_terms(op: Op, graph: Graph) -> Terms:
+    """Each row is read three times."""
+    x = graph.input(op, 0)
+    rows = x.elements // x.shape[-1]
+    return {"call": 1.0, "row": rows, "element": x.elements}
+
+
+def plain_terms(op: Op, graph: Graph, macs: int) -> Terms:
+    """Of a kernel that has no formula of its own."""
+    elements = sum(graph.tensors[name].elements for name in op.outputs)
+    read = sum(
+        graph.tensors[name].elements
+        for name in op.present_inputs()
+        if not graph.tensors[name].is_constant
+    )
+    return {"call": 1.0, "product": macs, "read element": read, "written element": elements}

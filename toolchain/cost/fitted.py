@@ -1,0 +1,93 @@
+"""Instructions of a kernel: how often each of its loops turns, times what a turn takes.
+
+The coefficients in `coefficients.json` are non-negative least squares of the relative error over a
+grid of seeded shapes, counted in QEMU; `python -m benchmarks.cost` measures the grid again, fits
+them anew and prints the errors. They hold for the compiler and CMSIS-NN that the file names.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+from toolchain.boards import Core
+from toolchain.cost.element_terms import (
+    binary_terms,
+    copy_terms,
+    fully_connected_terms,
+    matmul_terms,
+    move_terms,
+    plain_terms,
+    reduction_terms,
+    softmax_terms,
+    unary_terms,
+)
+from toolchain.cost.window_terms import (
+    Terms,
+    conv2d_terms,
+    depthwise_conv2d_terms,
+    pool_terms,
+)
+from toolchain.errors import UnsupportedError
+from toolchain.ir import Graph, Op
+from toolchain.ops import spec_of
+
+COEFFICIENTS = Path(__file__).with_name("coefficients.json")
+_MOVE = "thimble_move"
+
+
+def family_of(core: Core) -> str:
+    """Cores for which one set of coefficients holds: '' where there is none."""
+    return "helium" if core.mve else "dsp" if core.dsp else ""
+
+
+def kernel_terms(op: Op, graph: Graph, core: Core) -> tuple[str, Terms]:
+    """The kernel of an operator, and what its loops do. Raises UnsupportedError as `lower`."""
+    match op.kind:
+        case "conv2d":
+            return conv2d_terms(op, graph, core)
+        case "depthwise_conv2d":
+            return depthwise_conv2d_terms(op, graph, core)
+        case "average_pool2d" | "max_pool2d":
+            return pool_terms(op, graph, core)
+        case "fully_connected":
+            return fully_connected_terms(op, graph, core)
+    spec = spec_of(op.kind)
+    lowering = spec.lower(op, graph, core)
+    kernel = "+".join(lowering.functions) or op.kind
+    fields = lowering.fields
+    if "copies" in fields:
+        if kernel == _MOVE:
+            return kernel, move_terms(fields["copies"][0], core)
+        return kernel, copy_terms(fields["copies"])
+    if fields.get("kernel") in ("lookup", "rescale"):
+        return kernel, unary_terms(op, graph, core, lowering)
+    if hasattr(fields.get("shape"), "step_1"):
+        return kernel, binary_terms(op, graph, core, lowering)
+    match kernel:
+        case "thimble_batch_matmul_s8":
+            return kernel, matmul_terms(op, graph)
+        case "thimble_reduce_sum_s8":
+            return kernel, reduction_terms(op, graph)
+        case "thimble_softmax_s8":
+            return kernel, softmax_terms(op, graph)
+    return kernel, plain_terms(op, graph, spec.macs(op, graph))
+
+
+def fitted_count(op: Op, graph: Graph, core: Core) -> float | None:
+    """Estimated instructions; None where no coefficients are known for this kernel and core."""
+    kernels = _coefficients().get(family_of(core), {})
+    try:
+        kernel, terms = kernel_terms(op, graph, core)
+    except UnsupportedError:
+        return None
+    each = kernels.get(kernel)
+    return sum(each.get(name, 0.0) * count for name, count in terms.items()) if each else None
+
+
+@cache
+def _coefficients() -> Mapping[str, Mapping[str, Mapping[str, float]]]:
+    data = json.loads(COEFFICIENTS.read_text(encoding="utf-8"))
+    return {family: fitted["kernels"] for family, fitted in data.items()}

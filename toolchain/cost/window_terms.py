@@ -1,0 +1,369 @@
+"""How often the loops of Thimble's convolution and pooling kernels turn.
+
+Each function follows one kernel in `runtime_c/source`: what it counts is named after what is done
+there. Windows that lie inside the image are gathered by a quicker path than those at its edges.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from toolchain.boards import Core
+from toolchain.ir import Graph, Op
+from toolchain.ops._activation import Activation, clamp_range
+from toolchain.ops._conv import Window, weight_zero_point
+from toolchain.ops._conv_lowering import (
+    conv2d_kernel,
+    depthwise_band,
+    depthwise_kernel,
+    depthwise_line,
+    turned_window,
+    walks_columns,
+)
+from toolchain.ops._pooling import pool_attributes
+from toolchain.ops.conv2d import Conv2D
+from toolchain.ops.depthwise_conv2d import DepthwiseConv2D
+
+Terms = dict[str, float]
+
+
+@dataclass(frozen=True)
+class Along:
+    """The windows along one axis of an image: how many, and the taps of all that lie inside it;
+    `whole`: windows of which every tap does, `last`: those of them that end at the last pixel."""
+
+    windows: int
+    taps: int
+    whole: int
+    last: int
+
+
+def along(
+    size: int, windows: int, kernel: int, stride: int, dilation: int, before: int, margin: int
+) -> Along:
+    """`margin`: pixels beyond the kernel's last tap that a whole window must have."""
+    taps = whole = last = 0
+    for first in range(-before, windows * stride - before, stride):
+        inside = range(max(-(first // dilation), 0) if first < 0 else 0, kernel)
+        end = min(kernel, -(-(size - first) // dilation)) if first < size else 0
+        taps += max(end - inside.start, 0)
+        final = first + (kernel - 1) * dilation
+        whole += first >= 0 and final + margin < size
+        last += first >= 0 and final == size - 1
+    return Along(windows, taps, whole, last)
+
+
+def conv2d_terms(op: Op, graph: Graph, core: Core) -> tuple[str, Terms]:
+    """Kernel and terms of a conv2d."""
+    attributes = op.attributes
+    assert isinstance(attributes, Conv2D)
+    x, weights = graph.input(op, 0), graph.input(op, 1)
+    _, height, width, depth = weights.shape
+    window = Window((height, width), attributes.stride, attributes.dilation, attributes.padding)
+    kernel = conv2d_kernel(op, graph, core, window, attributes.rounding)
+    groups = x.shape[3] // depth
+    return kernel, _convolution_terms(op, graph, kernel, window, groups, depth)
+
+
+def depthwise_conv2d_terms(op: Op, graph: Graph, core: Core) -> tuple[str, Terms]:
+    """Kernel and terms of a depthwise_conv2d."""
+    attributes = op.attributes
+    assert isinstance(attributes, DepthwiseConv2D)
+    _, height, width, _ = graph.input(op, 1).shape
+    window = Window((height, width), attributes.stride, attributes.dilation, attributes.padding)
+    kernel = depthwise_kernel(op, graph, core, window, attributes.rounding)
+    if kernel == "thimble_convolve_s8":
+        return kernel, _convolution_terms(op, graph, kernel, window, 1, 1)
+    if kernel == "thimble_depthwise_conv_s8":
+        return kernel, _depthwise_terms(op, graph, window)
+    return kernel, _helium_terms(op, graph, window, 1)
+
+
+def is_narrow(op: Op, graph: Graph) -> bool:
+    """Whether the kernel clamps to less than the whole range of int8."""
+    activation = getattr(op.attributes, "activation", Activation.NONE)
+    return clamp_range(activation, graph.output(op)) != (-128, 127)
+
+
+def _convolution_terms(
+    op: Op, graph: Graph, kernel: str, window: Window, groups: int, depth: int
+) -> Terms:
+    y = graph.output(op)
+    batches, out_h, out_w, channels = y.shape
+    if kernel.startswith("arm"):
+        return _helium_terms(op, graph, window, depth)
+    pixels = out_h * out_w
+    filters = channels // groups
+    times = batches * groups
+    taps = window.kernel[0] * window.kernel[1] * depth
+    words = -(-taps // 4)
+    terms: Terms = {"call": 1.0}
+    if kernel == "thimble_convolve_1x1_s8":
+        pixels *= batches
+        times = 1
+        terms["gathered words"] = pixels * words
+    elif kernel == "thimble_convolve_s4":
+        terms |= _gathered(op, graph, window, depth, times, staged=True)
+        blocks = times * pixels * -(-filters // 4)
+        terms |= {
+            "group": times,
+            "pixel": times * pixels,
+            "block": blocks,
+            "block of eight taps": blocks * -(-taps // 8),
+            "narrow output": times * pixels * filters * is_narrow(op, graph),
+            "lone output": times * pixels * (filters % 4),
+        }
+        return terms
+    else:
+        terms |= _gathered(op, graph, window, depth, times)
+        terms["group"] = times
+        if weight_zero_point(graph.input(op, 1)):
+            terms["summed words"] = times * pixels * words
+    pairs, odd = pixels // 2, pixels % 2
+    blocks, lone = filters // 2, filters % 2
+    terms |= {
+        "pixel": times * pixels,
+        "pair of pixels": times * pairs,
+        "block": times * pairs * blocks,
+        "block word": times * pairs * blocks * words,
+        "lone channel": times * pairs * lone,
+        "lone channel word": times * pairs * lone * words,
+        "last pixel": times * odd,
+        "last pixel block": times * odd * blocks,
+        "last pixel block word": times * odd * blocks * words,
+        "last pixel lone channel": times * odd * lone,
+        "last pixel lone channel word": times * odd * lone * words,
+        "narrow block": times * pairs * blocks * is_narrow(op, graph),
+        "narrow last pixel block": times * odd * blocks * is_narrow(op, graph),
+    }
+    return terms
+
+
+def _gathered(
+    op: Op, graph: Graph, window: Window, depth: int, times: int, *, staged: bool = False
+) -> Terms:
+    """Of the windows that are laid out as columns. `staged`: as bytes, and no further."""
+    x, y = graph.input(op, 0), graph.output(op)
+    (kernel_h, kernel_w), (stride_h, stride_w) = window.kernel, window.stride
+    dilation_h, dilation_w = window.dilation
+    row_bytes = kernel_w * depth
+    runs = kernel_w == 1 or (dilation_w == 1 and depth == x.shape[3])
+    uneven = row_bytes % 4 != 0
+    rows = along(x.shape[1], y.shape[1], kernel_h, stride_h, dilation_h, window.padding.top, uneven)
+    columns = along(x.shape[2], y.shape[2], kernel_w, stride_w, dilation_w, window.padding.left, 0)
+    whole = 0
+    if runs and x.shape[2] * x.shape[3] >= 4 and not staged:
+        whole = rows.whole * columns.whole
+    edge = rows.windows * columns.windows - whole
+    whole_rows = whole * kernel_h
+    seen_rows = rows.taps * columns.windows - whole_rows
+    seen_taps = rows.taps * columns.taps - whole_rows * kernel_w
+    blank_taps = edge * kernel_h * kernel_w - seen_taps
+    words = -(-kernel_h * kernel_w * depth // 4)
+    terms: Terms = {
+        "edge window": edge,
+        "edge row": edge * kernel_h,
+        "edge row in image": seen_rows,
+    }
+    if uneven or depth % 4 or staged:
+        contiguous = dilation_w == 1 and depth == x.shape[3]
+        terms["edge byte filled"] = blank_taps * depth
+        if contiguous:
+            per_row = seen_taps * depth / seen_rows if seen_rows else 0
+            terms["edge byte run"] = seen_rows
+            terms["edge word copied"] = seen_rows * (per_row // 4)
+            terms["edge byte copied"] = seen_rows * (per_row % 4)
+        else:
+            terms["edge byte run"] = seen_taps
+            terms["edge word copied"] = seen_taps * (depth // 4)
+            terms["edge byte copied"] = seen_taps * (depth % 4)
+        if not staged:
+            terms["column"] = edge if uneven else edge * kernel_h
+            terms["column word"] = edge * words
+    else:
+        terms["edge word filled"] = blank_taps * depth / 4
+        terms["column"] = seen_rows if runs else seen_taps
+        terms["column word"] = seen_taps * depth / 4
+    if whole and uneven:
+        terms["inside row staged"] = whole_rows
+        terms["inside word staged"] = whole_rows * -(-row_bytes // 4)
+        terms["column"] += whole
+        terms["column word"] += whole * words
+    elif whole:
+        terms["inside row"] = whole_rows
+        terms["column"] += whole_rows
+        terms["column word"] += whole_rows * row_bytes / 4
+    return {name: times * count for name, count in terms.items()}
+
+
+def _depthwise_terms(op: Op, graph: Graph, window: Window) -> Terms:
+    """`thimble_depthwise_conv_s8`: channel by channel, in bands of output rows."""
+    x, y = graph.input(op, 0), graph.output(op)
+    batches, out_h, out_w, channels = y.shape
+    in_h, in_w = x.shape[1:3]
+    turned = walks_columns(y.shape, window)
+    if turned:
+        window = turned_window(window)
+        out_h, out_w, in_h, in_w = out_w, out_h, in_w, in_h
+    band, line = depthwise_band(window, out_h, out_w), depthwise_line(window, out_w)
+    (kernel_h, kernel_w), (stride_h, stride_w) = window.kernel, window.stride
+    extent = window.extent[0]
+    is_3x3 = window.kernel == (3, 3) and window.dilation == (1, 1) and stride_w <= 2
+    band_lines = (band - 1) * stride_h + extent
+    bands = -(-out_h // band)
+    kept = max(band_lines - band * stride_h, 0)
+    lines = image_lines = 0
+    for first in range(0, out_h, band):
+        rows = min(band, out_h - first)
+        top = first * stride_h - window.padding.top
+        begin = top + (kept if first else 0)
+        end = top + band_lines - (band - rows) * stride_h
+        lines += max(end - begin, 0)
+        image_lines += max(min(end, in_h) - max(begin, 0), 0)
+    before = min(window.padding.left, line)
+    inside = min(max(line - before, 0), in_w)
+    each = batches * channels
+    outputs = each * out_h * out_w
+    terms: Terms = {
+        "call": 1.0,
+        "channel": each,
+        "band": each * bands,
+        "band kept": each * (bands - 1) * bool(kept),
+        "word kept": each * (bands - 1) * kept * line / 2,
+        "line": each * image_lines,
+        "line word": each * image_lines * (inside // 4),
+        "line byte": each * image_lines * (inside % 4),
+        "line blank": each * image_lines * (line - inside),
+        "blank line": each * (lines - image_lines),
+        "blank line pixel": each * (lines - image_lines) * line,
+        "narrow": outputs * is_narrow(op, graph),
+        "output": outputs,
+    }
+    if turned:
+        terms["turned row"] = each * out_h
+    if is_3x3:
+        name = "3x3" if stride_w == 1 else "3x3 at stride 2"
+        steps = -(-out_w // 2) if stride_w == 1 else out_w
+        terms |= {f"row of {name}": each * out_h, f"step of {name}": each * out_h * steps}
+    elif window.dilation[1] == 1 and stride_w == 1:
+        fours = -(-out_w // 4)
+        terms |= {
+            "tap row": each * kernel_h,
+            "tap": each * kernel_h * (kernel_w // 2 + 1),
+            "row of fours": each * out_h,
+            "four": each * out_h * fours,
+            "four row": each * out_h * fours * kernel_h,
+            "four step": each * out_h * fours * kernel_h * (kernel_w // 2 + 1),
+        }
+    else:
+        twos = -(-out_w // 2)
+        name = "dilated step" if window.dilation[1] > 1 else "strided step"
+        count = kernel_w if window.dilation[1] > 1 else (kernel_w + 1) // 2
+        terms |= {
+            "plain tap row": each * kernel_h,
+            "plain tap": each * kernel_h * kernel_w,
+            "row of twos": each * out_h,
+            "two": each * out_h * twos,
+            "two row": each * out_h * twos * kernel_h,
+            name: each * out_h * twos * kernel_h * count,
+        }
+    return terms
+
+
+def _helium_terms(op: Op, graph: Graph, window: Window, depth: int) -> Terms:
+    """CMSIS-NN's convolutions for Helium: vectors of 16 taps, or of four channels (depthwise)."""
+    x, y = graph.input(op, 0), graph.output(op)
+    batches, out_h, out_w, channels = y.shape
+    pixels = batches * out_h * out_w
+    kernel_h, kernel_w = window.kernel
+    rows = along(
+        x.shape[1], out_h, kernel_h, window.stride[0], window.dilation[0], window.padding.top, 0
+    )
+    columns = along(
+        x.shape[2], out_w, kernel_w, window.stride[1], window.dilation[1], window.padding.left, 0
+    )
+    seen = batches * rows.taps * columns.taps
+    taps = kernel_h * kernel_w * depth
+    if op.kind == "depthwise_conv2d":
+        fours = -(-channels // 4)
+        return {
+            "call": 1.0,
+            "pixel": pixels,
+            "tap": pixels * kernel_h * kernel_w,
+            "tap of sixteen channels": seen * -(-channels // 16),
+            "blank tap": pixels * kernel_h * kernel_w - seen,
+            "four channels": pixels * fours,
+            "four channels of a tap": pixels * fours * kernel_h * kernel_w,
+            "block of channels": -(-channels // 124),
+        }
+    vectors = -(-taps // 16)
+    four_pixels, rest = pixels // 4, pixels % 4
+    return {
+        "call": 1.0,
+        "channel": channels,
+        "pixel": pixels,
+        "output row": batches * out_h,
+        "channel of four pixels": four_pixels * channels,
+        "vector of four pixels": four_pixels * channels * vectors,
+        "channel of last pixel": rest * channels,
+        "vector of last pixel": rest * channels * vectors,
+        "tap seen": seen,
+        "tap vector seen": seen * -(-depth // 16),
+        "tap blank": pixels * kernel_h * kernel_w - seen,
+    }
+
+
+def pool_terms(op: Op, graph: Graph, core: Core) -> tuple[str, Terms]:
+    """Kernel and terms of the int8 poolings."""
+    attributes = pool_attributes(op)
+    x, y = graph.input(op, 0), graph.output(op)
+    batches, out_h, out_w, channels = y.shape
+    top, _, left, _ = attributes.padding
+    height, width = attributes.filter_height, attributes.filter_width
+    rows = along(x.shape[1], out_h, height, attributes.stride_height, 1, top, 0)
+    columns = along(x.shape[2], out_w, width, attributes.stride_width, 1, left, 0)
+    pixels = batches * out_h * out_w
+    lines = batches * rows.taps * out_w
+    taps = batches * rows.taps * columns.taps
+    sixteens, fours, rest = channels // 16, channels % 16 // 4, channels % 4
+    terms: Terms = {"call": 1.0, "row": batches * out_h, "pixel": pixels}
+    if op.kind == "max_pool2d":
+        kernel = "arm_max_pool_s8" if core.mve else "thimble_max_pool_s8"
+        if core.mve:
+            vectors = -(-channels // 16)
+            terms |= {"vector": pixels * vectors, "vector tap": taps * vectors}
+            return kernel, terms | {"vector row": lines * vectors}
+        terms |= {
+            "sixteen": pixels * sixteens,
+            "sixteen row": lines * sixteens,
+            "sixteen tap": taps * sixteens,
+            "four": pixels * fours,
+            "four row": lines * fours,
+            "four tap": taps * fours,
+        }
+    else:
+        lifted = attributes.lift or not core.mve
+        kernel = "thimble_average_pool_s8" if lifted else "arm_avgpool_s8"
+        if not lifted:
+            vectors = channels // 16
+            terms |= {
+                "vector": pixels * vectors,
+                "vector tap": taps * vectors,
+                "vector row": lines * vectors,
+                "channel": pixels * (channels % 16),
+                "channel row": lines * (channels % 16),
+                "channel tap": taps * (channels % 16),
+            }
+            return kernel, terms
+        fours = channels // 4
+        terms |= {
+            "four": pixels * fours,
+            "four row": lines * fours,
+            "four tap": taps * fours,
+            "lone group": pixels * bool(rest),
+        }
+    return kernel, terms | {
+        "lone": pixels * rest,
+        "lone row": lines * rest,
+        "lone tap": taps * rest,
+    }
