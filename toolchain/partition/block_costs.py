@@ -27,21 +27,13 @@ class BlockCosts:
         self.graph = graph
         self._core = core
         self._costs = costs
-        self._blocks: dict[tuple[int, int, int, Lengths], int] = {}
+        self._blocks: dict[tuple[int, int, int, Lengths], tuple[int, tuple[SafeOverlap, ...]]] = {}
         self._copies: dict[tuple[str, int], int] = {}
-        self._in_place: dict[int, tuple[SafeOverlap, ...]] = {}
 
     @cached_property
     def unsplit(self) -> tuple[int, ...]:
         """The cost of every operator as it is."""
         return tuple(self._costs.cost(op, self.graph, self._core).count for op in self.graph.ops)
-
-    def in_place(self, op: int) -> tuple[SafeOverlap, ...]:
-        """The operands over which the operator may write its output; a block leads by no more."""
-        if op not in self._in_place:
-            what = self.graph.ops[op]
-            self._in_place[op] = spec_of(what.kind).overlaps(what, self.graph, self._core)
-        return self._in_place[op]
 
     def copy(self, name: str, size_bytes: int) -> int:
         """The cost of copying so many bytes of an activation."""
@@ -58,9 +50,9 @@ class BlockCosts:
 
     def block(
         self, index: int, split: Axis | Reduction, before: int, after: int, lengths: Lengths
-    ) -> int:
-        """The cost of a block that reaches so far beyond its operand: blocks of one shape cost the
-        same."""
+    ) -> tuple[int, tuple[SafeOverlap, ...]]:
+        """The cost of a block that reaches so far beyond its operand, and over which operands it
+        may write its output: the same for blocks of one shape."""
         key = (index, before, after, lengths)
         if key not in self._blocks:
             op = self.graph.ops[index]
@@ -70,7 +62,9 @@ class BlockCosts:
                 graph = _resized(self.graph, block, shapes)
             else:
                 block, graph = _sum_block(self.graph, op, split, shapes)
-            self._blocks[key] = self._costs.cost(block, graph, self._core).count
+            count = self._costs.cost(block, graph, self._core).count
+            overlaps = spec_of(block.kind).overlaps(block, graph, self._core)
+            self._blocks[key] = count, overlaps
         return self._blocks[key]
 
     def endings(self, region: Region) -> int:

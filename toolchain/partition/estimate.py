@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,14 +18,23 @@ from numpy.typing import NDArray
 from toolchain.boards import Core
 from toolchain.cost import CostModel
 from toolchain.ir import Graph
-from toolchain.ops.spec import Axis, Reach, Reduction
+from toolchain.ops.spec import Axis, Reach, Reduction, SafeOverlap
 from toolchain.partition.block_costs import BlockCosts
 from toolchain.partition.blocks import Mode
+from toolchain.partition.many_blocks import ManyBlocks, needed
 from toolchain.partition.region import Region
+from toolchain.partition.takeovers import (
+    FAR,
+    Claim,
+    Read,
+    Written,
+    distances,
+    lead_bytes,
+    shared_bytes,
+)
 
 _Ints = NDArray[np.int64]
 _Flags = NDArray[np.bool_]
-_FAR = np.int64(1) << 40
 _Need = tuple[int, _Ints, _Ints]
 """The place of a reader, and the first and last index that each of its blocks reads, plus one."""
 
@@ -50,7 +59,7 @@ class Estimator:
         self.costs = BlockCosts(graph, core, costs)
         self.scratch_bytes = scratch_bytes
         self.known_runs: dict[
-            tuple[int, tuple[Reach | None, ...], bytes], tuple[_Ints, _Flags]
+            tuple[int, tuple[Reach | None, ...], bytes], tuple[_Ints, _Flags, tuple[Claim, ...]]
         ] = {}
 
     def estimates(
@@ -68,22 +77,14 @@ class Estimator:
         return _Walk(self, region, counts, mode).estimates(dying)
 
 
-class _Walk:
-    """The blocks of one region as they will run, for several numbers of blocks."""
+class _Walk(ManyBlocks):
+    """What the blocks of one region take and cost."""
 
     def __init__(
         self, estimator: Estimator, region: Region, counts: Sequence[int], mode: Mode
     ) -> None:
-        self.estimator, self.region, self.mode = estimator, region, mode
-        self.graph = region.graph
-        self.counts = np.asarray(counts, np.int64)
-        self.starts = np.cumsum(self.counts) - self.counts
-        self.of = np.repeat(self.counts, self.counts)  # number of blocks
-        self.k = np.arange(len(self.of)) - np.repeat(self.starts, self.counts)
-        self.valid = np.ones(len(self.counts), np.bool_)
-        self.place = {region.op(op).outputs[0]: at for at, op in enumerate(region.ops)}
-        self.inner = [self._reaches(op, inner=True) for op in region.ops]
-        self.size = [region.length(op) for op in region.ops]
+        super().__init__(region, counts, mode)
+        self.estimator = estimator
         summed = [op in region.reductions for op in region.ops]
         self.one_run = [
             sums or math.prod(self.graph.tensors[name].shape[: region.axis_of(name)]) == 1
@@ -103,10 +104,13 @@ class _Walk:
             if self.one_run[self.place[name]]
         }
         """Bytes by which each index lengthens what is there."""
+        self.claims: list[tuple[Claim, ...]] = []
+        self.reads: dict[tuple[str, int], Read] = {}
+        """Of runs of bytes: by the tensor and the place of its reader."""
+        self.written: list[Written | None] = []
 
     def estimates(self, dying: frozenset[str]) -> tuple[Estimate | None, ...]:
-        tiles = self.mode is Mode.TILES
-        begin, end = self._tiles() if tiles else self._slides()
+        begin, end = self.runs()
         computed = [b < e for b, e in zip(begin, end, strict=True)]
         costs = self._block_costs(begin, end, computed)
         peaks, copied = self._bytes(begin, end, computed, dying)
@@ -124,71 +128,6 @@ class _Walk:
             )
         )
 
-    def _reaches(self, op: int, *, inner: bool) -> list[tuple[str, Reach]]:
-        found = zip(self.region.op(op).inputs, self.region.reaches(op), strict=True)
-        return [(n, r) for n, r in found if n and r is not None and (n in self.place or not inner)]
-
-    def _invalid(self, where: _Flags) -> None:
-        self.valid &= ~np.logical_or.reduceat(where, self.starts)
-
-    def _bound(self, size: int) -> tuple[_Ints, _Ints]:
-        """The even share of each block."""
-        return -(-size * self.k // self.of), -(-size * (self.k + 1) // self.of)
-
-    def _previous(self, values: _Ints) -> _Ints:
-        """Of the block before; 0 where there is none."""
-        result = np.empty_like(values)
-        result[1:] = values[:-1]
-        result[self.starts] = 0
-        return result
-
-    def _next(self, values: _Ints) -> _Ints:
-        """Of the block after; _FAR where there is none."""
-        result = np.empty_like(values)
-        result[:-1], result[-1] = values[1:], _FAR
-        result[self.starts[1:] - 1] = _FAR
-        return result
-
-    def _slides(self) -> tuple[list[_Ints], list[_Ints]]:
-        """See `blocks._slides`."""
-        begins: list[_Ints] = []
-        ends: list[_Ints] = []
-        for size, reaches in zip(self.size, self.inner, strict=True):
-            if reaches:
-                end = np.full(len(self.of), size, np.int64)
-            else:
-                end = self._bound(size)[1]
-                self._invalid(self.of > size)
-            for name, reach in reaches:
-                there = ends[self.place[name]]
-                possible = (there - reach.extent + reach.before) // reach.stride + 1
-                limit = np.where(there < self.size[self.place[name]], possible, size)
-                end = np.clip(limit, 0, end)
-            begins.append(self._previous(end))
-            ends.append(end)
-        return begins, ends
-
-    def _tiles(self) -> tuple[list[_Ints], list[_Ints]]:
-        """See `blocks._tiles`."""
-        begins = [np.full(len(self.of), _FAR) for _ in self.size]
-        ends = [np.zeros(len(self.of), np.int64) for _ in self.size]
-        for name in self.whole:
-            at = self.place[name]
-            self._invalid(self.of > self.size[at])
-            begins[at], ends[at] = self._bound(self.size[at])
-        shares = {name: (begins[self.place[name]], ends[self.place[name]]) for name in self.whole}
-        for at in reversed(range(len(self.size))):
-            for name, reach in self.inner[at]:
-                other = self.place[name]
-                low, high = _needs(reach, begins[at], ends[at], self.size[other])
-                self._invalid(low >= high)
-                begins[other] = np.minimum(begins[other], low)
-                ends[other] = np.maximum(ends[other], high)
-        for name, (first, last) in shares.items():
-            at = self.place[name]
-            self._invalid((begins[at] != first) | (ends[at] != last))
-        return begins, ends
-
     def _block_costs(self, begin: list[_Ints], end: list[_Ints], computed: list[_Flags]) -> _Ints:
         """Of all blocks, for each number of them."""
         total = np.zeros(len(self.counts), np.int64)
@@ -199,24 +138,26 @@ class _Walk:
             known = self.estimator.known_runs
             if key not in known:
                 known[key] = self._costs_of(at, op, begin[at], end[at], computed[at])
-            costs, valid = known[key]
+            costs, valid, claims = known[key]
             total += costs
+            self.claims.append(claims)
             self.valid &= valid
         return total
 
     def _costs_of(
         self, at: int, op: int, begin: _Ints, end: _Ints, computed: _Flags
-    ) -> tuple[_Ints, _Flags]:
-        """Of the blocks of one operator, for each number of them, and whether they can be."""
+    ) -> tuple[_Ints, _Flags, tuple[Claim, ...]]:
+        """Of the blocks of one operator, for each number of them, and whether they can be; and over
+        what each may lie."""
         split, rows = self.region.split_of(op), end - begin
         lengths: dict[str, tuple[int, _Ints]] = {}
         if isinstance(split, Axis):
             lengths[self.region.op(op).outputs[0]] = (split.axis, rows)
         before = after = np.zeros(len(rows), np.int64)
         empty = np.zeros(len(rows), np.bool_)
-        for number, (name, reach) in enumerate(self._reaches(op, inner=False)):
+        for number, (name, reach) in enumerate(self.reaches(op, inner=False)):
             size = self.graph.tensors[name].shape[reach.axis]
-            low, high = _needs(reach, begin, end, size)
+            low, high = needed(reach, begin, end, size)
             empty |= computed & (low >= high)
             lengths[name] = (reach.axis, high - low)
             if number == 0:
@@ -230,8 +171,28 @@ class _Walk:
             self._block_cost(op, split, lengths, columns[:, i].tolist()) for i in which.tolist()
         ]
         of_block = np.zeros(len(rows), np.int64)
-        of_block[runs] = np.asarray(each, np.int64)[shape_of]
-        return np.add.reduceat(of_block, self.starts), ~np.logical_or.reduceat(empty, self.starts)
+        of_block[runs] = np.asarray([cost for cost, _ in each], np.int64)[shape_of]
+        claims = self._claims(op, [found for _, found in each], shape_of, runs)
+        costs, valid = (
+            np.add.reduceat(of_block, self.starts),
+            np.logical_or.reduceat(empty, self.starts),
+        )
+        return costs, ~valid, claims
+
+    def _claims(
+        self, op: int, each: Sequence[tuple[SafeOverlap, ...]], shape_of: _Ints, runs: _Ints
+    ) -> tuple[Claim, ...]:
+        """Those that blocks of each shape allow, spread over the blocks."""
+        claims = []
+        for number, name in enumerate(self.region.op(op).inputs):
+            found = [next((o for o in of if o.input == number), None) for of in each]
+            if any(found):
+                lead = np.full(len(self.of), FAR)
+                exact = np.zeros(len(self.of), np.bool_)
+                lead[runs] = np.asarray([o.lead_bytes if o else FAR for o in found])[shape_of]
+                exact[runs] = np.asarray([o is not None and o.exact for o in found])[shape_of]
+                claims.append(Claim(name, lead, exact))
+        return tuple(claims)
 
     def _block_cost(
         self,
@@ -239,14 +200,14 @@ class _Walk:
         split: Axis | Reduction,
         lengths: dict[str, tuple[int, _Ints]],
         shape: list[int],
-    ) -> int:
+    ) -> tuple[int, tuple[SafeOverlap, ...]]:
         """Of a block of this shape: indices before and after the operand, then all lengths."""
         found = tuple(
             (name, along, length)
             for (name, (along, _)), length in zip(lengths.items(), shape[2:], strict=True)
         )
         if any(length <= 0 for _, _, length in found):
-            return 0  # of a scheme that is invalid
+            return 0, ()  # of a scheme that is invalid
         return self.estimator.costs.block(op, split, shape[0], shape[1], found)
 
     def _bytes(
@@ -257,15 +218,15 @@ class _Walk:
         dying: frozenset[str],
     ) -> tuple[_Ints, NDArray[np.float64]]:
         """For each block the most that is live in it, and what copies cost."""
-        first = [np.full(len(self.of), _FAR) for _ in self.size]
+        first = [np.full(len(self.of), FAR) for _ in self.size]
         reader = [np.full(len(self.of), -1) for _ in self.size]
         needs: list[list[_Need]] = [[] for _ in self.size]
         for at, reaches in enumerate(self.inner):
             going = begin[at] < self.size[at]
             for name, reach in reaches:
                 other = self.place[name]
-                low, high = _needs(reach, begin[at], end[at], self.size[other])
-                first[other] = np.minimum(first[other], np.where(going, low, _FAR))
+                low, high = needed(reach, begin[at], end[at], self.size[other])
+                first[other] = np.minimum(first[other], np.where(going, low, FAR))
                 reader[other][computed[at]] = at
                 needs[other].append((at, low, high))
         copied = np.zeros(len(self.of))
@@ -273,15 +234,11 @@ class _Walk:
         change = np.zeros((len(self.size) + 1, len(self.of)), np.int64)
         at_once = np.zeros((len(self.size), len(self.of)), np.int64)
         columns = np.arange(len(self.of))
-        made = list(self.place)
-        window: list[_Ints] = []
-        dies: list[_Flags] = []
-        born: list[_Flags] = []  # with its block, not with what is kept before it
-        for at, name in enumerate(made):
+        for name, at in self.place.items():
             joined = name in self.whole
             unit, runs, read = self.unit[at], computed[at], reader[at] >= 0
             done = end[at]
-            there = self._previous(done)  # what was computed before this block
+            there = self.previous(done)  # what was computed before this block
             if self.mode is Mode.TILES:
                 kept_before = kept_after = np.zeros(len(self.of), np.int64)
                 kept_from = done
@@ -289,7 +246,7 @@ class _Walk:
                 during = np.where(runs, done - begin[at], 0) * (0 if joined else unit)
             else:
                 low = np.minimum(first[at], there)
-                kept_from = np.minimum(self._next(first[at]), done)
+                kept_from = np.minimum(self.next(first[at]), done)
                 halo = there - low
                 kept_before = halo * unit
                 kept_after = (done - kept_from) * unit
@@ -312,22 +269,27 @@ class _Walk:
                 change[at] += np.where(runs & (there == 0), whole, 0)
             base += kept_before
             change[at] += during - kept_before
+            start = begin[at] - halo  # of the window
             left = during
-            if self.one_run[at] and not joined:  # shrinks with each of its readers
-                kept = kept_from, done
-                left = self._shrink(change, unit, during, needs[at], computed, kept)
+            if not joined:
+                lengths = self._runs(name, start, (kept_from, done), needs[at], computed)
+                if self.one_run[at]:  # shrinks with each of its readers
+                    left = self._shrink(change, during, needs[at], lengths, computed)
+            self.written.append(self._writes(at, start, begin[at], there, done))
             freed = np.flatnonzero(read)
             change[reader[at][freed] + 1, columns[freed]] += (kept_after - left)[freed]
-            window.append(left)
-            dies.append(read & (kept_from >= done))
-            born.append(halo == 0)
         for name in sorted(dying):
             read_from, last = self._sliced(name, begin, end)
             tensor, axis = self.graph.tensors[name], self.region.sliced[name]
             size = tensor.shape[axis]
             unit = tensor.size_bytes // size
             before = np.minimum(read_from, size) * unit
-            after = np.minimum(self._next(read_from), size) * unit
+            after = np.minimum(self.next(read_from), size) * unit
+            if math.prod(tensor.shape[:axis]) == 1:
+                top = np.full(len(self.of), tensor.size_bytes)
+                for at, low in self._readers(name, begin):
+                    stays = np.where(last == at, after, before)
+                    self.reads[name, at] = Read(low * unit, before, top, stays, top)
             base -= before
             change[last + 1, columns] -= after - before
         for at, op in enumerate(self.region.ops):
@@ -335,35 +297,71 @@ class _Walk:
             copied += cost
             at_once[at] += part_bytes
             at_once[at] += self.estimator.scratch_bytes[op]
-            at_once[at] -= self._shared(at, op, window, dies, reader, made) * born[at]
+            at_once[at] -= self._shared(at)
         live = base + np.cumsum(change[:-1], axis=0) + at_once
         return live.max(axis=0), copied
+
+    def _runs(
+        self,
+        name: str,
+        start: _Ints,
+        kept: tuple[_Ints, _Ints],
+        needs: Sequence[_Need],
+        computed: Sequence[_Flags],
+    ) -> list[_Ints]:
+        """Bytes of a window that begins at index `start` that live on after each reader. Notes what
+        each finds and leaves."""
+        at = self.place[name]
+        unit, keeps = self.unit[at], kept[0] < kept[1]
+        low, high = np.where(keeps, kept[0], FAR), np.where(keeps, kept[1], 0)
+        found: list[_Ints] = []
+        for reader, begin, end in reversed(needs):
+            after = low, high
+            found.append(np.maximum(high - low, 0) * unit)
+            low = np.where(computed[reader], np.minimum(low, begin), low)
+            high = np.where(computed[reader], np.maximum(high, end), high)
+            if self.one_run[at]:
+                ends = (index - start for index in (begin, low, high, *after))
+                self.reads[name, reader] = Read(*(index * unit for index in ends))
+            else:  # what is cut out of it is a copy
+                whole = (kept[1] - start) * unit
+                none = np.zeros_like(whole)
+                stays = np.where((found[-1] > 0) | (begin > start), whole, 0)
+                self.reads[name, reader] = Read(none, none, whole, none, stays)
+        return found[::-1]
+
+    def _writes(
+        self, at: int, start: _Ints, begin: _Ints, there: _Ints, done: _Ints
+    ) -> Written | None:
+        """What each block writes of a run of bytes; None where that is there before, or is none."""
+        name = self.region.op(self.region.ops[at]).outputs[0]
+        if name in self.grown:
+            unit = self.grown[name]
+            return Written(begin * unit, there * unit, done * unit)
+        if name in self.whole:
+            return None
+        unit = self.unit[at]
+        if not self.one_run[at]:
+            none = np.zeros_like(begin)
+            return Written(none, none, (done - begin) * unit)
+        halo = (begin - start) * unit
+        return Written(halo, halo, (done - start) * unit)
 
     def _shrink(
         self,
         change: _Ints,
-        unit: int,
         during: _Ints,
         needs: Sequence[_Need],
+        lengths: Sequence[_Ints],
         computed: Sequence[_Flags],
-        kept: tuple[_Ints, _Ints],
     ) -> _Ints:
         """Let a window shrink after each reader to what the others and later blocks read of it;
         the bytes that the last reader finds."""
-        if len(needs) < 2:
-            return during
-        keeps = kept[0] < kept[1]
-        low, high = np.where(keeps, kept[0], _FAR), np.where(keeps, kept[1], 0)
-        after: list[_Ints] = []  # each reader, the last one first
-        for at, begin, end in reversed(needs):
-            after.append(np.maximum(high - low, 0) * unit)
-            low = np.where(computed[at], np.minimum(low, begin), low)
-            high = np.where(computed[at], np.maximum(high, end), high)
         left = during
         waiting = [computed[at] for at, _, _ in needs]
         for number, (at, _, _) in enumerate(needs):
             others = np.logical_or.reduce(waiting[number + 1 :], axis=0, initial=False)
-            rest = np.minimum(after[-1 - number], left)
+            rest = np.minimum(lengths[number], left)
             shrunk = np.where(computed[at] & others, rest, left)
             change[at + 1] += shrunk - left
             left = shrunk
@@ -376,12 +374,12 @@ class _Walk:
         of them that are not one run of bytes."""
         size_bytes = np.zeros(len(self.of), np.int64)
         cost = np.zeros(len(self.of))
-        for name, reach in dict.fromkeys(self._reaches(op, inner=False)):
+        for name, reach in dict.fromkeys(self.reaches(op, inner=False)):
             tensor = self.graph.tensors[name]
             outside = name not in self.place and not tensor.is_constant
             if outside and math.prod(tensor.shape[: reach.axis]) > 1:
                 length = tensor.shape[reach.axis]
-                low, high = _needs(reach, begin, end, length)
+                low, high = needed(reach, begin, end, length)
                 part = np.where(begin < end, high - low, 0) * (tensor.size_bytes // length)
                 size_bytes += part
                 cost += self._copies(name, part)
@@ -399,11 +397,8 @@ class _Walk:
         saved: list[tuple[str, str, _Ints]] = []
         for fading in sorted(dying):
             size_bytes = tensors[fading].size_bytes
-            length = tensors[fading].shape[self.region.sliced[fading]]
-            read_from = np.minimum(self._sliced(fading, begin, end)[0], length)
-            for name, unit in self.grown.items():
-                made = end[self.place[name]] * unit
-                ahead = made - read_from * (size_bytes // length)
+            for name in self.grown:
+                ahead = self._ahead(fading, name, begin, end)
                 lead = np.maximum(np.maximum.reduceat(ahead, self.starts), 0)
                 both = np.maximum(self.whole[name], lead + size_bytes)
                 saved.append((fading, name, size_bytes + self.whole[name] - both))
@@ -418,43 +413,55 @@ class _Walk:
             result.append(total)
         return result
 
+    def _ahead(self, fading: str, name: str, begin: list[_Ints], end: list[_Ints]) -> _Ints:
+        """How far behind an output the dying input must begin for the sake of each block."""
+        made, size_bytes = self.place[name], self.graph.tensors[fading].size_bytes
+        length = self.graph.tensors[fading].shape[self.region.sliced[fading]]
+        read_from, last = self._sliced(fading, begin, end)
+        first, rest = (
+            np.minimum(index, length) * (size_bytes // length)
+            for index in (read_from, self.next(read_from))
+        )
+        whole, written = np.full_like(first, size_bytes), self.written[made]
+        assert written is not None
+        apart = distances(Read(first, first, whole, rest, whole), written)
+        claimed = late = written.top - first
+        for claim in self.claims[made]:
+            read = self.reads.get((fading, made))
+            if claim.operand == fading and read is not None:
+                lead = np.where(claim.exact, late, lead_bytes(claim, read, written))
+                claimed = np.minimum(claimed, np.maximum(apart, lead))
+        return np.where(last < made, apart, np.where(last == made, claimed, late))
+
     def _sliced(self, name: str, begin: list[_Ints], end: list[_Ints]) -> tuple[_Ints, _Ints]:
         """Of a tensor from outside: the first index that each block or a later one reads, and the
         place of its last reader in each block (the end, where it has none)."""
-        first = np.full(len(self.of), _FAR)
+        first = np.full(len(self.of), FAR)
         reader = np.full(len(self.of), len(self.size) - 1)
         none = np.ones(len(self.of), np.bool_)
-        for at, op in enumerate(self.region.ops):
-            for operand, reach in self._reaches(op, inner=False):
-                if operand == name:
-                    low = np.maximum(begin[at] * reach.stride - reach.before, 0)
-                    first = np.minimum(first, np.where(begin[at] < self.size[at], low, _FAR))
-                    computed = begin[at] < end[at]
-                    reader[computed] = at
-                    none &= ~computed
+        for at, low in self._readers(name, begin):
+            first = np.minimum(first, np.where(begin[at] < self.size[at], low, FAR))
+            computed = begin[at] < end[at]
+            reader[computed] = at
+            none &= ~computed
         reader[none] = len(self.size) - 1
         return first, reader
 
-    def _shared(
-        self,
-        at: int,
-        op: int,
-        window: list[_Ints],
-        dies: list[_Flags],
-        reader: list[_Ints],
-        made: list[str],
-    ) -> _Ints:
-        """Bytes that an operator saves by writing its block over an operand that dies."""
+    def _readers(self, name: str, begin: list[_Ints]) -> Iterator[tuple[int, _Ints]]:
+        """Of a tensor from outside: the place of each reader, and where its blocks begin."""
+        for at, op in enumerate(self.region.ops):
+            for operand, reach in self.reaches(op, inner=False):
+                if operand == name:
+                    yield at, np.maximum(begin[at] * reach.stride - reach.before, 0)
+
+    def _shared(self, at: int) -> _Ints:
+        """Bytes that an operator saves by writing its block over an operand."""
         best = np.zeros(len(self.of), np.int64)
-        if made[at] in self.whole:
-            return best
-        for overlap in self.estimator.costs.in_place(op):
-            other = self.place.get(self.region.op(op).inputs[overlap.input])
-            if other is not None and made[other] not in self.whole:
-                ends_here = dies[other] & (reader[other] == at)
-                dying = window[other] + max(overlap.lead_bytes, 0)
-                shared = window[other] + window[at] - np.maximum(window[at], dying)
-                best = np.maximum(best, np.where(ends_here, shared, 0))
+        written = self.written[at]
+        for claim in self.claims[at]:
+            read = self.reads.get((claim.operand, at))
+            if read is not None and written is not None:
+                best = np.maximum(best, shared_bytes(claim, read, written))
         return best
 
     def _copies(self, name: str, size_bytes: _Ints) -> NDArray[np.float64]:
@@ -464,13 +471,6 @@ class _Walk:
         sizes, which = np.unique(size_bytes, return_inverse=True)
         each = [self.estimator.costs.copy(name, int(s)) if s > 0 else 0 for s in sizes]
         return np.asarray(each, np.float64)[which]
-
-
-def _needs(reach: Reach, begin: _Ints, end: _Ints, size: int) -> tuple[_Ints, _Ints]:
-    """`Reach.needs` for many runs."""
-    first = begin * reach.stride - reach.before
-    last = (end - 1) * reach.stride - reach.before + reach.extent
-    return np.maximum(first, 0), np.minimum(last, size)
 
 
 def _codes(columns: _Ints) -> _Ints:
