@@ -455,12 +455,18 @@ class _Walk(ManyBlocks):
                     yield at, np.maximum(begin[at] * reach.stride - reach.before, 0)
 
     def _shared(self, at: int) -> _Ints:
-        """Bytes that an operator saves by writing its block over an operand."""
+        """Bytes that an operator saves by writing its block over an operand: a window over another
+        one, or an output over an input. A window over a tensor that is there for long would save
+        bytes, too, but seldom can it lie there at all steps."""
         best = np.zeros(len(self.of), np.int64)
-        written = self.written[at]
+        written, long = self.written[at], list(self.place)[at] in self.whole
         for claim in self.claims[at]:
             read = self.reads.get((claim.operand, at))
-            if read is not None and written is not None:
+            if (
+                read is not None
+                and written is not None
+                and long == (claim.operand not in self.place)
+            ):
                 best = np.maximum(best, shared_bytes(claim, read, written))
         return best
 

@@ -1,0 +1,46 @@
+"""Estimates of split graphs against the graphs themselves."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tests.support.split_graphs import random_network
+from toolchain.boards import HOST
+from toolchain.cost.analytic import AnalyticCostModel
+from toolchain.ir.memory import peak_bytes
+from toolchain.ops.check import check
+from toolchain.ops.storage import memory_problem
+from toolchain.partition import CannotSplitError, Mode, Scheme, split
+from toolchain.partition.estimate import Estimator
+from toolchain.partition.region import region
+
+MADE = 60
+ALIGNMENT_BYTES = 64
+
+
+def test_no_split_graph_needs_more_than_its_estimate() -> None:
+    """Rows of whole networks: windows, halos, branches, sums, and blocks over what they read."""
+    rng = np.random.default_rng(7)
+    made = close = 0
+    while made < MADE:
+        graph = check(random_network(rng))
+        seed = (graph.ops[int(rng.integers(len(graph.ops)))].outputs[0], 1)
+        mode = Mode.TILES if rng.random() < 0.3 else Mode.SLIDING
+        count = int(rng.integers(2, 9))
+        scheme = Scheme(tuple(op.name for op in graph.ops), seed, count, mode)
+        try:
+            fine = check(split(graph, scheme))
+        except CannotSplitError:
+            continue
+        made += 1
+        whole = region(graph, range(len(graph.ops)), seed)
+        scratch = memory_problem(graph, HOST).scratch_bytes
+        estimator = Estimator(graph, HOST, AnalyticCostModel(), scratch)
+        (found,) = estimator.estimates(whole, [count], mode, frozenset(whole.sliced))
+        assert found is not None
+        predicted = found.bytes_inside + sum(graph.tensors[n].size_bytes for n in graph.inputs)
+        problem = memory_problem(fine, HOST, progressive=True)
+        peak = peak_bytes(problem, range(len(fine.ops)))
+        assert peak <= predicted + ALIGNMENT_BYTES, (graph.ops, mode, count)
+        close += predicted <= 1.2 * peak
+    assert close > MADE // 3
