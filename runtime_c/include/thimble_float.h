@@ -31,7 +31,17 @@ THIMBLE_EXACT_FLOAT static inline int32_t thimble_nearest(float x)
 void thimble_quantize_f32_s8_even(
     const float *input, int8_t *output, int32_t size, float scale, int32_t zero_point);
 
-/** An NHWC image, its new size, and how far one output pixel steps on the input. */
+/**
+ * One output pixel steps `scale` on the input. A block of a larger image begins at output pixel `begin` of
+ * that, and what it is given at input pixel `first`.
+ */
+typedef struct {
+    float scale;
+    int32_t begin;
+    int32_t first;
+} thimble_resize_float_line;
+
+/** An NHWC image and its new size. */
 typedef struct {
     int32_t batches;
     int32_t input_height;
@@ -39,8 +49,8 @@ typedef struct {
     int32_t output_height;
     int32_t output_width;
     int32_t channels;
-    float row_scale;
-    float column_scale;
+    thimble_resize_float_line rows;
+    thimble_resize_float_line columns;
     int32_t half_pixel_centers;
 } thimble_resize_float_params;
 

@@ -12,12 +12,11 @@ thimble_resize_bilinear_f32(const thimble_resize_float_params *params, const flo
 
     for (int32_t batch = 0; batch < params->batches; batch++) {
         for (int32_t i = 0; i < params->output_height; i++) {
-            const thimble_neighbours y =
-                thimble_around(i, params->row_scale, half_pixel, params->input_height);
+            const thimble_neighbours y = thimble_around(i, &params->rows, half_pixel, params->input_height);
             const float *const top = source + y.lower * row, *const bottom = source + y.upper * row;
             for (int32_t j = 0; j < params->output_width; j++) {
                 const thimble_neighbours x =
-                    thimble_around(j, params->column_scale, half_pixel, params->input_width);
+                    thimble_around(j, &params->columns, half_pixel, params->input_width);
                 const float *const top_left = top + (ptrdiff_t)x.lower * channels;
                 const float *const top_right = top + (ptrdiff_t)x.upper * channels;
                 const float *const bottom_left = bottom + (ptrdiff_t)x.lower * channels;

@@ -13,12 +13,11 @@ THIMBLE_EXACT_FLOAT void thimble_resize_bilinear_legacy(const thimble_resize_flo
 
     for (int32_t batch = 0; batch < params->batches; batch++) {
         for (int32_t i = 0; i < params->output_height; i++) {
-            const thimble_neighbours y =
-                thimble_around(i, params->row_scale, half_pixel, params->input_height);
+            const thimble_neighbours y = thimble_around(i, &params->rows, half_pixel, params->input_height);
             const int8_t *const top = source + y.lower * row, *const bottom = source + y.upper * row;
             for (int32_t j = 0; j < params->output_width; j++) {
                 const thimble_neighbours x =
-                    thimble_around(j, params->column_scale, half_pixel, params->input_width);
+                    thimble_around(j, &params->columns, half_pixel, params->input_width);
                 const int8_t *const top_left = top + (ptrdiff_t)x.lower * channels;
                 const int8_t *const top_right = top + (ptrdiff_t)x.upper * channels;
                 const int8_t *const bottom_left = bottom + (ptrdiff_t)x.lower * channels;

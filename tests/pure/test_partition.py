@@ -70,7 +70,12 @@ def test_regions_that_slice_one_tensor_have_slices_of_their_own() -> None:
     assert both > 20
 
 
-BLOCKED = ("arg_max", "compare", "log_softmax", "mean", "reduce_max", "select", "slice", "sum")
+BLOCKED = (
+    *("arg_max", "compare", "log_softmax", "mean", "reduce_max", "select", "slice", "sum"),
+    *("depth_to_space", "space_to_depth", "reshape", "resize_nearest", "resize_linear"),
+    *("resize_bilinear", "resize_bilinear_f32", "resize_bilinear_s16"),
+    *("transpose_conv2d", "transpose_conv2d_f32", "transpose_conv2d_s16"),
+)
 
 
 @pytest.mark.parametrize("kind", BLOCKED)
@@ -82,7 +87,11 @@ def test_blocks_of_a_sample_compute_the_same(kind: str) -> None:
         (op,) = graph.ops
         for axis in spec_of(kind).axes(op, graph):
             count = int(rng.integers(1, graph.output(op).shape[axis.axis] + 1))
-            finer = check(split(graph, Scheme((op.name,), (op.outputs[0], axis.axis), count)))
+            try:
+                finer = check(split(graph, Scheme((op.name,), (op.outputs[0], axis.axis), count)))
+            except CannotSplitError as error:
+                assert "made at once" in str(error)
+                continue
             inputs = random_inputs(graph, rng)
             wanted, got = reference_outputs(graph, inputs), reference_outputs(finer, inputs)
             np.testing.assert_array_equal(got[0], wanted[0])

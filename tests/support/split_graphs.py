@@ -7,15 +7,19 @@ import numpy as np
 from tests.support import grids
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops import spec_of
+from toolchain.ops._blocks import Blocks
 from toolchain.ops._conv import Padding, Window
 from toolchain.ops._pooling import Pool2D
 from toolchain.ops._reduction import Reduce
+from toolchain.ops._resizing import Resize
 from toolchain.ops.concat import Concat
 from toolchain.ops.conv2d import Conv2D
 from toolchain.ops.depthwise_conv2d import DepthwiseConv2D
 from toolchain.ops.fully_connected import FullyConnected
 from toolchain.ops.leaky_relu import LeakyRelu
 from toolchain.ops.pad import Pad
+from toolchain.ops.reshape import Reshape
+from toolchain.ops.transpose_conv2d import TransposeConv2D
 from toolchain.partition import CannotSplitError, Mode, Scheme, split
 
 _Q = Quantisation((0.0625,), (-5,))
@@ -65,7 +69,7 @@ class _Network:
     def step(self, x: Tensor) -> Tensor:
         rng = self.rng
         kinds = "conv2d conv2d depthwise_conv2d depthwise_conv2d pool leaky_relu pad add concat end"
-        kind = str(rng.choice(kinds.split()))
+        kind = str(rng.choice([*kinds.split(), "other size", "other size"]))
         _, height, width, depth = x.shape
         window = self.window(x)
         if kind == "conv2d" and window is not None:
@@ -86,6 +90,8 @@ class _Network:
             return self.add(which, pool, (x.name,), (1, (height - 2) // step + 1, width - 1, depth))
         if kind == "end":
             return self.end(x)
+        if kind == "other size" and height * width <= 150:
+            return self.other_size(x)
         if kind == "pad":
             ends = ((0, 0), (1, 1), (0, 1), (0, 0))
             return self.add("pad", Pad(ends, 7), (x.name,), (1, height + 2, width + 1, depth))
@@ -98,6 +104,49 @@ class _Network:
             shape = (1, height, width, 2 * depth)
             return self.add("concat", Concat(3), (x.name, other.name), shape)
         return self.add("leaky_relu", LeakyRelu(-0.75), (x.name,), x.shape)
+
+    def other_size(self, x: Tensor) -> Tensor:
+        """An operator that enlarges an image or folds it otherwise."""
+        rng = self.rng
+        _, height, width, depth = x.shape
+        kinds = [
+            "resize_nearest",
+            "resize_bilinear",
+            "transpose_conv2d",
+            "reshape",
+            "depth_to_space",
+        ]
+        kind = str(rng.choice([*kinds, "space_to_depth"]))
+        if kind.startswith("resize"):
+            size = (height * int(rng.integers(1, 4)), int(rng.integers(1, 2 * width + 1)))
+            if rng.random() < 0.3:
+                size = (int(rng.integers(1, 2 * height + 1)), size[1])
+            corners = bool(rng.random() < 0.3)
+            resize = Resize(*size, corners, not corners and bool(rng.random() < 0.6))
+            return self.add(kind, resize, (x.name,), (1, *size, depth))
+        if kind == "transpose_conv2d":
+            kernel, stride = rng.integers(1, 5, 2).tolist(), rng.integers(1, 4, 2).tolist()
+            pad = [int(rng.integers(0, k)) for k in kernel]
+            size = tuple(
+                max((length - 1) * s + k - 2 * p, 1)
+                for length, k, s, p in zip((height, width), kernel, stride, pad, strict=True)
+            )
+            w = self.weights((3, *kernel, depth), 3, 0)
+            walk = TransposeConv2D(size, tuple(stride), Padding(top=pad[0], left=pad[1]))
+            return self.add(kind, walk, (x.name, *w), (1, *size, 3))
+        if kind == "depth_to_space" and depth % 4 == 0:
+            shape = (1, 2 * height, 2 * width, depth // 4)
+            return self.add(kind, Blocks(2), (x.name,), shape)
+        if kind == "space_to_depth" and height % 2 == 0 and width % 2 == 0:
+            shape = (1, height // 2, width // 2, 4 * depth)
+            return self.add(kind, Blocks(2), (x.name,), shape)
+        shapes = [(1, height * width, 1, depth), (1, height, 1, width * depth)]
+        if height % 2 == 0:
+            shapes.append((1, height // 2, 2 * width, depth))
+        if width % 2 == 0:
+            shapes.append((1, 2 * height, width // 2, depth))
+        shape = shapes[int(rng.integers(len(shapes)))]
+        return self.add("reshape", Reshape(shape), (x.name,), shape)
 
     def end(self, x: Tensor) -> Tensor:
         """An operator that sums over most of an image."""

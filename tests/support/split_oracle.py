@@ -24,6 +24,10 @@ Seen = NDArray[np.bool_]
 """[output index, input index]: who depends on whom."""
 _WEIGHTED = ("conv2d", "fully_connected")
 """Kinds with weights of their own for each index of their last axis: it reads operands whole."""
+_INTERLEAVED = ("depth_to_space", "space_to_depth")
+"""Kinds that make some of their channels by no block of themselves."""
+_WHOLE = ("reshape", "depth_to_space")
+"""Kinds whose blocks are made of all of what they read."""
 _SUMS = -1
 """The choice of an operator that sums over the split axis of its operand."""
 
@@ -78,6 +82,8 @@ class Oracle:
         rows: dict[int, dict[str, Seen]] = {}
         for index, axis in chosen.items():
             rows[index] = {}
+            if graph.ops[index].kind in _INTERLEAVED and axis == _last(graph, index):
+                return False
             for name in _activations(graph, index):
                 split = along[name]
                 if split is None:
@@ -116,11 +122,17 @@ class Oracle:
         if blocks is None:
             return False
         return all(
-            seen[begin:end].any()
+            seen[begin:end].any() and (graph.ops[i].kind not in _WHOLE or _is_all(seen, begin, end))
             for block in blocks
             for i, (begin, end) in block.items()
             for seen in rows[i].values()
         )
+
+
+def _is_all(seen: Seen, begin: int, end: int) -> bool:
+    """Whether nothing outside the run is made of what the run is made of."""
+    made = seen[:, seen[begin:end].any(axis=0)].any(axis=1)
+    return not made[:begin].any() and not made[end:].any()
 
 
 def _activations(graph: Graph, index: int) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from toolchain.ir import Attributes, Graph, Op
 from toolchain.ops._conv import Padding, Window
-from toolchain.ops.spec import Axis, Reach
+from toolchain.ops.spec import Axis, Part, Reach
 
 
 def elementwise_axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
@@ -20,7 +20,7 @@ def elementwise_axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
             own = axis - (len(y.shape) - len(x.shape)) if x is not None else -1
             moves = x is not None and own >= 0 and x.shape[own] == size
             reaches.append(Reach(own) if moves else None)
-        result.append(Axis(axis, tuple(reaches), lambda before, after: op.attributes))
+        result.append(Axis(axis, tuple(reaches), lambda part: op.attributes))
     return tuple(result)
 
 
@@ -39,11 +39,11 @@ def window_axes(
     """
     pad, rest = window.padding, (None,) * (len(op.inputs) - 1)
 
-    def rows(before: int, after: int) -> Attributes:
-        return padded(replace(pad, top=before, bottom=after))
+    def rows(part: Part) -> Attributes:
+        return padded(replace(pad, top=part.before, bottom=part.after))
 
-    def columns(before: int, after: int) -> Attributes:
-        return padded(replace(pad, left=before, right=after))
+    def columns(part: Part) -> Attributes:
+        return padded(replace(pad, left=part.before, right=part.after))
 
     vertical = Reach(1, window.stride[0], window.extent[0], pad.top)
     horizontal = Reach(2, window.stride[1], window.extent[1], pad.left)

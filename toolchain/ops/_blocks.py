@@ -93,14 +93,16 @@ def blocks_spec(kind: str, *, to_space: bool) -> OpSpec:
         return copy_overlaps(op, graph, copies(op, graph))
 
     def axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
-        """Batches; and rows and columns where a block of inputs makes one output."""
-        found = [Axis(0, (Reach(0),), lambda before, after: op.attributes)]
-        if not to_space:
-            reaches = (Reach(axis, _size(op), _size(op)) for axis in (1, 2))
-            found += [
-                Axis(reach.axis, (reach,), lambda before, after: op.attributes) for reach in reaches
-            ]
-        return tuple(found)
+        """Batches, rows and columns; `to_space` makes as many of these at once as a block has."""
+        size = _size(op)
+
+        def reach(axis: int) -> Reach:
+            if to_space:
+                return Reach(axis, extent=size, divisor=size, whole=True)
+            return Reach(axis, size, size)
+
+        reaches = (Reach(0), reach(1), reach(2))
+        return tuple(Axis(r.axis, (r,), lambda part: op.attributes) for r in reaches)
 
     def read(node: TfliteNode) -> ReadOp:
         return ReadOp(Blocks(int(node.options.blockSize)), (0,))

@@ -204,7 +204,7 @@ def reduction_axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
     reduced, kept = reduced_axes(op, graph), reduce_attributes(op).keep_dims
     through = [axis for axis in range(len(graph.input(op, 0).shape)) if axis not in reduced]
     return tuple(
-        Axis(axis if kept else place, (Reach(axis),), lambda before, after: op.attributes)
+        Axis(axis if kept else place, (Reach(axis),), lambda part: op.attributes)
         for place, axis in enumerate(through)
     )
 

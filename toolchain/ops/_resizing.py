@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,18 +11,48 @@ from numpy.typing import NDArray
 from toolchain.ir import Attributes, Graph, Op, Tensor
 from toolchain.ops._movement import int32_constant, integers
 from toolchain.ops._walks import first_pixels, lead_bytes, read_after
-from toolchain.ops.spec import ReadOp, SafeOverlap, TensorType, TfliteNode, WrittenOp
+from toolchain.ops.spec import (
+    Axis,
+    Part,
+    Reach,
+    ReadOp,
+    SafeOverlap,
+    TensorType,
+    TfliteNode,
+    WrittenOp,
+)
+
+Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Resize(Attributes):
-    """New height and width; how output positions fall on the input, as TFLite names it.
+class Within:
+    """Where a block of an axis lies: the whole resize makes `output` indices of `input` ones, the
+    block begins at its `begin` and is given input indices from `first` on."""
+
+    input: int
+    output: int
+    begin: int = 0
+    first: int = 0
+
+
+@dataclass(frozen=True)
+class Resized(Attributes):
+    """New height and width; `rows`, `columns`: where a block of an image lies in it."""
+
+    height: int
+    width: int
+    rows: Within | None = field(default=None, kw_only=True)
+    columns: Within | None = field(default=None, kw_only=True)
+
+
+@dataclass(frozen=True)
+class Resize(Resized):
+    """How output positions fall on the input, as TFLite names it.
 
     `legacy`: as for uint8 images, of which 128 was taken.
     """
 
-    height: int
-    width: int
     align_corners: bool = False
     half_pixel_centers: bool = False
     legacy: bool = False
@@ -57,6 +88,47 @@ def write_resize(op: Op, builtin: str, options_type: str) -> WrittenOp:
     }
     size = int32_constant("size", (attributes.height, attributes.width))
     return WrittenOp(builtin, options_type, options, (size,), version=3)
+
+
+def within(op: Op, graph: Graph, axis: int) -> Within:
+    """Where the rows (axis 1) or columns (axis 2) lie: also for those of no block."""
+    x, y, attributes = graph.input(op, 0), graph.output(op), op.attributes
+    assert isinstance(attributes, Resized)
+    own = attributes.rows if axis == 1 else attributes.columns
+    return own or Within(x.shape[axis], y.shape[axis])
+
+
+def resize_axes(
+    op: Op, graph: Graph, neighbours: Callable[[int], tuple[Indices, Indices, int, int]]
+) -> tuple[Axis, ...]:
+    """All axes. `neighbours`: of the rows or columns of the output, the lowest and the highest that
+    each reads of the input it is given, and that the whole makes so many from so many."""
+
+    def along(axis: int) -> Axis:
+        place = within(op, graph, axis)
+        reach = _covering(axis, *neighbours(axis))
+
+        def block(part: Part) -> Attributes:
+            begin, first = place.begin + part.begin, place.first + max(reach.first(part.begin), 0)
+            own = replace(place, begin=begin, first=first)
+            assert isinstance(op.attributes, Resized)
+            if axis == 1:
+                return replace(op.attributes, height=part.length, rows=own)
+            return replace(op.attributes, width=part.length, columns=own)
+
+        return Axis(axis, (reach,), block)
+
+    apart = [Axis(axis, (Reach(axis),), lambda part: op.attributes) for axis in (0, 3)]
+    return (apart[0], along(1), along(2), apart[1])
+
+
+def _covering(axis: int, lowest: Indices, highest: Indices, stride: int, divisor: int) -> Reach:
+    """The least reach of this slope that covers what each output index reads."""
+    stride, divisor = max(stride, 1), max(divisor, 1)
+    place = np.arange(len(lowest)) * stride
+    before = int((place - divisor * (lowest + 1)).max()) + 1
+    extent = int((divisor * (highest + 1) - place).max()) + before
+    return Reach(axis, stride, extent, before, divisor)
 
 
 def interpolation_overlaps(

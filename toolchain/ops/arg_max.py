@@ -90,7 +90,7 @@ def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
     axis = _axis(op, graph)
     through = [other for other in range(len(graph.input(op, 0).shape)) if other != axis]
     return tuple(
-        Axis(place, (Reach(other),), lambda before, after: op.attributes)
+        Axis(place, (Reach(other),), lambda part: op.attributes)
         for place, other in enumerate(through)
     )
 

@@ -59,11 +59,11 @@ def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
 
     return (
         *(
-            Axis(axis, (batch(x, axis), batch(y, axis)), lambda before, after: whole)
+            Axis(axis, (batch(x, axis), batch(y, axis)), lambda part: whole)
             for axis in range(rank - 2)
         ),
-        Axis(rank - 2, (row, None), lambda before, after: whole),
-        Axis(rank - 1, (None, column), lambda before, after: whole),
+        Axis(rank - 2, (row, None), lambda part: whole),
+        Axis(rank - 1, (None, column), lambda part: whole),
     )
 
 

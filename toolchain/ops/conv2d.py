@@ -167,7 +167,7 @@ def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
     if graph.input(op, WEIGHTS).shape[3] != graph.input(op, INPUT).shape[3]:
         return image
     own = (Reach(0),) * (len(op.inputs) - 1)
-    return (*image, Axis(3, (None, *own), lambda before, after: attributes))
+    return (*image, Axis(3, (None, *own), lambda part: attributes))
 
 
 def _reductions(op: Op, graph: Graph) -> tuple[Reduction, ...]:

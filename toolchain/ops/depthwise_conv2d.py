@@ -150,7 +150,7 @@ def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
     if graph.input(op, WEIGHTS).shape[3] != graph.input(op, INPUT).shape[3]:
         return image
     own = (Reach(3), Reach(3), Reach(0))[: len(op.inputs)]
-    return (*image, Axis(3, own, lambda before, after: attributes))
+    return (*image, Axis(3, own, lambda part: attributes))
 
 
 def _read(node: TfliteNode) -> ReadOp:

@@ -112,12 +112,12 @@ def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
     """Outputs, each with weights of its own; rows where input and output agree on them."""
     attributes, x, y = _attributes(op), graph.input(op, INPUT), graph.output(op)
     own = (Reach(0),) * (len(op.inputs) - 1)
-    outputs = Axis(len(y.shape) - 1, (None, *own), lambda before, after: attributes)
+    outputs = Axis(len(y.shape) - 1, (None, *own), lambda part: attributes)
     if x.shape[:-1] != y.shape[:-1]:
         return (outputs,)
     whole = (None,) * len(own)
     rows = (
-        Axis(axis, (Reach(axis), *whole), lambda before, after: attributes)
+        Axis(axis, (Reach(axis), *whole), lambda part: attributes)
         for axis in range(len(y.shape) - 1)
     )
     return (*rows, outputs)

@@ -128,7 +128,7 @@ def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
             of_indices = Reach(axis - shape.axis + shape.batch_dims)
         else:
             of_data = Reach(axis - new + 1)
-        result.append(Axis(axis, (of_data, of_indices), lambda before, after: op.attributes))
+        result.append(Axis(axis, (of_data, of_indices), lambda part: op.attributes))
     return tuple(result) if data.shape else ()
 
 

@@ -28,6 +28,7 @@ from toolchain.ops.spec import (
     OnnxBinding,
     OnnxNode,
     OpSpec,
+    Part,
     Reach,
     ReadOp,
     SafeOverlap,
@@ -79,9 +80,9 @@ def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
     attributes = _attributes(op)
 
     def along(axis: int) -> Axis:
-        def padded(before: int, after: int) -> Pad:
+        def padded(part: Part) -> Pad:
             pairs = list(attributes.paddings)
-            pairs[axis] = (before, after)
+            pairs[axis] = (part.before, part.after)
             return replace(attributes, paddings=tuple(pairs))
 
         return Axis(axis, (Reach(axis, before=attributes.paddings[axis][0]),), padded)

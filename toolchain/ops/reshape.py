@@ -23,8 +23,11 @@ from toolchain.ops._movement import (
 from toolchain.ops.spec import (
     Alias,
     Array,
+    Axis,
     Lowering,
     OpSpec,
+    Part,
+    Reach,
     ReadOp,
     TensorType,
     TfliteBinding,
@@ -54,6 +57,29 @@ def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
 
 def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
     return (inputs[0].reshape(_attributes(op).shape),)
+
+
+def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
+    """The axes of which an index is as many bytes, one behind the other, as some of an axis of the
+    input: the same axis, one that is split in two, or two that are merged."""
+    source, target = graph.input(op, 0).shape, graph.output(op).shape
+
+    def along(axis: int, other: int) -> Axis | None:
+        ahead = math.prod(target[:axis])
+        if target[axis] == 1 or source[other] == 1 or ahead != math.prod(source[:other]):
+            return None
+        size, inner = math.prod(target[axis + 1 :]), math.prod(source[other + 1 :])
+        if size % inner and inner % size:
+            return None
+
+        def block(part: Part) -> Reshape:
+            return Reshape((*target[:axis], part.length, *target[axis + 1 :]))
+
+        many, few = max(size // inner, 1), max(inner // size, 1)
+        return Axis(axis, (Reach(other, many, max(many, few), 0, few, few > 1),), block)
+
+    pairs = ((axis, other) for axis in range(len(target)) for other in range(len(source)))
+    return tuple(found for axis, other in pairs if (found := along(axis, other)) is not None)
 
 
 def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
@@ -117,6 +143,7 @@ SPEC = OpSpec(
     sample=_sample,
     tflite=TfliteBinding(("RESHAPE", "SQUEEZE", "EXPAND_DIMS"), _read, _write),
     aliases=_aliases,
+    axes=_axes,
     dtypes=frozenset(DType),
     limits="any type; the shape is fixed when compiling",
 )

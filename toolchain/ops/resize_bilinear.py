@@ -16,15 +16,18 @@ from toolchain.boards import Core
 from toolchain.ir import DType, Graph, Op, Tensor
 from toolchain.ops._movement import sample_quantisation
 from toolchain.ops._resizing import (
+    Indices,
     Resize,
     infer_resize,
     interpolation_overlaps,
     read_resize,
     resize_attributes,
+    resize_axes,
     sample_resize,
+    within,
     write_resize,
 )
-from toolchain.ops.spec import Array, Lowering, OpSpec, SafeOverlap, TensorType, TfliteBinding
+from toolchain.ops.spec import Array, Axis, Lowering, OpSpec, SafeOverlap, TensorType, TfliteBinding
 
 ONE = 1 << 10
 
@@ -38,52 +41,69 @@ def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
     return infer_resize(op, graph)
 
 
-def _line(attributes: Resize, input_size: int, output_size: int) -> tuple[int, int]:
+def _line(op: Op, graph: Graph, axis: int) -> tuple[int, int]:
     """(start, step): output position i lies at (start + step * i) / ONE of the input."""
+    attributes, place = resize_attributes(op), within(op, graph, axis)
+    input_size, output_size = place.input, place.output
     if attributes.align_corners and output_size > 1:
         input_size, output_size = input_size - 1, output_size - 1
     step = (ONE * input_size + output_size // 2) // output_size
-    return (step // 2 - ONE // 2 if attributes.half_pixel_centers else 0), step
+    start = step // 2 - ONE // 2 if attributes.half_pixel_centers else 0
+    return start + step * place.begin - ONE * place.first, step
 
 
 Weights = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
 
 
-def _weights(attributes: Resize, input_size: int, output_size: int) -> Weights:
+def _weights(op: Op, graph: Graph, axis: int) -> Weights:
     """Lower index, upper index, and how many parts of ONE the upper one weighs."""
-    start, step = _line(attributes, input_size, output_size)
+    input_size, output_size = graph.input(op, 0).shape[axis], graph.output(op).shape[axis]
+    start, step = _line(op, graph, axis)
     place = start + step * np.arange(output_size, dtype=np.int64)
     lower = np.clip(place // ONE, 0, input_size - 1)
     upper = np.minimum(-(-place // ONE), input_size - 1)
     return lower, np.maximum(upper, 0), place - ONE * lower
 
 
-def _scale(attributes: Resize, input_size: int, output_size: int) -> np.float32:
+def _scale(op: Op, graph: Graph, axis: int) -> np.float32:
     """Input pixels to an output pixel, as the float kernel divides."""
-    if attributes.align_corners and output_size > 1:
-        return np.float32(input_size - 1) / np.float32(output_size - 1)
-    return np.float32(input_size) / np.float32(output_size)
+    attributes, place = resize_attributes(op), within(op, graph, axis)
+    if attributes.align_corners and place.output > 1:
+        return np.float32(place.input - 1) / np.float32(place.output - 1)
+    return np.float32(place.input) / np.float32(place.output)
 
 
 FloatWeights = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32], NDArray[np.float32]]
 
 
-def _float_weights(attributes: Resize, input_size: int, output_size: int) -> FloatWeights:
+def _float_weights(op: Op, graph: Graph, axis: int) -> FloatWeights:
     """Lower index, upper index, what the lower weighs, what the upper weighs."""
-    scale, half = _scale(attributes, input_size, output_size), np.float32(0.5)
-    place = np.arange(output_size, dtype=np.float32)
-    place = (place + half) * scale - half if attributes.half_pixel_centers else place * scale
+    scale, half, part = _scale(op, graph, axis), np.float32(0.5), within(op, graph, axis)
+    place = (part.begin + np.arange(graph.output(op).shape[axis])).astype(np.float32)
+    centred = resize_attributes(op).half_pixel_centers
+    place = (place + half) * scale - half if centred else place * scale
     lower = np.maximum(np.floor(place).astype(np.int64), 0)
-    upper = np.minimum(np.ceil(place).astype(np.int64), input_size - 1)
+    upper = np.minimum(np.ceil(place).astype(np.int64), part.input - 1)
     near_upper = place - lower.astype(np.float32)
-    return lower, upper, np.float32(1) - near_upper, near_upper
+    return lower - part.first, upper - part.first, np.float32(1) - near_upper, near_upper
+
+
+def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
+    def neighbours(axis: int) -> tuple[Indices, Indices, int, int]:
+        if op.kind == "resize_bilinear_f32" or resize_attributes(op).legacy:
+            lower, upper, *_ = _float_weights(op, graph, axis)
+            place, less = within(op, graph, axis), int(resize_attributes(op).align_corners)
+            return lower, upper, place.input - less, place.output - less
+        lower, upper, _ = _weights(op, graph, axis)
+        return lower, upper, _line(op, graph, axis)[1], ONE
+
+    return resize_axes(op, graph, neighbours)
 
 
 def interpolated(op: Op, graph: Graph, data: NDArray[np.float32]) -> NDArray[np.float32]:
     """The resized image in float32, operation by operation as `ResizeBilinear`."""
-    attributes, x, y = resize_attributes(op), graph.input(op, 0), graph.output(op)
-    top, bottom, near_top, near_bottom = _float_weights(attributes, x.shape[1], y.shape[1])
-    left, right, near_left, near_right = _float_weights(attributes, x.shape[2], y.shape[2])
+    top, bottom, near_top, near_bottom = _float_weights(op, graph, 1)
+    left, right, near_left, near_right = _float_weights(op, graph, 2)
     near_top, near_bottom = near_top[:, None, None], near_bottom[:, None, None]
     near_left, near_right = near_left[None, :, None], near_right[None, :, None]
     total = data[:, top][:, :, left] * near_top * near_left
@@ -99,11 +119,11 @@ def _legacy_reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Ar
 
 
 def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    attributes, x, y = resize_attributes(op), graph.input(op, 0), graph.output(op)
-    if attributes.legacy:
+    if resize_attributes(op).legacy:
         return _legacy_reference(op, graph, inputs)
-    top, bottom, down = _weights(attributes, x.shape[1], y.shape[1])
-    left, right, across = _weights(attributes, x.shape[2], y.shape[2])
+    y = graph.output(op)
+    top, bottom, down = _weights(op, graph, 1)
+    left, right, across = _weights(op, graph, 2)
     data = inputs[0].astype(np.int64)
     down, across = down[:, None, None], across[None, :, None]
 
@@ -131,25 +151,23 @@ def _sizes(op: Op, graph: Graph) -> dict[str, int]:
 
 def float_fields(op: Op, graph: Graph) -> dict[str, int | str]:
     """`thimble_resize_float_params`."""
-    attributes, x, y = resize_attributes(op), graph.input(op, 0), graph.output(op)
-    return {
-        **_sizes(op, graph),
-        "row_scale": f"{float(_scale(attributes, x.shape[1], y.shape[1])).hex()}f",
-        "column_scale": f"{float(_scale(attributes, x.shape[2], y.shape[2])).hex()}f",
-        "half_pixel_centers": int(attributes.half_pixel_centers),
-    }
+    lines = {}
+    for name, axis in (("rows", 1), ("columns", 2)):
+        scale, place = float(_scale(op, graph, axis)).hex(), within(op, graph, axis)
+        lines[name] = f"{{.scale = {scale}f, .begin = {place.begin}, .first = {place.first}}}"
+    centred = int(resize_attributes(op).half_pixel_centers)
+    return {**_sizes(op, graph), **lines, "half_pixel_centers": centred}
 
 
 def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
-    attributes, x, y = resize_attributes(op), graph.input(op, 0), graph.output(op)
-    if attributes.legacy:
+    if resize_attributes(op).legacy:
         return Lowering(
             functions=("thimble_resize_bilinear_legacy",),
             fields={"legacy": True, "params": float_fields(op, graph)},
         )
-    row_start, row_step = _line(attributes, x.shape[1], y.shape[1])
-    column_start, column_step = _line(attributes, x.shape[2], y.shape[2])
-    wide = x.dtype is DType.INT16
+    row_start, row_step = _line(op, graph, 1)
+    column_start, column_step = _line(op, graph, 2)
+    wide = graph.input(op, 0).dtype is DType.INT16
     function = "thimble_resize_bilinear_s16" if wide else "thimble_resize_bilinear_s8"
     return Lowering(
         functions=(function,),
@@ -166,11 +184,8 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
 
 
 def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
-    attributes, x, y = resize_attributes(op), graph.input(op, 0), graph.output(op)
-    weights = _float_weights if attributes.legacy else _weights
-    rows, columns = (
-        weights(attributes, x.shape[axis], y.shape[axis])[0].astype(np.int64) for axis in (1, 2)
-    )
+    weights = _float_weights if resize_attributes(op).legacy else _weights
+    rows, columns = (weights(op, graph, axis)[0].astype(np.int64) for axis in (1, 2))
     return interpolation_overlaps(op, graph, rows, columns)
 
 
@@ -187,6 +202,7 @@ SPEC = OpSpec(
     reference=_reference,
     lower=_lower,
     overlaps=_overlaps,
+    axes=_axes,
     sample=_sample,
     tflite=TfliteBinding(
         ("RESIZE_BILINEAR",),

@@ -15,14 +15,22 @@ from numpy.typing import NDArray
 
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
-from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ir import DType, Graph, Op, Tensor
 from toolchain.ops._elementwise import require_types, sample_quantisation
 from toolchain.ops._onnx import image_axes, image_shape
-from toolchain.ops._resizing import interpolation_overlaps
+from toolchain.ops._resizing import (
+    Indices,
+    Resized,
+    Within,
+    interpolation_overlaps,
+    resize_axes,
+    within,
+)
 from toolchain.ops._rounding import nearest
 from toolchain.ops.resize_nearest import read_nearest
 from toolchain.ops.spec import (
     Array,
+    Axis,
     Constant,
     Lowering,
     OnnxBinding,
@@ -38,14 +46,12 @@ _LARGEST_SIDE = np.iinfo(np.int16).max
 
 
 @dataclass(frozen=True)
-class ResizeLinear(Attributes):
-    """New height and width; `scales`: output over input, as the file gives it, of each.
+class ResizeLinear(Resized):
+    """`scales`: output over input, as the file gives it, of each side.
 
     `coordinates`: one of COORDINATES, how output positions fall on the input.
     """
 
-    height: int
-    width: int
     scales: tuple[float, float]
     coordinates: str
 
@@ -76,6 +82,11 @@ class _Line:
     near_lower: Float
     near_upper: Float
 
+    def of_block(self, place: Within, length: int) -> _Line:
+        run = slice(place.begin, place.begin + length)
+        lower, upper = self.lower[run] - place.first, self.upper[run] - place.first
+        return _Line(lower, upper, self.near_lower[run], self.near_upper[run])
+
 
 def _line(coordinates: str, old: int, new: int, scale: float) -> _Line:
     """ONNX Runtime's `SetupUpsampleBilinear` along one axis."""
@@ -105,12 +116,22 @@ def _line(coordinates: str, old: int, new: int, scale: float) -> _Line:
 
 
 def _lines(op: Op, graph: Graph) -> tuple[_Line, _Line]:
-    attributes, x, y = _attributes(op), graph.input(op, 0), graph.output(op)
-    rows, columns = (
-        _line(attributes.coordinates, x.shape[axis], y.shape[axis], attributes.scales[axis - 1])
-        for axis in (1, 2)
-    )
-    return rows, columns
+    attributes = _attributes(op)
+    lines = []
+    for axis in (1, 2):
+        place, length = within(op, graph, axis), graph.output(op).shape[axis]
+        line = _line(attributes.coordinates, place.input, place.output, attributes.scales[axis - 1])
+        lines.append(line.of_block(place, length))
+    return lines[0], lines[1]
+
+
+def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
+    def neighbours(axis: int) -> tuple[Indices, Indices, int, int]:
+        line, place = _lines(op, graph)[axis - 1], within(op, graph, axis)
+        less = int(_attributes(op).coordinates == "align_corners")
+        return line.lower, line.upper, place.input - less, place.output - less
+
+    return resize_axes(op, graph, neighbours)
 
 
 def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
@@ -230,6 +251,7 @@ SPEC = OpSpec(
     reference=_reference,
     lower=_lower,
     overlaps=_overlaps,
+    axes=_axes,
     sample=_sample,
     onnx=OnnxBinding(("Resize", "Upsample"), _read_onnx),
     limits="int8, NHWC; the size is constant; computed in float32; nearest: `resize_nearest`",

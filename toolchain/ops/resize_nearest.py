@@ -18,16 +18,20 @@ from toolchain.ir import DType, Graph, Op, Tensor
 from toolchain.ops._movement import sample_type
 from toolchain.ops._onnx import image_axes, image_shape
 from toolchain.ops._resizing import (
+    Indices,
     Resize,
     infer_resize,
     read_resize,
     resize_attributes,
+    resize_axes,
     sample_resize,
+    within,
     write_resize,
 )
 from toolchain.ops._walks import NEVER, first_pixels, lead_bytes, read_after
 from toolchain.ops.spec import (
     Array,
+    Axis,
     Constant,
     Lowering,
     OnnxNode,
@@ -53,19 +57,32 @@ def nearest(attributes: Resize, input_size: int, output_size: int) -> list[int]:
 
 
 def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    x, y = graph.input(op, 0), graph.output(op)
-    rows = nearest(resize_attributes(op), x.shape[1], y.shape[1])
-    columns = nearest(resize_attributes(op), x.shape[2], y.shape[2])
+    rows, columns = _sources(op, graph, 1), _sources(op, graph, 2)
     return (inputs[0][:, rows][:, :, columns],)
+
+
+def _sources(op: Op, graph: Graph, axis: int) -> NDArray[np.int64]:
+    """The row (axis 1) or column (axis 2) that each one of the output copies."""
+    place, attributes = within(op, graph, axis), resize_attributes(op)
+    whole = np.array(nearest(attributes, place.input, place.output), np.int64)
+    length = graph.output(op).shape[axis]
+    return whole[place.begin : place.begin + length] - place.first
+
+
+def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
+    def neighbours(axis: int) -> tuple[Indices, Indices, int, int]:
+        sources, place = _sources(op, graph, axis), within(op, graph, axis)
+        less = int(resize_attributes(op).align_corners)
+        return sources, sources, place.input - less, place.output - less
+
+    return resize_axes(op, graph, neighbours)
 
 
 def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
     x, y = graph.input(op, 0), graph.output(op)
     if max(*x.shape[1:3], *y.shape[1:3]) > np.iinfo(np.int16).max:
         raise UnsupportedError(f"resize_nearest {op.name!r}: an image above 32767 pixels a side")
-    attributes = resize_attributes(op)
-    rows = np.array(nearest(attributes, x.shape[1], y.shape[1]), np.int16)
-    columns = np.array(nearest(attributes, x.shape[2], y.shape[2]), np.int16)
+    rows, columns = (_sources(op, graph, axis).astype(np.int16) for axis in (1, 2))
     return Lowering(
         functions=("thimble_resize_nearest",),
         constants=(
@@ -85,9 +102,8 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
 
 def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
     """Pixel by pixel by memcpy, which bears no overlap; rows that repeat come from the output."""
-    x, y = graph.input(op, 0), graph.output(op)
-    rows = np.array(nearest(resize_attributes(op), x.shape[1], y.shape[1]), np.int64)
-    columns = np.array(nearest(resize_attributes(op), x.shape[2], y.shape[2]), np.int64)
+    x = graph.input(op, 0)
+    rows, columns = _sources(op, graph, 1), _sources(op, graph, 2)
     rows[1:][rows[1:] == rows[:-1]] = NEVER
     firsts = first_pixels((x.shape[1], x.shape[2]), rows, columns, x.shape[0])
     pixels = np.arange(len(firsts))
@@ -158,6 +174,7 @@ SPEC = OpSpec(
     reference=_reference,
     lower=_lower,
     overlaps=_overlaps,
+    axes=_axes,
     sample=_sample,
     tflite=TfliteBinding(
         ("RESIZE_NEAREST_NEIGHBOR",),

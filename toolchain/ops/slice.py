@@ -147,7 +147,7 @@ def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
         sizes = tuple(TO_THE_END if i == axis else d for i, d in enumerate(attributes.sizes))
         block = Slice(begin, sizes, attributes.strides, sizes)
         reach = Reach(axis, attributes.strides[axis], 1, -attributes.begin[axis])
-        return Axis(axis, (reach,), lambda before, after: block)
+        return Axis(axis, (reach,), lambda part: block)
 
     return tuple(along(axis) for axis in range(len(attributes.begin)))
 

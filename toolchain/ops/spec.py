@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 
 Array = NDArray[np.generic]
+Index = TypeVar("Index", int, NDArray[np.int64])
 
 
 @dataclass(frozen=True)
@@ -322,29 +323,61 @@ class SafeOverlap:
 
 
 @dataclass(frozen=True)
+class Part:
+    """A block of an operator: `length` indices of its output from `begin` on.
+
+    What it reaches for begins `before` parts of an index (`Reach.divisor` are one) ahead of what it
+    is given of its first operand, and ends `after` indices behind that.
+    """
+
+    length: int
+    before: int = 0
+    after: int = 0
+    begin: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True)
 class Reach:
     """What an operand contributes to a run of output indices, along one axis of each.
 
-    Output indices [begin, end) read input indices [begin * stride - before,
-    (end - 1) * stride - before + extent) of the operand's axis `axis`, as far as there are any.
+    Output indices [begin, end) read input indices [(begin * stride - before) // divisor,
+    ((end - 1) * stride - before + extent) // divisor) of the operand's axis `axis`, as far as there
+    are any. A divisor above 1 is for operators that enlarge. `whole`: such an operator makes
+    `divisor` outputs at once, so that runs begin and end at multiples of it.
     """
 
     axis: int
     stride: int = 1
     extent: int = 1
     before: int = 0
+    divisor: int = 1
+    whole: bool = False
+
+    def first(self, begin: Index) -> Index:
+        """The first input index of a run; below 0 for one that reaches for padding."""
+        return (begin * self.stride - self.before) // self.divisor
+
+    def last(self, end: Index) -> Index:
+        """One past the last input index of a run; above the operand's size for padding."""
+        return ((end - 1) * self.stride - self.before + self.extent) // self.divisor
+
+    def possible(self, there: Index) -> Index:
+        """How many output indices read nothing from input index `there` on; may be below 0."""
+        return ((there + 1) * self.divisor - 1 + self.before - self.extent) // self.stride + 1
 
     def needs(self, begin: int, end: int, size: int) -> tuple[int, int]:
         """The input indices [first, last) that exist, of `size`; empty where none does."""
-        first = begin * self.stride - self.before
-        last = (end - 1) * self.stride - self.before + self.extent
-        return max(first, 0), min(last, size)
+        return max(self.first(begin), 0), min(self.last(end), size)
 
-    def beyond(self, begin: int, end: int, size: int) -> tuple[int, int]:
-        """How many indices the run reaches for before the first input index and after the last."""
-        first = begin * self.stride - self.before
-        last = (end - 1) * self.stride - self.before + self.extent
-        return max(-first, 0), max(last - size, 0)
+    def part(self, begin: int, end: int, size: int) -> Part:
+        """Where the run lies to the input indices, of `size`, that it reads."""
+        first = max(self.first(begin), 0)
+        before = first * self.divisor - (begin * self.stride - self.before)
+        return Part(end - begin, before, max(self.last(end) - size, 0), begin)
+
+    def splits(self, begin: Index, end: Index) -> Any:
+        """Whether the run begins or ends between outputs that are made at once."""
+        return ((begin % self.divisor) + (end % self.divisor) > 0) & self.whole
 
 
 @dataclass(frozen=True)
@@ -352,13 +385,12 @@ class Axis:
     """An axis of an operator's only output along which blocks can be computed one by one.
 
     `reaches`: one per operand; None where every block reads the operand whole. `attributes` gives
-    those of a block that reaches so many indices before its first operand's begin and after its
-    end: the padding of a window, mostly.
+    those of a block: the padding of a window, mostly.
     """
 
     axis: int
     reaches: tuple[Reach | None, ...]
-    attributes: Callable[[int, int], Attributes]
+    attributes: Callable[[Part], Attributes]
 
 
 @dataclass(frozen=True)

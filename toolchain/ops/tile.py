@@ -130,7 +130,7 @@ def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
     """The axes that do not repeat."""
     missing = len(_repeats(op)) - len(graph.input(op, 0).shape)
     return tuple(
-        Axis(axis, (Reach(axis - missing),), lambda before, after: op.attributes)
+        Axis(axis, (Reach(axis - missing),), lambda part: op.attributes)
         for axis, times in enumerate(_repeats(op))
         if times == 1 and axis >= missing
     )

@@ -67,7 +67,7 @@ def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
     """Every axis, wherever it comes from."""
     permutation = _permutation(op, len(graph.input(op, 0).shape))
     return tuple(
-        Axis(axis, (Reach(source),), lambda before, after: op.attributes)
+        Axis(axis, (Reach(source),), lambda part: op.attributes)
         for axis, source in enumerate(permutation)
     )
 

@@ -7,7 +7,7 @@ TFLite TRANSPOSE_CONV, int8, weights OHWI, per-channel or per-tensor. Arithmetic
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -44,10 +44,13 @@ from toolchain.ops._onnx_rounding import requantise_onnx
 from toolchain.ops._rounding import Rounding
 from toolchain.ops.spec import (
     Array,
+    Axis,
     Lowering,
     OnnxBinding,
     OnnxNode,
     OpSpec,
+    Part,
+    Reach,
     ReadOp,
     SafeOverlap,
     TensorType,
@@ -115,6 +118,33 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
         return (requantise_onnx(total, x, weights, y, (low, high)),)
     multiplier, shift = channel_requantisation(x, weights, y, channels)
     return (requantise(total, multiplier, shift, y, low, high),)
+
+
+def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
+    """Rows, columns and channels.
+
+    Output row y gets input rows from ceil((y + top - kernel + 1) / stride) to
+    floor((y + top) / stride); a kernel smaller than the stride counts as one of that size.
+    """
+    attributes, window = _attributes(op), forward_window(op, graph)
+    pads, whole = (window.padding.top, window.padding.left), (None,) * (len(op.inputs) - 1)
+
+    def along(side: int) -> Axis:
+        stride = window.stride[side]
+        kernel = max(window.kernel[side], stride)
+        own = kernel - stride - pads[side]
+
+        def block(part: Part) -> TransposeConv2D:
+            top = kernel - stride - part.before
+            padding = replace(attributes.padding, **{("top", "left")[side]: top})
+            sizes = list(attributes.size)
+            sizes[side] = part.length
+            return replace(attributes, size=(sizes[0], sizes[1]), padding=padding)
+
+        return Axis(side + 1, (Reach(side + 1, 1, kernel, own, stride), *whole), block)
+
+    filters = tuple(Reach(0) if name else None for name in op.inputs[WEIGHTS:])
+    return (along(0), along(1), Axis(3, (None, *filters), lambda part: attributes))
 
 
 def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
@@ -271,6 +301,7 @@ SPEC = OpSpec(
     sample=_sample,
     macs=_macs,
     overlaps=_overlaps,
+    axes=_axes,
     tflite=TfliteBinding(("TRANSPOSE_CONV",), _read, _write),
     onnx=OnnxBinding(("ConvTranspose",), _read_onnx),
     limits="int8, constant weights, per channel or per tensor; any stride and output size",

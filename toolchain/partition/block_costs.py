@@ -12,7 +12,7 @@ from toolchain.cost import CostModel
 from toolchain.ir import DType, Graph, Op, Tensor
 from toolchain.ops import spec_of
 from toolchain.ops.block_concat import BlockConcat
-from toolchain.ops.spec import Axis, Reduction, SafeOverlap
+from toolchain.ops.spec import Axis, Part, Reduction, SafeOverlap
 from toolchain.partition.region import Region
 from toolchain.partition.scheme import constant_part
 
@@ -27,7 +27,7 @@ class BlockCosts:
         self.graph = graph
         self._core = core
         self._costs = costs
-        self._blocks: dict[tuple[int, int, int, Lengths], tuple[int, tuple[SafeOverlap, ...]]] = {}
+        self._blocks: dict[tuple[int, Part, Lengths], tuple[int, tuple[SafeOverlap, ...]]] = {}
         self._copies: dict[tuple[str, int], int] = {}
 
     @cached_property
@@ -49,16 +49,16 @@ class BlockCosts:
         return self._copies[key]
 
     def block(
-        self, index: int, split: Axis | Reduction, before: int, after: int, lengths: Lengths
+        self, index: int, split: Axis | Reduction, part: Part, lengths: Lengths
     ) -> tuple[int, tuple[SafeOverlap, ...]]:
-        """The cost of a block that reaches so far beyond its operand, and over which operands it
-        may write its output: the same for blocks of one shape."""
-        key = (index, before, after, lengths)
+        """The cost of a block, and over which operands it may write its output: the same for blocks
+        of one shape."""
+        key = (index, part, lengths)
         if key not in self._blocks:
             op = self.graph.ops[index]
             shapes = {name: (along, length) for name, along, length in lengths}
             if isinstance(split, Axis):
-                block = replace(op, attributes=split.attributes(before, after))
+                block = replace(op, attributes=split.attributes(part))
                 graph = _resized(self.graph, block, shapes)
             else:
                 block, graph = _sum_block(self.graph, op, split, shapes)

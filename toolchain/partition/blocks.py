@@ -79,11 +79,13 @@ def blocks(region: Region, count: int, mode: Mode) -> Blocks:
     computed = _tiles(region, count) if mode is Mode.TILES else _slides(region, count)
     result = Blocks(region, count, mode, tuple(computed), tuple(_held(region, computed, mode)))
     for k, runs in enumerate(result.computed):
-        for op in runs:
+        for op, own in runs.items():
+            name = region.op(op).name
             for run in result.reads(k, op):
                 if run is not None and run[0] >= run[1]:
-                    name = region.op(op).name
                     raise CannotSplitError(f"block {k} of {name!r} reads nothing but padding")
+            if any(reach is not None and reach.splits(*own) for reach in region.reaches(op)):
+                raise CannotSplitError(f"block {k} of {name!r} ends within what is made at once")
     return result
 
 
@@ -148,7 +150,7 @@ def _slides(region: Region, count: int) -> list[dict[int, Run]]:
             end = size if reaches else _bound(size, k + 1, count)
             for operand, reach in reaches:
                 if done[operand] < _size(region, operand):
-                    end = min(end, _possible(reach, done[operand]))
+                    end = min(end, max(reach.possible(done[operand]), 0))
             if end > done[name]:
                 computed[op] = (done[name], end)
                 done[name] = end
@@ -163,11 +165,6 @@ def _inner_reaches(region: Region, op: int) -> list[tuple[str, Reach]]:
         for name, reach in zip(region.op(op).inputs, region.reaches(op), strict=True)
         if reach is not None and region.graph.producers.get(name) in region.axes
     ]
-
-
-def _possible(reach: Reach, there: int) -> int:
-    """How many output indices read nothing from index `there` on."""
-    return max((there - reach.extent + reach.before) // reach.stride + 1, 0)
 
 
 def _held(region: Region, computed: list[dict[int, Run]], mode: Mode) -> list[dict[str, Run]]:
@@ -187,7 +184,7 @@ def _held(region: Region, computed: list[dict[int, Run]], mode: Mode) -> list[di
             if begin >= region.length(op):
                 continue
             for name, reach in _inner_reaches(region, op):
-                low = max(begin * reach.stride - reach.before, 0)
+                low = max(reach.first(begin), 0)
                 first[name] = min(first.get(name, low), low)
         for op in region.ops:
             name = region.op(op).outputs[0]

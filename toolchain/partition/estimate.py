@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from toolchain.boards import Core
 from toolchain.cost import CostModel
 from toolchain.ir import Graph
-from toolchain.ops.spec import Axis, Reach, Reduction, SafeOverlap
+from toolchain.ops.spec import Axis, Part, Reach, Reduction, SafeOverlap
 from toolchain.partition.block_costs import BlockCosts
 from toolchain.partition.blocks import Mode
 from toolchain.partition.many_blocks import ManyBlocks, needed
@@ -158,17 +158,17 @@ class _Walk(ManyBlocks):
         for number, (name, reach) in enumerate(self.reaches(op, inner=False)):
             size = self.graph.tensors[name].shape[reach.axis]
             low, high = needed(reach, begin, end, size)
-            empty |= computed & (low >= high)
+            empty |= computed & ((low >= high) | reach.splits(begin, end))
             lengths[name] = (reach.axis, high - low)
             if number == 0:
-                first = begin * reach.stride - reach.before
-                last = (end - 1) * reach.stride - reach.before + reach.extent
-                before, after = np.maximum(-first, 0), np.maximum(last - size, 0)
+                before = low * reach.divisor - (begin * reach.stride - reach.before)
+                after = np.maximum(reach.last(end) - size, 0)
         runs = np.flatnonzero(computed)
         columns = np.stack([before, after, *(length for _, length in lengths.values())])[:, runs]
         _, which, shape_of = np.unique(_codes(columns), return_index=True, return_inverse=True)
         each = [
-            self._block_cost(op, split, lengths, columns[:, i].tolist()) for i in which.tolist()
+            self._block_cost(op, split, lengths, columns[:, i].tolist(), int(begin[runs[i]]))
+            for i in which.tolist()
         ]
         of_block = np.zeros(len(rows), np.int64)
         of_block[runs] = np.asarray([cost for cost, _ in each], np.int64)[shape_of]
@@ -200,15 +200,20 @@ class _Walk(ManyBlocks):
         split: Axis | Reduction,
         lengths: dict[str, tuple[int, _Ints]],
         shape: list[int],
+        begin: int,
     ) -> tuple[int, tuple[SafeOverlap, ...]]:
-        """Of a block of this shape: indices before and after the operand, then all lengths."""
+        """Of a block of this shape: indices before and after the operand, then all lengths.
+
+        `begin`: of one of them.
+        """
         found = tuple(
             (name, along, length)
             for (name, (along, _)), length in zip(lengths.items(), shape[2:], strict=True)
         )
         if any(length <= 0 for _, _, length in found):
             return 0, ()  # of a scheme that is invalid
-        return self.estimator.costs.block(op, split, shape[0], shape[1], found)
+        part = Part(shape[2] if found else 0, shape[0], shape[1], begin)
+        return self.estimator.costs.block(op, split, part, found)
 
     def _bytes(
         self,
@@ -452,7 +457,7 @@ class _Walk(ManyBlocks):
         for at, op in enumerate(self.region.ops):
             for operand, reach in self.reaches(op, inner=False):
                 if operand == name:
-                    yield at, np.maximum(begin[at] * reach.stride - reach.before, 0)
+                    yield at, np.maximum(reach.first(begin[at]), 0)
 
     def _shared(self, at: int) -> _Ints:
         """Bytes that an operator saves by writing its block over an operand: a window over another

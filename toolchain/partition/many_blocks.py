@@ -76,7 +76,7 @@ class ManyBlocks:
                 self.invalid(self.of > size)
             for name, reach in reaches:
                 there = ends[self.place[name]]
-                possible = (there - reach.extent + reach.before) // reach.stride + 1
+                possible = reach.possible(there)
                 limit = np.where(there < self.size[self.place[name]], possible, size)
                 end = np.clip(limit, 0, end)
             begins.append(self.previous(end))
@@ -108,6 +108,4 @@ class ManyBlocks:
 
 def needed(reach: Reach, begin: _Ints, end: _Ints, size: int) -> tuple[_Ints, _Ints]:
     """`Reach.needs` for many runs."""
-    first = begin * reach.stride - reach.before
-    last = (end - 1) * reach.stride - reach.before + reach.extent
-    return np.maximum(first, 0), np.minimum(last, size)
+    return np.maximum(reach.first(begin), 0), np.minimum(reach.last(end), size)

@@ -11,6 +11,7 @@ from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops.block_concat import BlockConcat
 from toolchain.ops.concat import Concat
 from toolchain.ops.slice import Slice
+from toolchain.ops.spec import Part
 from toolchain.partition.blocks import Blocks, Mode, Run, blocks
 from toolchain.partition.region import Region, region
 
@@ -136,7 +137,7 @@ class _Splitter:
             name=f"{op.name}@{k}",
             inputs=inputs,
             outputs=(made,),
-            attributes=axis.attributes(*self._beyond(op, index, run)),
+            attributes=axis.attributes(self._part(op, index, run)),
             part_of=op.part_of or op.name,
         )
         old, needed = self.held.get(name), self.plan.held[k][name][0]
@@ -212,11 +213,11 @@ class _Splitter:
         self.held[name] = made
         return made
 
-    def _beyond(self, op: Op, index: int, run: Run) -> tuple[int, int]:
+    def _part(self, op: Op, index: int, run: Run) -> Part:
         for operand, reach in zip(op.inputs, self.region.axes[index].reaches, strict=True):
             if operand and reach is not None:
-                return reach.beyond(*run, self.coarse.tensors[operand].shape[reach.axis])
-        return 0, 0
+                return reach.part(*run, self.coarse.tensors[operand].shape[reach.axis])
+        return Part(run[1] - run[0], begin=run[0])
 
     def _operand(self, name: str, run: Run, axis: int) -> str:
         """The tensor that holds exactly this run of an operand: a slice where nothing else does."""
