@@ -228,10 +228,11 @@ def split_front(
     options = options or PlanOptions()
     target = find_board(plan.board)
     needed = firmware_data_bytes(plan)
+    graph = partition.single_outputs(plan.graph, plan.schedule.order)
     task = partition.Task(
-        plan.graph,
-        memory_problem(plan.graph, target.core),
-        plan.schedule.order,
+        graph,
+        memory_problem(graph, target.core),
+        tuple(range(len(graph.ops))),
         target.core,
         costs or AnalyticCostModel(),
         options.max_slowdown,
@@ -260,7 +261,7 @@ def split_plan(
     if not point.schemes:
         return plan
     options, target = options or PlanOptions(), find_board(plan.board)
-    ordered = plan.graph.with_ops([plan.graph.ops[i] for i in plan.schedule.order])
+    ordered = partition.single_outputs(plan.graph, plan.schedule.order)
     graph = check(partition.split_all(ordered, point.schemes))
     problem = memory_problem(graph, target.core, progressive=True)
     found = schedule.scheduler("rpo").schedule(problem)

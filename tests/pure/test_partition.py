@@ -22,7 +22,7 @@ from toolchain.ops import spec_of
 from toolchain.ops._matmul import BatchMatMul
 from toolchain.ops._rounding import Rounding
 from toolchain.ops.check import check
-from toolchain.partition import CannotSplitError, Mode, Scheme, split
+from toolchain.partition import CannotSplitError, Mode, Scheme, single_outputs, split
 from toolchain.planner import plan_graph, split_front
 
 
@@ -71,7 +71,7 @@ def test_regions_that_slice_one_tensor_have_slices_of_their_own() -> None:
 
 
 BLOCKED = (
-    *("arg_max", "compare", "log_softmax", "mean", "reduce_max", "select", "slice", "sum"),
+    *("arg_max", "compare", "log_softmax", "mean", "reduce_max", "select", "pack", "slice", "sum"),
     *("depth_to_space", "space_to_depth", "reshape", "resize_nearest", "resize_linear"),
     *("resize_bilinear", "resize_bilinear_f32", "resize_bilinear_s16"),
     *("transpose_conv2d", "transpose_conv2d_f32", "transpose_conv2d_s16"),
@@ -97,6 +97,18 @@ def test_blocks_of_a_sample_compute_the_same(kind: str) -> None:
             np.testing.assert_array_equal(got[0], wanted[0])
             valid += 1
     assert valid > 20
+
+
+def test_slices_give_what_a_split_gives() -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        graph = spec_of("split").sample(rng)
+        finer = check(single_outputs(graph, (0,)))
+        assert {op.kind for op in finer.ops} == {"slice"}
+        inputs = random_inputs(graph, rng)
+        wanted, got = reference_outputs(graph, inputs), reference_outputs(finer, inputs)
+        for want, have in zip(wanted, got, strict=True):
+            np.testing.assert_array_equal(have, want)
 
 
 def test_what_is_refused_is_invalid() -> None:

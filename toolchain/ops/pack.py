@@ -25,8 +25,10 @@ from toolchain.ops._movement import (
 from toolchain.ops.spec import (
     Alias,
     Array,
+    Axis,
     Lowering,
     OpSpec,
+    Reach,
     ReadOp,
     SafeOverlap,
     TensorType,
@@ -68,6 +70,17 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
 
 def _copies(op: Op, graph: Graph) -> tuple[StridedCopy, ...]:
     return gather_copies(_parts(op, graph), graph.output(op).dtype.size_bytes)
+
+
+def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
+    """Every axis but the new one."""
+    new, rank = _axis(op, graph), len(graph.output(op).shape)
+
+    def along(axis: int) -> Axis:
+        reach = Reach(axis - (axis > new))
+        return Axis(axis, (reach,) * len(op.inputs), lambda part: op.attributes)
+
+    return tuple(along(axis) for axis in range(rank) if axis != new)
 
 
 def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
@@ -119,6 +132,7 @@ SPEC = OpSpec(
     tflite=TfliteBinding(("PACK",), _read, _write),
     aliases=_aliases,
     overlaps=_overlaps,
+    axes=_axes,
     dtypes=frozenset(DType),
     limits="any type; operands quantised alike",
 )

@@ -7,6 +7,7 @@ from toolchain.partition.choice import MOST_PLACED, Choice, LeastSlowdown, Small
 from toolchain.partition.front import CTRL_C, DEFAULT_SECONDS, Front, Point, Task, Watch
 from toolchain.partition.region import CannotSplitError
 from toolchain.partition.scheme import Scheme, split, split_all
+from toolchain.partition.single_outputs import single_outputs
 
 __all__ = [
     "CTRL_C",
@@ -22,6 +23,7 @@ __all__ = [
     "SmallestArena",
     "Task",
     "Watch",
+    "single_outputs",
     "split",
     "split_all",
 ]

@@ -1,0 +1,28 @@
+"""Operators with several outputs as operators with one, which have axes to be split along."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolchain.ir import Graph, Op
+from toolchain.ops.slice import Slice
+from toolchain.ops.split import Split
+
+
+def single_outputs(graph: Graph, order: tuple[int, ...]) -> Graph:
+    """The graph in this order, each `split` as a slice for each output: the same bytes."""
+    ops = [made for index in order for made in _parts(graph, graph.ops[index])]
+    return graph.with_ops(ops, graph.tensors.values())
+
+
+def _parts(graph: Graph, op: Op) -> Iterator[Op]:
+    if not isinstance(op.attributes, Split):
+        yield op
+        return
+    rank = len(graph.input(op, 0).shape)
+    begin = [0] * rank
+    for name in op.outputs:
+        shape = graph.tensors[name].shape
+        part = Slice(tuple(begin), shape, (1,) * rank, shape)
+        yield Op("slice", f"{op.name}[{name}]", op.inputs, (name,), part)
+        begin[op.attributes.axis % rank] += shape[op.attributes.axis % rank]
