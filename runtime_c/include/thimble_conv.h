@@ -123,6 +123,22 @@ void thimble_depthwise_conv_s8(const thimble_conv_shape *shape,
                                void *scratch,
                                int8_t *output);
 
+/* Depthwise convolution of a multiple of four channels, one filter each, without a weight zero point; four
+ * channels at a time, straight from the image. `band` rows wait in scratch before the first is written.
+ *
+ * parameters: for each four channels: four biases, four multipliers, four int8 shift codes; for each tap, row
+ * by row, a byte of each. scratch, word aligned: bytes 64 + 8 * kernel_h * kernel_w; 4 * kernel_h for each
+ * column that min(output_w, THIMBLE_EDGE_OUTPUTS) neighbouring outputs see; 4 * band * output_w.
+ */
+#define THIMBLE_EDGE_OUTPUTS 4
+
+void thimble_depthwise_conv_fours_s8(const thimble_conv_shape *shape,
+                                     const thimble_requant *requant,
+                                     const int8_t *input,
+                                     const int32_t *parameters,
+                                     void *scratch,
+                                     int8_t *output);
+
 /* Whether the depthwise kernel has a path of its own for this shape: two outputs at a time. */
 static inline int32_t thimble_depthwise_is_3x3(const thimble_conv_shape *shape)
 {

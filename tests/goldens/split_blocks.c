@@ -6,19 +6,19 @@
  * Who holds which bytes of it, from the first to the last step (a block of an operator) that needs them:
  *
  *        offset       bytes        steps  tensor
- *           276         908      0 .. 14   op0, in blocks
- *           788         228      0 .. 13   t0
- *           788         228      0 .. 13   t0, in blocks
- *             0         788      1 .. 14   scratch of op1, in blocks
- *             0       3,040      1 .. 15   op1, in blocks
- *             0       2,432     15 .. 15   scratch of op2, in blocks
- *         2,432           3     15 .. 17   op2, in blocks
- *             0         108     16 .. 16   scratch of op3, in blocks
- *           108          12     16 .. 18   op3, in blocks
- *           108          12     16 .. 18   t10
- *             0           3     17 .. 18   op4, in blocks
- *             0           3     18 .. 18   op5, in blocks
- *             0           3     18 .. 18   t12
+ *             0         908      0 .. 12   op0, in blocks
+ *           512         228      0 .. 11   t0
+ *           512         228      0 .. 11   t0, in blocks
+ *             0       3,040      1 .. 13   op1, in blocks
+ *           144         892      1 .. 12   scratch of op1, in blocks
+ *             0       2,432     13 .. 13   scratch of op2, in blocks
+ *         2,432           3     13 .. 15   op2, in blocks
+ *             0         108     14 .. 14   scratch of op3, in blocks
+ *           108          12     14 .. 16   op3, in blocks
+ *           108          12     14 .. 16   t10
+ *             0           3     15 .. 16   op4, in blocks
+ *             0           3     16 .. 16   op5, in blocks
+ *             0           3     16 .. 16   t12
  */
 #include "net.h"
 
@@ -46,8 +46,8 @@
 /*
  * Operator 0: resize_bilinear, "op0", in 6 blocks
  *
- *    in   int8 [1x4..5x3x4]      at 788 .. 968 t0[0:4]
- *    out  int8 [1x6..7x6x4]      at 276 .. 1,016 t1@0
+ *    in   int8 [1x4..5x3x4]      at 512 .. 692 t0[0:4]
+ *    out  int8 [1x6..7x6x4]      at 0 .. 740  t1@0
  */
 static const struct net_op0_resize_bilinear_block {
     int16_t rows_start;
@@ -56,8 +56,8 @@ static const struct net_op0_resize_bilinear_block {
     uint8_t input;
     uint8_t output;
 } net_op0_resize_bilinear_blocks[] = {
-    {-256, 4, 7, 197,  73}, { 256, 4, 6, 206, 121}, { 256, 4, 6, 215, 145}, { 256, 5, 7, 224, 254},
-    { 768, 5, 6, 233, 254}, { 768, 4, 6, 242,  69},
+    {-256, 4, 7, 128,   0}, { 256, 4, 6, 137,  52}, { 256, 4, 6, 146,  76}, { 256, 5, 7, 155, 185},
+    { 768, 5, 6, 164, 185}, { 768, 4, 6, 173,   0},
 };
 
 static int32_t net_op0_resize_bilinear(uint8_t *arena, uint32_t index)
@@ -82,20 +82,20 @@ static int32_t net_op0_resize_bilinear(uint8_t *arena, uint32_t index)
 /*
  * Operator 1: depthwise_conv2d, "op1", in 6 blocks
  *
- *    in   int8 [1x6..7x6x4]      at 276 .. 1,016 t1@0
+ *    in   int8 [1x6..7x6x4]      at 0 .. 740  t1@0
  *    in   int8 [1x1x2x4]         flash        w2
  *    in   int32 [4]              flash        b2
- *    out  int8 [1x6..7x4x4]      at 208 .. 2,944 t4@0
- *    tmp  292 bytes              at 0
+ *    out  int8 [1x6..7x4x4]      at 0 .. 2,944 t4@0
+ *    tmp  128 bytes              at 168
  */
 static const struct net_op1_depthwise_conv2d_block {
-    uint16_t output;
-    uint8_t input_w;
+    uint8_t input_h;
     uint8_t input;
     uint8_t scratch;
+    uint8_t output;
 } net_op1_depthwise_conv2d_blocks[] = {
-    { 460, 7,  73,  0}, { 388, 6, 121,  0}, { 208, 6, 145, 19}, { 304, 7, 254, 26}, { 416, 6, 254, 32},
-    {2944, 6,  69,  0},
+    {7,   0,  42,   0}, {6,  52,  88,   7}, {6,  76, 185,  13}, {7, 185, 227,  19}, {6, 185, 221,  26},
+    {6,   0,  36, 184},
 };
 
 static int32_t net_op1_depthwise_conv2d(uint8_t *arena, uint32_t index)
@@ -104,46 +104,36 @@ static int32_t net_op1_depthwise_conv2d(uint8_t *arena, uint32_t index)
 
     const thimble_conv_shape shape = {
         .batches = 1,
-        .input_h = 6, .input_w = block->input_w, .input_c = 4,
-        .output_h = 4, .output_w = block->input_w, .output_c = 4,
+        .input_h = block->input_h, .input_w = 6, .input_c = 4,
+        .output_h = block->input_h, .output_w = 4, .output_c = 4,
         .depth = 1,
-        .kernel_h = 2, .kernel_w = 1,
-        .stride_h = 2, .stride_w = 1,
+        .kernel_h = 1, .kernel_w = 2,
+        .stride_h = 1, .stride_w = 2,
         .dilation_h = 1, .dilation_w = 1,
-        .pad_top = 1, .pad_left = 0,
+        .pad_top = 0, .pad_left = 1,
         .input_zero_point = -5,
-        .turned = 1, .band = 4,
+        .turned = 0, .band = 1,
     };
     static const thimble_requant requant = {
         .output_offset = -5,
         .activation_min = -128, .activation_max = 127,
     };
-    thimble_depthwise_conv_s8(&shape, &requant, (const int8_t *)(arena + 4 * block->input),
-                              net_op1_parameters, (void *)(arena + 16 * block->scratch),
-                              (int8_t *)(arena + block->output));
+    thimble_depthwise_conv_fours_s8(&shape, &requant, (const int8_t *)(arena + 4 * block->input),
+                                    net_op1_parameters, (void *)(arena + 4 * block->scratch),
+                                    (int8_t *)(arena + 16 * block->output));
     return 0;
 }
 
 /*
- * Operator 2: block_concat, "op1", in 3 blocks
+ * Operator 2: block_concat, "op1"
  *
- *    in   int8 [1x7..32x4x4]     at 0 .. 460  t4@0
- *    out  int8 [1x7..32x4x4]     at 0 .. 2,432 t4@1.before
+ *    in   int8 [1x32x4x4]        at 0         t4@4.window
+ *    out  int8 [1x32x4x4]        at 2,432     t4@5.before
  */
-static const struct net_op2_block_concat_block {
-    uint16_t output;
-    uint16_t run_bytes;
-    uint8_t input;
-} net_op2_block_concat_blocks[] = {
-    { 276, 112, 5}, {   0, 208, 3}, {2432, 512, 0},
-};
-
 static int32_t net_op2_block_concat(uint8_t *arena, uint32_t index)
 {
-    const struct net_op2_block_concat_block *const block = &net_op2_block_concat_blocks[index];
-
-    thimble_move((int8_t *)(arena + block->output), (const int8_t *)(arena + 92 * block->input),
-                 block->run_bytes);
+    (void)index;
+    thimble_move((int8_t *)(arena + 2432), (const int8_t *)(arena + 0), 512);
     return 0;
 }
 
@@ -257,17 +247,17 @@ static const struct {
 /*
  * The calls in their order: which function, on which of its blocks.
  */
-static const uint8_t net_step_functions[19] = {
-    0, 1, 2, 0, 1, 2, 0, 1, 0, 1, 0, 1, 2, 0, 1, 3, 4, 5, 6,
+static const uint8_t net_step_functions[17] = {
+    0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 2, 0, 1, 3, 4, 5, 6,
 };
 
-static const uint8_t net_step_blocks[19] = {
-    0, 0, 0, 1, 1, 1, 2, 2, 3, 3, 4, 4, 2, 5, 5, 0, 0, 0, 0,
+static const uint8_t net_step_blocks[17] = {
+    0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 0, 5, 5, 0, 0, 0, 0,
 };
 
 int32_t net_run(uint8_t *arena)
 {
-    for (int32_t i = 0; i < 19; i++) {
+    for (int32_t i = 0; i < 17; i++) {
         const uint32_t function = net_step_functions[i];
         const int32_t index = net_functions[function].index;
 

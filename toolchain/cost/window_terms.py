@@ -76,6 +76,8 @@ def depthwise_conv2d_terms(op: Op, graph: Graph, core: Core) -> tuple[str, Terms
         return kernel, _convolution_terms(op, graph, kernel, window, 1, 1)
     if kernel == "thimble_depthwise_conv_s8":
         return kernel, _depthwise_terms(op, graph, window)
+    if kernel == "thimble_depthwise_conv_fours_s8":
+        return kernel, _fours_terms(op, graph, window)
     return kernel, _helium_terms(op, graph, window, 1)
 
 
@@ -267,6 +269,49 @@ def _depthwise_terms(op: Op, graph: Graph, window: Window) -> Terms:
             "two row": each * out_h * twos * kernel_h,
             name: each * out_h * twos * kernel_h * count,
         }
+    return terms
+
+
+def _fours_terms(op: Op, graph: Graph, window: Window) -> Terms:
+    """`thimble_depthwise_conv_fours_s8`: four channels at a time, those windows gathered that leave
+    the image."""
+    x, y = graph.input(op, 0), graph.output(op)
+    batches, out_h, out_w, channels = y.shape
+    (kernel_h, kernel_w), (stride_h, stride_w) = window.kernel, window.stride
+    (dilation_h, dilation_w), pad = window.dilation, window.padding
+    rows = along(x.shape[1], out_h, kernel_h, stride_h, dilation_h, pad.top, 0)
+    columns = along(x.shape[2], out_w, kernel_w, stride_w, dilation_w, pad.left, 0)
+    whole = rows.whole if columns.whole else 0
+    left = min(-(-pad.left // stride_w), out_w)
+    sides = (left, out_w - left - columns.whole)
+    edge = whole * sum(sides) + (out_h - whole) * out_w
+    runs = whole * sum(-(-side // 4) for side in sides) + (out_h - whole) * -(-out_w // 4)
+    each = batches * channels // 4
+    outputs = each * out_h * out_w
+    terms: Terms = {
+        "call": 1.0,
+        "four channels": each,
+        "tap": each * kernel_h * kernel_w,
+        "row": each * out_h,
+        "row inside": each * whole,
+        "gathered run": each * runs,
+        "gathered row": each * runs * kernel_h,
+        "gathered pixel": each
+        * kernel_h
+        * (edge * stride_w + runs * (window.extent[1] - stride_w)),
+        "narrow": 4 * outputs * is_narrow(op, graph),
+    }
+    if window.kernel == (3, 3):
+        terms["3x3"] = outputs
+    elif kernel_h % 2 and kernel_h <= 7:
+        terms["odd"] = outputs
+        terms["odd column"] = outputs * kernel_w
+        terms["odd two rows"] = outputs * kernel_w * (kernel_h // 2)
+    else:
+        terms["other"] = outputs
+        terms["other column"] = outputs * kernel_w
+        terms["other two rows"] = outputs * kernel_w * (kernel_h // 2)
+        terms["other row"] = outputs * kernel_w * (kernel_h % 2)
     return terms
 
 

@@ -29,6 +29,7 @@ from toolchain.ops._conv_packing import (
     pack_convolution,
     pack_convolution_s4,
     pack_depthwise,
+    pack_depthwise_fours,
     pack_transposed,
     scaling,
     with_window_sums,
@@ -42,6 +43,8 @@ MVE_CHANNEL_BLOCK = 124
 """CH_IN_BLOCK_MVE of arm_nnsupportfunctions.h: channels per column buffer."""
 _BAND_BYTES = 640
 """Depthwise scratch that is always worth its speed; a single output row may need more."""
+_EDGE_OUTPUTS = 4
+"""THIMBLE_EDGE_OUTPUTS of thimble_conv.h."""
 _UINT16_MAX = 65535
 """CMSIS-NN's convolutions hold dimensions in uint16."""
 
@@ -193,14 +196,18 @@ def pitched_image(op: Op, graph: Graph, function: str) -> frozenset[str]:
 def depthwise_kernel(op: Op, graph: Graph, core: Core, window: Window, rounding: Rounding) -> str:
     """Helium: `arm_depthwise_conv_s8_opt` where its preconditions hold; elsewhere Thimble's own.
 
-    One input channel is an ordinary convolution, whose kernel is quicker.
+    One input channel is an ordinary convolution, whose kernel is quicker. Four channels at a time
+    read the image itself; other numbers of channels go one by one, by lines of one channel.
     """
     x, weights = graph.input(op, INPUT), graph.input(op, WEIGHTS)
     channels = weights.shape[3]
     simple = channels == x.shape[3] and x.shape[0] == 1 and window.dilation == (1, 1)
     own = not core.mve or rounding is not Rounding.TFLITE or weight_zero_point(weights) != 0
     if own or not simple or window.kernel[0] * window.kernel[1] > _UINT16_MAX:
-        return "thimble_convolve_s8" if x.shape[3] == 1 else "thimble_depthwise_conv_s8"
+        if x.shape[3] == 1:
+            return "thimble_convolve_s8"
+        fours = channels == x.shape[3] and channels % 4 == 0 and weight_zero_point(weights) == 0
+        return "thimble_depthwise_conv_fours_s8" if fours else "thimble_depthwise_conv_s8"
     return "arm_depthwise_conv_s8_opt"
 
 
@@ -228,6 +235,8 @@ def lower_depthwise_conv2d(
     if function == "thimble_convolve_s8":
         per_channel = constant_of(weights).transpose(3, 1, 2, 0).astype(np.int8)
         return _own_conv2d(op, graph, function, window, activation, rounding, per_channel)
+    if function == "thimble_depthwise_conv_fours_s8":
+        return _fours_depthwise(op, graph, window, activation, rounding)
     if function == "thimble_depthwise_conv_s8":
         return _own_depthwise(op, graph, window, activation, rounding)
     multiplier, shift = channel_requantisation(x, weights, y, channels)
@@ -249,6 +258,35 @@ def lower_depthwise_conv2d(
         ),
         fields=_fields(op, graph, window, activation)
         | {"function": function, "scratch_bytes": scratch},
+    )
+
+
+def waiting_rows(rows: int, window: Window) -> int:
+    """How many of `rows` rows the depthwise kernel for four channels keeps before it writes the
+    first: then nobody reads what an output in place of the input overwrites."""
+    return min(rows, -(-(window.padding.top + 1) // window.stride[0]))
+
+
+def _fours_depthwise(
+    op: Op, graph: Graph, window: Window, activation: Activation, rounding: Rounding
+) -> Lowering:
+    weights, y = graph.input(op, WEIGHTS), graph.output(op)
+    _, height, width, channels = weights.shape
+    filters = constant_of(weights).reshape(-1, channels).T.astype(np.int8)
+    band = waiting_rows(y.shape[1], window)
+    seen = (min(y.shape[2], _EDGE_OUTPUTS) - 1) * window.stride[1] + window.extent[1]
+    packed = pack_depthwise_fours(_scaling(op, graph, activation, rounding, filters))
+    return Lowering(
+        functions=("thimble_depthwise_conv_fours_s8",),
+        scratch_bytes=64 + 8 * height * width + 4 * height * seen + 4 * band * y.shape[2],
+        constants=(Constant("parameters", packed, "biases, requantisation and filters"),),
+        fields=_fields(op, graph, window, activation)
+        | {
+            "function": "thimble_depthwise_conv_fours_s8",
+            "depth": 1,
+            "turned": 0,
+            "band": band,
+        },
     )
 
 

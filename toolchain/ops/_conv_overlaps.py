@@ -19,6 +19,7 @@ from toolchain.ops._conv_lowering import (
     MVE_CHANNEL_BLOCK,
     conv2d_kernel,
     depthwise_kernel,
+    waiting_rows,
     walks_columns,
 )
 from toolchain.ops._rounding import Rounding
@@ -153,12 +154,21 @@ def depthwise_overlaps(
         if x[3] <= MVE_CHANNEL_BLOCK:
             return (SafeOverlap(INPUT, 0, lead),)
         return _in_whole_pixels(lead, x[3])
+    rows = np.arange(1, y[1] + 1)
+    if kernel == "thimble_depthwise_conv_fours_s8":
+        behind = rows - 1 + waiting_rows(y[1], window)
+        needed = np.where(behind < y[1], behind * window.stride[0] - window.padding.top, x[1])
+        return _row_by_row(x, y, needed)
     if walks_columns(y, window):
         rows_fit = x[2] == y[2] and (x[0] == 1 or x[1] >= y[1])
         reads_ahead = window.extent[1] > window.padding.left
         return (SafeOverlap(INPUT, exact=True),) if rows_fit and reads_ahead else ()
-    filled = np.arange(y[1]) * window.stride[0] + window.extent[0] - window.padding.top
-    unread = np.clip(filled, 0, x[1]) * x[2] + np.arange(x[0])[:, None] * (x[1] * x[2])
+    return _row_by_row(x, y, (rows - 1) * window.stride[0] + window.extent[0] - window.padding.top)
+
+
+def _row_by_row(x: tuple[int, ...], y: tuple[int, ...], needed: Int64) -> tuple[SafeOverlap, ...]:
+    """Channel by channel; `needed`: the first input row read after each output row is written."""
+    unread = np.clip(needed, 0, x[1]) * x[2] + np.arange(x[0])[:, None] * (x[1] * x[2])
     rows = np.arange(1, x[0] * y[1] + 1)
     waiting = unread.reshape(-1) < x[0] * x[1] * x[2]
     lead = lead_bytes(rows[waiting] * y[2], unread.reshape(-1)[waiting])

@@ -255,6 +255,19 @@ def pack_depthwise(scales: Scaling) -> Int32:
     return _joined([np.stack([scales.bias, scales.multiplier], axis=1), taps])
 
 
+def pack_depthwise_fours(scales: Scaling) -> Int32:
+    """For `thimble_depthwise_conv_fours_s8`: a multiple of four channels."""
+    fours = scales.filters.reshape(-1, 4, scales.filters.shape[1]).transpose(0, 2, 1)
+    return _joined(
+        [
+            scales.bias.reshape(-1, 4),
+            scales.multiplier.reshape(-1, 4),
+            _words(scales.code.reshape(-1, 4)),
+            _words(fours).reshape(len(fours), -1),
+        ]
+    )
+
+
 def fit_nibbles(filters: Int8) -> bool:
     """Whether four bits hold every weight."""
     return bool(filters.size) and bool(filters.min() >= -8 and filters.max() <= 7)
