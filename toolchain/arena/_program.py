@@ -74,6 +74,11 @@ def solve(
 
 def keep_apart(model: Any, distance: Any, forbidden: Sequence[Interval]) -> None:
     """The distance falls into none of these open intervals."""
+    if len(forbidden) == 1:  # one literal, and not two with a clause: several times as fast
+        below = model.new_bool_var("")
+        model.add(distance <= forbidden[0][0]).only_enforce_if(below)
+        model.add(distance >= forbidden[0][1]).only_enforce_if(~below)
+        return
     lowest = [None, *(high for _, high in forbidden)]
     highest = [*(low for low, _ in forbidden), None]
     choices = []

@@ -7,13 +7,16 @@ an interval for each step, which may leave room between; a pair that may share b
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
 
 from toolchain.ir import ArenaProblem, Block
 from toolchain.ir.progress import Interval
 
 _At = Mapping[int, Sequence[Interval]]
 """By the step: the distances that two blocks are forbidden where they may share bytes."""
+_STEP = attrgetter("step")
 
 
 class Separation:
@@ -61,17 +64,19 @@ def _of_runs(a: Block, b: Block, shared: _At) -> Sequence[Interval]:
     first, end = max(a.start, b.start), min(a.end, b.end)
     changes = (*(run.step for run in (*a.profile, *b.profile)), *shared, *(s + 1 for s in shared))
     steps = {first, *(step for step in changes if first < step < end)}
-    at_a = at_b = 0
+    runs_a, runs_b = a.runs, b.runs
+    at_a = bisect_right(runs_a, first, key=_STEP) - 1
+    at_b = bisect_right(runs_b, first, key=_STEP) - 1
     found: list[Interval] = []
     for step in sorted(steps):
         if step in shared:
             found += shared[step]
             continue
-        while at_a + 1 < len(a.runs) and a.runs[at_a + 1].step <= step:
+        while at_a + 1 < len(runs_a) and runs_a[at_a + 1].step <= step:
             at_a += 1
-        while at_b + 1 < len(b.runs) and b.runs[at_b + 1].step <= step:
+        while at_b + 1 < len(runs_b) and runs_b[at_b + 1].step <= step:
             at_b += 1
-        mine, theirs = a.runs[at_a], b.runs[at_b]
+        mine, theirs = runs_a[at_a], runs_b[at_b]
         if mine.size_bytes and theirs.size_bytes:
             found.append(
                 (theirs.bottom_bytes - mine.top_bytes, theirs.top_bytes - mine.bottom_bytes)

@@ -4,8 +4,10 @@ Split networks have thousands of blocks, of which nearly all live for a few step
 live long. The long ones are pinned first; then the others are placed in the order of their births,
 a batch at a time, as high as anything that is there: where a list allocation of the batch does not
 fit, a constraint program rearranges it, together with what came shortly before. A batch that fits
-in no way makes a *core*: it is placed, with the pins and what lives at the heaviest steps, before
-all else, and the sweep begins again. A core that does not fit alone proves that nothing does.
+in no such way is left out, and tried again at the end together with what lies before and after it.
+What is left even then is tried alone: a stretch that does not fit alone proves that nothing does.
+Otherwise it makes a *core*: it is placed, with the pins and what lives at the heaviest steps,
+before all else, and the sweep begins again.
 
 Blocks of one operator are alike, so a batch first tries the offsets that the blocks before took.
 """
@@ -24,18 +26,22 @@ from toolchain.arena._within import Program
 from toolchain.ir import ArenaProblem, Block
 
 _BATCH = 60
-_BACK = (60, 150, 300)
-"""Blocks before a batch that are rearranged with it, in turn."""
-_HEAVY_BLOCKS = 250
-"""About so many of the blocks that live at the heaviest steps go into every core."""
+_BACK = ((60, 0.1, False), (150, 0.1, False), (150, 0.1, True), (300, 0.2, False))
+"""Blocks before a batch that are rearranged with it, in turn; with how much effort, in CP-SAT's
+deterministic seconds; and whether with many restarts, which find other things."""
+_MARGINS = ((60, 0.05, False), (150, 0.1, False), (150, 0.1, True), (300, 0.2, False))
+"""The like, of blocks before and after a batch that was left out."""
+_HEAVY_BLOCKS, _HEAVY_STEPS = 400, 20
+"""About so many of the blocks that live at the heaviest steps go into every core; the steps are
+a twentieth of all apart."""
 _PINNED_SHARE, _PINNED_STEPS = 5, 50
 """Pinned is what lives for a fifth of all steps, and for so many."""
 _PERIODS = (2, 1, 4, 3)
 """How many blocks of the operator ago an offset is looked for; strides of 2 make periods of 2."""
-EFFORT = 1.0
+_ALONE, _ALONE_EFFORT = 150, 0.2
+"""To find out whether a batch that stays out fits alone, with so many before and after."""
+EFFORT = 0.8
 """Of the constraint programs of one sweep, in CP-SAT's deterministic seconds."""
-_BATCH_EFFORT = 0.1
-"""Of one program that rearranges a batch."""
 
 
 @dataclass(frozen=True)
@@ -101,23 +107,62 @@ class Sweep:
         while True:
             if failed:
                 core.update(failed, () if core else self._heavy)
-                chosen = sorted(core.union(self._pins))
-                verdict, placed = program.place(chosen, {}, pinned or {})
-                if verdict is not Verdict.FOUND:
+                for kept in self._elsewhere(pinned or {}, failed), {}:
+                    chosen = sorted(core.union(self._pins).difference(kept))
+                    verdict, placed = program.place(chosen, kept, pinned or {})
+                    if verdict is Verdict.FOUND:
+                        pinned = {**kept, **placed}
+                        break
+                else:
                     return Outcome(verdict, core=tuple(chosen))
-                pinned = placed
             assert pinned is not None
-            offsets, failed = self._roll(capacity_bytes, pinned, program, around)
-            if not failed:
+            waiting = [i for i in self._live if i not in pinned]
+            offsets, gaps = self._roll(capacity_bytes, pinned, waiting, program)
+            gaps = _left(waiting, gaps, offsets, program)
+            if not gaps:
                 found = tuple(offsets.get(i, 0) for i in range(len(self._blocks)))
                 return Outcome(Verdict.FOUND, found)
-            if program.exhausted:
-                return Outcome(Verdict.STOPPED)
+            for at in gaps:
+                stretch = _stretch(waiting, at, _ALONE)
+                verdict, _ = program.place(stretch, {}, offsets, _ALONE_EFFORT)
+                if verdict is not Verdict.FOUND:
+                    return Outcome(verdict, core=tuple(stretch))
+            failed = [i for at in gaps for i in _stretch(waiting, at, around)]
             around *= 2
+
+    def least_bytes(
+        self, core: Sequence[int], above_bytes: int, deadline: float
+    ) -> tuple[int, int]:
+        """What the core needs, as far as proved (or 0), and what is enough for it."""
+        proved, low, high, step = -1, above_bytes, 0, 1 + above_bytes // 100
+        while not high or high - low > 1:
+            capacity = (low + high) // 2 if high else low + step
+            step *= 2
+            program = Program(self._blocks, self._separation, capacity, _ALONE_EFFORT, deadline)
+            verdict, placed = program.place(core, {}, {})
+            if verdict is Verdict.FOUND:
+                high = max(at + self._blocks[i].size_bytes for i, at in placed.items())
+            else:
+                low = capacity
+                if verdict is Verdict.IMPOSSIBLE:
+                    proved = capacity
+            if program.late or (verdict is Verdict.STOPPED and high):
+                break
+        return proved + 1, high or low
+
+    def _elsewhere(self, pinned: Mapping[int, int], failed: Sequence[int]) -> dict[int, int]:
+        """The pins that do not live when what failed does stay where they are."""
+        start = min(self._blocks[i].start for i in failed)
+        end = max(self._blocks[i].end for i in failed)
+        return {
+            i: at
+            for i, at in pinned.items()
+            if self._blocks[i].end <= start or self._blocks[i].start >= end
+        }
 
     @cached_property
     def _heavy(self) -> frozenset[int]:
-        """What lives at the steps of the largest load."""
+        """What lives at the steps of the largest load, some way apart."""
         changes: dict[int, int] = {}
         for i in self._live:
             before = 0
@@ -130,9 +175,14 @@ class Sweep:
         steps = sorted(changes)
         loads = dict(zip(steps, accumulate(changes[step] for step in steps), strict=True))
         chosen: set[int] = set()
+        taken: list[int] = []
+        apart = steps[-1] // _HEAVY_STEPS
         for step in sorted(loads, key=lambda step: (-loads[step], step)):
             if len(chosen) >= _HEAVY_BLOCKS:
                 break
+            if any(abs(step - other) < apart for other in taken):
+                continue
+            taken.append(step)
             live = (i for i in self._live if self._blocks[i].start <= step < self._blocks[i].end)
             chosen.update(live)
         return frozenset(chosen)
@@ -156,23 +206,27 @@ class Sweep:
         return placed
 
     def _roll(
-        self, capacity_bytes: int, pinned: Mapping[int, int], program: Program, around: int
-    ) -> tuple[dict[int, int], Sequence[int]]:
-        """Place all that is not pinned, by birth; or the batch that did not fit, with so many
-        blocks before and after it."""
+        self,
+        capacity_bytes: int,
+        pinned: Mapping[int, int],
+        waiting: Sequence[int],
+        program: Program,
+    ) -> tuple[dict[int, int], list[int]]:
+        """Place all that waits, by birth; and where the batches begin that are left out."""
         placed = dict(pinned)
         families = _Families(self._numbers)
-        waiting = [i for i in self._live if i not in pinned]
+        gaps = []
         for begin in range(0, len(waiting), _BATCH):
             batch = waiting[begin : begin + _BATCH]
             found = self._list(capacity_bytes, batch, placed, families)
             if found is None:
                 found = _rearranged(waiting, begin, placed, families, program)
             if found is None:
-                return placed, waiting[max(0, begin - around) : begin + _BATCH + around]
+                gaps.append(begin)
+                continue
             placed.update(found)
             families.learn(found)
-        return placed, ()
+        return placed, gaps
 
     def _list(
         self,
@@ -227,17 +281,41 @@ def _rearranged(
     program: Program,
 ) -> dict[int, int] | None:
     """The batch and ever more of what came before it, anew."""
-    for back in _BACK:
+    for back, effort, quick in _BACK:
         chosen = waiting[max(0, begin - back) : begin + _BATCH]
         moved = set(chosen)
         fixed = {i: at for i, at in placed.items() if i not in moved}
         hint = {i: placed[i] if i in placed else next(families.before(i), 0) for i in chosen}
-        verdict, found = program.place(chosen, fixed, hint, _BATCH_EFFORT)
+        verdict, found = program.place(chosen, fixed, hint, effort, restart_often=quick)
         if verdict is Verdict.FOUND:
             return found
-        if back > begin or program.exhausted:
+        if (back > begin and verdict is Verdict.IMPOSSIBLE) or program.exhausted:
             break
     return None
+
+
+def _left(
+    waiting: Sequence[int], gaps: Sequence[int], placed: dict[int, int], program: Program
+) -> list[int]:
+    """Place what was left out, anew with ever more before and after; what gaps stay."""
+    left = []
+    for begin in gaps:
+        for margin, effort, quick in _MARGINS:
+            chosen = _stretch(waiting, begin, margin)
+            moved = set(chosen)
+            fixed = {i: at for i, at in placed.items() if i not in moved}
+            verdict, found = program.place(chosen, fixed, placed, effort, restart_often=quick)
+            if verdict is Verdict.FOUND:
+                placed.update(found)
+                break
+        else:
+            left.append(begin)
+    return left
+
+
+def _stretch(waiting: Sequence[int], begin: int, margin: int) -> Sequence[int]:
+    """A batch, and so many blocks before and after it."""
+    return waiting[max(0, begin - margin) : begin + _BATCH + margin]
 
 
 def _family(name: str) -> tuple[str, int] | None:

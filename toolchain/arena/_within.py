@@ -32,7 +32,11 @@ class Program:
 
     @property
     def exhausted(self) -> bool:
-        return self._left <= 0 or time.process_time() > self._deadline
+        return self._left <= 0 or self.late
+
+    @property
+    def late(self) -> bool:
+        return time.process_time() > self._deadline
 
     def place(
         self,
@@ -40,6 +44,8 @@ class Program:
         fixed: Mapping[int, int],
         hint: Mapping[int, int],
         effort: float = math.inf,
+        *,
+        restart_often: bool = False,
     ) -> tuple[Verdict, dict[int, int]]:
         """Offsets of the `chosen` blocks beside the `fixed` ones; all others are left out.
 
@@ -54,19 +60,17 @@ class Program:
         model = cp_model.CpModel()
         offsets: dict[int, Any] = {}
         for i in chosen:
-            unit = self._blocks[i].alignment_bytes
-            last = (self._capacity - self._blocks[i].size_bytes) // unit
-            if last < 0:
+            free = self._free(i, fixed)
+            if not free:
                 return Verdict.IMPOSSIBLE, {}
-            granule = model.new_int_var(0, last, "")
+            unit = self._blocks[i].alignment_bytes
+            granule = model.new_int_var_from_domain(cp_model.Domain.from_intervals(free), "")
             if i in hint:
-                model.add_hint(granule, min(hint[i] // unit, last))
+                model.add_hint(granule, min(hint[i] // unit, free[-1][1]))
             offsets[i] = granule * unit
         for i in chosen:
             for j, intervals in self._neighbours[i]:
-                if j in fixed:
-                    keep_apart(model, offsets[i] - fixed[j], intervals)
-                elif j in offsets and j < i:
+                if j in offsets and j < i:
                     keep_apart(model, offsets[i] - offsets[j], intervals)
         solver = cp_model.CpSolver()
         parameters = solver.parameters
@@ -77,6 +81,8 @@ class Program:
         parameters.cp_model_probing_level = 0
         parameters.linearization_level = 0
         parameters.symmetry_level = 0
+        if restart_often:
+            parameters.search_branching = parameters.PORTFOLIO_WITH_QUICK_RESTART_SEARCH
         parameters.max_deterministic_time = min(effort, self._left)
         parameters.max_time_in_seconds = max(self._deadline - time.process_time(), 0.01)
         status = solver.solve(model)
@@ -86,3 +92,21 @@ class Program:
         if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
             return Verdict.STOPPED, {}
         return Verdict.FOUND, {i: solver.value(offset) for i, offset in offsets.items()}
+
+    def _free(self, index: int, fixed: Mapping[int, int]) -> list[list[int]]:
+        """Where the block may be beside the fixed ones: closed ranges in its alignment."""
+        unit = self._blocks[index].alignment_bytes
+        last = (self._capacity - self._blocks[index].size_bytes) // unit
+        forbidden = sorted(
+            (fixed[j] + low, fixed[j] + high)
+            for j, intervals in self._neighbours[index]
+            if j in fixed
+            for low, high in intervals
+        )
+        ranges, begin = [], 0
+        for low, high in forbidden:
+            end = min(low // unit, last)
+            if begin <= end:
+                ranges.append([begin, end])
+            begin = max(begin, -(-high // unit))
+        return [*ranges, [begin, last]] if begin <= last else ranges

@@ -8,8 +8,8 @@
 3. Where blocks may share bytes, the search ties them, which may cost the optimum: what is left of
    the gap goes to CP-SAT.
 
-Where blocks are live in part, or are very many, sweeps (`_sweep.py`) come first: within a hundredth
-of the bound, then at the bound, then between. Very many blocks get nothing else.
+Where blocks are live in part, or are very many, sweeps (`_sweep.py`) come first: within 8% of the
+bound, then ever closer to it. Very many blocks get nothing else.
 
 Time is the processor's, so that a busy machine finds what an idle one does.
 """
@@ -42,14 +42,13 @@ _NOISE = 0.6
 _TURNS = 6
 """Rules tried in one go for one capacity."""
 _CLOSEST = 5
+"""A capacity is tried that would save 1/2, 1/4, ... to 1/2^_CLOSEST of what is left to save."""
 _MANY, _FEW_IN_PART = 1000, 100
 """More blocks than these are left to sweeps alone."""
-_SHARES = 0.01, 0.04, 0.16
-"""How much more than the bound a sweep may take, in turn until one succeeds."""
-_CLOSER_SECONDS, _NEAR = 1.5, 0.001
-_RAISES = 4
-_CORE_SECONDS = 1.0
-"""A capacity is tried that would save 1/2, 1/4, ... to 1/2^_CLOSEST of what is left to save."""
+_FIRST_SHARE = 0.08
+"""How much more than the bound the first sweep may take."""
+_CLOSER, _NEAR = 0.4, 0.01
+"""Each next one keeps so much of what is above the bound; the last, that near, must meet it."""
 
 
 @dataclass
@@ -151,51 +150,62 @@ def _ranks(given: Shapes) -> tuple[Rank, ...]:
 
 @dataclass
 class _Sweeps:
-    """Sweeps within so much more than the bound, as a share of it."""
+    """Sweeps within ever less."""
 
     problem: ArenaProblem
     bounds: _Bounds
     sweep: Sweep
 
     def search(self, deadline: float) -> None:
-        """Within ever more, until a sweep succeeds; then for a while ever closer to the bound."""
-        failed = found = 0.0
-        for found in _SHARES:
-            if self._within(found, deadline):
-                break
-            failed = found
-        until = min(deadline, time.process_time() + _CLOSER_SECONDS)
-        share = failed
-        while found - failed > _NEAR and time.process_time() < until:
-            if self._within(share, until):
-                found = share
-            else:
-                failed = share
-            share = (failed + found) / 2
+        """Within ever more, until a sweep succeeds; then ever closer to what failed or is proved.
 
-    def _within(self, share: float, deadline: float) -> bool:
-        """Whether there is a placement.
-
-        Where a core is proved not to fit, the bound rises to what that core needs.
+        Where a stretch failed, what is enough for it alone is tried next.
         """
         bounds = self.bounds
-        for _ in range(_RAISES):
-            wanted = bounds.capacity_bytes or int(bounds.lower_bytes * (1 + share))
-            if bounds.closed or bounds.size_bytes <= wanted:
-                return True
-            if time.process_time() > deadline:
-                return False
-            outcome = self.sweep.within(max(wanted, bounds.lower_bytes), deadline)
-            if outcome.verdict is Verdict.FOUND:
-                bounds.offer(outcome.offsets)
-            if outcome.verdict is not Verdict.IMPOSSIBLE:
-                return outcome.verdict is Verdict.FOUND
-            hint = tuple(bounds.offsets[i] for i in outcome.core)
-            least = max(wanted, bounds.lower_bytes) + 1
-            until = min(deadline, time.process_time() + _CORE_SECONDS)
-            answer = solve(self.problem.of(outcome.core), hint, least, bounds.size_bytes, until)
-            bounds.lower_bytes = answer.lower_bound_bytes
-        return False
+        if bounds.capacity_bytes:
+            self._within(max(bounds.capacity_bytes, bounds.lower_bytes), deadline)
+            return
+        low, share, enough, found = bounds.lower_bytes, _FIRST_SHARE, 0, False
+        while not bounds.closed and time.process_time() < deadline:
+            room = bounds.size_bytes - low
+            wanted = _even(low + int(room * _CLOSER if found else min(room, low * share)))
+            near = room < low * _NEAR
+            if near or low <= enough < bounds.size_bytes:
+                wanted = max(low, enough)
+            if wanted >= bounds.size_bytes:
+                break
+            answer = self._within(wanted, deadline)
+            if near:
+                break
+            if answer is None:
+                found, enough, low = True, 0, max(low, bounds.lower_bytes)
+            else:
+                low, enough, share = max(bounds.lower_bytes, wanted + 1), answer, 2 * share
+
+    def _within(self, wanted_bytes: int, deadline: float) -> int | None:
+        """None if there is a placement. Else what is enough for the stretch that failed.
+
+        What is proved about that stretch raises the bound.
+        """
+        bounds = self.bounds
+        outcome = self.sweep.within(wanted_bytes, deadline)
+        if outcome.verdict is Verdict.FOUND:
+            bounds.offer(outcome.offsets)
+            return None
+        if outcome.verdict is Verdict.IMPOSSIBLE:
+            bounds.lower_bytes = max(bounds.lower_bytes, wanted_bytes + 1)
+        if not outcome.core:
+            return wanted_bytes
+        proved, enough = self.sweep.least_bytes(outcome.core, wanted_bytes, deadline)
+        bounds.lower_bytes = max(bounds.lower_bytes, proved)
+        return enough
+
+
+def _even(size_bytes: int) -> int:
+    """Up to a multiple of a power of two, about a 256th: what hangs from the top and what stands
+    at the bottom then leave even room between them."""
+    unit: int = 1 << max(size_bytes.bit_length() - 9, 0)
+    return -(-size_bytes // unit) * unit
 
 
 class _Target:
