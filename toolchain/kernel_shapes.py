@@ -48,7 +48,7 @@ def read_shapes(file: Path) -> tuple[Graph, ...]:
     graphs = []
     for number, entry in enumerate(entries):
         try:
-            graphs.append(_graph(entry))
+            graphs.append(graph_of_shape(entry))
         except (KeyError, TypeError, ValueError, AttributeError, InputError) as error:
             why = f"the field {error} is missing" if isinstance(error, KeyError) else error
             raise InputError(f"{file}: kernel {number}: {why}") from error
@@ -68,7 +68,7 @@ def _pair(entry: Mapping[str, Any], name: str) -> tuple[int, int]:
     return first, second
 
 
-def _graph(entry: Mapping[str, Any]) -> Graph:
+def graph_of_shape(entry: Mapping[str, Any]) -> Graph:
     kind = entry["kind"]
     if kind not in _KINDS:
         raise ValueError(f"there are no shapes of kind {kind!r}, only of {', '.join(_KINDS)}")

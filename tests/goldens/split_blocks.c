@@ -27,6 +27,7 @@
 #include "thimble_activation.h"
 #include "thimble_conv.h"
 #include "thimble_data.h"
+#include "thimble_inside.h"
 
 #include "net_weights.h"
 
@@ -149,23 +150,18 @@ static int32_t net_op2_block_concat(uint8_t *arena, uint32_t index)
 static int32_t net_op3_conv2d(uint8_t *arena, uint32_t index)
 {
     (void)index;
-    static const thimble_conv_shape shape = {
-        .batches = 1,
-        .input_h = 38, .input_w = 4, .input_c = 4,
-        .output_h = 1, .output_w = 1, .output_c = 3,
-        .depth = 4,
-        .kernel_h = 38, .kernel_w = 4,
-        .stride_h = 1, .stride_w = 1,
-        .dilation_h = 1, .dilation_w = 1,
-        .pad_top = 0, .pad_left = 0,
-        .input_zero_point = -5,
-    };
     static const thimble_requant requant = {
         .output_offset = -5,
         .activation_min = -128, .activation_max = 127,
     };
-    thimble_convolve_s8(&shape, &requant, (const int8_t *)(arena + 2432), net_op3_parameters,
-                        (void *)(arena + 0), (int8_t *)(arena + 2432));
+    static const thimble_inside_shape shape = {
+        .output_h = 1, .output_w = 1, .output_c = 3,
+        .kernel_h = 38, .row_words = 4,
+        .row_step = 16, .pixel_step = 4, .line_step = 16,
+        .output_step = 3,
+    };
+    thimble_convolve_inside_s8(&shape, &requant, (const int8_t *)(arena + 2432), net_op3_parameters,
+                               (void *)(arena + 0), (int8_t *)(arena + 2432));
     return 0;
 }
 

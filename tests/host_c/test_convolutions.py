@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.support.convolutions import convolutions
+from tests.support.convolutions import convolutions, in_whole_words
 from tests.support.host import host_model, random_inputs, reference_outputs
 from toolchain import cmsis_nn
 from toolchain.boards import Core
@@ -26,6 +26,8 @@ M55 = Core("cortex-m55", dsp=True, mve=True, fpu=True)
 def test_any_padding_scale_and_batch(kind: str) -> None:
     rng = np.random.default_rng(zlib.crc32(kind.encode()))
     graphs = convolutions(kind, 18, rng)
+    if kind in ("conv2d", "depthwise_conv2d"):
+        graphs += in_whole_words(kind, 24, rng)
     models = [host_model(graph, f"m{index}") for index, graph in enumerate(graphs)]
     with tempfile.TemporaryDirectory() as folder:
         program = build(models, cmsis_nn.find(), Path(folder), sanitize=True)

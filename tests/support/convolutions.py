@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from toolchain.ir import Graph, Op, Quantisation, Tensor
+from toolchain.kernel_shapes import graph_of_shape
 from toolchain.ops import specs
 from toolchain.ops._conv import Padding, Window, constant_of
 from toolchain.ops.conv2d import Conv2D
@@ -69,4 +70,31 @@ def convolutions(kind: str, count: int, rng: np.random.Generator) -> list[Graph]
         if index % 3 == 2 and kind != "batch_matmul":
             graph = awkwardly_scaled(graph, rng)
         graphs.append(graph)
+    return graphs
+
+
+_WINDOWS = ((1, 1), (1, 3), (2, 2), (3, 3), (3, 3), (5, 5), (7, 7), (4, 3), (9, 1))
+
+
+def in_whole_words(kind: str, count: int, rng: np.random.Generator) -> list[Graph]:
+    """Convolutions whose channels come in fours, of few outputs or one, without padding or with
+    any; a third of them with awkward scales."""
+    graphs = []
+    for index in range(count):
+        kernel = _WINDOWS[int(rng.integers(len(_WINDOWS)))]
+        stride = (1, 1) if rng.random() < 0.5 else (2, 2)
+        most = 2 if kind == "conv2d" else 9
+        outputs = rng.integers(1, most + 1, 2)
+        size = [k + (int(n) - 1) * s for k, n, s in zip(kernel, outputs, stride, strict=True)]
+        entry = {
+            "kind": kind,
+            "input": [1, *size, 4 * int(rng.integers(1, 4))],
+            "channels": int(rng.integers(1, 22)),
+            "kernel": list(kernel),
+            "stride": list(stride),
+        }
+        graph = graph_of_shape(entry)
+        if kind != "conv2d" and rng.random() < 0.7:
+            graph = padded_anyhow(graph, rng)
+        graphs.append(awkwardly_scaled(graph, rng) if index % 3 == 2 else graph)
     return graphs

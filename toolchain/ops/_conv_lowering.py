@@ -74,8 +74,14 @@ def conv2d_kernel(op: Op, graph: Graph, core: Core, window: Window, rounding: Ro
         whole = depth % 4 == 0 and depth == x.shape[3] and weight_zero_point(weights) == 0
         if _four_bits_pay(x, weights, rounding):
             return "thimble_convolve_s4"
-        fast = pointwise and window.stride == (1, 1) and whole
-        return "thimble_convolve_1x1_s8" if fast else "thimble_convolve_s8"
+        if pointwise and window.stride == (1, 1) and whole:
+            return "thimble_convolve_1x1_s8"
+        runs = window.kernel[1] == 1 or window.dilation[1] == 1
+        words = depth == x.shape[3] and window.kernel[1] * depth % 4 == 0 and x.shape[0] == 1
+        inside = window.padding == UNPADDED and weight_zero_point(weights) == 0
+        if runs and words and inside:
+            return "thimble_convolve_inside_s8"
+        return "thimble_convolve_s8"
     if pointwise:
         return "arm_convolve_1x1_s8_fast" if window.stride == (1, 1) else "arm_convolve_1x1_s8"
     return "arm_convolve_1_x_n_s8" if _is_one_by_n(x, y, window) else "arm_convolve_s8"

@@ -97,7 +97,7 @@ def conv2d_overlaps(
         lead = _gathered_lead(firsts, run_ends(pixels * x[0], 1, _OWN_PIXELS), x[3], channels)
     elif kernel == "thimble_convolve_s4":
         lead = _gathered_lead(firsts, run_ends(pixels, x[0], 1), x[3], channels)
-    elif kernel == "thimble_convolve_s8":
+    elif kernel in ("thimble_convolve_s8", "thimble_convolve_inside_s8"):
         lead = _gathered_lead(firsts, run_ends(pixels, x[0], _OWN_PIXELS), x[3], channels)
     elif kernel == "arm_convolve_s8":
         lead = _gathered_lead(firsts, run_ends(pixels, x[0], _HELIUM_PIXELS), x[3], channels)
