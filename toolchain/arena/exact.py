@@ -159,7 +159,7 @@ class _Sweeps:
     def search(self, deadline: float) -> None:
         """Within ever more, until a sweep succeeds; then ever closer to what failed or is proved.
 
-        Where a stretch failed, what is enough for it alone is tried next.
+        Where a stretch is proved not to fit, what is enough for it alone is tried next.
         """
         bounds = self.bounds
         if bounds.capacity_bytes:
@@ -183,7 +183,7 @@ class _Sweeps:
                 low, enough, share = max(bounds.lower_bytes, wanted + 1), answer, 2 * share
 
     def _within(self, wanted_bytes: int, deadline: float) -> int | None:
-        """None if there is a placement. Else what is enough for the stretch that failed.
+        """None if there is a placement. Else what is enough for the stretch that failed, if known.
 
         What is proved about that stretch raises the bound.
         """
@@ -192,10 +192,9 @@ class _Sweeps:
         if outcome.verdict is Verdict.FOUND:
             bounds.offer(outcome.offsets)
             return None
-        if outcome.verdict is Verdict.IMPOSSIBLE:
-            bounds.lower_bytes = max(bounds.lower_bytes, wanted_bytes + 1)
-        if not outcome.core:
+        if outcome.verdict is not Verdict.IMPOSSIBLE:
             return wanted_bytes
+        bounds.lower_bytes = max(bounds.lower_bytes, wanted_bytes + 1)
         proved, enough = self.sweep.least_bytes(outcome.core, wanted_bytes, deadline)
         bounds.lower_bytes = max(bounds.lower_bytes, proved)
         return enough
