@@ -165,22 +165,30 @@ static void thimble_put_window(const thimble_conv_shape *shape,
     }
 }
 
-/* The greatest coordinates at which thimble_put_inside may be used; -1: nowhere. */
+/* The greatest coordinates at which thimble_put_inside may be used; -1: nowhere. It may read up to three
+ * bytes behind a window: where the window ends in the image's last line, these must be the line's, too. */
 typedef struct {
     int32_t greatest_x, greatest_y;
+    int32_t greatest_x_at_end;
 } thimble_inside_range;
+
+static inline int32_t thimble_is_inside(const thimble_inside_range *range, int32_t y, int32_t x)
+{
+    return y >= 0 && y <= range->greatest_y && x >= 0 &&
+           x <= (y < range->greatest_y ? range->greatest_x : range->greatest_x_at_end);
+}
 
 static thimble_inside_range thimble_range_of(const thimble_conv_shape *shape)
 {
     const int32_t contiguous =
         shape->kernel_w == 1 || (shape->dilation_w == 1 && shape->depth == shape->input_c);
-    thimble_inside_range range = {shape->input_w - shape->kernel_w,
-                                  shape->input_h - (shape->kernel_h - 1) * shape->dilation_h - 1};
+    const int32_t last_x = shape->input_w - shape->kernel_w;
+    thimble_inside_range range = {last_x, shape->input_h - (shape->kernel_h - 1) * shape->dilation_h - 1,
+                                  last_x};
     if (!contiguous || shape->input_w * shape->input_c < 4) {
-        range.greatest_x = -1;
+        range.greatest_x = range.greatest_x_at_end = -1;
     } else if ((shape->kernel_w * shape->depth) & 3) {
-        /* Up to three bytes more are read: they must not be the last line's. */
-        range.greatest_y -= 1;
+        range.greatest_x_at_end -= (shape->input_c + 2) / shape->input_c;
     }
     return range;
 }

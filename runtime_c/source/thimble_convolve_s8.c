@@ -32,7 +32,7 @@ void thimble_convolve_s8(const thimble_conv_shape *shape,
             for (int32_t pixel = 0; pixel < pixels; pixel++) {
                 const int8_t *const image = input + group * depth;
                 uint32_t *const column = columns + 2 * (pixel & 1);
-                if (y >= 0 && y <= range.greatest_y && x >= 0 && x <= range.greatest_x) {
+                if (thimble_is_inside(&range, y, x)) {
                     thimble_put_inside(shape, image + y * line + x * shape->input_c, line, words, column,
                                        staging);
                 } else {

@@ -151,11 +151,14 @@ def _gathered(
     row_bytes = kernel_w * depth
     runs = kernel_w == 1 or (dilation_w == 1 and depth == x.shape[3])
     uneven = row_bytes % 4 != 0
-    rows = along(x.shape[1], y.shape[1], kernel_h, stride_h, dilation_h, window.padding.top, uneven)
-    columns = along(x.shape[2], y.shape[2], kernel_w, stride_w, dilation_w, window.padding.left, 0)
+    rows = along(x.shape[1], y.shape[1], kernel_h, stride_h, dilation_h, window.padding.top, 0)
+    walk = (x.shape[2], y.shape[2], kernel_w, stride_w, dilation_w, window.padding.left)
+    columns = along(*walk, 0)
     whole = 0
     if runs and x.shape[2] * x.shape[3] >= 4 and not staged:
         whole = rows.whole * columns.whole
+        if uneven:  # three bytes more are read, in the last line too
+            whole -= rows.last * (columns.whole - along(*walk, -(-3 // x.shape[3])).whole)
     edge = rows.windows * columns.windows - whole
     whole_rows = whole * kernel_h
     seen_rows = rows.taps * columns.windows - whole_rows
