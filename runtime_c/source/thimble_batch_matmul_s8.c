@@ -11,7 +11,17 @@ static void multiply(const thimble_matmul_shape *shape,
         const int32_t offset = -shape->x.zero_point * thimble_matmul_put_column(shape, y, column);
         const int8_t *row = x;
         int8_t *to = output + j;
-        for (int32_t i = 0; i < shape->rows; i++, row += shape->x.outer, to += shape->columns) {
+        int32_t left = shape->rows;
+
+        if (shape->x.inner == 1) {
+            for (; left >= 2; left -= 2, row += 2 * shape->x.outer, to += 2 * shape->columns) {
+                int32_t sums[2] = {offset, offset};
+                thimble_matmul_dot_twice(shape, row, column, sums);
+                to[0] = thimble_requantize_s8(sums[0], shape->multiplier, shape->code, requant);
+                to[shape->columns] = thimble_requantize_s8(sums[1], shape->multiplier, shape->code, requant);
+            }
+        }
+        for (; left > 0; left--, row += shape->x.outer, to += shape->columns) {
             const int32_t sum = thimble_matmul_dot(shape, row, column, offset);
             *to = thimble_requantize_s8(sum, shape->multiplier, shape->code, requant);
         }

@@ -11,7 +11,19 @@ static void multiply(const thimble_matmul_shape *shape,
     for (int32_t j = 0; j < shape->columns; j++, y += shape->y.outer) {
         const int32_t offset = -shape->x.zero_point * thimble_matmul_put_column(shape, y, column);
         const int8_t *row = x;
-        for (int32_t i = 0; i < shape->rows; i++, row += shape->x.outer) {
+        int32_t i = 0;
+
+        if (shape->x.inner == 1) {
+            for (; i + 2 <= shape->rows; i += 2, row += 2 * shape->x.outer) {
+                const int32_t at = i * shape->columns + j;
+                const int32_t next = at + shape->columns;
+                int32_t both[2] = {offset, offset};
+                thimble_matmul_dot_twice(shape, row, column, both);
+                output[at] = thimble_add(both[0], sums ? sums[at] : 0);
+                output[next] = thimble_add(both[1], sums ? sums[next] : 0);
+            }
+        }
+        for (; i < shape->rows; i++, row += shape->x.outer) {
             const int32_t at = i * shape->columns + j;
             const int32_t sum = thimble_matmul_dot(shape, row, column, offset);
             output[at] = thimble_add(sum, sums ? sums[at] : 0);

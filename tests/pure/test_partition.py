@@ -189,7 +189,7 @@ def test_the_search_weighs_by_the_costs_that_it_is_given() -> None:
 
 
 def test_a_matrix_product_in_blocks_of_few_rows_is_dear() -> None:
-    """Each call widens all of y again: in QEMU 50,938 instructions for one row, 61,914 for two."""
+    """Each call widens all of y again: in QEMU 14,129 instructions for one row, 18,001 for two."""
     quantised = Quantisation((0.05,), (3,))
 
     def count(rows: int) -> int:
@@ -199,5 +199,5 @@ def test_a_matrix_product_in_blocks_of_few_rows_is_dear() -> None:
         graph = Graph.build("product", tensors, [op], ["x", "y"], ["z"])
         return AnalyticCostModel().cost(op, graph, board("mps2-an500").core).count
 
-    assert count(1) == pytest.approx(50_938, rel=0.05)
-    assert count(2) == pytest.approx(61_914, rel=0.05)
+    assert count(1) == pytest.approx(14_129, rel=0.05)
+    assert count(2) == pytest.approx(18_001, rel=0.05)

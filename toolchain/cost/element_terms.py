@@ -112,26 +112,34 @@ def reduction_terms(op: Op, graph: Graph) -> Terms:
 
 
 def matmul_terms(op: Op, graph: Graph) -> Terms:
-    """Each column of y is widened once and then meets every row of x."""
-    x, y = graph.input(op, 0), graph.output(op)
+    """Each column of y is widened once and then meets the rows of x, two at a time where these lie
+    element by element."""
+    attributes, y = matmul_attributes(op), graph.output(op)
     depth, rows, columns = matmul_depth(op, graph), y.shape[-2], y.shape[-1]
     batches = y.elements // (rows * columns)
-    widened, outputs = batches * columns, y.elements
-    words, rest = depth // 4, depth % 4
+    widened, words, rest = batches * columns, depth // 4, depth % 4
+    apart = "" if attributes.adjoint_y or columns == 1 else "strided "
     terms: Terms = {
         "call": 1.0,
         "batch": batches,
         "column": widened,
-        "column element": widened * depth,
-        "column padding": widened * (-depth % 4),
-        "output": outputs,
+        f"{apart}column word": widened * words,
+        "column rest": widened * bool(rest),
     }
-    if matmul_attributes(op).adjoint_x and x.shape[-1] > 1:
-        return terms | {"strided word": outputs * words, "strided rest": outputs * rest}
+    if attributes.adjoint_x and rows > 1:
+        return terms | {
+            "output": y.elements,
+            "strided word": y.elements * words,
+            "strided rest": y.elements * bool(rest),
+        }
+    pairs, single = widened * (rows // 2), widened * (rows % 2)
     return terms | {
-        "word": outputs * words,
-        "rest group": outputs * bool(rest),
-        "rest": outputs * rest,
+        "pair": pairs,
+        "pair word": pairs * words,
+        "pair rest": pairs * bool(rest),
+        "output": single,
+        "word": single * words,
+        "rest": single * bool(rest),
     }
 
 
