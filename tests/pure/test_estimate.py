@@ -19,11 +19,17 @@ ALIGNMENT_BYTES = 64
 
 
 def test_no_split_graph_needs_more_than_its_estimate() -> None:
-    """Rows of whole networks: windows, halos, branches, sums, and blocks over what they read."""
+    """Rows of whole networks: windows, halos, branches, sums, and blocks over what they read.
+
+    The scratch of blocks is given. No views: where others read the same rows, their blocks are
+    copied at the end.
+    """
     rng = np.random.default_rng(7)
     made = close = 0
     while made < MADE:
         graph = check(random_network(rng))
+        if any(op.kind == "reshape" for op in graph.ops):
+            continue
         seed = (graph.ops[int(rng.integers(len(graph.ops)))].outputs[0], 1)
         mode = Mode.TILES if rng.random() < 0.3 else Mode.SLIDING
         count = int(rng.integers(2, 9))
@@ -34,12 +40,19 @@ def test_no_split_graph_needs_more_than_its_estimate() -> None:
             continue
         made += 1
         whole = region(graph, range(len(graph.ops)), seed)
-        scratch = memory_problem(graph, HOST).scratch_bytes
+        problem = memory_problem(fine, HOST, progressive=True)
+        scratch = tuple(
+            max(
+                needed
+                for part, needed in zip(fine.ops, problem.scratch_bytes, strict=True)
+                if op.name in (part.name, part.part_of)
+            )
+            for op in graph.ops
+        )
         estimator = Estimator(graph, HOST, AnalyticCostModel(), scratch)
         (found,) = estimator.estimates(whole, [count], mode, frozenset(whole.sliced))
         assert found is not None
         predicted = found.bytes_inside + sum(graph.tensors[n].size_bytes for n in graph.inputs)
-        problem = memory_problem(fine, HOST, progressive=True)
         peak = peak_bytes(problem, range(len(fine.ops)))
         assert peak <= predicted + ALIGNMENT_BYTES, (graph.ops, mode, count)
         close += predicted <= 1.2 * peak
