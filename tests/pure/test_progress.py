@@ -82,9 +82,8 @@ def test_a_takeover_allows_what_holds_byte_by_byte(
 
         borne = distance == lead if exact else distance >= lead
         shared = common(dying[0], born[1])
-        safe = not (common(dying[1], born[1]) or common(dying[0], born[0])) and (
-            borne or not shared
-        )
+        others = common(dying[1], born[1]) or common(dying[0], born[0])
+        safe = not shared or (borne and not others)
         assert safe == (not any(low < distance < high for low, high in takeover.forbidden()))
         most = max(most, shared if safe else 0)
     assert most == takeover.shared_bytes()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import combinations
+from itertools import combinations, product
 
 from toolchain.ir import ArenaProblem, LiveRun, SharedPair
 
@@ -36,17 +36,16 @@ def smallest_arena_bytes(problem: ArenaProblem) -> int:
         above = two.top_bytes - one.bottom_bytes
         return (((j, i, above),), ((i, j, one.top_bytes - two.bottom_bytes),))
 
-    def with_pair(pair: SharedPair) -> Iterator[_Choices | None]:
+    def with_pair(pair: SharedPair) -> _Choices | None:
+        """Nothing shared; or as the pair allows it, and nothing else shared."""
         a, b, step = pair.dying, pair.born, pair.step
-        yield choices(a, step + 1, b, step)
-        yield choices(a, step, b, step - 1)
         whole = choices(a, step, b, step)
-        if whole is not None and pair.exact:
-            tied = ((b, a, pair.lead_bytes), (a, b, -pair.lead_bytes))
-            yield (*whole, tied)
-        elif whole is not None:
-            ((above,), below) = whole
-            yield (((b, a, min(above[2], pair.lead_bytes)),), below)
+        if whole is None:
+            return None
+        others = (choices(a, step + 1, b, step), choices(a, step, b, step - 1))
+        lead = ((b, a, pair.lead_bytes), (a, b, -pair.lead_bytes))[: 1 + pair.exact]
+        ways = product(*(other for other in others if other is not None))
+        return (*whole, *((*lead, *(edge for way in each for edge in way)) for each in ways))
 
     def meetings() -> Iterator[_Choices | None]:
         for i, j in combinations(live, 2):
@@ -56,7 +55,7 @@ def smallest_arena_bytes(problem: ArenaProblem) -> int:
                 if pair is None:
                     yield choices(i, step, j, step)
                 else:
-                    yield from with_pair(pair)
+                    yield with_pair(pair)
 
     def obeyed(at: dict[int, int], edges: Sequence[_Edge]) -> bool:
         return all(at[high] >= at[low] + distance for low, high, distance in edges)

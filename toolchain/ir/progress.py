@@ -61,10 +61,12 @@ class Takeover:
     def forbidden(self) -> list[Interval]:
         """Of distances offset(dying) - offset(born) at that step."""
         (read, stays), (was, written) = self.dying, self.born
-        found = [*_apart(read, was), *_apart(stays, written)]
+        found = []
         for low, high in _apart(read, written):
             lead = min(max(self.lead_bytes, low), high)
             found += [(low, lead), (lead, high)] if self.exact else [(low, lead)]
+            others = (*_apart(read, was), *_apart(stays, written))
+            found += [(max(a, low), min(b, high)) for a, b in others]
         return [(low, high) for low, high in found if low < high]
 
     def shared_bytes(self) -> int:
