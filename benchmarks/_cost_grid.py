@@ -13,20 +13,25 @@ from typing import Any
 import numpy as np
 
 from toolchain.boards import Core
-from toolchain.cost.key import Key, operator_key
+from toolchain.cost.analytic import only_views
+from toolchain.cost.key import COPIES, Key, operator_key
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
-from toolchain.kernel_timing import Kernel
+from toolchain.kernel_timing import Kernel, copies_kernel
 from toolchain.ops import spec_of
 from toolchain.ops._activation import Activation
 from toolchain.ops._conv import Padding, Window, same_padding
 from toolchain.ops._matmul import BatchMatMul
 from toolchain.ops._pooling import Pool2D
 from toolchain.ops._reduction import Reduce
+from toolchain.ops._rounding import Rounding
 from toolchain.ops.block_concat import BlockConcat
 from toolchain.ops.concat import Concat
 from toolchain.ops.conv2d import Conv2D
 from toolchain.ops.depthwise_conv2d import DepthwiseConv2D
 from toolchain.ops.fully_connected import FullyConnected
+from toolchain.ops.partial_conv2d import PartialConv2D
+from toolchain.ops.partial_fully_connected import PartialFullyConnected
+from toolchain.ops.requantise_sums import Law, RequantiseSums
 
 Rng = np.random.Generator
 _X = Quantisation((0.05,), (-3,))
@@ -88,11 +93,17 @@ def _weighted(
     count = channels if per_channel else 1
     taps = int(np.prod(shape)) // channels
     scale = 0.02 / np.sqrt(taps)
-    w_q = Quantisation(
-        (float(np.float32(scale)),) * count, (0,) * count, axis if count > 1 else None
-    )
-    b_scale = float(np.float32(0.05) * np.float32(scale))
-    b_q = Quantisation((b_scale,) * count, (0,) * count, 0 if count > 1 else None)
+    apart = np.random.default_rng(shape)
+    zero = 9 if kind == "conv2d" and apart.random() < 1 / 12 else 0
+    count = 1 if zero else count
+    share = _pick(apart, 0.05, 0.5, 1.0) if apart.random() < 1 / 6 else 0.0
+    each = np.where(apart.random(count) < share, 0.8, scale).astype(np.float32)
+    scales = tuple(float(one) for one in each)
+    w_q = Quantisation(scales, (zero,) * count, axis if count > 1 else None)
+    b_scales = tuple(float(np.float32(0.05) * one) for one in each)
+    b_q = Quantisation(b_scales, (0,) * count, 0 if count > 1 else None)
+    if isinstance(attributes, Conv2D | DepthwiseConv2D) and apart.random() < 0.1:
+        attributes = replace(attributes, rounding=Rounding.ONNX)
     weights = rng.integers(-127, 128, shape).astype(np.int8)
     bias = rng.integers(-1000, 1000, channels).astype(np.int32)
     return graph_of(
@@ -138,6 +149,22 @@ def pointwise(rng: Rng) -> Graph:
     depth, channels = _channels(rng, 160), _channels(rng, 160)
     attributes = Conv2D(stride, (1, 1), Padding(), _activation(rng))
     return _weighted(rng, "conv2d", attributes, (1, *size, depth), (channels, 1, 1, depth))
+
+
+def strided_pointwise(rng: Rng) -> Graph:
+    size = _image(rng, (1, 1), (2, 2))
+    depth, channels = _channels(rng, 64), _channels(rng, 64)
+    attributes = Conv2D(_pick(rng, (2, 2), (1, 2), (3, 3)), (1, 1), Padding(), _activation(rng))
+    return _weighted(rng, "conv2d", attributes, (1, *size, depth), (channels, 1, 1, depth))
+
+
+def row(rng: Rng) -> Graph:
+    """One-dimensional and unpadded, as streaming networks have it."""
+    kernel, stride = int(rng.integers(2, 10)), _pick(rng, 1, 1, 2)
+    depth, channels = 4 * int(rng.integers(1, 13)), _channels(rng, 64)
+    width = kernel + stride * int(rng.integers(0, 33))
+    attributes = Conv2D((1, stride), (1, 1), Padding(), _activation(rng))
+    return _weighted(rng, "conv2d", attributes, (1, 1, width, depth), (channels, 1, kernel, depth))
 
 
 def depthwise_conv2d(rng: Rng) -> Graph:
@@ -269,9 +296,61 @@ def batch_matmul(rng: Rng) -> Graph:
     return graph_of("batch_matmul", attributes, tensors, Quantisation((0.1,), (0,)))
 
 
+def _partial(sampler: Callable[[Rng], Graph], kind: str) -> Callable[[Rng], Graph]:
+    """Sums over some of the inputs, mostly on top of others."""
+
+    def sample(rng: Rng) -> Graph:
+        graph = sampler(rng)
+        while graph.ops[0].kind == "conv2d" and _grouped(graph):
+            graph = sampler(rng)
+        (op,) = graph.ops
+        y = replace(graph.output(op), dtype=DType.INT32, quantisation=None)
+        names = [*op.inputs]
+        tensors = [tensor for tensor in graph.tensors.values() if tensor.name != "y"]
+        while len(names) < (1 if kind == "partial_sum" else 2 if "matmul" in kind else 3):
+            names.append("")
+        names.append("sums" if rng.random() < 0.75 else "")
+        if names[-1]:
+            tensors.append(replace(y, name="sums"))
+        attributes = op.attributes
+        if isinstance(attributes, Conv2D):
+            attributes = PartialConv2D(attributes.stride, attributes.dilation, attributes.padding)
+        elif isinstance(attributes, FullyConnected):
+            attributes = PartialFullyConnected()
+        given = [tensor.name for tensor in tensors if not tensor.is_constant]
+        part = Op(kind, kind, tuple(names), ("y",), attributes)
+        return Graph.build("k", [*tensors, y], [part], given, ["y"])
+
+    return sample
+
+
+def _grouped(graph: Graph) -> bool:
+    return graph.tensors["x"].shape[3] != graph.tensors["weights"].shape[3]
+
+
+def requantise_sums(rng: Rng) -> Graph:
+    channels = _channels(rng, 64)
+    sums = Tensor(
+        "x", (1, int(rng.integers(1, 5)), int(rng.integers(1, 25)), channels), DType.INT32
+    )
+    law = _pick(rng, Law.TWICE, Law.TWICE, Law.ONCE, Law.AWAY, Law.EVEN)
+    count = _pick(rng, 1, channels)
+    scales = {"multipliers": (1 << 30,) * count, "codes": (6,) * count}
+    if law is Law.ONCE:
+        scales["lows"] = (0,) * count
+    attributes = (
+        RequantiseSums(law, activation=_activation(rng), **scales)
+        if law in (Law.TWICE, Law.ONCE)
+        else RequantiseSums(law, count=int(rng.integers(4, 50)), activation=_activation(rng))
+    )
+    return graph_of("requantise_sums", attributes, [sums])
+
+
 GRID: Mapping[str, tuple[Callable[[Rng], Graph], int]] = {
     "conv2d": (conv2d, 192),
-    "pointwise": (pointwise, 64),
+    "pointwise": (pointwise, 128),
+    "strided_pointwise": (strided_pointwise, 32),
+    "row": (row, 32),
     "depthwise_conv2d": (depthwise_conv2d, 192),
     "fully_connected": (fully_connected, 64),
     "average_pool2d": (_pool("average_pool2d"), 64),
@@ -285,17 +364,37 @@ GRID: Mapping[str, tuple[Callable[[Rng], Graph], int]] = {
     "mean": (_reduce("mean"), 48),
     "softmax": (softmax, 24),
     "batch_matmul": (batch_matmul, 40),
+    "partial_conv2d": (_partial(conv2d, "partial_conv2d"), 64),
+    "partial_pointwise": (_partial(pointwise, "partial_conv2d"), 32),
+    "partial_fully_connected": (_partial(fully_connected, "partial_fully_connected"), 32),
+    "partial_matmul": (_partial(batch_matmul, "partial_matmul"), 24),
+    "partial_sum": (_partial(_reduce("mean"), "partial_sum"), 32),
+    "requantise_sums": (requantise_sums, 96),
 }
 """For each family a sampler, and how many of them are measured."""
+
+
+_COPIES = 20
+
+
+def families() -> tuple[str, ...]:
+    """What the grid has shapes of, and plain copies."""
+    return (*GRID, COPIES)
 
 
 def kernels(family: str, seed: int, core: Core) -> tuple[Kernel, ...]:
     """As many operators, each alone, as the grid has of this family."""
     rng = np.random.default_rng([seed, *family.encode()])
+    if family == COPIES:
+        sizes = rng.integers(1, 2048, (_COPIES, 3)) >> rng.integers(0, 10, (_COPIES, 1))
+        return tuple(copies_kernel(tuple(int(size) + 1 for size in row)) for row in sizes)
     sampler, count = GRID[family]
     found: dict[Key, Kernel] = {}
     for _ in range(count):
         graph = sampler(rng)
-        key = operator_key(graph.ops[0], graph, core)
-        found.setdefault(key, Kernel(key, graph, apart="concat" in family))
+        (op,) = graph.ops
+        key = operator_key(op, graph, core)
+        if not only_views(op, graph):
+            copies = key.kernel.startswith(("thimble_copy_nd", "thimble_move"))
+            found.setdefault(key, Kernel(key, graph, apart=copies))
     return tuple(found.values())

@@ -27,17 +27,21 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks._cost_grid import GRID, kernels
+from benchmarks._cost_grid import families, kernels
 from toolchain import cmsis_nn
 from toolchain.boards import board as find_board
 from toolchain.cost.database import Database
+from toolchain.cost.element_terms import memcpy_terms
 from toolchain.cost.fitted import COEFFICIENTS, family_of, kernel_terms
-from toolchain.cost.window_terms import Terms
+from toolchain.cost.key import COPIES
+from toolchain.cost.window_terms import SELDOM, Terms
 from toolchain.errors import ThimbleError
 from toolchain.kernel_timing import Kernel, time_kernels
 from toolchain.measurements import current_build
 
 FIT, HELD_OUT = 1, 2
+AT_ONCE = 32
+"""Kernels in one firmware: the code and weights of twice as many overrun 512 KiB."""
 Floats = NDArray[np.float64]
 
 
@@ -55,22 +59,40 @@ Points = Mapping[str, Sequence[Point]]
 def measure(found: Sequence[Kernel], board: str, database: Database) -> Points:
     """Of each C kernel, by its name."""
     core = find_board(board).core
-    time_kernels(found, board, runs=1, database=database)
+    for first in range(0, len(found), AT_ONCE):
+        time_kernels(found[first : first + AT_ONCE], board, runs=1, database=database)
     counts = {row.key: row.count for row in database.rows(board)}
     points: dict[str, list[Point]] = defaultdict(list)
     for kernel in found:
         if counts.get(kernel.key):
-            name, terms = kernel_terms(kernel.graph.ops[0], kernel.graph, core)
+            name, terms = COPIES, memcpy_terms(kernel.copies)
+            if not kernel.copies:
+                name, terms = kernel_terms(kernel.graph.ops[0], kernel.graph, core)
             points[name].append(Point(terms, counts[kernel.key]))
     return points
 
 
 def fit(points: Sequence[Point]) -> dict[str, float]:
-    """Coefficients of all terms that matter, by name."""
+    """Coefficients of all terms that matter, by name: first of what every model has."""
+    usual = [point for point in points if not any(map(point.terms.get, seldom(point.terms)))]
+    base = least_squares(usual, {})
+    return base | least_squares([point for point in points if point not in usual], base)
+
+
+def seldom(names: Iterable[str]) -> list[str]:
+    """Those terms that few models have."""
+    return [name for name in names if any(word in name for word in SELDOM)]
+
+
+def least_squares(points: Sequence[Point], known: Mapping[str, float]) -> dict[str, float]:
+    """Coefficients of all terms; where some are known, of those that few models have."""
     names = sorted({name for point in points for name in point.terms})
+    names = seldom(names) if known else names
+    if not points or not names:
+        return {}
     counts = np.array([point.count for point in points], float)
     amounts = np.array([[point.terms.get(name, 0.0) for name in names] for point in points])
-    found = non_negative(amounts / counts[:, None], np.ones(len(points)))
+    found = non_negative(amounts / counts[:, None], -errors(points, known))
     return {n: float(f"{c:.5g}") for n, c in zip(names, found, strict=True) if c > 0}
 
 
@@ -142,8 +164,10 @@ def main() -> int:
     console, log = Console(width=140), Console(stderr=True)
     only = [name for name in options.only.split(",") if name]
     for name in only:
-        if name not in GRID:
-            parser.error(f"no kind {name!r}; there are: {', '.join(GRID)}")
+        if name not in families():
+            parser.error(f"no kind {name!r}; there are: {', '.join(families())}")
+    if only and options.write:
+        parser.error("--write fits all kinds, as some share a kernel: leave --only out")
     file = options.database or cmsis_nn.cache_folder() / "cost-grid.sqlite"
     try:
         core = find_board(options.board).core
@@ -151,7 +175,7 @@ def main() -> int:
         with Database(file) as database:
             for seed in (FIT, HELD_OUT):
                 half: dict[str, list[Point]] = defaultdict(list)
-                for name in only or GRID:
+                for name in only or families():
                     with log.status(f"{name} on {options.board}"):
                         found = kernels(name, seed, core)
                         for kernel, points in measure(found, options.board, database).items():
@@ -164,8 +188,7 @@ def main() -> int:
     stored = json.loads(COEFFICIENTS.read_text(encoding="utf-8")) if COEFFICIENTS.is_file() else {}
     entry = stored.setdefault(family_of(core), {"kernels": {}})
     if options.write:
-        entry["kernels"] |= {name: fit(points) for name, points in halves[0].items()}
-        entry["kernels"] = dict(sorted(entry["kernels"].items()))
+        entry["kernels"] = {name: fit(halves[0][name]) for name in sorted(halves[0])}
         entry |= {"board": options.board, "compiler": build.compiler, "cmsis_nn": build.cmsis_nn}
         COEFFICIENTS.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
     console.print(show(halves, entry["kernels"], f"predicted against counted, {options.board}"))

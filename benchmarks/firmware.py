@@ -5,7 +5,7 @@
 Every model is compiled, run in QEMU on 3 random inputs and compared with its reference. Columns:
 arena and all RAM (.data + .bss + arena + measured stack), code (flash apart from weights), flash,
 instructions per inference; TFLM's figures beside ours, and the ratio. TFLM's RAM leaves out its
-stack. `--fit` prints the coefficients of the analytic cost model from the measured operators.
+stack.
 """
 
 from __future__ import annotations
@@ -17,13 +17,11 @@ import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from toolchain import deployed, verify_model
+from toolchain import verify_model
 from toolchain.errors import ThimbleError
-from toolchain.ops import spec_of
 
 SHARED_MODELS = Path(__file__).resolve().parents[2] / "shared" / "models"
 
@@ -68,7 +66,6 @@ class Row:
     code_bytes: int
     flash_bytes: int
     instructions: int
-    operators: tuple[tuple[int, int, int], ...] = ()
 
 
 def measure(file: Path, board: str) -> Row:
@@ -76,12 +73,8 @@ def measure(file: Path, board: str) -> Row:
     with tempfile.TemporaryDirectory() as scratch:
         out = Path(scratch) / "build"
         result = verify_model(file, board, runs=3, out=out)
-        plan, sizes = result.compiled.plan, result.compiled.sizes
+        sizes = result.compiled.sizes
         assert sizes is not None
-        with deployed(out) as deployment:
-            rng = np.random.default_rng(0)
-            deployment.run({end.name: end.random(rng) for end in deployment.inputs})
-            counts = {c.name: c.count for c in deployment.operator_counts()}
     stack = result.memory.stack_bytes
     return Row(
         model=file.stem,
@@ -92,15 +85,6 @@ def measure(file: Path, board: str) -> Row:
         code_bytes=sizes.code_bytes,
         flash_bytes=sizes.flash_bytes,
         instructions=result.count,
-        operators=tuple(
-            (
-                spec_of(op.kind).macs(op, plan.graph),
-                sum(plan.graph.tensors[name].elements for name in op.outputs),
-                counts[op.name],
-            )
-            for op in plan.graph.ops
-            if op.name in counts
-        ),
     )
 
 
@@ -132,21 +116,6 @@ def table(rows: list[Row], core: str) -> Table:
     return result
 
 
-def fit(rows: list[Row]) -> str:
-    """Least squares of instructions on MACs, output elements and calls, weighted by 1/count."""
-    points = np.array([p for row in rows for p in row.operators if p[2] > 0], float)
-    design = np.column_stack([points[:, 0], points[:, 1], np.ones(len(points))])
-    weights = 1 / points[:, 2]
-    solution, *_ = np.linalg.lstsq(design * weights[:, None], points[:, 2] * weights, rcond=None)
-    predicted = design @ solution
-    error = np.abs(predicted / points[:, 2] - 1)
-    mac, element, call = solution
-    return (
-        f"per_mac={mac:.3f}, per_element={element:.2f}, per_call={call:.0f}; "
-        f"error {error.mean():.0%} on average over {len(points)} operators"
-    )
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--board", default="netduinoplus2")
@@ -156,7 +125,6 @@ def main() -> int:
     parser.add_argument(
         "--all", action="store_true", help="every anchored model, not MLPerf's only"
     )
-    parser.add_argument("--fit", action="store_true", help="fit the analytic cost model")
     parser.add_argument("--json", type=Path, help="also write the rows here")
     arguments = parser.parse_args()
     console = Console(width=200)
@@ -173,8 +141,6 @@ def main() -> int:
     core = "m7" if "an500" in arguments.board else "m55" if "an547" in arguments.board else "m4"
     console.print(f"{arguments.board} in QEMU; RAM is .data + .bss + arena + measured stack")
     console.print(table(rows, core))
-    if arguments.fit:
-        console.print(fit(rows))
     if arguments.json:
         arguments.json.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
     return 0 if rows and all(row.matches for row in rows) else 1

@@ -95,13 +95,13 @@ def plan_kernels(plan: Plan) -> tuple[Kernel, ...]:
             key = operator_key(op, plan.graph, core)
             found.setdefault(key, Kernel(key, _alone(op, plan.graph)))
         elif wanted:
-            copying = _copies(tuple(sorted(move.size_bytes for move in wanted)))
+            copying = copies_kernel(tuple(sorted(move.size_bytes for move in wanted)))
             found.setdefault(copying.key, copying)
     return tuple(found.values())
 
 
-def _copies(sizes: tuple[int, ...]) -> Kernel:
-    """Parts of so many bytes that are put together elsewhere."""
+def copies_kernel(sizes: tuple[int, ...]) -> Kernel:
+    """Copies alone: parts of so many bytes that are put together elsewhere."""
     parts = [Tensor(f"part{i}", (size,), DType.INT8) for i, size in enumerate(sizes)]
     whole = Tensor("whole", (sum(sizes),), DType.INT8)
     names = tuple(part.name for part in parts)

@@ -15,7 +15,7 @@ from toolchain.cost_check import check_model
 from toolchain.device.firmware import Firmware
 from toolchain.device.session import Session, open_board
 from toolchain.errors import InputError, LinkError
-from toolchain.kernel_timing import _copies, read_kernels, time_kernels
+from toolchain.kernel_timing import copies_kernel, read_kernels, time_kernels
 from toolchain.measurements import cost_model
 from toolchain.profiling import profile_folder, record
 from toolchain.report.profile import bar, flame
@@ -88,7 +88,7 @@ def test_kernels_agree_with_the_model_they_come_from(compiled: Path, database: D
 
 def test_copies_are_kernels_too(database: Database) -> None:
     """What a concatenation of blocks costs, for the planner to know before it is in a firmware."""
-    kernels = [_copies(sizes) for sizes in ((1024,), (100, 100, 100), (7, 5000))]
+    kernels = [copies_kernel(sizes) for sizes in ((1024,), (100, 100, 100), (7, 5000))]
     timing = time_kernels(kernels, BOARD, runs=2, database=database)
     counts = {entry.key.shape: entry.count for entry in timing.measured}
     assert list(counts) == ["1024", "100 100 100", "7 5000"]

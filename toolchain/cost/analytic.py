@@ -1,8 +1,8 @@
 """Instructions of operators where nothing was measured.
 
-Kernels whose coefficients are known have a formula each (`fitted.py`), and so have operators that
-sum in parts (`sums.py`). For the others, and for cores without the DSP extension, instructions =
-per_mac * MACs + per_element * output elements + per_call.
+Kernels whose coefficients are known have a formula each (`fitted.py`). For the others, and for
+cores without the DSP extension, instructions = per_mac * MACs + per_element * output elements +
+per_call.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 from toolchain.boards import Core
 from toolchain.cost import Cost
-from toolchain.cost.fitted import fitted_count
-from toolchain.cost.sums import sums_count
+from toolchain.cost.fitted import fitted_copies, fitted_count
 from toolchain.ir import DType, Graph, Op
 from toolchain.ops import spec_of
 
@@ -50,12 +49,11 @@ class AnalyticCostModel:
 
     def cost(self, op: Op, graph: Graph, core: Core) -> Cost:
         """Estimated instructions; 0 for an operator that only renames bytes."""
-        if _only_views(op, graph):
+        if only_views(op, graph):
             return Cost(0, measured=False)
-        for formula in (fitted_count, sums_count):
-            count = formula(op, graph, core)
-            if count is not None:
-                return Cost(round(count), measured=False)
+        count = fitted_count(op, graph, core)
+        if count is not None:
+            return Cost(round(count), measured=False)
         fit = HELIUM if core.mve else DSP if core.dsp else PLAIN
         if spec_of(op.kind).dtypes == {DType.INT16}:
             fit = WIDE_SUMS if spec_of(op.kind).macs(op, graph) else WIDE_ELEMENTS
@@ -68,7 +66,9 @@ class AnalyticCostModel:
 
     def copies(self, sizes: Sequence[int], core: Core) -> Cost:
         """Estimated instructions of newlib's memcpy, which moves words."""
-        count = _PER_COPIED_BYTE * sum(sizes) + _PER_COPY * len(sizes)
+        count = fitted_copies(sizes, core)
+        if count is None:
+            count = _PER_COPIED_BYTE * sum(sizes) + _PER_COPY * len(sizes)
         return Cost(round(count), measured=False)
 
 
@@ -83,7 +83,7 @@ def _count(fit: Coefficients, op: Op, graph: Graph) -> int:
     return round(fit.per_mac * macs + fit.per_element * elements + fit.per_call)
 
 
-def _only_views(op: Op, graph: Graph) -> bool:
+def only_views(op: Op, graph: Graph) -> bool:
     """Whether every byte of every output can lie in place: a reshape, a split, a concat of rows."""
     aliases = spec_of(op.kind).aliases(op, graph)
     views = {alias.view for alias in aliases}

@@ -6,9 +6,10 @@ Each function follows one kernel in `runtime_c/source` and takes what its loweri
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from toolchain.boards import Core
-from toolchain.cost.window_terms import Terms, is_narrow
+from toolchain.cost.window_terms import Terms, is_narrow, slow_channels
 from toolchain.ir import Graph, Op
 from toolchain.ops._matmul import matmul_attributes, matmul_depth
 from toolchain.ops._movement import StridedCopy
@@ -51,25 +52,43 @@ def move_terms(run: StridedCopy, core: Core) -> Terms:
     size = run.run_bytes
     if core.mve:
         return {"call": 1.0, "block": size // 32, "vector": -(-(size % 32) // 16)}
-    left, terms = size, Terms()
-    if run.source_offset % 4 == 0 and size % 4 == 0:
-        terms["block"], left = size // 32, size % 32
-    return {"call": 1.0, **terms, "sixteen": left // 16, "word": left % 16 // 4, "byte": left % 4}
+    aligned = run.source_offset % 4 == 0 and size % 4 == 0
+    left = size % 32 if aligned else size
+    counts = {"sixteen": left // 16, "word": left % 16 // 4, "byte": left % 4}
+    if aligned:
+        counts["block"] = size // 32
+    return {"call": 1.0, **counts} | {f"any {name}": bool(n) for name, n in counts.items()}
+
+
+def memcpy_terms(sizes: Sequence[int]) -> Terms:
+    """newlib's memcpy of words, once for each size."""
+    return {
+        "call": 1.0,
+        "copy": len(sizes),
+        "64 bytes": sum(size // 64 for size in sizes),
+        "16 bytes": sum(size % 64 // 16 for size in sizes),
+        "word": sum(size % 16 // 4 for size in sizes),
+        "byte": sum(size % 4 for size in sizes),
+    }
 
 
 def copy_terms(copies: tuple[StridedCopy, ...]) -> Terms:
     """`thimble_copy_nd`, once for each copy."""
-    terms = dict.fromkeys(("turn", "run", "word", "byte", "lone byte"), 0.0)
-    terms["call"], terms["copy"] = 1.0, len(copies)
+    names = ("plain copy", "copy", "turn", "run", "word", "byte", "lone byte")
+    terms = {"call": 1.0, **dict.fromkeys(names, 0.0)}
     for copy in copies:
         runs = math.prod(loop.count for loop in copy.loops)
-        if copy.run_bytes == 1 and copy.loops:
-            terms["lone byte"] += runs
+        if not copy.loops:
+            terms["plain copy"] += 1
         else:
-            terms["run"] += runs
-            terms["word"] += runs * (copy.run_bytes // 4)
-            terms["byte"] += runs * (copy.run_bytes % 4)
-        terms["turn"] += math.prod(loop.count for loop in copy.loops[:-1])
+            terms["copy"] += 1
+            terms["turn"] += math.prod(loop.count for loop in copy.loops[:-1])
+        if copy.loops and copy.run_bytes == 1:
+            terms["lone byte"] += runs
+            continue
+        terms["run"] += runs if copy.loops else 0
+        terms["word"] += runs * (copy.run_bytes // 4)
+        terms["byte"] += runs * (copy.run_bytes % 4)
     return terms
 
 
@@ -78,13 +97,17 @@ def fully_connected_terms(op: Op, graph: Graph, core: Core) -> tuple[str, Terms]
     units, depth = graph.input(op, 1).shape
     rows = graph.input(op, 0).elements // depth
     words, blocks = -(-depth // 4), rows * -(-units // 4)
-    quick = 0 if is_narrow(op, graph) else rows * (units // 4)
+    _, slow = slow_channels(op, graph)
+    fours = slow[: units // 4 * 4].reshape(-1, 4)
+    slow_units = 4 * rows * int(fours.any(axis=1).sum())
+    quick = 0 if is_narrow(op, graph) else rows * (units // 4) - slow_units // 4
     terms: Terms = {
         "call": 1.0,
         "row": rows,
         "block": blocks,
         "quick block": quick,
-        "lone unit": rows * units - 4 * quick,
+        "lone unit": rows * units - 4 * quick - slow_units,
+        "slow unit": slow_units,
         "uneven block": blocks * bool(depth % 4),
     }
     if four_bit_filters(op, graph):
@@ -143,11 +166,42 @@ def matmul_terms(op: Op, graph: Graph) -> Terms:
     }
 
 
+def partial_fully_connected_terms(op: Op, graph: Graph) -> Terms:
+    """`thimble_partial_fully_connected_s8`."""
+    units, depth = graph.input(op, 1).shape
+    rows = graph.input(op, 0).elements // depth
+    blocks = rows * -(-units // 4)
+    return {
+        "call": 1.0,
+        "row": rows,
+        "block": blocks,
+        "word": blocks * -(-depth // 4),
+        "uneven block": blocks * bool(depth % 4),
+        "output": rows * units,
+        "added": rows * units * adds(op),
+    }
+
+
+def adds(op: Op) -> bool:
+    """Whether sums go on from earlier ones."""
+    return bool(op.inputs[-1])
+
+
+def ending_terms(op: Op, graph: Graph, lowering: Lowering) -> Terms:
+    """int32 sums that become int8."""
+    pixels, elements = lowering.fields["pixels"], graph.output(op).elements
+    narrow = is_narrow(op, graph)
+    terms: Terms = {"call": 1.0, "pixel": pixels, "narrow pixel": pixels * narrow}
+    return terms | {"narrow element": elements * narrow, "element": elements * (not narrow)}
+
+
 def softmax_terms(op: Op, graph: Graph) -> Terms:
     """Each row is read three times."""
     x = graph.input(op, 0)
     rows = x.elements // x.shape[-1]
-    return {"call": 1.0, "row": rows, "element": x.elements}
+    columns = x.shape[-1]
+    sixteens = {"sixteen": rows * (columns // 16), "rest": rows * (columns % 16)}
+    return {"call": 1.0, "row": rows, "element": x.elements, **sixteens}
 
 
 def plain_terms(op: Op, graph: Graph, macs: int) -> Terms:

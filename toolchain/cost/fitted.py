@@ -8,26 +8,32 @@ them anew and prints the errors. They hold for the compiler and CMSIS-NN that th
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
 from toolchain.boards import Core
 from toolchain.cost.element_terms import (
+    adds,
     binary_terms,
     copy_terms,
+    ending_terms,
     fully_connected_terms,
     matmul_terms,
+    memcpy_terms,
     move_terms,
+    partial_fully_connected_terms,
     plain_terms,
     reduction_terms,
     softmax_terms,
     unary_terms,
 )
+from toolchain.cost.key import COPIES
 from toolchain.cost.window_terms import (
     Terms,
     conv2d_terms,
     depthwise_conv2d_terms,
+    partial_conv2d_terms,
     pool_terms,
 )
 from toolchain.errors import UnsupportedError
@@ -54,6 +60,10 @@ def kernel_terms(op: Op, graph: Graph, core: Core) -> tuple[str, Terms]:
             return pool_terms(op, graph, core)
         case "fully_connected":
             return fully_connected_terms(op, graph, core)
+        case "partial_conv2d":
+            return partial_conv2d_terms(op, graph)
+        case "partial_fully_connected":
+            return "thimble_partial_fully_connected_s8", partial_fully_connected_terms(op, graph)
     spec = spec_of(op.kind)
     lowering = spec.lower(op, graph, core)
     kernel = "+".join(lowering.functions) or op.kind
@@ -69,10 +79,18 @@ def kernel_terms(op: Op, graph: Graph, core: Core) -> tuple[str, Terms]:
     match kernel:
         case "thimble_batch_matmul_s8":
             return kernel, matmul_terms(op, graph)
+        case "thimble_partial_matmul_s8":
+            output = graph.output(op).elements
+            return kernel, matmul_terms(op, graph) | {"added": output * adds(op)}
         case "thimble_reduce_sum_s8":
             return kernel, reduction_terms(op, graph)
+        case "thimble_partial_sum_s8":
+            output = graph.output(op).elements
+            return kernel, reduction_terms(op, graph) | {"added": output * adds(op)}
         case "thimble_softmax_s8":
             return kernel, softmax_terms(op, graph)
+    if op.kind == "requantise_sums":
+        return kernel, ending_terms(op, graph, lowering)
     return kernel, plain_terms(op, graph, spec.macs(op, graph))
 
 
@@ -84,6 +102,13 @@ def fitted_count(op: Op, graph: Graph, core: Core) -> float | None:
     except UnsupportedError:
         return None
     each = kernels.get(kernel)
+    return sum(each.get(name, 0.0) * count for name, count in terms.items()) if each else None
+
+
+def fitted_copies(sizes: Sequence[int], core: Core) -> float | None:
+    """Estimated instructions of copies of so many bytes; None as for operators."""
+    each = _coefficients().get(family_of(core), {}).get(COPIES)
+    terms = memcpy_terms(sizes)
     return sum(each.get(name, 0.0) * count for name, count in terms.items()) if each else None
 
 

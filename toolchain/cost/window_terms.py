@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from toolchain.boards import Core
 from toolchain.ir import Graph, Op
 from toolchain.ops._activation import Activation, clamp_range
@@ -20,11 +23,19 @@ from toolchain.ops._conv_lowering import (
     turned_window,
     walks_columns,
 )
+from toolchain.ops._conv_packing import SUMMED_TAPS
 from toolchain.ops._pooling import pool_attributes
+from toolchain.ops._rounding import Rounding
 from toolchain.ops.conv2d import Conv2D
 from toolchain.ops.depthwise_conv2d import DepthwiseConv2D
+from toolchain.ops.partial_conv2d import PartialConv2D, is_pointwise
 
 Terms = dict[str, float]
+Flags = NDArray[np.bool_]
+_LEAST_SLOW = 0.5
+"""The least factor of a sum that takes no right shift (`_conv_packing.shift_code`)."""
+_BY_ROWS = ("arm_convolve_1x1_s8", "arm_convolve_1_x_n_s8")
+"""Kernels for Helium that multiply the pixels of each row apart."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +76,34 @@ def conv2d_terms(op: Op, graph: Graph, core: Core) -> tuple[str, Terms]:
     return kernel, _convolution_terms(op, graph, kernel, window, groups, depth)
 
 
+def partial_conv2d_terms(op: Op, graph: Graph) -> tuple[str, Terms]:
+    """Kernel and terms of a partial_conv2d, whose sums are int32."""
+    attributes = op.attributes
+    assert isinstance(attributes, PartialConv2D)
+    _, height, width, depth = graph.input(op, 1).shape
+    window = Window((height, width), attributes.stride, attributes.dilation, attributes.padding)
+    batches, out_h, out_w, channels = graph.output(op).shape
+    pixels, words = out_h * out_w, -(-height * width * depth // 4)
+    terms: Terms = {"call": 1.0}
+    if is_pointwise(window) and depth % 4 == 0:
+        kernel, batches, pixels = "thimble_partial_conv_1x1_s8", 1, batches * pixels
+        terms["column word"] = 2 * -(-pixels // 2) * words
+    else:
+        kernel = "thimble_partial_conv_s8"
+        terms |= _gathered(op, graph, window, depth, batches)
+        terms["pixel"] = batches * pixels
+    pairs = batches * -(-pixels // 2)
+    blocks = pairs * -(-channels // 2)
+    adds = bool(op.inputs[-1])
+    return kernel, terms | {
+        "pair of pixels": pairs,
+        "block": blocks,
+        "block word": blocks * words,
+        "block added": blocks * adds,
+        "lone channel": pairs * (channels % 2),
+    }
+
+
 def depthwise_conv2d_terms(op: Op, graph: Graph, core: Core) -> tuple[str, Terms]:
     """Kernel and terms of a depthwise_conv2d."""
     attributes = op.attributes
@@ -78,7 +117,7 @@ def depthwise_conv2d_terms(op: Op, graph: Graph, core: Core) -> tuple[str, Terms
         return kernel, _depthwise_terms(op, graph, window)
     if kernel == "thimble_depthwise_conv_fours_s8":
         return kernel, _fours_terms(op, graph, window)
-    return kernel, _helium_terms(op, graph, window, 1)
+    return kernel, _helium_terms(op, graph, kernel, window, 1)
 
 
 def is_narrow(op: Op, graph: Graph) -> bool:
@@ -87,13 +126,30 @@ def is_narrow(op: Op, graph: Graph) -> bool:
     return clamp_range(activation, graph.output(op)) != (-128, 127)
 
 
+SELDOM = ("slow", "float", "summed")
+"""What the names of terms hold that few models have: fitted last, the others being known."""
+
+
+def slow_channels(op: Op, graph: Graph) -> tuple[str, Flags]:
+    """The path, and which output channels take it, of those that are not scaled by a quick shift.
+
+    That is each whose factor is 0.5 or more (TFLite), and all that round as ONNX does.
+    """
+    x, weights, y = graph.input(op, 0), graph.input(op, 1), graph.output(op)
+    channels = y.shape[-1]
+    if getattr(op.attributes, "rounding", Rounding.TFLITE) is Rounding.ONNX:
+        return "float", np.ones(channels, np.bool_)
+    factors = np.array(weights.q.scales) * (x.q.scale / y.q.scale)
+    return "slow", np.broadcast_to(factors >= _LEAST_SLOW, channels)
+
+
 def _convolution_terms(
     op: Op, graph: Graph, kernel: str, window: Window, groups: int, depth: int
 ) -> Terms:
     y = graph.output(op)
     batches, out_h, out_w, channels = y.shape
     if kernel.startswith("arm"):
-        return _helium_terms(op, graph, window, depth)
+        return _helium_terms(op, graph, kernel, window, depth)
     pixels = out_h * out_w
     filters = channels // groups
     times = batches * groups
@@ -106,12 +162,12 @@ def _convolution_terms(
         terms["gathered words"] = pixels * words
     elif kernel == "thimble_convolve_s4":
         terms |= _gathered(op, graph, window, depth, times, staged=True)
-        blocks = times * pixels * -(-filters // 4)
+        fours = times * pixels * -(-filters // 4)
         terms |= {
             "group": times,
             "pixel": times * pixels,
-            "block": blocks,
-            "block of eight taps": blocks * -(-taps // 8),
+            "block": fours,
+            "block of eight taps": fours * -(-taps // 8),
             "narrow output": times * pixels * filters * is_narrow(op, graph),
             "lone output": times * pixels * (filters % 4),
         }
@@ -120,10 +176,18 @@ def _convolution_terms(
         terms |= _gathered(op, graph, window, depth, times)
         terms["group"] = times
         if weight_zero_point(graph.input(op, 1)):
-            terms["summed words"] = times * pixels * words
+            terms["summed column"] = times * pixels
+            terms["summed column word"] = times * pixels * words
+            words += -(-words // SUMMED_TAPS)
     pairs, odd = pixels // 2, pixels % 2
-    blocks, lone = filters // 2, filters % 2
+    lone = filters % 2
+    path, slow = slow_channels(op, graph)
+    beside = slow.reshape(groups, filters)[:, : filters - lone].reshape(-1, 2).any(axis=1)
+    slow_blocks = int(beside.sum()) / groups
+    blocks = filters // 2 - slow_blocks
     terms |= {
+        f"{path} block": times * (pairs + odd) * slow_blocks,
+        f"{path} block word": times * (pairs + odd) * slow_blocks * words,
         "pixel": times * pixels,
         "pair of pixels": times * pairs,
         "block": times * pairs * blocks,
@@ -228,7 +292,9 @@ def _depthwise_terms(op: Op, graph: Graph, window: Window) -> Terms:
     before = min(window.padding.left, line)
     inside = min(max(line - before, 0), in_w)
     each = batches * channels
-    outputs = each * out_h * out_w
+    path, slow = slow_channels(op, graph)
+    slow_outputs = batches * out_h * out_w * int(slow.sum())
+    outputs = each * out_h * out_w - slow_outputs
     terms: Terms = {
         "call": 1.0,
         "channel": each,
@@ -243,6 +309,7 @@ def _depthwise_terms(op: Op, graph: Graph, window: Window) -> Terms:
         "blank line pixel": each * (lines - image_lines) * line,
         "narrow": outputs * is_narrow(op, graph),
         "output": outputs,
+        f"{path} output": slow_outputs,
     }
     if turned:
         terms["turned row"] = each * out_h
@@ -290,6 +357,8 @@ def _fours_terms(op: Op, graph: Graph, window: Window) -> Terms:
     edge = whole * sum(sides) + (out_h - whole) * out_w
     runs = whole * sum(-(-side // 4) for side in sides) + (out_h - whole) * -(-out_w // 4)
     each = batches * channels // 4
+    path, slow = slow_channels(op, graph)
+    slow_outputs = batches * out_h * out_w * int(slow.reshape(-1, 4).any(axis=1).sum())
     outputs = each * out_h * out_w
     terms: Terms = {
         "call": 1.0,
@@ -304,6 +373,9 @@ def _fours_terms(op: Op, graph: Graph, window: Window) -> Terms:
         * (edge * stride_w + runs * (window.extent[1] - stride_w)),
         "narrow": 4 * outputs * is_narrow(op, graph),
     }
+    terms[f"{path} output"] = slow_outputs
+    terms[f"{path} tap"] = slow_outputs * kernel_h * kernel_w
+    outputs -= slow_outputs
     if window.kernel == (3, 3):
         terms["3x3"] = outputs
     elif kernel_h % 2 and kernel_h <= 7:
@@ -318,8 +390,11 @@ def _fours_terms(op: Op, graph: Graph, window: Window) -> Terms:
     return terms
 
 
-def _helium_terms(op: Op, graph: Graph, window: Window, depth: int) -> Terms:
-    """CMSIS-NN's convolutions for Helium: vectors of 16 taps, or of four channels (depthwise)."""
+def _helium_terms(op: Op, graph: Graph, kernel: str, window: Window, depth: int) -> Terms:
+    """CMSIS-NN's convolutions for Helium: vectors of 16 taps, or of four channels (depthwise).
+
+    Pixels are multiplied four at a time: those of the whole image, or of one row.
+    """
     x, y = graph.input(op, 0), graph.output(op)
     batches, out_h, out_w, channels = y.shape
     pixels = batches * out_h * out_w
@@ -345,16 +420,24 @@ def _helium_terms(op: Op, graph: Graph, window: Window, depth: int) -> Terms:
             "block of channels": -(-channels // 124),
         }
     vectors = -(-taps // 16)
-    four_pixels, rest = pixels // 4, pixels % 4
-    return {
+    products = batches * out_h if kernel in _BY_ROWS else 1
+    four_pixels = products * (pixels // products // 4)
+    rest = products * (pixels // products % 4)
+    terms: Terms = {
         "call": 1.0,
-        "channel": channels,
-        "pixel": pixels,
-        "output row": batches * out_h,
+        "product": products,
+        "channel": products * channels,
+        "channel vector": products * channels * vectors,
         "channel of four pixels": four_pixels * channels,
         "vector of four pixels": four_pixels * channels * vectors,
         "channel of last pixel": rest * channels,
         "vector of last pixel": rest * channels * vectors,
+    }
+    if kernel != "arm_convolve_s8":
+        return terms
+    return terms | {
+        "pixel": pixels,
+        "output row": batches * out_h,
         "tap seen": seen,
         "tap vector seen": seen * -(-depth // 16),
         "tap blank": pixels * kernel_h * kernel_w - seen,
@@ -379,8 +462,9 @@ def pool_terms(op: Op, graph: Graph, core: Core) -> tuple[str, Terms]:
         kernel = "arm_max_pool_s8" if core.mve else "thimble_max_pool_s8"
         if core.mve:
             vectors = -(-channels // 16)
-            terms |= {"vector": pixels * vectors, "vector tap": taps * vectors}
-            return kernel, terms | {"vector row": lines * vectors}
+            terms |= {"line": lines, "tap": taps, "first vector": pixels * vectors}
+            terms |= {"vector": (taps - pixels) * vectors, "clamped": -(-pixels * channels // 16)}
+            return kernel, terms
         terms |= {
             "sixteen": pixels * sixteens,
             "sixteen row": lines * sixteens,
@@ -393,15 +477,8 @@ def pool_terms(op: Op, graph: Graph, core: Core) -> tuple[str, Terms]:
         lifted = attributes.lift or not core.mve
         kernel = "thimble_average_pool_s8" if lifted else "arm_avgpool_s8"
         if not lifted:
-            vectors = channels // 16
-            terms |= {
-                "vector": pixels * vectors,
-                "vector tap": taps * vectors,
-                "vector row": lines * vectors,
-                "channel": pixels * (channels % 16),
-                "channel row": lines * (channels % 16),
-                "channel tap": taps * (channels % 16),
-            }
+            vectors = -(-channels // 16)
+            terms |= {"vector": pixels * vectors, "line": lines * vectors, "tap": taps * vectors}
             return kernel, terms
         fours = channels // 4
         terms |= {

@@ -326,8 +326,8 @@ def _own_depthwise(
 
 def depthwise_band(window: Window, rows: int, columns: int) -> int:
     """Output rows that the own depthwise kernel computes at a time."""
-    sizes = (_depthwise_scratch_bytes(window, columns, band) for band in range(1, rows + 1))
-    return max(sum(size <= _BAND_BYTES for size in sizes), 1)
+    one, two = (_depthwise_scratch_bytes(window, columns, band) for band in (1, 2))
+    return max(min(1 + (_BAND_BYTES - one) // (two - one), rows), 1)
 
 
 def depthwise_line(window: Window, columns: int) -> int:

@@ -50,6 +50,11 @@ def _window(op: Op, graph: Graph) -> Window:
     return Window((height, width), attributes.stride, attributes.dilation, attributes.padding)
 
 
+def is_pointwise(window: Window) -> bool:
+    """Whether each output pixel sees the input pixel at its own place alone."""
+    return window.kernel == window.stride == (1, 1) and window.padding == UNPADDED
+
+
 def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
     x, weights = graph.input(op, INPUT), graph.input(op, WEIGHTS)
     if len(x.shape) != 4 or len(weights.shape) != 4 or weights.shape[3] != x.shape[3]:
@@ -98,8 +103,7 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
     channels, depth = y.shape[3], x.shape[3]
     filters = constant_of(graph.input(op, WEIGHTS)).astype(np.int8).reshape(channels, -1)
     bias = folded_bias(bias_of(op, graph, channels), filters, x.q.zero_point)
-    pointwise = window.kernel == window.stride == (1, 1) and window.padding == UNPADDED
-    fast = pointwise and depth % 4 == 0
+    fast = is_pointwise(window) and depth % 4 == 0
     return Lowering(
         functions=("thimble_partial_conv_1x1_s8" if fast else "thimble_partial_conv_s8",),
         scratch_bytes=column_bytes(window.kernel, depth),
