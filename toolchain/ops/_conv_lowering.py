@@ -41,6 +41,9 @@ from toolchain.ops.spec import Constant, Lowering
 
 MVE_CHANNEL_BLOCK = 124
 """CH_IN_BLOCK_MVE of arm_nnsupportfunctions.h: channels per column buffer."""
+_ROWS_BY_LINES, _COLUMN_BY_LINES = 5, 8
+"""From so many output rows on, 3x3 windows and columns of one pixel are quicker by lines of one
+channel than by four channels (counted on a Cortex-M4)."""
 _BAND_BYTES = 640
 """Depthwise scratch that is always worth its speed; a single output row may need more."""
 _EDGE_OUTPUTS = 4
@@ -203,9 +206,10 @@ def depthwise_kernel(op: Op, graph: Graph, core: Core, window: Window, rounding:
     """Helium: `arm_depthwise_conv_s8_opt` where its preconditions hold; elsewhere Thimble's own.
 
     One input channel is an ordinary convolution, whose kernel is quicker. Four channels at a time
-    read the image itself; other numbers of channels go one by one, by lines of one channel.
+    read the image itself; other numbers of channels go one by one, by lines of one channel, and so
+    do many rows of small windows, where lines serve several outputs.
     """
-    x, weights = graph.input(op, INPUT), graph.input(op, WEIGHTS)
+    x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
     channels = weights.shape[3]
     simple = channels == x.shape[3] and x.shape[0] == 1 and window.dilation == (1, 1)
     own = not core.mve or rounding is not Rounding.TFLITE or weight_zero_point(weights) != 0
@@ -213,7 +217,12 @@ def depthwise_kernel(op: Op, graph: Graph, core: Core, window: Window, rounding:
         if x.shape[3] == 1:
             return "thimble_convolve_s8"
         fours = channels == x.shape[3] and channels % 4 == 0 and weight_zero_point(weights) == 0
-        return "thimble_depthwise_conv_fours_s8" if fours else "thimble_depthwise_conv_s8"
+        lines = window.stride == window.dilation == (1, 1) and (
+            (window.kernel == (3, 3) and y.shape[1] >= _ROWS_BY_LINES)
+            or (y.shape[2] == 1 and y.shape[1] >= _COLUMN_BY_LINES)
+        )
+        by_fours = fours and not lines
+        return "thimble_depthwise_conv_fours_s8" if by_fours else "thimble_depthwise_conv_s8"
     return "arm_depthwise_conv_s8_opt"
 
 
