@@ -50,6 +50,11 @@ def test_no_point_above_the_best_arena_is_placed() -> None:
     assert chosen == [ways.points[3], ways.points[2]]
 
 
+def test_a_way_that_costs_nothing_is_placed() -> None:
+    free = point(500, 0)
+    assert placed(SmallestArena(Front((free,), 1000, 0.0), 0.0), {free: 510}) == [free]
+
+
 def test_what_costs_too_much_is_not_placed() -> None:
     ways = front(1000, 800, 600, 400)
     assert placed(SmallestArena(ways, 0.002), dict.fromkeys(ways.points, 700))[0] == ways.points[2]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Protocol
@@ -37,7 +38,7 @@ class SmallestArena:
         in_turn = (point for points in zip_longest(*lists) for point in points)
         self._waiting = [p for p in dict.fromkeys(in_turn) if p is not None and p.schemes][::-1]
         self._left = MOST_PLACED
-        self._best_bytes = max(p.peak_bytes for p in front.points)
+        self._best_bytes = math.inf
 
     @staticmethod
     def _apart(front: Front, points: Sequence[Point], most: float | None) -> list[Point]:
