@@ -318,7 +318,7 @@ def _plans(
     search already."""
     done = 0
     while (point := choice.next()) is not None:
-        most = partition.MOST_PLACED
+        most = choice.most
         report(f"placing tensors of way {done + 1} of at most {most} to split", done, most)
         try:
             made = split_plan(plan, front, point, options)

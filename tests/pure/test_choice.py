@@ -9,7 +9,6 @@ from itertools import pairwise
 import pytest
 
 from toolchain.partition import (
-    MOST_PLACED,
     Choice,
     Front,
     LeastSlowdown,
@@ -28,7 +27,7 @@ def placed(choice: Choice, arenas: Mapping[Point, int]) -> list[Point]:
     while (found := choice.next()) is not None:
         chosen.append(found)
         choice.learn(found, arenas[found])
-    assert len(chosen) == len(set(chosen)) <= MOST_PLACED
+    assert len(chosen) == len(set(chosen)) <= choice.most
     return chosen
 
 

@@ -9,8 +9,10 @@ from typing import Protocol
 
 from toolchain.partition.front import Front, Point
 
-MOST_PLACED = 6
-"""Points that are placed for one request."""
+MOST_PLACED = 4
+"""Points that are placed for the smallest arena: one of each list, where the first say nothing."""
+MOST_FITTED = 6
+"""Points that are placed for the least slowdown."""
 _GOOD = 1.01
 """An arena so near to its peak that no other point is placed for a smaller one."""
 _APART = 1.01
@@ -18,7 +20,9 @@ _APART = 1.01
 
 
 class Choice(Protocol):
-    """Says which point to place next, and is told what came of it."""
+    """Says which point to place next, `most` of them at most, and is told what came of it."""
+
+    most: int
 
     def next(self) -> Point | None:
         """The next point to place; None where no more can be expected."""
@@ -33,11 +37,13 @@ class SmallestArena:
     Of the front and of each list of others in turn, the lowest peaks first.
     """
 
+    most = MOST_PLACED
+
     def __init__(self, front: Front, most: float | None = None) -> None:
         lists = [self._apart(front, points, most) for points in (front.points, *front.others)]
         in_turn = (point for points in zip_longest(*lists) for point in points)
         self._waiting = [p for p in dict.fromkeys(in_turn) if p is not None and p.schemes][::-1]
-        self._left = MOST_PLACED
+        self._left = self.most
         self._best_bytes = math.inf
 
     @staticmethod
@@ -72,13 +78,15 @@ class LeastSlowdown:
     much room is left for the others; once one fits, cheaper ones are tried between.
     """
 
+    most = MOST_FITTED
+
     def __init__(self, front: Front, allowed_bytes: int, most: float | None = None) -> None:
         lists = (front.points, *front.others)
         points = (p for points in lists for p in points if p.schemes)
         within = (p for p in points if most is None or front.slowdown(p) <= most)
         self._waiting = sorted(dict.fromkeys(within), key=lambda p: (p.extra, p.peak_bytes))
         self._allowed_bytes = allowed_bytes
-        self._left = MOST_PLACED
+        self._left = self.most
         self._ratio = 1.0
         self._fits = False
 
