@@ -36,7 +36,7 @@ from benchmarks._partition_runs import measure_runs, measure_table_3, show_runs,
 from toolchain import load_model, passes
 from toolchain.boards import board as find_board
 from toolchain.ir import Graph, Plan
-from toolchain.partition import MOST_PLACED, Point, SmallestArena, splitters
+from toolchain.partition import Point, SmallestArena, splitters
 from toolchain.planner import PlanOptions, plan_graph, split_front, split_plan
 
 SHARED_MODELS = Path(__file__).resolve().parents[2] / "shared" / "models"
@@ -94,7 +94,7 @@ class Searched:
 
     def __init__(self, whole: Plan, options: PlanOptions) -> None:
         self.whole = whole
-        self.tried = MOST_PLACED if options.splitter == OURS else 1
+        self.tried = SmallestArena.most if options.splitter == OURS else 1
         wall, processor = time.perf_counter(), time.process_time()
         self.front = split_front(whole, options)
         self.search = {

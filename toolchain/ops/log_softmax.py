@@ -30,7 +30,7 @@ from toolchain.ops._fixed_point import (
     rounding_divide_by_pot,
     saturating_doubling_high_mul,
 )
-from toolchain.ops.softmax import Softmax, exponentials, softmax_scaling
+from toolchain.ops.softmax import MOST_COLUMNS, Softmax, exponentials, softmax_scaling
 from toolchain.ops.spec import (
     Array,
     Constant,
@@ -43,8 +43,6 @@ from toolchain.ops.spec import (
 )
 
 _OUTPUT_SCALE, _ZERO_POINT = 16 / 256, 127
-_MOST_COLUMNS = 4095
-"""The sum of more exponentials leaves Q12.19."""
 _LOG_2, _FOURTH_ROOT_HALF, _ROOT_HALF = 1488522236, 1805811301, 1518500250
 _ALPHA_N, _ALPHA_D, _ALPHA_I, _ALPHA_F = 117049297, 127690142, 1057819769, 638450708
 _QUARTER = 1 << 23
@@ -111,7 +109,7 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
     require_types(op, graph, DType.INT8)
     x, y = graph.input(op, 0), graph.output(op)
     columns = x.shape[-1] if x.shape else 0
-    if not 0 < columns <= _MOST_COLUMNS:
+    if not 0 < columns <= MOST_COLUMNS:
         raise UnsupportedError(f"log_softmax {op.name!r}: {columns} columns")
     if y.q.zero_point != _ZERO_POINT or y.q.scale != _OUTPUT_SCALE:
         raise UnsupportedError(

@@ -52,7 +52,8 @@ _SUM_INTEGER_BITS = 12
 _Q31_MAX = 2**31 - 1
 _OUTPUTS = {DType.INT8: (1 / 256, -128), DType.INT16: (1 / 65536, -32768)}
 """Scale and zero point of each output type."""
-_MOST_COLUMNS = 4095
+MOST_COLUMNS = 4095
+"""The sum of more exponentials leaves Q12.19."""
 
 
 @dataclass(frozen=True)
@@ -143,9 +144,9 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
             f"{y.q.zero_point}, not {scale:g} and {zero}; convert with TFLite's int8 quantiser"
         )
     columns = x.shape[-1]
-    if y.dtype is DType.INT16 and columns > _MOST_COLUMNS:
+    if y.dtype is DType.INT16 and columns > MOST_COLUMNS:
         raise UnsupportedError(
-            f"softmax {op.name!r}: {columns} columns to int16 are more than {_MOST_COLUMNS}, whose "
+            f"softmax {op.name!r}: {columns} columns to int16 are more than {MOST_COLUMNS}, whose "
             "sum the fixed point of its kernel holds; convert it with an int8 output"
         )
     table = exponentials(op, graph, np.arange(256, dtype=np.int64)).astype(np.int32)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from toolchain.partition.blocks import Mode
-from toolchain.partition.choice import MOST_PLACED, Choice, LeastSlowdown, SmallestArena
+from toolchain.partition.choice import Choice, LeastSlowdown, SmallestArena
 from toolchain.partition.front import CTRL_C, DEFAULT_SECONDS, Front, Point, Task, Watch
 from toolchain.partition.region import CannotSplitError
 from toolchain.partition.scheme import Scheme, split, split_all
@@ -12,7 +12,6 @@ from toolchain.partition.single_outputs import single_outputs
 __all__ = [
     "CTRL_C",
     "DEFAULT_SECONDS",
-    "MOST_PLACED",
     "CannotSplitError",
     "Choice",
     "Front",

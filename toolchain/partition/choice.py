@@ -9,10 +9,6 @@ from typing import Protocol
 
 from toolchain.partition.front import Front, Point
 
-MOST_PLACED = 4
-"""Points that are placed for the smallest arena: one of each list, where the first say nothing."""
-MOST_FITTED = 6
-"""Points that are placed for the least slowdown."""
 _GOOD = 1.01
 """An arena so near to its peak that no other point is placed for a smaller one."""
 _APART = 1.01
@@ -37,7 +33,7 @@ class SmallestArena:
     Of the front and of each list of others in turn, the lowest peaks first.
     """
 
-    most = MOST_PLACED
+    most = 4  # one of each list, where the first say nothing
 
     def __init__(self, front: Front, most: float | None = None) -> None:
         lists = [self._apart(front, points, most) for points in (front.points, *front.others)]
@@ -78,7 +74,7 @@ class LeastSlowdown:
     much room is left for the others; once one fits, cheaper ones are tried between.
     """
 
-    most = MOST_FITTED
+    most = 6
 
     def __init__(self, front: Front, allowed_bytes: int, most: float | None = None) -> None:
         lists = (front.points, *front.others)
