@@ -21,7 +21,7 @@ from typing import Self
 import numpy as np
 
 from tests.support.host import random_inputs
-from tests.support.litert import BEYOND_LITERT, PLAIN_KERNELS
+from tests.support.litert import judged_by_reference_kernels
 from tests.support.tflite_writer import tflite_bytes
 from toolchain.errors import ThimbleError
 from toolchain.frontends.tflite import FRONT_END
@@ -70,7 +70,7 @@ class RefusedCaseError(Exception):
 
 def from_litert(kind: str) -> bool:
     """Whether LiteRT's kernels are the reference; else it is ours in NumPy."""
-    return specs()[kind].tflite is not None and kind not in PLAIN_KERNELS | BEYOND_LITERT
+    return specs()[kind].tflite is not None and judged_by_reference_kernels(kind)
 
 
 def reason(error: Exception) -> str:

@@ -25,6 +25,10 @@ class MissingToolError(ThimbleError):
     """A compiler, emulator or library is not installed; the message says how to get it."""
 
 
+class NotJudgedError(ThimbleError):
+    """The outputs were computed, and no runtime but Thimble's own arithmetic could judge them."""
+
+
 class ResultError(ThimbleError):
     """The work was done and its result is a failure: does not fit, does not match."""
 

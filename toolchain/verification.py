@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-import math
 import tempfile
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from toolchain.boards import board as find_board
 from toolchain.deployment import Compiled, Deployment, Inference, compile_model, deployed
 from toolchain.device.session import MemoryUse
-from toolchain.errors import LinkError
+from toolchain.errors import LinkError, ResultError
 from toolchain.float_use import float_use
 from toolchain.frontends.reference import (
+    Judge,
     OnnxRuntime,
     OperatorDifferences,
     Reference,
@@ -58,10 +62,67 @@ class Difference:
     reference: float
 
 
+@dataclass(frozen=True, eq=False)
+class Differing:
+    """Where one output of one run differs, as columns: `indices` is (elements, rank)."""
+
+    run: int
+    output: str
+    indices: NDArray[np.intp]
+    board: Array
+    reference: Array
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    def __getitem__(self, place: int) -> Difference:
+        index = tuple(int(i) for i in self.indices[place])
+        board, reference = float(self.board[place]), float(self.reference[place])
+        return Difference(self.run, self.output, index, board, reference)
+
+    def largest(self, unit: float) -> float:
+        """The largest difference in units; infinite where either is no number."""
+        if not len(self):
+            return 0.0
+        with np.errstate(invalid="ignore", over="ignore"):
+            steps = np.abs(self.board.astype(np.float64) - self.reference.astype(np.float64))
+        return float(np.where(np.isnan(steps), np.inf, steps).max()) / unit
+
+
+@dataclass(frozen=True)
+class Differences(Sequence[Difference]):
+    """All elements that differ, in the order of runs, outputs and indices; made when asked for."""
+
+    parts: tuple[Differing, ...]
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [0, *accumulate(map(len, self.parts))]
+
+    def __len__(self) -> int:
+        return self._starts[-1]
+
+    @overload
+    def __getitem__(self, place: int) -> Difference: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Difference]: ...
+    def __getitem__(self, place: int | slice) -> Difference | list[Difference]:
+        if isinstance(place, slice):
+            return [self[i] for i in range(*place.indices(len(self)))]
+        at = place + len(self) if place < 0 else place
+        if not 0 <= at < len(self):
+            raise IndexError(place)
+        part = bisect_right(self._starts, at) - 1
+        return self.parts[part][at - self._starts[part]]
+
+
 @dataclass(frozen=True)
 class Verification:
     """What was compared. `max_difference` is in units of the output's last place (`unit_of`).
 
+    `judges` says which runtime ran which operators of the model, and why; `not_independent` is ''
+    where that was another's arithmetic than Thimble's, else why there is none. `memory` is what
+    was touched, None on the host, where nothing is painted.
     `tolerance` is what the reference's own arithmetic allows: 0 for TFLite models, 1 for ONNX, and
     1 where operators compute in float32.
     """
@@ -70,13 +131,15 @@ class Verification:
     board: str
     runs: int
     reference: str
+    judges: tuple[Judge, ...]
+    not_independent: str
     tolerance: int
     elements: int
-    differences: tuple[Difference, ...]
+    differences: Differences
     max_difference: float
     count: int
     unit: str
-    memory: MemoryUse
+    memory: MemoryUse | None
     compiled: Compiled
     by_operators: OperatorDifferences | None = None
     """Of the first run beyond the tolerance, where the reference can say and where the board's
@@ -130,7 +193,7 @@ def verify_model(
         begins = _begins([len(sequence) for sequence in sequences], runs)
         limits = index_limits(compiled.plan.graph)
         computes_float = float_use(compiled.plan) is not None
-        differences: list[Difference] = []
+        differences: list[Differing] = []
         elements, worst, count, unit = 0, 0.0, 0, ""
         operators: OperatorDifferences | None = None
         with deployed(folder, port) as deployment:
@@ -155,22 +218,24 @@ def verify_model(
                 for end, want in zip(deployment.outputs, expected, strict=True):
                     got = done.outputs[end.name].reshape(end.model_shape)
                     elements += got.size
-                    found = list(compare(run, end.name, got, want.reshape(got.shape)))
-                    differences += found
-                    units = (_units(d, unit_of(end, want)) for d in found)
-                    worst = max([worst, *units])
+                    found = compare(run, end.name, got, want)
+                    if len(found):
+                        differences.append(found)
+                        worst = max(worst, found.largest(unit_of(end, want)))
                 if within and round(worst, _DECIMALS) > reference.tolerance:
                     report("comparing operator by operator")
                     operators = _by_operators(deployment, reference, compiled, inputs, done)
-            memory = deployment.memory_use()
+            memory = None if find_board(board).is_host else deployment.memory_use()
     return Verification(
         model=compiled.plan.graph.name,
         board=board,
         runs=len(cases) + runs,
         reference=reference.name,
+        judges=reference.judges,
+        not_independent=reference.not_independent,
         tolerance=max(reference.tolerance, int(computes_float)),
         elements=elements,
-        differences=tuple(differences),
+        differences=Differences(tuple(differences)),
         max_difference=round(worst, _DECIMALS),
         count=count,
         unit=unit,
@@ -207,11 +272,6 @@ def unit_of(end: End, wanted: Array) -> float:
         finite = np.abs(wanted[np.isfinite(wanted.astype(np.float64))].astype(np.float64))
         return max(float(finite.max(initial=0.0)), 1e-30) * FLOAT_TOLERANCE
     return end.tensor.q.scale if end.model_dtype is DType.FLOAT32 else 1.0
-
-
-def _units(difference: Difference, unit: float) -> float:
-    found = abs(difference.board - difference.reference) / unit
-    return math.inf if math.isnan(found) else found
 
 
 def _begins(lengths: Sequence[int], runs: int) -> frozenset[int]:
@@ -251,12 +311,21 @@ def _random_case(
     return _Case(inputs)
 
 
-def compare(run: int, output: str, got: Array, want: Array) -> Iterable[Difference]:
-    """Elements whose bytes differ; NaN equals NaN of the same bits."""
-    if got.dtype != want.dtype:
-        raise LinkError(f"output {output!r} is {got.dtype.name}, the reference's {want.dtype.name}")
+def compare(run: int, output: str, got: Array, want: Array) -> Differing:
+    """Elements whose bytes differ; NaN equals NaN of the same bits.
+
+    Raises ResultError where the reference gives another type or another number of elements.
+    """
+    if got.dtype != want.dtype or got.size != want.size:
+        raise ResultError(
+            f"output {output!r} is {got.dtype.name}{list(got.shape)}, "
+            f"the reference's {want.dtype.name}{list(want.shape)}"
+        )
     bits = np.dtype(f"u{got.dtype.itemsize}")
-    unequal = got.view(bits) != np.ascontiguousarray(want).view(bits)
-    for index in np.argwhere(unequal):
-        at = tuple(int(i) for i in index)
-        yield Difference(run, output, at, float(got[at]), float(want[at]))
+    ours = np.ascontiguousarray(got).reshape(-1)
+    theirs = np.ascontiguousarray(want).reshape(-1)
+    places = np.flatnonzero(ours.view(bits) != theirs.view(bits))
+    indices = np.stack(np.unravel_index(places, got.shape), axis=-1) if got.ndim else None
+    if indices is None:
+        indices = np.zeros((len(places), 0), np.intp)
+    return Differing(run, output, indices, ours[places], theirs[places])

@@ -5,19 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 from numpy.typing import NDArray
 
-PLAIN_KERNELS = frozenset({"sum", "sum_s16", "elu"})
-"""Kinds whose reference kernel is broken in LiteRT 2.3: its int8 SUM gives bytes that
-have nothing to do with the sum, ELU is missing. Its plain kernel for SUM rescales in float32 where
-TFLM rescales in fixed point, so 1 is allowed there."""
-
-BEYOND_LITERT = frozenset({"svdf_s8"})
-"""Kinds that only tflite-micro computes: LiteRT takes the state for int16 and reads beyond it."""
+from tests.support.tflite_writer import tflite_bytes
+from toolchain.frontends._judges import rule_of
+from toolchain.frontends._runtime import Runtime
+from toolchain.frontends._tflite_file import read_file
+from toolchain.ops import spec_of
 
 OWN_FUNCTIONS = frozenset({"softmax_f32", "unary_f32"})
 """Kinds whose exp and the like are not those of a C library: the last bits differ."""
+
+
+def judged_by_reference_kernels(kind: str) -> bool:
+    """Whether a random sample of the kind is one that LiteRT's reference kernels judge."""
+    graph = spec_of(kind).sample(np.random.default_rng(0))
+    model = read_file(tflite_bytes(graph))
+    return rule_of(model.ops[0], model).judges[0] is Runtime.LITERT_REFERENCE
 
 
 def run_litert(

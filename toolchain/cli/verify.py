@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -26,7 +27,7 @@ from toolchain.cli._options import (
     SplitterOption,
     plan_options,
 )
-from toolchain.errors import ResultError
+from toolchain.errors import NotJudgedError, ResultError
 from toolchain.partition import DEFAULT_SECONDS, splitters
 from toolchain.planner import DEFAULT_BOARD
 from toolchain.report.text import size
@@ -68,12 +69,14 @@ def command(
 ) -> None:
     """Compile, run on the board, and compare every output byte with the reference.
 
-    The reference is LiteRT's reference kernels for TFLite files (no element may differ) and ONNX
-    Runtime for ONNX files (each element within 1). Where operators compute in float32, integers
-    may differ by 1 and floats by 2^-16 of their tensor's largest: exp, tanh and the like end in
-    other last bits than the C library of this machine gives. A model that keeps state is compared
-    frame for frame, in sequences with a reset between. Exits 1 if it does not match, and lists
-    every differing element (all of them in the JSON).
+    The reference is LiteRT's reference kernels for TFLite files (no element may differ), another
+    runtime for operators that they have wrong or not at all, and ONNX Runtime for ONNX files (each
+    element within 1); the verdict says which judged. Where no independent runtime takes the model
+    it is compared with Thimble's own arithmetic, which proves little: exit 2 then says so. Where
+    operators compute in float32, integers may differ by 1 and floats by 2^-16 of their tensor's
+    largest: exp, tanh and the like end in other last bits than the C library of this machine
+    gives. A model that keeps state is compared frame for frame, in sequences with a reset between.
+    Exits 1 if it does not match, and lists every differing element (all of them in the JSON).
 
     Example: `thimble verify model.tflite --board mps2-an500 --runs 100`
     """
@@ -101,6 +104,11 @@ def command(
         _print(result)
     if not result.passed:
         raise ResultError(_mismatch(result))
+    if result.not_independent:
+        raise NotJudgedError(
+            f"{result.model} was not judged by an independent runtime, only by Thimble's own "
+            f"arithmetic: {result.not_independent}"
+        )
 
 
 def _largest(result: Verification) -> str:
@@ -129,8 +137,10 @@ def _print(result: Verification) -> None:
         console.print(difference_table(result.differences[:_SHOWN]))
         if result.differing > _SHOWN:
             console.print(f"... and {result.differing - _SHOWN:,} more; --json lists them all")
+    caution = " (not judged by an independent runtime)" if result.not_independent else ""
     console.print(
-        f"{result.model} on {result.board}: {result.runs} runs against {result.reference}, "
+        f"{result.model} on {result.board}: {result.runs} runs against {result.reference}{caution}"
+        ", "
         f"{result.elements:,} output elements, {result.differing:,} differ"
         + (f" (by at most {_largest(result)})" if result.differing else "")
         + "."
@@ -147,7 +157,7 @@ def _print(result: Verification) -> None:
             f"what ONNX Runtime feeds it, {found.differing:,} of {found.elements:,} elements "
             f"differ, by at most {found.max_difference}; the board's bytes are these operators'."
         )
-    if result.count:
+    if result.count and result.memory is not None:
         console.print(
             f"Up to {result.count:,} {result.unit} an inference; touched: stack "
             f"{size(result.memory.stack_bytes)}, arena {size(result.memory.arena_bytes)}."
@@ -165,10 +175,17 @@ def _as_json(result: Verification) -> dict[str, object]:
         "max_difference": result.max_difference,
         "tolerance": result.tolerance,
         "passed": result.passed,
+        "independent": not result.not_independent,
+        "judges": [asdict(judge) for judge in result.judges],
         "by_operators": None if result.by_operators is None else vars(result.by_operators),
         "latency": {"total": result.count, "unit": result.unit},
-        "stack_bytes": result.memory.stack_bytes,
-        "arena_bytes": result.memory.arena_bytes,
+        "arena_bytes": result.compiled.plan.arena.size_bytes,
+        "touched": None
+        if result.memory is None
+        else {
+            "stack_bytes": result.memory.stack_bytes,
+            "arena_bytes": result.memory.arena_bytes,
+        },
         "differences": [
             {
                 "run": d.run,

@@ -1,47 +1,89 @@
-"""The runtimes whose outputs ours are compared with, run on the model file itself."""
+"""The runtimes whose outputs ours are compared with, run on the model file itself.
+
+Which runtime judges which operator is said in `_judges.py`. Each runs in a process of its own.
+"""
 
 from __future__ import annotations
 
-import contextlib
-import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
-from toolchain.errors import InputError, MissingToolError
+import onnx
+
+from toolchain.errors import InputError
 from toolchain.frontends import front_end_of, load_model, read_model_file
-from toolchain.frontends._litert_sums import SumsApart, sums_apart
+from toolchain.frontends._judges import RULES, rule_of, tolerance_of
 from toolchain.frontends._onnx_trace import (
     OperatorDifferences,
     operator_differences,
     watched,
 )
+from toolchain.frontends._runtime import (
+    NotInstalledError,
+    OpenModel,
+    RefusedError,
+    Runtime,
+    RuntimeProcess,
+    missing,
+    open_model,
+)
+from toolchain.frontends._tflite_cut import (
+    Cutter,
+    Part,
+    can_be_cut,
+    legible,
+    part_of,
+    parts,
+    shared_variables,
+)
+from toolchain.frontends._tflite_file import FileModel, read_file
 from toolchain.frontends._tflite_host_side import bytes_without_host_side
 from toolchain.frontends.onnx import read_traced
 from toolchain.ir import Graph
 from toolchain.ops.interpret import interpret
 from toolchain.ops.spec import Array
 
-_BEYOND_LITERT = frozenset({"svdf_s8"})
-"""Kinds that LiteRT computes with memory that is not theirs."""
+__all__ = [
+    "Judge",
+    "NumpyReference",
+    "OnnxRuntime",
+    "OperatorDifferences",
+    "Reference",
+    "TfliteReference",
+    "open_reference",
+]
 
 
-__all__ = ["OnnxRuntime", "OperatorDifferences", "Reference", "open_reference"]
+@dataclass(frozen=True)
+class Judge:
+    """A runtime, the operators of the file that it runs, and why it and no other."""
+
+    runtime: str
+    operators: tuple[str, ...]
+    why: str
 
 
 class Reference(Protocol):
     """A runtime that has a model loaded.
 
-    `name` says which it is, for the user. `tolerance`: by how many units in the last place an
-    output may differ from it and still count as equal.
+    `name` says which it is, for the user, `judges` for programs. `tolerance`: by how many units in
+    the last place an output may differ from it and still count as equal. `not_independent`: why
+    only Thimble's own arithmetic could be compared with; '' where another's was.
     """
 
     @property
     def name(self) -> str: ...
 
     @property
+    def judges(self) -> tuple[Judge, ...]: ...
+
+    @property
     def tolerance(self) -> int: ...
+
+    @property
+    def not_independent(self) -> str: ...
 
     def run(self, inputs: Sequence[Array]) -> tuple[Array, ...]:
         """Outputs of one inference, in the file's order, for inputs in the file's order."""
@@ -50,70 +92,44 @@ class Reference(Protocol):
         """Forget what the model keeps from run to run."""
 
 
-@dataclass
-class LiteRT:
-    """LiteRT's reference kernels (`OpResolverType.BUILTIN_REF`), one thread.
-
-    `make` gives a fresh interpreter: LiteRT cannot put resource variables back.
-    """
-
-    make: Callable[[], Any]
-    name: str = "LiteRT's reference kernels"
-    tolerance: int = 0
-
-    def __post_init__(self) -> None:
-        self.restart()
-
-    def restart(self) -> None:
-        self.interpreter = self.make()
-
-    def run(self, inputs: Sequence[Array]) -> tuple[Array, ...]:
-        details = self.interpreter.get_input_details()
-        for detail, value in zip(details, inputs, strict=True):
-            self.interpreter.set_tensor(detail["index"], value)
-        try:
-            self.interpreter.invoke()
-        except RuntimeError as error:
-            raise InputError(f"LiteRT cannot run the model on this input: {error}") from error
-        outputs = self.interpreter.get_output_details()
-        return tuple(self.interpreter.get_tensor(detail["index"]) for detail in outputs)
+@dataclass(frozen=True)
+class _Step:
+    part: Part
+    model: OpenModel
 
 
 @dataclass(frozen=True)
-class LiteRTButSums:
-    """LiteRT's reference kernels, but for int8 SUM, which is ours: LiteRT's is broken."""
+class TfliteReference:
+    """The file's operators, each run by its judge: in one piece where one judges all.
 
-    parts: SumsApart
-    name: str = "LiteRT's reference kernels (its int8 SUM, which is broken, by Thimble's)"
-    tolerance: int = 0
+    `constants` are ends of the model that no operator writes.
+    """
 
-    def run(self, inputs: Sequence[Array]) -> tuple[Array, ...]:
-        return self.parts.run(inputs)
+    steps: tuple[_Step, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    constants: Mapping[int, Array]
+    judges: tuple[Judge, ...]
+    tolerance: int
+    not_independent: str = ""
 
-    def restart(self) -> None:
-        """It is for models that keep nothing."""
-
-
-@dataclass
-class TfliteMicro:
-    """The `tflite-micro` wheel: TFLM's reference kernels, compiled for this machine."""
-
-    make: Callable[[], Any]
-    outputs: int
-    name: str = "tflite-micro (LiteRT cannot run the file)"
-    tolerance: int = 0
-
-    def __post_init__(self) -> None:
-        self.restart()
-
-    def restart(self) -> None:
-        self.interpreter = self.make()
+    @property
+    def name(self) -> str:
+        """Of the judges, the one with most operators first."""
+        first, *others = sorted(self.judges, key=lambda judge: -len(judge.operators))
+        named = [f"{', '.join(sorted(set(j.operators)))} by {j.runtime}" for j in others]
+        return "; ".join([first.runtime, *named])
 
     def run(self, inputs: Sequence[Array]) -> tuple[Array, ...]:
-        for index, value in enumerate(inputs):
-            self.interpreter.set_input(value, index)
-        self.interpreter.invoke()
-        return tuple(self.interpreter.get_output(index) for index in range(self.outputs))
+        values = dict(self.constants) | dict(zip(self.inputs, inputs, strict=True))
+        for step in self.steps:
+            given = [values[tensor] for tensor in step.part.reads]
+            values.update(zip(step.part.writes, step.model.run(given), strict=True))
+        return tuple(values[tensor] for tensor in self.outputs)
+
+    def restart(self) -> None:
+        for step in self.steps:
+            step.model.restart()
 
 
 @dataclass(frozen=True)
@@ -121,9 +137,15 @@ class NumpyReference:
     """Our own operator references, where no other runtime takes the file."""
 
     graph: Graph
+    not_independent: str
     states: dict[str, Array] = field(default_factory=dict)
-    name: str = "Thimble's NumPy references (no other runtime here takes the file)"
+    name: str = "Thimble's own NumPy references"
     tolerance: int = 0
+
+    @property
+    def judges(self) -> tuple[Judge, ...]:
+        kinds = tuple(op.kind for op in self.graph.ops)
+        return (Judge(self.name, kinds, self.not_independent),)
 
     def run(self, inputs: Sequence[Array]) -> tuple[Array, ...]:
         return interpret(self.graph, inputs, self.states)
@@ -140,17 +162,19 @@ class OnnxRuntime:
     say): what it then computes is several units off from what the file means.
     """
 
-    session: Any
+    model: OpenModel
     data: bytes
-    name: str = "ONNX Runtime, its optimiser off"
+    operators: tuple[str, ...] = ()
+    name: str = Runtime.ONNX_RUNTIME.title
     tolerance: int = 1
+    not_independent: str = ""
+
+    @property
+    def judges(self) -> tuple[Judge, ...]:
+        return (Judge(self.name, self.operators, "it defines what a quantised ONNX file means"),)
 
     def run(self, inputs: Sequence[Array]) -> tuple[Array, ...]:
-        names = [declared.name for declared in self.session.get_inputs()]
-        try:
-            return tuple(self.session.run(None, dict(zip(names, inputs, strict=True))))
-        except Exception as error:  # onnxruntime's exceptions share no base but this
-            raise InputError(f"ONNX Runtime cannot run the model on this input: {error}") from error
+        return self.model.run(inputs)
 
     def restart(self) -> None:
         """An ONNX model keeps nothing."""
@@ -158,82 +182,173 @@ class OnnxRuntime:
     def by_operators(self, inputs: Sequence[Array]) -> OperatorDifferences:
         """Every operator of the model, fed what ONNX Runtime gives its inputs."""
         graph, stored = read_traced(self.data, Path("model.onnx"))
-        session = _session(watched(self.data, tuple(stored)))
-        return operator_differences(graph, stored, session, inputs)
+        traced = _open_onnx_runtime(self.model.process, watched(self.data, tuple(stored)))
+        return operator_differences(graph, stored, traced.run(inputs), inputs)
 
 
 def open_reference(path: Path) -> Reference:
-    """The runtime to compare a model file with.
+    """The runtime to compare a model file with, or several that share its operators.
 
-    TFLite files: LiteRT (but for its SUM); where it refuses the file, tflite-micro if that is
-    installed, else our own interpreter. Raises as `load_model` does for a file that cannot be read.
+    Our own interpreter only where no other takes an operator. Raises as `load_model` does for a
+    file that cannot be read; InputError where a runtime crashes on it; MissingToolError.
     """
     data = read_model_file(path)
     front_end = front_end_of(path, data)
     if front_end.name == "TFLite":
-        return _open_tflite(path, data)
+        graph = load_model(path)
+        return _open_tflite(legible(bytes_without_host_side(data)), graph)
     if front_end.name == "ONNX":
-        return _open_onnx(data)
+        model = _open_onnx_runtime(RuntimeProcess(), data)
+        operators = tuple(node.op_type for node in onnx.load_from_string(data).graph.node)
+        return OnnxRuntime(model, data, operators)
     raise InputError(f"{path}: there is no reference runtime for {front_end.name} files")
 
 
-def _module(name: str) -> Any:
-    """An installed module, imported only when it is needed; None where it is absent."""
+def _open_onnx_runtime(process: RuntimeProcess, data: bytes) -> OpenModel:
     try:
-        return importlib.import_module(name)
-    except ImportError:
-        return None
-
-
-def _open_tflite(path: Path, data: bytes) -> Reference:
-    graph = load_model(path)
-    data = bytes_without_host_side(data)
-    litert = _module("ai_edge_litert.interpreter")
-    if litert is None:
-        raise MissingToolError("LiteRT is missing: pip install ai-edge-litert")
-
-    def make(model: bytes = data) -> Any:
-        interpreter = litert.Interpreter(
-            model_content=model,
-            num_threads=1,
-            experimental_op_resolver_type=litert.OpResolverType.BUILTIN_REF,
-        )
-        interpreter.allocate_tensors()
-        return interpreter
-
-    if not any(op.kind in _BEYOND_LITERT for op in graph.ops):
-        with contextlib.suppress(RuntimeError, ValueError):
-            if not any(op.kind == "sum" for op in graph.ops):
-                return LiteRT(make)
-            parts = sums_apart(data, graph, make)
-            if parts is not None:
-                return LiteRTButSums(parts)
-    return _tflite_micro(data, graph) or NumpyReference(graph)
-
-
-def _tflite_micro(data: bytes, graph: Graph) -> Reference | None:
-    runtime = _module("tflite_micro.python.tflite_micro.runtime")
-    if runtime is None:
-        return None
-    try:
-        return TfliteMicro(lambda: runtime.Interpreter.from_bytes(data), len(graph.outputs))
-    except (RuntimeError, ValueError):
-        return None
-
-
-def _open_onnx(data: bytes) -> Reference:
-    return OnnxRuntime(_session(data), data)
-
-
-def _session(data: bytes) -> Any:
-    onnxruntime = _module("onnxruntime")
-    if onnxruntime is None:
-        raise MissingToolError("ONNX Runtime is missing: pip install onnxruntime")
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.inter_op_num_threads = 1
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    try:
-        return onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # onnxruntime's exceptions share no base but this
+        return open_model(process, Runtime.ONNX_RUNTIME, data)
+    except NotInstalledError as error:
+        raise missing(Runtime.ONNX_RUNTIME) from error
+    except RefusedError as error:
         raise InputError(f"ONNX Runtime refuses the model: {error}") from error
+
+
+_USUAL = RULES[-1].judges[0]
+
+
+class _NoJudgeError(Exception):
+    """No runtime is left for an operator; the text says which and why."""
+
+
+@dataclass
+class _Choosing:
+    """Who judges what: `turn` counts, for each operator, the judges of its rule that refused."""
+
+    data: bytes
+    model: FileModel
+    graph: Graph
+    process: RuntimeProcess
+    turn: list[int] = field(init=False)
+    refusals: dict[int, list[str]] = field(default_factory=dict)
+    cutter: Cutter | None = None
+
+    def __post_init__(self) -> None:
+        self.rules = [rule_of(op, self.model) for op in self.model.ops]
+        self.turn = [0] * len(self.rules)
+
+    def judge(self, place: int) -> Runtime:
+        rule, turn = self.rules[place], self.turn[place]
+        if turn < len(rule.judges):
+            return rule.judges[turn]
+        op = self.model.ops[place]
+        raise _NoJudgeError(f"{op}: {'; '.join(self.refusals.get(place, [rule.why]))}")
+
+    def steps(self) -> tuple[_Step, ...]:
+        """Raises _NoJudgeError; InputError where a runtime crashes."""
+        if not can_be_cut(self.model):
+            return (self._whole(),)
+        while True:
+            made = parts(self.model, [self.judge(place) for place in range(len(self.turn))])
+            if shared_variables(self.model, made):
+                return (self._whole(),)
+            steps = [self._open(part, alone=len(made) == 1) for part in made]
+            opened = tuple(step for step in steps if step is not None)
+            if len(opened) == len(steps):
+                return opened
+
+    def _whole(self) -> _Step:
+        """One judge for operators that cannot be parted."""
+        part = part_of(self.model, range(len(self.model.ops)))
+        every = [rule.judges for rule in self.rules]
+        said = []
+        for judge in every[0]:
+            if all(judge in judges for judges in every):
+                try:
+                    found = open_model(self.process, judge, self.data, len(self.model.outputs))
+                except RefusedError as error:
+                    said.append(f"{judge.title}: {_line(error)}")
+                    continue
+                self.turn = [judges.index(judge) for judges in every]
+                return _Step(Part(part.ops, self.model.inputs, self.model.outputs), found)
+        raise _NoJudgeError("; ".join(said) or "no runtime is right on all of its operators")
+
+    def _open(self, part: Part, alone: bool) -> _Step | None:
+        """None where operators of the part now have other judges."""
+        try:
+            return self._step(part, alone)
+        except RefusedError as error:
+            if len(part.ops) == 1:
+                self._refused(part.ops[0], error)
+                return None
+            whole = error
+        found = False
+        for place in part.ops:
+            try:
+                self._step(part_of(self.model, [place]), alone=False)
+            except RefusedError as error:
+                self._refused(place, error)
+                found = True
+        if not found:
+            raise _NoJudgeError(f"{self.judge(part.ops[0]).title}: {_line(whole)}")
+        return None
+
+    def _step(self, part: Part, alone: bool) -> _Step:
+        runtime = self.judge(part.ops[0])
+        data = self.data
+        if alone:
+            part = Part(part.ops, self.model.inputs, self.model.outputs)
+        if not alone or runtime is Runtime.TFLITE_MICRO:
+            try:
+                self.cutter = self.cutter or Cutter(self.data, self.model, self.graph)
+                data = self.cutter.written(part)
+            except InputError as error:
+                raise RefusedError(str(error)) from error
+        return _Step(part, open_model(self.process, runtime, data, len(part.writes)))
+
+    def _refused(self, place: int, error: RefusedError) -> None:
+        judge = self.judge(place)
+        self.turn[place] += 1
+        missing_too = isinstance(error, NotInstalledError)
+        why = "not installed" if missing_too else _line(error)
+        self.refusals.setdefault(place, []).append(f"{judge.title}: {why}")
+
+    def judges(self) -> tuple[Judge, ...]:
+        """One for each runtime, with all of its reasons."""
+        found: dict[Runtime, list[int]] = {}
+        for place in range(len(self.rules)):
+            found.setdefault(self.judge(place), []).append(place)
+        judges = []
+        for runtime, places in found.items():
+            rules = [self.rules[place] for place in places]
+            chosen = [rule.why for rule in rules if rule.judges[0] is runtime is not _USUAL]
+            said = [text for place in places for text in self.refusals.get(place, [])]
+            why = "; ".join(dict.fromkeys([*chosen, *said])) or RULES[-1].why
+            operators = tuple(self.model.ops[p].custom or self.model.ops[p].code for p in places)
+            judges.append(Judge(runtime.title, operators, why))
+        return tuple(judges)
+
+
+def _line(error: Exception) -> str:
+    """What a runtime said, on one line and not too long."""
+    text = " ".join(str(error).split())
+    return text if len(text) <= 200 else text[:200] + "..."
+
+
+def _open_tflite(data: bytes, graph: Graph) -> Reference:
+    model = read_file(data)
+    choosing = _Choosing(data, model, graph, RuntimeProcess())
+    try:
+        steps = choosing.steps()
+    except _NoJudgeError as error:
+        return NumpyReference(graph, str(error))
+    written = {tensor for step in steps for tensor in step.part.writes} | set(model.inputs)
+    ends = {i: model.tensors[i].tensor for i in model.outputs if i not in written}
+    constants = {
+        i: tensor.constant
+        for i, tensor in ends.items()
+        if tensor is not None and tensor.constant is not None
+    }
+    used = [(rule, choosing.judge(place)) for place, rule in enumerate(choosing.rules)]
+    return TfliteReference(
+        steps, model.inputs, model.outputs, constants, choosing.judges(), tolerance_of(used)
+    )

@@ -97,6 +97,16 @@ def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
 
 def _read(node: TfliteNode) -> ReadOp:
     smallest = node.builtin == "ARG_MIN"
+    named = getattr(node.options, "outputType", None)
+    if (
+        named is not None
+        and {2: DType.INT32, 4: DType.INT64}.get(named) is not node.outputs[0].dtype
+    ):
+        raise node.unsupported(
+            f"its options give the result type {named}, and its tensor is "
+            f"{node.outputs[0].dtype.value}",
+            "convert the model again",
+        )
     return ReadOp(ArgMax(integers(node, 1)[0], smallest, node.outputs[0].dtype), (0,))
 
 

@@ -1,0 +1,94 @@
+"""Which runtime judges which operator of a TFLite file, and why: the one place that says so.
+
+Found by running random single operators of every kind through all three (ai-edge-litert 2.3,
+tflite-micro 0.dev20261023); `tests/pure/test_judges.py` does it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from toolchain.frontends._runtime import Runtime
+from toolchain.frontends._tflite_file import FileModel, FileOp
+
+_REF, _PLAIN, _MICRO = Runtime.LITERT_REFERENCE, Runtime.LITERT_DEFAULT, Runtime.TFLITE_MICRO
+_NARROW, _WIDE, _QUANTISED = ("INT8",), ("INT16",), ("INT8", "INT16")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """`judges` are tried in turn for these operators, by the schema's names of operator and type.
+
+    `types` are those of the data (of `operand`, by its place); none: any. `tolerance`: how many
+    units a judge's own arithmetic allows.
+    """
+
+    codes: tuple[str, ...]
+    types: tuple[str, ...]
+    judges: tuple[Runtime, ...]
+    why: str
+    operand: int = 0
+    since_version: int = 1
+    tolerance: tuple[tuple[Runtime, int], ...] = ()
+
+    def takes(self, op: FileOp, model: FileModel) -> bool:
+        if (self.codes and op.code not in self.codes) or op.version < self.since_version:
+            return False
+        if not self.types:
+            return True
+        place = op.inputs[self.operand] if self.operand < len(op.inputs) else -1
+        return place >= 0 and model.tensors[place].type_name in self.types
+
+
+RULES = (
+    Rule(
+        ("SUM",),
+        _QUANTISED,
+        (_MICRO, _PLAIN),
+        "LiteRT's reference kernel reads int8 and int16 as uint8; its default one rescales in "
+        "float32, where tflite-micro keeps the fixed point that both have for MEAN",
+        tolerance=((_PLAIN, 1),),
+    ),
+    Rule(("ELU",), (), (_PLAIN, _MICRO), "LiteRT's reference resolver lacks it"),
+    Rule(
+        ("TILE",), (), (_PLAIN,), "LiteRT's reference resolver ends at version 2", since_version=3
+    ),
+    Rule(
+        ("SVDF",),
+        _NARROW,
+        (_MICRO,),
+        "LiteRT takes an int8 state for int16 and reads beyond it",
+        operand=4,
+    ),
+    Rule(
+        ("RELU", "RELU6", "RELU_N1_TO_1", "RELU_0_TO_1", "TANH"),
+        _QUANTISED,
+        (_REF, _PLAIN),
+        "tflite-micro rescales otherwise than LiteRT",
+    ),
+    Rule(
+        ("FULLY_CONNECTED", "LEAKY_RELU"),
+        _WIDE,
+        (_REF,),
+        "tflite-micro, and LiteRT's default kernel, round twice",
+    ),
+    Rule(("SPACE_TO_BATCH_ND",), (), (_REF, _PLAIN), "tflite-micro leaves parts of it unwritten"),
+    Rule(
+        ("MEAN", "SOFTMAX", "LOGISTIC", "DEPTHWISE_CONV_2D"),
+        (),
+        (_REF, _MICRO),
+        "LiteRT's default kernels round otherwise, or crash",
+    ),
+    Rule((), (), (_REF, _PLAIN, _MICRO), "LiteRT's reference kernels say what TFLite means"),
+)
+
+
+def rule_of(op: FileOp, model: FileModel) -> Rule:
+    """The first rule that takes the operator; the last one takes all."""
+    return next(rule for rule in RULES if rule.takes(op, model))
+
+
+def tolerance_of(used: Sequence[tuple[Rule, Runtime]]) -> int:
+    """What these judges' arithmetic allows."""
+    return max((dict(rule.tolerance).get(judge, 0) for rule, judge in used), default=0)

@@ -1,0 +1,146 @@
+"""A TFLite file in parts, so that each operator can be run by the runtime that is right on it."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import ai_edge_litert.schema_py_generated as schema
+import flatbuffers.builder
+
+from toolchain.errors import InputError
+from toolchain.frontends._tflite_file import FileModel
+from toolchain.ir import Graph
+
+_HOLDING = frozenset({"CALL_ONCE", "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE"})
+"""Operators that reach what no tensor carries."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """Operators that run together, by their places in the file, and the tensors that cross."""
+
+    ops: tuple[int, ...]
+    reads: tuple[int, ...]
+    writes: tuple[int, ...]
+
+
+def can_be_cut(model: FileModel) -> bool:
+    """Whether tensors alone carry what one operator gives another."""
+    return not model.others and not any(op.code in _HOLDING for op in model.ops)
+
+
+def parts(model: FileModel, choice: Sequence[object]) -> tuple[Part, ...]:
+    """Operators of one choice together where nothing between them has another; in running order."""
+    producer = {tensor: place for place, op in enumerate(model.ops) for tensor in op.outputs}
+    levels: list[int] = []
+    for place, op in enumerate(model.ops):
+        before = [producer[i] for i in op.inputs if producer.get(i, place) < place]
+        own = choice[place]
+        levels.append(max((levels[p] + (choice[p] != own) for p in before), default=0))
+    keys = sorted(
+        {(level, choice.index(own)) for level, own in zip(levels, choice, strict=True)},
+    )
+    groups = [
+        tuple(p for p in range(len(choice)) if (levels[p], choice[p]) == (level, choice[first]))
+        for level, first in keys
+    ]
+    return tuple(part_of(model, group) for group in groups)
+
+
+def part_of(model: FileModel, ops: Sequence[int]) -> Part:
+    """These operators, whatever else the file holds."""
+    inside = set(ops)
+    carried = set(model.inputs) | {i for op in model.ops for i in op.outputs}
+    wanted = set(model.outputs) | {
+        i for place, op in enumerate(model.ops) if place not in inside for i in op.inputs
+    }
+    written = dict.fromkeys(i for p in ops for i in model.ops[p].outputs)
+    read = dict.fromkeys(i for p in ops for i in model.ops[p].inputs if i in carried)
+    return Part(
+        tuple(ops),
+        tuple(i for i in read if i not in written),
+        tuple(i for i in written if i in wanted),
+    )
+
+
+def legible(data: bytes) -> bytes:
+    """The file with what is not UTF-8 in names of tensors replaced, which runtimes stumble over."""
+    changed = bytearray(data)
+    types: Any = schema  # code without types
+    try:
+        model = types.Model.GetRootAs(data)
+        for number in range(model.SubgraphsLength()):
+            graph = model.Subgraphs(number)
+            for index in range(graph.TensorsLength()):
+                table = graph.Tensors(index)._tab
+                field = table.Offset(10)
+                if field:
+                    at, size = table.Vector(field), table.VectorLen(field)
+                    name = data[at : at + size].decode("utf-8", "replace")
+                    if "\ufffd" in name:
+                        plain = bytes(byte if byte < 128 else 0x5F for byte in data[at : at + size])
+                        changed[at : at + size] = plain
+    except (struct.error, IndexError, TypeError, ValueError, OverflowError):
+        return data  # the runtime says what it thinks of it
+    return bytes(changed)
+
+
+class Cutter:
+    """Writes parts of a file. `graph` has the shapes that the file may leave open.
+
+    Raises InputError where the file cannot be written again.
+    """
+
+    def __init__(self, data: bytes, model: FileModel, graph: Graph) -> None:
+        types: Any = schema
+        try:
+            self._model = types.ModelT.InitFromObj(types.Model.GetRootAs(data))
+        except (struct.error, IndexError, TypeError, ValueError, OverflowError) as error:
+            raise InputError(f"the file cannot be taken apart: {error}") from error
+        self._file = model
+        main = self._model.subgraphs[0]
+        for found, tensor in zip(model.tensors, main.tensors, strict=True):
+            known = graph.tensors.get(found.name)
+            if known is not None and not known.is_constant and not found.variable:
+                tensor.shape, tensor.shapeSignature = list(known.shape), None
+
+    def written(self, part: Part) -> bytes:
+        """The file of these operators alone."""
+        types: Any = schema
+        whole = self._model.subgraphs[0]
+        main, model = types.SubGraphT(), types.ModelT()
+        main.name, main.tensors = whole.name, whole.tensors
+        main.operators = [whole.operators[self._file.ops[place].index] for place in part.ops]
+        main.inputs, main.outputs = list(part.reads), list(part.writes)
+        touched = {i for p in part.ops for i in self._touched(p)}
+        kept = {whole.tensors[i].buffer for i in touched}
+        model.version, model.operatorCodes = self._model.version, self._model.operatorCodes
+        model.subgraphs = [main]
+        model.buffers = [
+            buffer if number in kept else types.BufferT()
+            for number, buffer in enumerate(self._model.buffers)
+        ]
+        make: Any = flatbuffers.builder.Builder
+        builder = make(1 << 16)
+        try:
+            builder.Finish(model.Pack(builder), b"TFL3")
+        except (struct.error, IndexError, TypeError, ValueError, AttributeError) as error:
+            raise InputError(f"the file cannot be taken apart: {error}") from error
+        return bytes(builder.Output())
+
+    def _touched(self, place: int) -> Collection[int]:
+        op = self._file.ops[place]
+        return [i for i in (*op.inputs, *op.outputs, *op.intermediates) if i >= 0]
+
+
+def shared_variables(model: FileModel, made: Sequence[Part]) -> bool:
+    """Whether two parts touch one variable tensor, whose value only one of them would keep."""
+    users: Mapping[int, set[int]] = {
+        i: {n for n, part in enumerate(made) for p in part.ops if i in model.ops[p].inputs}
+        for i, tensor in enumerate(model.tensors)
+        if tensor.variable
+    }
+    return any(len(found) > 1 for found in users.values())
