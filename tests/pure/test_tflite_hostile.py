@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import time
 import zlib
 from pathlib import Path
@@ -17,6 +18,7 @@ from tests.support.tflite_writer import tflite_bytes
 from toolchain.boards import HOST
 from toolchain.errors import InputError, UnsupportedError
 from toolchain.frontends import load_model
+from toolchain.frontends._tflite_options import options_of
 from toolchain.frontends.tflite import FRONT_END
 from toolchain.ir import Graph
 from toolchain.ops import specs
@@ -233,6 +235,73 @@ def test_float_model_is_told_how_to_quantise() -> None:
 
     message = refusal(spoil)
     assert "float32" in message and "representative_dataset" in message
+
+
+def convolution(main: Any, model: Any) -> Any:
+    """The first convolution."""
+    kind = schema.BuiltinOperator.CONV_2D
+    return next(o for o in main.operators if model.operatorCodes[o.opcodeIndex].builtinCode == kind)
+
+
+@pytest.mark.parametrize(
+    ("field", "number"),
+    [
+        ("fusedActivationFunction", -1),
+        ("fusedActivationFunction", 6),
+        ("fusedActivationFunction", 127),
+        ("padding", -1),
+        ("padding", 2),
+        ("quantizedBiasType", 100),
+    ],
+)
+def test_enum_that_the_schema_lacks(field: str, number: int) -> None:
+    def spoil(model: Any, main: Any) -> None:
+        setattr(convolution(main, model).builtinOptions, field, number)
+
+    assert re.search(rf"{field} of CONV_2D \(operator \d+\) is {number}, which", refusal(spoil))
+
+
+def test_element_type_that_the_schema_lacks() -> None:
+    def spoil(model: Any, main: Any) -> None:
+        main.tensors[main.operators[0].inputs[1]].type = 77
+
+    assert "is 77, which TensorType of TFLite's schema does not have" in refusal(spoil)
+
+
+def test_fused_activation_without_a_kernel() -> None:
+    def spoil(model: Any, main: Any) -> None:
+        convolution(main, model).builtinOptions.fusedActivationFunction = 5
+
+    assert "the fused activation SIGN_BIT" in refusal(spoil)
+
+
+def test_options_of_another_operator() -> None:
+    def spoil(model: Any, main: Any) -> None:
+        operator = convolution(main, model)
+        operator.builtinOptionsType = schema.BuiltinOptions.Pool2DOptions
+        operator.builtinOptions = schema.Pool2DOptionsT()
+
+    assert "has Pool2DOptions, which another operator takes" in refusal(spoil)
+
+
+def test_missing_options() -> None:
+    def spoil(model: Any, main: Any) -> None:
+        operator = convolution(main, model)
+        operator.builtinOptionsType, operator.builtinOptions = 0, None
+
+    assert "has no options" in refusal(spoil)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_writes_the_options_that_it_reads(kind: str) -> None:
+    """An operator without an entry in the table of options would lose those that it needs."""
+    model = unpacked(tflite_bytes(specs()[kind].sample(np.random.default_rng(0))))
+    names = {v: k for k, v in vars(schema.BuiltinOptions).items() if not k.startswith("_")}
+    kinds = {v: k for k, v in vars(schema.BuiltinOperator).items() if not k.startswith("_")}
+    for operator in model.subgraphs[0].operators:
+        code = model.operatorCodes[operator.opcodeIndex].builtinCode
+        given = names[operator.builtinOptionsType]
+        assert given in ("NONE", options_of(kinds[code]))
 
 
 def test_names_are_made_unique_and_kept() -> None:

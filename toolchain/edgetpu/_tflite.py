@@ -90,7 +90,8 @@ def _variables(model: FileModel) -> dict[int, int]:
     found = {}
     for op in model.ops:
         if op.code == "VAR_HANDLE" and op.outputs:
-            key = (op.options.container, op.options.sharedName)
+            options = op.needed_options
+            key = (options.container, options.sharedName)
             found[op.outputs[0]] = first.setdefault(key, op.outputs[0])
     return found
 
@@ -105,8 +106,10 @@ def _refuse(model: FileModel, path: Path) -> None:
     if (reason := of_model(model)) != "":
         raise InputError(f"{path}: {reason}")
     for op in model.ops:
-        if op.code == "CALL_ONCE" and not 0 < op.options.initSubgraphIndex <= len(model.others):
-            number = op.options.initSubgraphIndex
+        if op.code == "CALL_ONCE" and not 0 < op.needed_options.initSubgraphIndex <= len(
+            model.others
+        ):
+            number = op.needed_options.initSubgraphIndex
             raise InputError(f"{path}: {op} calls subgraph {number}, which does not exist")
     if not model.ops:
         raise InputError(f"{path}: the model has no operators")

@@ -6,19 +6,15 @@ Source: `tensorflow/compiler/mlir/lite/schema/schema.fbs`, version 3.
 from __future__ import annotations
 
 import math
-import struct
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cache
-from types import MappingProxyType
 from typing import Any
 
-import ai_edge_litert.schema_py_generated as schema
 import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.errors import InputError
 from toolchain.frontends._flatbuffer import FlatBuffer, Table
+from toolchain.frontends._tflite_options import decoded, members, read_options
 from toolchain.ir import DType, Quantisation, Tensor
 
 IDENTIFIER = b"TFL3"
@@ -27,8 +23,6 @@ LARGEST_RANK = 8
 LARGEST_CONSTANT_BYTES = 2**31 - 1
 LARGEST_ACTIVATION_BYTES = 1 << 26
 """64 MiB: more than the external memory of any microcontroller board."""
-LONGEST_OPTION = 64
-"""Items in a vector inside an operator's options: shapes and axes, nothing longer."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +48,11 @@ class FileTensor:
 
 @dataclass(frozen=True)
 class FileOp:
-    """An operator of the file. `code` is its builtin name, or `custom` of a custom operator."""
+    """An operator of the file. `code` is its builtin name, or `custom` of a custom operator.
+
+    `options`: as `_tflite_options.read_options` gives them. `misplaced_options`: the type of those
+    that the file gives it though they are another operator's.
+    """
 
     index: int
     code: str
@@ -64,9 +62,19 @@ class FileOp:
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     intermediates: tuple[int, ...] = ()
+    misplaced_options: str = ""
 
     def __str__(self) -> str:
         return f"{self.custom or self.code} (operator {self.index})"
+
+    @property
+    def needed_options(self) -> Any:
+        """The options. Raises InputError where there are none."""
+        if self.misplaced_options:
+            raise InputError(f"{self} has {self.misplaced_options}, which another operator takes")
+        if self.options is None:
+            raise InputError(f"{self} has no options, which it cannot do without")
+        return self.options
 
 
 @dataclass(frozen=True)
@@ -82,12 +90,6 @@ class FileModel:
     outputs: tuple[int, ...]
     others: tuple[FileModel, ...] = ()
     legacy: bool = False
-
-
-@cache
-def _names(enumeration: str) -> Mapping[int, str]:
-    members = vars(getattr(schema, enumeration)).items()
-    return MappingProxyType({v: k for k, v in members if not k.startswith("_")})
 
 
 def read_file(data: bytes) -> FileModel:
@@ -133,9 +135,12 @@ def _indices(table: Table, slot: int) -> tuple[int, ...]:
 
 
 def _operator_code(table: Table) -> tuple[str, str, int]:
-    """Name, custom name, version. Codes above 127 stand in a field of their own."""
+    """Name, custom name, version. Codes above 127 stand in a field of their own.
+
+    A code that the schema lacks is refused by its number, with all other unsupported operators.
+    """
     number = max(table.integer(0, "b"), table.integer(3, "i"))
-    name = _names("BuiltinOperator").get(number, f"builtin operator {number}")
+    name = members("BuiltinOperator").get(number, f"builtin operator {number}")
     custom = table.string(1) if name == "CUSTOM" else ""
     return name, custom, table.integer(2, "i", 1)
 
@@ -169,7 +174,7 @@ def _tensor(
     table: Table, name: str, buffers: tuple[NDArray[np.generic], ...], constant: bool
 ) -> FileTensor:
     """`constant`: neither an operator nor the caller writes it, so that its buffer is its value."""
-    type_name = _names("TensorType").get(table.integer(1, "b"), "unknown")
+    type_name = decoded("TensorType", table.integer(1, "b"), f"the type of tensor {name!r}")
     shape = _indices(table, 0)
     signature = _indices(table, 7)
     index = table.integer(2, "I")
@@ -235,6 +240,9 @@ def _quantisation(
     """Scales and zero points. Raises InputError where they make no sense."""
     if table is None or dtype in (DType.FLOAT32, DType.BOOL):
         return None
+    what = f"the quantisation of tensor {name!r}"
+    if decoded("QuantizationDetails", table.integer(4, "B"), what) != "NONE":
+        raise InputError(f"{what} is of another scheme than scales and zero points")
     scales, zeros = table.numbers(2, "float32"), table.numbers(3, "int64")
     if scales is None or not scales.size:
         return None
@@ -271,22 +279,5 @@ def _operator(
     for tensor in (*(i for i in inputs if i != -1), *outputs, *between):
         if not 0 <= tensor < tensors:
             raise InputError(f"the file is corrupt: {code} (operator {index}) names no tensor")
-    options = _options(table, f"{code} (operator {index})")
-    return FileOp(index, code, custom, version, options, inputs, outputs, between)
-
-
-def _options(table: Table, operator: str) -> Any:
-    """The builtin options through the object API of the schema; None where there are none."""
-    name = _names("BuiltinOptions").get(table.integer(3, "B"), "NONE")
-    options = table.table(4)
-    if name == "NONE" or options is None:
-        return None
-    broken = InputError(f"the file is corrupt: {operator} has broken options")
-    try:
-        found = getattr(schema, name + "T").InitFromBuf(options.file.data, options.position)
-    except (struct.error, IndexError, TypeError, ValueError, OverflowError) as error:
-        raise broken from error
-    for value in vars(found).values():
-        if hasattr(value, "__len__") and len(value) > LONGEST_OPTION:
-            raise broken
-    return found
+    options, misplaced = read_options(table, code, f"{code} (operator {index})")
+    return FileOp(index, code, custom, version, options, inputs, outputs, between, misplaced)

@@ -25,7 +25,6 @@ _MOVERS = frozenset(
 )
 _WEIGHTED = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"})
 _OFFSET = 128
-_VALID = 1
 
 
 def is_legacy(model: FileModel) -> bool:
@@ -148,7 +147,7 @@ class _Rewriter:
         """
         ends = [self._tensors[i].tensor for i in (op.inputs[0], op.inputs[1], op.outputs[0])]
         x, weights, y = ends
-        shuffled = getattr(op.options, "weightsFormat", 0) != 0
+        shuffled = getattr(op.options, "weightsFormat", "DEFAULT") != "DEFAULT"
         if shuffled or op.options is None or x is None or weights is None or y is None:
             return None
         if not weights.is_constant:
@@ -186,7 +185,7 @@ class _Rewriter:
         row_out = self._add_tensor(_shaped(y, (1, 1, rows, units)), "/rows")
         self._reshape(op.inputs[0], row_in)
         options = SimpleNamespace(
-            padding=_VALID,
+            padding="VALID",
             strideH=1,
             strideW=1,
             dilationHFactor=1,

@@ -110,7 +110,7 @@ def of_tensor(found: FileTensor, allowed: frozenset[DType]) -> tuple[str, str] |
 
 def of_model(model: FileModel) -> str:
     """Why the file as a whole cannot be compiled; '' where it can."""
-    called = {op.options.initSubgraphIndex for op in model.ops if op.code == "CALL_ONCE"}
+    called = {op.needed_options.initSubgraphIndex for op in model.ops if op.code == "CALL_ONCE"}
     if len(model.others) == len(called):
         return ""
     return (

@@ -20,51 +20,49 @@ _INTEGERS = (DType.INT32, DType.INT64)
 _LARGEST_ELEMENTS = 256
 
 Integers = NDArray[Any]
-Rule = Callable[[Any, Sequence[Integers]], Integers]
+Rule = Callable[[FileOp, Sequence[Integers]], Integers]
 
 
-def _strided_slice(options: Any, given: Sequence[Integers]) -> Integers:
+def _strided_slice(op: FileOp, given: Sequence[Integers]) -> Integers:
     data, begins, ends, strides = given
     index: list[slice | int] = []
     for axis, (begin, end, stride) in enumerate(zip(begins, ends, strides, strict=True)):
         bit = 1 << axis
-        if options.shrinkAxisMask & bit:
+        if op.needed_options.shrinkAxisMask & bit:
             index.append(int(begin))
             continue
-        first = None if options.beginMask & bit else int(begin)
-        last = None if options.endMask & bit else int(end)
+        first = None if op.needed_options.beginMask & bit else int(begin)
+        last = None if op.needed_options.endMask & bit else int(end)
         index.append(slice(first, last, int(stride)))
     return data[tuple(index)]
 
 
-def _gather(options: Any, given: Sequence[Integers]) -> Integers:
-    taken: Integers = np.take(given[0], given[1], axis=int(options.axis))
+def _gather(op: FileOp, given: Sequence[Integers]) -> Integers:
+    taken: Integers = np.take(given[0], given[1], axis=int(op.needed_options.axis))
     return taken
 
 
-def _product(options: Any, given: Sequence[Integers]) -> Integers:
+def _product(op: FileOp, given: Sequence[Integers]) -> Integers:
     axes = tuple(int(axis) for axis in given[1].reshape(-1))
-    return np.asarray(np.prod(given[0], axis=axes, keepdims=bool(options.keepDims)))
+    return np.asarray(np.prod(given[0], axis=axes, keepdims=bool(op.needed_options.keepDims)))
 
 
 _RULES: Mapping[str, Rule] = MappingProxyType(
     {
-        "ADD": lambda options, given: given[0] + given[1],
-        "CAST": lambda options, given: given[0],
-        "CONCATENATION": lambda options, given: np.concatenate(given, axis=int(options.axis)),
-        "EXPAND_DIMS": lambda options, given: np.expand_dims(
-            given[0], int(given[1].reshape(-1)[0])
-        ),
+        "ADD": lambda op, given: given[0] + given[1],
+        "CAST": lambda op, given: given[0],
+        "CONCATENATION": lambda op, given: np.concatenate(given, axis=int(op.needed_options.axis)),
+        "EXPAND_DIMS": lambda op, given: np.expand_dims(given[0], int(given[1].reshape(-1)[0])),
         "GATHER": _gather,
-        "MAXIMUM": lambda options, given: np.maximum(given[0], given[1]),
-        "MINIMUM": lambda options, given: np.minimum(given[0], given[1]),
-        "MUL": lambda options, given: given[0] * given[1],
-        "PACK": lambda options, given: np.stack(given, axis=int(options.axis)),
+        "MAXIMUM": lambda op, given: np.maximum(given[0], given[1]),
+        "MINIMUM": lambda op, given: np.minimum(given[0], given[1]),
+        "MUL": lambda op, given: given[0] * given[1],
+        "PACK": lambda op, given: np.stack(given, axis=int(op.needed_options.axis)),
         "REDUCE_PROD": _product,
-        "RESHAPE": lambda options, given: given[0].reshape(tuple(given[1].reshape(-1))),
-        "SQUEEZE": lambda options, given: np.squeeze(given[0]),
+        "RESHAPE": lambda op, given: given[0].reshape(tuple(given[1].reshape(-1))),
+        "SQUEEZE": lambda op, given: np.squeeze(given[0]),
         "STRIDED_SLICE": _strided_slice,
-        "SUB": lambda options, given: given[0] - given[1],
+        "SUB": lambda op, given: given[0] - given[1],
     }
 )
 
@@ -86,4 +84,4 @@ def folded(op: FileOp, inputs: Sequence[Tensor | None], output: Tensor | None) -
     given = [data for data in constants if data is not None and data.size <= _LARGEST_ELEMENTS]
     if len(given) != len(present):
         return None
-    return np.asarray(rule(op.options, given)).astype(output.dtype.numpy)
+    return np.asarray(rule(op, given)).astype(output.dtype.numpy)

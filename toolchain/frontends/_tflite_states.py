@@ -34,7 +34,8 @@ def _text(value: object) -> str:
 
 
 def _key(op: FileOp) -> Key:
-    return _text(op.options.container), _text(op.options.sharedName)
+    options = op.needed_options
+    return _text(options.container), _text(options.sharedName)
 
 
 def _first_values(model: FileModel) -> dict[Key, Array]:
@@ -43,7 +44,7 @@ def _first_values(model: FileModel) -> dict[Key, Array]:
     for call in model.ops:
         if call.code != "CALL_ONCE":
             continue
-        number = call.options.initSubgraphIndex
+        number = call.needed_options.initSubgraphIndex
         if not 0 < number <= len(model.others):
             raise InputError(f"{call} calls subgraph {number}, which does not exist")
         called = model.others[number - 1]

@@ -58,7 +58,11 @@ class _Node:
 
     @property
     def options(self) -> Any:
-        return self.op.options
+        return self.op.needed_options
+
+    @property
+    def has_options(self) -> bool:
+        return self.op.options is not None or bool(self.op.misplaced_options)
 
     @property
     def builtin(self) -> str:

@@ -45,8 +45,7 @@ def clamp_range(activation: Activation, output: Tensor) -> tuple[int, int]:
 
 def read_activation(node: TfliteNode) -> Activation:
     """The fused activation in a TFLite operator's options. Raises UnsupportedError for others."""
-    codes = (Activation.NONE, Activation.RELU, Activation.RELU_N1_TO_1, Activation.RELU6)
-    code = int(node.options.fusedActivationFunction)
-    if code >= len(codes):
-        raise node.unsupported(f"fused activation number {code}")
-    return codes[code]
+    name = node.options.fusedActivationFunction
+    if name not in Activation.__members__:
+        raise node.unsupported(f"the fused activation {name}", "apply it in an operator of its own")
+    return Activation[name]

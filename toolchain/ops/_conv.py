@@ -86,13 +86,12 @@ def read_padding(
     stride: tuple[int, int],
     dilation: tuple[int, int] = (1, 1),
 ) -> Padding:
-    """The paddings that the schema's SAME (0) or VALID (1) means for this image."""
-    code = int(node.options.padding)
-    if code not in (0, 1):
-        raise node.unsupported(f"padding scheme number {code}")
+    """The paddings that the schema's SAME or VALID means for this image."""
     if min(*stride, *dilation, *kernel) < 1:
         raise node.unsupported(f"stride {stride}, dilation {dilation}, kernel {kernel}")
-    return same_padding(size, kernel, stride, dilation) if code == 0 else UNPADDED
+    if node.options.padding == "VALID":
+        return UNPADDED
+    return same_padding(size, kernel, stride, dilation)
 
 
 def padding_scheme(window: Window, size: tuple[int, int]) -> str:

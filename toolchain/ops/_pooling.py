@@ -17,8 +17,6 @@ from toolchain.ops._float import window_fields
 from toolchain.ops._movement import sample_quantisation
 from toolchain.ops.spec import Axis, Lowering, ReadOp, TensorType, TfliteNode, WrittenOp
 
-SAME, VALID = 0, 1
-
 
 @dataclass(frozen=True)
 class Pool2D(Attributes):
@@ -186,7 +184,7 @@ def read_pool(node: TfliteNode) -> ReadOp:
     if min(*window, *stride) < 1:
         raise node.unsupported(f"window {window} or stride {stride} below 1")
     padding = (0, 0, 0, 0)
-    if options.padding == SAME:
+    if options.padding == "SAME":
         padding = (
             *same_padding(x.shape[1], window[0], stride[0]),
             *same_padding(x.shape[2], window[1], stride[1]),
@@ -205,7 +203,7 @@ def write_pool(op: Op, graph: Graph, builtin: str) -> WrittenOp:
     if attributes.padding not in (same, (0, 0, 0, 0)):
         raise ValueError(f"TFLite has no pooling with padding {attributes.padding}")
     options = {
-        "padding": VALID if attributes.padding == (0, 0, 0, 0) else SAME,
+        "padding": "VALID" if attributes.padding == (0, 0, 0, 0) else "SAME",
         "filterHeight": attributes.filter_height,
         "filterWidth": attributes.filter_width,
         "strideH": attributes.stride_height,

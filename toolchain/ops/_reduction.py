@@ -250,7 +250,7 @@ def reduction_overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, .
 
 
 def read_reduction(node: TfliteNode) -> ReadOp:
-    keep_dims = bool(node.options.keepDims) if node.options is not None else False
+    keep_dims = bool(node.has_options and node.options.keepDims)
     return ReadOp(Reduce(integers(node, 1), keep_dims), (0,))
 
 

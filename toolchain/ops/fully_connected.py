@@ -219,7 +219,7 @@ def _macs(op: Op, graph: Graph) -> int:
 
 def _read(node: TfliteNode) -> ReadOp:
     options = node.options
-    if options.weightsFormat != 0:
+    if options.weightsFormat != "DEFAULT":
         raise node.unsupported("shuffled weights", "convert without the shuffled weights format")
     check_operands(node, 2)
     attributes = FullyConnected(read_activation(node), bool(options.keepNumDims))

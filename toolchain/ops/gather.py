@@ -141,7 +141,7 @@ def _read(node: TfliteNode) -> ReadOp:
         raise node.unsupported(
             f"it turns {data.dtype.value} into {y.dtype.value}", "quantise the activations, too"
         )
-    if node.builtin == "EMBEDDING_LOOKUP" or node.options is None:
+    if node.builtin == "EMBEDDING_LOOKUP" or not node.has_options:
         return ReadOp(Gather(), order)
     return ReadOp(Gather(int(node.options.axis), int(node.options.batchDims)), order)
 

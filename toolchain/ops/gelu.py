@@ -42,7 +42,7 @@ def gelu_float32(op: Op, x: Float32) -> Float32:
 
 
 def read_gelu(node: TfliteNode) -> Gelu:
-    return Gelu(bool(node.options is not None and node.options.approximate))
+    return Gelu(bool(node.has_options and node.options.approximate))
 
 
 def _written(attributes: Attributes) -> Mapping[str, Any]:

@@ -74,7 +74,7 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
 
 def _read(node: TfliteNode) -> ReadOp:
     check_node(node, DType.INT8)
-    if node.options is not None and int(node.options.fusedActivationFunction) != 0:
+    if node.has_options and node.options.fusedActivationFunction != "NONE":
         raise node.unsupported("a fused activation", "apply it in an operator of its own")
     return ReadOp(Attributes(), (0,))
 

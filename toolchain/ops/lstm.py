@@ -253,7 +253,7 @@ def _read(node: TfliteNode) -> ReadOp:
     cell = tensors[CELL].q
     if cell.zero_point or math.log2(cell.scale) not in _CELL_SHIFTS:
         raise node.unsupported(f"the cell state's scale {cell.scale:g} is not 2^-15 ... 2^-9")
-    if options.fusedActivationFunction != 4:
+    if options.fusedActivationFunction != "TANH":
         raise node.unsupported("its activation is not tanh")
     if options.diagonalRecurrentTensors or options.projClip:
         raise node.unsupported("it has diagonal recurrent weights or a clipped projection")

@@ -106,7 +106,7 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
 
 def _read(node: TfliteNode) -> ReadOp:
     paddings = tuple((int(a), int(b)) for a, b in node.constant(1).reshape(-1, 2))
-    return ReadOp(MirrorPad(paddings, int(node.options.mode) != 0), (0,))
+    return ReadOp(MirrorPad(paddings, node.options.mode == "SYMMETRIC"), (0,))
 
 
 def _write(op: Op, graph: Graph) -> WrittenOp:

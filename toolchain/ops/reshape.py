@@ -97,7 +97,7 @@ def _target(node: TfliteNode) -> tuple[int, ...]:
     wanted: Sequence[int] = ()
     if node.builtin == "RESHAPE" and shape is not None and shape.constant is not None:
         wanted = [int(size) for size in shape.constant.reshape(-1)]
-    elif node.builtin == "RESHAPE" and shape is None and node.options is not None:
+    elif node.builtin == "RESHAPE" and shape is None and node.has_options:
         wanted = [int(size) for size in node.options.newShape]
     if x is None or -1 not in wanted:
         return tuple(wanted) if wanted else node.outputs[0].shape

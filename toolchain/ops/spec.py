@@ -61,7 +61,12 @@ class TfliteNode(Protocol):
 
     @property
     def options(self) -> Any:
-        """The operator's builtin options in the flatbuffer object API; None where absent."""
+        """The operator's builtin options in the flatbuffer object API, enums by their names.
+
+        Raises InputError where the file has none."""
+
+    @property
+    def has_options(self) -> bool: ...
 
     @property
     def builtin(self) -> str:

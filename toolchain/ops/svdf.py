@@ -146,7 +146,7 @@ def read_layer(node: TfliteNode, time_dtype: DType) -> ReadOp:
         node.constant(index)
     if any(t.q.per_channel or t.q.zero_point for t in (features, time)):
         raise node.unsupported("its filters are not per tensor and symmetric")
-    if node.options.fusedActivationFunction != 1:
+    if node.options.fusedActivationFunction != "RELU":
         raise node.unsupported("its activation is not RELU, the only one that LiteRT computes")
     return ReadOp(Svdf(int(node.options.rank)), (0, 1, 2, 3, 4), states=(STATE,))
 

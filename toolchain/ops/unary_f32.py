@@ -132,7 +132,7 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
 def _read(node: TfliteNode) -> ReadOp:
     check_float_node(node)
     name = node.builtin.lower()
-    if name == "gelu" and node.options is not None and node.options.approximate:
+    if name == "gelu" and node.has_options and node.options.approximate:
         name = "gelu_tanh"
     alpha = float(node.options.alpha) if name == "leaky_relu" else 0.0
     return ReadOp(Unary(name, alpha), (0,))
