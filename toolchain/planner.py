@@ -10,6 +10,7 @@ from toolchain import arena, arrangement, banking, partition, passes, schedule
 from toolchain.bank_layout import Layout
 from toolchain.boards import Board, Content, Core
 from toolchain.boards import board as find_board
+from toolchain.codegen.bounds import check_call, check_moves
 from toolchain.codegen.views import moves
 from toolchain.cost import Cost, CostModel
 from toolchain.cost.analytic import AnalyticCostModel
@@ -355,15 +356,28 @@ def _planned_ops(
     graph: Graph, target: Board, problem: MemoryProblem, placed: ArenaPlan
 ) -> tuple[PlannedOp, ...]:
     return tuple(
-        PlannedOp(
-            name=op.name,
-            kind=op.kind,
-            macs=spec_of(op.kind).macs(op, graph),
-            scratch_bytes=scratch,
-            functions=spec_of(op.kind).lower(op, graph, target.core).functions,
-            is_view=moves(op, graph, placed) == (),
-        )
+        _planned_op(op, scratch, graph, target.core, placed)
         for op, scratch in zip(graph.ops, problem.scratch_bytes, strict=True)
+    )
+
+
+def _planned_op(
+    op: Op, scratch_bytes: int, graph: Graph, core: Core, placed: ArenaPlan
+) -> PlannedOp:
+    """Raises UnsupportedError where its kernel would touch bytes beyond its operands."""
+    spec, wanted = spec_of(op.kind), moves(op, graph, placed)
+    lowering = spec.lower(op, graph, core)
+    if wanted is None:
+        check_call(op, graph, lowering, placed.pitches, core)
+    else:
+        check_moves(op, graph, wanted)
+    return PlannedOp(
+        name=op.name,
+        kind=op.kind,
+        macs=spec.macs(op, graph),
+        scratch_bytes=scratch_bytes,
+        functions=lowering.functions,
+        is_view=wanted == (),
     )
 
 

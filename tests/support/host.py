@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +11,10 @@ import numpy as np
 from toolchain import arena, cmsis_nn, schedule
 from toolchain.boards import HOST, Core
 from toolchain.codegen import generate
+from toolchain.codegen.bounds import call_extents
+from toolchain.codegen.views import moves
 from toolchain.device.host import HostModel, HostProgram, build
-from toolchain.ir import ArenaProblem, Graph, Placement, Plan, PlannedOp, Sources, Tensor
+from toolchain.ir import ArenaProblem, Graph, Op, Placement, Plan, PlannedOp, Sources, Tensor
 from toolchain.ir.arena import arena_plan, arena_problem, check_placement
 from toolchain.ir.memory import check_order, footprint
 from toolchain.ops import spec_of
@@ -69,26 +71,34 @@ def spread_out(blocks: ArenaProblem) -> Placement:
 
 
 def reaches_of(plan: Plan, sources: Sources) -> tuple[tuple[tuple[int, int], ...], ...]:
-    """For each call in turn (offset, size) of its operands and of its scratch in the arena."""
-    graph, offsets = plan.graph, plan.arena.offsets
-    reaches = []
-    for number in sources.calls:
-        op = graph.ops[number]
-        names = dict.fromkeys((*op.present_inputs(), *op.outputs))
-        runs = [(offsets[n], _extent(plan, n)) for n in names if n in offsets]
-        if op.name in plan.arena.scratch_offsets:
-            scratch = plan.operators[number].scratch_bytes
-            runs.append((plan.arena.scratch_offsets[op.name], scratch))
-        reaches.append(tuple(runs))
-    return tuple(reaches)
+    """For each call in turn (offset, size) of the arena's bytes that it says it touches.
+
+    They are the extents that `codegen.bounds` compares with the tensors, so that a sanitized
+    program reports an operator whose kernel touches more than is claimed. Of lines that lie apart
+    also the gaps: the sanitizer tells no bytes apart that share a word of eight.
+    """
+    return tuple(tuple(_reaches(plan, plan.graph.ops[number])) for number in sources.calls)
 
 
-def _extent(plan: Plan, name: str) -> int:
-    """Bytes from a tensor's first to its last; with the gaps where its lines lie apart."""
-    tensor, pitch = plan.graph.tensors[name], plan.arena.pitches.get(name)
-    if pitch is None:
-        return tensor.size_bytes
-    return (tensor.shape[1] - 1) * pitch + tensor.size_bytes // tensor.shape[1]
+def _reaches(plan: Plan, op: Op) -> Iterator[tuple[int, int]]:
+    graph, arena = plan.graph, plan.arena
+    wanted = moves(op, graph, arena)
+    if wanted is not None:
+        for move in wanted:
+            ends = ((move.source, move.source_offset), (move.target, move.target_offset))
+            for name, offset in ends:
+                if name in arena.offsets:
+                    yield arena.offsets[name] + offset, move.size_bytes
+        return
+    core = HOST
+    found = call_extents(op, graph, spec_of(op.kind).lower(op, graph, core), arena.pitches, core)
+    named = [(op.inputs[index], extent) for index, extent in found.inputs.items()]
+    named += [(op.outputs[index], extent) for index, extent in found.outputs.items()]
+    for name, extent in named:
+        if name in arena.offsets:
+            yield arena.offsets[name] + extent.begin, extent.last - extent.begin
+    if found.scratch:
+        yield arena.scratch_offsets[op.name], found.scratch
 
 
 def model_of(plan: Plan, name: str = "") -> HostModel:

@@ -11,6 +11,7 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.codegen.arrays import c_type
+from toolchain.codegen.bounds import check_call, check_moves
 from toolchain.codegen.constants import ConstantTable, role_of
 from toolchain.codegen.environment import environment
 from toolchain.codegen.holes import SIZE, mark
@@ -181,10 +182,17 @@ class Writer:
         return abs(source - target) < move.size_bytes
 
     def call(self, number: int, owner: str, wanted: tuple[Move, ...] | None) -> Call:
-        """The code of operator `number`; `wanted` are its copies where it is nothing else."""
+        """The code of operator `number`; `wanted` are its copies where it is nothing else.
+
+        Raises UnsupportedError where it would touch bytes beyond its operands.
+        """
         graph, arena = self.plan.graph, self.plan.arena
         op = graph.ops[number]
         lowering = spec_of(op.kind).lower(op, graph, self.core)
+        if wanted is None:
+            check_call(op, graph, lowering, arena.pitches, self.core)
+        else:
+            check_moves(op, graph, wanted)
         return Call(
             number=number,
             op=op,

@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from toolchain.ops.spec import OpSpec
 
-_NOT_KINDS = frozenset({"check", "interpret", "spec", "storage"})
+_NOT_KINDS = frozenset({"check", "extents", "interpret", "product_extents", "spec", "storage"})
 
 
 @cache

@@ -15,6 +15,7 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Attributes, DType, Graph, Op
+from toolchain.ops import extents
 from toolchain.ops._activation import Activation, clamp_range, read_activation
 from toolchain.ops._affine_form import INT8_LEVELS, AffineForm, affine_form, two_sided_form
 from toolchain.ops._axes import elementwise_axes
@@ -196,6 +197,7 @@ def sum_spec(kind: str, sign: int) -> OpSpec:
         infer=infer_broadcast,
         reference=reference,
         lower=lower,
+        extents=extents.binary,
         sample=_sampler(kind),
         overlaps=overlaps_same_shape,
         axes=elementwise_axes,

@@ -9,6 +9,7 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ops import extents
 from toolchain.ops._copy_overlaps import copy_overlaps
 from toolchain.ops._movement import (
     StridedCopy,
@@ -131,6 +132,7 @@ def blocks_spec(kind: str, *, to_space: bool) -> OpSpec:
         infer=infer,
         reference=reference,
         lower=lower,
+        extents=extents.copies,
         sample=sample,
         tflite=TfliteBinding((kind.upper(),), read, write),
         overlaps=overlaps,

@@ -13,6 +13,7 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op
+from toolchain.ops import extents
 from toolchain.ops._axes import elementwise_axes
 from toolchain.ops._elementwise import (
     Line,
@@ -85,6 +86,7 @@ def extremum_spec(kind: str, choose: Callable[[Array, Array], Array]) -> OpSpec:
         infer=infer_broadcast,
         reference=reference,
         lower=lower,
+        extents=extents.binary,
         sample=sample,
         overlaps=overlaps_same_shape,
         axes=elementwise_axes,

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation
+from toolchain.ops import extents
 from toolchain.ops._axes import elementwise_axes
 from toolchain.ops._elementwise import (
     Int64,
@@ -97,6 +98,7 @@ def table_spec(
         infer=infer_unary,
         reference=reference,
         lower=lower,
+        extents=extents.unary,
         sample=sampled,
         overlaps=overlaps_same_shape,
         axes=elementwise_axes,

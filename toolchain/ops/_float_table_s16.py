@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op
+from toolchain.ops import extents
 from toolchain.ops._elementwise import check_node, require_types
 from toolchain.ops._float_table import Float32
 from toolchain.ops._wide import WIDE, check_symmetric, wide_sample
@@ -86,6 +87,7 @@ def float_table_s16_spec(
         kind=f"{base.kind}_s16",
         reference=reference,
         lower=lower,
+        extents=extents.table_s16,
         sample=wide_sample(base.sample),
         tflite=TfliteBinding(binding.builtins, read, binding.write),
         onnx=None,

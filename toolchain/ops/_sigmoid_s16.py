@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
+from toolchain.ops import extents
 from toolchain.ops._axes import elementwise_axes
 from toolchain.ops._elementwise import (
     check_node,
@@ -152,6 +153,7 @@ def sigmoid_spec(
         infer=infer_unary,
         reference=reference,
         lower=lower,
+        extents=extents.sigmoid_s16,
         sample=sample,
         overlaps=overlaps_same_shape,
         axes=elementwise_axes,

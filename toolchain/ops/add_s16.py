@@ -15,7 +15,7 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import DType, Graph, Op
-from toolchain.ops import add
+from toolchain.ops import add, extents
 from toolchain.ops._activation import clamp_range, read_activation
 from toolchain.ops._addition import Sum
 from toolchain.ops._elementwise import broadcast, check_node, require_types
@@ -102,6 +102,7 @@ SPEC = replace(
     kind="add_s16",
     reference=_reference,
     lower=_lower,
+    extents=extents.binary,
     sample=wide_sample(add.SPEC.sample),
     tflite=TfliteBinding(("ADD",), read_sum, write_sum),
     onnx=None,

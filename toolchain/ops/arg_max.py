@@ -13,6 +13,7 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ops import extents
 from toolchain.ops._movement import (
     int32_constant,
     integers,
@@ -158,6 +159,7 @@ SPEC = OpSpec(
     infer=_infer,
     reference=_reference,
     lower=_lower,
+    extents=extents.arg_max,
     sample=_sample,
     axes=_axes,
     tflite=TfliteBinding(("ARG_MAX", "ARG_MIN"), _read, _write),

@@ -15,6 +15,7 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, State, Tensor
+from toolchain.ops import extents
 from toolchain.ops.spec import Alias, Array, Lowering, OpSpec, TensorType
 
 
@@ -61,6 +62,7 @@ SPEC = OpSpec(
     infer=_infer,
     reference=_reference,
     lower=_lower,
+    extents=extents.no_call,
     aliases=_aliases,
     sample=_sample,
     dtypes=frozenset(DType),

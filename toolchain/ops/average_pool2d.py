@@ -11,6 +11,7 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Graph, Op
+from toolchain.ops import product_extents
 from toolchain.ops._activation import clamp_range
 from toolchain.ops._onnx_pooling import read_average_pool
 from toolchain.ops._pooling import (
@@ -94,6 +95,7 @@ SPEC = OpSpec(
     infer=infer_pool,
     reference=_reference,
     lower=_lower,
+    extents=product_extents.pool,
     sample=lambda rng: sample_pool(rng, "average_pool2d"),
     tflite=TfliteBinding(
         ("AVERAGE_POOL_2D",), read_pool, lambda op, graph: write_pool(op, graph, "AVERAGE_POOL_2D")

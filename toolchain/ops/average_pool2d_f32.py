@@ -9,7 +9,7 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Graph, Op
-from toolchain.ops import average_pool2d
+from toolchain.ops import average_pool2d, product_extents
 from toolchain.ops._float import FLOAT, clamped, float_sample
 from toolchain.ops._pooling import lower_float_pool, pool_attributes, pool_lead_bytes, windows
 from toolchain.ops.spec import Array, Lowering, SafeOverlap, no_reductions
@@ -36,6 +36,7 @@ SPEC = replace(
     kind="average_pool2d_f32",
     reference=_reference,
     lower=_lower,
+    extents=product_extents.window_f32(""),
     overlaps=lambda op, graph, core: (
         SafeOverlap(0, 0, pool_lead_bytes(op, graph, reads_first=True)),
     ),

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from toolchain.boards import Core
 from toolchain.ir import Graph, Op
-from toolchain.ops import average_pool2d
+from toolchain.ops import average_pool2d, product_extents
 from toolchain.ops._pooling import lower_pool, pool_lead_bytes
 from toolchain.ops._wide import WIDE, wide_sample
 from toolchain.ops.spec import Lowering, SafeOverlap, no_reductions
@@ -27,6 +27,7 @@ SPEC = replace(
     average_pool2d.SPEC,
     kind="average_pool2d_s16",
     lower=_lower,
+    extents=product_extents.pool,
     overlaps=_overlaps,
     sample=wide_sample(average_pool2d.SPEC.sample),
     onnx=None,

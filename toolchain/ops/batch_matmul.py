@@ -13,6 +13,7 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import DType, Graph, Op, Tensor
+from toolchain.ops import product_extents
 from toolchain.ops._conv import requantise
 from toolchain.ops._conv_packing import shift_code
 from toolchain.ops._fixed_point import quantize_multiplier
@@ -169,6 +170,7 @@ SPEC = OpSpec(
     infer=infer_matmul,
     reference=_reference,
     lower=_lower,
+    extents=product_extents.matmul(1, 1),
     sample=sample_matmul,
     macs=matmul_macs,
     axes=_axes,

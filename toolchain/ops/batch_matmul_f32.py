@@ -9,7 +9,7 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Graph, Op
-from toolchain.ops import batch_matmul
+from toolchain.ops import batch_matmul, product_extents
 from toolchain.ops._float import FLOAT, check_float_node, float_sample
 from toolchain.ops._matmul import BatchMatMul, product_shape
 from toolchain.ops.spec import Array, Lowering, ReadOp, TfliteBinding, TfliteNode, no_reductions
@@ -43,6 +43,7 @@ SPEC = replace(
     kind="batch_matmul_f32",
     reference=_reference,
     lower=_lower,
+    extents=product_extents.matmul(4, 4),
     sample=float_sample(batch_matmul.SPEC.sample, "batch_matmul_f32"),
     tflite=TfliteBinding(("BATCH_MATMUL",), _read, batch_matmul.SPEC.tflite.write),
     onnx=None,

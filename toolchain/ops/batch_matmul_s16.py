@@ -12,7 +12,7 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import DType, Graph, Op
-from toolchain.ops import batch_matmul
+from toolchain.ops import batch_matmul, product_extents
 from toolchain.ops._elementwise import check_node, require_types
 from toolchain.ops._matmul import (
     BatchMatMul,
@@ -59,6 +59,7 @@ SPEC = replace(
     batch_matmul.SPEC,
     kind="batch_matmul_s16",
     lower=_lower,
+    extents=product_extents.matmul(2, 2),
     sample=_sample,
     reductions=no_reductions,
     tflite=TfliteBinding(("BATCH_MATMUL",), _read, _WRITTEN.write),

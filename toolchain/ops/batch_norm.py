@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ops import extents
 from toolchain.ops._axes import leading_axes
 from toolchain.ops._elementwise import (
     overlaps_same_shape,
@@ -119,6 +120,7 @@ SPEC = OpSpec(
     infer=_infer,
     reference=_reference,
     lower=_lower,
+    extents=extents.batch_norm,
     sample=_sample,
     overlaps=overlaps_same_shape,
     axes=leading_axes,

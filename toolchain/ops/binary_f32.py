@@ -10,6 +10,7 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ops import extents
 from toolchain.ops._activation import Activation, read_activation
 from toolchain.ops._axes import elementwise_axes
 from toolchain.ops._elementwise import (
@@ -136,6 +137,7 @@ SPEC = OpSpec(
     infer=infer_broadcast,
     reference=_reference,
     lower=_lower,
+    extents=extents.binary_f32,
     sample=_sample,
     overlaps=overlaps_same_shape,
     axes=elementwise_axes,

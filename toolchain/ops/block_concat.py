@@ -14,6 +14,7 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ops import extents
 from toolchain.ops._copy_overlaps import copy_overlaps
 from toolchain.ops._movement import StridedCopy, lower_copies, sample_shape, sample_type
 from toolchain.ops._movement import strided_copy as copy_block
@@ -142,6 +143,7 @@ SPEC = OpSpec(
     infer=_infer,
     reference=_reference,
     lower=_lower,
+    extents=extents.copies,
     sample=_sample,
     overlaps=_overlaps,
     reads=_reads,

@@ -15,6 +15,7 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
+from toolchain.ops import extents
 from toolchain.ops._axes import elementwise_axes
 from toolchain.ops._elementwise import (
     Int64,
@@ -143,6 +144,7 @@ SPEC = OpSpec(
     infer=_infer,
     reference=_reference,
     lower=_lower,
+    extents=extents.binary,
     sample=_sample,
     axes=elementwise_axes,
     tflite=TfliteBinding(tuple(r.name for r in Relation), _read, _write),

@@ -13,6 +13,7 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ops import product_extents
 from toolchain.ops._activation import Activation, clamp_range, read_activation
 from toolchain.ops._axes import window_axes
 from toolchain.ops._conv import (
@@ -268,6 +269,7 @@ SPEC = OpSpec(
     infer=_infer,
     reference=_reference,
     lower=_lower,
+    extents=product_extents.conv2d,
     sample=_sample,
     macs=_macs,
     pitched=_pitched,

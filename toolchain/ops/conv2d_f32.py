@@ -9,7 +9,7 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Graph, Op
-from toolchain.ops import conv2d
+from toolchain.ops import conv2d, product_extents
 from toolchain.ops._conv import INPUT, WEIGHTS, Window
 from toolchain.ops._float import (
     FLOAT,
@@ -60,6 +60,7 @@ SPEC = replace(
     kind="conv2d_f32",
     reference=_reference,
     lower=_lower,
+    extents=product_extents.window_f32("ordinary"),
     overlaps=no_overlaps,
     sample=float_sample(conv2d.SPEC.sample, "conv2d_f32"),
     onnx=None,

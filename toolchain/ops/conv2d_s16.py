@@ -11,7 +11,7 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Graph, Op
-from toolchain.ops import conv2d
+from toolchain.ops import conv2d, product_extents
 from toolchain.ops._conv import INPUT, WEIGHTS, Window
 from toolchain.ops._conv_overlaps import gathered_overlap
 from toolchain.ops._wide import WIDE, widened
@@ -78,6 +78,7 @@ SPEC = replace(
     conv2d.SPEC,
     kind="conv2d_s16",
     lower=_lower,
+    extents=product_extents.wide_conv,
     overlaps=_overlaps,
     sample=_sample,
     tflite=TfliteBinding(("CONV_2D",), _read, _write),

@@ -10,6 +10,7 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ops import extents
 from toolchain.ops._elementwise import infer_unary
 from toolchain.ops._movement import int32_constant, integers, resolve_axis, sample_shape
 from toolchain.ops.spec import (
@@ -107,6 +108,7 @@ SPEC = OpSpec(
     infer=infer_unary,
     reference=_reference,
     lower=_lower,
+    extents=extents.cumsum,
     sample=_sample,
     overlaps=_overlaps,
     tflite=TfliteBinding(("CUMSUM",), _read, _write),

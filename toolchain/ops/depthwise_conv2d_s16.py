@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from toolchain.boards import Core
 from toolchain.ir import Graph, Op
-from toolchain.ops import depthwise_conv2d
+from toolchain.ops import depthwise_conv2d, product_extents
 from toolchain.ops._conv import WEIGHTS, Window
 from toolchain.ops._conv_overlaps import gathered_overlap
 from toolchain.ops._wide import WIDE, wide_sample
@@ -45,6 +45,7 @@ SPEC = replace(
     depthwise_conv2d.SPEC,
     kind="depthwise_conv2d_s16",
     lower=_lower,
+    extents=product_extents.wide_conv,
     overlaps=_overlaps,
     sample=wide_sample(depthwise_conv2d.SPEC.sample),
     onnx=None,

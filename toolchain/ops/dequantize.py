@@ -13,6 +13,7 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ops import extents
 from toolchain.ops._axes import elementwise_axes
 from toolchain.ops._elementwise import sample_quantisation, sample_shape
 from toolchain.ops.spec import (
@@ -105,6 +106,7 @@ SPEC = OpSpec(
     infer=_infer,
     reference=_reference,
     lower=_lower,
+    extents=extents.sized(),
     sample=_sample,
     overlaps=_overlaps,
     axes=elementwise_axes,

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ops import product_extents
 from toolchain.ops._activation import Activation, clamp_range, read_activation
 from toolchain.ops._conv import (
     BIAS,
@@ -327,6 +328,7 @@ SPEC = OpSpec(
     infer=_infer,
     reference=_reference,
     lower=_lower,
+    extents=product_extents.fully_connected,
     sample=_sample,
     macs=_macs,
     overlaps=_overlaps,

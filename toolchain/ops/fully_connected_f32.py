@@ -9,7 +9,7 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Graph, Op
-from toolchain.ops import fully_connected
+from toolchain.ops import fully_connected, product_extents
 from toolchain.ops._conv import INPUT, WEIGHTS, Window
 from toolchain.ops._float import FLOAT, conv_fields, finished, float_sample, no_overlaps
 from toolchain.ops.fully_connected import FullyConnected
@@ -46,6 +46,7 @@ SPEC = replace(
     kind="fully_connected_f32",
     reference=_reference,
     lower=_lower,
+    extents=product_extents.window_f32("ordinary"),
     overlaps=no_overlaps,
     sample=float_sample(fully_connected.SPEC.sample, "fully_connected_f32"),
     onnx=None,

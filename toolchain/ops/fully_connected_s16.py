@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Graph, Op
-from toolchain.ops import fully_connected
+from toolchain.ops import fully_connected, product_extents
 from toolchain.ops._activation import clamp_range
 from toolchain.ops._conv import BIAS, INPUT, WEIGHTS
 from toolchain.ops._wide import WIDE, bias_of, wide_sample
@@ -58,6 +58,7 @@ SPEC = replace(
     fully_connected.SPEC,
     kind="fully_connected_s16",
     lower=_lower,
+    extents=product_extents.fully_connected_s16,
     overlaps=_overlaps,
     sample=wide_sample(fully_connected.SPEC.sample),
     onnx=None,

@@ -14,6 +14,7 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ops import extents
 from toolchain.ops._movement import (
     require_same_quantisation,
     resolve_axis,
@@ -198,6 +199,7 @@ SPEC = OpSpec(
     infer=_infer,
     reference=_reference,
     lower=_lower,
+    extents=extents.gather,
     sample=_sample,
     axes=_axes,
     tflite=TfliteBinding(("GATHER", "EMBEDDING_LOOKUP"), _read, _write),

@@ -12,6 +12,7 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
+from toolchain.ops import extents
 from toolchain.ops._axes import leading_axes
 from toolchain.ops._elementwise import (
     check_node,
@@ -98,6 +99,7 @@ SPEC = OpSpec(
     infer=infer_unary,
     reference=_reference,
     lower=_lower,
+    extents=extents.l2_normalization,
     sample=_sample,
     overlaps=overlaps_same_shape,
     axes=leading_axes,

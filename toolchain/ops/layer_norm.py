@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
+from toolchain.ops import extents
 from toolchain.ops._axes import elementwise_axes
 from toolchain.ops._elementwise import sample_quantisation, sample_shape
 from toolchain.ops._onnx import resolve_axes
@@ -205,6 +206,7 @@ SPEC = OpSpec(
     infer=_infer,
     reference=_reference,
     lower=_lower,
+    extents=extents.layer_norm,
     sample=_sample,
     overlaps=_overlaps,
     axes=_axes,

@@ -10,7 +10,7 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import DType, Graph, Op
-from toolchain.ops import leaky_relu
+from toolchain.ops import extents, leaky_relu
 from toolchain.ops._elementwise import check_node, require_types
 from toolchain.ops._fixed_point import multiply_by_quantized_multiplier
 from toolchain.ops._wide import WIDE, check_symmetric, wide_sample
@@ -69,6 +69,7 @@ SPEC = replace(
     kind="leaky_relu_s16",
     reference=_reference,
     lower=_lower,
+    extents=extents.sized("s16"),
     sample=wide_sample(leaky_relu.SPEC.sample),
     tflite=TfliteBinding(("LEAKY_RELU",), _read, _WRITTEN.write),
     dtypes=WIDE,

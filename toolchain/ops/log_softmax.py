@@ -13,6 +13,7 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
+from toolchain.ops import extents
 from toolchain.ops._axes import leading_axes
 from toolchain.ops._elementwise import (
     Int64,
@@ -156,6 +157,7 @@ SPEC = OpSpec(
     infer=infer_unary,
     reference=_reference,
     lower=_lower,
+    extents=extents.softmax(4, "s8"),
     sample=_sample,
     overlaps=overlaps_same_shape,
     axes=leading_axes,

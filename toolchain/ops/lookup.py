@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation
+from toolchain.ops import extents
 from toolchain.ops._axes import elementwise_axes
 from toolchain.ops._elementwise import (
     Int64,
@@ -220,6 +221,7 @@ SPEC = OpSpec(
     infer=infer_unary,
     reference=_reference,
     lower=_lower,
+    extents=extents.unary,
     sample=_sample,
     overlaps=overlaps_same_shape,
     axes=elementwise_axes,

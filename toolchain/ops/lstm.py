@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, State, Tensor
+from toolchain.ops import extents
 from toolchain.ops._conv import constant_of
 from toolchain.ops._fixed_point import (
     multiply_by_quantized_multiplier,
@@ -330,6 +331,7 @@ SPEC = OpSpec(
     infer=_infer,
     reference=_reference,
     lower=_lower,
+    extents=extents.lstm,
     sample=_sample,
     macs=_macs,
     tflite=TfliteBinding(("UNIDIRECTIONAL_SEQUENCE_LSTM",), _read, _write),

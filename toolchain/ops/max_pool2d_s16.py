@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from toolchain.boards import Core
 from toolchain.ir import Graph, Op
-from toolchain.ops import max_pool2d
+from toolchain.ops import max_pool2d, product_extents
 from toolchain.ops._pooling import lower_pool, pool_lead_bytes
 from toolchain.ops._wide import WIDE, wide_sample
 from toolchain.ops.spec import Lowering, SafeOverlap
@@ -25,6 +25,7 @@ SPEC = replace(
     max_pool2d.SPEC,
     kind="max_pool2d_s16",
     lower=_lower,
+    extents=product_extents.pool,
     overlaps=_overlaps,
     sample=wide_sample(max_pool2d.SPEC.sample),
     onnx=None,

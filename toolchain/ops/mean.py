@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from toolchain.boards import Core
 from toolchain.ir import Graph, Op
+from toolchain.ops import extents
 from toolchain.ops._onnx_pooling import read_mean
 from toolchain.ops._reduction import (
     Reduce,
@@ -36,6 +37,7 @@ SPEC = OpSpec(
     infer=infer_reduction,
     reference=_reference,
     lower=_lower,
+    extents=extents.reduction(1, 1),
     sample=lambda rng: sample_reduction(rng, "mean"),
     tflite=TfliteBinding(
         ("MEAN",), read_reduction, lambda op, graph: write_reduction(op, graph, "MEAN")

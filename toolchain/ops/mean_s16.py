@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from toolchain.boards import Core
 from toolchain.ir import Graph, Op
-from toolchain.ops import mean
+from toolchain.ops import extents, mean
 from toolchain.ops._reduction import lower_wide_reduction
 from toolchain.ops._wide import WIDE, wide_sample
 from toolchain.ops.spec import Lowering, no_reductions
@@ -20,6 +20,7 @@ SPEC = replace(
     mean.SPEC,
     kind="mean_s16",
     lower=_lower,
+    extents=extents.reduction(2, 2),
     sample=wide_sample(mean.SPEC.sample),
     onnx=None,
     reductions=no_reductions,

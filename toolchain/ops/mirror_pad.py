@@ -15,6 +15,7 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ops import extents
 from toolchain.ops._movement import (
     int32_constant,
     sample_shape,
@@ -141,6 +142,7 @@ SPEC = OpSpec(
     infer=_infer,
     reference=_reference,
     lower=_lower,
+    extents=extents.mirror_pad,
     sample=_sample,
     tflite=TfliteBinding(("MIRROR_PAD",), _read, _write),
     dtypes=frozenset(DType),

@@ -13,6 +13,7 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op
+from toolchain.ops import extents
 from toolchain.ops._activation import Activation, clamp_range, read_activation
 from toolchain.ops._affine_form import INT8_LEVELS, fitting_bias
 from toolchain.ops._axes import elementwise_axes
@@ -194,6 +195,7 @@ SPEC = OpSpec(
     infer=infer_broadcast,
     reference=_reference,
     lower=_lower,
+    extents=extents.binary,
     sample=_sample,
     overlaps=overlaps_same_shape,
     axes=elementwise_axes,

@@ -13,7 +13,7 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import DType, Graph, Op
-from toolchain.ops import mul
+from toolchain.ops import extents, mul
 from toolchain.ops._activation import clamp_range, read_activation
 from toolchain.ops._elementwise import (
     broadcast,
@@ -79,6 +79,7 @@ SPEC = replace(
     kind="mul_s16",
     reference=_reference,
     lower=_lower,
+    extents=extents.binary,
     sample=wide_sample(mul.SPEC.sample, finer=2**14),
     tflite=TfliteBinding(("MUL",), _read, _write),
     onnx=None,

@@ -12,6 +12,7 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ops import extents
 from toolchain.ops._movement import (
     int32_constant,
     row_major,
@@ -195,6 +196,7 @@ SPEC = OpSpec(
     infer=_infer,
     reference=_reference,
     lower=_lower,
+    extents=extents.pad,
     sample=_sample,
     tflite=TfliteBinding(("PAD", "PADV2"), _read, _write),
     overlaps=_overlaps,

@@ -14,6 +14,7 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ops import product_extents
 from toolchain.ops._conv import (
     BIAS,
     INPUT,
@@ -167,6 +168,7 @@ SPEC = OpSpec(
     infer=_infer,
     reference=_reference,
     lower=_lower,
+    extents=product_extents.partial_conv2d,
     sample=_sample,
     macs=_macs,
     overlaps=_overlaps,

@@ -12,6 +12,7 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ops import product_extents
 from toolchain.ops._conv import (
     BIAS,
     INPUT,
@@ -108,6 +109,7 @@ SPEC = OpSpec(
     infer=_infer,
     reference=_reference,
     lower=_lower,
+    extents=product_extents.partial_fully_connected,
     sample=_sample,
     macs=_macs,
     overlaps=_overlaps,

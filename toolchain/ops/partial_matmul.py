@@ -12,6 +12,7 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import DType, Graph, Op, Tensor
+from toolchain.ops import product_extents
 from toolchain.ops._conv import wrap_int32
 from toolchain.ops._matmul import (
     BatchMatMul,
@@ -75,6 +76,7 @@ SPEC = OpSpec(
     infer=_infer,
     reference=_reference,
     lower=_lower,
+    extents=product_extents.matmul(1, 4),
     sample=_sample,
     macs=matmul_macs,
     overlaps=_overlaps,

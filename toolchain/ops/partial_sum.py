@@ -13,6 +13,7 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import DType, Graph, Op, Tensor
+from toolchain.ops import extents
 from toolchain.ops._conv import wrap_int32
 from toolchain.ops._reduction import (
     Reduce,
@@ -74,6 +75,7 @@ SPEC = OpSpec(
     infer=_infer,
     reference=_reference,
     lower=_lower,
+    extents=extents.reduction(1, 4),
     sample=_sample,
     overlaps=_overlaps,
     dtypes=frozenset({DType.INT8, DType.INT32}),

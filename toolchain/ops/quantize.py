@@ -15,6 +15,7 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
+from toolchain.ops import extents
 from toolchain.ops._axes import elementwise_axes
 from toolchain.ops._elementwise import (
     Int64,
@@ -221,6 +222,7 @@ SPEC = OpSpec(
     infer=_infer,
     reference=_reference,
     lower=_lower,
+    extents=extents.quantize,
     sample=_sample,
     aliases=_aliases,
     overlaps=_overlaps,

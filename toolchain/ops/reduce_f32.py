@@ -10,6 +10,7 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import DType, Graph, Op, Tensor
+from toolchain.ops import extents
 from toolchain.ops._float import FLOAT, no_overlaps
 from toolchain.ops._movement import sample_shape
 from toolchain.ops._reduction import (
@@ -112,6 +113,7 @@ SPEC = OpSpec(
     infer=infer_reduction,
     reference=_reference,
     lower=_lower,
+    extents=extents.reduction(4, 4),
     sample=_sample,
     overlaps=no_overlaps,
     axes=reduction_axes,

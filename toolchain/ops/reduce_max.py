@@ -9,6 +9,7 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import DType, Graph, Op, Tensor
+from toolchain.ops import extents
 from toolchain.ops._movement import require_same_quantisation
 from toolchain.ops._onnx_pooling import read_reduction_of
 from toolchain.ops._reduction import (
@@ -109,6 +110,7 @@ SPEC = OpSpec(
     infer=_infer,
     reference=_reference,
     lower=_lower,
+    extents=extents.extremum,
     sample=_sample,
     tflite=TfliteBinding(("REDUCE_MAX", "REDUCE_MIN"), _read, _write),
     overlaps=reduction_overlaps,

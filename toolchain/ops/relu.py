@@ -15,6 +15,7 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op
+from toolchain.ops import extents
 from toolchain.ops._axes import elementwise_axes
 from toolchain.ops._elementwise import (
     Int64,
@@ -137,6 +138,7 @@ SPEC = OpSpec(
     infer=infer_unary,
     reference=_reference,
     lower=_lower,
+    extents=extents.unary,
     sample=_sample,
     overlaps=overlaps_same_shape,
     axes=elementwise_axes,

@@ -9,7 +9,7 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import DType, Graph, Op
-from toolchain.ops import relu
+from toolchain.ops import extents, relu
 from toolchain.ops._elementwise import check_node, require_types, sample_unary
 from toolchain.ops._wide import WIDE, check_symmetric, widened
 from toolchain.ops.relu import Bounds, Relu, clamp, requantisation
@@ -61,6 +61,7 @@ SPEC = replace(
     relu.SPEC,
     kind="relu_s16",
     lower=_lower,
+    extents=extents.sized("s16"),
     sample=_sample,
     tflite=TfliteBinding(tuple(b.value for b in _BOUNDS), _read, _write),
     dtypes=WIDE,

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
+from toolchain.ops import product_extents
 from toolchain.ops._activation import Activation, clamp_range
 from toolchain.ops._conv import wrap_int32
 from toolchain.ops._conv_packing import SHIFT_BIAS, left_shift
@@ -168,6 +169,7 @@ SPEC = OpSpec(
     infer=_infer,
     reference=_reference,
     lower=_lower,
+    extents=product_extents.requantise_sums,
     sample=_sample,
     overlaps=_overlaps,
     dtypes=frozenset({DType.INT8, DType.INT32}),

@@ -13,6 +13,7 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ops import extents
 from toolchain.ops._movement import (
     int32_constant,
     lower_copies,
@@ -140,6 +141,7 @@ SPEC = OpSpec(
     infer=_infer,
     reference=_reference,
     lower=_lower,
+    extents=extents.copies,
     sample=_sample,
     tflite=TfliteBinding(("RESHAPE", "SQUEEZE", "EXPAND_DIMS"), _read, _write),
     aliases=_aliases,

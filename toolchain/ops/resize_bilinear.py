@@ -8,12 +8,14 @@ stands for what lies beyond. Legacy uint8 images are interpolated in float32 (`R
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.boards import Core
 from toolchain.ir import DType, Graph, Op, Tensor
+from toolchain.ops import extents
 from toolchain.ops._movement import sample_quantisation
 from toolchain.ops._resizing import (
     Indices,
@@ -149,21 +151,21 @@ def _sizes(op: Op, graph: Graph) -> dict[str, int]:
     }
 
 
-def float_fields(op: Op, graph: Graph) -> dict[str, int | str]:
+def float_fields(op: Op, graph: Graph) -> dict[str, Any]:
     """`thimble_resize_float_params`."""
     lines = {}
     for name, axis in (("rows", 1), ("columns", 2)):
         scale, place = float(_scale(op, graph, axis)).hex(), within(op, graph, axis)
-        lines[name] = f"{{.scale = {scale}f, .begin = {place.begin}, .first = {place.first}}}"
+        lines[name] = {"scale": scale, "begin": place.begin, "first": place.first}
     centred = int(resize_attributes(op).half_pixel_centers)
-    return {**_sizes(op, graph), **lines, "half_pixel_centers": centred}
+    return {"sizes": _sizes(op, graph), **lines, "half_pixel_centers": centred}
 
 
 def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
     if resize_attributes(op).legacy:
         return Lowering(
             functions=("thimble_resize_bilinear_legacy",),
-            fields={"legacy": True, "params": float_fields(op, graph)},
+            fields={"legacy": True} | float_fields(op, graph),
         )
     row_start, row_step = _line(op, graph, 1)
     column_start, column_step = _line(op, graph, 2)
@@ -201,6 +203,7 @@ SPEC = OpSpec(
     infer=_infer,
     reference=_reference,
     lower=_lower,
+    extents=extents.resize_bilinear,
     overlaps=_overlaps,
     axes=_axes,
     sample=_sample,

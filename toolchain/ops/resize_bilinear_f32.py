@@ -9,7 +9,7 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Graph, Op
-from toolchain.ops import resize_bilinear
+from toolchain.ops import extents, resize_bilinear
 from toolchain.ops._float import FLOAT, float_sample, no_overlaps
 from toolchain.ops._resizing import infer_resize
 from toolchain.ops.resize_bilinear import float_fields, interpolated
@@ -21,9 +21,7 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
 
 
 def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
-    return Lowering(
-        functions=("thimble_resize_bilinear_f32",), fields={"params": float_fields(op, graph)}
-    )
+    return Lowering(functions=("thimble_resize_bilinear_f32",), fields=float_fields(op, graph))
 
 
 SPEC = replace(
@@ -32,6 +30,7 @@ SPEC = replace(
     infer=infer_resize,
     reference=_reference,
     lower=_lower,
+    extents=extents.resize_float(4),
     overlaps=no_overlaps,
     sample=float_sample(resize_bilinear.SPEC.sample, "resize_bilinear_f32"),
     reductions=no_reductions,

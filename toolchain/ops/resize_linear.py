@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import DType, Graph, Op, Tensor
+from toolchain.ops import extents
 from toolchain.ops._elementwise import require_types, sample_quantisation
 from toolchain.ops._onnx import image_axes, image_shape
 from toolchain.ops._resizing import (
@@ -250,6 +251,7 @@ SPEC = OpSpec(
     infer=_infer,
     reference=_reference,
     lower=_lower,
+    extents=extents.resize_by_tables,
     overlaps=_overlaps,
     axes=_axes,
     sample=_sample,

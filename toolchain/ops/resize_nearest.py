@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import DType, Graph, Op, Tensor
+from toolchain.ops import extents
 from toolchain.ops._movement import sample_type
 from toolchain.ops._onnx import image_axes, image_shape
 from toolchain.ops._resizing import (
@@ -173,6 +174,7 @@ SPEC = OpSpec(
     infer=infer_resize,
     reference=_reference,
     lower=_lower,
+    extents=extents.resize_by_tables,
     overlaps=_overlaps,
     axes=_axes,
     sample=_sample,

@@ -13,6 +13,7 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
+from toolchain.ops import extents
 from toolchain.ops._axes import elementwise_axes
 from toolchain.ops._elementwise import sample_shape
 from toolchain.ops._movement import require_same_quantisation, sample_type
@@ -177,6 +178,7 @@ SPEC = OpSpec(
     infer=_infer,
     reference=_reference,
     lower=_lower,
+    extents=extents.select,
     sample=_sample,
     overlaps=_overlaps,
     axes=_axes,

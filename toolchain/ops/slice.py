@@ -13,6 +13,7 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ops import extents
 from toolchain.ops._copy_overlaps import copy_overlaps
 from toolchain.ops._movement import (
     StridedCopy,
@@ -324,6 +325,7 @@ SPEC = OpSpec(
     infer=_infer,
     reference=_reference,
     lower=_lower,
+    extents=extents.copies,
     sample=_sample,
     tflite=TfliteBinding(("SLICE", "STRIDED_SLICE", "REVERSE_V2"), _read, _write),
     aliases=_aliases,

@@ -10,7 +10,7 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Graph, Op
-from toolchain.ops import _float_math, softmax
+from toolchain.ops import _float_math, extents, softmax
 from toolchain.ops._float import FLOAT, check_float_node, float_sample, literal
 from toolchain.ops.softmax import Softmax
 from toolchain.ops.spec import (
@@ -74,6 +74,7 @@ SPEC = replace(
     kind="softmax_f32",
     reference=_reference,
     lower=_lower,
+    extents=extents.softmax(0, "f32"),
     sample=_sample,
     tflite=TfliteBinding(("SOFTMAX",), _read, _write),
     onnx=None,

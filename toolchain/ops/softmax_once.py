@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
+from toolchain.ops import extents
 from toolchain.ops._axes import leading_axes
 from toolchain.ops._elementwise import (
     infer_unary,
@@ -107,6 +108,7 @@ SPEC = OpSpec(
     infer=infer_unary,
     reference=_reference,
     lower=_lower,
+    extents=extents.softmax(4, "s8"),
     sample=_sample,
     overlaps=overlaps_same_shape,
     axes=leading_axes,

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
-from toolchain.ops import softmax
+from toolchain.ops import extents, softmax
 from toolchain.ops._elementwise import Int64, check_node, require_types, sample_shape
 from toolchain.ops._fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
 from toolchain.ops._wide import WIDE, check_symmetric
@@ -155,6 +155,7 @@ SPEC = replace(
     kind="softmax_s16",
     reference=_reference,
     lower=_lower,
+    extents=extents.softmax_s16,
     sample=_sample,
     tflite=TfliteBinding(("SOFTMAX",), _read, _write),
     onnx=None,

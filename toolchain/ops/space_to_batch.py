@@ -12,6 +12,7 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import DType, Graph, Op, Tensor
+from toolchain.ops import extents
 from toolchain.ops._batch_blocks import (
     BatchBlocks,
     batch_blocks,
@@ -105,6 +106,7 @@ SPEC = OpSpec(
     infer=_infer,
     reference=_reference,
     lower=_lower,
+    extents=extents.copies,
     sample=_sample,
     overlaps=_overlaps,
     tflite=TfliteBinding(

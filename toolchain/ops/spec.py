@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
+from toolchain.ops.extents import ExtentRule
 
 Array = NDArray[np.generic]
 Index = TypeVar("Index", int, NDArray[np.int64])
@@ -458,6 +459,7 @@ class OpSpec:
                TFLite reference kernels' arithmetic, independent of the C.
     lower      kernel choice, constants and scratch for one core; raises UnsupportedError where the
                kernels have a limit that this op exceeds.
+    extents    what a call touches, from the numbers that the template prints (`ops/extents.py`).
     macs       multiply-accumulates.
     aliases    tensors that are views of one another through this op (then it emits no C where all
                its outputs are whole views).
@@ -482,6 +484,7 @@ class OpSpec:
     reference: Callable[[Op, Graph, Sequence[Array]], tuple[Array, ...]]
     lower: Callable[[Op, Graph, Core], Lowering]
     sample: Callable[[np.random.Generator], Graph]
+    extents: ExtentRule
     tflite: TfliteBinding | None = None
     onnx: OnnxBinding | None = None
     macs: Callable[[Op, Graph], int] = _no_macs

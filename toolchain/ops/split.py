@@ -13,6 +13,7 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ops import extents
 from toolchain.ops._copy_overlaps import copy_overlaps
 from toolchain.ops._joining import Parts, parts_along, scatter_copies
 from toolchain.ops._movement import (
@@ -159,6 +160,7 @@ SPEC = OpSpec(
     infer=_infer,
     reference=_reference,
     lower=_lower,
+    extents=extents.copies,
     sample=_sample,
     tflite=TfliteBinding(("SPLIT", "SPLIT_V"), _read, _write),
     aliases=_aliases,

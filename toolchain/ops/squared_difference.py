@@ -13,6 +13,7 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Attributes, DType, Graph, Op
+from toolchain.ops import extents
 from toolchain.ops._axes import elementwise_axes
 from toolchain.ops._elementwise import (
     Int64,
@@ -129,6 +130,7 @@ SPEC = OpSpec(
     infer=infer_broadcast,
     reference=_reference,
     lower=_lower,
+    extents=extents.binary,
     sample=_sample,
     overlaps=overlaps_same_shape,
     axes=elementwise_axes,

@@ -14,6 +14,7 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, State, Tensor
+from toolchain.ops import extents
 from toolchain.ops._fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
 from toolchain.ops.spec import (
     Array,
@@ -192,6 +193,7 @@ SPEC = OpSpec(
     infer=_infer,
     reference=_reference,
     lower=_lower,
+    extents=extents.svdf,
     sample=_sample,
     macs=_macs,
     tflite=TfliteBinding(("SVDF",), _read, write),

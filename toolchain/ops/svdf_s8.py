@@ -14,7 +14,7 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import DType, Graph, Op, Quantisation, State
-from toolchain.ops import svdf
+from toolchain.ops import extents, svdf
 from toolchain.ops.spec import Array, Lowering, ReadOp, TfliteBinding, TfliteNode
 from toolchain.ops.svdf import BIAS, FEATURES, INPUT, STATE, TIME, rank_of, scales
 
@@ -87,6 +87,7 @@ SPEC = replace(
     svdf.SPEC,
     kind="svdf_s8",
     lower=_lower,
+    extents=extents.svdf_s8,
     sample=_sample,
     tflite=TfliteBinding(("SVDF",), _read, svdf.write),
     dtypes=frozenset({DType.INT8}),

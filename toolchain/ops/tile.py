@@ -15,6 +15,7 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ops import extents
 from toolchain.ops._copy_overlaps import copy_overlaps
 from toolchain.ops._movement import (
     MAX_LOOPS,
@@ -191,6 +192,7 @@ SPEC = OpSpec(
     infer=_infer,
     reference=_reference,
     lower=_lower,
+    extents=extents.copies,
     sample=_sample,
     tflite=TfliteBinding(("TILE", "BROADCAST_TO"), _read, _write),
     onnx=OnnxBinding(("Tile", "Expand"), _read_onnx),

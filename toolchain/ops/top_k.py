@@ -12,6 +12,7 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ops import extents
 from toolchain.ops._elementwise import sample_shape
 from toolchain.ops._movement import (
     int32_constant,
@@ -93,6 +94,7 @@ SPEC = OpSpec(
     infer=_infer,
     reference=_reference,
     lower=_lower,
+    extents=extents.top_k,
     sample=_sample,
     tflite=TfliteBinding(("TOPK_V2",), _read, _write),
     dtypes=frozenset({DType.INT8, DType.INT32}),

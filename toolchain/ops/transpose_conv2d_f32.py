@@ -9,7 +9,7 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Graph, Op
-from toolchain.ops import transpose_conv2d
+from toolchain.ops import product_extents, transpose_conv2d
 from toolchain.ops._conv import INPUT, WEIGHTS, Window
 from toolchain.ops._float import FLOAT, finished, float_sample, no_overlaps, window_fields
 from toolchain.ops.spec import Array, Lowering, no_reductions
@@ -54,6 +54,7 @@ SPEC = replace(
     kind="transpose_conv2d_f32",
     reference=_reference,
     lower=_lower,
+    extents=product_extents.window_f32("ordinary"),
     overlaps=no_overlaps,
     sample=float_sample(transpose_conv2d.SPEC.sample, "transpose_conv2d_f32"),
     onnx=None,

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from toolchain.boards import Core
 from toolchain.ir import Graph, Op
-from toolchain.ops import transpose_conv2d
+from toolchain.ops import product_extents, transpose_conv2d
 from toolchain.ops._wide import WIDE, wide_sample
 from toolchain.ops._wide_conv import lower_transpose_conv2d
 from toolchain.ops.spec import Lowering, SafeOverlap
@@ -28,6 +28,7 @@ SPEC = replace(
     transpose_conv2d.SPEC,
     kind="transpose_conv2d_s16",
     lower=_lower,
+    extents=product_extents.wide_own,
     overlaps=_overlaps,
     sample=wide_sample(transpose_conv2d.SPEC.sample),
     onnx=None,

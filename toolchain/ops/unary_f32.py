@@ -14,7 +14,7 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
-from toolchain.ops import _float_math
+from toolchain.ops import _float_math, extents
 from toolchain.ops._axes import elementwise_axes
 from toolchain.ops._elementwise import infer_unary, overlaps_same_shape, sample_shape
 from toolchain.ops._float import FLOAT, HEADER, check_float_node, literal
@@ -164,6 +164,7 @@ SPEC = OpSpec(
     infer=infer_unary,
     reference=_reference,
     lower=_lower,
+    extents=extents.sized("f32"),
     sample=_sample,
     overlaps=overlaps_same_shape,
     axes=elementwise_axes,

@@ -1,0 +1,123 @@
+"""What a kernel touches, by its arguments, against its tensors: every kind, every operand."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from dataclasses import replace
+from types import MappingProxyType
+
+import numpy as np
+import pytest
+
+from toolchain.boards import HOST, Core
+from toolchain.codegen.bounds import call_extents, check_call
+from toolchain.errors import UnsupportedError
+from toolchain.ir import DType, Graph, Op, Tensor
+from toolchain.ops import specs
+from toolchain.ops.extents import Extent
+from toolchain.ops.spec import Lowering
+
+CORES = (
+    HOST,
+    Core("cortex-m4", dsp=True, fpu=True),
+    Core("cortex-m55", dsp=True, mve=True, fpu=True),
+)
+SAMPLES = 8
+KINDS = sorted(set(specs()) - {"assign"})
+"""An assign is always a view: it has no kernel."""
+
+
+def _calls(kind: str) -> Iterator[tuple[Op, Graph, Lowering, Core]]:
+    rng = np.random.default_rng(zlib.crc32(kind.encode()))
+    for _ in range(SAMPLES):
+        graph = specs()[kind].sample(rng)
+        for core in CORES:
+            yield graph.ops[0], graph, specs()[kind].lower(graph.ops[0], graph, core), core
+
+
+def _resized(graph: Graph, name: str, size_bytes: int) -> Graph | None:
+    """The graph with a tensor of so many bytes; None where its elements do not fit in."""
+    tensor = graph.tensors[name]
+    elements, rest = divmod(size_bytes, tensor.dtype.size_bytes)
+    if rest or elements < 1:
+        return None
+    data = None if tensor.constant is None else np.resize(tensor.constant, elements)
+    changed = Tensor(name, (elements,), tensor.dtype, tensor.quantisation, data)
+    return replace(graph, tensors=MappingProxyType({**graph.tensors, name: changed}))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_operand_that_is_too_small_is_refused(kind: str) -> None:
+    """The kernel's arguments stay as they were: only a tensor shrinks (or an output grows)."""
+    tried = 0
+    for op, graph, lowering, core in _calls(kind):
+        check_call(op, graph, lowering, {}, core)
+        found = call_extents(op, graph, lowering, {}, core)
+        ends = [(op.inputs[i], e.last, -1) for i, e in found.inputs.items()]
+        ends += [
+            (op.outputs[i], e.last, step) for i, e in found.outputs.items() for step in (-1, 1)
+        ]
+        assert len(found.outputs) == len(op.outputs)
+        for name, last, step in ends:
+            own = graph.tensors[name].dtype.size_bytes
+            other = _resized(graph, name, last // own * own + step * own)
+            if other is not None:
+                tried += 1
+                with pytest.raises(UnsupportedError, match=f"{op.name}.*{name}"):
+                    check_call(op, other, lowering, {}, core)
+    assert tried >= SAMPLES
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_packed_constants_and_scratch_are_as_long_as_is_read(kind: str) -> None:
+    for op, graph, lowering, core in _calls(kind):
+        found = call_extents(op, graph, lowering, {}, core)
+        assert set(found.constants) == {constant.key for constant in lowering.constants}
+        for place, constant in enumerate(lowering.constants):
+            assert found.constants[constant.key] == constant.data.nbytes, constant.key
+            short = replace(constant, data=constant.data.reshape(-1)[:-1])
+            constants = (*lowering.constants[:place], short, *lowering.constants[place + 1 :])
+            with pytest.raises(UnsupportedError, match=constant.key):
+                check_call(op, graph, replace(lowering, constants=constants), {}, core)
+        assert found.scratch == lowering.scratch_bytes
+        if found.scratch:
+            less = replace(lowering, scratch_bytes=lowering.scratch_bytes - 1)
+            with pytest.raises(UnsupportedError, match="scratch"):
+                check_call(op, graph, less, {}, core)
+
+
+def test_an_argument_beyond_32_bits_is_refused() -> None:
+    graph = specs()["relu"].sample(np.random.default_rng(0))
+    lowering = specs()["relu"].lower(graph.ops[0], graph, HOST)
+    wide = replace(lowering, fields={**lowering.fields, "extra": ({"offset": 1 << 31},)})
+    with pytest.raises(UnsupportedError, match=r"offset = 2,147,483,648"):
+        check_call(graph.ops[0], graph, wide, {}, HOST)
+
+
+def _image_graph() -> tuple[Graph, Lowering]:
+    q = specs()["relu"].sample(np.random.default_rng(0)).tensors["x"].quantisation
+    images = [Tensor(n, (1, 4, 3, 2), DType.INT8, q) for n in "xy"]
+    graph = Graph.build("image", images, [Op("relu", "op", ("x",), ("y",))], ["x"], ["y"])
+    return graph, Lowering(fields={"kernel": "rescale", "operand": 0, "size": 24})
+
+
+def test_a_kernel_that_knows_no_lines_may_not_have_an_image_whose_lines_lie_apart() -> None:
+    graph, lowering = _image_graph()
+    check_call(graph.ops[0], graph, lowering, {}, HOST)
+    with pytest.raises(UnsupportedError, match="'x'"):
+        check_call(graph.ops[0], graph, lowering, {"x": 10}, HOST)
+
+
+@pytest.mark.parametrize(
+    ("extent", "whole"),
+    [
+        (Extent(0, 8), True),
+        (Extent(1, 8), False),
+        (Extent(0, 8, touched=7), False),
+        (Extent(0, 4, 4, 2), True),
+        (Extent(0, 4, 5, 2), False),
+    ],
+)
+def test_whole_extents_have_no_gap(extent: Extent, whole: bool) -> None:
+    assert extent.whole is whole

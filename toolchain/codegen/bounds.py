@@ -1,0 +1,154 @@
+"""Proof that what a call reads and writes lies within its tensors, for every call of every plan.
+
+An operator's shape rule and its kernel's arguments are two accounts of one thing. `ops.extents`
+derives from the arguments alone which bytes a kernel touches; here they are compared with the
+tensors, the packed constants and the scratch that the plan gives it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from toolchain.boards import Core
+from toolchain.codegen.views import Move
+from toolchain.errors import UnsupportedError
+from toolchain.ir import Graph, Op, Tensor
+from toolchain.ops import spec_of
+from toolchain.ops.extents import Arguments, Extent, Extents, Pointer
+from toolchain.ops.spec import Lowering
+
+_INT32 = range(-(1 << 31), 1 << 31)
+
+
+def check_call(
+    op: Op, graph: Graph, lowering: Lowering, pitches: Mapping[str, int], core: Core
+) -> None:
+    """Raise UnsupportedError unless the kernel that `lowering` calls stays within its operands.
+
+    `pitches`: bytes from line to line of the images whose lines lie apart (`ArenaPlan.pitches`).
+    What it must hold: inputs, constants and scratch are at least as large as what is read of them;
+    outputs are exactly what is written; every number that is printed, every index and every size
+    in bytes fits int32.
+    """
+    for name, value in _integers(lowering.fields, ""):
+        if value not in _INT32:
+            raise _refusal(op, f"its argument {name or 'count'} = {value:,} does not fit 32 bits")
+    found = call_extents(op, graph, lowering, pitches, core)
+    if found.largest not in _INT32:
+        raise _refusal(
+            op,
+            f"walking its input takes it to position {found.largest:,}, beyond 32 bits: check its "
+            "strides, dilations and paddings",
+        )
+    for index, extent in found.inputs.items():
+        tensor = graph.tensors[op.inputs[index]] if index < len(op.inputs) else None
+        if tensor is None:
+            raise _refusal(op, f"its kernel reads input {index}, which is absent")
+        if not _within(extent, tensor, pitches.get(tensor.name, 0)):
+            raise _refusal(op, f"its kernel reads {_bytes(extent)} of input {_of(tensor)}")
+    for index, name in enumerate(op.outputs):
+        tensor, extent = graph.tensors[name], found.outputs.get(index, Extent(0, 0))
+        if not _fills(extent, tensor, pitches.get(name, 0)):
+            raise _refusal(op, f"its kernel writes {_bytes(extent)} of output {_of(tensor)}")
+    for constant in lowering.constants:
+        read, size = found.constants.get(constant.key, 0), constant.data.nbytes
+        if read > size:
+            raise _refusal(op, f"its kernel reads {read:,} bytes of {constant.key}: {size:,}")
+    if found.scratch > lowering.scratch_bytes:
+        raise _refusal(
+            op,
+            f"its kernel needs {found.scratch:,} bytes of scratch, and has "
+            f"{lowering.scratch_bytes:,}",
+        )
+
+
+def call_extents(
+    op: Op, graph: Graph, lowering: Lowering, pitches: Mapping[str, int], core: Core
+) -> Extents:
+    """What the call touches, by the arguments that its template prints."""
+    return spec_of(op.kind).extents(_arguments(op, graph, lowering, pitches, core))
+
+
+def check_moves(op: Op, graph: Graph, wanted: Sequence[Move]) -> None:
+    """The same of an operator that is copies alone. Raises UnsupportedError."""
+    for move in wanted:
+        for name, offset in ((move.source, move.source_offset), (move.target, move.target_offset)):
+            extent, tensor = Extent(offset, offset + move.size_bytes), graph.tensors[name]
+            if not _within(extent, tensor, 0):
+                raise _refusal(op, f"a copy touches {_bytes(extent)} of {_of(tensor)}")
+
+
+def _arguments(
+    op: Op, graph: Graph, lowering: Lowering, pitches: Mapping[str, int], core: Core
+) -> Arguments:
+    """What the template is given (`Writer.kernel`)."""
+
+    def pointer(name: str) -> Pointer:
+        return Pointer(graph.tensors[name].dtype.size_bytes, pitches.get(name, 0))
+
+    return Arguments(
+        SimpleNamespace(**lowering.fields),
+        {constant.key: constant.data for constant in lowering.constants},
+        tuple(pointer(name) if name else None for name in op.inputs),
+        tuple(map(pointer, op.outputs)),
+        core,
+    )
+
+
+def _integers(value: Any, name: str) -> Iterator[tuple[str, int]]:
+    """Every integer among the fields of a lowering, with the innermost name that leads to it."""
+    if isinstance(value, int | np.integer):
+        yield name, int(value)
+    elif isinstance(value, Mapping):
+        for own, part in value.items():
+            yield from _integers(part, own)
+    elif is_dataclass(value):
+        for own in fields(value):
+            yield from _integers(getattr(value, own.name), own.name)
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from _integers(part, name)
+
+
+def _within(extent: Extent, tensor: Tensor, pitch: int) -> bool:
+    """Whether all of it lies in the tensor; `pitch`: of its lines, where they lie apart."""
+    if pitch and extent.lines > 1:
+        line = tensor.size_bytes // tensor.shape[1]
+        fits = extent.pitch == pitch and extent.lines <= tensor.shape[1]
+        return fits and extent.begin >= 0 and extent.end <= line
+    room = tensor.size_bytes // tensor.shape[1] if pitch else tensor.size_bytes
+    return extent.begin >= 0 and extent.last <= room and extent.last in _INT32
+
+
+def _fills(extent: Extent, tensor: Tensor, pitch: int) -> bool:
+    """Whether all of it lies in the tensor, and all of the tensor is written."""
+    if not _within(extent, tensor, pitch):
+        return False
+    if pitch and extent.lines > 1:
+        whole = extent.begin == 0 and extent.touched is None
+        return whole and extent.lines * extent.end == tensor.size_bytes
+    return extent.whole and extent.last == tensor.size_bytes
+
+
+def _bytes(extent: Extent) -> str:
+    if extent.lines > 1:
+        apart = f"{extent.lines:,} lines, {extent.pitch:,} bytes apart, "
+        return f"{apart}bytes {extent.begin:,} to {extent.end:,} of each,"
+    some = "" if extent.touched in (None, extent.end) else f"{extent.touched:,} of "
+    return f"{some}bytes {extent.begin:,} to {extent.end:,}"
+
+
+def _of(tensor: Tensor) -> str:
+    return f"{tensor.name!r}, which has {tensor.size_bytes:,}"
+
+
+def _refusal(op: Op, why: str) -> UnsupportedError:
+    return UnsupportedError(
+        f"operator {op.name!r} ({op.kind}): {why}; the model's shapes or attributes contradict "
+        "each other, so no code is generated for it. Convert the model again"
+    )
