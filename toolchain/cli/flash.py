@@ -31,7 +31,8 @@ def command(
 ) -> None:
     """Flash a compiled firmware with openocd, pyocd, stlink, stm32cubeprogrammer or dfu.
 
-    Reads the chip's identity first and writes nothing where it is another; verifies afterwards.
+    Reads the chip's identity first, once more under reset where it does not answer, and writes
+    nothing where it is another; verifies afterwards.
     Prints each command line. An emulated board has nothing to flash: `thimble run` starts it. Not
     tried on hardware here.
 

@@ -1,7 +1,9 @@
 """Putting a firmware on a board: one class for each tool that can, and the choice among them.
 
 Each tool first reads which chip there is and is refused where it is not the board's, then writes,
-then verifies what it has written.
+then verifies what it has written. A chip that does not answer is asked once more under reset: its
+firmware may sleep, or have turned the debug port off. What the tools print when there is no probe,
+no chip or no permission was read in their sources (docs/hardware.md lists file and line).
 """
 
 from __future__ import annotations
@@ -13,8 +15,9 @@ import subprocess
 import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import ClassVar
 
 from toolchain.boards import Board
 from toolchain.device.firmware import Firmware
@@ -29,19 +32,52 @@ class IdentityError(LinkError):
     """The chip on the board is another one than the firmware is for."""
 
 
+class UnreadError(LinkError):
+    """Which chip there is could not be read; `hopeless` where another way to connect will not
+    help."""
+
+    def __init__(self, sentence: str, said: str, *, hopeless: bool) -> None:
+        super().__init__("\n".join([sentence, _tail(said)]).rstrip())
+        self.hopeless = hopeless
+
+
+_NO_PROBE = (
+    "no debug probe answers: plug the board in by its ST-LINK's USB socket, or check --probe"
+)
+_SEVERAL = "several debug probes are plugged in: name one with --probe"
+_NO_ACCESS = (
+    "you may not use the USB device: install the udev rules that come with openocd, stlink-tools "
+    "or pyocd, and plug it in anew (docs/hardware.md)"
+)
+_BUSY = "another program holds the debug probe: end it, or plug the board in anew"
+_NO_CHIP = (
+    "the debug probe does not reach the chip: is the board powered, are the jumpers of its ST-LINK "
+    "in place, does nothing hold its reset?"
+)
+_NO_LOADER = "no boot loader answers: hold BOOT0 high and reset the board"
+
+
 @dataclass(frozen=True)
 class Runner(ABC):
     """A flashing tool. `options` are those of the board's file; `probe` is the serial number of
-    the debug probe, '' where there is only one."""
+    the debug probe, '' where there is only one. `under_reset`: the chip is held in reset while the
+    probe connects."""
 
     options: Mapping[str, str]
     probe: str = ""
+    under_reset: bool = False
 
     name = ""
     program = ""
     install = ""
     verified = ""
     """What the tool prints, among other things, when it has verified what it wrote."""
+    complaints: ClassVar[tuple[tuple[str, str], ...]] = ()
+    """Patterns of what the tool prints when it fails, and what that means; the first one holds."""
+    resets: ClassVar[bool] = False
+    """Whether it connects to a running chip, and can connect under reset in place of that."""
+    leaves: ClassVar[bool] = False
+    """Whether the board leaves during the last command, so that its exit status tells nothing."""
 
     @abstractmethod
     def identify(self, board: Board) -> list[str]:
@@ -49,7 +85,13 @@ class Runner(ABC):
 
     @abstractmethod
     def check(self, board: Board, said: str) -> None:
-        """Raise IdentityError unless `said`, the answer, is of the board's chip."""
+        """Raise IdentityError where `said`, the answer, is of another chip than the board's, and
+        UnreadError where it is of none."""
+
+    def complaint(self, said: str) -> str:
+        """What the tool's words mean, '' where they are not known."""
+        found = (means for words, means in self.complaints if re.search(words, said, re.MULTILINE))
+        return next(found, "").format_map(dict(self.options))
 
     @abstractmethod
     def write(self, firmware: Firmware) -> list[str]:
@@ -79,11 +121,13 @@ class Runner(ABC):
         return tuple(line for line in lines if line)
 
 
-def _check_id(board: Board, found: int | None, said: str) -> None:
+def _check_id(runner: Runner, board: Board, found: int | None, said: str) -> None:
     if board.chip is None:
         raise InputError(f"the file of {board.name} does not say which chip it has ([chip] id)")
-    if found is None:
-        raise IdentityError(f"the chip's identity could not be read:\n{_tail(said)}")
+    if not found:
+        why = runner.complaint(said)
+        sentence = why or "the chip's identity could not be read"
+        raise UnreadError(sentence, said, hopeless=bool(why) and why != _NO_CHIP)
     if found & _ID_BITS != board.chip.device_id:
         raise IdentityError(
             f"this is no {board.name}: the chip says device 0x{found & _ID_BITS:03x}, not "
@@ -104,6 +148,16 @@ _NO_PORTS = "gdb_port disabled; tcl_port disabled; telnet_port disabled"
 """Two boards are flashed at the same time; openocd's servers would be in each other's way."""
 
 
+_UNDER_RESET = "reset_config srst_only srst_nogate connect_assert_srst"
+
+
+def _tcl_word(text: str) -> str:
+    """`text` as one word of Tcl, whatever is in it."""
+    if re.search(r"[{}\\]", text):
+        return re.sub(r"([^\w./-])", r"\\\1", text)
+    return f"{{{text}}}"
+
+
 class OpenOcd(Runner):
     """`config`: configuration files, separated by blanks."""
 
@@ -111,22 +165,48 @@ class OpenOcd(Runner):
     program = "openocd"
     install = "apt-get install -y openocd"
     verified = "Verified OK"
+    resets = True
+    complaints = (
+        (r"libusb_open\(\) failed with LIBUSB_ERROR_ACCESS", _NO_ACCESS),
+        (r"LIBUSB_ERROR_BUSY", _BUSY),
+        (r"init mode failed|unable to connect to the target|Error connecting DP", _NO_CHIP),
+        (r"target voltage may be too low", _NO_CHIP),
+        (r"^Error: open failed|No device matches the serial string", _NO_PROBE),
+        (r"Can't find \S+\.cfg", "this openocd lacks a file of {config}: install a newer one"),
+    )
 
     def _start(self) -> list[str]:
         files = [word for file in self.options["config"].split() for word in ("-f", file)]
-        chosen = ["-c", f"adapter serial {self.probe}"] if self.probe else []
-        return [self.program, "-c", _NO_PORTS, *files, *chosen]
+        lines = [f"adapter serial {_tcl_word(self.probe)}"] if self.probe else []
+        lines += [_UNDER_RESET] if self.under_reset else []
+        return [self.program, "-c", _NO_PORTS, *files, *_commands(lines)]
 
     def identify(self, board: Board) -> list[str]:
         read = f"[lindex [read_memory {_register(board)} 32 1] 0]"
-        lines = ("init", f"echo [format {{chip 0x%08x}} {read}]", "shutdown")
-        return [*self._start(), *(word for line in lines for word in ("-c", line))]
+        begin = ["init", "reset halt"] if self.under_reset else ["init"]
+        return [
+            *self._start(),
+            *_commands([*begin, f"echo [format {{chip 0x%08x}} {read}]", "shutdown"]),
+        ]
 
     def check(self, board: Board, said: str) -> None:
-        _check_id(board, _hexadecimal(r"^chip (0x[0-9a-f]+)", said), said)
+        _check_id(self, board, _hexadecimal(r"^chip (0x[0-9a-f]+)", said), said)
 
     def write(self, firmware: Firmware) -> list[str]:
-        return [*self._start(), "-c", f"program {{{firmware.elf}}} verify reset exit"]
+        line = f"program {_tcl_word(str(firmware.elf))} verify reset exit"
+        return [*self._start(), *_commands([line])]
+
+
+def _commands(lines: Sequence[str]) -> list[str]:
+    return [word for line in lines for word in ("-c", line)]
+
+
+def _pyocd_word(text: str) -> str:
+    """`text` as one word of a commander's line, which pyocd splits twice (`_split_commands`, then
+    `parse_command`)."""
+    for _ in range(2):
+        text = re.sub(r"([^\w./:-])", r"\\\1", text)
+    return text
 
 
 class PyOcd(Runner):
@@ -135,24 +215,38 @@ class PyOcd(Runner):
     name = "pyocd"
     program = "pyocd"
     install = "pip install pyocd && pyocd pack install {target}"
+    resets = True
+    complaints = (
+        (r"udev rule|Access denied", _NO_ACCESS),
+        (r"^Enter the number of the debug probe|More than one debug probe matches", _SEVERAL),
+        (r"No connected debug probe|No target device available", _NO_PROBE),
+        (
+            r"Target type \S+ not recognized",
+            "pyocd does not know {target}: run `pyocd pack install {target}`",
+        ),
+        (r"No device connected|Get IDCODE error|[AD]P (fault|error|wait)|No ACK", _NO_CHIP),
+        (r"Unable to claim interface|Resource busy|Already opened in another mode", _BUSY),
+    )
 
     def _start(self, command: str) -> list[str]:
         chosen = ["--uid", self.probe] if self.probe else []
+        chosen += ["--connect", "under-reset"] if self.under_reset else []
         return [self.program, command, "--no-wait", "--target", self.options["target"], *chosen]
 
     def identify(self, board: Board) -> list[str]:
         return [*self._start("commander"), "-c", f"read32 {_register(board)}"]
 
     def check(self, board: Board, said: str) -> None:
-        _check_id(board, _hexadecimal(r"^[0-9a-fA-F]{8}:\s+([0-9a-fA-F]{8})\b", said), said)
+        found = _hexadecimal(r"^[0-9a-fA-F]{8}:\s+([0-9a-fA-F]{8})\b", said)
+        _check_id(self, board, found, said)
 
     def write(self, firmware: Firmware) -> list[str]:
         return [*self._start("load"), "--no-reset", str(firmware.elf)]
 
     def verify(self, firmware: Firmware, scratch: Path) -> list[str]:
         start = f"0x{firmware.board.memories[0].origin:08x}"
-        compare = f"compare {start} {firmware.bin}"
-        return [*self._start("commander"), "-c", compare, "-c", "reset"]
+        compare = f"compare {start} {_pyocd_word(str(firmware.bin))}"
+        return [*self._start("commander"), *_commands([compare, "reset"])]
 
     def matches(self, firmware: Firmware, said: str, scratch: Path) -> bool:
         return re.search(r"All \d+ bytes match", said) is not None
@@ -165,9 +259,19 @@ class StLink(Runner):
     program = "st-flash"
     install = "apt-get install -y stlink-tools"
     verified = "Flash written and verified"
+    resets = True
+    complaints = (
+        (r"Could not open USB device .*access error", _NO_ACCESS),
+        (r"Couldn't find any ST-Link|Found 0 stlink programmers", _NO_PROBE),
+        (r"unknown chip id|chipid:\s*0x0+\s*$", _NO_CHIP),
+        (r"Failed to (connect to target|enter SWD mode|halt the core)", _NO_CHIP),
+    )
+
+    def _way(self) -> list[str]:
+        return ["--connect-under-reset"] if self.under_reset else []
 
     def identify(self, board: Board) -> list[str]:
-        return ["st-info", "--probe"]
+        return ["st-info", "--probe", *self._way()]
 
     def check(self, board: Board, said: str) -> None:
         serials = re.findall(r"^\s*serial:\s*(\S+)", said, re.MULTILINE)
@@ -178,20 +282,27 @@ class StLink(Runner):
                 f"several probes are plugged in; name one with --probe: {', '.join(probes)}"
             )
         chip = probes.get(self.probe) if self.probe else next(iter(probes.values()), None)
-        _check_id(board, int(chip, 16) if chip else None, said)
+        _check_id(self, board, int(chip, 16) if chip else None, said)
 
     def write(self, firmware: Firmware) -> list[str]:
         chosen = ["--serial", self.probe] if self.probe else []
-        return [self.program, *chosen, "--reset", "--format", "ihex", "write", str(firmware.hex)]
+        how = [*self._way(), "--reset", "--format", "ihex"]
+        return [self.program, *chosen, *how, "write", str(firmware.hex)]
 
 
 class Stm32CubeProgrammer(Runner):
-    """ST's own command line."""
+    """ST's own command line (UM2237), which always connects under reset here."""
 
     name = "stm32cubeprogrammer"
     program = "STM32_Programmer_CLI"
     install = "install STM32CubeProgrammer from st.com and put its bin folder on PATH"
     verified = "verified successfully"
+    complaints = (
+        (r"DEV_CONNECT_ERR", _BUSY),
+        (r"No debug probe detected|No ST-?LINK detected|DEV_NO_STLINK", _NO_PROBE),
+        (r"Serial number not found", _NO_PROBE),
+        (r"No STM32 target found|Unable to get core ID|DEV_TARGET_", _NO_CHIP),
+    )
 
     def _start(self) -> list[str]:
         chosen = [f"sn={self.probe}"] if self.probe else []
@@ -201,7 +312,7 @@ class Stm32CubeProgrammer(Runner):
         return self._start()
 
     def check(self, board: Board, said: str) -> None:
-        _check_id(board, _hexadecimal(r"^\s*Device ID\s*:\s*(0x[0-9a-fA-F]+)", said), said)
+        _check_id(self, board, _hexadecimal(r"^\s*Device ID\s*:\s*(0x[0-9a-fA-F]+)", said), said)
 
     def write(self, firmware: Firmware) -> list[str]:
         return [*self._start(), "-w", str(firmware.hex), "-v", "-rst"]
@@ -211,12 +322,19 @@ class Dfu(Runner):
     """The ROM's USB boot loader: BOOT0 high at reset. `device`: vendor:product.
 
     It does not tell the chip, only how big its flash is, and does not verify: what it holds is
-    read back and compared.
+    read back and compared. The board starts its firmware and leaves while dfu-util still waits for
+    a last status.
     """
 
     name = "dfu"
     program = "dfu-util"
     install = "apt-get install -y dfu-util"
+    leaves = True
+    complaints = (
+        (r"LIBUSB_ERROR_ACCESS", _NO_ACCESS),
+        (r"More than one DFU capable USB device", _SEVERAL),
+        (r"No DFU capable USB device|Lost device after RESET", _NO_LOADER),
+    )
 
     def _start(self) -> list[str]:
         chosen = ["-S", self.probe] if self.probe else []
@@ -229,10 +347,7 @@ class Dfu(Runner):
         flash = board.memories[0]
         named = re.search(rf"@Internal Flash\s*/0x{flash.origin:08x}/([^\"]+)", said, re.IGNORECASE)
         if named is None:
-            raise IdentityError(
-                "no boot loader with internal flash answers; hold BOOT0 high and reset the board:"
-                f"\n{_tail(said)}"
-            )
+            raise UnreadError(self.complaint(said) or _NO_LOADER, said, hopeless=True)
         sectors = re.findall(r"(\d+)\*(\d+)([KM ])", named[1])
         found = sum(int(n) * int(s) * {"K": 1024, "M": 1 << 20, " ": 1}[u] for n, s, u in sectors)
         wanted = sum(m.size_bytes for m in board.memories if m.kind is flash.kind)
@@ -304,21 +419,20 @@ def flash(
 ) -> None:
     """Check which chip there is, write, verify; `report` gets each command line before it runs.
 
-    Raises IdentityError where the chip is another one (nothing is written then), LinkError where
-    the tool fails or the flash does not hold what was written.
+    Raises IdentityError where the chip is another one and UnreadError where it does not answer
+    (nothing is written then), LinkError where the tool fails or the flash does not hold what was
+    written.
     """
     board = firmware.board
-    runner = choose(board, wanted, probe=probe)
+    runner = _identified(choose(board, wanted, probe=probe), board, report)
     with tempfile.TemporaryDirectory(prefix="thimble-") as folder:
         scratch = Path(folder)
-        identity = runner.identify(board)
-        report(shlex.join(identity))
-        runner.check(board, _run(runner, board, identity, may_fail=True))
-        said = ""
-        for command in (runner.write(firmware), runner.verify(firmware, scratch)):
-            if command:
-                report(shlex.join(command))
-                said = _run(runner, board, command)
+        write, verify = runner.write(firmware), runner.verify(firmware, scratch)
+        report(shlex.join(write))
+        said = _run(runner, board, write)
+        if verify:
+            report(shlex.join(verify))
+            said = _run(runner, board, verify, may_fail=runner.leaves)
         if not runner.matches(firmware, said, scratch):
             raise LinkError(
                 f"{runner.name} wrote {board.name}, but the flash does not hold the firmware:\n"
@@ -326,11 +440,25 @@ def flash(
             )
 
 
+def _identified(runner: Runner, board: Board, report: Callable[[str], None]) -> Runner:
+    """`runner`, connecting in the way in which the board's chip answers."""
+    line = runner.identify(board)
+    report(shlex.join(line))
+    try:
+        runner.check(board, _run(runner, board, line, may_fail=True))
+    except UnreadError as error:
+        if error.hopeless or not runner.resets or runner.under_reset:
+            raise
+        return _identified(replace(runner, under_reset=True), board, report)
+    return runner
+
+
 def _run(runner: Runner, board: Board, command: Sequence[str], *, may_fail: bool = False) -> str:
     """What the tool said. With `may_fail` its answer is to be judged by what it said."""
     try:
         done = subprocess.run(
             command,
+            stdin=subprocess.DEVNULL,  # pyocd asks there which probe is meant
             capture_output=True,
             text=True,
             errors="replace",
@@ -341,11 +469,15 @@ def _run(runner: Runner, board: Board, command: Sequence[str], *, may_fail: bool
         raise LinkError(f"{runner.name} did not end in {_TIMEOUT_SECONDS:g} s") from error
     except OSError as error:
         raise MissingToolError(
-            f"{command[0]} cannot be run ({error.strerror}): {runner.install}"
+            f"{command[0]} cannot be run ({error.strerror}): "
+            f"{runner.install.format_map(dict(runner.options))}"
         ) from error
     said = (done.stdout + done.stderr).strip()
     if done.returncode and not may_fail:
-        raise LinkError(f"{runner.name} could not flash {board.name}:\n{_tail(said)}")
+        why = runner.complaint(said)
+        raise LinkError(
+            f"{runner.name} could not flash {board.name}{': ' + why if why else ''}:\n{_tail(said)}"
+        )
     return said
 
 
