@@ -10,13 +10,13 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import zipfile
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
 from toolchain.c_sources import CTree
 from toolchain.errors import InputError, MissingToolError
+from toolchain.output import scratch_folder
 
 ENVIRONMENT_VARIABLE = "CMSIS_NN_DIR"
 PINNED_WHEEL = "aidge_export_arm_cortexm==0.2.1"
@@ -67,10 +67,10 @@ def find(
     cache = cache_folder()
     try:
         cache.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=cache, prefix="cmsis-nn-") as scratch:
-            unpacked = _unpack(_download(Path(scratch)), Path(scratch) / "unpacked")
+        with scratch_folder(cache) as scratch:
+            unpacked = _unpack(_download(scratch), scratch / "unpacked")
             return _move_into_place(unpacked, cache / _CACHED_NAME)
-    except OSError as error:
+    except (OSError, InputError) as error:
         raise MissingToolError(
             f"cannot keep the CMSIS-NN sources in {cache}: {error}; "
             f"set XDG_CACHE_HOME, or {ENVIRONMENT_VARIABLE} to a CMSIS-NN checkout"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from toolchain.cost.analytic import AnalyticCostModel
 from toolchain.deployment import compile_model
 from toolchain.errors import DoesNotFitError
 from toolchain.measurements import cost_model
+from toolchain.output import scratch_folder
 from toolchain.planner import predict_latency
 from toolchain.profiling import profile_folder, record
 
@@ -66,8 +66,8 @@ def check_model(
     `keep`: put what was measured into the database, after the comparison.
     """
     costs = cost_model(board, cmsis_nn_folder)
-    with tempfile.TemporaryDirectory(prefix="thimble-") as scratch:
-        folder = Path(scratch) / "build"
+    with scratch_folder() as scratch:
+        folder = scratch / "build"
         try:
             compiled = compile_model(model, board, folder, None, cmsis_nn_folder, report)
         except DoesNotFitError:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-import shutil
-import tempfile
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -39,6 +37,7 @@ from toolchain.errors import DoesNotFitError, InputError
 from toolchain.float_use import float_json
 from toolchain.ir import DType, End, Graph, Plan, Sources
 from toolchain.measurements import cost_model, current_build
+from toolchain.output import check_folder, check_whole, free_name, replaced_folder
 from toolchain.planner import (
     DEFAULT_BOARD,
     PlanOptions,
@@ -88,14 +87,20 @@ def compile_model(
     options: PlanOptions | None = None,
     cmsis_nn_folder: Path | None = None,
     report: Report = _silent,
+    *,
+    force: bool = False,
 ) -> Compiled:
     """Plan `model`, generate its C, build firmware for `board` into the folder `out`.
 
     `out` is written whole or not at all; an earlier result there is replaced, anything else is
-    left alone. Raises InputError, UnsupportedError, DoesNotFitError, MissingToolError.
+    left alone: a folder with files that were added or changed is refused, or with `force` keeps
+    what was added. Raises InputError, UnsupportedError, DoesNotFitError, MissingToolError.
     """
     target = find_board(board)
-    with _generated(model, target, Path(out), options, cmsis_nn_folder, report) as (made, fresh):
+    with _generated(model, target, Path(out), options, cmsis_nn_folder, report, force) as (
+        made,
+        fresh,
+    ):
         if target.is_host:
             report("compiling")
             host.build([host.HostModel(made.sources, made.plan.graph)], made.cmsis_nn, fresh)
@@ -135,6 +140,7 @@ def compile_shared(
     report: Report = _silent,
     *,
     library: bool = False,
+    force: bool = False,
 ) -> SharedCompiled:
     """As `compile_model` (or `compile_library`) for several models that share one arena.
 
@@ -144,17 +150,19 @@ def compile_shared(
     target, folder = find_board(board), Path(out)
     if library:
         options = replace(options or PlanOptions(), one_bank=True)
-    check_folder(folder)
+    inputs = [Path(model) for model in models]
+    check_folder(folder, force=force, inputs=inputs)
     root = cmsis_nn.find(cmsis_nn_folder, report=report)
     pairs: list[tuple[Plan, Sources]] = []
     for model in models:
         plan = plan_model(model, target.name, options, report, cost_model(target.name))
         check_fit(plan)
         taken = {sources.name.lower() for _, sources in pairs}
-        pairs.append((plan, generate(plan, target.core, root, name=_free(plan, taken))))
+        name = free_name(model_identifier(plan.graph.name), taken)
+        pairs.append((plan, generate(plan, target.core, root, name=name)))
     if not target.is_host:
         _check_fit_together(target, [plan for plan, _ in pairs])
-    with replaced_folder(folder) as fresh:
+    with replaced_folder(folder, force=force, inputs=inputs) as fresh:
         sizes, firmware = None, None
         if library:
             write_library([sources for _, sources in pairs], fresh)
@@ -183,15 +191,6 @@ def compile_shared(
     return SharedCompiled(tuple(done), folder, sizes)
 
 
-def _free(plan: Plan, taken: Container[str]) -> str:
-    """The graph's name as a C identifier, numbered where another model has it."""
-    stem = name = model_identifier(plan.graph.name)
-    number = 2
-    while name.lower() in taken:
-        name, number = f"{stem}_{number}", number + 1
-    return name
-
-
 def _check_fit_together(target: Board, plans: Sequence[Plan]) -> None:
     try:
         firmware_layout(target, plans)
@@ -210,10 +209,15 @@ def compile_library(
     options: PlanOptions | None = None,
     cmsis_nn_folder: Path | None = None,
     report: Report = _silent,
+    *,
+    force: bool = False,
 ) -> Compiled:
     """As `compile_model`, but only sources for someone else's project; needs no compiler."""
     target = find_board(board)
-    with _generated(model, target, Path(out), options, cmsis_nn_folder, report) as (made, fresh):
+    with _generated(model, target, Path(out), options, cmsis_nn_folder, report, force) as (
+        made,
+        fresh,
+    ):
         write_library([made.sources], fresh)
         return made.compiled()
 
@@ -247,15 +251,16 @@ def _generated(
     options: PlanOptions | None,
     cmsis_nn_folder: Path | None,
     report: Report,
+    force: bool,
 ) -> Iterator[tuple[_Generated, Path]]:
     """Everything up to the C, and a fresh folder that becomes `folder` when all went well."""
-    check_folder(folder)
+    check_folder(folder, force=force, inputs=[Path(model)])
     plan = plan_model(model, target.name, options, report, cost_model(target.name))
     check_fit(plan)
     root = cmsis_nn.find(cmsis_nn_folder, report=report)
     report("generating C")
     sources = generate(plan, target.core, root)
-    with replaced_folder(folder) as fresh:
+    with replaced_folder(folder, force=force, inputs=[Path(model)]) as fresh:
         yield _Generated(plan, sources, root, folder, fresh), fresh
 
 
@@ -296,34 +301,6 @@ def compiled_need(plan: Plan, sizes: Sizes | None) -> MemoryNeed:
     if sizes is None:
         return estimated_need(plan)
     return MemoryNeed(sizes.ram_bytes, sizes.flash_bytes, sizes.code_bytes, estimated=False)
-
-
-def check_folder(folder: Path) -> None:
-    """Raise InputError where `folder` is not ours to replace: a file, or somebody's own folder."""
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder} is a file; name a folder")
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / PLAN_FILE).exists():
-        raise InputError(
-            f"{folder} holds files that thimble did not write; name another folder or empty it"
-        )
-
-
-@contextmanager
-def replaced_folder(folder: Path) -> Iterator[Path]:
-    """A fresh folder that takes the place of `folder` when the block ends well."""
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        fresh = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}-"))
-    except OSError as error:
-        raise InputError(f"cannot write to {folder.parent}: {error.strerror}") from error
-    try:
-        yield fresh
-        fresh.chmod(0o755)
-        if folder.exists():
-            shutil.rmtree(folder)
-        fresh.rename(folder)
-    finally:
-        shutil.rmtree(fresh, ignore_errors=True)
 
 
 class Runner(Protocol):
@@ -460,6 +437,7 @@ class Deployment:
 def deployed(folder: str | Path, port: str | None = None) -> Iterator[Deployment]:
     """The model compiled into `folder`, running on its board (see `open_board`)."""
     path = Path(folder)
+    before = _check_whole(path)
     found = compiled_model(path)
     if found.board.is_host:
         tensors = {end.name: end.tensor for end in (*found.inputs, *found.outputs)}.values()
@@ -468,9 +446,11 @@ def deployed(folder: str | Path, port: str | None = None) -> Iterator[Deployment
         built = Sources(path.name, {}, (), (), (), (), (), (), 0)
         model = host.HostModel(built, ends)
         with host.HostProgram(path / host.PROGRAM, [model]) as program:
+            _check_same(path, before)
             yield Deployment(_HostSession(program, ends), found)
     else:
         with open_board(path, port) as session:
+            _check_same(path, before)
             yield Deployment(session, found)
 
 
@@ -485,7 +465,7 @@ class CompiledModel:
 
 
 def compiled_model(folder: str | Path) -> CompiledModel:
-    """What was compiled into `folder`. Raises InputError where nothing was."""
+    """What was compiled into `folder`. Raises InputError where nothing was, or not all is there."""
     data = _read(Path(folder))
     if "models" in data:
         folders = ", ".join(str(Path(folder) / name) for name in data["models"])
@@ -510,6 +490,7 @@ def compiled_board(folder: str | Path) -> Board:
 
 def _read(folder: Path) -> dict[str, Any]:
     file = folder / PLAN_FILE
+    _check_whole(folder)
     try:
         data: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
         data["board"]
@@ -520,3 +501,14 @@ def _read(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{file} is damaged ({error}): compile again") from error
     return data
+
+
+def _check_whole(folder: Path) -> str:
+    """Raise InputError where not all is there that was compiled; else what stands for it all."""
+    return check_whole(folder, "compile again")
+
+
+def _check_same(folder: Path, before: str) -> None:
+    """Raise InputError where another result came into `folder` while this one was read."""
+    if _check_whole(folder) != before:
+        raise InputError(f"{folder} was replaced while it was read: run again")

@@ -7,7 +7,6 @@ cable, or another start of the program, only what is missing is measured.
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -33,6 +32,7 @@ from toolchain.ir import DType, Graph, Op, Plan, Tensor
 from toolchain.kernel_shapes import read_shapes
 from toolchain.measurements import current_build, taken
 from toolchain.ops.concat import Concat
+from toolchain.output import scratch_folder
 from toolchain.planner import PlanOptions, plan_graph, plan_model
 from toolchain.resources import RUNTIME_C
 
@@ -167,9 +167,9 @@ def time_kernels(
     skipped: list[str] = []
     done = 0
     for batch in _batches(_planned(lacking, target, skipped), target):
-        with tempfile.TemporaryDirectory(prefix="thimble-") as scratch:
+        with scratch_folder() as scratch:
             report("compiling kernels", done, len(lacking))
-            firmware = _firmware(batch, target, root, Path(scratch))
+            firmware = _firmware(batch, target, root, scratch)
             if target.emulator is None and flash:
                 report(f"flashing {board}", done, len(lacking))
                 flash_board(firmware)

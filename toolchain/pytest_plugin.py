@@ -15,7 +15,6 @@ failure.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -34,6 +33,7 @@ from toolchain.device.session import Session
 from toolchain.errors import DoesNotFitError, InputError, ThimbleError
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops.reshape import Reshape
+from toolchain.output import scratch_folder
 from toolchain.planner import PlanOptions, plan_graph
 
 ECHO_BYTES = 512
@@ -143,8 +143,8 @@ def board(request: pytest.FixtureRequest) -> BenchBoard:
 @pytest.fixture(scope="session")
 def _workshop() -> Iterator[Path]:
     """Where firmware of this run is built: its own, so that two benches never meet."""
-    with tempfile.TemporaryDirectory(prefix="thimble-bench-") as folder:
-        yield Path(folder)
+    with scratch_folder() as folder:
+        yield folder
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib
 import logging
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 from toolchain.arrays import read_sequence
 from toolchain.errors import InputError, MissingToolError
 from toolchain.ir import DType, End, Tensor
+from toolchain.output import scratch_folder, write_file
 
 Array = NDArray[np.generic]
 Sample = dict[str, Array]
@@ -87,25 +87,22 @@ def quantise_model(
     inputs, .npz by the inputs' names. Raises InputError, naming the file, for a model that is no
     float ONNX and for data that does not fit; MissingToolError without onnxruntime.
     """
+    if out.exists() and out.samefile(model):
+        raise InputError(f"{out} is the float model itself: write to another file")
     loaded = _float_model(model)
     ends = _inputs(loaded)
     samples = [sample for file in data for sample in read_sequence([file], ends)]
     if not samples:
         raise InputError("no data to calibrate with: give at least one file with --data")
-    with tempfile.TemporaryDirectory(prefix="thimble-") as scratch:
+    with scratch_folder() as folder:
         report("preparing the model")
-        prepared = _prepared(loaded, Path(scratch), ends)
+        prepared = _prepared(loaded, folder, ends)
         report(f"calibrating on {len(samples)} samples")
-        made = _quantised(prepared, samples, Path(scratch), method, per_channel)
+        made = _quantised(prepared, samples, folder, method, per_channel)
         compared = samples[:_MOST_COMPARED]
         layers, outputs = _compared(onnx.load(str(prepared)), made, compared, report)
         text = made.SerializeToString()
-        try:
-            temporary = out.with_name(f".{out.name}.part")
-            temporary.write_bytes(text)
-            temporary.replace(out)
-        except OSError as error:
-            raise InputError(f"cannot write {out}: {error.strerror}") from error
+        write_file(out, text)
     return Quantised(
         str(model),
         len(samples),

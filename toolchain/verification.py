@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ from toolchain.frontends.reference import (
 from toolchain.ir import DType, End
 from toolchain.ops.gather import index_limits
 from toolchain.ops.interpret import interpret
+from toolchain.output import scratch_folder
 from toolchain.planner import DEFAULT_BOARD, PlanOptions
 
 Array = NDArray[np.generic]
@@ -176,17 +176,21 @@ def verify_model(
     out: str | Path | None = None,
     cmsis_nn_folder: Path | None = None,
     report: Report = _silent,
+    *,
+    force: bool = False,
 ) -> Verification:
     """Compile `model`, run `given` inputs and then `runs` random ones, compare with the reference.
 
     `given` makes inputs by name once the model's ends are known, as sequences of runs: a model that
     keeps state begins anew before each sequence. Random inputs come from `seed`, one generator a
-    run; with state they are two sequences. `out` keeps the build. Raises as
-    `compile_model` does; LinkError where the board fails.
+    run; with state they are two sequences. `out` keeps the build; `force` and what is raised are
+    `compile_model`'s; LinkError where the board fails.
     """
-    with tempfile.TemporaryDirectory(prefix="thimble-") as scratch:
-        folder = Path(out) if out is not None else Path(scratch) / "build"
-        compiled = compile_model(model, board, folder, options, cmsis_nn_folder, report)
+    with scratch_folder() as scratch:
+        folder = Path(out) if out is not None else scratch / "build"
+        compiled = compile_model(
+            model, board, folder, options, cmsis_nn_folder, report, force=force
+        )
         reference = open_reference(Path(model))
         sequences = list(given(compiled.plan.inputs))
         cases = [case for sequence in sequences for case in sequence]

@@ -26,6 +26,7 @@ from toolchain.edgetpu.reading import read_graph
 from toolchain.edgetpu.runner import Pipeline, StageError
 from toolchain.edgetpu.simulate import Load, simulate
 from toolchain.errors import InputError, MissingToolError
+from toolchain.output import replaced_folder
 
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits_int8.tflite"
 
@@ -236,11 +237,19 @@ def test_several_models_run_together(tmp_path: Path) -> None:
 def test_a_changed_stage_is_refused(folder: Path) -> None:
     file = next(folder.glob("*_stage_1_of_3.tflite"))
     file.write_bytes(file.read_bytes()[:-1] + b"x")
-    with pytest.raises(InputError, match="hash"):
+    with pytest.raises(InputError, match=rf"changed .*{file.name}.*split the model again"):
         read_folder(folder)
-    (folder / "pipeline.json").write_text("{}")
-    with pytest.raises(InputError, match="no pipeline"):
+    file.unlink()
+    with pytest.raises(InputError, match=rf"incomplete .*{file.name} missing"):
         read_folder(folder)
+
+
+@pytest.mark.parametrize("text", ["{}", "[]", "{", '{"format": "thimble-edgetpu-pipeline"}'])
+def test_what_is_no_manifest_is_refused(tmp_path: Path, text: str) -> None:
+    with replaced_folder(tmp_path / "stages") as fresh:
+        (fresh / "pipeline.json").write_text(text)
+    with pytest.raises(InputError, match=r"pipeline\.json (is no pipeline|cannot be read)"):
+        read_folder(tmp_path / "stages")
 
 
 def test_measured_times_are_shared_out(folder: Path) -> None:

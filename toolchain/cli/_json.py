@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from toolchain.errors import InputError
+from toolchain.output import write_file
 
 JsonOption = Annotated[
     str | None,
@@ -22,6 +22,16 @@ JsonOption = Annotated[
         help="Write the result as JSON to FILE, or to standard output (-) instead of the tables.",
     ),
 ]
+
+
+def check_apart(target: str | None, folder: Path) -> None:
+    """Raise InputError where `--json` names a file in `folder`, which is replaced whole."""
+    if target is None or target == "-":
+        return
+    if Path(os.path.realpath(target)).is_relative_to(os.path.realpath(folder)):
+        raise InputError(
+            f"--json {target} lies in {folder}, which is replaced whole: name a file elsewhere"
+        )
 
 
 def write_json(target: str, value: Mapping[str, Any]) -> None:
@@ -35,17 +45,13 @@ def write_json(target: str, value: Mapping[str, Any]) -> None:
 
 def write_text(target: str, text: str) -> None:
     """As `write_json`, for any text."""
-    if target == "-":
-        sys.stdout.write(text)
+    if target != "-":
+        write_file(Path(target), text)
         return
-    path = Path(target)
     try:
-        if path.exists() and not path.is_file():
-            path.write_text(text)
-            return
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        with os.fdopen(handle, "w") as file:
-            file.write(text)
-        Path(temporary).replace(path)
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
     except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror}") from error
+        raise InputError(f"cannot write the standard output: {error.strerror}") from error

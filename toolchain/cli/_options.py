@@ -81,6 +81,14 @@ FloatOption = Annotated[
         "Islands of float in a quantised model need no leave.",
     ),
 ]
+ForceOption = Annotated[
+    bool,
+    typer.Option(
+        "--force",
+        help="Replace what an earlier run wrote to DIR even where it was changed since, and keep "
+        "what was added. Else such a folder is refused.",
+    ),
+]
 PortOption = Annotated[
     str | None,
     typer.Option(

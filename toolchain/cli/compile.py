@@ -14,12 +14,13 @@ from rich.table import Table
 from toolchain import arena, schedule
 from toolchain.boards import board as find_board
 from toolchain.cli._console import output_console, progress, warn_of_float, warn_of_host_side
-from toolchain.cli._json import JsonOption, write_json
+from toolchain.cli._json import JsonOption, check_apart, write_json
 from toolchain.cli._options import (
     AllocatorOption,
     BoardOption,
     CmsisNnOption,
     FloatOption,
+    ForceOption,
     OneBankOption,
     PortOption,
     RamOption,
@@ -56,7 +57,8 @@ def command(
     ],
     board: BoardOption = DEFAULT_BOARD,
     out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="DIR", help="Folder to write; replaced whole.")
+        Path,
+        typer.Option("--out", "-o", metavar="DIR", help="Folder to write, whole or not at all."),
     ] = Path("build/model"),
     library: Annotated[
         bool,
@@ -89,6 +91,7 @@ def command(
     one_bank: OneBankOption = False,
     allow_float: FloatOption = False,
     cmsis_nn: CmsisNnOption = None,
+    force: ForceOption = False,
     json: JsonOption = None,
 ) -> None:
     """Generate C for a model and build firmware for a board.
@@ -96,6 +99,10 @@ def command(
     DIR gets the sources, `plan.json`, and `firmware.elf`, `.bin`, `.hex`, `.map`. Exits 1 if the
     model does not fit the board. With --tune the kernels that have no measured latency are timed
     on the board first (in QEMU, or at --port), and the plan is made anew with what was found.
+
+    DIR also gets `.thimble.json`, the list of its files. By that list a later run knows what it may
+    replace: a folder that it did not write, or in which files were added or changed since, is
+    refused, and nothing is lost; --force replaces what the list names and keeps the rest.
 
     Example: `thimble compile model.tflite --board nucleo-f446re -o out`; with
     `thimble compile wake.tflite words.tflite --share-arena -o out`, `thimble run out/words`.
@@ -105,6 +112,7 @@ def command(
     options = plan_options(
         scheduler, allocator, ram, max_slowdown, one_bank, splitter, split_seconds, allow_float
     )
+    check_apart(json, out)
     target = find_board(board)
     begin = time.perf_counter()
     tuning = None
@@ -112,7 +120,9 @@ def command(
         if tune:
             raise InputError("--tune works on one model at a time: leave out --share-arena")
         with progress() as step:
-            shared = compile_shared(models, board, out, options, cmsis_nn, step, library=library)
+            shared = compile_shared(
+                models, board, out, options, cmsis_nn, step, library=library, force=force
+            )
         for path, made in zip(models, shared.models, strict=True):
             warn_of_host_side(path)
             warn_of_float(made.plan)
@@ -123,7 +133,7 @@ def command(
         if tune:
             tuning = tune_model(model, board, options, port, cmsis_nn, report=step)
         make = compile_library if library else compile_model
-        compiled = make(model, board, out, options, cmsis_nn, step)
+        compiled = make(model, board, out, options, cmsis_nn, step, force=force)
     left = warn_of_host_side(model)
     warn_of_float(compiled.plan)
     fields = compiled_json(compiled.plan, compiled.sizes)

@@ -12,7 +12,8 @@ import numpy as np
 import typer
 
 from toolchain.cli._console import output_console, progress
-from toolchain.cli._json import JsonOption, write_json
+from toolchain.cli._json import JsonOption, check_apart, write_json
+from toolchain.cli._options import ForceOption
 from toolchain.edgetpu import compiler, pictures, pipeline, report
 from toolchain.edgetpu.backends import BACKENDS, output_names
 from toolchain.edgetpu.cost import EdgeTpuCost
@@ -23,6 +24,7 @@ from toolchain.edgetpu.planning import plan as make_plan
 from toolchain.edgetpu.profile import profile_json, profile_of, read_profile
 from toolchain.edgetpu.sticks import apart, best_of, plans_up_to
 from toolchain.errors import InputError, MissingToolError, ResultError
+from toolchain.output import check_folder, replaced_file, write_file
 
 group = typer.Typer(
     help="Pipelines of Coral Edge TPUs: plan, split, run, simulate, profile.",
@@ -189,7 +191,7 @@ def plan_command(
         write_json(json, fields)
     if picture is not None:
         drawn = pictures.sticks_svg(plans, found) if plans else pictures.stages_svg(found)
-        pictures.write_picture(picture, drawn)
+        write_file(picture, drawn)
     if json == "-":
         return
     console = output_console()
@@ -219,43 +221,53 @@ def split_command(
     cache_mib: CacheMib = _DEFAULT_CACHE_MIB,
     seconds: Seconds = 60.0,
     profile: ProfileFile = None,
+    force: ForceOption = False,
     json: JsonOption = None,
 ) -> None:
     """Write a .tflite file for each stage, and pipeline.json; compile them where possible.
+
+    DIR is written whole or not at all, with a list of its files. An earlier split there is
+    replaced; files that were added or changed since are never lost: see --force.
 
     Example: `thimble edgetpu split model.tflite --stages 3 -o stages`
     """
     options = _options(
         objective, balance_by, slack, same_stage_children, cache_mib, seconds, profile
     )
+    check_apart(json, out)
+    check_folder(out, force=force, inputs=models)
     console = output_console()
     with progress() as step:
         found, _ = _planned(models, stages, max_sticks, options, step)
         step("splitting")
-        folder = pipeline.split(models, found, out)
-        reports, refusal = None, None
-        if compiler.installed():
-            step("compiling")
-            try:
-                reports = pipeline.compile_folder(folder)
-            except ResultError as error:
-                refusal = error
+        reports: list[tuple[compiler.CompilerReport, ...]] = []
+        refusals: list[ResultError] = []
+
+        def compile_stages(fresh: PipelineFolder) -> None:
+            if compiler.installed():
+                step("compiling")
+                try:
+                    reports.extend(pipeline.compile_folder(fresh))
+                except ResultError as error:
+                    refusals.append(error)
+
+        folder = pipeline.split(models, found, out, force=force, finish=compile_stages)
     if json:
         files = [stage.file for model in folder.models for stage in model.stages]
-        compiled = None if reports is None else report.compiled_json(folder, reports)
+        compiled = report.compiled_json(folder, reports) if reports else None
         fields = {**report.plan_json(found), "folder": str(out), "files": files}
         write_json(json, {**fields, "compiled": compiled})
     if json != "-":
         console.print(report.plan_table(found))
         console.print(report.totals_line(found), soft_wrap=True)
         console.print(f"{found.stages} stages and pipeline.json written to {out}.", soft_wrap=True)
-        if reports is not None:
+        if reports:
             for line in report.compiled_lines(folder, reports):
                 console.print(line, soft_wrap=True)
-        elif refusal is None:
+        elif not refusals:
             console.print(compiler.HOW_TO_GET + ".", soft_wrap=True)
-    if refusal is not None:
-        raise refusal
+    if refusals:
+        raise refusals[0]
 
 
 @group.command("run")
@@ -320,11 +332,8 @@ def _save(path: Path, folder: PipelineFolder, results: list[tuple[np.ndarray, ..
         name: np.stack(values)
         for name, values in zip(names, zip(*results, strict=True), strict=True)
     }
-    try:
-        with path.open("wb") as file:
-            np.savez(file, **columns)  # type: ignore[arg-type]
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror}") from error
+    with replaced_file(path) as file:
+        np.savez(file, **columns)  # type: ignore[arg-type]
 
 
 @group.command("simulate")
@@ -350,7 +359,7 @@ def simulate_command(
         write_json(json, report.simulation_json(simulation))
     if picture is not None:
         title = ", ".join(model.name for model in read.models)
-        pictures.write_picture(picture, pictures.timeline_svg(simulation, title))
+        write_file(picture, pictures.timeline_svg(simulation, title))
     if json == "-":
         return
     console = output_console()

@@ -11,12 +11,13 @@ import typer
 from toolchain import arena, schedule
 from toolchain.arrays import read_sequence
 from toolchain.cli._console import output_console, progress, warn_of_float, warn_of_host_side
-from toolchain.cli._json import JsonOption, write_json
+from toolchain.cli._json import JsonOption, check_apart, write_json
 from toolchain.cli._options import (
     AllocatorOption,
     BoardOption,
     CmsisNnOption,
     FloatOption,
+    ForceOption,
     ModelArgument,
     OneBankOption,
     PortOption,
@@ -65,6 +66,7 @@ def command(
     one_bank: OneBankOption = False,
     allow_float: FloatOption = False,
     cmsis_nn: CmsisNnOption = None,
+    force: ForceOption = False,
     json: JsonOption = None,
 ) -> None:
     """Compile, run on the board, and compare every output byte with the reference.
@@ -83,6 +85,8 @@ def command(
     options = plan_options(
         scheduler, allocator, ram, max_slowdown, one_bank, splitter, split_seconds, allow_float
     )
+    if out is not None:
+        check_apart(json, out)
     with progress() as step:
         result = verify_model(
             model,
@@ -94,6 +98,7 @@ def command(
             options=options,
             out=out,
             cmsis_nn_folder=cmsis_nn,
+            force=force,
             report=step,
         )
     warn_of_host_side(model)

@@ -19,6 +19,7 @@ from typing import Any, Self
 from toolchain.cmsis_nn import cache_folder
 from toolchain.cost.key import Build, Key
 from toolchain.errors import InputError
+from toolchain.output import write_file
 
 ENVIRONMENT_VARIABLE = "THIMBLE_MEASUREMENTS"
 SCHEMA_VERSION = 1
@@ -156,10 +157,7 @@ class Database:
             "version": SCHEMA_VERSION,
             "measurements": [entry.as_dict() for entry in rows],
         }
-        try:
-            file.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
-        except OSError as error:
-            raise InputError(f"cannot write {file}: {error.strerror}") from error
+        write_file(file, json.dumps(data, indent=1) + "\n")
         return len(rows)
 
     def import_from(self, file: Path) -> int:

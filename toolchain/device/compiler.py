@@ -17,14 +17,23 @@ from functools import cache
 from pathlib import Path
 
 from toolchain.cmsis_nn import cache_folder
-from toolchain.errors import DoesNotFitError, MissingToolError, ResultError
+from toolchain.errors import (
+    DoesNotFitError,
+    InputError,
+    MissingToolError,
+    ResultError,
+    ThimbleError,
+)
 
+_UNFINISHED = ".tmp"
 _PREFIX = "arm-none-eabi-"
 _REMEDY = (
     "run: apt-get install -y --no-install-recommends gcc-arm-none-eabi libnewlib-arm-none-eabi"
 )
 _ERROR_LINES = 12
 _CACHE_LIMIT_BYTES = 400_000_000
+_OLD_SECONDS = 3600
+_NO_ROOM = re.compile("No space left on device|Disk quota exceeded|Read-only file system")
 _OVERFLOW = re.compile(r"region `(?P<region>\w+)' overflowed by (?P<bytes>\d+) bytes")
 
 
@@ -79,7 +88,10 @@ class BankOverflowError(DoesNotFitError):
         self.excess_bytes, self.bank = excess_bytes, bank
 
 
-def _explained(command: Sequence[str], said: str) -> ResultError:
+def _explained(command: Sequence[str], said: str) -> ThimbleError:
+    full = _NO_ROOM.search(said)
+    if full:
+        return InputError(f"{Path(command[0]).name} cannot write what it makes: {full[0]}")
     overflow = _OVERFLOW.search(said)
     if overflow:
         return BankOverflowError(int(overflow["bytes"]), overflow["region"])
@@ -110,8 +122,14 @@ def _key(gcc: str, unit: Unit, digests: Sequence[str]) -> str:
 
 
 def _compile(gcc: str, unit: Unit, target: Path) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=target.parent, suffix=".tmp")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=target.parent, suffix=_UNFINISHED)
+    except OSError as error:
+        raise InputError(
+            f"cannot keep compiled files in {target.parent}: {error.strerror}; make room, or set "
+            "XDG_CACHE_HOME to a folder that can be written"
+        ) from error
     os.close(handle)
     temporary = Path(name)
     try:
@@ -161,14 +179,21 @@ def compile_units(
 
 
 def _prune(folder: Path) -> None:
-    """Drop the longest unused objects beyond the limit, but none of the last hour."""
+    """Drop the longest unused objects beyond the limit, but none of the last hour.
+
+    And what killed compilers left unfinished.
+    """
+    for path in folder.glob(f"*{_UNFINISHED}"):
+        with contextlib.suppress(OSError):
+            if path.stat().st_mtime < time.time() - _OLD_SECONDS:
+                path.unlink()
     entries = []
     for path in folder.glob("*.o"):
         with contextlib.suppress(OSError):
             entries.append((path.stat().st_mtime, path.stat().st_size, path))
     excess = sum(size for _, size, _ in entries) - _CACHE_LIMIT_BYTES
     for modified, size, path in sorted(entries):
-        if excess <= 0 or modified > time.time() - 3600:
+        if excess <= 0 or modified > time.time() - _OLD_SECONDS:
             return
         path.unlink(missing_ok=True)
         excess -= size

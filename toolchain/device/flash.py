@@ -12,7 +12,6 @@ import re
 import shlex
 import shutil
 import subprocess
-import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,6 +21,7 @@ from typing import ClassVar
 from toolchain.boards import Board
 from toolchain.device.firmware import Firmware
 from toolchain.errors import InputError, LinkError, MissingToolError
+from toolchain.output import scratch_folder
 
 _TIMEOUT_SECONDS = 300.0
 _ID_BITS = 0xFFF
@@ -425,8 +425,7 @@ def flash(
     """
     board = firmware.board
     runner = _identified(choose(board, wanted, probe=probe), board, report)
-    with tempfile.TemporaryDirectory(prefix="thimble-") as folder:
-        scratch = Path(folder)
+    with scratch_folder() as scratch:
         write, verify = runner.write(firmware), runner.verify(firmware, scratch)
         report(shlex.join(write))
         said = _run(runner, board, write)

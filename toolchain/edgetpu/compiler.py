@@ -149,6 +149,7 @@ def compile_stages(
     if program is None:
         raise MissingToolError(HOW_TO_GET)
     sources = [str(folder.path / stage.file) for stage in stages]
+    named = ", ".join(stage.file for stage in stages)
     try:
         result = subprocess.run(
             [program, "-s", "-o", str(folder.path), *sources],
@@ -158,17 +159,15 @@ def compile_stages(
             check=False,
         )
     except subprocess.TimeoutExpired as error:
-        raise ResultError(f"{PROGRAM} took over {seconds:g} s on {', '.join(sources)}") from error
+        raise ResultError(f"{PROGRAM} took over {seconds:g} s on {named}") from error
     except OSError as error:
         raise MissingToolError(f"{program} cannot be run: {error.strerror}") from error
     told = _telling(f"{result.stdout}\n{result.stderr}") or f"exit code {result.returncode}"
     if result.returncode:
-        raise ResultError(f"{PROGRAM} refuses {', '.join(sources)}: {told}")
+        raise ResultError(f"{PROGRAM} refuses {named}: {told}")
     for stage in stages:
         if not (folder.path / stage.compiled_file).is_file():
-            raise ResultError(
-                f"{PROGRAM} wrote no {folder.path / stage.compiled_file}; it says: {told}"
-            )
+            raise ResultError(f"{PROGRAM} wrote no {stage.compiled_file}; it says: {told}")
     reports = parse_reports(result.stdout)
     if len(reports) != len(stages):
         raise ResultError(f"{PROGRAM} gave {len(reports)} reports for {len(stages)} models")

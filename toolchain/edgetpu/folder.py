@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from toolchain.edgetpu.cost import EdgeTpuCost
 from toolchain.edgetpu.planning import PipelinePlan
 from toolchain.edgetpu.split import Segment
 from toolchain.errors import InputError
+from toolchain.output import check_whole, file_stem, free_name, replaced_folder
 
 MANIFEST = "pipeline.json"
 FORMAT = "thimble-edgetpu-pipeline"
@@ -68,61 +70,82 @@ class PipelineFolder:
     period_ms: float
 
 
-def write_folder(
+@contextmanager
+def written_folder(
     path: Path,
     plan: PipelinePlan,
     segments: Sequence[Sequence[Segment]],
     weights_ms: Sequence[Sequence[float]],
-) -> PipelineFolder:
-    """Write the stages of every model and the manifest, the manifest last.
+    *,
+    force: bool = False,
+    inputs: Iterable[Path] = (),
+) -> Iterator[PipelineFolder]:
+    """The stages of every model and the manifest in a folder that becomes `path` afterwards.
 
-    Raises InputError where the folder cannot be written.
+    What edgetpu_compiler makes of the stages of another split never stays beside them. `force`,
+    `inputs` and what is raised: as in `replaced_folder`.
     """
-    models = []
-    taken: set[str] = set()
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-        for number, (graph, parts) in enumerate(zip(plan.graphs, segments, strict=True)):
-            stem = graph.name if graph.name not in taken else f"{graph.name}_{number}"
-            taken.add(stem)
-            stages = []
-            for index, segment in enumerate(parts):
-                name = f"{stem}_stage_{index}_of_{plan.stages}.tflite"
-                (path / name).write_bytes(segment.data)
-                (path / (name.removesuffix(".tflite") + COMPILED_SUFFIX)).unlink(missing_ok=True)
-                found = plan.figures[number].stages[index]
-                stages.append(
-                    StageFile(
-                        name,
-                        hashlib.sha256(segment.data).hexdigest(),
-                        segment.inputs,
-                        segment.outputs,
-                        found.operators,
-                        found.param_bytes,
-                        found.spill_bytes,
-                        found.streamed_bytes,
-                        found.in_bytes,
-                        found.out_bytes,
-                        sum(weights_ms[number][i] for i in found.operators),
-                        found.time_ms,
-                        sum(graph.ops[i].compiled_bytes for i in found.operators),
-                    )
-                )
-            models.append(ModelStages(stem, parts[0].inputs, parts[-1].outputs, tuple(stages)))
+    stems = _stems([graph.name for graph in plan.graphs])
+    models = tuple(
+        _stages(stem, plan, number, parts, weights_ms[number])
+        for number, (stem, parts) in enumerate(zip(stems, segments, strict=True))
+    )
+    reserved = [stage.compiled_file for model in models for stage in model.stages]
+    with replaced_folder(path, force=force, inputs=inputs, reserved=reserved) as fresh:
+        for model, parts in zip(models, segments, strict=True):
+            for stage, segment in zip(model.stages, parts, strict=True):
+                (fresh / stage.file).write_bytes(segment.data)
         folder = PipelineFolder(
-            path,
+            fresh,
             plan.options.objective,
             plan.stages,
             plan.options.cost,
-            tuple(models),
+            models,
             tuple(tuple(weights) for weights in weights_ms),
             tuple(tuple(op.kind for op in graph.ops) for graph in plan.graphs),
             plan.totals.period_ms,
         )
-        (path / MANIFEST).write_text(json.dumps(_manifest(folder), indent=1) + "\n")
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror}") from error
-    return folder
+        text = json.dumps(_manifest(folder), indent=1) + "\n"
+        (fresh / MANIFEST).write_text(text, encoding="utf-8")
+        yield folder
+
+
+def _stems(names: Sequence[str]) -> list[str]:
+    """What the files of each model begin with, no two alike."""
+    stems: list[str] = []
+    for name in names:
+        stems.append(free_name(file_stem(name), {stem.lower() for stem in stems}))
+    return stems
+
+
+def _stages(
+    stem: str,
+    plan: PipelinePlan,
+    number: int,
+    parts: Sequence[Segment],
+    weights_ms: Sequence[float],
+) -> ModelStages:
+    graph, stages = plan.graphs[number], []
+    for index, segment in enumerate(parts):
+        found = plan.figures[number].stages[index]
+        stages.append(
+            StageFile(
+                f"{stem}_stage_{index}_of_{plan.stages}.tflite",
+                hashlib.sha256(segment.data).hexdigest(),
+                segment.inputs,
+                segment.outputs,
+                found.operators,
+                found.param_bytes,
+                found.spill_bytes,
+                found.streamed_bytes,
+                found.in_bytes,
+                found.out_bytes,
+                sum(weights_ms[i] for i in found.operators),
+                found.time_ms,
+                sum(graph.ops[i].compiled_bytes for i in found.operators),
+            )
+        )
+    return ModelStages(stem, parts[0].inputs, parts[-1].outputs, tuple(stages))
 
 
 def _manifest(folder: PipelineFolder) -> dict[str, Any]:
@@ -137,6 +160,7 @@ def read_folder(path: Path) -> PipelineFolder:
     Raises InputError, naming the file, where it is not one.
     """
     manifest = path / MANIFEST
+    check_whole(path, "split the model again")
     try:
         content = json.loads(manifest.read_text())
     except FileNotFoundError as error:

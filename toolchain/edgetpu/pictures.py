@@ -3,23 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from toolchain.codegen.environment import environment
 from toolchain.edgetpu.planning import PipelinePlan
 from toolchain.edgetpu.simulate import Simulation
-from toolchain.errors import InputError
 
 _COLOURS = ("#5b9bd5", "#70ad47", "#ed7d31", "#7030a0", "#c0504d", "#44546a")
 _SHOWN_FRAMES = 12
-
-
-def write_picture(path: Path, svg: str) -> None:
-    """Raises InputError where the file cannot be written."""
-    try:
-        path.write_text(svg)
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror}") from error
 
 
 def stages_svg(plan: PipelinePlan) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy as np
 from toolchain.edgetpu import backends, compiler
 from toolchain.edgetpu.check import broken_rules
 from toolchain.edgetpu.figures import operator_weights_ms
-from toolchain.edgetpu.folder import PipelineFolder, write_folder
+from toolchain.edgetpu.folder import PipelineFolder, written_folder
 from toolchain.edgetpu.graph import PipelineGraph
 from toolchain.edgetpu.planning import PipelinePlan
 from toolchain.edgetpu.reading import read_graph
@@ -30,10 +30,19 @@ def read_graphs(paths: Sequence[Path]) -> tuple[PipelineGraph, ...]:
     return tuple(read_graph(path) for path in paths)
 
 
-def split(paths: Sequence[Path], plan: PipelinePlan, out: Path) -> PipelineFolder:
+def split(
+    paths: Sequence[Path],
+    plan: PipelinePlan,
+    out: Path,
+    *,
+    force: bool = False,
+    finish: Callable[[PipelineFolder], None] = lambda folder: None,
+) -> PipelineFolder:
     """Write the stages of every model of a plan, and `pipeline.json`.
 
-    Raises InputError for a summary, which holds no model, and for a plan that cannot run.
+    `finish` may add files before the folder, until then beside `out`, takes its place. `force` as
+    in `replaced_folder`. Raises InputError for a summary, which holds no model, for a plan that
+    cannot run, and for a folder that may not or cannot be written.
     """
     segments = []
     for path, graph, stage_of in zip(paths, plan.graphs, plan.stage_of, strict=True):
@@ -47,7 +56,9 @@ def split(paths: Sequence[Path], plan: PipelinePlan, out: Path) -> PipelineFolde
             raise InputError(f"{path} is a summary of a graph; only a .tflite file can be split")
         segments.append(split_file(data, graph, stage_of, plan.stages))
     weights = [_weights(plan, graph) for graph in plan.graphs]
-    return write_folder(out, plan, segments, weights)
+    with written_folder(out, plan, segments, weights, force=force, inputs=paths) as fresh:
+        finish(fresh)
+    return replace(fresh, path=out)
 
 
 def _weights(plan: PipelinePlan, graph: PipelineGraph) -> tuple[float, ...]:
