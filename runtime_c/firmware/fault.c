@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Faults: record the registers where a reset does not reach them, tell the host, start anew. */
 #include "thimble_cortex_m.h"
 #include "thimble_firmware.h"

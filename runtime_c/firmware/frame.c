@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "thimble_frame.h"
 
 uint32_t thimble_crc32(uint32_t crc, const uint8_t *data, size_t length)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Counts of a whole run and of each operator, less what the hooks themselves take. */
 #include "thimble_board.h"
 #include "thimble_counter.h"

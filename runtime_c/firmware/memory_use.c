@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* High-water marks: memory is painted at reset, and what lost its paint has been used. */
 #include "thimble_firmware.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reception: an interrupt takes one byte at a time, and only while the service loop waits for it, so
  * that nothing disturbs an inference. The sender waits for replies, so one byte's room is enough. */
 #include "thimble_board.h"

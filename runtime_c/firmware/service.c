@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The service loop of docs/protocol.md: one request, one reply, nothing changed by a bad frame. */
 #include "thimble_board.h"
 #include "thimble_firmware.h"

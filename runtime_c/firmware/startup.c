@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reset: the vector table, the FPU, .data and .bss, the painted stack; then the service loop. */
 #include "thimble_board.h"
 #include "thimble_cortex_m.h"

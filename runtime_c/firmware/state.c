@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The state of a model that keeps values from run to run. */
 #include "thimble_firmware.h"
 

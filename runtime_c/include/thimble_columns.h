@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The inner loop of convolutions, in assembly: two interleaved columns and two channels at a time. */
 #ifndef THIMBLE_COLUMNS_H
 #define THIMBLE_COLUMNS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* int8 convolutions with weights repacked by the toolchain; exact as TFLite's reference kernels.
  *
  * All images are NHWC. The input's zero point is folded into the bias, so padding is the zero point itself.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels that move data: copies between strided places, padding, resizing, index of the extreme. */
 #ifndef THIMBLE_DATA_H
 #define THIMBLE_DATA_H

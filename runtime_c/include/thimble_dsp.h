@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Armv7E-M SIMD and fixed-point steps shared by the convolution kernels, with portable equivalents.
  *
  * Words hold four int8 values, lowest address in the lowest byte, or two int16 values.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * gemmlowp's int16 fixed point (fixedpoint.h), bit for bit: what LiteRT's recurrent kernels compute
  * their gates with. A number with n integer bits is raw / 2^(15 - n); Q0.15 has none.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels in float32, one rounding an operation: what the reference kernels compute on a PC. */
 #ifndef THIMBLE_FLOAT_H
 #define THIMBLE_FLOAT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Four channels of a depthwise convolution at a time: products of two rows of the window at once, in assembly
  * where the core has the DSP extension. */
 #ifndef THIMBLE_FOURS_H

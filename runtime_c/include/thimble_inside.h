@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Convolutions of which no window leaves the image, as inner blocks of a larger one. */
 #ifndef THIMBLE_INSIDE_H
 #define THIMBLE_INSIDE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Long short-term memory with int8 weights and hidden state and an int16 cell state.
  */

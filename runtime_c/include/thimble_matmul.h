@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* int8 products of matrices that are both computed at run time. */
 #ifndef THIMBLE_MATMUL_H
 #define THIMBLE_MATMUL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Steps of matrix products: one column of y as int16, and rows of x times it. */
 #ifndef THIMBLE_MATMUL_COLUMN_H
 #define THIMBLE_MATMUL_COLUMN_H

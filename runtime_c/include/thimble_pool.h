@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels that reduce: pooling windows; sums, means and extremes over axes. */
 #ifndef THIMBLE_POOL_H
 #define THIMBLE_POOL_H
@@ -77,14 +78,14 @@ typedef struct {
     thimble_reduce_shape shape;
     int32_t input_sum;     /**< the input's zero point times first times second */
     int32_t output_offset; /**< the output's zero point */
-    int32_t multiplier;    /**< output = requantise(sum - input_sum) + output_offset */
+    int32_t multiplier;    /**< output = requantize(sum - input_sum) + output_offset */
     int32_t shift;
     int32_t once;  /**< not 0: the right shift of (sum - input_sum) * multiplier, rounded once (ONNX) */
     int32_t count; /**< not 0: divide by this instead, halves to even (ONNX) */
 } thimble_reduce_sum_params;
 
 /**
- * Sum or mean over axes, requantised and saturated (TFLite QuantizedMeanOrSum).
+ * Sum or mean over axes, requantized and saturated (TFLite QuantizedMeanOrSum).
  *
  * The output, [outer][middle][inner], may begin at or below the input.
  */

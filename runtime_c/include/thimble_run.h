@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Short runs of bytes, as rows of channels are: too short for a call of memmove, seldom aligned. */
 #ifndef THIMBLE_RUN_H
 #define THIMBLE_RUN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Operators computed in parts: int32 sums over some of what an output sums over, and their end.
  *
  * Sums wrap, so that their order does not matter. `sums`: those of the parts before, or null; may be
@@ -72,7 +73,7 @@ void thimble_partial_matmul_s8(const thimble_matmul_shape *shape,
 
 /* Sums to int8, `bias` added first. parameters: for each channel its multiplier and shift code. output may
  * begin where sums does. */
-void thimble_requantise_sums_s8(int32_t pixels,
+void thimble_requantize_sums_s8(int32_t pixels,
                                 int32_t channels,
                                 int32_t bias,
                                 const thimble_requant *requant,
@@ -81,7 +82,7 @@ void thimble_requantise_sums_s8(int32_t pixels,
                                 int8_t *output);
 
 /* The same with one rounding; parameters: for each channel its multiplier, shift code and low part. */
-void thimble_requantise_sums_once_s8(int32_t pixels,
+void thimble_requantize_sums_once_s8(int32_t pixels,
                                      int32_t channels,
                                      int32_t bias,
                                      const thimble_requant *requant,

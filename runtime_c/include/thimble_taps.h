@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The pixels under one window of a convolution, as an interleaved column of int16. */
 #ifndef THIMBLE_TAPS_H
 #define THIMBLE_TAPS_H

@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-/** Both operands are shifted left, brought to a common scale, summed, and requantised to the output. */
+/** Both operands are shifted left, brought to a common scale, summed, and requantized to the output. */
 typedef struct {
     int32_t left_shift;
     int32_t multiplier_1;

@@ -47,7 +47,7 @@ HOSTILE = (
     "\ud800 lone surrogate",
     "arena",
     "Arena",
-    "x_quantise",
+    "x_quantize",
     "__FILE__",
 )
 

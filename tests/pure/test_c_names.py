@@ -60,7 +60,7 @@ def test_string_literals_say_the_same_bytes(text: str) -> None:
         ("input", "input", "data"),
         ("input_1", "input", "1"),
         ("model/Ünïcode-Layer", "output", "model_unicode_layer"),
-        ("x_quantise", "input", "x_quantise_tensor"),
+        ("x_quantize", "input", "x_quantize_tensor"),
         ("", "output", "data"),
     ],
 )

@@ -53,4 +53,4 @@ def test_generated_code(tmp_path: Path, cpu: str) -> None:
 
 @pytest.mark.parametrize("cpu", CORES, ids=lambda cpu: CORES[cpu].name)
 def test_kernels(cpu: str) -> None:
-    check(cpu, sorted((RUNTIME_C / "source").glob("*.c")), [])
+    check(cpu, sorted((RUNTIME_C / "source").rglob("*.c")), [])

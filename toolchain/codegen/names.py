@@ -18,7 +18,7 @@ _HEADERS = """
     threads time uchar wchar wctype mem str is to
 """
 _RESERVED_PREFIXES = ("arm_", "thimble", "cmsis", "riscv_")
-_HELPERS = ("_quantise", "_dequantise", "_uint8")
+_HELPERS = ("_quantize", "_dequantize", "_uint8")
 _LONGEST_IDENTIFIER = 48
 _LONGEST_IN_COMMENT = 60
 

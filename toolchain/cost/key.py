@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import Enum
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from toolchain.boards import Core
@@ -89,5 +90,11 @@ def _digest(data: bytes) -> str:
 def _code_digest(kind: str, functions: tuple[str, ...]) -> str:
     """Over the operator's template and our kernels; CMSIS-NN's version stands apart."""
     files = [TEMPLATES / "ops" / f"{kind}.c.j2"]
-    files += [RUNTIME_C / "source" / f"{name}.c" for name in functions]
+    files += [_own_kernels()[name] for name in functions if name in _own_kernels()]
     return _digest(b"\0".join(path.read_bytes() for path in files if path.exists()))
+
+
+@cache
+def _own_kernels() -> Mapping[str, Path]:
+    """The sources of our own kernels by the name of their function."""
+    return {path.stem: path for path in (RUNTIME_C / "source").rglob("*.c")}

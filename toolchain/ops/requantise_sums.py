@@ -130,7 +130,7 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
     parts = (attributes.multipliers, attributes.codes, *((attributes.lows,) if once else ()))
     packed = np.array(parts, dtype=np.int32).T.reshape(-1)
     comment = "multipliers, shift codes, low parts" if once else "multipliers, shift codes"
-    name = "thimble_requantise_sums_once_s8" if once else "thimble_requantise_sums_s8"
+    name = "thimble_requantize_sums_once_s8" if once else "thimble_requantize_sums_s8"
     return Lowering(
         functions=(name,), constants=(Constant("parameters", packed, comment),), fields=fields
     )

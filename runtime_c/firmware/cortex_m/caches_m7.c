@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "thimble_stm32.h"
 
 #define SCB_CCR_DC (1u << 16)

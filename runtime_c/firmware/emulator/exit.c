@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "thimble_firmware.h"
 
 /* Semihosting SYS_EXIT_EXTENDED (Arm semihosting specification, 0x20): ADP_Stopped_ApplicationExit. */

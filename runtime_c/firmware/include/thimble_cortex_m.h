@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Registers of the Armv7-M and Armv8-M system control space (Arm DDI 0403 B3.2, DDI 0553 D1.2). */
 #ifndef THIMBLE_CORTEX_M_H
 #define THIMBLE_CORTEX_M_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The free-running counter that measures inference: a 32-bit register that counts up or down, or more than
  * 32 bits where the board's counter source reads them. */
 #ifndef THIMBLE_COUNTER_H

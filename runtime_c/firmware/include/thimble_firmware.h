@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The parts of the firmware to each other. */
 #ifndef THIMBLE_FIRMWARE_H
 #define THIMBLE_FIRMWARE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Frames of the serial protocol (docs/protocol.md): COBS, a zero byte at the end, CRC-32 inside. */
 #ifndef THIMBLE_FRAME_H
 #define THIMBLE_FRAME_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Included before the generated model (gcc -include): counts each operator, and remembers which
  * one runs, so that a fault can be traced to it. */
 #ifndef THIMBLE_FIRMWARE_HOOKS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the firmware knows of the model it carries: tables that the build generates. */
 #ifndef THIMBLE_MODEL_H
 #define THIMBLE_MODEL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the STM32 families share. */
 #ifndef THIMBLE_STM32_H
 #define THIMBLE_STM32_H

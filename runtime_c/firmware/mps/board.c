@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "thimble_board.h"
 
 /* The FPGA's clocks run from reset. */

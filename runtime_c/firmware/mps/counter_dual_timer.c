@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "thimble_board.h"
 #include "thimble_cortex_m.h"
 #include "thimble_counter.h"

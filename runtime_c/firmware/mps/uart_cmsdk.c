@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* CMSDK APB UART (Arm DDI 0479, 4.3). */
 #include "thimble_board.h"
 #include "thimble_cortex_m.h"

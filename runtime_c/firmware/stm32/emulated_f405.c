@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "thimble_board.h"
 
 /* QEMU runs at a fixed speed and its RCC never says that a clock is ready: leave it alone. */

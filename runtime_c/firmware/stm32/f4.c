@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* STM32F405, F407 (RM0090) and F446 (RM0390): full speed from the internal 16 MHz oscillator, so that
  * no crystal or solder bridge matters. */
 #include "thimble_board.h"

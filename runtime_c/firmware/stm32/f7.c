@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* STM32F746 (RM0385) and F767 (RM0410): 216 MHz from the internal 16 MHz oscillator, so that no crystal
  * or solder bridge matters; over-drive, ART accelerator, both caches. */
 #include "thimble_board.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* STM32H743 (RM0433) and H7A3 (RM0455): full speed from the internal 64 MHz oscillator, so that no
  * crystal or solder bridge matters; both caches. The UART runs on that oscillator directly. */
 #include "thimble_board.h"

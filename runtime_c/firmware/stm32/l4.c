@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* STM32L476 (RM0351) and L4R5 (RM0432): full speed from the internal 16 MHz oscillator. The UART runs
  * on that oscillator directly. */
 #include "thimble_board.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* GPIO (RM0090 8.4, RM0385 6.4, RM0433 11.4, RM0351 8.5): the same in all the families. */
 #include "thimble_stm32.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* USART of the STM32F4 (RM0090 30.6, RM0390 25.6): status and data registers. */
 #include "thimble_board.h"
 #include "thimble_stm32.h"

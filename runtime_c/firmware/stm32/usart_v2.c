@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* USART and LPUART of the STM32F7, H7 and L4 (RM0385 31.8, RM0433 48.7 and 49.6, RM0351 40.8). */
 #include "thimble_board.h"
 #include "thimble_stm32.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The header's conversions: reads float32 values, writes what the input's helper makes of each, then
  * what the output's helper makes of every int8.
@@ -11,12 +12,12 @@ int main(void)
     float real;
 
     while (fread(&real, sizeof(real), 1, stdin) == 1) {
-        const int8_t stored = converted_input_x_quantise(real);
+        const int8_t stored = converted_input_x_quantize(real);
 
         fwrite(&stored, 1, 1, stdout);
     }
     for (int32_t i = INT8_MIN; i <= INT8_MAX; i++) {
-        real = converted_output_y_dequantise((int8_t)i);
+        real = converted_output_y_dequantize((int8_t)i);
         fwrite(&real, sizeof(real), 1, stdout);
     }
 #ifdef WITH_UINT8

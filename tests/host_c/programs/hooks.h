@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a firmware might put around each operator: here a log of begins (+) and ends (-).
  */

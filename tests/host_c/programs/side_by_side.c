@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Two models linked together, one of them in two arenas, their runs interleaved and in two threads.
  * Prints the outputs, which must be those of undisturbed runs.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Runs a model that was compiled with -fsanitize=thread and records, in place of that sanitizer's
  * library, when each byte of the arena is first written and last read by the operators.

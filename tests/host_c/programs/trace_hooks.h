@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Between the traced model and its recorder: each operator says when it begins.
  */

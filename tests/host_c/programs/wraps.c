@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Operators that take billions of counts, on simulated counter registers. */
 #include <inttypes.h>
 #include <stdio.h>

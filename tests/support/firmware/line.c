@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The firmware's service loop on this machine, as a board at the end of a line: it is fed bytes and gives
  * bytes, can lose its power at any of them, and can be given another firmware. Its model is wrong on

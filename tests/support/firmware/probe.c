@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A model for tests of the firmware, in the shape that codegen gives its own: 600 input bytes at 0,
  * 600 output bytes at 600. The first input byte asks for a fault. */
 #include <stdint.h>

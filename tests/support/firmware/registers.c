@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs a board's start-up against simulated registers and prints every write, in order.
  *
  * Arguments: `address=value` is a register's first value; `address:mask>address:mask` is a flag that

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Registers of a simulated chip, in place of real addresses (compile with -include). */
 #ifndef REGISTERS_H
 #define REGISTERS_H

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "thimble_sums.h"
+
+void thimble_requantize_sums_once_s8(int32_t pixels,
+                                     int32_t channels,
+                                     int32_t bias,
+                                     const thimble_requant *requant,
+                                     const int32_t *sums,
+                                     const int32_t *parameters,
+                                     int8_t *output)
+{
+    for (; pixels > 0; pixels--) {
+        const int32_t *at = parameters;
+        for (int32_t channel = 0; channel < channels; channel++, at += 3) {
+            const int32_t sum = thimble_add(*sums++, bias);
+            *output++ = thimble_requantize_once_s8(sum, at[0], at[2], at[1], requant);
+        }
+    }
+}
