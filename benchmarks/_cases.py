@@ -104,7 +104,7 @@ def _with_four_bits(graph: Graph, rng: np.random.Generator) -> Graph:
     return replace(graph, tensors=tensors)
 
 
-def _int4(kind: str, graph: Graph) -> tuple[str, ...]:
+def int4_constants(kind: str, graph: Graph) -> tuple[str, ...]:
     """Names of the constants to write as int4."""
     data = graph.tensors["weights"].constant if kind in _FOUR_BITS else None
     few = data is not None and bool(data.size) and data.min() >= -8 and data.max() <= 7
@@ -188,7 +188,7 @@ class Reference:
         inputs = tuple(_inputs(graph, rng) for _ in range(TURNS))
         if not from_litert(kind):
             return Case(kind, index, graph, inputs, _by_numpy(graph, inputs))
-        model = tflite_bytes(graph, _int4(kind, graph))
+        model = tflite_bytes(graph, int4_constants(kind, graph))
         try:
             read = FRONT_END.read(model, Path("case.tflite"))
         except ThimbleError as error:

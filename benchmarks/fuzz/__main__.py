@@ -1,0 +1,155 @@
+"""Mutated model files, split networks and serial frames until something breaks.
+
+    .venv/bin/python -m benchmarks.fuzz read --cases 1000000 --jobs 2
+    .venv/bin/python -m benchmarks.fuzz plan --cases 100000 --jobs 2
+    .venv/bin/python -m benchmarks.fuzz replay 4711 -o case.tflite
+
+`read`: a mutated file through its front end and the passes. `plan`: what is accepted is planned,
+too, for one of three boards; `--cases` counts what was planned.
+Case N of a seed is the same file every time: `replay` writes it. The exit code is 1 where anything
+ended in a traceback, hung, killed its process, or computed wrong bytes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from benchmarks.fuzz.cases import case
+from benchmarks.fuzz.outcome import PLANNED, Tally
+from benchmarks.fuzz.pool import Pool, Serve
+from benchmarks.fuzz.reading import planner, reader
+
+
+@dataclass(frozen=True)
+class Level:
+    """`counted`: the outcomes that `--cases` counts; all, where there are none."""
+
+    serve: Callable[[int], Serve]
+    counted: tuple[str, ...]
+    cases: int
+    chunk: int
+    silence_seconds: float
+
+    def done(self, tally: Tally) -> int:
+        return sum(tally.counts[kind] for kind in self.counted) if self.counted else tally.cases
+
+
+LEVELS = {
+    "read": Level(reader, (), 20_000, 100, 300.0),
+    "plan": Level(planner, (PLANNED,), 2_000, 20, 600.0),
+}
+
+
+def fuzz(
+    name: str,
+    seed: int = 0,
+    cases: int | None = None,
+    seconds: float | None = None,
+    jobs: int = 1,
+    first: int = 0,
+    console: Console | None = None,
+) -> Tally:
+    """Run one level: `cases` (default: the level's own) or `seconds`, whichever is over first."""
+    level = LEVELS[name]
+    wanted = level.cases if cases is None else cases
+    until = time.monotonic() + seconds if seconds is not None else None
+
+    def enough(tally: Tally) -> bool:
+        return level.done(tally) >= wanted or (until is not None and time.monotonic() > until)
+
+    tally = Tally(name, seed)
+    pool = Pool(partial(level.serve, seed), jobs, level.chunk, level.silence_seconds)
+    columns = (TextColumn(name), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    shown = Progress(
+        *columns,
+        TextColumn("{task.description}"),
+        console=console or Console(quiet=True),
+        auto_refresh=False,
+        transient=True,
+    )
+    with shown:
+        task = shown.add_task("", total=wanted)
+        for _ in pool.run(tally, itertools.count(first), enough):
+            found = f"{len(tally.findings)} kinds of findings" if tally.failed else ""
+            shown.update(task, completed=min(level.done(tally), wanted), description=found)
+            shown.refresh()
+    return tally
+
+
+def print_tally(tally: Tally, console: Console) -> None:
+    rate = tally.cases / max(tally.seconds, 1e-9)
+    table = Table(
+        title=f"{tally.level}, seed {tally.seed}: {tally.cases:,} cases in "
+        f"{tally.seconds:,.0f} s ({rate:,.0f}/s)",
+        header_style="bold",
+    )
+    table.add_column("outcome")
+    table.add_column("cases", justify="right")
+    for kind, count in tally.counts.most_common():
+        table.add_row(kind, f"{count:,}")
+    console.print(table)
+    for found in sorted(tally.findings.values(), key=lambda f: -f.count):
+        numbers = ", ".join(map(str, found.numbers[:5]))
+        text = f"{found.count} x {found.kind}: {found.where} (cases {numbers}): {found.message}"
+        console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.fuzz",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name, level in LEVELS.items():
+        command = commands.add_parser(name)
+        command.add_argument("--cases", type=int, default=level.cases)
+        command.add_argument("--seconds", type=float)
+        command.add_argument("--seed", type=int, default=0)
+        command.add_argument("--first", type=int, default=0, help="number of the first case")
+        command.add_argument("--jobs", type=int, default=1)
+        command.add_argument("--json", type=Path, help="all counts and findings")
+    replay = commands.add_parser("replay", help="write the file of one case")
+    replay.add_argument("number", type=int)
+    replay.add_argument("-o", "--output", type=Path, required=True)
+    replay.add_argument("--seed", type=int, default=0)
+    return parser
+
+
+def main() -> int:
+    arguments = _parser().parse_args()
+    console = Console()
+    if arguments.command == "replay":
+        found = case(arguments.seed, arguments.number)
+        arguments.output.write_bytes(found.data)
+        console.print(f"{arguments.output}: {len(found.data):,} bytes, from {found.start}")
+        return 0
+    tally = fuzz(
+        arguments.command,
+        arguments.seed,
+        arguments.cases,
+        arguments.seconds,
+        arguments.jobs,
+        arguments.first,
+        Console(stderr=True),
+    )
+    print_tally(tally, console)
+    if arguments.json:
+        arguments.json.write_text(json.dumps(tally.as_json(), indent=1) + "\n")
+    return 1 if tally.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

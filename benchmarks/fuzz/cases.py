@@ -1,0 +1,43 @@
+"""A case by its number: which seed, and what is changed in it."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+from benchmarks.fuzz.seeds import TFLITE, seed, seed_name
+from tests.support.mutations import damaged_bytes, damaged_model, thawed
+from tests.support.onnx_mutations import damaged_onnx
+
+_BYTES_SHARE = 0.12
+"""Of the cases that are damaged byte by byte; most do not get past the file's outline."""
+_SOUND_SHARE = 0.01
+
+
+@dataclass(frozen=True)
+class Case:
+    """A file as the front ends get it. `start`: the seed's name."""
+
+    number: int
+    start: str
+    suffix: str
+    data: bytes
+
+
+def case(seed_number: int, number: int) -> Case:
+    """Case `number` of a run with the seed `seed_number`."""
+    rng = random.Random(f"case {seed_number} {number}")
+    start = seed(seed_name(rng))
+    drawn = rng.random()
+    data: bytes | None = None
+    if drawn < _SOUND_SHARE:
+        data = start.data
+    elif drawn > _SOUND_SHARE + _BYTES_SHARE:
+        if start.suffix == TFLITE:
+            assert start.model is not None
+            data = damaged_model(thawed(start.model), rng)
+        else:
+            data = damaged_onnx(start.data, rng)
+    if data is None:
+        data = damaged_bytes(start.data, rng, seed(seed_name(rng)).data)
+    return Case(number, start.name, start.suffix, data)

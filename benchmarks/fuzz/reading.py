@@ -1,0 +1,139 @@
+"""The levels `read` and `plan`: a file through its front end and the passes, then planned."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from benchmarks.fuzz.cases import Case, case
+from benchmarks.fuzz.outcome import ACCEPTED, PLANNED, Outcome, of_error, refused, time_limit
+from benchmarks.fuzz.pool import Serve
+from toolchain import arena, passes, schedule
+from toolchain.boards import board
+from toolchain.errors import DoesNotFitError
+from toolchain.float_use import check_leave
+from toolchain.frontends import front_end_of
+from toolchain.ir import Plan
+from toolchain.passes import Prepared
+from toolchain.planner import (
+    PlanOptions,
+    check_fit,
+    estimated_need,
+    plan_graph,
+    predict_latency,
+)
+
+READ_SECONDS = 20.0
+PLAN_SECONDS = 120.0
+_BOARDS = ("host", "netduinoplus2", "mps3-an547")
+_WHOLE_SHARE = 0.1
+_TRIAL_SECONDS = 1.0
+
+
+def prepared(data: bytes, suffix: str) -> Prepared:
+    """The graph that is ready to compile. Raises as `plan_model`."""
+    path = Path("case" + suffix)
+    found = passes.prepare(front_end_of(path, data).read(data, path))
+    check_leave(found.graph, allowed=True)
+    return found
+
+
+def read_outcome(found: Case) -> tuple[Outcome, Prepared | None]:
+    try:
+        with time_limit(READ_SECONDS):
+            made = prepared(found.data, found.suffix)
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        return of_error(found.number, error), None
+    return Outcome(found.number, ACCEPTED, found.start.split("/")[0]), made
+
+
+def planned(found: Prepared, name: str, options: PlanOptions) -> Plan:
+    """The plan and what is told of it. Raises as `plan_graph`; AssertionError for a wrong plan."""
+    plan = plan_graph(found.graph, board(name), options, found.boundaries)
+    check_plan(plan)
+    predict_latency(plan)
+    estimated_need(plan)
+    with contextlib.suppress(DoesNotFitError):
+        check_fit(plan)
+    return plan
+
+
+def check_plan(plan: Plan) -> None:
+    """Raise AssertionError unless the order is possible and all lies in the arena.
+
+    Beside the checkers that every plan has passed (`check_order`, `check_placement`), and from the
+    graph alone. That no value is overwritten too early is for the level that runs the C.
+    """
+    graph, arena = plan.graph, plan.arena
+    assert sorted(plan.schedule.order) == list(range(len(graph.ops))), "the order is none"
+    known = {*graph.sources, *(t.name for t in graph.tensors.values() if t.is_constant)}
+    for index in plan.schedule.order:
+        op = graph.ops[index]
+        assert known.issuperset(op.present_inputs()), f"{op.name} runs too early"
+        known.update(op.outputs)
+        for name in (*op.present_inputs(), *op.outputs):
+            tensor = graph.tensors[name]
+            if tensor.is_constant:
+                continue
+            offset, pitch = arena.offsets[name], arena.pitches.get(name)
+            lines = tensor.shape[1] if pitch else 1
+            size = (lines - 1) * (pitch or 0) + tensor.size_bytes // lines
+            assert 0 <= offset <= arena.size_bytes - size, f"{name} lies outside the arena"
+            assert offset % min(tensor.dtype.size_bytes, 8) == 0, f"{name} is not aligned"
+    for op_name, offset in arena.scratch_offsets.items():
+        scratch = next(op.scratch_bytes for op in plan.operators if op.name == op_name)
+        assert 0 <= offset <= arena.size_bytes - scratch, f"{op_name}: scratch outside the arena"
+
+
+def plan_options(seed: int, number: int) -> tuple[str, PlanOptions]:
+    """A board and how to plan: mostly quick ways, sometimes all that a user gets."""
+    rng = random.Random(f"plan {seed} {number}")
+    quick = rng.random() >= _WHOLE_SHARE
+    return rng.choice(_BOARDS), PlanOptions(
+        scheduler="rpo" if quick else schedule.DEFAULT,
+        allocator="greedy-size" if quick else arena.DEFAULT,
+        time_limit_seconds=_TRIAL_SECONDS,
+        rewrite=not quick,
+        allow_float=True,
+    )
+
+
+def reader(seed: int) -> Serve:
+    """The level `read`."""
+
+    def serve(numbers: Sequence[int], begun: Callable[[int], None]) -> Iterator[Outcome]:
+        for number in numbers:
+            begun(number)
+            yield read_outcome(case(seed, number))[0]
+
+    return serve
+
+
+def planner(seed: int) -> Serve:
+    """The level `plan`: of what is accepted."""
+
+    def serve(numbers: Sequence[int], begun: Callable[[int], None]) -> Iterator[Outcome]:
+        for number in numbers:
+            begun(number)
+            outcome, found = read_outcome(case(seed, number))
+            yield outcome if found is None else plan_outcome(seed, number, found)
+
+    return serve
+
+
+def plan_outcome(seed: int, number: int, found: Prepared) -> Outcome:
+    name, options = plan_options(seed, number)
+    try:
+        with time_limit(PLAN_SECONDS):
+            plan = planned(found, name, options)
+    except DoesNotFitError as error:
+        return refused(number, error)
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        return of_error(number, error)
+    return Outcome(number, PLANNED, plan.schedule.method.split(",")[0])
