@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from toolchain.partition.blocks import Mode
 from toolchain.partition.choice import Choice, LeastSlowdown, SmallestArena
 from toolchain.partition.front import CTRL_C, DEFAULT_SECONDS, Front, Point, Task, Watch
+from toolchain.partition.program import Mode
 from toolchain.partition.region import CannotSplitError
 from toolchain.partition.scheme import Scheme, split, split_all
 from toolchain.partition.single_outputs import single_outputs

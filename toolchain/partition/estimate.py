@@ -1,15 +1,15 @@
 """What schemes cost, without building their graphs: bytes live at the worst moment, and time.
 
-The steps are those of `scheme.split`, in the same order; alignment is left out. All numbers of
-blocks of one region are walked at once: each array holds one entry per block, those of the first
-number of blocks first.
+The steps are those of the region's `BlockProgram`, from which `scheme` builds the finer graph;
+alignment is left out. All numbers of blocks of one region are walked at once: each array holds one
+entry per block, those of the first number of blocks first.
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,11 +20,9 @@ from toolchain.cost import CostModel
 from toolchain.ir import Graph
 from toolchain.ops.spec import Axis, Part, Reach, Reduction, SafeOverlap
 from toolchain.partition.block_costs import BlockCosts
-from toolchain.partition.blocks import Mode
-from toolchain.partition.many_blocks import ManyBlocks, needed
+from toolchain.partition.program import FAR, BlockProgram, Home, Ints, Mode, Step
 from toolchain.partition.region import Region
 from toolchain.partition.takeovers import (
-    FAR,
     Claim,
     Read,
     Written,
@@ -32,11 +30,6 @@ from toolchain.partition.takeovers import (
     lead_bytes,
     shared_bytes,
 )
-
-_Ints = NDArray[np.int64]
-_Flags = NDArray[np.bool_]
-_Need = tuple[int, _Ints, _Ints]
-"""The place of a reader, and the first and last index that each of its blocks reads, plus one."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +52,7 @@ class Estimator:
         self.costs = BlockCosts(graph, core, costs)
         self.scratch_bytes = scratch_bytes
         self.known_runs: dict[
-            tuple[int, tuple[Reach | None, ...], bytes], tuple[_Ints, _Flags, tuple[Claim, ...]]
+            tuple[int, tuple[Reach | None, ...], bytes], tuple[Ints, tuple[Claim, ...]]
         ] = {}
 
     def estimates(
@@ -74,34 +67,31 @@ class Estimator:
         `dying`: tensors from outside that the region is the last to read. What blocks have read of
         them for the last time is taken off `bytes_inside`.
         """
-        return _Walk(self, region, counts, mode).estimates(dying)
+        return _Walk(self, BlockProgram(region, counts, mode)).estimates(dying)
 
 
-class _Walk(ManyBlocks):
+class _Walk:
     """What the blocks of one region take and cost."""
 
-    def __init__(
-        self, estimator: Estimator, region: Region, counts: Sequence[int], mode: Mode
-    ) -> None:
-        super().__init__(region, counts, mode)
+    def __init__(self, estimator: Estimator, program: BlockProgram) -> None:
         self.estimator = estimator
-        summed = [op in region.reductions for op in region.ops]
-        self.one_run = [
-            sums or math.prod(self.graph.tensors[name].shape[: region.axis_of(name)]) == 1
-            for name, sums in zip(self.place, summed, strict=True)
-        ]
+        self.program = program
+        self.region: Region = program.region
+        self.graph = program.region.graph
+        self.valid = program.valid.copy()
+        region = self.region
         self.whole = {name: self.graph.tensors[name].size_bytes for name in region.joined}
         self.whole |= {name: region.sums_bytes(name) for name in region.reduced}
         """Bytes of what is there from its first block on."""
         self.unit = [
-            0 if one_run and name in self.whole else _bytes_per_index(region, name)
-            for name, one_run in zip(self.place, self.one_run, strict=True)
+            0 if window.home is Home.WHOLE else _bytes_per_index(region, name)
+            for name, window in zip(program.place, program.windows, strict=True)
         ]
         """Bytes of an index in a window; none where the window lies in what is there anyhow."""
         self.grown = {
             name: _bytes_per_index(region, name)
             for name in region.joined
-            if self.one_run[self.place[name]]
+            if program.windows[program.place[name]].home is Home.WHOLE
         }
         """Bytes by which each index lengthens what is there."""
         self.claims: list[tuple[Claim, ...]] = []
@@ -110,85 +100,70 @@ class _Walk(ManyBlocks):
         self.written: list[Written | None] = []
 
     def estimates(self, dying: frozenset[str]) -> tuple[Estimate | None, ...]:
-        begin, end = self.runs()
-        computed = [b < e for b, e in zip(begin, end, strict=True)]
-        costs = self._block_costs(begin, end, computed)
-        peaks, copied = self._bytes(begin, end, computed, dying)
+        starts = self.program.starts
+        computed = [step.computed for step in self.program.steps]
+        costs = self._block_costs()
+        peaks, copied = self._bytes(dying)
         endings = self.estimator.costs.endings(self.region)
-        apart = self._apart_bytes(begin, end, dying)
+        apart = self._apart_bytes(dying)
         return tuple(
             Estimate(max(int(peak), least), int(cost) + endings, int(blocks)) if valid else None
             for valid, peak, least, cost, blocks in zip(
                 self.valid,
-                np.maximum.reduceat(peaks, self.starts),
+                np.maximum.reduceat(peaks, starts),
                 apart,
-                costs + np.add.reduceat(copied, self.starts),
-                np.add.reduceat(np.sum(computed, axis=0), self.starts),
+                costs + np.add.reduceat(copied, starts),
+                np.add.reduceat(np.sum(computed, axis=0), starts),
                 strict=True,
             )
         )
 
-    def _block_costs(self, begin: list[_Ints], end: list[_Ints], computed: list[_Flags]) -> _Ints:
+    def _block_costs(self) -> Ints:
         """Of all blocks, for each number of them."""
-        total = np.zeros(len(self.counts), np.int64)
-        for at, op in enumerate(self.region.ops):
-            runs = hashlib.blake2b(self.counts.tobytes())
-            runs.update(begin[at].tobytes() + end[at].tobytes())
-            key = (op, self.region.split_of(op).reaches, runs.digest())
-            known = self.estimator.known_runs
+        counts, known = self.program.counts, self.estimator.known_runs
+        total = np.zeros(len(counts), np.int64)
+        for step in self.program.steps:
+            runs = hashlib.blake2b(counts.tobytes())
+            runs.update(step.begin.tobytes() + step.end.tobytes())
+            key = (step.op, self.region.split_of(step.op).reaches, runs.digest())
             if key not in known:
-                known[key] = self._costs_of(at, op, begin[at], end[at], computed[at])
-            costs, valid, claims = known[key]
+                known[key] = self._costs_of(step)
+            costs, claims = known[key]
             total += costs
             self.claims.append(claims)
-            self.valid &= valid
         return total
 
-    def _costs_of(
-        self, at: int, op: int, begin: _Ints, end: _Ints, computed: _Flags
-    ) -> tuple[_Ints, _Flags, tuple[Claim, ...]]:
-        """Of the blocks of one operator, for each number of them, and whether they can be; and over
-        what each may lie."""
-        split, rows = self.region.split_of(op), end - begin
-        lengths: dict[str, tuple[int, _Ints]] = {}
+    def _costs_of(self, step: Step) -> tuple[Ints, tuple[Claim, ...]]:
+        """Of the blocks of one operator, for each number of them; and over what each may lie."""
+        split, rows, op = self.region.split_of(step.op), step.end - step.begin, step.op
+        lengths: dict[str, tuple[int, Ints]] = {}
         if isinstance(split, Axis):
-            lengths[self.region.op(op).outputs[0]] = (split.axis, rows)
-        before = after = np.zeros(len(rows), np.int64)
-        empty = np.zeros(len(rows), np.bool_)
-        for number, (name, reach) in enumerate(self.reaches(op, inner=False)):
-            size = self.graph.tensors[name].shape[reach.axis]
-            low, high = needed(reach, begin, end, size)
-            empty |= computed & ((low >= high) | reach.splits(begin, end))
-            lengths[name] = (reach.axis, high - low)
-            if number == 0:
-                before = low * reach.divisor - (begin * reach.stride - reach.before)
-                after = np.maximum(reach.last(end) - size, 0)
-        runs = np.flatnonzero(computed)
+            lengths[step.output] = (split.axis, rows)
+        for reads in filter(None, step.reads):
+            lengths[reads.name] = (reads.axis, reads.end - reads.begin)
+        before, after = step.beyond
+        runs = np.flatnonzero(step.computed)
         columns = np.stack([before, after, *(length for _, length in lengths.values())])[:, runs]
         _, which, shape_of = np.unique(_codes(columns), return_index=True, return_inverse=True)
         each = [
-            self._block_cost(op, split, lengths, columns[:, i].tolist(), int(begin[runs[i]]))
+            self._block_cost(op, split, lengths, columns[:, i].tolist(), int(step.begin[runs[i]]))
             for i in which.tolist()
         ]
         of_block = np.zeros(len(rows), np.int64)
         of_block[runs] = np.asarray([cost for cost, _ in each], np.int64)[shape_of]
         claims = self._claims(op, [found for _, found in each], shape_of, runs)
-        costs, valid = (
-            np.add.reduceat(of_block, self.starts),
-            np.logical_or.reduceat(empty, self.starts),
-        )
-        return costs, ~valid, claims
+        return np.add.reduceat(of_block, self.program.starts), claims
 
     def _claims(
-        self, op: int, each: Sequence[tuple[SafeOverlap, ...]], shape_of: _Ints, runs: _Ints
+        self, op: int, each: Sequence[tuple[SafeOverlap, ...]], shape_of: Ints, runs: Ints
     ) -> tuple[Claim, ...]:
         """Those that blocks of each shape allow, spread over the blocks."""
-        claims = []
+        claims, blocks = [], len(self.program.of)
         for number, name in enumerate(self.region.op(op).inputs):
             found = [next((o for o in of if o.input == number), None) for of in each]
             if any(found):
-                lead = np.full(len(self.of), FAR)
-                exact = np.zeros(len(self.of), np.bool_)
+                lead = np.full(blocks, FAR)
+                exact = np.zeros(blocks, np.bool_)
                 lead[runs] = np.asarray([o.lead_bytes if o else FAR for o in found])[shape_of]
                 exact[runs] = np.asarray([o is not None and o.exact for o in found])[shape_of]
                 claims.append(Claim(name, lead, exact))
@@ -198,7 +173,7 @@ class _Walk(ManyBlocks):
         self,
         op: int,
         split: Axis | Reduction,
-        lengths: dict[str, tuple[int, _Ints]],
+        lengths: dict[str, tuple[int, Ints]],
         shape: list[int],
         begin: int,
     ) -> tuple[int, tuple[SafeOverlap, ...]]:
@@ -215,200 +190,154 @@ class _Walk(ManyBlocks):
         part = Part(shape[2] if found else 0, shape[0], shape[1], begin)
         return self.estimator.costs.block(op, split, part, found)
 
-    def _bytes(
-        self,
-        begin: list[_Ints],
-        end: list[_Ints],
-        computed: list[_Flags],
-        dying: frozenset[str],
-    ) -> tuple[_Ints, NDArray[np.float64]]:
+    def _bytes(self, dying: frozenset[str]) -> tuple[Ints, NDArray[np.float64]]:
         """For each block the most that is live in it, and what copies cost."""
-        first = [np.full(len(self.of), FAR) for _ in self.size]
-        reader = [np.full(len(self.of), -1) for _ in self.size]
-        needs: list[list[_Need]] = [[] for _ in self.size]
-        for at, reaches in enumerate(self.inner):
-            going = begin[at] < self.size[at]
-            for name, reach in reaches:
-                other = self.place[name]
-                low, high = needed(reach, begin[at], end[at], self.size[other])
-                first[other] = np.minimum(first[other], np.where(going, low, FAR))
-                reader[other][computed[at]] = at
-                needs[other].append((at, low, high))
-        copied = np.zeros(len(self.of))
-        base = np.zeros(len(self.of), np.int64)
-        change = np.zeros((len(self.size) + 1, len(self.of)), np.int64)
-        at_once = np.zeros((len(self.size), len(self.of)), np.int64)
-        columns = np.arange(len(self.of))
-        for name, at in self.place.items():
-            joined = name in self.whole
-            unit, runs, read = self.unit[at], computed[at], reader[at] >= 0
-            done = end[at]
-            there = self.previous(done)  # what was computed before this block
-            if self.mode is Mode.TILES:
-                kept_before = kept_after = np.zeros(len(self.of), np.int64)
-                kept_from = done
-                halo = np.zeros(len(self.of), np.int64)
-                during = np.where(runs, done - begin[at], 0) * (0 if joined else unit)
-            else:
-                low = np.minimum(first[at], there)
-                kept_from = np.minimum(self.next(first[at]), done)
-                halo = there - low
-                kept_before = halo * unit
-                kept_after = (done - kept_from) * unit
-                during = np.where(runs, (done - low) * unit, kept_before)
-                if joined:
-                    during = np.where(runs & (halo == 0), 0, during)
-                shift = runs & (halo > 0)
-                moved = np.where(shift, done - low if joined else halo, 0) * unit
-                copied += self._copies(name, moved)
-                rest = read & (kept_from < done) & (kept_from > low)
-                copied += self._copies(name, np.where(rest, kept_after, 0))
-                if not (joined or self.one_run[at]):  # else the copy is made in place
-                    at_once[at] += np.where(shift, kept_before, 0)
+        program, steps = self.program, self.program.steps
+        blocks = len(program.of)
+        copied = np.zeros(blocks)
+        base = np.zeros(blocks, np.int64)
+        change = np.zeros((len(steps) + 1, blocks), np.int64)
+        at_once = np.zeros((len(steps), blocks), np.int64)
+        columns = np.arange(blocks)
+        for at, (step, window) in enumerate(zip(steps, program.windows, strict=True)):
+            name, unit, joined = step.output, self.unit[at], step.output in self.whole
+            halo = step.begin - window.begin
+            kept_before, kept_after = halo * unit, (step.end - window.kept) * unit
+            during = np.where(step.computed, (step.end - window.begin) * unit, kept_before)
+            if joined:
+                during = np.where(step.computed & (halo == 0), 0, during)
+            moved = step.end - window.begin if joined else halo
+            copied += self._copies(name, np.where(window.shift, moved, 0) * unit)
+            copied += self._copies(name, np.where(window.rest, kept_after, 0))
+            if window.home is Home.COPY and not joined:  # else the copy is made in place
+                at_once[at] += np.where(window.shift, kept_before, 0)
             if name in self.grown:  # as much as there is
-                base += there * self.grown[name]
-                change[at] += (done - there) * self.grown[name]
+                base += step.there * self.grown[name]
+                change[at] += (step.end - step.there) * self.grown[name]
             elif joined:  # whole from its first block on
                 whole = self.whole[name]
-                base += np.where(there > 0, whole, 0)
-                change[at] += np.where(runs & (there == 0), whole, 0)
+                base += np.where(step.there > 0, whole, 0)
+                change[at] += np.where(step.computed & (step.there == 0), whole, 0)
             base += kept_before
             change[at] += during - kept_before
-            start = begin[at] - halo  # of the window
             left = during
             if not joined:
-                lengths = self._runs(name, start, (kept_from, done), needs[at], computed)
-                if self.one_run[at]:  # shrinks with each of its readers
-                    left = self._shrink(change, during, needs[at], lengths, computed)
-            self.written.append(self._writes(at, start, begin[at], there, done))
-            freed = np.flatnonzero(read)
-            change[reader[at][freed] + 1, columns[freed]] += (kept_after - left)[freed]
+                lengths = self._runs(at)
+                if window.home is Home.RUN:  # shrinks with each of its readers
+                    left = self._shrink(change, during, name, lengths)
+            self.written.append(self._writes(at))
+            freed = np.flatnonzero(window.reader >= 0)
+            change[window.reader[freed] + 1, columns[freed]] += (kept_after - left)[freed]
         for name in sorted(dying):
-            read_from, last = self._sliced(name, begin, end)
+            read_from, last = self._sliced(name)
             tensor, axis = self.graph.tensors[name], self.region.sliced[name]
             size = tensor.shape[axis]
             unit = tensor.size_bytes // size
             before = np.minimum(read_from, size) * unit
-            after = np.minimum(self.next(read_from), size) * unit
+            after = np.minimum(program.next(read_from), size) * unit
             if math.prod(tensor.shape[:axis]) == 1:
-                top = np.full(len(self.of), tensor.size_bytes)
-                for at, low in self._readers(name, begin):
+                top = np.full(blocks, tensor.size_bytes)
+                for at, reads in program.readers[name]:
                     stays = np.where(last == at, after, before)
-                    self.reads[name, at] = Read(low * unit, before, top, stays, top)
+                    self.reads[name, at] = Read(reads.begin * unit, before, top, stays, top)
             base -= before
             change[last + 1, columns] -= after - before
-        for at, op in enumerate(self.region.ops):
-            part_bytes, cost = self._parts(at, op, begin[at], end[at])
+        for at, step in enumerate(steps):
+            part_bytes, cost = self._parts(step)
             copied += cost
             at_once[at] += part_bytes
-            at_once[at] += self.estimator.scratch_bytes[op]
+            at_once[at] += self.estimator.scratch_bytes[step.op]
             at_once[at] -= self._shared(at)
         live = base + np.cumsum(change[:-1], axis=0) + at_once
         return live.max(axis=0), copied
 
-    def _runs(
-        self,
-        name: str,
-        start: _Ints,
-        kept: tuple[_Ints, _Ints],
-        needs: Sequence[_Need],
-        computed: Sequence[_Flags],
-    ) -> list[_Ints]:
-        """Bytes of a window that begins at index `start` that live on after each reader. Notes what
-        each finds and leaves."""
-        at = self.place[name]
-        unit, keeps = self.unit[at], kept[0] < kept[1]
-        low, high = np.where(keeps, kept[0], FAR), np.where(keeps, kept[1], 0)
-        found: list[_Ints] = []
-        for reader, begin, end in reversed(needs):
-            after = low, high
+    def _runs(self, at: int) -> list[Ints]:
+        """Bytes of the window at this place that live on after each reader. Notes what each finds
+        and leaves."""
+        step, window, unit = self.program.steps[at], self.program.windows[at], self.unit[at]
+        start, keeps = window.begin, window.kept < step.end
+        low, high = np.where(keeps, window.kept, FAR), np.where(keeps, step.end, 0)
+        found: list[Ints] = []
+        for reader, reads in reversed(self.program.readers[step.output]):
+            after, computed = (low, high), self.program.steps[reader].computed
             found.append(np.maximum(high - low, 0) * unit)
-            low = np.where(computed[reader], np.minimum(low, begin), low)
-            high = np.where(computed[reader], np.maximum(high, end), high)
-            if self.one_run[at]:
-                ends = (index - start for index in (begin, low, high, *after))
-                self.reads[name, reader] = Read(*(index * unit for index in ends))
+            low = np.where(computed, np.minimum(low, reads.begin), low)
+            high = np.where(computed, np.maximum(high, reads.end), high)
+            if window.home is Home.RUN:
+                ends = (index - start for index in (reads.begin, low, high, *after))
+                self.reads[step.output, reader] = Read(*(index * unit for index in ends))
             else:  # what is cut out of it is a copy
-                whole = (kept[1] - start) * unit
+                whole = (step.end - start) * unit
                 none = np.zeros_like(whole)
-                stays = np.where((found[-1] > 0) | (begin > start), whole, 0)
-                self.reads[name, reader] = Read(none, none, whole, none, stays)
+                stays = np.where((found[-1] > 0) | (reads.begin > start), whole, 0)
+                self.reads[step.output, reader] = Read(none, none, whole, none, stays)
         return found[::-1]
 
-    def _writes(
-        self, at: int, start: _Ints, begin: _Ints, there: _Ints, done: _Ints
-    ) -> Written | None:
+    def _writes(self, at: int) -> Written | None:
         """What each block writes of a run of bytes; None where that is there before, or is none."""
-        name = self.region.op(self.region.ops[at]).outputs[0]
-        if name in self.grown:
-            unit = self.grown[name]
-            return Written(begin * unit, there * unit, done * unit)
-        if name in self.whole:
+        step, window = self.program.steps[at], self.program.windows[at]
+        if step.output in self.grown:
+            unit = self.grown[step.output]
+            return Written(step.begin * unit, step.there * unit, step.end * unit)
+        if step.output in self.whole:
             return None
         unit = self.unit[at]
-        if not self.one_run[at]:
-            none = np.zeros_like(begin)
-            return Written(none, none, (done - begin) * unit)
-        halo = (begin - start) * unit
-        return Written(halo, halo, (done - start) * unit)
+        if window.home is Home.COPY:
+            none = np.zeros_like(step.begin)
+            return Written(none, none, (step.end - step.begin) * unit)
+        halo = (step.begin - window.begin) * unit
+        return Written(halo, halo, (step.end - window.begin) * unit)
 
-    def _shrink(
-        self,
-        change: _Ints,
-        during: _Ints,
-        needs: Sequence[_Need],
-        lengths: Sequence[_Ints],
-        computed: Sequence[_Flags],
-    ) -> _Ints:
+    def _shrink(self, change: Ints, during: Ints, name: str, lengths: Sequence[Ints]) -> Ints:
         """Let a window shrink after each reader to what the others and later blocks read of it;
         the bytes that the last reader finds."""
         left = during
-        waiting = [computed[at] for at, _, _ in needs]
-        for number, (at, _, _) in enumerate(needs):
+        readers = [at for at, _ in self.program.readers[name]]
+        waiting = [self.program.steps[at].computed for at in readers]
+        for number, at in enumerate(readers):
             others = np.logical_or.reduce(waiting[number + 1 :], axis=0, initial=False)
             rest = np.minimum(lengths[number], left)
-            shrunk = np.where(computed[at] & others, rest, left)
+            shrunk = np.where(waiting[number] & others, rest, left)
             change[at + 1] += shrunk - left
             left = shrunk
         return left
 
-    def _parts(
-        self, at: int, op: int, begin: _Ints, end: _Ints
-    ) -> tuple[_Ints, NDArray[np.float64]]:
+    def _parts(self, step: Step) -> tuple[Ints, NDArray[np.float64]]:
         """Bytes and cost of the copies that a block reads instead of tensors from outside: parts
         of them that are not one run of bytes."""
-        size_bytes = np.zeros(len(self.of), np.int64)
-        cost = np.zeros(len(self.of))
-        for name, reach in dict.fromkeys(self.reaches(op, inner=False)):
-            tensor = self.graph.tensors[name]
-            outside = name not in self.place and not tensor.is_constant
-            if outside and math.prod(tensor.shape[: reach.axis]) > 1:
-                length = tensor.shape[reach.axis]
-                low, high = needed(reach, begin, end, length)
-                part = np.where(begin < end, high - low, 0) * (tensor.size_bytes // length)
+        size_bytes = np.zeros(len(self.program.of), np.int64)
+        cost = np.zeros(len(self.program.of))
+        counted = set()
+        for reads in filter(None, step.reads):
+            tensor = self.graph.tensors[reads.name]
+            outside = reads.name not in self.program.place and not tensor.is_constant
+            if (reads.name, reads.reach) in counted or not outside:
+                continue
+            counted.add((reads.name, reads.reach))
+            if math.prod(tensor.shape[: reads.axis]) > 1:
+                each = tensor.size_bytes // reads.size
+                part = np.where(step.computed, reads.end - reads.begin, 0) * each
                 size_bytes += part
-                cost += self._copies(name, part)
+                cost += self._copies(reads.name, part)
         return size_bytes, cost
 
-    def _apart_bytes(
-        self, begin: list[_Ints], end: list[_Ints], dying: frozenset[str]
-    ) -> list[int]:
+    def _apart_bytes(self, dying: frozenset[str]) -> list[int]:
         """What all outputs take beside the dying inputs, for each number of blocks.
 
         Each is one run of bytes from its first block on. Only one output can grow over what an
         input leaves: a second one would have to begin higher up, where the input still lives.
         """
         tensors = self.graph.tensors
-        saved: list[tuple[str, str, _Ints]] = []
+        saved: list[tuple[str, str, Ints]] = []
         for fading in sorted(dying):
             size_bytes = tensors[fading].size_bytes
             for name in self.grown:
-                ahead = self._ahead(fading, name, begin, end)
-                lead = np.maximum(np.maximum.reduceat(ahead, self.starts), 0)
+                ahead = self._ahead(fading, name)
+                lead = np.maximum(np.maximum.reduceat(ahead, self.program.starts), 0)
                 both = np.maximum(self.whole[name], lead + size_bytes)
                 saved.append((fading, name, size_bytes + self.whole[name] - both))
         result = []
-        for at in range(len(self.counts)):
+        for at in range(len(self.program.counts)):
             taken: set[str] = set()
             total = sum(self.whole.values())
             for fading, name, savings in sorted(saved, key=lambda s: -int(s[2][at])):
@@ -418,14 +347,14 @@ class _Walk(ManyBlocks):
             result.append(total)
         return result
 
-    def _ahead(self, fading: str, name: str, begin: list[_Ints], end: list[_Ints]) -> _Ints:
+    def _ahead(self, fading: str, name: str) -> Ints:
         """How far behind an output the dying input must begin for the sake of each block."""
-        made, size_bytes = self.place[name], self.graph.tensors[fading].size_bytes
+        made, size_bytes = self.program.place[name], self.graph.tensors[fading].size_bytes
         length = self.graph.tensors[fading].shape[self.region.sliced[fading]]
-        read_from, last = self._sliced(fading, begin, end)
+        read_from, last = self._sliced(fading)
         first, rest = (
             np.minimum(index, length) * (size_bytes // length)
-            for index in (read_from, self.next(read_from))
+            for index in (read_from, self.program.next(read_from))
         )
         whole, written = np.full_like(first, size_bytes), self.written[made]
         assert written is not None
@@ -438,44 +367,38 @@ class _Walk(ManyBlocks):
                 claimed = np.minimum(claimed, np.maximum(apart, lead))
         return np.where(last < made, apart, np.where(last == made, claimed, late))
 
-    def _sliced(self, name: str, begin: list[_Ints], end: list[_Ints]) -> tuple[_Ints, _Ints]:
+    def _sliced(self, name: str) -> tuple[Ints, Ints]:
         """Of a tensor from outside: the first index that each block or a later one reads, and the
         place of its last reader in each block (the end, where it has none)."""
-        first = np.full(len(self.of), FAR)
-        reader = np.full(len(self.of), len(self.size) - 1)
-        none = np.ones(len(self.of), np.bool_)
-        for at, low in self._readers(name, begin):
-            first = np.minimum(first, np.where(begin[at] < self.size[at], low, FAR))
-            computed = begin[at] < end[at]
-            reader[computed] = at
-            none &= ~computed
-        reader[none] = len(self.size) - 1
+        program, end = self.program, len(self.program.steps) - 1
+        first = np.full(len(program.of), FAR)
+        reader = np.full(len(program.of), end)
+        none = np.ones(len(program.of), np.bool_)
+        for at, reads in program.readers[name]:
+            step = program.steps[at]
+            first = np.minimum(first, np.where(step.begin < program.size[at], reads.begin, FAR))
+            reader[step.computed] = at
+            none &= ~step.computed
+        reader[none] = end
         return first, reader
 
-    def _readers(self, name: str, begin: list[_Ints]) -> Iterator[tuple[int, _Ints]]:
-        """Of a tensor from outside: the place of each reader, and where its blocks begin."""
-        for at, op in enumerate(self.region.ops):
-            for operand, reach in self.reaches(op, inner=False):
-                if operand == name:
-                    yield at, np.maximum(reach.first(begin[at]), 0)
-
-    def _shared(self, at: int) -> _Ints:
+    def _shared(self, at: int) -> Ints:
         """Bytes that an operator saves by writing its block over an operand: a window over another
         one, or an output over an input. A window over a tensor that is there for long would save
         bytes, too, but seldom can it lie there at all steps."""
-        best = np.zeros(len(self.of), np.int64)
-        written, long = self.written[at], list(self.place)[at] in self.whole
+        best = np.zeros(len(self.program.of), np.int64)
+        written, long = self.written[at], self.program.steps[at].output in self.whole
         for claim in self.claims[at]:
             read = self.reads.get((claim.operand, at))
             if (
                 read is not None
                 and written is not None
-                and long == (claim.operand not in self.place)
+                and long == (claim.operand not in self.program.place)
             ):
                 best = np.maximum(best, shared_bytes(claim, read, written))
         return best
 
-    def _copies(self, name: str, size_bytes: _Ints) -> NDArray[np.float64]:
+    def _copies(self, name: str, size_bytes: Ints) -> NDArray[np.float64]:
         """The cost of a copy in each block; none of 0 bytes."""
         if not size_bytes.any():
             return np.zeros(len(size_bytes))
@@ -484,7 +407,7 @@ class _Walk(ManyBlocks):
         return np.asarray(each, np.float64)[which]
 
 
-def _codes(columns: _Ints) -> _Ints:
+def _codes(columns: Ints) -> Ints:
     """One number for each column; equal where the columns are."""
     codes = np.zeros(columns.shape[1], np.int64)
     for row in columns:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
@@ -12,8 +11,11 @@ from toolchain.ops.block_concat import BlockConcat
 from toolchain.ops.concat import Concat
 from toolchain.ops.slice import Slice
 from toolchain.ops.spec import Part
-from toolchain.partition.blocks import Blocks, Mode, Run, blocks
+from toolchain.partition.program import BlockProgram, Home, Mode, Step, Window, block_program
 from toolchain.partition.region import Region, region
+
+Run = tuple[int, int]
+"""Half-open [begin, end) along a tensor's split axis."""
 
 
 @dataclass(frozen=True)
@@ -33,11 +35,12 @@ class Scheme:
     slack: int = 1
 
 
-def blocks_of(graph: Graph, scheme: Scheme) -> Blocks:
+def program_of(graph: Graph, scheme: Scheme) -> BlockProgram:
     """Raises CannotSplitError where the scheme is invalid for this graph."""
     wanted = set(scheme.ops)
     chosen = [index for index, op in enumerate(graph.ops) if op.name in wanted]
-    return blocks(region(graph, chosen, scheme.seed), scheme.count, scheme.mode)
+    whole = region(graph, chosen, scheme.seed)
+    return block_program(whole, scheme.count, scheme.mode, scheme.slack)
 
 
 def split(graph: Graph, scheme: Scheme) -> Graph:
@@ -45,7 +48,7 @@ def split(graph: Graph, scheme: Scheme) -> Graph:
 
     Operators come in the order in which the blocks are meant to run. Raises CannotSplitError.
     """
-    return _Splitter(blocks_of(graph, scheme), scheme.slack).graph()
+    return _Splitter(program_of(graph, scheme)).graph()
 
 
 def split_all(graph: Graph, schemes: Iterable[Scheme]) -> Graph:
@@ -57,24 +60,19 @@ def split_all(graph: Graph, schemes: Iterable[Scheme]) -> Graph:
 
 @dataclass(frozen=True)
 class _Held:
-    """A tensor of the finer graph that holds the run `run` of a tensor of the coarse one.
-
-    `blocks`: how many have been appended to it since it was moved.
-    """
+    """A tensor of the finer graph that holds the run `run` of a tensor of the coarse one."""
 
     name: str
     run: Run
-    blocks: int = 1
 
 
 class _Splitter:
-    """Builds the operators of one region, block by block."""
+    """Builds the operators of one region, block by block, as its program says."""
 
-    def __init__(self, plan: Blocks, slack: int) -> None:
-        self.plan = plan
-        self.slack = slack
-        self.region: Region = plan.region
-        self.coarse = plan.region.graph
+    def __init__(self, program: BlockProgram) -> None:
+        self.program = program
+        self.region: Region = program.region
+        self.coarse = program.region.graph
         self.ops: list[Op] = []
         self.tensors: dict[str, Tensor] = dict(self.coarse.tensors)
         self.held: dict[str, _Held] = {}
@@ -83,16 +81,19 @@ class _Splitter:
         self.sums: dict[str, str] = {}
 
     def graph(self) -> Graph:
-        for k in range(self.plan.count):
-            for op in self.region.ops:
-                if op in self.plan.computed[k]:
-                    if op in self.region.reductions:
-                        self._sum(k, op)
-                    else:
-                        self._block(k, op)
-                    for operand in dict.fromkeys(self.region.op(op).present_inputs()):
-                        if self.plan.last_reader.get((k, operand)) == op:
-                            self._shrink(k, operand)
+        program = self.program
+        for k in range(int(program.counts[0])):
+            for at, (step, window) in enumerate(zip(program.steps, program.windows, strict=True)):
+                if not step.computed[k]:
+                    continue
+                if step.op in self.region.reductions:
+                    self._sum(k, step)
+                else:
+                    self._block(k, step, window)
+                for name in dict.fromkeys(self.region.op(step.op).present_inputs()):
+                    read = program.place.get(name)
+                    if read is not None and program.windows[read].reader[k] == at:
+                        self._shrink(k, program.steps[read], program.windows[read])
         for name, parts in self.parts.items():
             axis = self.region.axis_of(name)
             names = tuple(part.name for part in parts)
@@ -121,62 +122,60 @@ class _Splitter:
                 before.append(op)
         return before, after
 
-    def _block(self, k: int, index: int) -> None:
+    def _block(self, k: int, step: Step, window: Window) -> None:
         """Block k of one operator, and the window of its output that stays for later."""
-        op, run = self.region.op(index), self.plan.computed[k][index]
-        name, axis = op.outputs[0], self.region.axes[index]
-        inputs = tuple(
-            operand if reach is None or seen is None else self._operand(operand, seen, reach.axis)
-            for operand, seen, reach in zip(
-                op.inputs, self.plan.reads(k, index), axis.reaches, strict=True
-            )
-        )
-        made = self._add(name, run, f"{name}@{k}")
+        op, run = self.region.op(step.op), (int(step.begin[k]), int(step.end[k]))
+        name, (before, after) = op.outputs[0], step.beyond
+        part = Part(run[1] - run[0], int(before[k]), int(after[k]), run[0])
+        made = _Held(self._add(name, run, f"{name}@{k}"), run)
         block = replace(
             op,
             name=f"{op.name}@{k}",
-            inputs=inputs,
-            outputs=(made,),
-            attributes=axis.attributes(self._part(op, index, run)),
+            inputs=self._operands(k, step),
+            outputs=(made.name,),
+            attributes=self.region.axes[step.op].attributes(part),
             part_of=op.part_of or op.name,
         )
-        old, needed = self.held.get(name), self.plan.held[k][name][0]
-        if old is None or old.run[0] >= run[0] or needed >= run[0]:
+        parts, begin = self.parts.get(name), int(window.begin[k])
+        if begin >= run[0]:
             self.ops.append(block)
-            self.held[name] = _Held(made, run)
-            if name in self.parts:
-                self.parts[name].append(_Held(made, run))
-        elif self._whole_in_place(name):
+            self.held[name] = made
+        elif window.home is Home.RUN:
+            if window.shift[k]:
+                self._copy(name, (self.held[name],), begin, f"{name}@{k}.before")
             self.ops.append(block)
-            self._append(name, (*self.parts[name], _Held(made, run)), f"{name}@{k}.window")
+            self._append(name, (self.held[name], made), f"{name}@{k}.window")
+        elif window.home is Home.WHOLE:
+            self.ops.append(block)
+            self._append(name, (*self.parts[name], made), f"{name}@{k}.window")
             self.parts[name] = [self.held[name]]
-        elif name in self.parts or not self._contiguous(name):
-            self.ops.append(block)
-            self._copy(name, (old, _Held(made, run)), needed, f"{name}@{k}.window")
-            if name in self.parts:
-                self.parts[name].append(_Held(made, run))
+            return
         else:
-            if old.blocks >= self.slack:
-                old = replace(self._copy(name, (old,), needed, f"{name}@{k}.before"), blocks=0)
             self.ops.append(block)
-            self._append(name, (old, _Held(made, run)), f"{name}@{k}.window")
+            self._copy(name, (self.held[name], made), begin, f"{name}@{k}.window")
+        if parts is not None:
+            parts.append(made)
 
-    def _sum(self, k: int, index: int) -> None:
+    def _sum(self, k: int, step: Step) -> None:
         """Block k of an operator that sums over the split axis."""
-        op, reduction = self.region.op(index), self.region.reductions[index]
+        op, reduction = self.region.op(step.op), self.region.reductions[step.op]
         name, before = op.outputs[0], self.sums.get(op.outputs[0], "")
-        runs = zip_longest(op.inputs, self.plan.reads(k, index), reduction.reaches, fillvalue=None)
-        inputs = []
-        for operand, run, reach in runs:
-            if operand and reach is not None and run is not None:
-                inputs.append(self._operand(operand, run, reach.axis))
-            else:
-                inputs.append("" if before or not operand else operand)
+        operands = zip_longest(self._operands(k, step), reduction.reaches, fillvalue=None)
+        inputs = ["" if before and reach is None else name or "" for name, reach in operands]
         made = f"{name}@{k}.sums"
         self.tensors[made] = Tensor(made, self.coarse.tensors[name].shape, DType.INT32)
         attributes = reduction.attributes
         self._emit(reduction.kind, f"{op.name}@{k}", (*inputs, before), made, attributes, name)
         self.sums[name] = made
+
+    def _operands(self, k: int, step: Step) -> tuple[str, ...]:
+        """What block k reads in the place of each operand."""
+        return tuple(
+            name
+            if reads is None
+            else self._operand(name, (int(reads.begin[k]), int(reads.end[k])), reads.axis)
+            for name, reads in zip(self.region.op(step.op).inputs, step.reads, strict=True)
+        )
 
     def _append(self, name: str, held: Sequence[_Held], window: str) -> None:
         """Hold runs of bytes that lie one behind the other, as views, in one tensor."""
@@ -185,39 +184,25 @@ class _Splitter:
         names = tuple(h.name for h in held)
         axis = Concat(self.region.axis_of(name))
         self._emit("concat", joined, names, joined, axis, name)
-        self.held[name] = _Held(joined, run, held[0].blocks + 1)
+        self.held[name] = _Held(joined, run)
 
-    def _whole_in_place(self, name: str) -> bool:
-        """Whether blocks lie in a tensor that is there whole: a window is a run of its bytes."""
-        return name in self.parts and self._contiguous(name)
-
-    def _shrink(self, k: int, name: str) -> None:
+    def _shrink(self, k: int, step: Step, window: Window) -> None:
         """Keep only what later blocks read, once the last operator of block k has read more."""
-        old = self.held[name]
-        begin = self.plan.kept_from(k, name, old.run[1])
-        if begin >= old.run[1]:
+        name, kept = step.output, int(window.kept[k])
+        if kept >= step.end[k]:
             del self.held[name]
-        elif self._whole_in_place(name) or (self._contiguous(name) and old.blocks < self.slack):
-            return
-        elif begin > old.run[0]:
-            self._copy(name, (old,), begin, f"{name}@{k}.rest")
+        elif window.rest[k]:
+            self._copy(name, (self.held[name],), kept, f"{name}@{k}.rest")
 
-    def _copy(self, name: str, held: tuple[_Held, ...], begin: int, copy: str) -> _Held:
+    def _copy(self, name: str, held: tuple[_Held, ...], begin: int, copy: str) -> None:
         """Copy what `held` holds in turn, from index `begin` on, and hold that instead."""
         axis = self.region.axis_of(name)
         parts = tuple((max(begin - h.run[0], 0), h.run[1] - h.run[0]) for h in held)
         run = (begin, held[-1].run[1])
-        made = _Held(self._add(name, run, copy), run, self.slack)
+        made = _Held(self._add(name, run, copy), run)
         names = tuple(h.name for h in held)
         self._emit("block_concat", copy, names, made.name, BlockConcat(axis, parts), name)
         self.held[name] = made
-        return made
-
-    def _part(self, op: Op, index: int, run: Run) -> Part:
-        for operand, reach in zip(op.inputs, self.region.axes[index].reaches, strict=True):
-            if operand and reach is not None:
-                return reach.part(*run, self.coarse.tensors[operand].shape[reach.axis])
-        return Part(run[1] - run[0], begin=run[0])
 
     def _operand(self, name: str, run: Run, axis: int) -> str:
         """The tensor that holds exactly this run of an operand: a slice where nothing else does."""
@@ -274,10 +259,6 @@ class _Splitter:
         maker = None if producer is None else self.coarse.ops[producer]
         part_of = tensor if maker is None else maker.part_of or maker.name
         self.ops.append(Op(kind, name, tuple(inputs), (output,), attributes, part_of))
-
-    def _contiguous(self, name: str) -> bool:
-        """Whether a run along the tensor's split axis is one run of bytes."""
-        return math.prod(self.coarse.tensors[name].shape[: self.region.axis_of(name)]) == 1
 
 
 def constant_part(tensor: Tensor, name: str, run: Run, axis: int) -> Tensor:

@@ -12,8 +12,8 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from toolchain.partition.blocks import Mode
 from toolchain.partition.front import Front, Point, Task, Watch
+from toolchain.partition.program import Mode
 from toolchain.partition.segments import Segment, Segments, Span
 
 _MOST_BLOCKS = 128

@@ -14,9 +14,9 @@ from toolchain.ir import DType, Graph
 from toolchain.ir.memory import footprint
 from toolchain.ops import spec_of
 from toolchain.ops.spec import Axis
-from toolchain.partition.blocks import Mode
 from toolchain.partition.estimate import Estimator
 from toolchain.partition.front import Task
+from toolchain.partition.program import Mode
 from toolchain.partition.region import CannotSplitError, Region, axes_of, region
 from toolchain.partition.scheme import Scheme
 

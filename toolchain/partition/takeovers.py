@@ -10,8 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-_Ints = NDArray[np.int64]
-FAR = np.int64(1) << 40
+from toolchain.partition.program import FAR, Ints
 
 
 class Claim(NamedTuple):
@@ -19,29 +18,29 @@ class Claim(NamedTuple):
     `exact`: no other distance will do."""
 
     operand: str
-    lead: _Ints
+    lead: Ints
     exact: NDArray[np.bool_]
 
 
 class Read(NamedTuple):
     """The run of a buffer that is live when a block reads from `begin` on, and what is after it."""
 
-    begin: _Ints
-    bottom: _Ints
-    top: _Ints
-    bottom_after: _Ints
-    top_after: _Ints
+    begin: Ints
+    bottom: Ints
+    top: Ints
+    bottom_after: Ints
+    top_after: Ints
 
 
 class Written(NamedTuple):
     """The tops of a buffer's live run before a block is written, from `begin` on, and then."""
 
-    begin: _Ints
-    top_before: _Ints
-    top: _Ints
+    begin: Ints
+    top_before: Ints
+    top: Ints
 
 
-def distances(read: Read, written: Written) -> _Ints:
+def distances(read: Read, written: Written) -> Ints:
     """How far the one must begin behind the other so that they share only what dies."""
     stays = read.bottom_after < read.top_after
     return np.maximum(
@@ -50,12 +49,12 @@ def distances(read: Read, written: Written) -> _Ints:
     )
 
 
-def lead_bytes(claim: Claim, read: Read, written: Written) -> _Ints:
+def lead_bytes(claim: Claim, read: Read, written: Written) -> Ints:
     """How far it must for the operator's sake."""
     return claim.lead + written.begin - read.begin
 
 
-def shared_bytes(claim: Claim, read: Read, written: Written) -> _Ints:
+def shared_bytes(claim: Claim, read: Read, written: Written) -> Ints:
     """What the two share at most while the block is computed."""
     lead, apart = lead_bytes(claim, read, written), distances(read, written)
     closest = np.minimum(-read.bottom, written.top - read.top)

@@ -27,8 +27,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from toolchain.partition.blocks import Mode
 from toolchain.partition.front import Front, Point, Task, Watch
+from toolchain.partition.program import Mode
 from toolchain.partition.segments import Segment, Segments
 
 _BEAM = 8

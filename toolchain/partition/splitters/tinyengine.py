@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from toolchain.partition.blocks import Mode
 from toolchain.partition.front import Front, Point, Task, Watch
+from toolchain.partition.program import Mode
 from toolchain.partition.segments import Segment, Segments
 
 _MOST_PATCHES = 64

@@ -1,0 +1,327 @@
+"""The blocks of a region as they run: what each one computes, reads, holds and moves.
+
+`BlockProgram` is the one description of a split. `scheme` builds the finer graph from it and
+`estimate` predicts what that graph takes, so neither decides anything again. MOTES, section 4.4,
+and the overlapping tiles of MCUNetV2 (Lin et al., 2021) beside it.
+
+A program describes several numbers of blocks of one region at once, because a search compares them.
+Every array holds one entry per block: those of the first number of blocks come first. With
+`counts = (2, 3)`, entry 0 is block 0 of 2 and entry 4 is block 2 of 3.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toolchain.ops.spec import Reach
+from toolchain.partition.region import CannotSplitError, Region
+
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+FAR = np.int64(1) << 40
+"""An index or a distance beyond all others."""
+
+
+class Mode(Enum):
+    """How neighbouring blocks come by what both need.
+
+    SLIDING computes every index once and keeps what later blocks read. TILES keeps nothing and
+    computes it again.
+    """
+
+    SLIDING = "sliding"
+    TILES = "tiles"
+
+
+class Home(Enum):
+    """Where the window of a tensor lies: the indices of it that are there at one time.
+
+    RUN: in a buffer of its own, as one run of bytes, so that blocks append to it. WHOLE: in the
+    tensor itself, which is there whole in the end. COPY: in a copy made anew for each block, since
+    a run of indices is not one run of bytes.
+    """
+
+    RUN = "run"
+    WHOLE = "whole"
+    COPY = "copy"
+
+
+@dataclass(frozen=True, eq=False)
+class Reads:
+    """Of one operand: block k reads the indices [begin[k], end[k]) of its axis `axis`, which has
+    `size`."""
+
+    name: str
+    reach: Reach
+    size: int
+    begin: Ints
+    end: Ints
+
+    @property
+    def axis(self) -> int:
+        return self.reach.axis
+
+
+@dataclass(frozen=True, eq=False)
+class Window:
+    """What is held of a tensor that the region makes.
+
+    While block k runs, the indices from `begin[k]` on are there; after the operator at place
+    `reader[k]`, the last one of the block to read them, those from `kept[k]` on stay (none where
+    that is the end). `reader` is -1 in a block that reads nothing of it. `shift`: block k moves
+    what is held to the front of a buffer, and is appended there. `rest`: what stays moves to the
+    front as soon as its last reader is done.
+    """
+
+    home: Home
+    begin: Ints
+    kept: Ints
+    reader: Ints
+    shift: Flags
+    rest: Flags
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """The blocks of operator `op`: block k computes the indices [begin[k], end[k]) of its output,
+    or of what it sums over; none where they are equal. `there[k]`: up to where blocks before k
+    came. `reads`: one per operand, None for an operand that is absent or that each block reads
+    whole.
+    """
+
+    op: int
+    output: str
+    begin: Ints
+    end: Ints
+    there: Ints
+    reads: tuple[Reads | None, ...]
+
+    @cached_property
+    def computed(self) -> Flags:
+        """Whether a block computes anything."""
+        return self.begin < self.end
+
+    @cached_property
+    def beyond(self) -> tuple[Ints, Ints]:
+        """How far each block reaches beyond its first operand: `Part.before` and `Part.after`."""
+        for reads in filter(None, self.reads):
+            reach = reads.reach
+            before = reads.begin * reach.divisor - (self.begin * reach.stride - reach.before)
+            return before, np.maximum(reach.last(self.end) - reads.size, 0)
+        return np.zeros_like(self.begin), np.zeros_like(self.begin)
+
+
+class BlockProgram:
+    """The steps of all blocks of `region`, for each of several numbers of blocks `counts`.
+
+    `steps`: one per operator of the region, in its order. `slack`: how many blocks a window of
+    Home.RUN drifts through its buffer before it moves back to the front. `valid`: for each number
+    of blocks, whether the region can be split into so many; `refusal` says why not.
+    """
+
+    def __init__(self, region: Region, counts: Sequence[int], mode: Mode, slack: int = 1) -> None:
+        self.region, self.mode, self.slack = region, mode, slack
+        self.counts = np.asarray(counts, np.int64)
+        self.starts = np.cumsum(self.counts) - self.counts
+        self.of = np.repeat(self.counts, self.counts)
+        """The number of blocks that each block is one of."""
+        self.k = np.arange(len(self.of)) - np.repeat(self.starts, self.counts)
+        self.valid = np.ones(len(self.counts), np.bool_)
+        self._checks: list[tuple[Flags, str]] = []
+        self.place = {region.op(op).outputs[0]: at for at, op in enumerate(region.ops)}
+        self.size = [region.length(op) for op in region.ops]
+        self._inner = [
+            [(name, reach) for name, reach in self._reaches(op) if name in self.place]
+            for op in region.ops
+        ]
+        tiles = mode is Mode.TILES
+        begins, ends = self._tiles() if tiles else self._slides()
+        theres = [self.previous(end) for end in ends]
+        self.steps = tuple(map(self._step, region.ops, begins, ends, theres))
+
+    def refusal(self, index: int) -> str:
+        """Why the region cannot be split into `counts[index]` blocks; '' where it can."""
+        begin = int(self.starts[index])
+        for failed, why in self._checks:
+            found = np.flatnonzero(failed[begin : begin + int(self.counts[index])])
+            if len(found):
+                return why.format(block=int(found[0]), count=int(self.counts[index]))
+        return ""
+
+    def previous(self, values: Ints) -> Ints:
+        """Of the block before; 0 where there is none."""
+        result = np.empty_like(values)
+        result[1:] = values[:-1]
+        result[self.starts] = 0
+        return result
+
+    def next(self, values: Ints) -> Ints:
+        """Of the block after; FAR where there is none."""
+        result = np.empty_like(values)
+        result[:-1], result[-1] = values[1:], FAR
+        result[self.starts[1:] - 1] = FAR
+        return result
+
+    @cached_property
+    def readers(self) -> Mapping[str, tuple[tuple[int, Reads], ...]]:
+        """Of each tensor the places of the operators that read it in part, and what they read."""
+        found: dict[str, tuple[tuple[int, Reads], ...]] = {step.output: () for step in self.steps}
+        for at, step in enumerate(self.steps):
+            for reads in filter(None, step.reads):
+                found[reads.name] = (*found.get(reads.name, ()), (at, reads))
+        return found
+
+    @cached_property
+    def windows(self) -> tuple[Window, ...]:
+        """Of what each operator gives, in the order of `steps`."""
+        first = [np.full(len(self.of), FAR) for _ in self.steps]
+        reader = [np.full(len(self.of), -1) for _ in self.steps]
+        for at, step in enumerate(self.steps):
+            going = step.begin < self.size[at]
+            for reads in step.reads:
+                if reads is not None and reads.name in self.place:
+                    other = self.place[reads.name]
+                    first[other] = np.minimum(first[other], np.where(going, reads.begin, FAR))
+                    reader[other][step.computed] = at
+        return tuple(map(self._window, self.steps, first, reader))
+
+    def _reaches(self, op: int) -> list[tuple[str, Reach]]:
+        found = zip(self.region.op(op).inputs, self.region.reaches(op), strict=True)
+        return [(name, reach) for name, reach in found if name and reach is not None]
+
+    def _check(self, failed: Flags, why: str) -> None:
+        """Refuse the numbers of blocks of which a block `failed`."""
+        if failed.any():
+            self.valid &= ~np.logical_or.reduceat(failed, self.starts)
+            self._checks.append((failed, why))
+
+    def _share(self, at: int) -> tuple[Ints, Ints]:
+        """Even shares of what an operator computes, the last one the smallest."""
+        size, name = self.size[at], self._name(at)
+        self._check(self.of > size, f"{name} has fewer than {{count}} indices")
+        return -(-size * self.k // self.of), -(-size * (self.k + 1) // self.of)
+
+    def _name(self, at: int) -> str:
+        """An operator's name, for a message that `refusal` formats."""
+        return _quoted(self.region.op(self.region.ops[at]).name)
+
+    def _slides(self) -> tuple[list[Ints], list[Ints]]:
+        """Operators that read only from outside go forward evenly; the others compute in each block
+        what the indices that are there by then allow."""
+        ends: list[Ints] = []
+        for at, (size, reaches) in enumerate(zip(self.size, self._inner, strict=True)):
+            end = np.full(len(self.of), size, np.int64) if reaches else self._share(at)[1]
+            for name, reach in reaches:
+                there = ends[self.place[name]]
+                limit = np.where(there < self.size[self.place[name]], reach.possible(there), size)
+                end = np.clip(limit, 0, end)
+            ends.append(end)
+        return [self.previous(end) for end in ends], ends
+
+    def _tiles(self) -> tuple[list[Ints], list[Ints]]:
+        """What leaves the region is shared out evenly; the rest is what that needs."""
+        leaving = (*self.region.joined, *self.region.reduced)
+        begins = [np.full(len(self.of), FAR) for _ in self.size]
+        ends = [np.zeros(len(self.of), np.int64) for _ in self.size]
+        for name in leaving:
+            at = self.place[name]
+            begins[at], ends[at] = self._share(at)
+        shares = [(name, begins[self.place[name]], ends[self.place[name]]) for name in leaving]
+        for at in reversed(range(len(self.size))):
+            for name, reach in self._inner[at]:
+                other = self.place[name]
+                low, high = _needed(reach, begins[at], ends[at], self.size[other])
+                self._check(low >= high, f"a block of {_quoted(name)} would be padding alone")
+                begins[other] = np.minimum(begins[other], low)
+                ends[other] = np.maximum(ends[other], high)
+        for name, first, last in shares:
+            at = self.place[name]
+            halo = (begins[at] != first) | (ends[at] != last)
+            self._check(halo, f"{_quoted(name)} is both joined and read inside with a halo")
+        return begins, ends
+
+    def _step(self, op: int, begin: Ints, end: Ints, there: Ints) -> Step:
+        of, name = self.region.op(op), _quoted(self.region.op(op).name)
+        found: list[Reads | None] = []
+        for operand, reach in zip(of.inputs, self.region.reaches(op), strict=True):
+            if not operand or reach is None:
+                found.append(None)
+                continue
+            size = self.region.graph.tensors[operand].shape[reach.axis]
+            low, high = _needed(reach, begin, end, size)
+            computed = begin < end
+            padding = "block {block} of " + name + " reads nothing but padding"
+            self._check(computed & (low >= high), padding)
+            if reach.whole:
+                within = "block {block} of " + name + " ends within what is made at once"
+                self._check(computed & reach.splits(begin, end), within)
+            found.append(Reads(operand, reach, size, low, high))
+        return Step(op, of.outputs[0], begin, end, there, tuple(found))
+
+    def _home(self, name: str, op: int) -> Home:
+        if op in self.region.reductions:
+            return Home.WHOLE  # int32 sums, which all blocks add to
+        shape, axis = self.region.graph.tensors[name].shape, self.region.axis_of(name)
+        if math.prod(shape[:axis]) > 1:
+            return Home.COPY
+        return Home.WHOLE if name in self.region.joined else Home.RUN
+
+    def _window(self, step: Step, first: Ints, reader: Ints) -> Window:
+        home, never = self._home(step.output, step.op), np.zeros(len(self.of), np.bool_)
+        if self.mode is Mode.TILES:
+            return Window(home, step.begin, step.end, reader, never, never)
+        begin = np.minimum(first, step.there)
+        kept = np.minimum(self.next(first), step.end)
+        if home is Home.WHOLE:
+            return Window(home, begin, kept, reader, never, never)
+        shift = step.computed & (begin < step.there)
+        rest = (reader >= 0) & (kept < step.end) & (kept > begin)
+        if home is Home.COPY or self.slack == 1:
+            return Window(home, begin, kept, reader, shift, rest)
+        return self._drifting(step, Window(home, begin, kept, reader, shift, rest))
+
+    def _drifting(self, step: Step, tight: Window) -> Window:
+        """`tight`, the window of slack 1, where only every `slack`th block moves what is held."""
+        begin, shift, rest = tight.begin.copy(), tight.shift.copy(), tight.rest.copy()
+        held, start, firsts = 0, 0, set(self.starts.tolist())
+        for i in range(len(begin)):
+            if i in firsts:
+                held, start = 0, 0
+            if step.computed[i]:
+                fresh = not tight.shift[i]
+                shift[i] = not fresh and held >= self.slack
+                if fresh or shift[i]:
+                    held, start = 0, int(tight.begin[i])
+                held += 1
+            begin[i] = start
+            stays = tight.reader[i] >= 0 and tight.kept[i] < step.end[i]
+            rest[i] = stays and held >= self.slack and tight.kept[i] > start
+            if rest[i]:
+                held, start = self.slack, int(tight.kept[i])
+        return Window(tight.home, begin, tight.kept, tight.reader, shift, rest)
+
+
+def block_program(region: Region, count: int, mode: Mode, slack: int = 1) -> BlockProgram:
+    """The program of `count` blocks. Raises CannotSplitError where there cannot be so many."""
+    program = BlockProgram(region, [count], mode, slack)
+    if not program.valid[0]:
+        raise CannotSplitError(program.refusal(0))
+    return program
+
+
+def _needed(reach: Reach, begin: Ints, end: Ints, size: int) -> tuple[Ints, Ints]:
+    """`Reach.needs` for many runs."""
+    return np.maximum(reach.first(begin), 0), np.minimum(reach.last(end), size)
+
+
+def _quoted(name: str) -> str:
+    """`repr` of a name within a format string."""
+    return repr(name).replace("{", "{{").replace("}", "}}")
