@@ -61,7 +61,6 @@ def _names() -> dict[str, tuple[str, ...]]:
         *(ROOT / "examples").rglob("*.tflite"),
     ]
     small = [path for path in models if path.suffix in (TFLITE, ONNX)]
-    forms = (*FORMS, "pairs", "float")
     return {
         "operator": tuple(f"operator/{kind}/{i}" for kind in kinds for i in range(_SAMPLES)),
         "onnx": tuple(

@@ -99,10 +99,7 @@ def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
 def _read(node: TfliteNode) -> ReadOp:
     smallest = node.builtin == "ARG_MIN"
     named = getattr(node.options, "outputType", None)
-    if (
-        named is not None
-        and {2: DType.INT32, 4: DType.INT64}.get(named) is not node.outputs[0].dtype
-    ):
+    if named is not None and named != node.outputs[0].dtype.name:
         raise node.unsupported(
             f"its options give the result type {named}, and its tensor is "
             f"{node.outputs[0].dtype.value}",
