@@ -10,13 +10,20 @@ from types import MappingProxyType
 import numpy as np
 import pytest
 
-from toolchain.boards import HOST, Core
+from toolchain import cmsis_nn
+from toolchain.boards import HOST, Core, board
+from toolchain.codegen import generate
 from toolchain.codegen.bounds import call_extents, check_call
 from toolchain.errors import UnsupportedError
-from toolchain.ir import DType, Graph, Op, Tensor
+from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
+from toolchain.ir.verify import InvalidGraphError
 from toolchain.ops import specs
+from toolchain.ops._resizing import Resize
+from toolchain.ops.check import check
 from toolchain.ops.extents import Extent
+from toolchain.ops.fully_connected import FullyConnected
 from toolchain.ops.spec import Lowering
+from toolchain.planner import plan_graph
 
 CORES = (
     HOST,
@@ -121,3 +128,64 @@ def test_a_kernel_that_knows_no_lines_may_not_have_an_image_whose_lines_lie_apar
 )
 def test_whole_extents_have_no_gap(extent: Extent, whole: bool) -> None:
     assert extent.whole is whole
+
+
+def _dense(kind: str, *, keep_dims: bool, depth: int, outputs: int) -> Graph:
+    """Weights of 3 units of depth 4; an input of 8 elements in rows of `depth`."""
+    dtype = {"fully_connected_s16": DType.INT16, "fully_connected_f32": DType.FLOAT32}.get(
+        kind, DType.INT8
+    )
+    q = None if dtype is DType.FLOAT32 else Quantisation((0.5,), (0,))
+    kept = np.float32 if q is None else np.int8
+    weights = np.ones((3, 4), kept)
+    tensors = [
+        Tensor("x", (8 // depth, depth), dtype, q),
+        Tensor("weights", (3, 4), dtype if q is None else DType.INT8, q, weights),
+        Tensor("y", (outputs // 3, 3), dtype, q),
+    ]
+    op = Op(kind, "fc", ("x", "weights"), ("y",), FullyConnected(keep_dims=keep_dims))
+    return Graph.build("dense", tensors, [op], ["x"], ["y"])
+
+
+@pytest.mark.parametrize("kind", ["fully_connected", "fully_connected_s16", "fully_connected_f32"])
+def test_rows_that_are_kept_are_as_long_as_the_weights(kind: str) -> None:
+    check(_dense(kind, keep_dims=True, depth=4, outputs=6))
+    check(_dense(kind, keep_dims=False, depth=8, outputs=6))
+    with pytest.raises(InvalidGraphError, match="not 4 long"):
+        check(_dense(kind, keep_dims=True, depth=8, outputs=3))
+    with pytest.raises(InvalidGraphError, match="not 4 long"):
+        check(_dense(kind, keep_dims=True, depth=2, outputs=12))
+
+
+@pytest.mark.parametrize("outputs", [3, 9])
+def test_the_planner_and_the_generator_refuse_what_no_shape_rule_has_seen(outputs: int) -> None:
+    """A graph whose output is smaller, or larger, than what is computed: no verifier ran."""
+    wrong = _dense("fully_connected", keep_dims=False, depth=8, outputs=outputs)
+    with pytest.raises(UnsupportedError, match=r"'fc' \(fully_connected\): its kernel writes.*'y'"):
+        plan_graph(wrong, board("netduinoplus2"))
+    sound = plan_graph(
+        _dense("fully_connected", keep_dims=False, depth=8, outputs=6), board("host")
+    )
+    with pytest.raises(UnsupportedError, match="writes bytes 0 to 6 of output 'y'"):
+        generate(replace(sound, graph=wrong), HOST, cmsis_nn.find())
+
+
+@pytest.mark.parametrize("kind", ["resize_bilinear", "resize_bilinear_s16", "resize_bilinear_f32"])
+def test_corners_and_centres_at_once_are_refused(kind: str) -> None:
+    graph = specs()[kind].sample(np.random.default_rng(1))
+    (op,) = graph.ops
+    assert isinstance(op.attributes, Resize)
+    both = replace(op.attributes, align_corners=True, half_pixel_centers=True, legacy=False)
+    with pytest.raises(InvalidGraphError, match="exclude each other"):
+        check(replace(graph, ops=(replace(op, attributes=both),)))
+
+
+def test_places_between_pixels_beyond_the_image_are_refused() -> None:
+    """The kernel clamps each neighbour on one side: corners and centres lead it out."""
+    images = [Tensor(n, (1, size, 1, 1), DType.FLOAT32) for n, size in (("x", 1000), ("y", 2))]
+    attributes = Resize(2, 1, align_corners=True, half_pixel_centers=True)
+    op = Op("resize_bilinear_f32", "op", ("x",), ("y",), attributes)
+    graph = Graph.build("both", images, [op], ["x"], ["y"])
+    lowering = specs()[op.kind].lower(op, graph, HOST)
+    with pytest.raises(UnsupportedError, match="reads bytes 1,996 to 5,996 of input 'x'"):
+        check_call(op, graph, lowering, {}, HOST)

@@ -45,7 +45,7 @@ from toolchain.ops._sums import run_of_rows
 from toolchain.ops._walks import lead_bytes
 from toolchain.ops.batch_matmul import read_batched
 from toolchain.ops.conv2d import Conv2D
-from toolchain.ops.partial_fully_connected import PartialFullyConnected
+from toolchain.ops.partial_fully_connected import PartialFullyConnected, leading_dimensions
 from toolchain.ops.requantise_sums import Law, RequantiseSums
 from toolchain.ops.reshape import Reshape
 from toolchain.ops.spec import (
@@ -82,12 +82,8 @@ def _attributes(op: Op) -> FullyConnected:
 
 def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
     x, weights = graph.input(op, INPUT), graph.input(op, WEIGHTS)
-    outputs, depth = weights.shape
-    if x.elements % depth:
-        raise ValueError(f"input of {x.elements} elements does not divide into rows of {depth}")
-    if _attributes(op).keep_dims:
-        return (TensorType((*x.shape[:-1], outputs), x.dtype),)
-    return (TensorType((x.elements // depth, outputs), x.dtype),)
+    rows = leading_dimensions(x, weights, _attributes(op).keep_dims)
+    return (TensorType((*rows, weights.shape[0]), x.dtype),)
 
 
 def _factors(op: Op, graph: Graph) -> NDArray[np.float64]:

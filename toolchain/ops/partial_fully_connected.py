@@ -36,14 +36,28 @@ class PartialFullyConnected(Attributes):
     keep_dims: bool = False
 
 
-def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
-    x, (units, depth) = graph.input(op, INPUT), graph.input(op, WEIGHTS).shape
-    if len(op.inputs) != SUMS + 1:
-        raise ValueError("needs rows, weights, a bias or none, and sums or none")
+def leading_dimensions(x: Tensor, weights: Tensor, keep_dims: bool) -> tuple[int, ...]:
+    """Those of the output, before its units. Raises ValueError where the weights do not fit x.
+
+    As LiteRT's `fully_connected.cc`: with `keep_dims` x's last dimension is the weights' depth.
+    """
+    if len(weights.shape) != 2 or not weights.elements:
+        raise ValueError(f"weights {weights} are not a matrix")
+    depth = weights.shape[1]
+    if keep_dims and x.shape[-1:] != (depth,):
+        raise ValueError(f"rows of {x} are not {depth} long, as the weights are, and keep_dims")
     if x.elements % depth:
         raise ValueError(f"input of {x.elements} elements does not divide into rows of {depth}")
+    return x.shape[:-1] if keep_dims else (x.elements // depth,)
+
+
+def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
+    if len(op.inputs) != SUMS + 1:
+        raise ValueError("needs rows, weights, a bias or none, and sums or none")
     assert isinstance(op.attributes, PartialFullyConnected)
-    rows = x.shape[:-1] if op.attributes.keep_dims else (x.elements // depth,)
+    weights = graph.input(op, WEIGHTS)
+    rows = leading_dimensions(graph.input(op, INPUT), weights, op.attributes.keep_dims)
+    units = weights.shape[0]
     if op.inputs[SUMS] and graph.input(op, SUMS).shape != (*rows, units):
         raise ValueError(f"{graph.input(op, SUMS)} cannot be added to int32{[*rows, units]}")
     return (TensorType((*rows, units), DType.INT32),)

@@ -34,13 +34,19 @@ from toolchain.ops.spec import Array, Axis, Lowering, OpSpec, SafeOverlap, Tenso
 ONE = 1 << 10
 
 
-def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
-    attributes, x = resize_attributes(op), graph.input(op, 0)
-    if x.dtype not in (DType.INT8, DType.INT16):
-        raise ValueError(f"bilinear resizing needs int8 or int16 data, not {x.dtype.value}")
+def infer_bilinear(op: Op, graph: Graph) -> tuple[TensorType, ...]:
+    """Raises ValueError for both places of pixels at once, as LiteRT's `resize_bilinear.cc`."""
+    attributes = resize_attributes(op)
     if attributes.align_corners and attributes.half_pixel_centers:
         raise ValueError("align_corners and half_pixel_centers exclude each other")
     return infer_resize(op, graph)
+
+
+def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
+    x = graph.input(op, 0)
+    if x.dtype not in (DType.INT8, DType.INT16):
+        raise ValueError(f"bilinear resizing needs int8 or int16 data, not {x.dtype.value}")
+    return infer_bilinear(op, graph)
 
 
 def _line(op: Op, graph: Graph, axis: int) -> tuple[int, int]:

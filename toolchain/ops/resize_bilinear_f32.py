@@ -11,8 +11,7 @@ from toolchain.boards import Core
 from toolchain.ir import Graph, Op
 from toolchain.ops import extents, resize_bilinear
 from toolchain.ops._float import FLOAT, float_sample, no_overlaps
-from toolchain.ops._resizing import infer_resize
-from toolchain.ops.resize_bilinear import float_fields, interpolated
+from toolchain.ops.resize_bilinear import float_fields, infer_bilinear, interpolated
 from toolchain.ops.spec import Array, Lowering, no_reductions
 
 
@@ -27,7 +26,7 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
 SPEC = replace(
     resize_bilinear.SPEC,
     kind="resize_bilinear_f32",
-    infer=infer_resize,
+    infer=infer_bilinear,
     reference=_reference,
     lower=_lower,
     extents=extents.resize_float(4),
