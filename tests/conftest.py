@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from toolchain.cli._leaving import RAISE_VARIABLE
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
@@ -23,6 +25,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture
 def litert_runs(request: pytest.FixtureRequest) -> int:
     return int(request.config.getoption("--litert-runs"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _internal_errors_are_raised() -> Iterator[None]:
+    """No test passes over an error that nobody foresaw, in a command of its own process either."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(RAISE_VARIABLE, "1")
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

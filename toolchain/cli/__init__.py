@@ -1,26 +1,27 @@
 """The command `thimble`: one file per subcommand, found by its file; each holds one `command`.
 
-Exit codes: 0 done; 1 the result is a failure (does not fit, does not match, a board at fault);
-2 the input is bad or a tool is missing.
+`_leaving.py` says what the exit codes mean.
 """
 
 from __future__ import annotations
 
 import importlib
+import io
 import pkgutil
 import sys
 from collections.abc import Sequence
 
 import typer
 
-from toolchain.cli._console import error_console
-from toolchain.errors import ThimbleError
+from toolchain.cli._leaving import EXIT_CODES, Group, flush_output, leave
 
-_HELP = """Turn an int8 neural network into firmware for a microcontroller.
+_HELP = f"""Turn an int8 neural network into firmware for a microcontroller.
 
 Start with `thimble plan MODEL` (does it fit?), then `thimble compile MODEL --board BOARD -o DIR`
 (C and firmware), `thimble run DIR` (one inference), `thimble verify MODEL` (same bytes as the
 reference?). `thimble doctor` says what is installed.
+
+Exit codes: {"; ".join(f"{code} {meaning}" for code, meaning in EXIT_CODES.items())}.
 """
 
 
@@ -28,6 +29,7 @@ def app() -> typer.Typer:
     """The typer application with every subcommand."""
     application = typer.Typer(
         name="thimble",
+        cls=Group,
         help=_HELP,
         no_args_is_help=True,
         add_completion=False,
@@ -45,22 +47,25 @@ def app() -> typer.Typer:
     return application
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def main() -> None:
     """Entry point. Leaves through SystemExit with the exit code."""
-    sys.exit(run(arguments))
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # names in files may hold any character
+            stream.reconfigure(errors="backslashreplace")
+    sys.exit(run())
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code; errors are printed, never a traceback."""
-    console = error_console()
+    given = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        typer.main.get_command(app())(
-            args=None if arguments is None else list(arguments), prog_name="thimble"
-        )
-    except SystemExit as leaving:  # how click ends, also after a usage error
-        return leaving.code if isinstance(leaving.code, int) else 0
-    except ThimbleError as error:
-        console.print("error:", style="bold red", end=" ")
-        console.print(str(error), markup=False, highlight=False)
-        return error.exit_code
-    return 0
+        try:
+            typer.main.get_command(app())(args=given, prog_name="thimble")
+        except SystemExit as leaving:  # how click ends, also after a usage error
+            code = leaving.code if isinstance(leaving.code, int) else 0
+        else:
+            code = 0
+        flush_output()
+    except (Exception, KeyboardInterrupt) as error:
+        return leave(error, given)
+    return code

@@ -1,0 +1,125 @@
+"""How commands end that do not return: exit codes, one sentence, a report to send."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from toolchain.cli import doctor, run
+from toolchain.cli._leaving import RAISE_VARIABLE
+
+THIMBLE = [sys.executable, "-m", "toolchain.cli"]
+
+
+def _fails_with(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`thimble doctor` ends so."""
+
+    def broken() -> None:
+        raise error
+
+    monkeypatch.setattr(doctor, "command", broken)
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (MemoryError("Unable to allocate 8 TiB"), 2, "error: memory ran out: Unable to allocate"),
+        (OSError(28, "No space left on device", "x.c"), 2, "error: x.c: No space left on device"),
+        (KeyboardInterrupt(), 130, "interrupted"),
+        (BrokenPipeError(32, "Broken pipe"), 141, ""),
+    ],
+)
+def test_what_a_machine_does_to_us_is_one_sentence(
+    error: BaseException,
+    code: int,
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    _fails_with(error, monkeypatch)
+    assert run(["doctor"]) == code
+    shown = capfd.readouterr().err
+    assert said in shown
+    assert shown.count("\n") == bool(said)
+
+
+def test_what_nobody_foresaw_leaves_a_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    _fails_with(IndexError("list index \udc81 out of range"), monkeypatch)
+    monkeypatch.delenv(RAISE_VARIABLE)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    file = tmp_path / "model.tflite"
+    file.write_bytes(b"a secret")
+    monkeypatch.setattr(sys, "argv", ["thimble", "doctor"])
+    assert run() == 70
+    shown = capfd.readouterr().err
+    assert "internal error: IndexError: list index" in shown
+    assert "Traceback" not in shown
+    report = re.search(r"with the file (\S+\.txt)", shown)
+    assert report is not None
+    text = Path(report[1]).read_text()
+    assert text.startswith("thimble doctor\n")
+    assert "Traceback" in text
+    assert "numpy" in text
+
+
+def test_a_report_names_files_by_their_hash_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from toolchain.cli._leaving import leave
+
+    monkeypatch.delenv(RAISE_VARIABLE)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    file = tmp_path / "model.tflite"
+    file.write_bytes(b"a secret")
+    assert leave(ValueError("odd"), ["plan", str(file), "--board", "x"]) == 70
+    (report,) = (tmp_path / "thimble" / "reports").iterdir()
+    text = report.read_text()
+    assert f"8 bytes, sha256 {hashlib.sha256(b'a secret').hexdigest()}" in text
+    assert "a secret" not in text
+
+
+def test_tests_do_not_pass_over_an_internal_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    _fails_with(IndexError("odd"), monkeypatch)
+    with pytest.raises(IndexError, match="odd"):
+        run(["doctor"])
+
+
+def test_a_reader_that_stops_is_no_error() -> None:
+    """Real pipes: the reader is gone before anything is written."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run([*THIMBLE, "ops"], stdout=writing, stderr=subprocess.PIPE, check=False)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("command", [["boards"], ["boards", "--json", "-"]])
+def test_a_full_disk_is_one_sentence(command: list[str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [*THIMBLE, *command], stdout=full, stderr=subprocess.PIPE, check=False
+        )
+    assert done.returncode == 2
+    assert done.stderr.strip() == b"error: No space left on device"
+
+
+def test_ctrl_c_is_130(tmp_path: Path) -> None:
+    """While the command waits for its input, which a pipe tells."""
+    pipe = tmp_path / "buffers.csv"
+    os.mkfifo(pipe)
+    command = [*THIMBLE, "arena", str(pipe)]
+    started = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    with pipe.open("w"):  # opens when the command does
+        started.send_signal(signal.SIGINT)
+        _, said = started.communicate(timeout=30)
+    assert (started.returncode, said.strip()) == (130, b"interrupted")
