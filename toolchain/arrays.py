@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import io
+import math
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +18,18 @@ from toolchain.errors import InputError
 from toolchain.ir import End
 
 Array = NDArray[np.generic]
+LARGEST_BYTES = 1 << 31
+"""Of one array, and of one file of raw bytes."""
+_LARGEST_HEADER_BYTES = 10_000
+_MOST_DIMENSIONS = 32
+_NPY, _ZIP = b"\x93NUMPY", b"PK"
+_ENCRYPTED = 0x1
+_HEADERS: Mapping[tuple[int, int], Callable[[Any, int], Any]] = MappingProxyType(
+    {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }
+)
 
 
 def read_sequence(files: Sequence[Path], ends: Sequence[End]) -> list[dict[str, Array]]:
@@ -23,7 +40,8 @@ def read_sequence(files: Sequence[Path], ends: Sequence[End]) -> list[dict[str, 
     type, and where inputs have data for different numbers of inferences.
     """
     if len(files) == 1 and files[0].suffix == ".npz":
-        read = _from_npz(files[0], ends)
+        arrays = read_named_arrays(files[0], [end.name for end in ends])
+        read = {end.name: _fitted(arrays[end.name], files[0], end) for end in ends}
     elif len(files) != len(ends):
         names = ", ".join(end.name for end in ends)
         raise InputError(f"{len(files)} input files for {len(ends)} inputs ({names})")
@@ -33,31 +51,159 @@ def read_sequence(files: Sequence[Path], ends: Sequence[End]) -> list[dict[str, 
     counts = {len(values) for values in read.values()}
     if len(counts) > 1:
         raise InputError("the inputs hold data for different numbers of inferences")
-    return [{name: values[i] for name, values in read.items()} for i in range(max(counts))]
+    return [
+        {name: values[i] for name, values in read.items()} for i in range(max(counts, default=0))
+    ]
 
 
-def _from_npz(file: Path, ends: Sequence[End]) -> dict[str, Array]:
+def read_array(file: Path) -> Array:
+    """The array of a .npy file, or the first one of an .npz.
+
+    Raises InputError naming file and entry for what is no array of numbers, and for more than
+    LARGEST_BYTES, before memory is taken for it.
+    """
+    if file.suffix == ".npz":
+        return next(iter(_entries(file, None).values()))
+    with _opened(file) as source:
+        _expect(source, file, _NPY, "an .npy array")
+        return _array(source, str(file), source.seek(0, io.SEEK_END))
+
+
+def read_named_arrays(file: Path, names: Sequence[str]) -> dict[str, Array]:
+    """Arrays of an .npz by these names; for one name, the only array whatever its name.
+
+    Raises as `read_array`, and InputError where a name is missing.
+    """
+    return _entries(file, names)
+
+
+def _entries(file: Path, names: Sequence[str] | None) -> dict[str, Array]:
+    """These entries; the first one for None."""
+    with _opened(file) as source:
+        _expect(source, file, _ZIP, "an .npz of arrays")
+        try:
+            with zipfile.ZipFile(source) as archive:
+                entries = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+                return {
+                    name: _entry(archive, entries[entry], file)
+                    for name, entry in _chosen(file, list(entries), names).items()
+                }
+        except (InputError, MemoryError):
+            raise
+        except Exception as error:  # zipfile and its decoders raise a dozen kinds
+            raise InputError(f"{file} is not an .npz of arrays: {_said(error)}") from error
+
+
+def _chosen(file: Path, entries: list[str], names: Sequence[str] | None) -> dict[str, str]:
+    """Which entry each name stands for."""
+    if not entries:
+        raise InputError(f"{file} holds no array")
+    if names is None:
+        return {entries[0]: entries[0]}
+    missing = [name for name in names if name not in entries]
+    if missing and len(entries) == len(names) == 1:
+        return {names[0]: entries[0]}
+    if missing:
+        raise InputError(f"{file} has no array {missing[0]!r}; it has: {', '.join(entries)}")
+    return {name: name for name in names}
+
+
+def _entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo, file: Path) -> Array:
+    where = f"{file}, entry {info.filename!r}"
+    if info.flag_bits & _ENCRYPTED:
+        raise InputError(f"{where}: it is encrypted")
     try:
-        with np.load(file, allow_pickle=False) as data:
-            arrays = {name: data[name] for name in data.files}
-    except (OSError, ValueError, zipfile.BadZipFile) as error:
-        raise InputError(f"{file} is not an .npz of arrays: {error}") from error
-    missing = [end.name for end in ends if end.name not in arrays]
-    if missing and len(arrays) == len(ends) == 1:
-        arrays = {ends[0].name: next(iter(arrays.values()))}
-    elif missing:
-        raise InputError(f"{file} has no array {missing[0]!r}; it has: {', '.join(arrays)}")
-    return {end.name: _fitted(arrays[end.name], file, end) for end in ends}
+        with archive.open(info) as source:
+            return _array(source, where, info.file_size)
+    except (InputError, MemoryError):
+        raise
+    except Exception as error:  # zipfile and its decoders raise a dozen kinds
+        raise InputError(f"{where}: it cannot be unpacked: {_said(error)}") from error
+
+
+def _array(source: IO[bytes], where: str, size_bytes: int) -> Array:
+    """One array. `size_bytes`: what `source` holds, as far as is known before it is read."""
+    if source.seekable():
+        source.seek(0)
+    shape, fortran, dtype = _header(source, where)
+    if dtype.kind not in "biuf":
+        raise InputError(f"{where} holds {dtype}: an array of numbers is needed")
+    count = math.prod(shape)
+    data_bytes = count * dtype.itemsize
+    if data_bytes > LARGEST_BYTES:
+        raise InputError(
+            f"{where} says that it holds {data_bytes:,} bytes of data; the most is "
+            f"{LARGEST_BYTES:,}: use several files"
+        )
+    if data_bytes > size_bytes:
+        raise InputError(
+            f"{where} says that it holds {list(shape)} of {dtype}, {data_bytes:,} bytes, and has "
+            f"{size_bytes:,} in all"
+        )
+    data = source.read(data_bytes)
+    if len(data) != data_bytes:
+        raise InputError(f"{where} ends after {len(data):,} of {data_bytes:,} bytes of data")
+    return np.frombuffer(data, dtype, count).reshape(shape, order="F" if fortran else "C")
+
+
+def _header(source: IO[bytes], where: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    try:
+        version = np.lib.format.read_magic(source)
+        if version not in _HEADERS:
+            raise ValueError(f"version {version} is unknown")
+        found = _HEADERS[version](source, _LARGEST_HEADER_BYTES)
+        shape, fortran, dtype = found
+        if not all(type(n) is int and 0 <= n < 1 << 62 for n in shape):
+            raise ValueError(f"the shape is {shape!r}")
+        if len(shape) > _MOST_DIMENSIONS:
+            raise ValueError(f"the shape has {len(shape)} dimensions")
+        return shape, fortran, dtype
+    except (InputError, OSError, zipfile.BadZipFile):
+        raise
+    except Exception as error:  # whatever Python's own parser makes of a header
+        raise InputError(f"{where} has no .npy header that can be read: {_said(error)}") from error
+
+
+def _said(error: BaseException) -> str:
+    """The first line of what an error says, not too long; its type where it says nothing."""
+    lines = str(error).strip().splitlines()
+    return lines[0][:200] if lines else type(error).__name__
+
+
+@contextmanager
+def _opened(file: Path) -> Iterator[IO[bytes]]:
+    """A file to read. Raises InputError where that fails, then or later."""
+    try:
+        with file.open("rb") as source:
+            yield source
+    except OSError as error:
+        raise InputError(f"{file} cannot be read: {error.strerror or error}") from error
+
+
+def _expect(source: IO[bytes], file: Path, magic: bytes, what: str) -> None:
+    """Raises InputError where the file begins otherwise; what it seems to be is said."""
+    begins = source.read(len(_NPY))
+    source.seek(0)
+    if begins.startswith(magic):
+        return
+    if not begins:
+        found = "it is empty"
+    elif begins.startswith(_NPY):
+        found = "it is an .npy array; name it so"
+    elif begins.startswith(_ZIP):
+        found = "it is a zip file; name it .npz"
+    else:
+        found = f"it begins with {begins!r}"
+    raise InputError(f"{file} is not {what}: {found}")
 
 
 def _read(file: Path, end: End) -> Array:
-    try:
-        if file.suffix == ".npy":
-            loaded: Array = np.load(file, allow_pickle=False)
-            return loaded
-        raw = file.read_bytes()
-    except (OSError, ValueError) as error:
-        raise InputError(f"{file} cannot be read: {error}") from error
+    if file.suffix == ".npy":
+        return read_array(file)
+    with _opened(file) as source:
+        raw = source.read(LARGEST_BYTES + 1)
+    if len(raw) > LARGEST_BYTES:
+        raise InputError(f"{file} holds more than {LARGEST_BYTES:,} bytes: use several files")
     dtype = end.model_dtype.numpy.newbyteorder("<")
     if not raw or len(raw) % (end.tensor.elements * dtype.itemsize):
         raise InputError(
@@ -79,11 +225,12 @@ def _fitted(values: Array, file: Path, end: End) -> Array:
             f"{file}: input {end.name!r} takes shape {list(end.model_shape)}, "
             f"not {list(values.shape)}"
         )
-    if values.dtype.kind not in "iufb":
-        raise InputError(f"{file}: input {end.name!r} takes numbers, not {values.dtype}")
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         raise InputError(f"{file}: input {end.name!r} holds NaN or infinity")
-    fitted: Array = values.astype(wanted, copy=False)
+    with np.errstate(invalid="ignore", over="ignore"):
+        fitted: Array = values.astype(wanted, copy=False)
+    if wanted.kind == "f" and not np.isfinite(fitted).all():
+        raise InputError(f"{file}: input {end.name!r} holds a number beyond {wanted}")
     if wanted.kind != "f" and not np.array_equal(fitted, values):
         raise InputError(
             f"{file}: input {end.name!r} takes {end.model_dtype.value}, and some of the "

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from toolchain.arrays import read_array
 from toolchain.edgetpu import backends, compiler
 from toolchain.edgetpu.check import broken_rules
 from toolchain.edgetpu.figures import operator_weights_ms
@@ -176,11 +177,7 @@ def _random(
 
 def _column(path: Path, name: str, shape: tuple[int, ...], dtype: Any) -> Array:
     """Frames of one input: (frames, *shape)."""
-    try:
-        loaded = np.load(path, allow_pickle=False)
-        array = np.asarray(loaded[loaded.files[0]] if hasattr(loaded, "files") else loaded)
-    except (OSError, ValueError, EOFError, IndexError, KeyError) as error:
-        raise InputError(f"{path} is no NumPy file that can be read: {error}") from error
+    array = read_array(path)
     if array.dtype != np.dtype(dtype):
         raise InputError(f"{path} holds {array.dtype}, input {name!r} is {np.dtype(dtype)}")
     if array.shape == shape:
