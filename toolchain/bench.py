@@ -19,7 +19,6 @@ place = "h743-2"                 # reserved through labgrid while tests run; its
 from __future__ import annotations
 
 import time
-import tomllib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -35,6 +34,7 @@ from toolchain.device.places import reserved, serial_port
 from toolchain.device.ports import find_port
 from toolchain.device.session import Session, open_board
 from toolchain.errors import InputError, LinkError
+from toolchain.records import read_toml
 
 try:
     import fcntl
@@ -104,10 +104,7 @@ class Bench:
 
 def read_bench(file: Path) -> Bench:
     """Raises InputError naming the entry and field at fault."""
-    try:
-        data = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InputError(f"{file}: {error}") from error
+    data = read_toml(file)
     entries = data.get("board", [])
     coordinator = data.get("coordinator", "")
     unknown = set(data) - {"board", "coordinator"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -12,6 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from toolchain.errors import InputError
+from toolchain.records import field_of, read_toml, record
 from toolchain.resources import BOARDS
 
 
@@ -28,6 +28,7 @@ class Core:
     fpu: bool = False
 
 
+_MOST_ICOUNT_SHIFT = 10
 HOST = Core("host", fpu=True)
 
 
@@ -154,73 +155,92 @@ class Board:
         return sum(m.size_bytes for m in self.memories if m.kind is MemoryKind.FLASH)
 
 
-def _memory(entry: Mapping[str, Any]) -> Memory:
-    cycles = entry.get("access_cycles", 1)
-    if not isinstance(cycles, int) or cycles < 1:
-        raise ValueError(f"access_cycles of {entry['name']} must be a whole number, 1 or more")
-    return Memory(
-        name=entry["name"],
-        origin=entry["origin"],
-        size_bytes=entry["size_bytes"],
-        kind=MemoryKind(entry["kind"]),
-        holds=frozenset(Content(what) for what in entry["holds"]),
-        access_cycles=cycles,
-    )
+def _memory(entry: object, where: str) -> Memory:
+    read = field_of(entry, "name", str, where)
+    memory = record(Memory, entry, f"{where} ({read})")
+    if memory.access_cycles < 1 or memory.origin < 0 or memory.size_bytes < 1:
+        raise InputError(
+            f"{where} ({read}): access_cycles and size_bytes are 1 or more, origin 0 or more"
+        )
+    return memory
 
 
-def _define(value: object) -> str:
-    return f"0x{value:X}u" if isinstance(value, int) else str(value)
+@dataclass(frozen=True)
+class _CounterEntry:
+    """`[counter]` of a board's file."""
+
+    unit: str
+    source: str
+    register: int
+    tick_ns: float | None = None
+    counts_down: bool = False
+    wide: bool = False
+
+    def counter(self, icount_shift: int) -> Counter:
+        per_tick = 1.0 if self.tick_ns is None else self.tick_ns / 2**icount_shift
+        return Counter(self.unit, self.source, self.register, per_tick, self.counts_down, self.wide)
 
 
-def _counter(entry: Mapping[str, Any], icount_shift: int) -> Counter:
-    tick_ns = entry.get("tick_ns")
-    return Counter(
-        unit=entry["unit"],
-        source=entry["source"],
-        register=entry["register"],
-        per_tick=1.0 if tick_ns is None else tick_ns / 2**icount_shift,
-        counts_down=entry.get("counts_down", False),
-        wide=entry.get("wide", False),
-    )
+@dataclass(frozen=True)
+class _CoreEntry:
+    """`[core]` of a board's file."""
+
+    name: str
+    flags: tuple[str, ...] = ()
+    dsp: bool = False
+    mve: bool = False
+    fpu: bool = False
+
+    def core(self) -> Core:
+        return Core(self.name, self.dsp, self.mve, self.fpu)
 
 
-def _parse(name: str, data: Mapping[str, Any]) -> Board:
-    core = dict(data["core"])
-    flags = tuple(core.pop("flags", ()))
-    firmware = data.get("firmware", {})
-    emulator = Emulator(**data["emulator"]) if "emulator" in data else None
+def _define(value: object, where: str) -> str:
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        raise InputError(f"{where} is {value!r}, not a text or a whole number")
+    return f"0x{value:X}u" if isinstance(value, int) else value
+
+
+def _parse(name: str, data: Mapping[str, Any], where: str) -> Board:
+    def section(key: str, kind: Any, default: Any = None) -> Any:
+        return field_of(data, key, kind, where, default)
+
+    core: _CoreEntry = field_of(data, "core", _CoreEntry, where)
+    firmware = section("firmware", Mapping[str, Any], {})
+    emulator: Emulator | None = section("emulator", Emulator)
     shift = emulator.icount_shift if emulator else 0
-    flash = {runner: MappingProxyType(dict(v)) for runner, v in data.get("flash", {}).items()}
+    if not 0 <= shift <= _MOST_ICOUNT_SHIFT:
+        raise InputError(f"{where}: emulator: icount_shift is {shift}, not 0 to 10")
+    counter: _CounterEntry | None = section("counter", _CounterEntry)
+    flash = section("flash", Mapping[str, Mapping[str, str]], {})
+    memories = section("memory", tuple[Any, ...], ())
+    defines = field_of(firmware, "defines", Mapping[str, Any], f"{where}: firmware", {})
     return Board(
         name=name,
-        title=data["title"],
-        core=Core(**core),
-        clock_hz=data.get("clock_hz", 0),
-        compiler_flags=flags,
-        memories=tuple(_memory(entry) for entry in data.get("memory", ())),
-        uart=Uart(**data["uart"]) if "uart" in data else None,
-        counter=_counter(data["counter"], shift) if "counter" in data else None,
-        firmware_sources=tuple(firmware.get("sources", ())),
-        defines=MappingProxyType({k: _define(v) for k, v in firmware.get("defines", {}).items()}),
+        title=field_of(data, "title", str, where),
+        core=core.core(),
+        clock_hz=section("clock_hz", int, 0),
+        compiler_flags=core.flags,
+        memories=tuple(_memory(m, f"{where}: memory[{i}]") for i, m in enumerate(memories)),
+        uart=section("uart", Uart),
+        counter=counter.counter(shift) if counter else None,
+        firmware_sources=field_of(firmware, "sources", tuple[str, ...], f"{where}: firmware", ()),
+        defines=MappingProxyType(
+            {k: _define(v, f"{where}: firmware: defines.{k}") for k, v in defines.items()}
+        ),
         emulator=emulator,
-        flash_runners=MappingProxyType(flash),
-        ran_on_hardware=data.get("ran_on_hardware", False),
-        chip=Chip(**data["chip"]) if "chip" in data else None,
-        usb_ids=tuple(data.get("usb", {}).get("ids", ())),
+        flash_runners=MappingProxyType({k: MappingProxyType(v) for k, v in flash.items()}),
+        ran_on_hardware=section("ran_on_hardware", bool, False),
+        chip=section("chip", Chip),
+        usb_ids=field_of(
+            section("usb", Mapping[str, Any], {}), "ids", tuple[str, ...], f"{where}: usb", ()
+        ),
     )
 
 
 def read_board(file: Path) -> Board:
     """A board from its `board.toml`; the folder is its name. Raises InputError if it is wrong."""
-    try:
-        data = tomllib.loads(file.read_text(encoding="utf-8"))
-        return _parse(file.parent.name, data)
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InputError(f"{file}: {error}") from error
-    except KeyError as error:
-        raise InputError(f"{file}: the field {error} is missing") from error
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{file}: {error}") from error
+    return _parse(file.parent.name, read_toml(file), str(file))
 
 
 @cache

@@ -10,7 +10,6 @@ softmax; `channels` is for conv2d and fully_connected; `kernel`, `stride` (defau
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ from toolchain.ops.conv2d import Conv2D
 from toolchain.ops.depthwise_conv2d import DepthwiseConv2D
 from toolchain.ops.fully_connected import FullyConnected
 from toolchain.ops.spec import OpSpec
+from toolchain.records import read_json
 
 _Q = Quantisation((0.05,), (-3,))
 _WINDOWS: Mapping[str, type[Conv2D] | type[DepthwiseConv2D]] = {
@@ -39,10 +39,7 @@ _KINDS = (*_WINDOWS, *_POOLS, *_PAIRS, "fully_connected", "softmax")
 
 def read_shapes(file: Path) -> tuple[Graph, ...]:
     """One graph of one operator for each entry. Raises InputError naming the entry at fault."""
-    try:
-        entries = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(f"cannot read {file}: {error}") from error
+    entries = read_json(file)
     if not isinstance(entries, list):
         raise InputError(f"{file} is to hold a list of kernels")
     graphs = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,8 @@ from toolchain.cost.key import Build, Key
 from toolchain.deployment import KEYS_FILE, PLAN_FILE, Deployment, compiled_model, deployed
 from toolchain.errors import InputError
 from toolchain.measurements import taken
+from toolchain.records import field_of, read_json
+from toolchain.records import record as record_of
 
 Report = Callable[..., None]
 DEFAULT_RUNS = 5
@@ -171,6 +172,25 @@ def profile_deployment(
     )
 
 
+@dataclass(frozen=True)
+class _CountedKernel:
+    """One operator in KEYS_FILE: under what it is measured."""
+
+    kernel: str
+    shape: str
+    estimate: int
+    calls: int
+
+
+@dataclass(frozen=True)
+class _Keys:
+    """KEYS_FILE; None for an operator that is not kept."""
+
+    compiler: str
+    cmsis_nn: str
+    operators: tuple[_CountedKernel | None, ...]
+
+
 def record(profile: Profile, folder: str | Path, database: Database | None = None) -> int:
     """Keep the operators' counts for the planner; how many. 0 where the folder has no keys.
 
@@ -180,21 +200,18 @@ def record(profile: Profile, folder: str | Path, database: Database | None = Non
     file = Path(folder) / KEYS_FILE
     if not file.exists():
         return 0
-    try:
-        data = json.loads(file.read_text(encoding="utf-8"))
-        build = Build(data["compiler"], data["cmsis_nn"])
-        keys = [
-            e and (Key(e["kernel"], e["shape"]), int(e["estimate"]), int(e["calls"]))
-            for e in data["operators"]
-        ]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{file} is damaged ({error}): compile again") from error
+    read = record_of(_Keys, read_json(file), str(file))
+    build = Build(read.compiler, read.cmsis_nn)
+    if len(read.operators) != len(profile.operators):
+        raise InputError(f"{file} is of another model: compile again")
     rows = []
-    for part, entry in zip(profile.operators, keys, strict=True):
+    for number, (part, entry) in enumerate(zip(profile.operators, read.operators, strict=True)):
         if entry is not None:
-            key, estimate, calls = entry
-            counts = [round(count / calls) for count in part.counts]
-            rows.append(taken(profile.board, key, build, profile.unit, counts, estimate))
+            if entry.calls < 1:
+                raise InputError(f"{file}: operators[{number}]: calls is {entry.calls}")
+            key = Key(entry.kernel, entry.shape)
+            counts = [round(count / entry.calls) for count in part.counts]
+            rows.append(taken(profile.board, key, build, profile.unit, counts, entry.estimate))
     distinct = {row.key: row for row in rows}
     return (database or Database()).put(distinct.values())
 
@@ -209,14 +226,16 @@ def _inference(deployment: Deployment) -> int:
 def _planned(folder: Path) -> dict[str, Any]:
     """Model and operators, by name, of the folder's plan."""
     file = folder / PLAN_FILE
-    try:
-        data = json.loads(file.read_text(encoding="utf-8"))
-        return {
-            "model": data["model"],
-            "operators": {entry["name"]: entry for entry in data["operators"]},
+    data, where = read_json(file), str(file)
+    operators = {}
+    for number, entry in enumerate(field_of(data, "operators", tuple[Any, ...], where)):
+        at = f"{where}: operators[{number}]"
+        operators[field_of(entry, "name", str, at)] = {
+            "block": field_of(entry, "block", Any, at, ""),
+            "macs": field_of(entry, "macs", int, at, 0),
+            "moved_bytes": field_of(entry, "moved_bytes", int, at, 0),
         }
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{file} is damaged ({error}): compile again") from error
+    return {"model": field_of(data, "model", str, where), "operators": operators}
 
 
 def _part(

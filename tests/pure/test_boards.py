@@ -129,7 +129,7 @@ def test_unknown_board_lists_the_known() -> None:
         (
             'title = "x"\n[core]\nname = "m4"\n[[memory]]\nname = "R"\norigin = 0\n'
             'size_bytes = 1\nkind = "ram"\naccess_cycles = 0.5\nholds = []',
-            "access_cycles of R",
+            "access_cycles is 0.5, not a whole number",
         ),
     ],
 )

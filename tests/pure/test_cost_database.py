@@ -76,7 +76,7 @@ def test_import_takes_what_is_newer_and_all_or_nothing(database: Database, tmp_p
     data["measurements"][0]["measured_at"] = 900
     data["measurements"][2]["unit"] = None
     (tmp_path / "x.json").write_text(json.dumps(data))
-    with pytest.raises(InputError, match="'unit' is None"):
+    with pytest.raises(InputError, match=r"measurements\[2\]: unit is null, not a text"):
         database.import_from(tmp_path / "x.json")
     assert [r.count for r in database.rows()] == [5, 1001, 1002]
 

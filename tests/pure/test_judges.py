@@ -207,26 +207,26 @@ child.serve(sys.stdin.buffer, sys.stdout.buffer, answer)
 
 
 @pytest.mark.parametrize(
-    ("what", "said"),
+    ("what", "limit_seconds", "said"),
     [
-        ("os.abort()", "crashed on this file"),
-        ("os._exit(0)", "crashed on this file"),
-        ("import time; time.sleep(60)", r"did not end on this file within 0\.5 s"),
+        ("os.abort()", 60, "crashed on this file"),
+        ("os._exit(0)", 60, "crashed on this file"),
+        ("import time; time.sleep(600)", 0.5, r"did not end on this file within 0\.5 s"),
     ],
 )
 def test_a_crash_is_a_sentence(
-    what: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    what: str, limit_seconds: float, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A real process that really dies, or hangs."""
+    """A real process that really dies, or hangs; the limits leave room for a busy machine."""
     folder = Path(child.__file__).parent
     file = tmp_path / "crashing.py"
     file.write_text(CRASHING.format(folder=str(folder), what=what))
     monkeypatch.setattr(child, "__file__", str(file))
-    process = RuntimeProcess(limit_seconds=0.5)
+    process = RuntimeProcess(limit_seconds)
     begin = time.monotonic()
     with pytest.raises(InputError, match=said):
         open_model(process, Runtime.TFLITE_MICRO, b"")
-    assert time.monotonic() - begin < 5
+    assert time.monotonic() - begin < 60
 
 
 @needs_micro

@@ -11,8 +11,8 @@ import json
 import os
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -20,6 +20,7 @@ from toolchain.cmsis_nn import cache_folder
 from toolchain.cost.key import Build, Key
 from toolchain.errors import InputError
 from toolchain.output import write_file
+from toolchain.records import field_of, read_json
 
 ENVIRONMENT_VARIABLE = "THIMBLE_MEASUREMENTS"
 SCHEMA_VERSION = 1
@@ -74,19 +75,17 @@ _COLUMNS = (
 _TEXTS = ("board", "kernel", "shape", "compiler", "cmsis_nn", "unit")
 
 
-def measurement(entry: Mapping[str, Any]) -> Measurement:
+def measurement(entry: object, where: str = "a measurement") -> Measurement:
     """The inverse of `Measurement.as_dict`. Raises InputError where a field is missing or odd."""
+    given = {
+        name: field_of(entry, name, str if name in _TEXTS else int, where) for name in _COLUMNS
+    }
     for name in _COLUMNS:
-        value = entry.get(name)
-        good = isinstance(value, str) if name in _TEXTS else type(value) is int and value >= 0
-        if not good:
-            raise InputError(f"a measurement's field {name!r} is {value!r}")
-    plain = {f.name: entry[f.name] for f in fields(Measurement) if f.name in _COLUMNS}
-    return Measurement(
-        key=Key(entry["kernel"], entry["shape"]),
-        build=Build(entry["compiler"], entry["cmsis_nn"]),
-        **plain,
-    )
+        if name not in _TEXTS and given[name] < 0:
+            raise InputError(f"{where}: {name} is {given[name]}, which is negative")
+    key = Key(given.pop("kernel"), given.pop("shape"))
+    build = Build(given.pop("compiler"), given.pop("cmsis_nn"))
+    return Measurement(key=key, build=build, **given)
 
 
 def default_file() -> Path:
@@ -162,10 +161,7 @@ class Database:
 
     def import_from(self, file: Path) -> int:
         """Take over what an export holds, where it is newer; how many. All of it or nothing."""
-        try:
-            data = json.loads(file.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise InputError(f"cannot read {file}: {error}") from error
+        data = read_json(file)
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             raise InputError(f"{file} holds no measurements: `thimble cost export` writes them")
         if data.get("version") != SCHEMA_VERSION:
@@ -173,10 +169,9 @@ class Database:
                 f"{file} is of version {data.get('version')!r}, this Thimble reads "
                 f"{SCHEMA_VERSION}: use the same version of Thimble on both ends"
             )
-        entries = data.get("measurements")
-        if not isinstance(entries, list) or not all(isinstance(e, dict) for e in entries):
-            raise InputError(f"{file} is damaged: it has no list of measurements")
-        return self.put([measurement(entry) for entry in entries], newer_only=True)
+        entries = field_of(data, "measurements", tuple[Any, ...], str(file))
+        found = [measurement(e, f"{file}: measurements[{i}]") for i, e in enumerate(entries)]
+        return self.put(found, newer_only=True)
 
     @contextlib.contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:

@@ -13,6 +13,7 @@ from toolchain.boards import Board, board
 from toolchain.device.protocol import TYPE_CODES
 from toolchain.errors import InputError
 from toolchain.ir import DType, Plan, Sources
+from toolchain.records import read_json, record
 
 MANIFEST = "firmware.json"
 
@@ -215,54 +216,60 @@ def _write(folder: Path, data: Mapping[str, Any]) -> None:
     (folder / MANIFEST).write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
 
 
-def _port(data: Mapping[str, Any]) -> Port:
-    shape = tuple(int(dim) for dim in data["shape"])
-    return Port(
-        name=str(data["name"]),
-        identifier=str(data["identifier"]),
-        offset_bytes=int(data["offset_bytes"]),
-        shape=shape,
-        dtype=DType(data["dtype"]),
-        constant=bool(data["constant"]),
-        part=int(data["part"]),
-    )
+@dataclass(frozen=True)
+class _Whole:
+    """The manifest of a firmware."""
+
+    board: str
+    build_id: str
+    sizes: Sizes
+    models: tuple[FirmwareModel, ...]
 
 
-def _model(data: Mapping[str, Any]) -> FirmwareModel:
-    return FirmwareModel(
-        name=data["name"],
-        parts=tuple(FirmwarePart(**part) for part in data["parts"]),
-        inputs=tuple(_port(port) for port in data["inputs"]),
-        outputs=tuple(_port(port) for port in data["outputs"]),
-        operators=tuple(
-            OperatorName(op["name"], op["kind"], tuple(op["blocks"])) for op in data["operators"]
-        ),
-        kernels=tuple(data["kernels"]),
-        stateful=bool(data["stateful"]),
-    )
+@dataclass(frozen=True)
+class _OneOf:
+    """The manifest of one of its models: where the firmware lies, from here, and which it is."""
 
-
-def _parse(folder: Path, data: Mapping[str, Any]) -> Firmware:
-    if "firmware" in data:
-        whole = load_firmware(Path(os.path.normpath(folder / data["firmware"])))
-        if not 0 <= data["index"] < len(whole.models):
-            raise ValueError(f"no model {data['index']}")
-        return replace(whole, index=data["index"])
-    return Firmware(
-        folder=folder,
-        board=board(data["board"]),
-        models=tuple(_model(model) for model in data["models"]),
-        sizes=Sizes(**data["sizes"]),
-        build_id=data["build_id"],
-    )
+    firmware: str
+    index: int
 
 
 def load_firmware(folder: Path) -> Firmware:
     """The firmware built in `folder`. Raises InputError if there is none, or it is damaged."""
     file = folder / MANIFEST
+    if not file.exists():
+        raise InputError(f"{folder} holds no firmware (no {MANIFEST}): compile into it")
     try:
-        return _parse(folder, json.loads(file.read_text(encoding="utf-8")))
-    except FileNotFoundError as error:
-        raise InputError(f"{folder} holds no firmware (no {MANIFEST}): compile into it") from error
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{file} is damaged ({error}): compile again") from error
+        data = read_json(file)
+        if isinstance(data, dict) and "firmware" in data:
+            one = record(_OneOf, data, str(file))
+            above = Path(os.path.normpath(folder / one.firmware))
+            return replace(_load_whole(above / MANIFEST, one.index), index=one.index)
+        return _load_whole(file, 0)
+    except InputError as error:
+        raise InputError(f"{error}: the folder is damaged, compile again") from error
+
+
+def _load_whole(file: Path, index: int) -> Firmware:
+    """Raises InputError, naming the field, where it is none or has no model `index`."""
+    found = record(_Whole, read_json(file), str(file))
+    if not 0 <= index < len(found.models):
+        raise InputError(f"{file}: there is no model {index}")
+    for place, model in enumerate(found.models):
+        _check_ports(model, f"{file}: models[{place}]")
+    return Firmware(file.parent, board(found.board), found.models, found.sizes, found.build_id)
+
+
+def _check_ports(model: FirmwareModel, where: str) -> None:
+    """Raises InputError where an input or output does not lie in the model's part of the arena."""
+    for port in (*model.inputs, *model.outputs):
+        if min((*port.shape, port.offset_bytes, port.part), default=0) < 0:
+            raise InputError(f"{where}: {port.name!r} has a negative number")
+        if port.constant:
+            continue
+        room = model.parts[port.part].size_bytes if port.part < len(model.parts) else 0
+        if port.offset_bytes + port.size_bytes > room:
+            raise InputError(
+                f"{where}: {port.name!r} ends at byte {port.offset_bytes + port.size_bytes:,} of "
+                f"{room:,} of the arena"
+            )

@@ -6,7 +6,6 @@ out among its operators, and the planner then weighs measured milliseconds.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 from toolchain.edgetpu.cost import PROCESSOR, EdgeTpuCost
 from toolchain.edgetpu.folder import PipelineFolder
 from toolchain.errors import InputError
+from toolchain.records import field_of, read_json
 
 FORMAT = "thimble-edgetpu-profile"
 
@@ -74,17 +74,21 @@ def profile_json(profile: Profile) -> dict[str, Any]:
 
 def read_profile(path: Path) -> Profile:
     """Raises InputError where the file is no profile."""
+    where = str(path)
     try:
-        content = json.loads(path.read_text())
-        if content["format"] != FORMAT:
-            raise ValueError("another format")
-        times = tuple(float(entry["count"]) for entry in content["operators"])
-        kinds = tuple(str(entry["kind"]) for entry in content["operators"])
+        content = read_json(path)
+        if field_of(content, "format", str, where) != FORMAT:
+            raise InputError(f"{where}: the format is another")
+        operators = field_of(content, "operators", tuple[Any, ...], where)
+        places = [(entry, f"{where}: operators[{i}]") for i, entry in enumerate(operators)]
+        times = tuple(field_of(entry, "count", float, at) for entry, at in places)
+        kinds = tuple(field_of(entry, "kind", str, at) for entry, at in places)
         if any(not 0 <= t < 1e7 for t in times):
-            raise ValueError("an operator's time is no time")
-        return Profile(str(content["model"]), str(content["board"]), kinds, times)
-    except (OSError, KeyError, TypeError, ValueError, RecursionError) as error:
+            raise InputError(f"{where}: an operator's time is no time")
+        model, board = (field_of(content, name, str, where) for name in ("model", "board"))
+    except InputError as error:
         raise InputError(
-            f"{path} is no profile of an Edge TPU pipeline ({error}); "
+            f"no profile of an Edge TPU pipeline: {error}; "
             "make it with `thimble edgetpu profile DIR`"
         ) from error
+    return Profile(model, board, kinds, times)

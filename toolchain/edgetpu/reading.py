@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -14,6 +13,7 @@ from toolchain.edgetpu.compiled import compiled_bytes
 from toolchain.edgetpu.graph import PipelineGraph, PipelineOp, PipelineTensor
 from toolchain.errors import InputError
 from toolchain.frontends import read_model_file
+from toolchain.records import parse_json
 
 LARGEST_OPERATORS = 20_000
 _LARGEST_BYTES = 1 << 40
@@ -72,10 +72,7 @@ def check_graph(graph: PipelineGraph, path: str) -> PipelineGraph:
 
 
 def _read_summary(data: bytes, path: Path) -> PipelineGraph:
-    try:
-        content = json.loads(data)
-    except (UnicodeDecodeError, ValueError, RecursionError) as error:
-        raise InputError(f"{path} is no JSON file: {error}") from error
+    content = parse_json(data, str(path))
     try:
         return _summary(content)
     except (KeyError, TypeError, AttributeError, IndexError, ValueError, OverflowError) as error:

@@ -9,7 +9,6 @@ never dies (as HMCOS, DAC 2022, counts), so it is treated like a graph output.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any
 from toolchain.errors import InputError
 from toolchain.frontends import read_model_file
 from toolchain.ir import Buffer, Member, MemoryProblem, Overlap
+from toolchain.records import parse_json
 
 MAX_TENSOR_BYTES = 1 << 48
 
@@ -100,12 +100,7 @@ def is_neutral(path: Path) -> bool:
 
 def read_neutral(path: Path) -> NeutralGraph:
     """Read and check a neutral graph file. Raises InputError naming what is wrong with it."""
-    text = read_model_file(path)
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path} is not JSON: {error}") from error
-    return neutral_graph(data, path.stem)
+    return neutral_graph(parse_json(read_model_file(path), str(path)), path.stem)
 
 
 def neutral_graph(data: object, fallback_name: str = "graph") -> NeutralGraph:
