@@ -36,6 +36,7 @@ _EARLIER = ("plan.json", "pipeline.json")
 _WORK = ".thimble"
 _LOCK, _BUILD, _SWAP, _OLD = "lock", "build-", "swap", "old"
 _SHOWN = 5
+_VANISHED = "it vanished while it was written"
 _CHUNK_BYTES = 1 << 20
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 _CANNOT_EXCHANGE = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP)
@@ -102,20 +103,27 @@ def replaced_folder(
             build = work / f"{_BUILD}{os.getpid()}-{secrets.token_hex(4)}"
             try:
                 build.mkdir()
-                yield build
-                if not build.is_dir():
-                    raise FileNotFoundError(errno.ENOENT, "it vanished while it was written")
+                with _vanishing(build):
+                    yield build
                 _install(build, target, folder, force, frozenset(reserved))
-            except BaseException as error:
-                gone = isinstance(error, ThimbleError) and not build.is_dir()
+            except BaseException:
                 with contextlib.suppress(OSError):
                     _recover(work, target)
-                if gone:
-                    raise InputError(
-                        f"cannot write {folder}: it vanished while it was written"
-                    ) from error
                 raise
             _recover(work, target)
+
+
+@contextmanager
+def _vanishing(build: Path) -> Iterator[None]:
+    """Whatever fails because the folder has gone: that is what the user is told."""
+    try:
+        yield
+    except ThimbleError as error:
+        if not build.is_dir():
+            raise FileNotFoundError(errno.ENOENT, _VANISHED) from error
+        raise
+    if not build.is_dir():
+        raise FileNotFoundError(errno.ENOENT, _VANISHED)
 
 
 def check_whole(folder: Path, remedy: str) -> str:
@@ -336,7 +344,12 @@ def _examine(target: Path, folder: Path, force: bool) -> _Previous | None:
 
 
 def _is_foreign(name: str, marker: Marker) -> bool:
-    return name != MARKER and name not in marker.files and name.rstrip("/") not in marker.folders
+    return not (name == MARKER or name in marker.files or _emptied(name, marker))
+
+
+def _emptied(name: str, marker: Marker) -> bool:
+    """Whether an entry is a folder of listed files that has lost them."""
+    return name.endswith("/") and name[:-1] in marker.folders
 
 
 @contextmanager
@@ -507,7 +520,7 @@ def _discard(aside: Path, target: Path, *, force: bool = False) -> None:
     strays = []
     for name in _entries(aside):
         path = aside / name
-        if name == MARKER or name.rstrip("/") in marker.folders:
+        if name == MARKER or _emptied(name, marker):
             continue
         listed = name in marker.files and (force or _is_file(path, marker.files[name]))
         if not listed and not _same(path, target / name):
