@@ -14,7 +14,7 @@ from toolchain.errors import InputError
 from toolchain.output import _lock
 
 _PART = ".thimble-part"
-_FOREIGN = (Path("/dev"), Path("/proc"))
+_OPEN_FILES = tuple(map(Path, ("/dev/stdout", "/dev/stderr", "/dev/fd", "/proc")))
 
 
 @contextmanager
@@ -64,7 +64,7 @@ def _takes_a_stream(path: Path) -> bool:
     """Whether `path` is a device, a pipe or a folder, or stands for an open file."""
     if path.exists() and not path.is_file():
         return True
-    return any(path.absolute().is_relative_to(folder) for folder in _FOREIGN)
+    return any(path.absolute().is_relative_to(name) for name in _OPEN_FILES)
 
 
 def _begun(temporary: Path) -> int:
