@@ -14,7 +14,6 @@ from tests.support.host import plan_of
 from toolchain import cmsis_nn
 from toolchain.boards import HOST, Core
 from toolchain.codegen import generate, library_files, write_library
-from toolchain.errors import InputError
 from toolchain.ir import Sources
 from toolchain.ops import specs
 
@@ -91,13 +90,6 @@ def test_it_holds_only_what_it_needs() -> None:
     assert not any(name.startswith("runtime/") for name in theirs)
     listed = theirs["cmsis_nn_sources.txt"].splitlines()
     assert listed and all((cmsis_nn.find() / path).is_file() for path in listed)
-
-
-def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    sources = generate(plan_of(dense_chain("d", (3, 2))), HOST, cmsis_nn.find())
-    with pytest.raises(InputError, match="cannot write"):
-        write_library([sources], tmp_path / "file")
 
 
 def test_models_that_share_an_arena(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 from types import MappingProxyType
 
 from toolchain.codegen.environment import environment
-from toolchain.errors import InputError
 from toolchain.ir import Sources
 from toolchain.resources import RUNTIME_C
 
@@ -72,14 +71,11 @@ def _with_headers(kernels: Mapping[str, str], users: Iterable[str]) -> dict[str,
 
 
 def write_library(models: Sequence[Sources], folder: Path) -> tuple[Path, ...]:
-    """Write `library_files` below `folder`; the paths written. Raises InputError if it cannot."""
+    """Write `library_files` below `folder`; the paths written. Raises OSError if it cannot."""
     written = []
     for name, text in library_files(models).items():
         path = folder / name
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8", newline="\n")
-        except OSError as error:
-            raise InputError(f"cannot write {path}: {error.strerror}") from error
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8", newline="\n")
         written.append(path)
     return tuple(written)

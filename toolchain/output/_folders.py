@@ -489,11 +489,15 @@ def _carry_over(
 
 def _flush(folder: Path) -> None:
     """Have the new result on the disk before the old one goes: power may fail, too."""
-    for name in _entries(folder):
-        path = folder / name
-        if stat.S_ISREG(path.lstat().st_mode):
-            with contextlib.suppress(PermissionError), path.open("rb") as file:
-                os.fsync(file.fileno())
+    paths = [folder / name for name in _entries(folder)]
+    files = [path for path in paths if stat.S_ISREG(path.lstat().st_mode)]
+    for path in (*files, *(Path(inside) for inside, _, _ in os.walk(folder))):
+        with contextlib.suppress(PermissionError):
+            handle = os.open(path, os.O_RDONLY)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
 
 
 def _exchanged(one: Path, other: Path) -> bool:
