@@ -31,7 +31,7 @@ from toolchain.cmsis_nn import cache_folder
 from toolchain.device.firmware import Firmware
 from toolchain.device.flash import flash
 from toolchain.device.places import reserved, serial_port
-from toolchain.device.ports import find_port
+from toolchain.device.ports import attached_ports, find_port, port_at
 from toolchain.device.session import Session, open_board
 from toolchain.errors import InputError, LinkError
 from toolchain.records import read_toml
@@ -42,6 +42,7 @@ except ImportError:  # Windows opens a serial port for one program only
     fcntl = None  # type: ignore[assignment]
 
 _BUSY_SECONDS = 600.0
+_PLUG_SECONDS = 3.0
 _FIELDS = ("board", "port", "probe", "runner", "place")
 
 
@@ -83,7 +84,7 @@ class BenchBoard:
         """Its port. Raises InputError where that is not clear, LinkError where labgrid fails."""
         if self.place:
             return serial_port(self.place, self.coordinator)
-        return self.port or find_port(self.board, self.probe)
+        return self.port or find_port(self.board, self.probe, patience_seconds=_PLUG_SECONDS)
 
 
 @dataclass(frozen=True)
@@ -149,7 +150,9 @@ def held(board: BenchBoard) -> Iterator[str]:
         yield ""
         return
     port = board.located()
-    name = "".join(c if c.isalnum() else "-" for c in port)
+    known = port_at(port, attached_ports)  # which may get another name when it is flashed
+    lock = f"{known.serial_number}-{known.interface}" if known and known.serial_number else port
+    name = "".join(c if c.isalnum() else "-" for c in lock)
     locks = cache_folder() / "ports"
     locks.mkdir(parents=True, exist_ok=True)
     with (locks / name).open("w") as file:
@@ -186,4 +189,4 @@ def start(board: BenchBoard, firmware: Firmware, at: str) -> Session:
         if not board.flashed_here:
             raise NotThereError(f"{board.label} cannot be flashed from here: {error}") from error
     flash(firmware, board.runner or None, board.probe)
-    return open_board(firmware, at)
+    return open_board(firmware, board.located())  # a probe that was reset may have a new port

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from toolchain.boards import board
-from toolchain.device.ports import SerialPort, attached_ports, find_port
-from toolchain.errors import InputError
+from toolchain.device.ports import NoPortError, SerialPort, attached_ports, find_port
+from toolchain.errors import InputError, LinkError
 
 NUCLEO = SerialPort("/dev/ttyACM0", "0483:374b", "066DFF", "STM32 STLink")
 SECOND = SerialPort("/dev/ttyACM1", "0483:374b", "0670AA", "STM32 STLink")
@@ -37,6 +39,31 @@ def test_none_says_what_there_is() -> None:
         find_port(board("f4-discovery"), attached=lambda: (NUCLEO,))
     with pytest.raises(InputError, match="serial number X"):
         find_port(board("nucleo-f446re"), "X", attached=lambda: (NUCLEO,))
+
+
+def test_a_port_that_is_just_coming_back_is_waited_for() -> None:
+    """A probe that was reset when it flashed; several that fit are no reason to wait."""
+    looks = iter([(PLAIN,), (), (CABLE,), (PLAIN, NUCLEO)])
+    found = find_port(board("nucleo-f446re"), "066DFF", lambda: next(looks), patience_seconds=5)
+    assert found == "/dev/ttyACM0" and not list(looks)
+    with pytest.raises(NoPortError) as told:
+        find_port(board("nucleo-f446re"), attached=lambda: (CABLE,), patience_seconds=0.2)
+    assert isinstance(told.value, LinkError) and told.value.exit_code == 2
+    start = time.monotonic()
+    with pytest.raises(InputError, match="several"):
+        find_port(board("nucleo-f446re"), attached=lambda: (NUCLEO, SECOND), patience_seconds=9)
+    assert time.monotonic() - start < 1
+
+
+def test_an_st_link_without_mass_storage_is_one_too() -> None:
+    """The identities that its firmware updater can give it (pyocd's and openocd's lists)."""
+    for name, ids in {
+        "nucleo-f446re": ("374b", "3752"),
+        "nucleo-h7a3zi-q": ("374e", "3754"),
+    }.items():
+        for usb_id in ids:
+            port = SerialPort("/dev/ttyACM0", f"0483:{usb_id}", "066DFF")
+            assert find_port(board(name), attached=lambda port=port: (port,)) == port.device
 
 
 def test_this_machines_ports_can_be_listed() -> None:

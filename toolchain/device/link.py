@@ -10,18 +10,30 @@ and everything after a reset until it has been greeted again: BoardResetError.
 from __future__ import annotations
 
 import contextlib
+import errno
 import random
 import socket
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 import serial
 
 from toolchain.device import protocol
+from toolchain.device.ports import SerialPort, attached_ports, port_at
 from toolchain.device.protocol import CRASHED, ERROR, REPLY, ErrorCode, Frame, Type
 from toolchain.errors import LinkError
+
+try:
+    import fcntl
+    import termios
+
+    _PORT_FAILURES: tuple[type[Exception], ...] = (OSError, termios.error)
+except ImportError:  # Windows, where pyserial raises nothing else
+    fcntl = termios = None  # type: ignore[assignment]
+    _PORT_FAILURES = (OSError,)
 
 DEFAULT_TIMEOUT_SECONDS = 4.0
 RUN_TIMEOUT_SECONDS = 120.0
@@ -35,6 +47,10 @@ _POLL_SECONDS = 0.02
 _WRITE_SECONDS = 10.0
 _CONNECT_SECONDS = 5.0
 _HANDSHAKE_STEP_SECONDS = 0.2
+_SETTLE_SECONDS = 2.0
+"""After a port has appeared: udev sets its owner and group, and other programs look at it."""
+_RETURN_SECONDS = 5.0
+"""An adapter that is reset leaves the bus and is listed anew within about a second."""
 
 
 class Transport(Protocol):
@@ -76,22 +92,92 @@ class SocketTransport:
         self._connection.close()
 
 
-class SerialTransport:
-    """Anything pyserial opens: a device, `rfc2217://host:port`. A device is held alone."""
+class LineLostError(LinkError):
+    """The port went away under an open line; `reopen` waits for it to come back."""
 
-    def __init__(self, port: str, baud: int) -> None:
+    def __init__(self, port: str, reason: object, reopen: Callable[[], None]) -> None:
+        super().__init__(f"the serial port {port} failed: {reason}")
+        self.reopen = reopen
+
+
+class SerialTransport:
+    """Anything pyserial opens: a device, `rfc2217://host:port`. A device is held alone.
+
+    A USB port that goes away is waited for by its serial number: it may come back under another
+    name, the old one being held until it is closed. `attached` lists the machine's ports.
+    """
+
+    def __init__(
+        self,
+        port: str,
+        baud: int,
+        attached: Callable[[], tuple[SerialPort, ...]] = attached_ports,
+    ) -> None:
+        self._port, self._baud, self._attached = port, baud, attached
+        self._local = "://" not in port
+        self._serial: Any = self._opened(lambda: port, _SETTLE_SECONDS if self._local else 0.0)
+        self._identity = port_at(port, attached) if self._local else None
+
+    def _opened(self, where: Callable[[], str], patience_seconds: float) -> object:
+        """The port that is at `where()`, tried until it opens. Raises LinkError."""
+        deadline = time.monotonic() + patience_seconds
+        while True:
+            port = self._port
+            try:
+                port = where()
+                return self._open(port)
+            except _PORT_FAILURES as error:
+                if time.monotonic() >= deadline:
+                    raise LinkError(
+                        f"cannot open the serial port {port!r}: {_why_closed(port, error)}"
+                    ) from error
+            except ValueError as error:  # a speed or an address that cannot be
+                raise LinkError(f"cannot open the serial port {port!r}: {error}") from error
+            time.sleep(_POLL_SECONDS)
+
+    def _open(self, port: str) -> object:
+        open_port: Any = serial.serial_for_url
+        alone = {"exclusive": True, "write_timeout": _WRITE_SECONDS}
+        options = alone if self._local else {}  # what RFC 2217 knows nothing of
+        opened = open_port(port, baudrate=self._baud, timeout=_POLL_SECONDS, **options)
         try:
-            open_port: Any = serial.serial_for_url
-            alone = {"exclusive": True, "write_timeout": _WRITE_SECONDS}
-            options = {} if "://" in port else alone  # what RFC 2217 knows nothing of
-            self._serial = open_port(port, baudrate=baud, timeout=_POLL_SECONDS, **options)
-            self._serial.reset_input_buffer()
-        except (serial.SerialException, OSError, ValueError) as error:
+            _claim(opened, alone=True)
+            opened.reset_input_buffer()
+        except Exception:
+            opened.close()
+            raise
+        return opened
+
+    def _lost(self, error: Exception) -> LinkError:
+        if isinstance(error, serial.SerialTimeoutException):
+            return LinkError(
+                f"the serial port {self._port} has taken no bytes for {_WRITE_SECONDS:g} s: plug "
+                "the board in anew"
+            )
+        if not self._local or not self._serial.is_open:  # closed on purpose
+            return LinkError(f"the serial port failed: {error}")
+        return LineLostError(self._port, error, self.reopen)
+
+    def reopen(self) -> None:
+        """Open the port anew, where it is now. Raises LinkError where it stays away."""
+        self.close()
+        try:
+            self._serial = self._opened(self._where, _RETURN_SECONDS)
+        except LinkError as error:
             raise LinkError(
-                f"cannot open the serial port {port!r}: {error}; "
-                "is the board plugged in, may you read and write the port, and does no other "
-                "program hold it?"
+                f"the serial port failed, and is not back after {_RETURN_SECONDS:g} s: {error}"
             ) from error
+
+    def _where(self) -> str:
+        """Where the port is now. Raises FileNotFoundError while it is away: its name may be that of
+        another adapter then."""
+        was = self._identity
+        if was is None or not was.serial_number:
+            return self._port
+        for port in self._attached():
+            if was.is_again(port):
+                return port.device
+        raise FileNotFoundError(errno.ENOENT, "not attached", self._port)
 
     def read(self, timeout_seconds: float) -> bytes:
         try:
@@ -100,18 +186,53 @@ class SerialTransport:
                 continue
             more = self._serial.read(self._serial.in_waiting) if first else b""
             return bytes(first + more)
-        except (serial.SerialException, OSError) as error:
-            raise LinkError(f"the serial port failed: {error}") from error
+        except _PORT_FAILURES as error:
+            raise self._lost(error) from error
 
     def write(self, data: bytes) -> None:
+        """Hand `data` to the driver. It is not waited for: that would have no end where the adapter
+        takes nothing (tcdrain)."""
         try:
             self._serial.write(data)
-            self._serial.flush()
-        except (serial.SerialException, OSError) as error:
-            raise LinkError(f"the serial port failed: {error}") from error
+        except _PORT_FAILURES as error:
+            raise self._lost(error) from error
 
     def close(self) -> None:
-        self._serial.close()
+        with contextlib.suppress(*_PORT_FAILURES):
+            _claim(self._serial, alone=False)
+        with contextlib.suppress(*_PORT_FAILURES):
+            self._serial.close()
+
+
+def _claim(opened: Any, *, alone: bool) -> None:
+    """Let no other program open the port, or let them again; what pyserial's lock does is seen
+    only by programs that ask for it. Root may open it all the same."""
+    if termios is not None and getattr(opened, "fd", None) is not None:
+        fcntl.ioctl(opened.fd, termios.TIOCEXCL if alone else termios.TIOCNXCL)
+
+
+def _why_closed(port: str, error: Exception) -> str:
+    number = error.args[0] if error.args and isinstance(error.args[0], int) else None
+    if number in (errno.EACCES, errno.EPERM):
+        group = _group(port)
+        join = f": `sudo usermod -aG {group} $USER`, then log in anew" if group else ""
+        return f"you may not read and write it{join}"
+    if number in (errno.EBUSY, errno.EAGAIN):
+        return "another program holds it (a terminal, ModemManager, another run of Thimble): end it"
+    if number in (errno.ENOENT, errno.ENODEV, errno.ENXIO):
+        return "it is not there; is the board plugged in?"
+    return (
+        f"{error}; is the board plugged in, may you read and write the port, and does no other "
+        "program hold it?"
+    )
+
+
+def _group(port: str) -> str:
+    """The group that the port belongs to, '' where that is not known."""
+    try:
+        return Path(port).group()
+    except (OSError, KeyError, NotImplementedError):
+        return ""
 
 
 def open_transport(port: str, baud: int) -> Transport:
@@ -181,7 +302,7 @@ class Link:
 
         Raises BoardFaultError, BoardResetError, RefusedError, or LinkError where no good reply
         came in five attempts, or the board kept silent for `timeout_seconds` in all: it is asked
-        again at longer and longer intervals.
+        again at longer and longer intervals. A port that goes away is waited for.
         """
         self._sequence = self._sequence % _LAST_SEQUENCE + 1
         encoded = protocol.encode(Frame(self._sequence, kind, payload))
@@ -189,10 +310,13 @@ class Link:
         asked = self._clock()
         wait, silent, damaged, why = min(_FIRST_WAIT_SECONDS, patience / 4), 0.0, 0, ""
         while silent < patience and damaged < _ATTEMPTS:
-            self._transport.write(protocol.DELIMITER + encoded)
-            reply, why = self._await(kind, self._clock() + wait)
-            if reply is None:
-                reply = self._settled(kind)
+            try:
+                self._transport.write(protocol.DELIMITER + encoded)
+                reply, why = self._await(kind, self._clock() + wait)
+                if reply is None:
+                    reply = self._settled(kind)
+            except LineLostError as error:
+                reply, why = None, self._reopened(error)
             if reply is not None:
                 self.answer_seconds = self._clock() - asked
                 return reply
@@ -205,6 +329,13 @@ class Link:
             f"no answer to {kind.name} within {patience:g} s, asked more than once: {why}; "
             "check the port, the speed, and that Thimble's firmware is on the board"
         )
+
+    def _reopened(self, error: LineLostError) -> str:
+        """What happened, once the port is back. The request is sent again then: a board that was
+        not reset knows it by its number."""
+        error.reopen()
+        self._decoder = protocol.Decoder()
+        return str(error)
 
     def _settled(self, kind: Type) -> bytes | None:
         """Read until the line is quiet, so that no late answer is taken for one to come.
@@ -232,9 +363,12 @@ class Link:
         )
         while True:
             left = deadline - self._clock()
-            self._transport.write(hello)
-            until = self._clock() + min(_HANDSHAKE_STEP_SECONDS, max(left, 0.0))
-            reply, why = self._await(Type.HELLO, until)
+            try:
+                self._transport.write(hello)
+                until = self._clock() + min(_HANDSHAKE_STEP_SECONDS, max(left, 0.0))
+                reply, why = self._await(Type.HELLO, until)
+            except LineLostError as error:
+                reply, why = None, self._reopened(error)
             if reply is not None:
                 return reply
             if left <= 0:

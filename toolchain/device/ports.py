@@ -1,7 +1,10 @@
-"""Which serial port a board is at, by the USB identity of the adapter on it."""
+"""Which serial port a board is at, by the USB identity of the adapter on it, now and after it has
+come back."""
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -9,21 +12,38 @@ from typing import Any
 from serial.tools import list_ports
 
 from toolchain.boards import Board
-from toolchain.errors import InputError
+from toolchain.errors import InputError, LinkError
+
+_POLL_SECONDS = 0.1
+
+
+class NoPortError(InputError, LinkError):
+    """No port has the USB identity of the board: it is not plugged in, or is just coming back."""
+
+    exit_code = InputError.exit_code
 
 
 @dataclass(frozen=True)
 class SerialPort:
-    """`usb_id` is vendor:product in lower case, '' for a port that is no USB device."""
+    """`usb_id` is vendor:product in lower case, '' for a port that is no USB device. `interface`:
+    configuration and interface, as in "1.2", which tells the ports of one adapter apart."""
 
     device: str
     usb_id: str
     serial_number: str = ""
     description: str = ""
+    interface: str = ""
 
     def __str__(self) -> str:
         number = f", serial number {self.serial_number}" if self.serial_number else ""
         return f"{self.device} ({self.usb_id or 'no USB device'} {self.description}{number})"
+
+    def is_again(self, other: SerialPort) -> bool:
+        """Whether `other`, seen later, is the same port, perhaps under another name."""
+        return bool(self.serial_number) and (
+            (self.usb_id, self.serial_number, self.interface)
+            == (other.usb_id, other.serial_number, other.interface)
+        )
 
 
 def attached_ports() -> tuple[SerialPort, ...]:
@@ -36,22 +56,42 @@ def attached_ports() -> tuple[SerialPort, ...]:
             usb_id="" if port.vid is None else f"{port.vid:04x}:{port.pid:04x}",
             serial_number=port.serial_number or "",
             description=port.description or "",
+            interface=str(port.location or "").partition(":")[2],
         )
         for port in sorted(listed, key=lambda port: str(port.device))
     )
+
+
+def port_at(device: str, attached: Callable[[], tuple[SerialPort, ...]]) -> SerialPort | None:
+    """The port of that name, which may be a link, such as those in /dev/serial/by-id."""
+    there = os.path.realpath(device)
+    return next((port for port in attached() if os.path.realpath(port.device) == there), None)
 
 
 def find_port(
     board: Board,
     probe: str = "",
     attached: Callable[[], tuple[SerialPort, ...]] = attached_ports,
+    patience_seconds: float = 0.0,
 ) -> str:
     """The device of the one port that has a USB identity of the board's file.
 
-    `probe` is the serial number of the adapter, where there are several. Raises InputError listing
-    what there is where none or more than one fits: none is guessed.
+    `probe` is the serial number of the adapter, where there are several. Looks again for
+    `patience_seconds`: an adapter that was reset, as some tools do when they flash, is away for
+    about a second. Raises InputError listing what there is where none (NoPortError) or more than
+    one fits: none is guessed.
     """
-    ports = attached()
+    deadline = time.monotonic() + patience_seconds
+    while True:
+        try:
+            return _fitting(board, probe, attached())
+        except NoPortError:
+            if time.monotonic() >= deadline:
+                raise
+            time.sleep(_POLL_SECONDS)
+
+
+def _fitting(board: Board, probe: str, ports: tuple[SerialPort, ...]) -> str:
     fitting = [
         port
         for port in ports
@@ -69,4 +109,5 @@ def find_port(
         why = f"no port has the USB identity {' or '.join(board.usb_ids)}{number} of {board.name}"
     lines = [f"  {port}" for port in fitting or usb]
     name = "name one with --port (or THIMBLE_PORT)"
-    raise InputError("\n".join([f"{why}; {name}" + (":" if lines else ""), *lines]))
+    kind = NoPortError if board.usb_ids and not fitting else InputError
+    raise kind("\n".join([f"{why}; {name}" + (":" if lines else ""), *lines]))

@@ -29,6 +29,7 @@ from toolchain.errors import InputError, LinkError
 
 Array = NDArray[np.generic]
 _HANDSHAKE_SECONDS = 10.0
+_PLUG_SECONDS = 3.0
 _RESETS_BORNE = 2
 _COUNTER_CYCLES = 1 << 32
 
@@ -377,10 +378,10 @@ def open_board(source: Firmware | Path | str, port: str | None = None) -> Sessio
 
 def _found(firmware: Firmware) -> str:
     try:
-        return find_port(firmware.board)
+        return find_port(firmware.board, patience_seconds=_PLUG_SECONDS)
     except InputError as error:
         name, folder = firmware.board.name, firmware.folder
-        raise InputError(
+        raise type(error)(
             f"{name} is not emulated: flash it (thimble flash {folder}) and plug it in; {error}"
         ) from error
 
