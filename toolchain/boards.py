@@ -181,6 +181,53 @@ class _CounterEntry:
         return Counter(self.unit, self.source, self.register, per_tick, self.counts_down, self.wide)
 
 
+_DIVISORS = {1: (16, 0xFFFF), 256: (0x300, 0xFFFFF)}
+"""What BRR of a USART (16-fold oversampling) and of an LPUART may hold (RM0390 25.6.3, RM0351
+41.7.4), by the kernel clocks per bit that one step is a part of."""
+_ST_LINK = "0483:37"
+_ST_LINK_CLOCK_HZ = 36_000_000
+"""Of the UART in an ST-LINK/V2-1, an STM32F103 at 72 MHz (UM1724, RM0008 7.3.2)."""
+_MOST_BAUD_ERROR = 0.02
+"""A receiver that samples 16 times a bit bears 3 % and more in all (RM0390 25.4.5)."""
+
+
+def _baud_error(clock_hz: int, baud: int, steps: int = 1) -> float | None:
+    """How far the nearest speed is from `baud`, as a share of it; None where no divisor fits."""
+    divisor = (clock_hz * steps + baud // 2) // baud
+    low, high = _DIVISORS[steps]
+    return abs(clock_hz * steps / divisor / baud - 1) if low <= divisor <= high else None
+
+
+def _check_baud(
+    uart: Uart, defines: Mapping[str, Any], usb_ids: tuple[str, ...], where: str
+) -> None:
+    """Raises InputError where the board's UART and an ST-LINK's cannot both keep the speed."""
+    if uart.baud < 1:
+        raise InputError(f"{where}: [uart] baud must be 1 or more, not {uart.baud}")
+    place = f"{where}: firmware"
+    clock_hz = field_of(defines, "THIMBLE_USART_CLOCK_HZ", int, place, 0)
+    steps = field_of(defines, "THIMBLE_USART_BRR_FACTOR", int, place, 1)
+    if not clock_hz:
+        return
+    if clock_hz < 1 or steps not in _DIVISORS:
+        raise InputError(
+            f"{place}: THIMBLE_USART_CLOCK_HZ is 1 or more and THIMBLE_USART_BRR_FACTOR one of "
+            f"{', '.join(map(str, _DIVISORS))}, not {clock_hz} and {steps}"
+        )
+    own = _baud_error(clock_hz, uart.baud, steps)
+    linked = any(usb_id.startswith(_ST_LINK) for usb_id in usb_ids)
+    other = _baud_error(_ST_LINK_CLOCK_HZ, uart.baud) if linked else 0.0
+    for whose, error in ((f"{uart.name} at {clock_hz:,} Hz", own), ("the ST-LINK's UART", other)):
+        if error is None:
+            raise InputError(f"{where}: [uart] baud: {whose} has no divisor for {uart.baud:,}")
+    if own is not None and other is not None and own + other >= _MOST_BAUD_ERROR:
+        raise InputError(
+            f"{where}: [uart] baud: {uart.name} at {clock_hz:,} Hz misses {uart.baud:,} by "
+            f"{own:.1%}, the adapter by {other:.1%}: together {_MOST_BAUD_ERROR:.0%} or more; "
+            "take a lower speed"
+        )
+
+
 @dataclass(frozen=True)
 class _CoreEntry:
     """`[core]` of a board's file."""
@@ -215,6 +262,11 @@ def _parse(name: str, data: Mapping[str, Any], where: str) -> Board:
     flash = section("flash", Mapping[str, Mapping[str, str]], {})
     memories = section("memory", tuple[Any, ...], ())
     defines = field_of(firmware, "defines", Mapping[str, Any], f"{where}: firmware", {})
+    usb = section("usb", Mapping[str, Any], {})
+    usb_ids = field_of(usb, "ids", tuple[str, ...], f"{where}: usb", ())
+    uart: Uart | None = section("uart", Uart)
+    if uart is not None:
+        _check_baud(uart, defines, usb_ids, where)
     return Board(
         name=name,
         title=field_of(data, "title", str, where),
@@ -222,7 +274,7 @@ def _parse(name: str, data: Mapping[str, Any], where: str) -> Board:
         clock_hz=section("clock_hz", int, 0),
         compiler_flags=core.flags,
         memories=tuple(_memory(m, f"{where}: memory[{i}]") for i, m in enumerate(memories)),
-        uart=section("uart", Uart),
+        uart=uart,
         counter=counter.counter(shift) if counter else None,
         firmware_sources=field_of(firmware, "sources", tuple[str, ...], f"{where}: firmware", ()),
         defines=MappingProxyType(
@@ -232,9 +284,7 @@ def _parse(name: str, data: Mapping[str, Any], where: str) -> Board:
         flash_runners=MappingProxyType({k: MappingProxyType(v) for k, v in flash.items()}),
         ran_on_hardware=section("ran_on_hardware", bool, False),
         chip=section("chip", Chip),
-        usb_ids=field_of(
-            section("usb", Mapping[str, Any], {}), "ids", tuple[str, ...], f"{where}: usb", ()
-        ),
+        usb_ids=usb_ids,
     )
 
 
