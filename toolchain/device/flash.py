@@ -168,10 +168,11 @@ class OpenOcd(Runner):
     resets = True
     complaints = (
         (r"libusb_open\(\) failed with LIBUSB_ERROR_ACCESS", _NO_ACCESS),
-        (r"LIBUSB_ERROR_BUSY", _BUSY),
+        (r"LIBUSB_ERROR_BUSY|the selected device is already used", _BUSY),
         (r"init mode failed|unable to connect to the target|Error connecting DP", _NO_CHIP),
         (r"target voltage may be too low", _NO_CHIP),
         (r"^Error: open failed|No device matches the serial string", _NO_PROBE),
+        (r"no ST-LINK detected|ST-LINK open failed", _NO_PROBE),  # behind ST's stlink-server
         (r"Can't find \S+\.cfg", "this openocd lacks a file of {config}: install a newer one"),
     )
 
