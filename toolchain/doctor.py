@@ -9,6 +9,7 @@ import sys
 from dataclasses import dataclass
 
 from toolchain import cmsis_nn
+from toolchain.edgetpu import interpreters
 from toolchain.errors import ThimbleError
 
 _APT = "apt-get install -y --no-install-recommends "
@@ -68,6 +69,13 @@ def examine() -> tuple[Finding, ...]:
             _kernels(),
             True,
             f"python -m toolchain.cmsis_nn, or set {cmsis_nn.ENVIRONMENT_VARIABLE}",
+        ),
+        Finding(
+            "Edge TPU",
+            "run pipelines on sticks",
+            interpreters.found().text,
+            False,
+            interpreters.GET_LIBRARY,
         ),
     )
 

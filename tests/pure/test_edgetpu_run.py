@@ -9,7 +9,6 @@ import threading
 import time
 import types
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ import numpy as np
 import pytest
 
 from toolchain.cli import run as command
-from toolchain.edgetpu import backends, pipeline
+from toolchain.edgetpu import backends, coral, pipeline
 from toolchain.edgetpu.cost import EdgeTpuCost
 from toolchain.edgetpu.folder import read_folder
 from toolchain.edgetpu.planning import Options, plan
@@ -188,40 +187,11 @@ def test_stages_run_on_the_processor(folder: Path) -> None:
     whole = pipeline.backends.LiteRTStage  # stages of one stick are the whole model
     graph = read_graph(DIGITS)
     one = pipeline.split([DIGITS], plan([graph], 1, Options()), folder.parent / "whole")
-    (stage,) = backends.open_stages(one, "cpu", ("cpu",))
+    (stage,) = backends.open_stages(one, backends.Choice("cpu", "asked for"), ("cpu",))
     assert isinstance(stage, whole)
     for frame, result in zip(given, results, strict=True):
         outputs, _ = stage.invoke(frame)
         assert np.array_equal(outputs[one.models[0].outputs[0]], result[0])
-
-
-@pytest.mark.usefixtures("no_threads_left")
-def test_a_pulled_stick_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    read = read_folder(folder)
-    runner = pipeline.open_runner(read, "cpu")
-    stage = runner._pipeline._stages[1]  # as a stage on a delegate, its stick pulled at frame 5
-    part = stage._parts[0]
-    invoked = []
-
-    def invoke() -> None:
-        invoked.append(1)
-        if len(invoked) > 5:
-            raise RuntimeError("Failed to execute request")
-        part.interpreter.invoke()
-
-    pulled = types.SimpleNamespace(
-        set_tensor=part.interpreter.set_tensor,
-        get_tensor=part.interpreter.get_tensor,
-        invoke=invoke,
-    )
-    monkeypatch.setattr(stage, "_device", "usb:1")
-    monkeypatch.setattr(stage, "_parts", [replace(part, interpreter=pulled)])
-    frames, _ = pipeline.frames_of(read, [], 100)
-    results = pipeline.run_all(runner, frames)
-    with pytest.raises(StageError, match=r"stage 1 .*usb:1 does not answer.*unplugged") as told:
-        list(results)
-    assert told.value.stage == 1
-    assert len(invoked) == 6
 
 
 def test_several_models_run_together(tmp_path: Path) -> None:
@@ -269,57 +239,7 @@ def test_a_pycoral_of_another_project_is_told_apart(monkeypatch: pytest.MonkeyPa
     other.__spec__ = types.SimpleNamespace()  # type: ignore[assignment]
     monkeypatch.setitem(sys.modules, "pycoral", other)
     with pytest.raises(MissingToolError, match="another project"):
-        backends.pycoral_runner()
-
-
-class RunnerStandIn:
-    """PipelinedModelRunner's documented interface, on one queue; no hardware is behind it."""
-
-    def __init__(self, interpreters: list[Any]) -> None:
-        self._items: list[Any] = []
-        self._ready = threading.Condition()
-
-    def set_input_queue_size(self, size: int) -> None:
-        self._size = size
-
-    set_output_queue_size = set_input_queue_size
-
-    def push(self, tensors: list[Any]) -> bool:
-        with self._ready:
-            self._items.append([tensors[0] + 1] if tensors else None)
-            self._ready.notify()
-        return True
-
-    def pop(self) -> Any:
-        with self._ready:
-            self._ready.wait_for(lambda: self._items)
-            return self._items[0] if self._items[0] is None else self._items.pop(0)
-
-
-@pytest.mark.usefixtures("no_threads_left")
-@pytest.mark.parametrize("taken", [8, 3])
-def test_googles_runner_is_fed_in_order(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, taken: int
-) -> None:
-    opened = []
-    edgetpu = types.SimpleNamespace(
-        make_interpreter=lambda path, device: (
-            opened.append((Path(path).name, device))
-            or types.SimpleNamespace(allocate_tensors=lambda: None)
-        )
-    )
-    monkeypatch.setattr(backends, "pycoral_runner", lambda: RunnerStandIn)
-    monkeypatch.setitem(sys.modules, "pycoral.utils.edgetpu", edgetpu)  # type: ignore[arg-type]
-    read = read_folder(folder)
-    runner = backends.PycoralPipeline(read, ("usb:0", "usb:1", "usb:2"))
-    name = read.models[0].inputs[0]
-    frames = ({name: np.array([n])} for n in range(8))
-    results = runner.run(frames)
-    got = [int(next(results)[0][0]) for _ in range(taken)]
-    results.close()
-    assert got == [n + 1 for n in range(taken)]
-    assert [device for _, device in opened] == ["usb:0", "usb:1", "usb:2"]
-    assert all(file.endswith("_edgetpu.tflite") for file, _ in opened)
+        coral.pycoral_runner()
 
 
 def test_commands(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, astuple, fields
+
 import typer
 from rich.markup import escape
 from rich.table import Table
@@ -9,6 +11,7 @@ from rich.table import Table
 from toolchain.cli._console import output_console
 from toolchain.cli._json import JsonOption, write_json
 from toolchain.doctor import Finding, examine
+from toolchain.edgetpu.interpreters import KNOWN, Combination
 
 
 def command(json: JsonOption = None) -> None:
@@ -19,7 +22,8 @@ def command(json: JsonOption = None) -> None:
     """
     findings = examine()
     if json:
-        write_json(json, {"ready": _ready(findings), "findings": [_as_json(f) for f in findings]})
+        content = {"ready": _ready(findings), "findings": [_as_json(f) for f in findings]}
+        write_json(json, {**content, "edge_tpu_known": [asdict(known) for known in KNOWN]})
     if json != "-":
         table = Table(header_style="bold")
         for heading in ("", "what", "for", "found", "how to get it"):
@@ -31,8 +35,20 @@ def command(json: JsonOption = None) -> None:
                 mark, escape(finding.what), finding.purpose, escape(finding.found), escape(remedy)
             )
         output_console().print(table)
+        if any(finding.what == "Edge TPU" and finding.found for finding in findings):
+            output_console().print(_known())
     if not _ready(findings):
         raise typer.Exit(1)
+
+
+def _known() -> Table:
+    """Versions of the Edge TPU's software that others ran together."""
+    table = Table(title="Edge TPU: known to work together", header_style="bold")
+    for field in fields(Combination):
+        table.add_column(field.name)
+    for known in KNOWN:
+        table.add_row(*(escape(str(value)) for value in astuple(known)))
+    return table
 
 
 def _ready(findings: tuple[Finding, ...]) -> bool:

@@ -1,84 +1,59 @@
 """What runs the stages: Google's runner, libedgetpu's delegate, or LiteRT on the processor.
 
-Only the processor was tried by Thimble's makers; the other two follow the documented interfaces of
-pycoral 2.0 and libedgetpu and are not yet tried on hardware.
+Only the processor was tried by Thimble's makers. The other two are held against their sources
+(`docs/edgetpu.md`), and not run on hardware.
 """
 
 from __future__ import annotations
 
 import importlib
-import importlib.util
-import platform
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from toolchain.edgetpu import coral, interpreters
 from toolchain.edgetpu.folder import ModelStages, PipelineFolder
 from toolchain.edgetpu.runner import Tensors
 from toolchain.errors import InputError, MissingToolError
 from toolchain.ops.spec import Array
 
 BACKENDS = ("auto", "pycoral", "delegate", "cpu")
-_RUNNER_MODULE = "pycoral.pipeline.pipelined_model_runner"
-_GET_PYCORAL = (
-    "install Google's pycoral 2.0 from https://github.com/google-coral/pycoral/releases "
-    "(Python 3.6 to 3.9; community builds exist for newer ones)"
-)
-_LIBRARIES = {
-    "Linux": "libedgetpu.so.1",
-    "Darwin": "libedgetpu.1.dylib",
-    "Windows": "edgetpu.dll",
-}
+_LITERT = "ai_edge_litert.interpreter"
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A backend, and why it is that one."""
+    """A backend, and why it is that one. `module`: what holds its interpreter."""
 
     name: str
     why: str
+    module: str = _LITERT
 
 
-def _litert() -> Any:
+def _interpreter_module(name: str = _LITERT) -> Any:
     try:
-        return importlib.import_module("ai_edge_litert.interpreter")
+        return importlib.import_module(name)
     except ImportError as error:
         raise MissingToolError("LiteRT is missing: pip install ai-edge-litert") from error
 
 
-def pycoral_runner() -> Any:
-    """Google's class PipelinedModelRunner. Raises MissingToolError where it is not installed."""
-    if importlib.util.find_spec("pycoral") is None:
-        raise MissingToolError(f"pycoral is not installed; {_GET_PYCORAL}")
-    try:
-        return importlib.import_module(_RUNNER_MODULE).PipelinedModelRunner
-    except (ImportError, AttributeError) as error:
-        raise MissingToolError(
-            "the package 'pycoral' that is installed has no pipeline.pipelined_model_runner: the "
-            "one on PyPI is another project of that name. pip uninstall pycoral, then "
-            f"{_GET_PYCORAL}"
-        ) from error
-
-
-def load_delegate(device: str) -> Any:
-    """libedgetpu's delegate for a stick (`usb:0`, `pci:1`, '' for any).
+def load_delegate(module: str, device: str) -> Any:
+    """libedgetpu's delegate for a stick (`usb:0`, `pci:1`, '' for any), for an interpreter.
 
     Raises MissingToolError where the library or the stick is missing.
     """
-    library = _LIBRARIES.get(platform.system(), "libedgetpu.so.1")
+    found = _interpreter_module(module)
+    load = getattr(found, "load_delegate", None) or found.experimental.load_delegate
     try:
-        return _litert().load_delegate(library, {"device": device} if device else {})
-    except OSError as error:
-        raise MissingToolError(
-            f"{library} is not installed: get libedgetpu1-std from Coral's package repository "
-            "(https://coral.ai/docs/accelerator/get-started)"
-        ) from error
-    except ValueError as error:
-        raise MissingToolError(
-            f"no Edge TPU answers as {device or 'any device'}: is the stick plugged in?"
-        ) from error
+        return load(interpreters.library(), {"device": device} if device else {})
+    except (OSError, ValueError) as error:
+        kind = "OSError" if isinstance(error, OSError) else "ValueError"
+        interpreters.refuse_missing(
+            interpreters.Trial("open the stick", kind, str(error).strip()), device
+        )
+        raise
 
 
 def devices_of(text: str | None, stages: int) -> tuple[str, ...]:
@@ -102,19 +77,26 @@ def choose(folder: PipelineFolder, wanted: str, devices: Sequence[str]) -> Choic
     reasons = []
     for name in ("pycoral", "delegate") if wanted == "auto" else (wanted,):
         try:
-            if name == "pycoral":
-                if len(folder.models) > 1:
-                    raise MissingToolError("PipelinedModelRunner takes one model at a time")
-                pycoral_runner()
-            _compiled(folder)
-            load_delegate(devices[0])
+            return _try(name, folder, devices[0])
         except MissingToolError as error:
             if wanted != "auto":
                 raise
             reasons.append(f"{name}: {str(error).split(';')[0].split(': ')[0]}")
-            continue
-        return Choice(name, "found")
     return Choice("cpu", "no sticks: " + "; ".join(reasons))
+
+
+def _try(name: str, folder: PipelineFolder, device: str) -> Choice:
+    """A backend on sticks, tried in a child process. Raises MissingToolError where it fails."""
+    if name == "pycoral":
+        coral.check_fits(folder, output_types(folder))
+        coral.pycoral_runner()
+    _compiled(folder)
+    first = folder.path / folder.models[0].stages[0].compiled_file
+    if name == "pycoral":
+        interpreters.check_pycoral(first, device)
+        return Choice(name, "found")
+    kind = interpreters.fitting(first, device)
+    return Choice(name, f"found, with {kind.name} {kind.version}", kind.module)
 
 
 def _compiled(folder: PipelineFolder) -> None:
@@ -138,24 +120,21 @@ class LiteRTStage:
         delegates: Sequence[Any],
         device: str,
         fast: bool = False,
+        module: str = _LITERT,
     ) -> None:
-        litert = _litert()
-        resolver = (
-            litert.OpResolverType.BUILTIN
-            if fast or delegates
-            else (litert.OpResolverType.BUILTIN_REF)
-        )
+        make = _interpreter_module(module).Interpreter
+        options: dict[str, Any] = {"num_threads": 1}
+        if delegates:
+            options["experimental_delegates"] = list(delegates)
+        elif not fast:
+            resolver = _interpreter_module(module).OpResolverType.BUILTIN_REF
+            options["experimental_op_resolver_type"] = resolver
         self.name = device
         self._device = device if delegates else ""
         self._parts: list[_Part] = []
         for model, path in models:
             try:
-                interpreter = litert.Interpreter(
-                    model_path=str(path),
-                    num_threads=1,
-                    experimental_delegates=list(delegates) or None,
-                    experimental_op_resolver_type=resolver,
-                )
+                interpreter = make(model_path=str(path), **options)
                 interpreter.allocate_tensors()
             except (RuntimeError, ValueError) as error:
                 raise InputError(f"LiteRT refuses {path}: {error}") from error
@@ -219,12 +198,14 @@ def prefix_of(model: ModelStages, models: int) -> str:
 
 
 def open_stages(
-    folder: PipelineFolder, backend: str, devices: Sequence[str], fast: bool = False
+    folder: PipelineFolder, choice: Choice, devices: Sequence[str], fast: bool = False
 ) -> tuple[LiteRTStage, ...]:
     """The stages, loaded. Raises MissingToolError or InputError where that fails."""
     result = []
     for stage in range(folder.stages):
-        delegates = [load_delegate(devices[stage])] if backend == "delegate" else []
+        delegates = (
+            [load_delegate(choice.module, devices[stage])] if choice.name == "delegate" else []
+        )
         files = [
             (
                 model,
@@ -234,13 +215,13 @@ def open_stages(
             for model in folder.models
         ]
         name = devices[stage] if delegates else files[0][1].name
-        result.append(LiteRTStage(files, stage, delegates, name, fast))
+        result.append(LiteRTStage(files, stage, delegates, name, fast, choice.module))
     return tuple(result)
 
 
 def input_details(folder: PipelineFolder) -> list[tuple[str, tuple[int, ...], Any]]:
     """Name, shape and NumPy type of everything a frame must bring."""
-    litert = _litert()
+    litert = _interpreter_module()
     found = []
     for model in folder.models:
         interpreter = litert.Interpreter(model_path=str(folder.path / model.stages[0].file))
@@ -251,59 +232,21 @@ def input_details(folder: PipelineFolder) -> list[tuple[str, tuple[int, ...], An
     return found
 
 
+def output_types(folder: PipelineFolder) -> dict[str, Any]:
+    """NumPy type of every output, by the names of `output_names`."""
+    litert = _interpreter_module()
+    found: dict[str, Any] = {}
+    for model in folder.models:
+        interpreter = litert.Interpreter(model_path=str(folder.path / model.stages[-1].file))
+        prefix = prefix_of(model, len(folder.models))
+        for name, detail in zip(model.outputs, interpreter.get_output_details(), strict=True):
+            found[prefix + name] = detail["dtype"]
+    return found
+
+
 def output_names(folder: PipelineFolder) -> tuple[str, ...]:
     return tuple(
         prefix_of(model, len(folder.models)) + name
         for model in folder.models
         for name in model.outputs
     )
-
-
-class PycoralPipeline:
-    """Google's PipelinedModelRunner over the compiled stages; not yet tried on hardware."""
-
-    def __init__(self, folder: PipelineFolder, devices: Sequence[str]) -> None:
-        runner = pycoral_runner()
-        edgetpu = importlib.import_module("pycoral.utils.edgetpu")
-        model = folder.models[0]
-        interpreters = []
-        for stage, device in zip(model.stages, devices, strict=True):
-            interpreter = edgetpu.make_interpreter(str(folder.path / stage.compiled_file), device)
-            interpreter.allocate_tensors()
-            interpreters.append(interpreter)
-        self._inputs = model.inputs
-        self._runner = runner(interpreters)
-        self._runner.set_input_queue_size(1)
-        self._runner.set_output_queue_size(1)
-
-    def run(self, frames: Iterable[Tensors]) -> Iterator[tuple[Array, ...]]:
-        """Results in order. Closing the iterator drains what is under way."""
-        import threading
-
-        stop = threading.Event()
-        failures: list[BaseException] = []
-
-        def feed() -> None:
-            try:
-                for tensors in frames:
-                    if stop.is_set():
-                        break
-                    if not self._runner.push([tensors[name] for name in self._inputs]):
-                        break
-            except BaseException as error:  # handed to the caller's thread
-                failures.append(error)
-            finally:
-                self._runner.push([])
-
-        thread = threading.Thread(target=feed, name="feed", daemon=True)
-        thread.start()
-        try:
-            while (result := self._runner.pop()) is not None:
-                yield tuple(result)
-        finally:
-            stop.set()
-            while thread.is_alive():
-                self._runner.pop()
-                thread.join(timeout=0.01)
-        if failures:
-            raise failures[0]

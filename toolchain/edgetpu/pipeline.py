@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from toolchain.arrays import read_array
-from toolchain.edgetpu import backends, compiler
+from toolchain.edgetpu import backends, compiler, coral
 from toolchain.edgetpu.check import broken_rules
 from toolchain.edgetpu.figures import operator_weights_ms
 from toolchain.edgetpu.folder import PipelineFolder, written_folder
@@ -124,8 +124,8 @@ def open_runner(
     sticks = backends.devices_of(devices, folder.stages)
     choice = backends.choose(folder, backend, sticks)
     if choice.name == "pycoral":
-        return Runner(choice, backends.PycoralPipeline(folder, sticks), None)
-    stages = backends.open_stages(folder, choice.name, sticks, fast)
+        return Runner(choice, coral.PycoralPipeline(folder, sticks), None)
+    stages = backends.open_stages(folder, choice, sticks, fast)
     own = Pipeline(stages, backends.output_names(folder), capacity)
     return Runner(choice, own, own)
 

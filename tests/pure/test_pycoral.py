@@ -1,0 +1,292 @@
+"""The pycoral back end on pycoral's own Python, over its C++ as read from libcoral's source.
+
+The stages run on LiteRT through an external delegate compiled here. Nothing ran on hardware.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.support import pycoral_tree, pywrap_coral
+from tests.support.sticks import compile_delegate
+from toolchain.cli import run as command
+from toolchain.edgetpu import coral, pipeline
+from toolchain.edgetpu.folder import PipelineFolder
+from toolchain.edgetpu.planning import Options, plan
+from toolchain.edgetpu.reading import read_graph
+from toolchain.edgetpu.runner import StageError
+from toolchain.errors import InputError, MissingToolError, ResultError
+
+DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits_int8.tflite"
+STICKS = ("usb:0", "usb:1", "usb:2")
+RELEASES = (pycoral_tree.FROGFISH, pycoral_tree.GROUPER, pycoral_tree.NEWEST)
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compile_delegate(tmp_path_factory.mktemp("library"))
+
+
+def install(tmp_path: Path, library: Path, monkeypatch: pytest.MonkeyPatch, commit: str) -> None:
+    """pycoral and three sticks, for this process and its children."""
+    tree = pycoral_tree.write_tree(tmp_path / "tree", commit)
+    monkeypatch.setenv("THIMBLE_STICKS_LIBRARY", str(library))
+    monkeypatch.setenv("THIMBLE_STICKS", " ".join(STICKS))
+    for name in [n for n in sys.modules if n.split(".")[0] in ("pycoral", "tflite_runtime")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.syspath_prepend(str(tree))
+    pywrap_coral.failed.clear()
+    pywrap_coral.live_buffers.clear()
+
+
+@pytest.fixture(params=RELEASES)
+def release(
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    library: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[str]:
+    install(tmp_path, library, monkeypatch, request.param)
+    yield request.param
+    forget_packages()
+
+
+@pytest.fixture
+def newest(tmp_path: Path, library: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    install(tmp_path, library, monkeypatch, pycoral_tree.NEWEST)
+    yield
+    forget_packages()
+
+
+def forget_packages() -> None:
+    for name in [n for n in sys.modules if n.split(".")[0] in ("pycoral", "tflite_runtime")]:
+        del sys.modules[name]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> PipelineFolder:
+    """Three stages; what the compiler would have written are the plain stages here."""
+    made = pipeline.split(
+        [DIGITS], plan([read_graph(DIGITS)], 3, Options("period")), tmp_path / "stages"
+    )
+    for stage in made.models[0].stages:
+        shutil.copy(made.path / stage.file, made.path / stage.compiled_file)
+    return made
+
+
+@pytest.fixture
+def no_threads_left() -> Iterator[None]:
+    before = threading.active_count()
+    yield
+    assert threading.active_count() == before
+
+
+def frames_of(folder: PipelineFolder, count: int) -> list[Mapping[str, Any]]:
+    return list(pipeline.frames_of(folder, [], count)[0])
+
+
+def expected(folder: PipelineFolder, frames: list[Mapping[str, Any]]) -> list[Any]:
+    runner = pipeline.open_runner(folder, "cpu")
+    return [result[0] for result in pipeline.run_all(runner, iter(frames))]
+
+
+@pytest.mark.usefixtures("no_threads_left")
+def test_real_frames_byte_for_byte(folder: PipelineFolder, release: str) -> None:
+    chain = coral.PycoralPipeline(folder, STICKS)
+    frames = frames_of(folder, 40)
+    wanted = expected(folder, frames)
+    for _ in range(2):  # a runner that was ended is not used again
+        got = [result[0] for result in chain.run(iter(frames))]
+        assert len(got) == len(wanted)
+        for ours, theirs in zip(got, wanted, strict=True):
+            assert ours.dtype == theirs.dtype and np.array_equal(ours, theirs)
+    assert not pywrap_coral.failed
+    assert not pywrap_coral.live_buffers
+
+
+@pytest.mark.usefixtures("no_threads_left", "newest")
+def test_an_array_that_is_not_in_one_piece(folder: PipelineFolder) -> None:
+    (name,) = folder.models[0].inputs
+    (frame,) = frames_of(folder, 1)
+    turned = np.asfortranarray(np.repeat(frame[name], 2, axis=2))[:, :, ::2]
+    assert not turned.flags.c_contiguous
+    (got,) = coral.PycoralPipeline(folder, STICKS).run(iter([{name: turned}]))
+    assert np.array_equal(got[0], expected(folder, [frame])[0])
+
+
+@pytest.mark.usefixtures("no_threads_left")
+def test_a_stop_in_the_middle(folder: PipelineFolder, release: str) -> None:
+    taken = 0
+
+    def endless() -> Iterator[Mapping[str, Any]]:
+        nonlocal taken
+        frame = frames_of(folder, 1)[0]
+        while True:
+            taken += 1
+            yield frame
+
+    results = coral.PycoralPipeline(folder, STICKS).run(endless())
+    for _ in range(3):
+        next(results)
+    time.sleep(0.2)
+    assert taken <= 3 + 2 * 3 + 1  # three taken, and what the runner holds with queues of one
+    begin = time.perf_counter()
+    results.close()  # type: ignore[attr-defined]
+    assert time.perf_counter() - begin < 5
+    assert not pywrap_coral.failed
+    assert not pywrap_coral.live_buffers
+
+
+@pytest.mark.usefixtures("no_threads_left", "newest")
+def test_nothing_is_printed_and_nothing_hangs_behind(
+    folder: PipelineFolder, capfd: pytest.CaptureFixture[str]
+) -> None:
+    results = coral.PycoralPipeline(folder, STICKS).run(iter(frames_of(folder, 3)))
+    assert len(list(results)) == 3
+    gc.collect()  # pycoral's __del__ pushes, pops and prints
+    assert capfd.readouterr().out == ""
+
+
+@pytest.mark.usefixtures("no_threads_left", "newest")
+@pytest.mark.parametrize("at", [0, 5])
+def test_the_first_stick_goes_away(
+    folder: PipelineFolder, monkeypatch: pytest.MonkeyPatch, at: int
+) -> None:
+    monkeypatch.setenv("THIMBLE_STICKS", f"usb:0@{at} usb:1 usb:2")
+    got = []
+    with pytest.raises(StageError, match=r"stage 0 \(usb:0\) failed: .*usb:0 is gone") as told:
+        for result in coral.PycoralPipeline(folder, STICKS).run(iter(frames_of(folder, 100))):
+            got.append(result)
+    assert told.value.stage == 0
+    assert len(got) <= at
+    assert not pywrap_coral.failed
+
+
+@pytest.mark.usefixtures("newest")
+def test_a_later_stick_goes_away_and_libcoral_hangs(
+    folder: PipelineFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ShutdownPipeline joins stage 0, which waits for room that stage 1 no longer makes (250)."""
+    monkeypatch.setenv("THIMBLE_STICKS", "usb:0 usb:1@5 usb:2")
+    chain = coral.PycoralPipeline(folder, STICKS, silence_s=1.0)
+    begin = time.perf_counter()
+    with pytest.raises(ResultError, match=r"no result for 1 s.*--backend delegate"):
+        list(chain.run(iter(frames_of(folder, 100))))
+    assert time.perf_counter() - begin < 10
+
+
+@pytest.mark.usefixtures("no_threads_left", "newest")
+def test_a_later_stick_goes_away_at_the_last_frame(
+    folder: PipelineFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("THIMBLE_STICKS", "usb:0 usb:1@5 usb:2")
+    chain = coral.PycoralPipeline(folder, STICKS)
+    with pytest.raises(StageError, match=r"stage 1 \(usb:1\) failed: .*usb:1 is gone"):
+        list(chain.run(iter(frames_of(folder, 6))))
+
+
+@pytest.mark.usefixtures("no_threads_left")
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda name, array: {name: array.astype(np.float32)}, "takes int8"),
+        (lambda name, array: {name: array[0]}, r"takes int8 \[1, 8, 8, 1\]"),
+        (lambda name, array: {"other": array}, "has no input 'other'"),
+        (lambda name, array: {name: array, "other": array}, "has no input 'other'"),
+        (lambda name, array: {}, "lacks input"),
+    ],
+)
+def test_a_frame_that_does_not_fit(
+    folder: PipelineFolder,
+    release: str,
+    change: Callable[[str, Any], Mapping[str, Any]],
+    reason: str,
+) -> None:
+    (name,) = folder.models[0].inputs
+    good = frames_of(folder, 3)
+    chain = coral.PycoralPipeline(folder, STICKS)
+    with pytest.raises(InputError, match=reason):
+        list(chain.run(iter([*good, change(name, good[0][name])])))
+    assert not pywrap_coral.failed
+
+
+@pytest.mark.usefixtures("no_threads_left")
+def test_frames_that_fail_themselves(folder: PipelineFolder, release: str) -> None:
+    def frames() -> Iterator[Mapping[str, Any]]:
+        yield from frames_of(folder, 2)
+        raise RuntimeError("no more camera")
+
+    with pytest.raises(RuntimeError, match="no more camera"):
+        list(coral.PycoralPipeline(folder, STICKS).run(frames()))
+
+
+@pytest.mark.usefixtures("newest")
+def test_a_runner_that_is_used_as_ours_is_not(folder: PipelineFolder) -> None:
+    """What the stand-in ends the process for: keeps the tests above from passing by accident."""
+    from pycoral.pipeline.pipelined_model_runner import (  # type: ignore[import-not-found]
+        PipelinedModelRunner,
+    )
+    from pycoral.utils.edgetpu import make_interpreter  # type: ignore[import-not-found]
+
+    stages = folder.models[0].stages
+    made = [make_interpreter(str(folder.path / s.compiled_file), "usb:0") for s in stages]
+    for interpreter in made:
+        interpreter.allocate_tensors()
+    with pytest.raises(ValueError, match="can not get its input tensors"):
+        PipelinedModelRunner(made[::-1])
+    with pytest.raises(ValueError, match="At least one"):
+        PipelinedModelRunner([])
+    runner = PipelinedModelRunner(made)
+    (name,) = folder.models[0].inputs
+    frame = frames_of(folder, 1)[0][name]
+    with pytest.raises(AttributeError):  # 1.0's list
+        runner.push([frame])
+    with pytest.raises(ValueError, match="numpy array of type"):
+        runner.push({name: frame.astype(np.float64)})
+    with pytest.raises(ValueError, match="Expected input of length 1"):
+        runner.push({name: frame, "other": frame})
+    with pytest.raises(KeyError):
+        runner.push({"other": frame})
+    assert runner.push({name: frame}) is None
+    assert set(runner.pop()) == set(folder.models[0].outputs)
+    runner.push({})
+    with pytest.raises(RuntimeError, match="turned off before"):
+        runner.push({name: frame})
+    assert runner.pop() is None
+    runner._runner = None
+
+
+def test_what_pycoral_cannot_run(folder: PipelineFolder) -> None:
+    coral.check_fits(folder, {"scores": np.int8})
+    with pytest.raises(MissingToolError, match="8-bit outputs only, 'scores' is float32"):
+        coral.check_fits(folder, {"scores": np.float32})
+    with pytest.raises(MissingToolError, match="ASCII"):
+        coral.check_fits(folder, {"Ausgänge": np.int8})
+
+
+@pytest.mark.usefixtures("newest")
+def test_wide_outputs_break_pycoral_itself(tmp_path: Path) -> None:
+    """Why `check_fits` refuses them: coral_wrapper.cc:514 counts bytes as elements."""
+    buffer = pywrap_coral._Buffer(np.arange(3, dtype=np.float32).tobytes(), "caller")
+    returned = pywrap_coral._returned(pywrap_coral._Tensor(buffer, 0), np.float32)
+    with pytest.raises(ValueError, match="reshape"):
+        returned.reshape((1, 3))
+
+
+@pytest.mark.usefixtures("newest", "no_threads_left")
+def test_the_command(folder: PipelineFolder, capfd: pytest.CaptureFixture[str]) -> None:
+    arguments = ["edgetpu", "run", str(folder.path), "--frames", "5", "--json", "-"]
+    assert command([*arguments, "--backend", "pycoral"]) == 0
+    ran = json.loads(capfd.readouterr().out)
+    assert ran["backend"] == "pycoral" and ran["frames"] == 5

@@ -1,0 +1,274 @@
+/* An external delegate for LiteRT, as libedgetpu is one, with sticks that the environment lists:
+ * THIMBLE_STICKS="usb:0 usb:1@5": `@5` goes away after five invocations, `!` crashes when it is
+ * opened, `#` when a stage runs on it. Every operator it takes over is run by its own kernel.
+ *
+ * The interface: tensorflow/lite/python/interpreter.py (class Delegate) calls the two
+ * tflite_plugin_ functions, as libedgetpu/tflite/edgetpu_delegate_for_custom_op_tflite_plugin.cc
+ * has them. Layouts: tensorflow/lite/core/c/common.h. With HEADERS_OF_2_5 TfLiteRegistration ends
+ * where TensorFlow 2.5 ended it, as in Google's libedgetpu 16.0.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef enum { kOk = 0, kError = 1 } Status;
+
+typedef struct {
+    int size;
+    int data[];
+} IntArray;
+
+typedef struct Context Context;
+typedef struct Delegate Delegate;
+
+typedef struct {
+    IntArray *inputs;
+    IntArray *outputs;
+    IntArray *intermediates;
+    IntArray *temporaries;
+    void *user_data;
+    void *builtin_data;
+    const void *custom_initial_data;
+    int custom_initial_data_size;
+    Delegate *delegate;
+    bool might_have_side_effect;
+} Node;
+
+typedef struct {
+    void *(*init)(Context *, const char *, size_t);
+    void (*free)(Context *, void *);
+    Status (*prepare)(Context *, Node *);
+    Status (*invoke)(Context *, Node *);
+    const char *(*profiling_string)(const Context *, const Node *);
+    int32_t builtin_code;
+    const char *custom_name;
+    int version;
+#ifdef HEADERS_OF_2_5
+    uint64_t stale[3]; /* behind the shorter struct lies what the stack held before */
+#else
+    void *registration_external;
+    void *(*async_kernel)(Context *, Node *);
+    uint64_t inplace_operator;
+#endif
+} Registration;
+
+struct Context {
+    size_t tensors_size;
+    Status (*get_execution_plan)(Context *, IntArray **);
+    void *tensors;
+    void *impl;
+    Status (*resize_tensor)(Context *, void *, IntArray *);
+    void (*report_error)(Context *, const char *, ...);
+    Status (*add_tensors)(Context *, int, int *);
+    Status (*get_node_and_registration)(Context *, int, Node **, Registration **);
+    Status (*replace_node_subsets)(Context *, Registration, const IntArray *, Delegate *);
+};
+
+struct Delegate {
+    void *data;
+    Status (*prepare)(Context *, Delegate *);
+    Status (*copy_from_buffer_handle)(Context *, Delegate *, int, void *);
+    Status (*copy_to_buffer_handle)(Context *, Delegate *, int, void *);
+    void (*free_buffer_handle)(Context *, Delegate *, int *);
+    int64_t flags;
+    void *opaque_delegate_builder;
+};
+
+typedef struct {
+    Delegate base;
+    char device[16];
+    char behaviour;
+    long left; /* invocations until it goes away; -1: it stays */
+    int first; /* index of the node that counts them */
+} Stick;
+
+typedef struct {
+    Delegate *delegate;
+    IntArray *nodes_to_replace;
+    IntArray *input_tensors;
+    IntArray *output_tensors;
+} Params;
+
+typedef struct {
+    Stick *stick;
+    Node node;
+    Registration own;
+    bool counts;
+} Kernel;
+
+/* BuiltinOperator codes of kernels that need no scratch tensors: a delegate's node gets none. */
+static bool taken_over(const Registration *own)
+{
+    static const int codes[] = {0 /* ADD */,
+                                1 /* AVERAGE_POOL_2D */,
+                                4 /* DEPTHWISE_CONV_2D */,
+                                9 /* FULLY_CONNECTED */,
+                                17 /* MAX_POOL_2D */,
+                                22 /* RESHAPE */,
+                                25 /* SOFTMAX */};
+    for (size_t k = 0; k < sizeof(codes) / sizeof(codes[0]); k++) {
+        if (own->builtin_code == codes[k]) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static IntArray *copy_of(const IntArray *from)
+{
+    size_t size = sizeof(IntArray) + (size_t)from->size * sizeof(int);
+    IntArray *made = malloc(size);
+    if (made == NULL) {
+        abort();
+    }
+    return memcpy(made, from, size);
+}
+
+static void *kernel_init(Context *context, const char *buffer, size_t length)
+{
+    (void)length;
+    const Params *params = (const Params *)(const void *)buffer;
+    Node *node;
+    Registration *own;
+    Kernel *kernel = calloc(1, sizeof(Kernel));
+    int index = params->nodes_to_replace->data[0];
+    if (kernel == NULL || context->get_node_and_registration(context, index, &node, &own) != kOk) {
+        abort();
+    }
+    kernel->stick = (Stick *)params->delegate;
+    kernel->node = *node;
+    kernel->node.temporaries = copy_of(node->temporaries);
+    kernel->own = *own;
+    kernel->counts = index == kernel->stick->first;
+    return kernel;
+}
+
+static void kernel_free(Context *context, void *data)
+{
+    (void)context;
+    Kernel *kernel = data;
+    free(kernel->node.temporaries);
+    free(kernel);
+}
+
+static Status kernel_prepare(Context *context, Node *node)
+{
+    Kernel *kernel = node->user_data;
+    return kernel->own.prepare(context, &kernel->node);
+}
+
+static Status kernel_invoke(Context *context, Node *node)
+{
+    Kernel *kernel = node->user_data;
+    Stick *stick = kernel->stick;
+    if (stick->behaviour == '#') {
+        *(volatile int *)8 = 0;
+    }
+    if (kernel->counts && stick->left == 0) {
+        context->report_error(context, "Failed to execute request. %s is gone.", stick->device);
+        return kError;
+    }
+    if (kernel->counts && stick->left > 0) {
+        stick->left--;
+    }
+    return kernel->own.invoke(context, &kernel->node);
+}
+
+static Status delegate_prepare(Context *context, Delegate *delegate)
+{
+    Stick *stick = (Stick *)delegate;
+    const Registration registration = {
+        .init = kernel_init,
+        .free = kernel_free,
+        .prepare = kernel_prepare,
+        .invoke = kernel_invoke,
+        .custom_name = "StickOfTheTests",
+        .version = 1,
+#ifdef HEADERS_OF_2_5
+        .stale = {16, 16, 16},
+#endif
+    };
+    IntArray *plan;
+    if (context->get_execution_plan(context, &plan) != kOk) {
+        return kError;
+    }
+    plan = copy_of(plan); /* the next call of the context may move it */
+    IntArray *one = copy_of(plan);
+    one->size = 1;
+    stick->first = -1;
+    Status status = kOk;
+    for (int k = 0; k < plan->size && status == kOk; k++) {
+        Node *node;
+        Registration *own;
+        one->data[0] = plan->data[k];
+        status = context->get_node_and_registration(context, plan->data[k], &node, &own);
+        if (status != kOk || !taken_over(own)) {
+            continue;
+        }
+        stick->first = stick->first < 0 ? plan->data[k] : stick->first;
+        status = context->replace_node_subsets(context, registration, one, delegate);
+    }
+    free(one);
+    free(plan);
+    return status;
+}
+
+/* The entry of THIMBLE_STICKS for a device; NULL where there is none. */
+static const char *entry_of(const char *device)
+{
+    const char *list = getenv("THIMBLE_STICKS");
+    size_t length = strlen(device);
+    while (list != NULL && *list != '\0') {
+        size_t word = strcspn(list, " ");
+        if (word >= length && strncmp(list, device, length) == 0 &&
+            (word == length || strchr("@!#", list[length]) != NULL)) {
+            return list + length;
+        }
+        list += word + (list[word] == ' ');
+    }
+    return NULL;
+}
+
+Delegate *
+tflite_plugin_create_delegate(char **keys, char **values, size_t count, void (*report_error)(const char *))
+{
+    const char *device = "usb:0";
+    for (size_t k = 0; k < count; k++) {
+        if (strcmp(keys[k], "device") == 0) {
+            device = values[k];
+        } else if (report_error != NULL) {
+            report_error("unknown option ");
+            report_error(keys[k]);
+            return NULL;
+        }
+    }
+    const char *entry = entry_of(device);
+    if (entry == NULL || strlen(device) >= sizeof(((Stick *)0)->device)) {
+        if (report_error != NULL && getenv("THIMBLE_STICKS_SILENT") == NULL) {
+            report_error("no stick at ");
+            report_error(device);
+        }
+        return NULL;
+    }
+    if (*entry == '!') {
+        *(volatile int *)8 = 0;
+    }
+    Stick *stick = calloc(1, sizeof(Stick));
+    stick->base.prepare = delegate_prepare;
+    strcpy(stick->device, device);
+    stick->behaviour = *entry;
+    stick->left = *entry == '@' ? strtol(entry + 1, NULL, 10) : -1;
+    return &stick->base;
+}
+
+void tflite_plugin_destroy_delegate(Delegate *delegate)
+{
+    free(delegate);
+}
+
+const char *edgetpu_version(void)
+{
+    return "BuildLabel(COMPILER=tests), RuntimeVersion(14)";
+}

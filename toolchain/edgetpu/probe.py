@@ -1,0 +1,92 @@
+"""A trial of the Edge TPU's software, in a process of its own: a mismatch there ends the process.
+
+`python -m toolchain.edgetpu.probe '{...}'` does what the JSON object says (`steps`), a line of JSON
+to stdout before each step, and `error` or `done` at the end. It imports nothing of Thimble.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import json
+import sys
+from typing import Any
+
+
+def _tell(**fields: Any) -> None:
+    print(json.dumps(fields), flush=True)
+
+
+def _interpreter(given: dict[str, Any]) -> Any:
+    if given["module"] == "pycoral":
+        _tell(step="open the stick")
+        module = importlib.import_module("pycoral.utils.edgetpu")
+        return module.make_interpreter(given["model"], given["device"] or None)
+    module = importlib.import_module(given["module"])
+    if given["module"] == "tensorflow.lite":
+        load, make = module.experimental.load_delegate, module.Interpreter
+    else:
+        load, make = module.load_delegate, module.Interpreter
+    _tell(step="open the stick")
+    options = {"device": given["device"]} if given["device"] else {}
+    delegate = load(given["library"], options)
+    _tell(step="load a stage")
+    return make(model_path=given["model"], experimental_delegates=[delegate])
+
+
+def _run(given: dict[str, Any]) -> None:
+    """One frame of zeros through one stage, as the back end does it."""
+    import numpy as np
+
+    interpreter = _interpreter(given)
+    _tell(step="prepare a stage")
+    interpreter.allocate_tensors()
+    _tell(step="run a stage")
+    details = interpreter.get_input_details()
+    if given["module"] != "pycoral":
+        for detail in details:
+            interpreter.set_tensor(detail["index"], np.zeros(detail["shape"], detail["dtype"]))
+        interpreter.invoke()
+        return
+    name = "pycoral.pipeline.pipelined_model_runner"
+    runner = importlib.import_module(name).PipelinedModelRunner([interpreter])
+    zeros = {d["name"]: np.zeros(d["shape"], d["dtype"]) for d in details}
+    lists = isinstance(getattr(runner, "_input_types", None), list)
+    runner.push(list(zeros.values()) if lists else zeros)
+    runner.pop()
+    runner.push([] if lists else {})
+    runner._runner = None
+
+
+class _Device(ctypes.Structure):
+    """`struct edgetpu_device` of edgetpu_c.h."""
+
+    _fields_ = (("type", ctypes.c_int), ("path", ctypes.c_char_p))
+
+
+def _library(given: dict[str, Any]) -> None:
+    """What the library says of itself and of the sticks."""
+    _tell(step="load the library")
+    library = ctypes.CDLL(given["library"])
+    library.edgetpu_version.restype = ctypes.c_char_p
+    _tell(version=library.edgetpu_version().decode(errors="replace"))
+    _tell(step="list the sticks")
+    library.edgetpu_list_devices.restype = ctypes.POINTER(_Device)
+    count = ctypes.c_size_t(0)
+    found = library.edgetpu_list_devices(ctypes.byref(count))
+    kinds = ("pci", "usb")
+    _tell(sticks=[f"{kinds[found[k].type]} {found[k].path.decode()}" for k in range(count.value)])
+
+
+def main(text: str) -> None:
+    given = json.loads(text)
+    try:
+        (_run if "model" in given else _library)(given)
+    except Exception as error:
+        _tell(error=str(error), kind=type(error).__name__)
+        return
+    _tell(done=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
