@@ -27,6 +27,12 @@ _PROGRAMS = (
     ("st-flash", "flash", False, _APT + "stlink-tools"),
     ("STM32_Programmer_CLI", "flash", False, "STM32CubeProgrammer, from ST's site"),
     ("dfu-util", "flash over USB", False, _APT + "dfu-util"),
+    (
+        "edgetpu_compiler",
+        "compile stages for Edge TPUs",
+        False,
+        "Coral's package repository, https://coral.ai/docs/edgetpu/compiler (x86-64 Linux)",
+    ),
 )
 _PACKAGES = (
     ("ai-edge-litert", "read and check TFLite models", True),

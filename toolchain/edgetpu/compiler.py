@@ -1,12 +1,14 @@
 """Google's edgetpu_compiler on each stage, and its report read.
 
-The compiler is on no registry: it is run where it is installed. The report's form is the one that
-its users have published for versions 2.0 to 16.0 (google-coral/edgetpu issues 427, 444, 458, 572,
-671); not yet tried against the real program.
+The compiler is on no registry: it is run where it is installed. Options and file names are those of
+https://coral.ai/docs/edgetpu/compiler; the report's form, and the words of failures, those that
+its users have published for versions 2.0 to 16.0 (google-coral/edgetpu issues 60, 178, 313, 411,
+427, 444, 458, 518, 572, 651, 671, 686, 800, 829). Not run against the real program.
 """
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shutil
 import subprocess
@@ -26,6 +28,18 @@ _UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 _SIZE = re.compile(r"^\s*([0-9]+(?:\.[0-9]+)?)\s*(B|KiB|MiB|GiB)\s*$")
 _OPERATOR = re.compile(r"^([A-Za-z][A-Za-z0-9_\-]*)\s+(\d+)\s+(\S.*?)\s*$")
 _MAPPED = "Mapped to Edge TPU"
+_REASONS = (
+    re.compile(r"^(Invalid model: .*\n.+)$", re.MULTILINE),
+    re.compile(r"^(ERROR: (?!Restored original execution plan).*)$", re.MULTILINE),
+    re.compile(r"^(Compilation failed: .*)$", re.MULTILINE),
+    re.compile(r"^(Compilation timeout\..*)$", re.MULTILINE),
+    re.compile(r"^(Internal compiler error.*)$", re.MULTILINE),
+)
+_TALK = re.compile(
+    r"Edge TPU Compiler version|Started a compilation|Compilation (child process|failed!|succeed)"
+)
+_SEARCHES = 10
+"""How often at most the search for a part that compiles starts anew."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +89,7 @@ def parse_report(text: str) -> CompilerReport:
     used = values.get("On-chip memory used for caching model parameters")
     streamed = values.get("Off-chip memory used for streaming uncached model parameters")
     if version is None or used is None or streamed is None:
-        raise ResultError(f"{PROGRAM} gave no report; it says: {_telling(text)!r}")
+        raise ResultError(f"{PROGRAM} gave no report; it says: {_telling(text) or 'no reason'}")
     remaining = _size(values.get("On-chip memory remaining for caching model parameters", "0B"))
     whole = values.get("On-chip memory available for caching model parameters")
     if whole is not None:  # version 2.0 tells the cache before the model, later ones what is left
@@ -104,12 +118,12 @@ def parse_report(text: str) -> CompilerReport:
 
 
 def _telling(text: str) -> str:
-    """The line of a failed run that says why."""
+    """What a failed run says of the reason: '' where it says nothing (issues 411, 800)."""
+    found = {" ".join(match.split()): None for form in _REASONS for match in form.findall(text)}
+    if found:
+        return "; ".join(found)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    for start in ("Compilation failed: ", "Internal compiler error", "Invalid model", "ERROR: "):
-        for line in lines:
-            if line.startswith(start):
-                return line
+    lines = [line for line in lines if not _TALK.match(line)]
     return lines[-1] if lines else ""
 
 
@@ -143,16 +157,44 @@ def compile_stages(
 ) -> tuple[CompilerReport, ...]:
     """Compile the stages that share one stick, together so that they share its cache.
 
-    Raises MissingToolError where the compiler is not installed, InputError where it refuses.
+    In one call and in the plan's order. A stage that is refused on its own is tried once more with
+    `--search_delegate`, which leaves operators at its end to the CPU. Raises MissingToolError where
+    the compiler is not installed, ResultError where it refuses.
     """
     program = shutil.which(PROGRAM)
     if program is None:
         raise MissingToolError(HOW_TO_GET)
+    try:
+        return _compile(program, folder, stages, (), seconds)
+    except _RefusedError:
+        if len(stages) > 1:  # whether the search takes several models is not documented
+            raise
+        step = max(1, len(stages[0].operators) // _SEARCHES)
+        search = ("--search_delegate", "--delegate_search_step", str(step))
+        with contextlib.suppress(ResultError):  # the first refusal is the one to tell
+            return _compile(program, folder, stages, search, seconds)
+        raise
+
+
+class _RefusedError(ResultError):
+    """The compiler ended without a compiled stage."""
+
+
+def _compile(
+    program: str,
+    folder: PipelineFolder,
+    stages: Sequence[StageFile],
+    options: Sequence[str],
+    seconds: float,
+) -> tuple[CompilerReport, ...]:
+    """Raises ResultError where the compiler refuses, is too slow, or writes nothing."""
     sources = [str(folder.path / stage.file) for stage in stages]
     named = ", ".join(stage.file for stage in stages)
+    for stage in stages:  # an older result must not pass for this one
+        (folder.path / stage.compiled_file).unlink(missing_ok=True)
     try:
         result = subprocess.run(
-            [program, "-s", "-o", str(folder.path), *sources],
+            [program, "--show_operations", "--out_dir", str(folder.path), *options, *sources],
             capture_output=True,
             text=True,
             timeout=seconds,
@@ -162,12 +204,14 @@ def compile_stages(
         raise ResultError(f"{PROGRAM} took over {seconds:g} s on {named}") from error
     except OSError as error:
         raise MissingToolError(f"{program} cannot be run: {error.strerror}") from error
-    told = _telling(f"{result.stdout}\n{result.stderr}") or f"exit code {result.returncode}"
+    told = _telling(f"{result.stdout}\n{result.stderr}") or (
+        f"it gives no reason, and exit code {result.returncode}"
+    )
     if result.returncode:
-        raise ResultError(f"{PROGRAM} refuses {named}: {told}")
+        raise _RefusedError(f"{PROGRAM} refuses {named}: {told}")
     for stage in stages:
         if not (folder.path / stage.compiled_file).is_file():
-            raise ResultError(f"{PROGRAM} wrote no {stage.compiled_file}; it says: {told}")
+            raise _RefusedError(f"{PROGRAM} wrote no {stage.compiled_file}; it says: {told}")
     reports = parse_reports(result.stdout)
     if len(reports) != len(stages):
         raise ResultError(f"{PROGRAM} gave {len(reports)} reports for {len(stages)} models")

@@ -83,7 +83,9 @@ def main(text: str) -> None:
     try:
         (_run if "model" in given else _library)(given)
     except Exception as error:
-        _tell(error=str(error), kind=type(error).__name__)
+        cause = error.__cause__  # where NumPy is too new, only the cause says so
+        text = f"{error} ({cause})" if cause else str(error)
+        _tell(error=text, kind=type(error).__name__)
         return
     _tell(done=True)
 
