@@ -94,6 +94,30 @@ def test_a_device_that_the_library_does_not_know(
         pipeline.open_runner(folder, "delegate", "usb:7,usb:0")
 
 
+@pytest.mark.parametrize("awake", ["", "usb:0", "usb:1", "usb:0 usb:1"])
+def test_each_stage_has_a_stick_of_its_own(
+    folder: PipelineFolder, sticks: pytest.MonkeyPatch, tmp_path: Path, awake: str
+) -> None:
+    """Sticks fresh from the box are counted anew when one of them gets its firmware."""
+    sticks.setenv("THIMBLE_STICKS_STATE", str(tmp_path))
+
+    def awaken_only_these() -> None:
+        for name in ("opened", "usb:0", "usb:1"):
+            (tmp_path / name).unlink(missing_ok=True)
+        for name in awake.split():
+            (tmp_path / name).touch()
+
+    awaken_only_these()
+    choice = backends.Choice("delegate", "asked for")
+    backends.open_stages(folder, choice, ("usb:0", "usb:1"))
+    without = (tmp_path / "opened").read_text().split()
+    awaken_only_these()
+    assert len(list(run(folder, 3))) == 3
+    assert (tmp_path / "opened").read_text().split()[-2:] == ["usb:0", "usb:1"]
+    if not awake:
+        assert without == ["usb:0", "usb:0"]  # what `wake` is for
+
+
 @pytest.mark.parametrize("at", [1, 5])
 def test_a_stick_that_goes_away(
     folder: PipelineFolder, sticks: pytest.MonkeyPatch, at: int

@@ -91,6 +91,7 @@ def _try(name: str, folder: PipelineFolder, device: str) -> Choice:
         coral.check_fits(folder, output_types(folder))
         coral.pycoral_runner()
     _compiled(folder)
+    interpreters.wake()
     first = folder.path / folder.models[0].stages[0].compiled_file
     if name == "pycoral":
         interpreters.check_pycoral(first, device)

@@ -174,6 +174,16 @@ def library_version() -> str:
     return ""
 
 
+def wake() -> None:
+    """Give every stick its firmware, so that `usb:N` means one stick from now on.
+
+    libedgetpu counts sticks without firmware before those with it, and opening one gives it its
+    firmware: of two fresh sticks `usb:0` and then `usb:1` are the same one, shared in silence
+    (beagle_usb_driver_provider.cc:209-231, edgetpu_manager_direct.cc:446-451).
+    """
+    try_out(library=library(), wake=True)
+
+
 def fitting(model: Path, device: str) -> Kind:
     """The first installed interpreter with which one frame passes one compiled stage.
 

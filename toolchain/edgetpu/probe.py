@@ -10,7 +10,10 @@ import ctypes
 import importlib
 import json
 import sys
+from pathlib import Path
 from typing import Any
+
+_USB = 1
 
 
 def _tell(**fields: Any) -> None:
@@ -65,17 +68,50 @@ class _Device(ctypes.Structure):
 
 
 def _library(given: dict[str, Any]) -> None:
-    """What the library says of itself and of the sticks."""
+    """What the library says of itself and of the sticks; `wake` gives them all their firmware."""
     _tell(step="load the library")
     library = ctypes.CDLL(given["library"])
     library.edgetpu_version.restype = ctypes.c_char_p
     _tell(version=library.edgetpu_version().decode(errors="replace"))
     _tell(step="list the sticks")
+    sticks = _sticks(library)
+    if given.get("wake"):
+        for kind, path in sticks:
+            if kind == _USB and _asleep(path):
+                _tell(step=f"give {path.decode()} its firmware")
+                _wake(library, path)
+        sticks = _sticks(library)
+    _tell(sticks=[f"{('pci', 'usb')[kind]} {path.decode()}" for kind, path in sticks])
+
+
+def _sticks(library: ctypes.CDLL) -> list[tuple[int, bytes]]:
     library.edgetpu_list_devices.restype = ctypes.POINTER(_Device)
     count = ctypes.c_size_t(0)
     found = library.edgetpu_list_devices(ctypes.byref(count))
-    kinds = ("pci", "usb")
-    _tell(sticks=[f"{kinds[found[k].type]} {found[k].path.decode()}" for k in range(count.value)])
+    return [(found[k].type, found[k].path) for k in range(count.value)]
+
+
+def _asleep(path: bytes) -> bool:
+    """Whether a stick has no firmware yet: its vendor then is 1a6e, else 18d1. Linux tells."""
+    try:
+        vendor = Path(path.decode(), "idVendor").read_text().strip()
+    except OSError:
+        return True
+    return vendor == "1a6e"
+
+
+def _wake(library: ctypes.CDLL, path: bytes) -> None:
+    library.edgetpu_create_delegate.restype = ctypes.c_void_p
+    library.edgetpu_create_delegate.argtypes = (
+        ctypes.c_int,
+        ctypes.c_char_p,
+        ctypes.c_void_p,
+        ctypes.c_size_t,
+    )
+    library.edgetpu_free_delegate.argtypes = (ctypes.c_void_p,)
+    delegate = library.edgetpu_create_delegate(_USB, path, None, 0)
+    if delegate:
+        library.edgetpu_free_delegate(delegate)
 
 
 def main(text: str) -> None:

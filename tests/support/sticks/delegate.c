@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { NAME_BYTES = 16, MOST_STICKS = 16 };
+
 typedef enum { kOk = 0, kError = 1 } Status;
 
 typedef struct {
@@ -78,7 +80,7 @@ struct Delegate {
 
 typedef struct {
     Delegate base;
-    char device[16];
+    char device[NAME_BYTES];
     char behaviour;
     long left; /* invocations until it goes away; -1: it stays */
     int first; /* index of the node that counts them */
@@ -215,20 +217,87 @@ static Status delegate_prepare(Context *context, Delegate *delegate)
     return status;
 }
 
-/* The entry of THIMBLE_STICKS for a device; NULL where there is none. */
-static const char *entry_of(const char *device)
+/* The entry of THIMBLE_STICKS for a stick, from behind its name; NULL where there is none. */
+static const char *entry_of(const char *name)
 {
     const char *list = getenv("THIMBLE_STICKS");
-    size_t length = strlen(device);
+    size_t length = strlen(name);
     while (list != NULL && *list != '\0') {
         size_t word = strcspn(list, " ");
-        if (word >= length && strncmp(list, device, length) == 0 &&
+        if (word >= length && strncmp(list, name, length) == 0 &&
             (word == length || strchr("@!#", list[length]) != NULL)) {
             return list + length;
         }
         list += word + (list[word] == ' ');
     }
     return NULL;
+}
+
+/* A file of the folder THIMBLE_STICKS_STATE, opened; NULL where it is not there or no folder is. */
+static FILE *state_file(const char *name, const char *mode)
+{
+    char path[512];
+    const char *folder = getenv("THIMBLE_STICKS_STATE");
+    if (folder == NULL) {
+        return NULL;
+    }
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    return fopen(path, mode);
+}
+
+static bool awake(const char *name)
+{
+    FILE *file = state_file(name, "r");
+    if (file != NULL) {
+        fclose(file);
+    }
+    return file != NULL;
+}
+
+/* The sticks in libedgetpu's order: those without firmware first, then the others
+ * (driver/beagle/beagle_usb_driver_provider.cc:209-231). */
+static size_t enumerate(char names[][NAME_BYTES], size_t most)
+{
+    size_t count = 0;
+    for (int turn = 0; turn < 2; turn++) {
+        const char *list = getenv("THIMBLE_STICKS");
+        while (list != NULL && *list != '\0' && count < most) {
+            size_t word = strcspn(list, " ");
+            size_t length = strcspn(list, " @!#");
+            snprintf(names[count], NAME_BYTES, "%.*s", (int)length, list);
+            count += awake(names[count]) == (turn == 1);
+            list += word + (list[word] == ' ');
+        }
+    }
+    return count;
+}
+
+/* Opening a stick gives it its firmware. */
+static void wake(const char *name)
+{
+    FILE *file = state_file(name, "w");
+    if (file != NULL) {
+        fclose(file);
+    }
+}
+
+/* With THIMBLE_STICKS_STATE a device is an index into the enumeration of that moment, and the stick
+ * that it gave is noted; without, a device is the name of a stick. */
+static const char *resolve(const char *device, char names[][NAME_BYTES])
+{
+    if (getenv("THIMBLE_STICKS_STATE") == NULL) {
+        return device;
+    }
+    size_t count = enumerate(names, MOST_STICKS);
+    size_t index = strtoul(device + strcspn(device, ":") + 1, NULL, 10);
+    FILE *noted = state_file("opened", "a");
+    if (index >= count || noted == NULL) {
+        return device;
+    }
+    fprintf(noted, "%s\n", names[index]);
+    fclose(noted);
+    wake(names[index]);
+    return names[index];
 }
 
 Delegate *
@@ -244,8 +313,10 @@ tflite_plugin_create_delegate(char **keys, char **values, size_t count, void (*r
             return NULL;
         }
     }
+    char names[MOST_STICKS][NAME_BYTES];
+    device = resolve(device, names);
     const char *entry = entry_of(device);
-    if (entry == NULL || strlen(device) >= sizeof(((Stick *)0)->device)) {
+    if (entry == NULL || strlen(device) >= NAME_BYTES) {
         if (report_error != NULL && getenv("THIMBLE_STICKS_SILENT") == NULL) {
             report_error("no stick at ");
             report_error(device);
@@ -271,4 +342,40 @@ void tflite_plugin_destroy_delegate(Delegate *delegate)
 const char *edgetpu_version(void)
 {
     return "BuildLabel(COMPILER=tests), RuntimeVersion(14)";
+}
+
+/* edgetpu_c.h */
+struct edgetpu_device {
+    int type;
+    const char *path;
+};
+
+struct edgetpu_device *edgetpu_list_devices(size_t *count)
+{
+    static char names[MOST_STICKS][NAME_BYTES];
+    *count = enumerate(names, MOST_STICKS);
+    struct edgetpu_device *devices = calloc(MOST_STICKS, sizeof(*devices));
+    for (size_t k = 0; k < *count; k++) {
+        devices[k] = (struct edgetpu_device){.type = 1, .path = names[k]};
+    }
+    return devices;
+}
+
+void edgetpu_free_devices(struct edgetpu_device *devices)
+{
+    free(devices);
+}
+
+Delegate *edgetpu_create_delegate(int type, const char *path, const void *options, size_t count)
+{
+    (void)type;
+    (void)options;
+    (void)count;
+    wake(path);
+    return calloc(1, sizeof(Stick));
+}
+
+void edgetpu_free_delegate(Delegate *delegate)
+{
+    free(delegate);
 }
