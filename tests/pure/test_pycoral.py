@@ -284,6 +284,36 @@ def test_wide_outputs_break_pycoral_itself(tmp_path: Path) -> None:
         returned.reshape((1, 3))
 
 
+@pytest.mark.usefixtures("newest")
+def test_a_stick_that_is_not_there(folder: PipelineFolder) -> None:
+    with pytest.raises(MissingToolError, match=r"answers as usb:7 \(no stick at usb:7\)"):
+        coral.PycoralPipeline(folder, ("usb:0", "usb:1", "usb:7"))
+    with pytest.raises(MissingToolError, match=r"answers as usb:7 \(no stick at usb:7\)"):
+        pipeline.open_runner(folder, "pycoral", "usb:7,usb:1,usb:2")
+
+
+@pytest.mark.usefixtures("newest")
+def test_a_compiled_stage_that_is_none(folder: PipelineFolder) -> None:
+    spoilt = folder.path / folder.models[0].stages[1].compiled_file
+    spoilt.write_bytes(b"TFL3 it is not")
+    with pytest.raises(InputError, match="cannot be prepared on usb:1"):
+        coral.PycoralPipeline(folder, STICKS)
+    shutil.copy(folder.path / folder.models[0].stages[2].file, spoilt)
+    with pytest.raises(InputError, match=r"do not fit together .*compile them again"):
+        list(coral.PycoralPipeline(folder, STICKS).run(iter(frames_of(folder, 1))))
+
+
+@pytest.mark.usefixtures("newest")
+def test_a_crash_of_pycoral_ends_in_a_sentence(
+    folder: PipelineFolder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("THIMBLE_STICKS", "usb:0# usb:1 usb:2")
+    assert command(["edgetpu", "run", str(folder.path), "--backend", "pycoral"]) == 2
+    told = " ".join(capsys.readouterr().err.split())
+    assert "pycoral, tflite_runtime 2.5.0 and libedgetpu.so.1" in told
+    assert "the trial was to run a stage, and it died of SIGSEGV" in told
+
+
 @pytest.mark.usefixtures("newest", "no_threads_left")
 def test_the_command(folder: PipelineFolder, capfd: pytest.CaptureFixture[str]) -> None:
     arguments = ["edgetpu", "run", str(folder.path), "--frames", "5", "--json", "-"]

@@ -46,14 +46,8 @@ def load_delegate(module: str, device: str) -> Any:
     """
     found = _interpreter_module(module)
     load = getattr(found, "load_delegate", None) or found.experimental.load_delegate
-    try:
-        return load(interpreters.library(), {"device": device} if device else {})
-    except (OSError, ValueError) as error:
-        kind = "OSError" if isinstance(error, OSError) else "ValueError"
-        interpreters.refuse_missing(
-            interpreters.Trial("open the stick", kind, str(error).strip()), device
-        )
-        raise
+    options = {"device": device} if device else {}
+    return interpreters.opened(lambda: load(interpreters.library(), options), device)
 
 
 def devices_of(text: str | None, stages: int) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from toolchain.edgetpu.folder import ModelStages, PipelineFolder
-from toolchain.edgetpu.interpreters import Trial, refuse_missing
+from toolchain.edgetpu.interpreters import opened
 from toolchain.edgetpu.runner import StageError, Tensors
 from toolchain.errors import InputError, MissingToolError, ResultError
 from toolchain.ops.spec import Array
@@ -152,14 +152,9 @@ class PycoralPipeline:
 def _open(edgetpu: Any, path: Path, device: str) -> Any:
     """pycoral's interpreter on a stick. Raises MissingToolError or InputError where that fails."""
     try:
-        interpreter = edgetpu.make_interpreter(str(path), device)
-    except (OSError, ValueError) as error:
-        kind = "OSError" if isinstance(error, OSError) else "ValueError"
-        refuse_missing(Trial("open the stick", kind, str(error).strip()), device)
-        raise
-    try:
+        interpreter = opened(lambda: edgetpu.make_interpreter(str(path), device), device)
         interpreter.allocate_tensors()
-    except RuntimeError as error:
+    except (RuntimeError, ValueError) as error:
         raise InputError(f"{path} cannot be prepared on {device}: {error}") from error
     return interpreter
 

@@ -17,14 +17,16 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from toolchain.errors import MissingToolError
 
+T = TypeVar("T")
 _TRIAL_S = 60.0
+_OPENING = "open the stick"
 _LIBRARIES = {
     "Linux": "libedgetpu.so.1",
     "Darwin": "libedgetpu.1.dylib",
@@ -218,16 +220,26 @@ def check_pycoral(model: Path, device: str) -> None:
 
 def refuse_missing(trial: Trial, device: str) -> None:
     """Raises MissingToolError for what no other interpreter could mend."""
-    if trial.step != "open the stick" or trial.died:
+    if trial.step != _OPENING or trial.died:
         return
     if trial.kind == "OSError":
         raise MissingToolError(f"{library()} cannot be loaded ({trial.error}): get {GET_LIBRARY}")
-    if trial.kind == "ValueError":
+    if trial.kind == "ValueError" and trial.error.startswith("Failed to load delegate"):
         said = trial.error.partition("\n")[2].strip()
         raise MissingToolError(
             f"no Edge TPU answers as {device or 'any device'}{f' ({said})' if said else ''}: is it "
             "plugged in, may you use it (group plugdev), and does no other program hold it?"
         )
+
+
+def opened(make: Callable[[], T], device: str) -> T:
+    """What `make` opens on a stick; MissingToolError in words where library or stick is missing."""
+    try:
+        return make()
+    except (OSError, ValueError) as error:
+        kind = "OSError" if isinstance(error, OSError) else "ValueError"
+        refuse_missing(Trial(_OPENING, kind, str(error).strip()), device)
+        raise
 
 
 def _why(trial: Trial) -> str:
@@ -292,11 +304,11 @@ def _pycoral() -> str:
 def fits(libedgetpu: str, kind: Kind, version: str | None = None) -> str:
     """What is known of the two together: 'known to work', 'known to crash', or 'not known'.
 
-    LiteRT counts its versions anew: of it nothing is known.
+    Of other interpreters than tflite_runtime nothing is known.
     """
     runtime = _numbers(kind.version if version is None else version)
     community = re.match(r"16\.0tf(\d+\.\d+(?:\.\d+)?)", libedgetpu.lower())
-    if not runtime or kind.name == "ai_edge_litert" or not libedgetpu:
+    if not runtime or kind.name != "tflite_runtime" or not libedgetpu:
         return "not known"
     if community:
         built = _numbers(community[1])
