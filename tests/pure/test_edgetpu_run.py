@@ -91,6 +91,32 @@ def test_a_failing_stage_is_named(failing: int, at: int) -> None:
     assert len(got) <= at
 
 
+@pytest.mark.parametrize("hanging", range(3))
+def test_a_stage_that_hangs_is_named_and_left_behind(hanging: int) -> None:
+    """libedgetpu may wait forever for a stick that is gone (google-coral/libedgetpu#30)."""
+    before = threading.active_count()
+    answer = threading.Event()
+
+    def hang(number: int) -> None:
+        if number == 4:
+            answer.wait()
+
+    made = [Adder(k, hang if k == hanging else lambda _: None) for k in range(3)]
+    chain = Pipeline(made, ("t3",), patience_s=0.3)
+    got = []
+    begin = time.perf_counter()
+    with pytest.raises(StageError, match=f"stage {hanging} .*no answer for 0.3 s") as told:
+        for result in chain.run(numbers(1000)):
+            got.append(int(result[0][0]))
+    assert told.value.stage == hanging
+    assert got == [3, 4, 5, 6]
+    assert time.perf_counter() - begin < 5
+    assert threading.active_count() == before + 1
+    answer.set()
+    while threading.active_count() > before:
+        time.sleep(0.01)
+
+
 @pytest.mark.usefixtures("no_threads_left")
 @pytest.mark.parametrize("after", [0, 1, 25])
 def test_a_stop_in_the_middle(after: int) -> None:

@@ -126,7 +126,8 @@ def open_runner(
     if choice.name == "pycoral":
         return Runner(choice, coral.PycoralPipeline(folder, sticks), None)
     stages = backends.open_stages(folder, choice, sticks, fast)
-    own = Pipeline(stages, backends.output_names(folder), capacity)
+    patience_s = coral.SILENCE_S if choice.name == "delegate" else None
+    own = Pipeline(stages, backends.output_names(folder), capacity, patience_s)
     return Runner(choice, own, own)
 
 

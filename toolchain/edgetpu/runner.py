@@ -96,10 +96,16 @@ class Channel(Generic[T]):
             self._changed.notify_all()
             return True
 
-    def get(self) -> T | None:
-        """Waits for an item. None where the channel is finished and empty, or aborted."""
+    def get(self, seconds: float | None = None) -> T | None:
+        """Waits for an item. None where the channel is finished and empty, or aborted.
+
+        Raises TimeoutError after `seconds`.
+        """
         with self._changed:
-            self._changed.wait_for(lambda: self._aborted or self._items or self._finished)
+            if not self._changed.wait_for(
+                lambda: self._aborted or self._items or self._finished, seconds
+            ):
+                raise TimeoutError
             if self._aborted or not self._items:
                 return None
             item = self._items.popleft()
@@ -129,14 +135,23 @@ class _Frame:
 
 
 class Pipeline:
-    """Stages joined by channels of `capacity` frames (Google's runner: one)."""
+    """Stages joined by channels of `capacity` frames (Google's runner: one).
+
+    A stage that is at one frame for more than `patience_s` is taken to hang, and left behind.
+    """
 
     def __init__(
-        self, stages: Sequence[StageRunner], outputs: Sequence[str], capacity: int = 1
+        self,
+        stages: Sequence[StageRunner],
+        outputs: Sequence[str],
+        capacity: int = 1,
+        patience_s: float | None = None,
     ) -> None:
         self._stages = tuple(stages)
         self._outputs = tuple(outputs)
         self._capacity = max(1, capacity)
+        self._patience_s = patience_s
+        self._begun: list[float | None] = [None for _ in self._stages]
         self._needed: list[frozenset[str]] = []
         for index in range(len(self._stages)):
             later = {name for stage in self._stages[index + 1 :] for name in stage.inputs}
@@ -150,6 +165,7 @@ class Pipeline:
         stage that failed, and what the frames themselves raise.
         """
         self.times = RunTimes([StageTimes() for _ in self._stages])
+        self._begun = [None for _ in self._stages]
         channels: list[Channel[_Frame]] = [
             Channel(self._capacity) for _ in range(len(self._stages) + 1)
         ]
@@ -178,17 +194,33 @@ class Pipeline:
         for thread in threads:
             thread.start()
         try:
-            yield from self._drain(channels[-1])
+            yield from self._drain(channels[-1], abort)
         finally:
             abort()
-            for thread in threads:
-                thread.join()
+            for index, thread in enumerate(threads, -1):
+                while thread.is_alive() and not self._hangs(index):
+                    thread.join(timeout=0.1 if self._patience_s else None)
         if failures:
             raise failures[0]
 
-    def _drain(self, channel: Channel[_Frame]) -> Iterator[tuple[Array, ...]]:
+    def _hangs(self, index: int) -> bool:
+        """Whether a stage is at one frame for too long; the feed, -1, never is."""
+        begun = self._begun[index] if index >= 0 else None
+        return bool(begun and self._patience_s and time.perf_counter() - begun > self._patience_s)
+
+    def _next(self, channel: Channel[_Frame], abort: _Abort) -> _Frame | None:
+        while True:
+            try:
+                return channel.get(self._patience_s and self._patience_s / 10)
+            except TimeoutError:
+                for index, stage in enumerate(self._stages):
+                    if self._hangs(index):
+                        reason = f"no answer for {self._patience_s:g} s; was it unplugged?"
+                        abort(StageError(index, stage.name, reason))
+
+    def _drain(self, channel: Channel[_Frame], abort: _Abort) -> Iterator[tuple[Array, ...]]:
         begin = last = 0.0
-        while (frame := channel.get()) is not None:
+        while (frame := self._next(channel, abort)) is not None:
             now = time.perf_counter()
             self.times.frames += 1
             self.times.latency_ms += 1e3 * (now - frame.entered)
@@ -217,6 +249,7 @@ class Pipeline:
         while (frame := source.get()) is not None:
             taken = time.perf_counter()
             times.queue_ms += 1e3 * (taken - frame.queued)
+            self._begun[index] = taken
             try:
                 outputs, transfer_ms = stage.invoke(frame.tensors)
             except BaseException as error:  # handed to the caller's thread
@@ -225,6 +258,8 @@ class Pipeline:
                 failure.__cause__ = error
                 abort(failure)
                 return
+            finally:
+                self._begun[index] = None
             done = time.perf_counter()
             busy_ms = 1e3 * (done - taken)
             times.frames += 1
