@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from toolchain.boards import Board, Content, Memory
+from toolchain.boards import GUARD_BYTES, Board, Content, Memory
 from toolchain.errors import DoesNotFitError
 
 SECTION_ALIGNMENT_BYTES = 16
@@ -30,6 +30,10 @@ class Layout:
         """All of them, each once."""
         named = {m.name: m for m in (self.code, self.weights, self.data, *self.arenas)}
         return tuple(named.values())
+
+    def guard_bytes(self, bank: Memory) -> int:
+        """What the guard below the stack takes of the top of a bank. Of a `merged` layout."""
+        return _guarded(bank, self.data)
 
     def merged(self) -> Layout:
         """With whatever lies inside a run of banks that the arena takes moved to that run."""
@@ -84,8 +88,32 @@ def _overlap(first: Memory, second: Memory) -> bool:
     return first.origin < second.end and second.origin < first.end
 
 
+def _guarded(bank: Memory, data: Memory) -> int:
+    """Bytes at the top of a bank that the guard takes below the stack in the bank of data."""
+    if bank.end > data.origin:
+        return 0
+    return min(max(bank.end - (data.origin - GUARD_BYTES), 0), bank.size_bytes)
+
+
+def _guard_in(bank: Memory, taken: Sequence[tuple[Part, Memory]]) -> int:
+    """Likewise, for what is placed so far."""
+    runs = [at for part, at in taken if part.content is Content.ARENA]
+    for part, at in taken:
+        if part.content is Content.DATA:
+            # A run of banks for the arena takes what lies in it to its own bottom (`merged`).
+            return _guarded(bank, next((run for run in runs if run.covers(at)), at))
+    return 0
+
+
+def _has_room(bank: Memory, taken: Sequence[tuple[Part, Memory]]) -> bool:
+    """Whether a bank holds the guard and the parts that overlap it, but for runs beyond it."""
+    longer = [at for _, at in taken if at.covers(bank) and at != bank]
+    held = sum(part.size_bytes for part, at in taken if _overlap(at, bank) and at not in longer)
+    return held + _guard_in(bank, taken) <= bank.size_bytes
+
+
 def _placements(
-    board: Board, parts: Sequence[Part], taken: Sequence[tuple[Memory, int]]
+    board: Board, parts: Sequence[Part], taken: Sequence[tuple[Part, Memory]]
 ) -> Iterator[list[Memory]]:
     """All ways to give each part a bank, the best for the first part first."""
     if not parts:
@@ -95,10 +123,13 @@ def _placements(
     for bank in _candidates(board, part.content):
         if part.bank and bank.name != part.bank:
             continue
-        used = sum(held for at, held in taken if _overlap(at, bank))
+        used = sum(held.size_bytes for held, at in taken if _overlap(at, bank))
         if used + part.size_bytes > bank.size_bytes:
             continue
-        for rest in _placements(board, others, [*taken, (bank, part.size_bytes)]):
+        placed = [*taken, (part, bank)]
+        if not all(_has_room(at, placed) for _, at in placed):
+            continue
+        for rest in _placements(board, others, placed):
             yield [bank, *rest]
 
 
@@ -163,9 +194,11 @@ def arena_rooms(
         if any(_overlap(bank, run) and not run.covers(bank) for bank in placed for run in runs):
             continue
         rooms = []
+        taken = list(zip(parts, placed, strict=True))
+        with_runs = [*taken, *((Part(Content.ARENA, 0), run) for run in runs)]
         for run in runs:
-            inside = [p for p, bank in zip(parts, placed, strict=True) if _overlap(bank, run)]
-            used = sum(part.size_bytes + SECTION_ALIGNMENT_BYTES for part in inside)
+            inside = [part.size_bytes for part, bank in taken if _overlap(bank, run)]
+            used = sum(inside) + SECTION_ALIGNMENT_BYTES * len(inside) + _guard_in(run, with_runs)
             if run.size_bytes > used:
                 rooms.append(Room(run, run.size_bytes - used))
         found = tuple(sorted(rooms, key=lambda room: room.bank.access_cycles))

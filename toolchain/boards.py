@@ -14,6 +14,10 @@ from toolchain.errors import InputError
 from toolchain.records import field_of, read_toml, record
 from toolchain.resources import BOARDS
 
+GUARD_BYTES = 4096
+"""Below the stack, which lies at the bottom of its bank: the MPU refuses all access. A power of
+two; each bank that may hold data begins at a multiple of it."""
+
 
 @dataclass(frozen=True)
 class Core:
@@ -108,10 +112,14 @@ class Emulator:
 
 @dataclass(frozen=True)
 class Chip:
-    """How a chip is told from others: DEV_ID in the register DBGMCU_IDCODE."""
+    """How a chip is told from others: DEV_ID in the register DBGMCU_IDCODE.
+
+    `other_ids`: what some of its revisions say by mistake.
+    """
 
     device_id: int
     id_register: int
+    other_ids: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,6 +169,11 @@ def _memory(entry: object, where: str) -> Memory:
     if memory.access_cycles < 1 or memory.origin < 0 or memory.size_bytes < 1:
         raise InputError(
             f"{where} ({read}): access_cycles and size_bytes are 1 or more, origin 0 or more"
+        )
+    if Content.DATA in memory.holds and memory.origin % GUARD_BYTES:
+        raise InputError(
+            f"{where} ({read}) may hold data but does not begin at a multiple of {GUARD_BYTES}: "
+            "the stack's guard would lie elsewhere"
         )
     return memory
 

@@ -7,10 +7,30 @@
 #include "thimble_hooks.h"
 #endif
 
-thimble_fault_record thimble_fault __attribute__((section(".noinit")));
+thimble_fault_record thimble_fault __attribute__((section(".noinit"), aligned(8)));
 
-/* CFSR: MSTKERR, MLSPERR, STKERR, LSPERR, STKOF: the hardware could not save the registers. */
-#define STACKING_ERRORS 0x00103030u
+/* The hardware could not save the registers; the last is STKOF of Armv8-M (Arm DDI 0553 D1.2.42). */
+#define STACKING_ERRORS                                                                                      \
+    (SCB_CFSR_MSTKERR_Msk | SCB_CFSR_MLSPERR_Msk | SCB_CFSR_STKERR_Msk | SCB_CFSR_LSPERR_Msk | (1u << 20))
+
+/* The AXI SRAM of an STM32H7 keeps the last piece of a 64-bit word that was written to itself, and a reset
+ * loses it, until a piece of another one is written (ST AN5342; "FAQ: STM32H7 SRAM content is not
+ * preserved"). */
+void thimble_fault_mark(uint32_t magic)
+{
+    *(volatile uint32_t *)&thimble_fault.magic = magic;
+    thimble_barrier();
+    *(volatile uint32_t *)&thimble_fault.past = 0;
+    thimble_barrier();
+}
+
+void thimble_fault_forget(void)
+{
+    for (uint32_t i = 0; i < sizeof thimble_fault.words / sizeof thimble_fault.words[0]; i++) {
+        *(volatile uint32_t *)&thimble_fault.words[i] = 0;
+    }
+    thimble_fault_mark(0);
+}
 
 /* `words`: r0-r3, r12, lr, pc, psr as the exception saved them, then sp, EXC_RETURN, IPSR, CFSR,
  * HFSR, MMFAR, BFAR, the running operator, the lowest address of the stack, 0. */
@@ -19,7 +39,7 @@ static void record(const uint32_t *saved, uint32_t exc_return) __attribute__((no
 static void record(const uint32_t *saved, uint32_t exc_return)
 {
     uint32_t *words = thimble_fault.words;
-    const uint32_t cfsr = THIMBLE_SCB_CFSR;
+    const uint32_t cfsr = THIMBLE_REGISTER(SCB_CFSR);
     const uintptr_t low = (uintptr_t)thimble_stack_low;
     const uintptr_t high = (uintptr_t)thimble_stack_high;
     const uintptr_t sp = (uintptr_t)saved;
@@ -31,9 +51,9 @@ static void record(const uint32_t *saved, uint32_t exc_return)
     words[9] = exc_return;
     __asm volatile("mrs %0, ipsr" : "=r"(words[10]));
     words[11] = cfsr;
-    words[12] = THIMBLE_SCB_HFSR;
-    words[13] = THIMBLE_SCB_MMFAR;
-    words[14] = THIMBLE_SCB_BFAR;
+    words[12] = THIMBLE_REGISTER(SCB_HFSR);
+    words[13] = THIMBLE_REGISTER(SCB_MMFAR);
+    words[14] = THIMBLE_REGISTER(SCB_BFAR);
 #ifdef THIMBLE_PROFILE
     words[15] = thimble_operator_running - 1u;
 #else
@@ -41,7 +61,7 @@ static void record(const uint32_t *saved, uint32_t exc_return)
 #endif
     words[16] = (uint32_t)low;
     words[17] = 0;
-    thimble_fault.magic = THIMBLE_FAULT_MAGIC;
+    thimble_fault_mark(THIMBLE_FAULT_MAGIC);
     thimble_serve_fault();
     thimble_system_reset();
 }

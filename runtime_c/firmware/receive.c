@@ -17,14 +17,18 @@ void thimble_uart_interrupt(void)
 
 void thimble_uart_listen(void)
 {
-    THIMBLE_NVIC_ISER(THIMBLE_UART_IRQ) = THIMBLE_NVIC_BIT(THIMBLE_UART_IRQ);
+    thimble_interrupt_enable(THIMBLE_UART_IRQ);
 }
 
 uint8_t thimble_uart_get(void)
 {
     while (received == 0) {
-        /* Asleep with interrupts masked, so that one between the test and the sleep ends it too. */
-        __asm volatile("wfi\n\tcpsie i\n\tisb\n\tcpsid i" ::: "memory");
+#ifndef THIMBLE_NEVER_SLEEPS
+        /* Asleep with interrupts masked, so that one between the test and the sleep ends it too. ISB: what
+         * was fetched before the sleep is fetched anew, as ST's errata ask of a chip whose flash sleeps. */
+        __asm volatile("dsb\n\twfi\n\tisb" ::: "memory");
+#endif
+        __asm volatile("cpsie i\n\tisb\n\tcpsid i" ::: "memory");
     }
     const uint8_t byte = (uint8_t)received;
     received = 0;

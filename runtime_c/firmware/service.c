@@ -462,7 +462,7 @@ void thimble_serve(void)
         }
         send();
         if (done == (TYPE_REPLY | TYPE_RESET)) {
-            thimble_fault.magic = 0;
+            thimble_fault_mark(0);
             thimble_uart_flush();
             thimble_system_reset();
         }

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#define CPACR_FPU (0xFu << 20) /* coprocessors 10 and 11, full access (Arm DDI 0403 B3.2.20) */
+
 /* From the linker script. */
 extern uint8_t thimble_data_start[];
 extern uint8_t thimble_data_end[];
@@ -29,29 +31,19 @@ const uint32_t thimble_vectors[16 + THIMBLE_UART_IRQ + 1]
         [16 + THIMBLE_UART_IRQ] = (uint32_t)&thimble_uart_interrupt,
 };
 
-#if !defined(__ARM_ARCH_8M_MAIN__) && !defined(__ARM_ARCH_8_1M_MAIN__)
-/* The stack begins at the bottom of its bank. Some buses ignore what is written below, so that the
- * MPU has to refuse it: region 0, the 32 KB before the stack, no access. Off in fault handlers. */
-static void guard_stack(void)
-{
-    THIMBLE_MPU_RNR = 0;
-    THIMBLE_MPU_RBAR = (uint32_t)thimble_stack_low - 0x8000u;
-    THIMBLE_MPU_RASR = THIMBLE_MPU_RASR_XN | THIMBLE_MPU_RASR_32_KB | THIMBLE_MPU_RASR_ENABLE;
-    THIMBLE_MPU_CTRL = THIMBLE_MPU_CTRL_PRIVDEFENA | THIMBLE_MPU_CTRL_ENABLE;
-    thimble_barrier();
-}
-#endif
-
 void thimble_reset(void)
 {
-    __asm volatile("cpsid i" ::: "memory");
-    THIMBLE_SCB_VTOR = (uint32_t)thimble_vectors;
-    THIMBLE_SCB_CPACR |= THIMBLE_SCB_CPACR_FPU;
+    /* A ROM boot loader starts the firmware without a reset: nothing is taken as a reset leaves it. */
+    __asm volatile("cpsid i\n\tmsr basepri, %0\n\tcpsie f" ::"r"(0) : "memory");
+    THIMBLE_REGISTER(SCB_VTOR) = (uint32_t)thimble_vectors;
+    THIMBLE_REGISTER(SCB_CPACR) |= CPACR_FPU;
     thimble_barrier();
+    thimble_core_settle();
 #if defined(__ARM_ARCH_8M_MAIN__) || defined(__ARM_ARCH_8_1M_MAIN__)
     __asm volatile("msr msplim, %0" ::"r"(thimble_stack_low));
 #else
-    guard_stack();
+    /* The stack begins at the bottom of its bank. Some buses ignore what is written below. */
+    thimble_mpu_guard((uint32_t)thimble_stack_low - (1u << THIMBLE_GUARD_LOG2), THIMBLE_GUARD_LOG2);
 #endif
     thimble_board_init();
     memcpy(thimble_data_start, thimble_data_load, (size_t)(thimble_data_end - thimble_data_start));
@@ -66,8 +58,11 @@ void thimble_reset(void)
 
 void thimble_system_reset(void)
 {
+#ifdef THIMBLE_CORTEX_M7
+    thimble_m7_cache_clean();
+#endif
     thimble_barrier();
-    THIMBLE_SCB_AIRCR = THIMBLE_SCB_AIRCR_SYSRESETREQ;
+    THIMBLE_REGISTER(SCB_AIRCR) = (0x5FAu << SCB_AIRCR_VECTKEY_Pos) | SCB_AIRCR_SYSRESETREQ_Msk;
     for (;;) {
         thimble_barrier();
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -14,8 +15,8 @@ from tests.support.placements import smallest_arena_bytes
 from tests.support.small_boards import small_board
 from toolchain import arena
 from toolchain.arena._spread import spread
-from toolchain.bank_layout import arena_rooms, layout
-from toolchain.boards import board
+from toolchain.bank_layout import Layout, arena_rooms, layout
+from toolchain.boards import GUARD_BYTES, Board, board, boards
 from toolchain.cost.accesses import accesses
 from toolchain.cost.size import shared_arena
 from toolchain.errors import DoesNotFitError
@@ -144,6 +145,56 @@ def test_rooms_of_a_board(name: str, rooms: list[tuple[str, int]]) -> None:
     assert [(room.bank.name, room.bank.access_cycles) for room in found] == rooms
     total = sum(room.bank.size_bytes for room in found)
     assert total - sum(room.free_bytes for room in found) == 3016
+
+
+def check_guard(chosen: Layout, sizes: Mapping[str, int]) -> None:
+    """No byte that is used lies below the stack, where the MPU refuses access: all is packed from
+    the bottom of its bank, the stack first."""
+    stack = chosen.data.origin
+    for bank in chosen.banks:
+        end = bank.origin + sizes[bank.name]
+        assert not stack - GUARD_BYTES < end <= stack, (chosen, bank)
+        assert end <= bank.end - chosen.guard_bytes(bank)
+
+
+@pytest.mark.parametrize(
+    "target", [b for b in boards().values() if not b.is_host], ids=lambda b: b.name
+)
+def test_no_layout_uses_what_the_guard_below_the_stack_refuses(target: Board) -> None:
+    """Data of every size in every bank, and as much arena as is left, in one piece or in parts."""
+    refused = 0
+    for data_bytes in (3000, 40_000, 64 * 1024 - 16, 100_000, 130_000, 200_000, 380_000):
+        needs = {"code_bytes": 20_000, "weight_bytes": 50_000, "data_bytes": data_bytes}
+        try:
+            options = list(arena_rooms(target, **needs))
+        except DoesNotFitError:
+            continue
+        for rooms in options:
+            chosen = layout(
+                target, **needs, arena_banks=[(r.bank.name, r.free_bytes) for r in rooms]
+            ).merged()
+            sizes = {bank.name: 0 for bank in chosen.banks}
+            sizes[chosen.code.name] += 20_000
+            sizes[chosen.weights.name] += 50_000
+            sizes[chosen.data.name] += data_bytes
+            for bank, room in zip(chosen.arenas, rooms, strict=True):
+                sizes[bank.name] += room.free_bytes
+            check_guard(chosen, sizes)
+            refused += sum(chosen.guard_bytes(bank) for bank in chosen.banks)
+        for arena_bytes in range(10_000, 1_100_000, 7_000):
+            try:
+                chosen = layout(target, **needs, arena_bytes=arena_bytes).merged()
+            except DoesNotFitError:
+                break
+            sizes = {bank.name: 0 for bank in chosen.banks}
+            sizes[chosen.code.name] += 20_000
+            sizes[chosen.weights.name] += 50_000
+            sizes[chosen.data.name] += data_bytes
+            sizes[chosen.arena.name] += arena_bytes
+            check_guard(chosen, sizes)
+            refused += sum(chosen.guard_bytes(bank) for bank in chosen.banks)
+    touching = {"f746g-disco", "nucleo-f767zi", "nucleo-l4r5zi"}
+    assert (refused > 0) == (target.name in touching)
 
 
 def planned(name: str, options: PlanOptions | None = None) -> Plan:

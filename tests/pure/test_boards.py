@@ -131,6 +131,11 @@ def test_unknown_board_lists_the_known() -> None:
             'size_bytes = 1\nkind = "ram"\naccess_cycles = 0.5\nholds = []',
             "access_cycles is 0.5, not a whole number",
         ),
+        (
+            'title = "x"\n[core]\nname = "m4"\n[[memory]]\nname = "R"\norigin = 2048\n'
+            'size_bytes = 1\nkind = "ram"\nholds = ["data"]',
+            "R may hold data but does not begin at a multiple of 4096",
+        ),
     ],
 )
 def test_wrong_board_file_is_named(text: str, message: str, tmp_path: Path) -> None:

@@ -158,6 +158,16 @@ def test_the_words_of_failing_tools_end_in_a_sentence(name: str) -> None:
         assert caught.value.hopeless == (sentence != "does not reach")
 
 
+def test_a_revision_that_says_it_is_another_chip_is_known() -> None:
+    """An F407 of revision A says 0x411 (ST ES0182)."""
+    target = board("f4-discovery")
+    runner = choose(target, "openocd", installed=False)
+    for identity in ("20006411", "10016413"):
+        runner.check(target, f"chip 0x{identity}\n")
+    with pytest.raises(IdentityError, match="device 0x421, not 0x413"):
+        runner.check(target, "chip 0x10006421\n")
+
+
 def test_one_of_several_probes_must_be_named() -> None:
     target = board("nucleo-h743zi")
     two = SAID["stlink"] + OTHER["stlink"].replace("066DFF", "0670AA")

@@ -14,7 +14,7 @@ from tests.support.graphs import dense_chain, skip_network
 from tests.support.host import random_inputs
 from tests.support.small_boards import small_board
 from toolchain import cmsis_nn
-from toolchain.boards import board
+from toolchain.boards import GUARD_BYTES, board
 from toolchain.cli import run
 from toolchain.codegen import generate
 from toolchain.device.build import build
@@ -66,7 +66,13 @@ def test_models_run_across_two_banks_and_share_them(like: str, tmp_path: Path) -
         for bank, origin, size, *_ in BANKS[like]:
             section = sections[f".arena_{bank.lower()}"]
             assert origin <= section["sh_addr"]
-            assert section["sh_addr"] + section["sh_size"] <= origin + size
+            end = section["sh_addr"] + section["sh_size"]
+            assert end <= origin + size
+            assert (
+                not sections[".stack"]["sh_addr"] - GUARD_BYTES
+                < end
+                <= sections[".stack"]["sh_addr"]
+            )
         memories: list[dict[str, Array]] = [{} for _ in graphs]
         with open_board(firmware) as session:
             for index in (0, 1, 2, 0, 2, 1, 0):
@@ -77,6 +83,32 @@ def test_models_run_across_two_banks_and_share_them(like: str, tmp_path: Path) -
                 for output, want in zip(graphs[index].outputs, expected, strict=True):
                     np.testing.assert_array_equal(done.outputs[output], want)
                 assert 0 < session.memory_use().arena_bytes <= plans[index].arena.size_bytes
+
+
+def test_the_arena_below_the_stack_keeps_clear_of_the_guard(tmp_path: Path) -> None:
+    """The MPU refuses the last 4 KB below the stack: the arena ends there, and runs."""
+    graph = check(skip_network())
+    arena = plan_graph(graph, board("mps2-an386")).arena.size_bytes
+    lower = -(-arena // GUARD_BYTES) * GUARD_BYTES
+    for extra in (0, GUARD_BYTES):
+        banks = (
+            ("UPPER", 0x2000_0000 + lower + extra, 16_384, 1, "data"),
+            ("LOWER", 0x2000_0000, lower + extra, 1, "arena"),
+        )
+        with small_board("mps2-an386", tmp_path / f"boards{extra}", banks) as name:
+            target = board(name)
+            plan = plan_graph(graph, target)
+            made = generate(plan, target.core, cmsis_nn.find(), name="m")
+            if not extra:
+                with pytest.raises(DoesNotFitError):
+                    build([(plan, made)], target, tmp_path / "out")
+                continue
+            firmware = build([(plan, made)], target, tmp_path / "out")
+            inputs = random_inputs(graph, np.random.default_rng(4))
+            with open_board(firmware) as session:
+                outputs = session.run(inputs).outputs
+            for output, want in zip(graph.outputs, interpret(graph, inputs, {}), strict=True):
+                np.testing.assert_array_equal(outputs[output], want)
 
 
 def test_the_command_line_from_plan_to_verified_bytes(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from elftools.elf.elffile import ELFFile
 
 from toolchain import cmsis_nn
 from toolchain.bank_layout import Layout
-from toolchain.boards import Board
+from toolchain.boards import GUARD_BYTES, Board
 from toolchain.cost.size import (
     STACK_BYTES,
     code_estimate_bytes,
@@ -34,7 +34,7 @@ _COMMON = (
 )
 _WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Wundef")
 _FIRMWARE_SOURCES = (
-    *("startup.c", "service.c", "frame.c", "receive.c"),
+    *("startup.c", "core.c", "service.c", "frame.c", "receive.c"),
     *("fault.c", "memory_use.c", "measure.c", "state.c"),
 )
 _HOOKS = "thimble_hooks.h"
@@ -85,8 +85,10 @@ def firmware_defines(board: Board, options: BuildOptions) -> list[str]:
         "THIMBLE_COUNTER_REGISTER": f"0x{board.counter.register:X}u",
         "THIMBLE_UART_BAUD": f"{board.uart.baud}u",
         "THIMBLE_CLOCK_HZ": f"{board.clock_hz}u",
+        "THIMBLE_GUARD_LOG2": f"{GUARD_BYTES.bit_length() - 1}u",
     }
     switches = {
+        "THIMBLE_CORTEX_M7": board.core.name == "cortex-m7",
         "THIMBLE_COUNTER_DOWN": board.counter.counts_down,
         "THIMBLE_COUNTER_WIDE": board.counter.wide,
         "THIMBLE_COUNTER_CYCLES": board.counter.unit == "cycles",

@@ -128,7 +128,7 @@ def _check_id(runner: Runner, board: Board, found: int | None, said: str) -> Non
         why = runner.complaint(said)
         sentence = why or "the chip's identity could not be read"
         raise UnreadError(sentence, said, hopeless=bool(why) and why != _NO_CHIP)
-    if found & _ID_BITS != board.chip.device_id:
+    if found & _ID_BITS not in (board.chip.device_id, *board.chip.other_ids):
         raise IdentityError(
             f"this is no {board.name}: the chip says device 0x{found & _ID_BITS:03x}, not "
             f"0x{board.chip.device_id:03x}; nothing was written"

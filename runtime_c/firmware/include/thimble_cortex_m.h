@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Registers of the Armv7-M and Armv8-M system control space (Arm DDI 0403 B3.2, DDI 0553 D1.2). */
+/* Access to the registers of the core. */
 #ifndef THIMBLE_CORTEX_M_H
 #define THIMBLE_CORTEX_M_H
+
+#include "registers_cortex_m.h"
 
 #include <stdint.h>
 
@@ -10,38 +12,38 @@
 #define THIMBLE_REGISTER(address) (*(volatile uint32_t *)(address))
 #endif
 
-#define THIMBLE_NVIC_ISER(irq) THIMBLE_REGISTER(0xE000E100u + 4u * ((irq) / 32u))
-#define THIMBLE_NVIC_ICPR(irq) THIMBLE_REGISTER(0xE000E280u + 4u * ((irq) / 32u))
-#define THIMBLE_NVIC_BIT(irq) (1u << ((irq) % 32u))
-
-#define THIMBLE_SCB_VTOR THIMBLE_REGISTER(0xE000ED08u)
-#define THIMBLE_SCB_AIRCR THIMBLE_REGISTER(0xE000ED0Cu)
-#define THIMBLE_SCB_AIRCR_SYSRESETREQ 0x05FA0004u
-#define THIMBLE_SCB_CCR THIMBLE_REGISTER(0xE000ED14u)
-#define THIMBLE_SCB_CFSR THIMBLE_REGISTER(0xE000ED28u)
-#define THIMBLE_SCB_HFSR THIMBLE_REGISTER(0xE000ED2Cu)
-#define THIMBLE_SCB_MMFAR THIMBLE_REGISTER(0xE000ED34u)
-#define THIMBLE_SCB_BFAR THIMBLE_REGISTER(0xE000ED38u)
-#define THIMBLE_SCB_CPACR THIMBLE_REGISTER(0xE000ED88u)
-#define THIMBLE_SCB_CPACR_FPU (0xFu << 20)
-#define THIMBLE_SCB_DEMCR THIMBLE_REGISTER(0xE000EDFCu)
-#define THIMBLE_SCB_DEMCR_TRCENA (1u << 24)
-
-#define THIMBLE_MPU_CTRL THIMBLE_REGISTER(0xE000ED94u)
-#define THIMBLE_MPU_CTRL_ENABLE (1u << 0)
-#define THIMBLE_MPU_CTRL_PRIVDEFENA (1u << 2)
-#define THIMBLE_MPU_RNR THIMBLE_REGISTER(0xE000ED98u)
-#define THIMBLE_MPU_RBAR THIMBLE_REGISTER(0xE000ED9Cu)
-#define THIMBLE_MPU_RASR THIMBLE_REGISTER(0xE000EDA0u)
-#define THIMBLE_MPU_RASR_ENABLE (1u << 0)
-#define THIMBLE_MPU_RASR_32_KB (14u << 1)
-#define THIMBLE_MPU_RASR_XN (1u << 28)
-
 static inline void thimble_barrier(void)
 {
 #ifdef __arm__
     __asm volatile("dsb\n\tisb" ::: "memory");
 #endif
 }
+
+/* Enables an interrupt in the NVIC. */
+static inline void thimble_interrupt_enable(uint32_t irq)
+{
+    THIMBLE_REGISTER(NVIC_ISER + 4u * (irq / 32u)) = 1u << (irq % 32u);
+}
+
+/* Puts SysTick, NVIC and MPU into the state that a reset leaves, whatever ran before: a ROM boot loader
+ * starts the firmware without one. */
+void thimble_core_settle(void);
+
+#if !defined(__ARM_ARCH_8M_MAIN__) && !defined(__ARM_ARCH_8_1M_MAIN__)
+/* Makes the MPU refuse all access to the 2^size_log2 bytes from `start` on, a multiple of them. Off in fault
+ * handlers. */
+void thimble_mpu_guard(uint32_t start, uint32_t size_log2);
+
+/* Likewise for 0x60000000 to 0xDFFFFFFF, where a Cortex-M7 reads ahead though nothing is there. */
+void thimble_mpu_refuse_external(void);
+#endif
+
+#ifdef THIMBLE_CORTEX_M7
+/* Invalidates and enables the instruction and data caches. */
+void thimble_m7_caches_enable(void);
+
+/* Writes back all that the data cache holds. */
+void thimble_m7_cache_clean(void);
+#endif
 
 #endif

@@ -17,13 +17,21 @@
 extern uint32_t thimble_stack_low[];
 extern uint32_t thimble_stack_high[];
 
-/* Survives a reset. `words`: in the order of docs/protocol.md, "Fault record". */
+/* Survives a reset. `words`: in the order of docs/protocol.md, "Fault record". `past` lies in another word of
+ * 64 bits than `magic`. */
 typedef struct {
     uint32_t magic;
     uint32_t words[18];
+    uint32_t past;
 } thimble_fault_record;
 
 extern thimble_fault_record thimble_fault;
+
+/* Says whether the record is one, so that a reset does not lose it: THIMBLE_FAULT_MAGIC, or 0. */
+void thimble_fault_mark(uint32_t magic);
+
+/* Empties the record without reading it: after power-on, RAM with ECC holds no valid words. */
+void thimble_fault_forget(void);
 
 /* Answers requests for ever. */
 void thimble_serve(void) __attribute__((noreturn));

@@ -7,11 +7,23 @@
 
 #include <stdint.h>
 
+/* Waits until the bits of `mask` in the register at `address` are `value`. */
+static inline void thimble_wait_for(uint32_t address, uint32_t mask, uint32_t value)
+{
+    while ((THIMBLE_REGISTER(address) & mask) != value) {
+    }
+}
+
 /* Waits until all bits of `mask` are set in the register at `address`. */
 static inline void thimble_wait_set(uint32_t address, uint32_t mask)
 {
-    while ((THIMBLE_REGISTER(address) & mask) != mask) {
-    }
+    thimble_wait_for(address, mask, mask);
+}
+
+/* Waits until all bits of `mask` are clear in the register at `address`. */
+static inline void thimble_wait_clear(uint32_t address, uint32_t mask)
+{
+    thimble_wait_for(address, mask, 0);
 }
 
 /* Replaces the bits of `mask` by `value` in the register at `address`. */
@@ -30,8 +42,5 @@ static inline void thimble_clock_enable(uint32_t address, uint32_t mask)
 
 /* Gives the UART its clock and its two pins, as the board's THIMBLE_TX_*, THIMBLE_RX_* say. */
 void thimble_stm32_uart_pins(void);
-
-/* Invalidates and enables the instruction and data caches of a Cortex-M7. */
-void thimble_m7_caches_enable(void);
 
 #endif

@@ -1,67 +1,70 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* STM32H743 (RM0433) and H7A3 (RM0455): full speed from the internal 64 MHz oscillator, so that no
  * crystal or solder bridge matters; both caches. The UART runs on that oscillator directly. */
+#include "registers_h7.h"
 #include "thimble_board.h"
+#include "thimble_firmware.h"
 #include "thimble_stm32.h"
 
-#define FLASH_ACR 0x52002000u /* RM0433 4.9.1, RM0455 4.9.1: LATENCY, WRHIGHFREQ */
-#define PWR_CSR1 0x58024804u  /* RM0433 6.8, RM0455 6.8 */
-#define PWR_CSR1_ACTVOSRDY (1u << 13)
-#define PWR_CR3 0x5802480Cu
-#define PWR_CR3_BYPASS_LDO_SMPS 7u
-#define PWR_D3CR 0x58024818u /* SRDCR on the H7A3 */
-#define PWR_D3CR_VOS (3u << 14)
-#define PWR_D3CR_VOSRDY (1u << 13)
-#define RCC_CR 0x58024400u /* RM0433 8.7, RM0455 8.7 */
-#define RCC_CR_HSION (1u << 0)
-#define RCC_CR_HSIRDY (1u << 2)
-#define RCC_CR_HSIDIV (3u << 3)
-#define RCC_CR_PLL1ON (1u << 24)
-#define RCC_CR_PLL1RDY (1u << 25)
-#define RCC_CFGR 0x58024410u
-#define RCC_CFGR_SW 7u
-#define RCC_CFGR_SW_PLL1 3u
-#define RCC_CFGR_SWS_PLL1 (3u << 3)
-#define RCC_D1CFGR 0x58024418u
-#define RCC_D2CFGR 0x5802441Cu
-#define RCC_D2CFGR_APBS_HALF ((4u << 4) | (4u << 8))
-#define RCC_D3CFGR 0x58024420u
-#define RCC_D3CFGR_APB_HALF (4u << 4)
-#define RCC_PLLCKSELR 0x58024428u
-#define RCC_PLLCKSELR_PLL1 0x3F3u
-#define RCC_PLLCKSELR_HSI_DIV_4 (4u << 4) /* 16 MHz into the VCO */
-#define RCC_PLLCFGR 0x5802442Cu
-#define RCC_PLLCFGR_PLL1 ((7u << 16) | 0xFu)
-#define RCC_PLLCFGR_8_16_MHZ_P (0xCu | (1u << 16)) /* input range, wide VCO, P output on */
-#define RCC_PLL1DIVR 0x58024430u
-#define RCC_PLL1DIVR_P2_Q4_R2 ((1u << 9) | (3u << 16) | (1u << 24))
-#define RCC_D2CCIP2R 0x58024454u
-#define RCC_D2CCIP2R_USART234578 7u
-#define RCC_D2CCIP2R_USART234578_HSI 3u
-
 #ifdef THIMBLE_H7A3
-/* RM0455 6.8.9: 11 is scale 0. 280 MHz on every bus but the APBs. */
-#define VOS_TARGET (3u << 14)
-#define D1CFGR_BUSES (4u << 4)
+#define SUPPLY_FIELDS                                                                                        \
+    (PWR_CR3_BYPASS | PWR_CR3_LDOEN | PWR_CR3_SMPSEN | PWR_CR3_SMPSEXTHP | PWR_CR3_SMPSLEVEL)
+#define VOLTAGE PWR_SRDCR
+#define VOLTAGE_FIELD PWR_SRDCR_VOS
+#define VOLTAGE_HIGHEST PWR_SRDCR_VOS /* 11 is scale 0 (RM0455 6.8.9) */
+#define VOLTAGE_READY PWR_SRDCR_VOSRDY
+#define UART_CLOCK RCC_CDCCIP2R
+#define UART_CLOCK_FIELD RCC_CDCCIP2R_USART234578SEL
+#define UART_CLOCK_HSI (RCC_CDCCIP2R_USART234578SEL_1 | RCC_CDCCIP2R_USART234578SEL_0)
+#define DEBUG_IN_SLEEP DBGMCU_CR_DBG_SLEEPCD
+/* RM0455 4.3.8, scale 0: 280 MHz on AXI need six wait states, WRHIGHFREQ 11. */
+#define FLASH_TIMING (FLASH_ACR_LATENCY_6WS | FLASH_ACR_WRHIGHFREQ_1 | FLASH_ACR_WRHIGHFREQ_0)
 #else
-/* RM0433 6.8.6: 11 is scale 1; SYSCFG_PWRCR.ODEN makes it scale 0, from revision V on. */
-#define VOS_TARGET (3u << 14)
-#define D1CFGR_BUSES (8u | (4u << 4)) /* AXI and AHB half of the core's clock */
-#define RCC_APB4ENR 0x580244F4u
-#define RCC_APB4ENR_SYSCFGEN (1u << 1)
-#define SYSCFG_PWRCR 0x58000404u /* RM0433 12.3.4 */
-#define SYSCFG_PWRCR_ODEN 1u
-#define DBGMCU_IDC 0x5C001000u /* RM0433 60.5.8: revision in the upper half */
+#define SUPPLY_FIELDS (PWR_CR3_BYPASS | PWR_CR3_LDOEN | PWR_CR3_SCUEN)
+#define VOLTAGE PWR_D3CR
+#define VOLTAGE_FIELD PWR_D3CR_VOS
+#define VOLTAGE_HIGHEST PWR_D3CR_VOS /* 11 is scale 1 (RM0433 6.8.6) */
+#define VOLTAGE_READY PWR_D3CR_VOSRDY
+#define UART_CLOCK RCC_D2CCIP2R
+#define UART_CLOCK_FIELD RCC_D2CCIP2R_USART28SEL
+#define UART_CLOCK_HSI (RCC_D2CCIP2R_USART28SEL_1 | RCC_D2CCIP2R_USART28SEL_0)
+#define DEBUG_IN_SLEEP DBGMCU_CR_DBG_SLEEPD1
+/* RM0433 4.3.8, scales 0 and 1: 240 MHz on AXI need four wait states, WRHIGHFREQ 10. */
+#define FLASH_TIMING (FLASH_ACR_LATENCY_4WS | FLASH_ACR_WRHIGHFREQ_1)
+
+/* REV_ID of DBGMCU_IDCODE (RM0433 60.5.8): Z 0x1001, Y 0x1003, X 0x2001, V 0x2003. */
+#define REVISION_X 0x2001u
 #define REVISION_V 0x2003u
+
+static uint32_t revision(void)
+{
+    return THIMBLE_REGISTER(DBGMCU_IDCODE) >> DBGMCU_IDCODE_REV_ID_Pos;
+}
 #endif
+
+/* Onto the internal oscillator, undivided, with nothing else running. */
+static void settle_clocks(void)
+{
+    THIMBLE_REGISTER(RCC_CR) |= RCC_CR_HSION;
+    thimble_wait_set(RCC_CR, RCC_CR_HSIRDY);
+    THIMBLE_REGISTER(RCC_CFGR) = 0;
+    thimble_wait_for(RCC_CFGR, RCC_CFGR_SWS, RCC_CFGR_SWS_HSI);
+    THIMBLE_REGISTER(RCC_CR) &=
+        ~(RCC_CR_HSEON | RCC_CR_CSION | RCC_CR_HSI48ON | RCC_CR_PLL1ON | RCC_CR_PLL2ON | RCC_CR_PLL3ON);
+    thimble_wait_clear(RCC_CR, RCC_CR_PLL1RDY | RCC_CR_PLL2RDY | RCC_CR_PLL3RDY);
+    THIMBLE_REGISTER(RCC_CR) &= ~RCC_CR_HSIDIV;
+    thimble_wait_set(RCC_CR, RCC_CR_HSIRDY);
+    THIMBLE_REGISTER(RCC_CIER) = 0;
+}
 
 static void power_up(void)
 {
     /* The supply must be confirmed once after power-on before VOS may change. */
-    thimble_replace(PWR_CR3, PWR_CR3_BYPASS_LDO_SMPS, THIMBLE_PWR_SUPPLY);
+    thimble_replace(PWR_CR3, SUPPLY_FIELDS, THIMBLE_PWR_SUPPLY);
     thimble_wait_set(PWR_CSR1, PWR_CSR1_ACTVOSRDY);
-    thimble_replace(PWR_D3CR, PWR_D3CR_VOS, VOS_TARGET);
-    thimble_wait_set(PWR_D3CR, PWR_D3CR_VOSRDY);
+    thimble_replace(VOLTAGE, VOLTAGE_FIELD, VOLTAGE_HIGHEST);
+    thimble_wait_set(VOLTAGE, VOLTAGE_READY);
+    thimble_wait_set(PWR_CSR1, PWR_CSR1_ACTVOSRDY);
 }
 
 /* The multiplier of 16 MHz to twice the core's clock. */
@@ -70,36 +73,76 @@ static uint32_t pll_multiplier(void)
 #ifdef THIMBLE_H7A3
     return 35u; /* 560 MHz */
 #else
-    if (THIMBLE_REGISTER(DBGMCU_IDC) >> 16 < REVISION_V) {
-        return 50u; /* 800 MHz: revision Y has no scale 0, and stops at 400 MHz */
+    if (revision() < REVISION_V) {
+        return 50u; /* 800 MHz: there is no scale 0, and 400 MHz is the limit */
     }
+    /* From scale 1 to scale 0, as HAL_PWREx_ControlVoltageScaling does. */
     thimble_clock_enable(RCC_APB4ENR, RCC_APB4ENR_SYSCFGEN);
     THIMBLE_REGISTER(SYSCFG_PWRCR) |= SYSCFG_PWRCR_ODEN;
-    thimble_wait_set(PWR_D3CR, PWR_D3CR_VOSRDY);
+    (void)THIMBLE_REGISTER(SYSCFG_PWRCR);
+    thimble_wait_set(VOLTAGE, VOLTAGE_READY);
+    thimble_wait_set(PWR_CSR1, PWR_CSR1_ACTVOSRDY);
     return 60u; /* 960 MHz */
 #endif
 }
 
-void thimble_board_init(void)
+static void pll_up(uint32_t multiplier)
 {
-    THIMBLE_REGISTER(RCC_CR) |= RCC_CR_HSION;
-    thimble_wait_set(RCC_CR, RCC_CR_HSIRDY);
-    THIMBLE_REGISTER(RCC_CFGR) &= ~RCC_CFGR_SW;
-    THIMBLE_REGISTER(RCC_CR) &= ~(RCC_CR_PLL1ON | RCC_CR_HSIDIV);
-    power_up();
-    const uint32_t multiplier = pll_multiplier();
-    thimble_replace(RCC_PLLCKSELR, RCC_PLLCKSELR_PLL1, RCC_PLLCKSELR_HSI_DIV_4);
-    thimble_replace(RCC_PLLCFGR, RCC_PLLCFGR_PLL1, RCC_PLLCFGR_8_16_MHZ_P);
-    THIMBLE_REGISTER(RCC_PLL1DIVR) = (multiplier - 1u) | RCC_PLL1DIVR_P2_Q4_R2;
+    thimble_replace(RCC_PLLCKSELR, RCC_PLLCKSELR_PLLSRC | RCC_PLLCKSELR_DIVM1,
+                    RCC_PLLCKSELR_PLLSRC_HSI | (4u << RCC_PLLCKSELR_DIVM1_Pos)); /* 16 MHz into the VCO */
+    thimble_replace(RCC_PLLCFGR,
+                    RCC_PLLCFGR_PLL1FRACEN | RCC_PLLCFGR_PLL1VCOSEL | RCC_PLLCFGR_PLL1RGE_3 |
+                        RCC_PLLCFGR_DIVP1EN | RCC_PLLCFGR_DIVQ1EN | RCC_PLLCFGR_DIVR1EN,
+                    RCC_PLLCFGR_PLL1RGE_3 | RCC_PLLCFGR_DIVP1EN); /* 8 to 16 MHz, wide VCO, P output on */
+    THIMBLE_REGISTER(RCC_PLL1DIVR) = ((multiplier - 1u) << RCC_PLL1DIVR_N1_Pos) |
+                                     (1u << RCC_PLL1DIVR_P1_Pos) | (3u << RCC_PLL1DIVR_Q1_Pos) |
+                                     (1u << RCC_PLL1DIVR_R1_Pos); /* P 2, Q 4, R 2 */
     THIMBLE_REGISTER(RCC_CR) |= RCC_CR_PLL1ON;
     thimble_wait_set(RCC_CR, RCC_CR_PLL1RDY);
-    THIMBLE_REGISTER(RCC_D1CFGR) = D1CFGR_BUSES;
-    THIMBLE_REGISTER(RCC_D2CFGR) = RCC_D2CFGR_APBS_HALF;
-    THIMBLE_REGISTER(RCC_D3CFGR) = RCC_D3CFGR_APB_HALF;
-    THIMBLE_REGISTER(FLASH_ACR) = THIMBLE_FLASH_ACR;
-    (void)THIMBLE_REGISTER(FLASH_ACR);
-    thimble_replace(RCC_CFGR, RCC_CFGR_SW, RCC_CFGR_SW_PLL1);
-    thimble_wait_set(RCC_CFGR, RCC_CFGR_SWS_PLL1);
-    thimble_replace(RCC_D2CCIP2R, RCC_D2CCIP2R_USART234578, RCC_D2CCIP2R_USART234578_HSI);
+}
+
+/* Every bus within its limit: AXI and AHB at 280 MHz at most (H7A3) or 240 (H743), the APBs at half of that.
+ */
+static void divide_buses(void)
+{
+#ifdef THIMBLE_H7A3
+    THIMBLE_REGISTER(RCC_CDCFGR1) = RCC_CDCFGR1_HPRE_DIV1 | RCC_CDCFGR1_CDPPRE_DIV2;
+    THIMBLE_REGISTER(RCC_CDCFGR2) = RCC_CDCFGR2_CDPPRE1_DIV2 | RCC_CDCFGR2_CDPPRE2_DIV2;
+    THIMBLE_REGISTER(RCC_SRDCFGR) = RCC_SRDCFGR_SRDPPRE_DIV2;
+#else
+    THIMBLE_REGISTER(RCC_D1CFGR) = RCC_D1CFGR_HPRE_DIV2 | RCC_D1CFGR_D1PPRE_DIV2;
+    THIMBLE_REGISTER(RCC_D2CFGR) = RCC_D2CFGR_D2PPRE1_DIV2 | RCC_D2CFGR_D2PPRE2_DIV2;
+    THIMBLE_REGISTER(RCC_D3CFGR) = RCC_D3CFGR_D3PPRE_DIV2;
+#endif
+}
+
+/* RAM has ECC, which is wrong for every word until it is written once. */
+static void forget_after_power_on(void)
+{
+    if ((THIMBLE_REGISTER(RCC_RSR) & RCC_RSR_PORRSTF) != 0) {
+        thimble_fault_forget();
+    }
+    THIMBLE_REGISTER(RCC_RSR) |= RCC_RSR_RMVF;
+}
+
+void thimble_board_init(void)
+{
+    THIMBLE_REGISTER(DBGMCU_CR) |= DEBUG_IN_SLEEP; /* a probe reaches the core in its sleep */
+#ifndef THIMBLE_H7A3
+    if (revision() < REVISION_X) {
+        THIMBLE_REGISTER(GPV_AXI_TARG7_FN_MOD) = 1; /* reads of the AXI SRAM one at a time: ST's SystemInit */
+    }
+#endif
+    forget_after_power_on();
+    settle_clocks();
+    power_up();
+    pll_up(pll_multiplier());
+    divide_buses();
+    THIMBLE_REGISTER(FLASH_ACR) = FLASH_TIMING;
+    thimble_wait_for(FLASH_ACR, FLASH_TIMING, FLASH_TIMING);
+    THIMBLE_REGISTER(RCC_CFGR) = RCC_CFGR_SW_PLL1;
+    thimble_wait_for(RCC_CFGR, RCC_CFGR_SWS, RCC_CFGR_SWS_PLL1);
+    thimble_replace(UART_CLOCK, UART_CLOCK_FIELD, UART_CLOCK_HSI);
+    thimble_mpu_refuse_external();
     thimble_m7_caches_enable();
 }

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* USART and LPUART of the STM32F7, H7 and L4 (RM0385 31.8, RM0433 48.7 and 49.6, RM0351 40.8). */
+/* USART and LPUART of the STM32F7, H7 and L4. */
+#include "registers_usart_v2.h"
 #include "thimble_board.h"
 #include "thimble_stm32.h"
 
-#define USART_CR1 THIMBLE_REGISTER(THIMBLE_USART_BASE + 0x00u)
-#define USART_CR1_UE (1u << 0)
-#define USART_CR1_RE (1u << 2)
-#define USART_CR1_TE (1u << 3)
-#define USART_CR1_RXNEIE (1u << 5)
-#define USART_BRR THIMBLE_REGISTER(THIMBLE_USART_BASE + 0x0Cu)
-#define USART_ISR THIMBLE_REGISTER(THIMBLE_USART_BASE + 0x1Cu)
-#define USART_ISR_TC (1u << 6)
-#define USART_ISR_TXE (1u << 7)
-#define USART_ICR THIMBLE_REGISTER(THIMBLE_USART_BASE + 0x20u)
-#define USART_ICR_ERRORS 0x0Fu /* parity, framing, noise, overrun */
-#define USART_RDR THIMBLE_REGISTER(THIMBLE_USART_BASE + 0x24u)
-#define USART_TDR THIMBLE_REGISTER(THIMBLE_USART_BASE + 0x28u)
+#ifdef THIMBLE_USART_FIFO /* which stays off */
+#define RECEIVED_INTERRUPT USART_CR1_RXNEIE_RXFNEIE
+#define ROOM_TO_SEND USART_ISR_TXE_TXFNF
+#define NOISE USART_ICR_NECF
+#else
+#define RECEIVED_INTERRUPT USART_CR1_RXNEIE
+#define ROOM_TO_SEND USART_ISR_TXE
+#define NOISE USART_ICR_NCF
+#endif
+#define ERRORS (USART_ICR_PECF | USART_ICR_FECF | NOISE | USART_ICR_ORECF)
+
+#define USART(offset) THIMBLE_REGISTER(THIMBLE_USART_BASE + (offset))
 
 /* Kernel clocks per bit: 1 for a USART with 16-fold oversampling, 256 for an LPUART. */
 #ifndef THIMBLE_USART_BRR_FACTOR
@@ -26,26 +26,32 @@
 void thimble_uart_init(void)
 {
     thimble_stm32_uart_pins();
-    USART_BRR = (uint32_t)((SCALED_CLOCK + THIMBLE_UART_BAUD / 2u) / THIMBLE_UART_BAUD);
-    USART_CR1 = USART_CR1_UE | USART_CR1_RE | USART_CR1_TE | USART_CR1_RXNEIE;
+    USART(USART_CR1) = 0;
+    USART(USART_CR2) = 0;
+    USART(USART_CR3) = 0;
+#ifdef THIMBLE_USART_FIFO
+    USART(USART_PRESC) = 0;
+#endif
+    USART(USART_BRR) = (uint32_t)((SCALED_CLOCK + THIMBLE_UART_BAUD / 2u) / THIMBLE_UART_BAUD);
+    USART(USART_CR1) = USART_CR1_UE | USART_CR1_RE | USART_CR1_TE | RECEIVED_INTERRUPT;
     thimble_uart_listen();
 }
 
 void thimble_uart_put(uint8_t byte)
 {
-    while ((USART_ISR & USART_ISR_TXE) == 0) {
+    while ((USART(USART_ISR) & ROOM_TO_SEND) == 0) {
     }
-    USART_TDR = byte;
+    USART(USART_TDR) = byte;
 }
 
 uint8_t thimble_uart_take(void)
 {
-    USART_ICR = USART_ICR_ERRORS;
-    return (uint8_t)USART_RDR;
+    USART(USART_ICR) = ERRORS;
+    return (uint8_t)USART(USART_RDR);
 }
 
 void thimble_uart_flush(void)
 {
-    while ((USART_ISR & USART_ISR_TC) == 0) {
+    while ((USART(USART_ISR) & USART_ISR_TC) == 0) {
     }
 }

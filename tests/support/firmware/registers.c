@@ -1,21 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs a board's start-up against simulated registers and prints every write, in order.
  *
- * Arguments: `address=value` is a register's first value; `address:mask>address:mask` is a flag that
- * the hardware sets while all bits of the first mask are set. All numbers hexadecimal. */
+ * Standard input: `address mask`, a register that the chip has, and its bits. Any other access, and a write
+ * that changes other bits, ends the program. Arguments: `address=value` is a register's first value;
+ * `address:mask>address:mask` is a flag that the hardware sets while all bits of the first mask are set. All
+ * numbers hexadecimal. */
 #include "registers.h"
 
 #include "thimble_board.h"
+#include "thimble_cortex_m.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#define REGISTERS 64
+#define REGISTERS 1024
 #define RULES 16
+#define STACK_LOW 0x20000000u
 #define ENDLESS 100000
 
 typedef struct {
     uint32_t address;
+    uint32_t mask;
     uint32_t seen;
     volatile uint32_t value;
 } cell;
@@ -37,17 +42,29 @@ static cell *find(uint32_t address)
             return &cells[i];
         }
     }
-    if (cell_count == REGISTERS) {
-        exit(3);
+    fprintf(stderr, "the chip has no register at %08x\n", (unsigned)address);
+    exit(3);
+}
+
+static void read_registers(void)
+{
+    unsigned address, mask;
+    while (cell_count < REGISTERS && scanf("%x %x", &address, &mask) == 2) {
+        cells[cell_count].address = address;
+        cells[cell_count++].mask = mask;
     }
-    cells[cell_count].address = address;
-    return &cells[cell_count++];
 }
 
 static void print_writes(void)
 {
     for (int i = 0; i < cell_count; i++) {
-        if (cells[i].value != cells[i].seen) {
+        const uint32_t changed = cells[i].value ^ cells[i].seen;
+        if ((changed & ~cells[i].mask) != 0) {
+            fprintf(stderr, "reserved bits %08x of %08x are written\n", (unsigned)(changed & ~cells[i].mask),
+                    (unsigned)cells[i].address);
+            exit(5);
+        }
+        if (changed != 0) {
             printf("%x %x\n", (unsigned)cells[i].address, (unsigned)cells[i].value);
             cells[i].seen = cells[i].value;
         }
@@ -78,10 +95,17 @@ volatile uint32_t *simulated(uint32_t address)
 
 void thimble_uart_listen(void)
 {
+    thimble_interrupt_enable(THIMBLE_UART_IRQ);
+}
+
+void thimble_fault_forget(void)
+{
+    printf("forget the fault record\n");
 }
 
 int main(int count, char **arguments)
 {
+    read_registers();
     for (int i = 1; i < count; i++) {
         unsigned address, value;
         rule *r = &rules[rule_count];
@@ -94,8 +118,14 @@ int main(int count, char **arguments)
             return 2;
         }
     }
+    thimble_core_settle();
+    thimble_mpu_guard(STACK_LOW - (1u << THIMBLE_GUARD_LOG2), THIMBLE_GUARD_LOG2);
     thimble_board_init();
     thimble_uart_init();
+    thimble_counter_init();
+#ifdef THIMBLE_CORTEX_M7
+    thimble_m7_cache_clean();
+#endif
     print_writes();
     return 0;
 }

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The core's own peripherals: a known state, and memory that nobody may touch. */
+#include "thimble_cortex_m.h"
+
+#define INTERRUPT_WORDS 8u /* 256 interrupts; words that a core lacks read as zero and ignore writes */
+
+#if !defined(__ARM_ARCH_8M_MAIN__) && !defined(__ARM_ARCH_8_1M_MAIN__)
+#include "registers_mpu_v7.h"
+
+enum { REGION_BELOW_STACK, REGION_EXTERNAL };
+
+/* `size_log2` of 2^size_log2 bytes; `subregions_off`: one bit for each eighth that stays as it is. */
+static void refuse(uint32_t region, uint32_t start, uint32_t size_log2, uint32_t subregions_off)
+{
+    THIMBLE_REGISTER(MPU_RNR) = region;
+    THIMBLE_REGISTER(MPU_RBAR) = start;
+    THIMBLE_REGISTER(MPU_RASR) = MPU_RASR_XN_Msk | (subregions_off << MPU_RASR_SRD_Pos) |
+                                 ((size_log2 - 1u) << MPU_RASR_SIZE_Pos) | MPU_RASR_ENABLE_Msk;
+    THIMBLE_REGISTER(MPU_CTRL) = MPU_CTRL_PRIVDEFENA_Msk | MPU_CTRL_ENABLE_Msk;
+    thimble_barrier();
+}
+
+void thimble_mpu_guard(uint32_t start, uint32_t size_log2)
+{
+    refuse(REGION_BELOW_STACK, start, size_log2, 0);
+}
+
+/* All of 4 GB but the eighths below 0x60000000 and above 0xDFFFFFFF (ST AN4838, and Arm's advice for the M7).
+ */
+void thimble_mpu_refuse_external(void)
+{
+    refuse(REGION_EXTERNAL, 0, 32u, 0x87u);
+}
+
+static void clear_regions(void)
+{
+    THIMBLE_REGISTER(MPU_CTRL) = 0;
+    const uint32_t regions = (THIMBLE_REGISTER(MPU_TYPE) & MPU_TYPE_DREGION_Msk) >> MPU_TYPE_DREGION_Pos;
+    for (uint32_t region = 0; region < regions; region++) {
+        THIMBLE_REGISTER(MPU_RNR) = region;
+        THIMBLE_REGISTER(MPU_RASR) = 0;
+    }
+}
+#else
+static void clear_regions(void)
+{
+    THIMBLE_REGISTER(MPU_CTRL) = 0;
+}
+#endif
+
+void thimble_core_settle(void)
+{
+    THIMBLE_REGISTER(SysTick_CTRL) = 0;
+    for (uint32_t i = 0; i < INTERRUPT_WORDS; i++) {
+        THIMBLE_REGISTER(NVIC_ICER + 4u * i) = 0xFFFFFFFFu;
+        THIMBLE_REGISTER(NVIC_ICPR + 4u * i) = 0xFFFFFFFFu;
+    }
+    THIMBLE_REGISTER(SCB_ICSR) = SCB_ICSR_PENDSTCLR_Msk | SCB_ICSR_PENDSVCLR_Msk;
+    THIMBLE_REGISTER(SCB_SCR) &= ~(SCB_SCR_SLEEPONEXIT_Msk | SCB_SCR_SLEEPDEEP_Msk);
+    clear_regions();
+    thimble_barrier();
+}

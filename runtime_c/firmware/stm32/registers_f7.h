@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Registers of the STM32F746 (RM0385) and F767 (RM0410) that the start-up uses, by ST's names. */
+#ifndef REGISTERS_F7_H
+#define REGISTERS_F7_H
+
+#define FLASH_ACR 0x40023C00u
+#define FLASH_ACR_LATENCY_7WS 7u
+#define FLASH_ACR_PRFTEN (1u << 8)
+#define FLASH_ACR_ARTEN (1u << 9)
+#define FLASH_ACR_ARTRST (1u << 11)
+
+#define PWR_CR1 0x40007000u
+#define PWR_CR1_VOS (3u << 14)
+#define PWR_CR1_ODEN (1u << 16)
+#define PWR_CR1_ODSWEN (1u << 17)
+#define PWR_CSR1 0x40007004u
+#define PWR_CSR1_VOSRDY (1u << 14)
+#define PWR_CSR1_ODRDY (1u << 16)
+#define PWR_CSR1_ODSWRDY (1u << 17)
+
+#define RCC_CR 0x40023800u
+#define RCC_CR_HSION (1u << 0)
+#define RCC_CR_HSIRDY (1u << 1)
+#define RCC_CR_HSEON (1u << 16)
+#define RCC_CR_CSSON (1u << 19)
+#define RCC_CR_PLLON (1u << 24)
+#define RCC_CR_PLLRDY (1u << 25)
+#define RCC_CR_PLLI2SON (1u << 26)
+#define RCC_CR_PLLSAION (1u << 28)
+#define RCC_PLLCFGR 0x40023804u
+#define RCC_PLLCFGR_PLLM 0x3Fu
+#define RCC_PLLCFGR_PLLM_Pos 0u
+#define RCC_PLLCFGR_PLLN (0x1FFu << 6)
+#define RCC_PLLCFGR_PLLN_Pos 6u
+#define RCC_PLLCFGR_PLLP (3u << 16)
+#define RCC_PLLCFGR_PLLSRC (1u << 22)
+#define RCC_PLLCFGR_PLLQ (0xFu << 24)
+#define RCC_PLLCFGR_PLLQ_Pos 24u
+#define RCC_CFGR 0x40023808u
+#define RCC_CFGR_SW_PLL 2u
+#define RCC_CFGR_SWS (3u << 2)
+#define RCC_CFGR_SWS_HSI 0u
+#define RCC_CFGR_SWS_PLL (2u << 2)
+#define RCC_CFGR_PPRE1_DIV4 (5u << 10)
+#define RCC_CFGR_PPRE2_DIV2 (4u << 13)
+#define RCC_CIR 0x4002380Cu
+#define RCC_APB1ENR 0x40023840u
+#define RCC_APB1ENR_PWREN (1u << 28)
+#define RCC_DCKCFGR2 0x40023890u
+#define RCC_DCKCFGR2_USART1SEL (3u << 0)
+#define RCC_DCKCFGR2_USART2SEL (3u << 2)
+#define RCC_DCKCFGR2_USART3SEL (3u << 4)
+
+#define DBGMCU_CR 0xE0042004u
+#define DBGMCU_CR_DBG_SLEEP (1u << 0)
+
+#endif
