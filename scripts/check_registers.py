@@ -394,7 +394,7 @@ def rows(board: Board, header: Headers, table: Mapping[str, int]) -> list[Row]:
             registers[f"RCC_{register}"] = f"RCC->{register}", f"RCC_{register}"
     names = sorted(registers)
     addresses = header.values([f"&{registers[name][0]}" for name in names])
-    words = header.values([f"sizeof({registers[name][0]}) / 4" for name in names])
+    words = header.values([f"(sizeof({registers[name][0]}) + 3) / 4" for name in names])
     masks = {
         name: sorted(m for m in header.macros if re.fullmatch(rf"{registers[name][1]}_\w+_Msk", m))
         for name in names

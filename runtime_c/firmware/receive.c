@@ -8,11 +8,15 @@
 
 static volatile uint32_t received;
 
-/* Masks itself: the byte must be fetched before the next may come. */
+/* Masks itself: the byte must be fetched before the next may come. A UART behind a slow bus may ask once more
+ * for a byte that has been taken, and asks after an overrun though none is there. */
 void thimble_uart_interrupt(void)
 {
     __asm volatile("cpsid i" ::: "memory");
-    received = ARRIVED | thimble_uart_take();
+    const int32_t byte = thimble_uart_take();
+    if (byte >= 0) {
+        received = ARRIVED | (uint32_t)byte;
+    }
 }
 
 void thimble_uart_listen(void)

@@ -11,8 +11,8 @@ void thimble_board_init(void);
 void thimble_uart_init(void);
 void thimble_uart_put(uint8_t byte);
 
-/* Takes the byte that has come, and makes the receiver ready for the next. */
-uint8_t thimble_uart_take(void);
+/* Takes the byte that has come, and makes the receiver ready for the next; -1 where none has. */
+int32_t thimble_uart_take(void);
 
 /* Enables the interrupt of reception (receive.c). */
 void thimble_uart_listen(void);

@@ -6,6 +6,7 @@
 #define UART_DATA THIMBLE_REGISTER(THIMBLE_UART_BASE + 0x00u)
 #define UART_STATE THIMBLE_REGISTER(THIMBLE_UART_BASE + 0x04u)
 #define UART_STATE_TX_FULL (1u << 0)
+#define UART_STATE_RX_FULL (1u << 1)
 #define UART_CTRL THIMBLE_REGISTER(THIMBLE_UART_BASE + 0x08u)
 #define UART_CTRL_TX_ENABLE (1u << 0)
 #define UART_CTRL_RX_ENABLE (1u << 1)
@@ -28,10 +29,10 @@ void thimble_uart_put(uint8_t byte)
     UART_DATA = byte;
 }
 
-uint8_t thimble_uart_take(void)
+int32_t thimble_uart_take(void)
 {
     UART_INTCLEAR = UART_INTCLEAR_RX;
-    return (uint8_t)UART_DATA;
+    return (UART_STATE & UART_STATE_RX_FULL) != 0 ? (int32_t)(UART_DATA & 0xFFu) : -1;
 }
 
 void thimble_uart_flush(void)

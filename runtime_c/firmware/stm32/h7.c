@@ -119,7 +119,7 @@ static void divide_buses(void)
 /* RAM has ECC, which is wrong for every word until it is written once. */
 static void forget_after_power_on(void)
 {
-    if ((THIMBLE_REGISTER(RCC_RSR) & RCC_RSR_PORRSTF) != 0) {
+    if ((THIMBLE_REGISTER(RCC_RSR) & (RCC_RSR_PORRSTF | RCC_RSR_BORRSTF)) != 0) {
         thimble_fault_forget();
     }
     THIMBLE_REGISTER(RCC_RSR) |= RCC_RSR_RMVF;

@@ -53,6 +53,7 @@
 #define RCC_PLL1DIVR_R1_Pos 24u
 #define RCC_CIER 0x58024460u
 #define RCC_RSR_RMVF (1u << 16)
+#define RCC_RSR_BORRSTF (1u << 21)
 #define RCC_RSR_PORRSTF (1u << 23)
 
 #define DBGMCU_IDCODE 0x5C001000u

@@ -4,6 +4,7 @@
 #define REGISTERS_USART_V1_H
 
 #define USART_SR 0x00u
+#define USART_SR_RXNE (1u << 5)
 #define USART_SR_TC (1u << 6)
 #define USART_SR_TXE (1u << 7)
 #define USART_DR 0x04u

@@ -19,8 +19,10 @@
 #define USART_ISR 0x1Cu
 #define USART_ISR_TC (1u << 6)
 #ifdef THIMBLE_USART_FIFO
+#define USART_ISR_RXNE_RXFNE (1u << 5)
 #define USART_ISR_TXE_TXFNF (1u << 7)
 #else
+#define USART_ISR_RXNE (1u << 5)
 #define USART_ISR_TXE (1u << 7)
 #endif
 #define USART_ICR 0x20u

@@ -26,10 +26,12 @@ void thimble_uart_put(uint8_t byte)
     USART(USART_DR) = byte;
 }
 
-uint8_t thimble_uart_take(void)
+/* SR, then DR: clears an overrun. */
+int32_t thimble_uart_take(void)
 {
-    (void)USART(USART_SR); /* SR, then DR: clears an overrun */
-    return (uint8_t)USART(USART_DR);
+    const uint32_t status = USART(USART_SR);
+    const uint32_t data = USART(USART_DR);
+    return (status & USART_SR_RXNE) != 0 ? (int32_t)(data & 0xFFu) : -1;
 }
 
 void thimble_uart_flush(void)

@@ -6,10 +6,12 @@
 
 #ifdef THIMBLE_USART_FIFO /* which stays off */
 #define RECEIVED_INTERRUPT USART_CR1_RXNEIE_RXFNEIE
+#define RECEIVED USART_ISR_RXNE_RXFNE
 #define ROOM_TO_SEND USART_ISR_TXE_TXFNF
 #define NOISE USART_ICR_NECF
 #else
 #define RECEIVED_INTERRUPT USART_CR1_RXNEIE
+#define RECEIVED USART_ISR_RXNE
 #define ROOM_TO_SEND USART_ISR_TXE
 #define NOISE USART_ICR_NCF
 #endif
@@ -44,10 +46,10 @@ void thimble_uart_put(uint8_t byte)
     USART(USART_TDR) = byte;
 }
 
-uint8_t thimble_uart_take(void)
+int32_t thimble_uart_take(void)
 {
     USART(USART_ICR) = ERRORS;
-    return (uint8_t)USART(USART_RDR);
+    return (USART(USART_ISR) & RECEIVED) != 0 ? (int32_t)(USART(USART_RDR) & 0xFFu) : -1;
 }
 
 void thimble_uart_flush(void)

@@ -88,6 +88,11 @@ uint32_t thimble_arena_used_bytes(void)
     return ARENA_BYTES;
 }
 
+void thimble_fault_mark(uint32_t magic)
+{
+    thimble_fault.magic = magic;
+}
+
 void thimble_system_reset(void)
 {
     wants_reset = 1;

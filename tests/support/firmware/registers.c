@@ -100,7 +100,7 @@ void thimble_uart_listen(void)
 
 void thimble_fault_forget(void)
 {
-    printf("forget the fault record\n");
+    printf("# forget the fault record\n");
 }
 
 int main(int count, char **arguments)
@@ -123,9 +123,11 @@ int main(int count, char **arguments)
     thimble_board_init();
     thimble_uart_init();
     thimble_counter_init();
+    const int32_t taken = thimble_uart_take();
 #ifdef THIMBLE_CORTEX_M7
     thimble_m7_cache_clean();
 #endif
     print_writes();
+    printf("# took %d\n", (int)taken);
     return 0;
 }
