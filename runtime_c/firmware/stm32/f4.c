@@ -54,7 +54,7 @@ static void flash_up(void)
         acr |= FLASH_ACR_PRFTEN;
     }
     THIMBLE_REGISTER(FLASH_ACR) = acr;
-    thimble_wait_for(FLASH_ACR, acr, acr);
+    thimble_wait_for(FLASH_ACR, FLASH_ACR_LATENCY, THIMBLE_FLASH_WAIT_STATES);
 }
 
 void thimble_board_init(void)

@@ -42,11 +42,10 @@ static void power_up(void)
 /* ART may be emptied only while it is off. */
 static void flash_up(void)
 {
-    const uint32_t acr = FLASH_ACR_LATENCY_7WS | FLASH_ACR_PRFTEN | FLASH_ACR_ARTEN;
     THIMBLE_REGISTER(FLASH_ACR) = FLASH_ACR_LATENCY_7WS;
     THIMBLE_REGISTER(FLASH_ACR) = FLASH_ACR_LATENCY_7WS | FLASH_ACR_ARTRST;
-    THIMBLE_REGISTER(FLASH_ACR) = acr;
-    thimble_wait_for(FLASH_ACR, acr, acr);
+    THIMBLE_REGISTER(FLASH_ACR) = FLASH_ACR_LATENCY_7WS | FLASH_ACR_PRFTEN | FLASH_ACR_ARTEN;
+    thimble_wait_for(FLASH_ACR, FLASH_ACR_LATENCY, FLASH_ACR_LATENCY_7WS);
 }
 
 void thimble_board_init(void)

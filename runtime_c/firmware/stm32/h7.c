@@ -139,7 +139,7 @@ void thimble_board_init(void)
     pll_up(pll_multiplier());
     divide_buses();
     THIMBLE_REGISTER(FLASH_ACR) = FLASH_TIMING;
-    thimble_wait_for(FLASH_ACR, FLASH_TIMING, FLASH_TIMING);
+    thimble_wait_for(FLASH_ACR, FLASH_ACR_LATENCY | FLASH_ACR_WRHIGHFREQ, FLASH_TIMING);
     THIMBLE_REGISTER(RCC_CFGR) = RCC_CFGR_SW_PLL1;
     thimble_wait_for(RCC_CFGR, RCC_CFGR_SWS, RCC_CFGR_SWS_PLL1);
     thimble_replace(UART_CLOCK, UART_CLOCK_FIELD, UART_CLOCK_HSI);

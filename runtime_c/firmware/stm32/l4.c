@@ -33,11 +33,11 @@ static void power_up(void)
 /* The flash's small caches may be emptied only while they are off. */
 static void flash_up(void)
 {
-    const uint32_t acr = THIMBLE_FLASH_WAIT_STATES | FLASH_ACR_PRFTEN | FLASH_ACR_ICEN | FLASH_ACR_DCEN;
     THIMBLE_REGISTER(FLASH_ACR) = THIMBLE_FLASH_WAIT_STATES;
     THIMBLE_REGISTER(FLASH_ACR) = THIMBLE_FLASH_WAIT_STATES | FLASH_ACR_ICRST | FLASH_ACR_DCRST;
-    THIMBLE_REGISTER(FLASH_ACR) = acr;
-    thimble_wait_for(FLASH_ACR, acr, acr);
+    THIMBLE_REGISTER(FLASH_ACR) =
+        THIMBLE_FLASH_WAIT_STATES | FLASH_ACR_PRFTEN | FLASH_ACR_ICEN | FLASH_ACR_DCEN;
+    thimble_wait_for(FLASH_ACR, FLASH_ACR_LATENCY, THIMBLE_FLASH_WAIT_STATES);
 }
 
 void thimble_board_init(void)

@@ -13,13 +13,15 @@
 #define PWR_CR 0x40007000u
 #define PWR_CSR 0x40007004u
 #define PWR_CSR_VOSRDY (1u << 14)
-#ifdef THIMBLE_OVERDRIVE
+#ifdef THIMBLE_OVERDRIVE /* the F446 */
+#define FLASH_ACR_LATENCY 0xFu
 #define PWR_CR_VOS (3u << 14)
 #define PWR_CR_ODEN (1u << 16)
 #define PWR_CR_ODSWEN (1u << 17)
 #define PWR_CSR_ODRDY (1u << 16)
 #define PWR_CSR_ODSWRDY (1u << 17)
 #else
+#define FLASH_ACR_LATENCY 7u
 #define PWR_CR_VOS (1u << 14)
 #endif
 

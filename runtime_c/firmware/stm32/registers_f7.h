@@ -4,6 +4,7 @@
 #define REGISTERS_F7_H
 
 #define FLASH_ACR 0x40023C00u
+#define FLASH_ACR_LATENCY 0xFu
 #define FLASH_ACR_LATENCY_7WS 7u
 #define FLASH_ACR_PRFTEN (1u << 8)
 #define FLASH_ACR_ARTEN (1u << 9)

@@ -4,6 +4,11 @@
 #define REGISTERS_L4_H
 
 #define FLASH_ACR 0x40022000u
+#ifdef THIMBLE_BOOST_MODE
+#define FLASH_ACR_LATENCY 0xFu
+#else
+#define FLASH_ACR_LATENCY 7u
+#endif
 #define FLASH_ACR_PRFTEN (1u << 8)
 #define FLASH_ACR_ICEN (1u << 9)
 #define FLASH_ACR_DCEN (1u << 10)
