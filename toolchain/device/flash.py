@@ -263,7 +263,7 @@ class StLink(Runner):
     resets = True
     complaints = (
         (r"Could not open USB device .*access error", _NO_ACCESS),
-        (r"Couldn't find any ST-Link|Found 0 stlink programmers", _NO_PROBE),
+        (r"Couldn't find (any|matched) ST-Link|Found 0 stlink programmers", _NO_PROBE),
         (r"unknown chip id|chipid:\s*0x0+\s*$", _NO_CHIP),
         (r"Failed to (connect to target|enter SWD mode|halt the core)", _NO_CHIP),
     )
