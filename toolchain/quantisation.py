@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import logging
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -87,7 +88,7 @@ def quantise_model(
     inputs, .npz by the inputs' names. Raises InputError, naming the file, for a model that is no
     float ONNX and for data that does not fit; MissingToolError without onnxruntime.
     """
-    if out.exists() and out.samefile(model):
+    if os.path.realpath(out) == os.path.realpath(model):
         raise InputError(f"{out} is the float model itself: write to another file")
     loaded = _float_model(model)
     ends = _inputs(loaded)

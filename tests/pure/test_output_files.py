@@ -122,6 +122,23 @@ def test_without_leave_to_write_the_old_file_stays() -> None:
         assert (place / "file").read_text() == "old"
 
 
+def test_what_is_read_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("THIMBLE_MEASUREMENTS", str(tmp_path / "kept.sqlite"))
+    for name in ("model.onnx", "kept.sqlite"):
+        (tmp_path / name).write_bytes(b"mine")
+        (tmp_path / f"to-{name}").symlink_to(name)
+    before = {path.name for path in tmp_path.iterdir()}
+    model, link = str(tmp_path / "model.onnx"), str(tmp_path / "to-model.onnx")
+    for out in (model, link):
+        assert run(["quantize", model, "-o", out, "--data", model]) == 2
+        assert run(["quantize", link, "-o", out, "--data", model]) == 2
+    for file in ("kept.sqlite", "to-kept.sqlite"):
+        assert run(["cost", "export", str(tmp_path / file)]) == 2
+    assert {path.name for path in tmp_path.iterdir()} == before
+    assert (tmp_path / "model.onnx").read_bytes() == b"mine"
+    assert (tmp_path / "kept.sqlite").read_bytes() == b"mine"
+
+
 def test_links_and_open_files_stay(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"old")
     (tmp_path / "link").symlink_to("file")

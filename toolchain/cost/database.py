@@ -150,6 +150,8 @@ class Database:
 
     def export(self, file: Path, board: str = "") -> int:
         """Write the measurements (of one board) as JSON; how many."""
+        if os.path.realpath(file) == os.path.realpath(self.file):
+            raise InputError(f"{file} is the database itself: export to another file")
         rows = self.rows(board)
         data = {
             "format": FORMAT,
