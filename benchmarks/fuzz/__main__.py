@@ -2,10 +2,12 @@
 
     .venv/bin/python -m benchmarks.fuzz read --cases 1000000 --jobs 2
     .venv/bin/python -m benchmarks.fuzz plan --cases 100000 --jobs 2
+    .venv/bin/python -m benchmarks.fuzz c --cases 10000 --jobs 2
     .venv/bin/python -m benchmarks.fuzz replay 4711 -o case.tflite
 
 `read`: a mutated file through its front end and the passes. `plan`: what is accepted is planned,
-too, for one of three boards; `--cases` counts what was planned.
+too, for one of three boards; `--cases` counts what was planned. `c`: it runs as C under ASan and
+UBSan beside the reference of `thimble verify`; `--cases` counts what ran.
 Case N of a seed is the same file every time: `replay` writes it. The exit code is 1 where anything
 ended in a traceback, hung, killed its process, or computed wrong bytes.
 """
@@ -27,9 +29,19 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from benchmarks.fuzz.cases import case
-from benchmarks.fuzz.outcome import PLANNED, Tally
+from benchmarks.fuzz.outcome import (
+    CIRCULAR,
+    EQUAL,
+    FAILED,
+    PLANNED,
+    SANITIZER,
+    UNJUDGED,
+    WRONG,
+    Tally,
+)
 from benchmarks.fuzz.pool import Pool, Serve
 from benchmarks.fuzz.reading import planner, reader
+from benchmarks.fuzz.running import runner
 
 
 @dataclass(frozen=True)
@@ -46,9 +58,11 @@ class Level:
         return sum(tally.counts[kind] for kind in self.counted) if self.counted else tally.cases
 
 
+RAN = (EQUAL, CIRCULAR, UNJUDGED, WRONG, SANITIZER, FAILED)
 LEVELS = {
     "read": Level(reader, (), 20_000, 100, 300.0),
     "plan": Level(planner, (PLANNED,), 2_000, 20, 600.0),
+    "c": Level(runner, RAN, 400, 120, 600.0),
 }
 
 

@@ -19,9 +19,13 @@ from toolchain.errors import InputError, ThimbleError
 
 ACCEPTED, REFUSED, PLANNED = "accepted", "refused", "planned"
 TRACEBACK, HANG, DEATH = "traceback", "hang", "death"
-SANITIZER, WRONG, BUILD, SILENT = "sanitizer", "wrong", "build", "silent"
-FINDINGS = (TRACEBACK, HANG, DEATH, SANITIZER, WRONG, BUILD, SILENT)
-"""The outcomes that must not be. SILENT: refused without a word."""
+SANITIZER, WRONG, BUILD, SILENT, FAILED = "sanitizer", "wrong", "build", "silent", "failed"
+FINDINGS = (TRACEBACK, HANG, DEATH, SANITIZER, WRONG, BUILD, SILENT, FAILED)
+"""The outcomes that must not be. SILENT: refused without a word. FAILED: the C returned an error.
+BUILD: the compiler warns of the C."""
+EQUAL, CIRCULAR, UNJUDGED, LARGE = "equal", "circular", "unjudged", "large"
+"""Of C that ran: its bytes are those of another's reference; of our own, no other taking the file;
+the reference crashed or raised. LARGE: left out, too slow to run."""
 _MEMORY_BYTES = 6 << 30
 _SHOWN_NUMBERS = 20
 
@@ -111,9 +115,9 @@ def time_limit(seconds: float, *, of_the_clock: bool = False) -> Iterator[None]:
         signal.signal(alarm, before)
 
 
-def limit_memory() -> None:
+def limit_memory(size_bytes: int = _MEMORY_BYTES) -> None:
     """An allocation beyond any that a sound file needs raises MemoryError."""
-    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
+    resource.setrlimit(resource.RLIMIT_AS, (size_bytes, resource.RLIM_INFINITY))
 
 
 def place_of(error: BaseException) -> str:

@@ -22,7 +22,7 @@ _OPERATORS = (
     *("LayerNormalization", "Erf", "Pow", "Sqrt", "Where", "Expand", "Tile", "Flatten", "Loop"),
     *("QLinearConv", "QLinearMatMul", "Constant", "ConstantOfShape", "BatchNormalization", "LSTM"),
 )
-_CANNOT_WRITE = (TypeError, ValueError, OverflowError, UnicodeError)
+_CANNOT_WRITE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 
 
 def damaged_onnx(data: bytes, rng: random.Random) -> bytes | None:

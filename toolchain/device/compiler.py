@@ -121,7 +121,8 @@ def _key(gcc: str, unit: Unit, digests: Sequence[str]) -> str:
     return digest.hexdigest()
 
 
-def _compile(gcc: str, unit: Unit, target: Path) -> None:
+def compile_unit(gcc: str, unit: Unit, target: Path) -> None:
+    """One object, which is not kept in the cache. Raises BuildError with the compiler's words."""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=target.parent, suffix=_UNFINISHED)
@@ -166,7 +167,7 @@ def compile_units(
     missing = {t: u for t, u in zip(targets, listed, strict=True) if not t.exists()}
     report(len(listed) - len(missing), len(listed))
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        jobs = [pool.submit(_compile, gcc, unit, target) for target, unit in missing.items()]
+        jobs = [pool.submit(compile_unit, gcc, unit, target) for target, unit in missing.items()]
         for count, job in enumerate(jobs, len(listed) - len(missing) + 1):
             job.result()
             report(count, len(listed))

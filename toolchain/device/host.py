@@ -21,18 +21,27 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from numpy.typing import NDArray
 
 from toolchain.cmsis_nn import tree
-from toolchain.device.compiler import Unit, compile_units, find_host_compiler, link_program
+from toolchain.device.compiler import (
+    Unit,
+    compile_unit,
+    compile_units,
+    find_host_compiler,
+    link_program,
+)
 from toolchain.errors import LinkError
 from toolchain.ir import Graph, Sources
 from toolchain.resources import RUNTIME_C, TEMPLATES
 
 OWN_WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Wundef", "-Wcast-align", "-Wshadow")
 _BASE = ("-O2",)
+_QUICK = ("-O0",)
 _SANITIZE = ("-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g1")
 _CMSIS_NN_SHIFTS = ("-fno-sanitize=shift",)
 """CMSIS-NN shifts negative values left (softmax), which every compiler it supports defines."""
 _OWN = ("-std=c99", "-pedantic", "-Werror", *OWN_WARNINGS)
 _ARENA_FILL = 0xA5
+_TOGETHER = "together.c"
+_ENDING_SECONDS = 5.0
 PROGRAM = "models"
 """The file name of what `build` makes."""
 
@@ -54,12 +63,17 @@ class HostModel:
 
 
 def build(
-    models: Sequence[HostModel], cmsis_nn: Path, folder: Path, *, sanitize: bool = False
+    models: Sequence[HostModel],
+    cmsis_nn: Path,
+    folder: Path,
+    *,
+    sanitize: bool = False,
+    once: bool = False,
 ) -> Path:
     """Write the models' C into `folder`, compile and link it; the program's path.
 
-    Generated code and our kernels are compiled with every warning as an error. Raises
-    BuildError, MissingToolError.
+    Generated code and our kernels are compiled with every warning as an error. `once`: the models
+    are not optimised, and no object of theirs is kept. Raises BuildError, MissingToolError.
     """
     env = Environment(
         loader=FileSystemLoader(TEMPLATES),
@@ -88,12 +102,20 @@ def build(
         Unit(RUNTIME_C / path, own, (kernels,), system_includes=(system,))
         for path in _union(m.sources.runtime for m in models)
     ]
+    names = [name for name in generated if name.endswith(".c")]
+    if once:
+        text = "".join(f'#include "{name}"\n' for name in names)
+        (folder / _TOGETHER).write_text(text, encoding="utf-8")
+    flags = (*own, *hooks, *_QUICK) if once else (*own, *hooks)
     units = [
-        Unit(folder / name, (*own, *hooks), (folder, kernels), system_includes=(system,))
-        for name in generated
-        if name.endswith(".c")
+        Unit(folder / name, flags, (folder, kernels), system_includes=(system,))
+        for name in ([_TOGETHER] if once else names)
     ]
-    objects = compile_units([*library, *units], gcc=find_host_compiler())
+    gcc = find_host_compiler()
+    objects = [*compile_units(library if once else [*library, *units], gcc=gcc)]
+    for unit in units if once else ():
+        objects.append(folder / f"{unit.source.stem}.o")
+        compile_unit(gcc, unit, objects[-1])
     program = folder / PROGRAM
     link_program(objects, _SANITIZE if sanitize else (), program)
     return program
@@ -133,7 +155,11 @@ class HostProgram:
         with contextlib.suppress(BrokenPipeError):
             stdin.close()
         stdout.close()
-        self._process.wait()
+        try:
+            self._process.wait(_ENDING_SECONDS)
+        except subprocess.TimeoutExpired:  # it computes without end
+            self._process.kill()
+            self._process.wait()
         self._errors.close()
 
     def run(

@@ -51,6 +51,7 @@ __all__ = [
     "OnnxRuntime",
     "OperatorDifferences",
     "Reference",
+    "RuntimeProcess",
     "TfliteReference",
     "open_reference",
 ]
@@ -186,19 +187,21 @@ class OnnxRuntime:
         return operator_differences(graph, stored, traced.run(inputs), inputs)
 
 
-def open_reference(path: Path) -> Reference:
+def open_reference(path: Path, process: RuntimeProcess | None = None) -> Reference:
     """The runtime to compare a model file with, or several that share its operators.
 
-    Our own interpreter only where no other takes an operator. Raises as `load_model` does for a
-    file that cannot be read; InputError where a runtime crashes on it; MissingToolError.
+    Our own interpreter only where no other takes an operator. `process`: one to use in place of a
+    new one. Raises as `load_model` does for a file that cannot be read; InputError where a runtime
+    crashes on it; MissingToolError.
     """
     data = read_model_file(path)
+    process = process or RuntimeProcess()
     front_end = front_end_of(path, data)
     if front_end.name == "TFLite":
         graph = load_model(path)
-        return _open_tflite(legible(bytes_without_host_side(data)), graph)
+        return _open_tflite(legible(bytes_without_host_side(data)), graph, process)
     if front_end.name == "ONNX":
-        model = _open_onnx_runtime(RuntimeProcess(), data)
+        model = _open_onnx_runtime(process, data)
         operators = tuple(node.op_type for node in onnx.load_from_string(data).graph.node)
         return OnnxRuntime(model, data, operators)
     raise InputError(f"{path}: there is no reference runtime for {front_end.name} files")
@@ -334,9 +337,9 @@ def _line(error: Exception) -> str:
     return text if len(text) <= 200 else text[:200] + "..."
 
 
-def _open_tflite(data: bytes, graph: Graph) -> Reference:
+def _open_tflite(data: bytes, graph: Graph, process: RuntimeProcess) -> Reference:
     model = read_file(data)
-    choosing = _Choosing(data, model, graph, RuntimeProcess())
+    choosing = _Choosing(data, model, graph, process)
     try:
         steps = choosing.steps()
     except _NoJudgeError as error:
