@@ -3,11 +3,16 @@
     .venv/bin/python -m benchmarks.fuzz read --cases 1000000 --jobs 2
     .venv/bin/python -m benchmarks.fuzz plan --cases 100000 --jobs 2
     .venv/bin/python -m benchmarks.fuzz c --cases 10000 --jobs 2
+    .venv/bin/python -m benchmarks.fuzz split --cases 1700 --jobs 2
+    .venv/bin/python -m benchmarks.fuzz split --board mps3-an547 --cases 150
+    .venv/bin/python -m benchmarks.fuzz frames --board mps3-an547 --cases 50000
     .venv/bin/python -m benchmarks.fuzz replay 4711 -o case.tflite
 
 `read`: a mutated file through its front end and the passes. `plan`: what is accepted is planned,
 too, for one of three boards; `--cases` counts what was planned. `c`: it runs as C under ASan and
 UBSan beside the reference of `thimble verify`; `--cases` counts what ran.
+`split`: random networks in a random budget of RAM give the bytes of the unsplit ones, on this
+machine or on `--board`. `frames`: serial frames, good and bad, to a firmware in QEMU.
 Case N of a seed is the same file every time: `replay` writes it. The exit code is 1 where anything
 ended in a traceback, hung, killed its process, or computed wrong bytes.
 """
@@ -29,6 +34,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from benchmarks.fuzz.cases import case
+from benchmarks.fuzz.frames import framer
 from benchmarks.fuzz.outcome import (
     CIRCULAR,
     EQUAL,
@@ -42,17 +48,20 @@ from benchmarks.fuzz.outcome import (
 from benchmarks.fuzz.pool import Pool, Serve
 from benchmarks.fuzz.reading import planner, reader
 from benchmarks.fuzz.running import runner
+from benchmarks.fuzz.splitting import splitter
 
 
 @dataclass(frozen=True)
 class Level:
-    """`counted`: the outcomes that `--cases` counts; all, where there are none."""
+    """`counted`: the outcomes that `--cases` counts; all, where there are none. `board`: where it
+    runs unless `--board` says otherwise; '' where that is no question."""
 
-    serve: Callable[[int], Serve]
+    serve: Callable[..., Serve]
     counted: tuple[str, ...]
     cases: int
     chunk: int
     silence_seconds: float
+    board: str = ""
 
     def done(self, tally: Tally) -> int:
         return sum(tally.counts[kind] for kind in self.counted) if self.counted else tally.cases
@@ -63,6 +72,8 @@ LEVELS = {
     "read": Level(reader, (), 20_000, 100, 300.0),
     "plan": Level(planner, (PLANNED,), 2_000, 20, 600.0),
     "c": Level(runner, RAN, 400, 120, 600.0),
+    "split": Level(splitter, (EQUAL, WRONG, SANITIZER, FAILED), 100, 24, 900.0, "host"),
+    "frames": Level(framer, (), 5_000, 200, 120.0, "netduinoplus2"),
 }
 
 
@@ -73,6 +84,7 @@ def fuzz(
     seconds: float | None = None,
     jobs: int = 1,
     first: int = 0,
+    board: str = "",
     console: Console | None = None,
 ) -> Tally:
     """Run one level: `cases` (default: the level's own) or `seconds`, whichever is over first."""
@@ -84,7 +96,8 @@ def fuzz(
         return level.done(tally) >= wanted or (until is not None and time.monotonic() > until)
 
     tally = Tally(name, seed)
-    pool = Pool(partial(level.serve, seed), jobs, level.chunk, level.silence_seconds)
+    place = {"place": board or level.board} if level.board else {}
+    pool = Pool(partial(level.serve, seed, **place), jobs, level.chunk, level.silence_seconds)
     columns = (TextColumn(name), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     shown = Progress(
         *columns,
@@ -134,6 +147,8 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("--seed", type=int, default=0)
         command.add_argument("--first", type=int, default=0, help="number of the first case")
         command.add_argument("--jobs", type=int, default=1)
+        if level.board:
+            command.add_argument("--board", default=level.board, help=f"default {level.board}")
         command.add_argument("--json", type=Path, help="all counts and findings")
     replay = commands.add_parser("replay", help="write the file of one case")
     replay.add_argument("number", type=int)
@@ -157,6 +172,7 @@ def main() -> int:
         arguments.seconds,
         arguments.jobs,
         arguments.first,
+        getattr(arguments, "board", ""),
         Console(stderr=True),
     )
     print_tally(tally, console)

@@ -26,6 +26,8 @@ BUILD: the compiler warns of the C."""
 EQUAL, CIRCULAR, UNJUDGED, LARGE = "equal", "circular", "unjudged", "large"
 """Of C that ran: its bytes are those of another's reference; of our own, no other taking the file;
 the reference crashed or raised. LARGE: left out, too slow to run."""
+UNSPLIT, ANSWERED = "unsplit", "answered"
+"""No way was found to split the network for its budget; the firmware answered the frame."""
 _MEMORY_BYTES = 6 << 30
 _SHOWN_NUMBERS = 20
 
