@@ -63,7 +63,9 @@ def _names() -> dict[str, tuple[str, ...]]:
     small = [path for path in models if path.suffix in (TFLITE, ONNX)]
     return {
         "operator": tuple(f"operator/{kind}/{i}" for kind in kinds for i in range(_SAMPLES)),
-        "onnx": tuple(f"onnx/{case}/{form}" for case in CASES for form in forms),
+        "onnx": tuple(
+            f"onnx/{case}/{form}" for case in CASES for form in (*FORMS, "pairs", "float")
+        ),
         "network": tuple(f"network/{i}" for i in range(_NETWORKS)),
         "file": tuple(f"file/{path.relative_to(ROOT).as_posix()}" for path in sorted(files)),
         "model": tuple(

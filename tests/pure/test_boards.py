@@ -134,7 +134,7 @@ def test_unknown_board_lists_the_known() -> None:
         (
             'title = "x"\n[core]\nname = "m4"\n[[memory]]\nname = "R"\norigin = 2048\n'
             'size_bytes = 1\nkind = "ram"\nholds = ["data"]',
-            "R may hold data but does not begin at a multiple of 4096",
+            r"\(R\) may hold data but does not begin at a multiple of 4096",
         ),
     ],
 )
