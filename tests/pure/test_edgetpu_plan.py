@@ -275,11 +275,17 @@ def test_a_late_input_is_named() -> None:
 def test_the_checker_notices_a_wrong_plan() -> None:
     graph = random_graph(random.Random(2), 8)
     found = plan([graph], 2, Options("params", cost=SMALL))
+
+    def check(stage_of: tuple[int, ...], totals: Totals) -> None:
+        cache_bytes = SMALL.cache_bytes
+        check_plan([graph], [stage_of], totals, stages=2, balance="file", cache_bytes=cache_bytes)
+
+    check(found.stage_of[0], found.totals)
     with pytest.raises(ResultError, match="communication"):
-        check_plan(replace(found, totals=replace(found.totals, communication_bytes=1 << 20)))
+        check(found.stage_of[0], replace(found.totals, communication_bytes=1 << 20))
     turned = tuple(1 - stage for stage in found.stage_of[0])
     with pytest.raises(ResultError, match="before operator"):
-        check_plan(replace(found, stage_of=(turned,)))
+        check(turned, found.totals)
 
 
 def test_sticks_that_pay_and_models_apart() -> None:

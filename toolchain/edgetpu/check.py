@@ -2,32 +2,41 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
+from toolchain.edgetpu.figures import StageOf, Totals
 from toolchain.edgetpu.graph import PipelineGraph
 from toolchain.errors import ResultError
 
-if TYPE_CHECKING:
-    from toolchain.edgetpu.planning import PipelinePlan
 
-
-def check_plan(plan: PipelinePlan, runnable: bool = True) -> None:
+def check_plan(
+    graphs: Sequence[PipelineGraph],
+    assigned: Sequence[StageOf],
+    totals: Totals,
+    *,
+    stages: int,
+    balance: str,
+    cache_bytes: int,
+    runnable: bool = True,
+) -> None:
     """Raises ResultError where a plan breaks a rule or its totals are not what they should be.
 
-    `runnable=False` leaves out the rules of the runner: a baseline may break them.
+    `assigned`: the stage of each operator, by graph. `balance`, `cache_bytes`: how parameters were
+    weighed, and the cache of a stick. `runnable=False` leaves out the rules of the runner: a
+    baseline may break them.
     """
-    for graph, stage_of in zip(plan.graphs, plan.stage_of, strict=True):
-        for line in broken_rules(graph, stage_of, plan.stages):
+    for graph, stage_of in zip(graphs, assigned, strict=True):
+        for line in broken_rules(graph, stage_of, stages):
             if runnable or "before operator" in line:
                 raise ResultError(f"the plan is wrong, please report this: {line}")
-    communication, held = 0, [0] * plan.stages
-    for graph, stage_of in zip(plan.graphs, plan.stage_of, strict=True):
+    communication, held = 0, [0] * stages
+    for graph, stage_of in zip(graphs, assigned, strict=True):
         for tensor, writer in graph.producer.items():
-            for stage in range(plan.stages):
+            for stage in range(stages):
                 readers = [u for u in graph.consumers.get(tensor, ()) if stage_of[u] == stage]
                 if readers and stage_of[writer] != stage:
                     communication += graph.tensors[tensor].size_bytes
-        if plan.options.balance == "compiled":
+        if balance == "compiled":
             for op, stage in zip(graph.ops, stage_of, strict=True):
                 held[stage] += op.compiled_bytes
             continue
@@ -38,11 +47,11 @@ def check_plan(plan: PipelinePlan, runnable: bool = True) -> None:
         for constant, found in at.items():
             for stage in found:
                 held[stage] += graph.constant_bytes[constant]
-    spill = sum(max(0, size - plan.options.cost.cache_bytes) for size in held)
+    spill = sum(max(0, size - cache_bytes) for size in held)
     for what, ours, told in (
-        ("largest stage", max(held), plan.totals.max_stage_bytes),
-        ("spill", spill, plan.totals.spill_bytes),
-        ("communication", communication, plan.totals.communication_bytes),
+        ("largest stage", max(held), totals.max_stage_bytes),
+        ("spill", spill, totals.spill_bytes),
+        ("communication", communication, totals.communication_bytes),
     ):
         if ours != told:
             raise ResultError(

@@ -119,7 +119,15 @@ def plan(graphs: Sequence[PipelineGraph], stages: int, options: Options) -> Pipe
         proofs,
         time.perf_counter() - begin,
     )
-    check_plan(found, runnable=names != ("greedy",))
+    check_plan(
+        graphs,
+        stage_of,
+        totals,
+        stages=stages,
+        balance=options.balance,
+        cache_bytes=options.cost.cache_bytes,
+        runnable=names != ("greedy",),
+    )
     return found
 
 
