@@ -5,6 +5,7 @@ The stages run on LiteRT through an external delegate compiled here. Nothing ran
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import json
 import shutil
@@ -265,6 +266,85 @@ def test_a_runner_that_is_used_as_ours_is_not(folder: PipelineFolder) -> None:
         runner.push({name: frame})
     assert runner.pop() is None
     runner._runner = None
+
+
+class Slow:
+    """An interpreter of one tensor that adds one in a millisecond, and fails once."""
+
+    def __init__(self, source: str, target: str, failing: int | None) -> None:
+        self._details = [{"index": 0, "shape": (4,), "dtype": np.uint8}] * 2
+        self._names, self._left = (source, target), failing
+        self._value = np.zeros(4, np.uint8)
+
+    def get_input_details(self) -> list[dict[str, Any]]:
+        return [{**self._details[0], "name": self._names[0]}]
+
+    def get_output_details(self) -> list[dict[str, Any]]:
+        return [{**self._details[1], "name": self._names[1]}]
+
+    def set_tensor(self, _: int, value: Any) -> None:
+        self._value = value + np.uint8(1)
+
+    def invoke(self) -> None:
+        time.sleep(0.001)
+        if self._left == 0:
+            raise RuntimeError("gone")
+        self._left = None if self._left is None else self._left - 1
+
+    def get_tensor(self, _: int) -> Any:
+        return self._value
+
+
+@pytest.mark.parametrize(
+    ("stage", "at", "frames", "most", "end"),
+    [
+        (None, 0, 40, None, "None after 40"),
+        (None, 0, 40, 1, "None after 40"),
+        (0, 5, 100, None, "Segment 0 runner error: gone"),
+        (0, 5, 100, 1, "hangs"),
+        (1, 5, 6, None, "Segment 1 runner error: gone"),
+        (1, 5, 7, None, "Segment 1 runner error: gone"),
+        (1, 5, 8, None, "hangs"),
+        (1, 5, 100, None, "hangs"),
+        (2, 5, 100, None, "hangs"),
+    ],
+)
+def test_the_stand_in_ends_as_libcoral_did(
+    stage: int | None, at: int, frames: int, most: int | None, end: str
+) -> None:
+    """Ends that libcoral's own C++ gave, compiled over interpreters that add one (6589d0b)."""
+    names = ("x", "y", "z", "w")
+    made = [Slow(names[k], names[k + 1], at if k == stage else None) for k in range(3)]
+    for number, interpreter in enumerate(made):
+        pywrap_coral.interpreters[-number] = interpreter
+    pywrap_coral.failed.clear()
+    runner = pywrap_coral.PipelinedModelRunnerWrapper([-number for number in range(3)])
+    if most is not None:
+        runner.SetInputQueueSize(most)
+        runner.SetOutputQueueSize(most)
+    ends: list[str] = []
+
+    def feed() -> None:
+        with contextlib.suppress(RuntimeError):
+            for number in range(frames):
+                runner.Push({"x": np.full(4, number, np.uint8)})
+            runner.Push({})
+
+    def drain() -> None:
+        count = 0
+        try:
+            while runner.Pop() is not None:
+                count += 1
+            ends.append(f"None after {count}")
+        except RuntimeError as error:
+            ends.append(str(error))
+
+    threads = [threading.Thread(target=run, daemon=True) for run in (feed, drain)]
+    for thread in threads:
+        thread.start()
+    threads[1].join(timeout=0.7 if end == "hangs" else 20)
+    assert (ends or ["hangs"]) == [end]
+    assert not pywrap_coral.failed
 
 
 def test_what_pycoral_cannot_run(folder: PipelineFolder) -> None:
