@@ -102,10 +102,11 @@ def test_each_stage_has_a_stick_of_its_own(
     sticks.setenv("THIMBLE_STICKS_STATE", str(tmp_path))
 
     def awaken_only_these() -> None:
-        for name in ("opened", "usb:0", "usb:1"):
-            (tmp_path / name).unlink(missing_ok=True)
-        for name in awake.split():
-            (tmp_path / name).touch()
+        (tmp_path / "opened").unlink(missing_ok=True)
+        for name in ("usb:0", "usb:1"):
+            (tmp_path / name).mkdir(exist_ok=True)
+            vendor = "18d1" if name in awake.split() else "1a6e"
+            (tmp_path / name / "idVendor").write_text(f"{vendor}\n")
 
     awaken_only_these()
     choice = backends.Choice("delegate", "asked for")
@@ -114,6 +115,7 @@ def test_each_stage_has_a_stick_of_its_own(
     awaken_only_these()
     assert len(list(run(folder, 3))) == 3
     assert (tmp_path / "opened").read_text().split()[-2:] == ["usb:0", "usb:1"]
+    assert interpreters.found().sticks == tuple(f"usb {tmp_path / n}" for n in ("usb:0", "usb:1"))
     if not awake:
         assert without == ["usb:0", "usb:0"]  # what `wake` is for
 

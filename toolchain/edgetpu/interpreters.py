@@ -181,7 +181,7 @@ def wake() -> None:
 
     libedgetpu counts sticks without firmware before those with it, and opening one gives it its
     firmware: of two fresh sticks `usb:0` and then `usb:1` are the same one, shared in silence
-    (beagle_usb_driver_provider.cc:209-231, edgetpu_manager_direct.cc:446-451).
+    (beagle_usb_driver_provider.cc:209-231, edgetpu_manager_direct.cc:446-451). On Linux alone.
     """
     try_out(library=library(), wake=True)
 

@@ -92,12 +92,14 @@ def _sticks(library: ctypes.CDLL) -> list[tuple[int, bytes]]:
 
 
 def _asleep(path: bytes) -> bool:
-    """Whether a stick has no firmware yet: its vendor then is 1a6e, else 18d1. Linux tells."""
+    """Whether a stick has no firmware yet: its vendor then is 1a6e, else 18d1.
+
+    Only Linux tells. One that has it may be in use, and opening it would reset it.
+    """
     try:
-        vendor = Path(path.decode(), "idVendor").read_text().strip()
+        return Path(path.decode(), "idVendor").read_text().strip() == "1a6e"
     except OSError:
-        return True
-    return vendor == "1a6e"
+        return False
 
 
 def _wake(library: ctypes.CDLL, path: bytes) -> None:

@@ -233,25 +233,36 @@ static const char *entry_of(const char *name)
     return NULL;
 }
 
-/* A file of the folder THIMBLE_STICKS_STATE, opened; NULL where it is not there or no folder is. */
-static FILE *state_file(const char *name, const char *mode)
+/* Where a stick's vendor stands, as in /sys/bus/usb/devices: 1a6e without firmware, 18d1 with it. */
+static void vendor_path(const char *name, char *path, size_t size)
 {
-    char path[512];
-    const char *folder = getenv("THIMBLE_STICKS_STATE");
-    if (folder == NULL) {
-        return NULL;
-    }
-    snprintf(path, sizeof(path), "%s/%s", folder, name);
-    return fopen(path, mode);
+    snprintf(path, size, "%s/%s/idVendor", getenv("THIMBLE_STICKS_STATE"), name);
 }
 
 static bool awake(const char *name)
 {
-    FILE *file = state_file(name, "r");
+    char path[512];
+    char vendor[5] = "";
+    vendor_path(name, path, sizeof(path));
+    FILE *file = fopen(path, "r");
     if (file != NULL) {
+        size_t got = fread(vendor, 1, 4, file);
+        vendor[got] = '\0';
         fclose(file);
     }
-    return file != NULL;
+    return strcmp(vendor, "18d1") == 0;
+}
+
+/* Opening a stick gives it its firmware. */
+static void wake(const char *name)
+{
+    char path[512];
+    vendor_path(name, path, sizeof(path));
+    FILE *file = fopen(path, "w");
+    if (file != NULL) {
+        fputs("18d1\n", file);
+        fclose(file);
+    }
 }
 
 /* The sticks in libedgetpu's order: those without firmware first, then the others
@@ -272,15 +283,6 @@ static size_t enumerate(char names[][NAME_BYTES], size_t most)
     return count;
 }
 
-/* Opening a stick gives it its firmware. */
-static void wake(const char *name)
-{
-    FILE *file = state_file(name, "w");
-    if (file != NULL) {
-        fclose(file);
-    }
-}
-
 /* With THIMBLE_STICKS_STATE a device is an index into the enumeration of that moment, and the stick
  * that it gave is noted; without, a device is the name of a stick. */
 static const char *resolve(const char *device, char names[][NAME_BYTES])
@@ -290,7 +292,9 @@ static const char *resolve(const char *device, char names[][NAME_BYTES])
     }
     size_t count = enumerate(names, MOST_STICKS);
     size_t index = strtoul(device + strcspn(device, ":") + 1, NULL, 10);
-    FILE *noted = state_file("opened", "a");
+    char path[512];
+    snprintf(path, sizeof(path), "%s/opened", getenv("THIMBLE_STICKS_STATE"));
+    FILE *noted = fopen(path, "a");
     if (index >= count || noted == NULL) {
         return device;
     }
@@ -352,11 +356,13 @@ struct edgetpu_device {
 
 struct edgetpu_device *edgetpu_list_devices(size_t *count)
 {
-    static char names[MOST_STICKS][NAME_BYTES];
-    *count = enumerate(names, MOST_STICKS);
+    static char paths[MOST_STICKS][512];
+    char names[MOST_STICKS][NAME_BYTES];
+    *count = getenv("THIMBLE_STICKS_STATE") == NULL ? 0 : enumerate(names, MOST_STICKS);
     struct edgetpu_device *devices = calloc(MOST_STICKS, sizeof(*devices));
     for (size_t k = 0; k < *count; k++) {
-        devices[k] = (struct edgetpu_device){.type = 1, .path = names[k]};
+        snprintf(paths[k], sizeof(paths[k]), "%s/%s", getenv("THIMBLE_STICKS_STATE"), names[k]);
+        devices[k] = (struct edgetpu_device){.type = 1, .path = paths[k]};
     }
     return devices;
 }
@@ -371,7 +377,7 @@ Delegate *edgetpu_create_delegate(int type, const char *path, const void *option
     (void)type;
     (void)options;
     (void)count;
-    wake(path);
+    wake(strrchr(path, '/') + 1);
     return calloc(1, sizeof(Stick));
 }
 
