@@ -8,19 +8,39 @@ from __future__ import annotations
 
 import tempfile
 import zlib
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.support.host import host_model, random_inputs, reference_outputs
+from benchmarks import _cases
+from tests.support.host import host_model, plan_of, random_inputs, reference_outputs
 from toolchain import cmsis_nn
 from toolchain.device.host import HostProgram, build
+from toolchain.errors import ThimbleError
 from toolchain.ir import Graph
+from toolchain.ir.verify import InvalidGraphError
 from toolchain.ops import specs
+from toolchain.ops.check import check
 from toolchain.ops.spec import Array
 
 SAMPLES = 12
+WILD = 4
+"""Samples with scales that no converter chooses: shifts and products at their extremes."""
+
+
+def _wild(kind: str, rng: np.random.Generator) -> list[Graph]:
+    """Those that are accepted, of WILD; floats have no scales."""
+    found = []
+    for _ in range(WILD):
+        plain = specs()[kind].sample(rng)
+        graph = _cases.wild(plain, rng)
+        if graph.tensors != plain.tensors:
+            with suppress(ThimbleError, InvalidGraphError):
+                plan_of(check(graph))
+                found.append(graph)
+    return found
 
 
 def _inputs(graph: Graph, rng: np.random.Generator) -> list[tuple[Array, ...]]:
@@ -41,6 +61,7 @@ def _inputs(graph: Graph, rng: np.random.Generator) -> list[tuple[Array, ...]]:
 def test_c_equals_reference(kind: str) -> None:
     rng = np.random.default_rng(zlib.crc32(kind.encode()))
     graphs = [specs()[kind].sample(rng) for _ in range(SAMPLES)]
+    graphs += _wild(kind, rng)
     models = [
         host_model(graph, f"m{index}", spread=index % 2 == 1) for index, graph in enumerate(graphs)
     ]

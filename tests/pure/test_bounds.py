@@ -102,6 +102,16 @@ def test_an_argument_beyond_32_bits_is_refused() -> None:
         check_call(graph.ops[0], graph, wide, {}, HOST)
 
 
+@pytest.mark.parametrize("shift", [-32, 32])
+def test_a_shift_beyond_a_word_is_refused(shift: int) -> None:
+    graph = specs()["mul_s16"].sample(np.random.default_rng(0))
+    lowering = specs()["mul_s16"].lower(graph.ops[0], graph, HOST)
+    params = {**lowering.fields["params"], "shift": shift}
+    wrong = replace(lowering, fields={**lowering.fields, "params": params})
+    with pytest.raises(UnsupportedError, match=f"shift = {shift} is no shift"):
+        check_call(graph.ops[0], graph, wrong, {}, HOST)
+
+
 def _image_graph() -> tuple[Graph, Lowering]:
     q = specs()["relu"].sample(np.random.default_rng(0)).tensors["x"].quantisation
     images = [Tensor(n, (1, 4, 3, 2), DType.INT8, q) for n in "xy"]

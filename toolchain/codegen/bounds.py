@@ -23,6 +23,8 @@ from toolchain.ops.extents import Arguments, Extent, Extents, Pointer
 from toolchain.ops.spec import Lowering
 
 _INT32 = range(-(1 << 31), 1 << 31)
+_SHIFTS = range(-31, 32)
+"""To the right (below 0, or in kernels that only shift so) and to the left."""
 
 
 def check_call(
@@ -33,11 +35,13 @@ def check_call(
     `pitches`: bytes from line to line of the images whose lines lie apart (`ArenaPlan.pitches`).
     What it must hold: inputs, constants and scratch are at least as large as what is read of them;
     outputs are exactly what is written; every number that is printed, every index and every size
-    in bytes fits int32.
+    in bytes fits int32, and shifts are below 32.
     """
     for name, value in _integers(lowering.fields, ""):
         if value not in _INT32:
             raise _refusal(op, f"its argument {name or 'count'} = {value:,} does not fit 32 bits")
+        if "shift" in name and value not in _SHIFTS:
+            raise _refusal(op, f"its argument {name} = {value:,} is no shift of a word of 32 bits")
     found = call_extents(op, graph, lowering, pitches, core)
     if found.largest not in _INT32:
         raise _refusal(

@@ -192,6 +192,11 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
         raise UnsupportedError(
             f"operator {op.name!r}: its sums, once scaled, overflow 32 bits; check its scales"
         )
+    if math.log2(graph.input(op, CELL).q.scale) not in _CELL_SHIFTS:
+        raise UnsupportedError(
+            f"operator {op.name!r}: the cell state's scale {graph.input(op, CELL).q.scale:g} is "
+            "not 2^-15 ... 2^-9; convert the model again"
+        )
     batches, steps, inputs, units = _sizes(op, graph)
     time_major = _attributes(op).time_major
     constants = []

@@ -33,6 +33,8 @@ from toolchain.ops.spec import (
 
 _STEPS = 512
 _OUTPUT_SCALE = 1 / 32768
+_MOST_COLUMNS = 1 << 16
+"""The kernel, and LiteRT's, sum that many exponentials of at most 2**15 - 1 in 32 bits."""
 Int16 = NDArray[np.int16]
 
 
@@ -114,6 +116,11 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
             "model with a representative data set"
         )
     columns = x.shape[-1]
+    if columns > _MOST_COLUMNS:
+        raise UnsupportedError(
+            f"{op.kind} {op.name!r}: rows of {columns} elements, at most {_MOST_COLUMNS} are "
+            "supported"
+        )
     return Lowering(
         functions=("thimble_softmax_s16",),
         constants=(

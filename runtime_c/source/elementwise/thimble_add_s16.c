@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "arm_nnsupportfunctions.h"
+#include "thimble_requantize.h"
 #include "thimble_wide.h"
 
 void thimble_add_s16(const int16_t *input_1,
@@ -13,9 +13,9 @@ void thimble_add_s16(const int16_t *input_1,
     const thimble_add_s16_params p = *params;
     const int32_t unit = 1 << p.left_shift;
     for (int32_t i = 0; i < size; i++) {
-        const int32_t a = arm_nn_requantize(*input_1 * unit, p.multiplier_1, p.shift_1);
-        const int32_t b = arm_nn_requantize(*input_2 * unit, p.multiplier_2, p.shift_2);
-        const int32_t sum = arm_nn_requantize(a + b, p.output_multiplier, p.output_shift);
+        const int32_t a = thimble_scaled(*input_1 * unit, p.multiplier_1, p.shift_1);
+        const int32_t b = thimble_scaled(*input_2 * unit, p.multiplier_2, p.shift_2);
+        const int32_t sum = thimble_scaled(a + b, p.output_multiplier, p.output_shift);
         output[i] = (int16_t)thimble_clamp_s16(sum, p.min, p.max);
         input_1 += step_1;
         input_2 += step_2;

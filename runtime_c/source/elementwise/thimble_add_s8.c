@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "arm_nnsupportfunctions.h"
 #include "thimble_elementwise.h"
+#include "thimble_requantize.h"
 #include "thimble_saturate.h"
 
 /*
@@ -18,9 +18,9 @@ void thimble_add_s8(const int8_t *input_1,
     const thimble_add_params p = *params;
     const int32_t unit = 1 << p.left_shift;
     for (int32_t i = 0; i < size; i++) {
-        const int32_t a = arm_nn_requantize((*input_1 + p.offset_1) * unit, p.multiplier_1, p.shift_1);
-        const int32_t b = arm_nn_requantize((*input_2 + p.offset_2) * unit, p.multiplier_2, p.shift_2);
-        const int32_t sum = arm_nn_requantize(a + p.sign_2 * b, p.output_multiplier, p.output_shift);
+        const int32_t a = thimble_scaled((*input_1 + p.offset_1) * unit, p.multiplier_1, p.shift_1);
+        const int32_t b = thimble_scaled((*input_2 + p.offset_2) * unit, p.multiplier_2, p.shift_2);
+        const int32_t sum = thimble_scaled(a + p.sign_2 * b, p.output_multiplier, p.output_shift);
         output[i] = (int8_t)thimble_clamp(sum + p.output_offset, p.min, p.max);
         input_1 += step_1;
         input_2 += step_2;

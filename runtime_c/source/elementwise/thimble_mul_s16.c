@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "arm_nnsupportfunctions.h"
+#include "thimble_requantize.h"
 #include "thimble_wide.h"
 
 void thimble_mul_s16(const int16_t *input_1,
@@ -12,7 +12,7 @@ void thimble_mul_s16(const int16_t *input_1,
 {
     const thimble_mul_s16_params p = *params;
     for (int32_t i = 0; i < size; i++) {
-        const int32_t product = arm_nn_requantize(*input_1 * *input_2, p.multiplier, p.shift);
+        const int32_t product = thimble_scaled(*input_1 * *input_2, p.multiplier, p.shift);
         output[i] = (int16_t)thimble_clamp_s16(product, p.min, p.max);
         input_1 += step_1;
         input_2 += step_2;

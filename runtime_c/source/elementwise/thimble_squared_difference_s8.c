@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "arm_nnsupportfunctions.h"
 #include "thimble_elementwise.h"
+#include "thimble_requantize.h"
 #include "thimble_saturate.h"
 
 /* The square of a difference, as TFLite's SquaredDifference computes it. */
@@ -15,10 +15,10 @@ void thimble_squared_difference_s8(const int8_t *input_1,
     const thimble_squared_difference_params p = *params;
     const int32_t unit = 1 << p.left_shift;
     for (int32_t i = 0; i < size; i++) {
-        const int32_t a = arm_nn_requantize((*input_1 + p.offset_1) * unit, p.multiplier_1, p.shift_1);
-        const int32_t b = arm_nn_requantize((*input_2 + p.offset_2) * unit, p.multiplier_2, p.shift_2);
+        const int32_t a = thimble_scaled((*input_1 + p.offset_1) * unit, p.multiplier_1, p.shift_1);
+        const int32_t b = thimble_scaled((*input_2 + p.offset_2) * unit, p.multiplier_2, p.shift_2);
         const int32_t square = (a - b) * (a - b);
-        const int32_t scaled = arm_nn_requantize(square, p.output_multiplier, p.output_shift);
+        const int32_t scaled = thimble_scaled(square, p.output_multiplier, p.output_shift);
         output[i] = thimble_saturate_s8(scaled + p.output_offset);
         input_1 += step_1;
         input_2 += step_2;

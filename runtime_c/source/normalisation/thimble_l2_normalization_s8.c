@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "arm_nnsupportfunctions.h"
 #include "thimble_norm.h"
+#include "thimble_requantize.h"
 #include "thimble_saturate.h"
 
 static int32_t saturated(int64_t value)
@@ -57,7 +58,7 @@ void thimble_l2_normalization_s8(
         }
         const int32_t multiplier = inverse_square_root(sum, &shift);
         for (int32_t i = 0; i < columns; i++) {
-            const int32_t scaled = arm_nn_requantize(input[i] - zero_point, multiplier, shift + 7);
+            const int32_t scaled = thimble_scaled(input[i] - zero_point, multiplier, shift + 7);
             output[i] = thimble_saturate_s8(scaled);
         }
         input += columns;

@@ -3,6 +3,7 @@
 
 #include "arm_nnsupportfunctions.h"
 #include "thimble_fixed_s16.h"
+#include "thimble_requantize.h"
 
 #include <string.h>
 
@@ -45,7 +46,7 @@ static void update(const thimble_lstm_params *params, const int16_t *gates, int8
         }
         cell[i] = (int16_t)next;
         value = out * thimble_tanh_s16(next, params->cell_integer_bits);
-        value = arm_nn_requantize(value, params->hidden_multiplier, params->hidden_shift);
+        value = thimble_scaled(value, params->hidden_multiplier, params->hidden_shift);
         value += params->hidden_zero_point;
         hidden[i] = (int8_t)(value > INT8_MAX ? INT8_MAX : value < INT8_MIN ? INT8_MIN : value);
     }

@@ -2,6 +2,7 @@
 #include "thimble_pool.h"
 
 #include "arm_nnsupportfunctions.h"
+#include "thimble_requantize.h"
 
 /* sum / count, halves to even. */
 static int32_t even_average(int32_t sum, int32_t count)
@@ -21,7 +22,7 @@ static int32_t scaled_sum(int32_t sum, const thimble_reduce_sum_params *params)
         const int64_t half = (int64_t)1 << (params->once - 1);
         return (int32_t)(((int64_t)sum * params->multiplier + half) >> params->once);
     }
-    return arm_nn_requantize(sum, params->multiplier, params->shift);
+    return thimble_scaled(sum, params->multiplier, params->shift);
 }
 
 void thimble_reduce_sum_s8(const thimble_reduce_sum_params *params, const int8_t *input, int8_t *output)
