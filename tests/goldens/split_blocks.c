@@ -20,6 +20,17 @@
  *             0           3     16 .. 16   op5, in blocks
  *             0           3     16 .. 16   t12
  */
+#if defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 1)
+#error "net was generated for host (no DSP, no Helium); the compiler's flags are for \
+a core with Helium. Run thimble compile again with a --board that has this core."
+#elif defined(__ARM_FEATURE_DSP)
+#error "net was generated for host (no DSP, no Helium); the compiler's flags are for \
+a core with the DSP extension. Run thimble compile again with a --board that has this core."
+#elif defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "net was generated for host (no DSP, no Helium); the compiler's flags are for \
+big-endian data, and its weights are little-endian. Run thimble compile again with a --board that has this core."
+#endif
+
 #include "net.h"
 
 #include <stddef.h>
@@ -251,8 +262,22 @@ static const uint8_t net_step_blocks[17] = {
     0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 0, 5, 5, 0, 0, 0, 0,
 };
 
+/*
+ * Whether the arena is there, and lies where the kernels' word accesses may.
+ */
+static int32_t net_has_arena(uint8_t *arena)
+{
+    if (arena == NULL || (uintptr_t)arena % NET_ARENA_ALIGNMENT != 0) {
+        return 0;
+    }
+    return 1;
+}
+
 int32_t net_run(uint8_t *arena)
 {
+    if (!net_has_arena(arena)) {
+        return NET_ERROR_ARENA;
+    }
     for (int32_t i = 0; i < 17; i++) {
         const uint32_t function = net_step_functions[i];
         const int32_t index = net_functions[function].index;
@@ -264,7 +289,7 @@ int32_t net_run(uint8_t *arena)
             return index + 1;
         }
     }
-    return 0;
+    return NET_OK;
 }
 
 #ifdef NET_STATIC_ARENA

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.host_c.test_generated import compile_with
 from tests.support import split_graphs
 from tests.support.host import model_of, plan_of, random_inputs, reference_outputs
 from tests.support.random_networks import random_network
@@ -120,6 +121,15 @@ def test_a_state_in_a_bank_of_its_own_stays_from_run_to_run(tmp_path: Path) -> N
             got = running.run(inputs, restart=number == 0)
             for one, other in zip(want, got, strict=True):
                 np.testing.assert_array_equal(other, one)
+
+
+def test_a_part_that_is_missing_or_misaligned_is_an_error(tmp_path: Path) -> None:
+    plan, _ = two_banks()
+    sources = generate(plan, HOST, cmsis_nn.find(), name="net")
+    flags = ["-DNET_STATIC_ARENA"]
+    program = compile_with("misplaced_banks.c", [sources], tmp_path, flags)
+    done = subprocess.run([str(program)], capture_output=True, text=True, check=False)
+    assert done.stdout.split() == [*["-1"] * 5, "0"], done.stderr
 
 
 def test_a_static_arena_has_a_section_for_each_bank(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from toolchain.codegen.memory_map import memory_map
 from toolchain.codegen.names import model_identifier
 from toolchain.codegen.operators import code, operands
 from toolchain.codegen.writer import Writer
-from toolchain.ir import CodeOperator, Plan, Sources
+from toolchain.ir import ERROR_ARENA, CodeOperator, DType, Plan, Sources
 from toolchain.resources import RUNTIME_C
 
 STATIC_ALIGNMENT_BYTES = 8
@@ -69,6 +69,14 @@ def generate(plan: Plan, core: Core, cmsis_nn_folder: Path, *, name: str = "") -
         "memory_map": memory_map(plan, [step_of[number] for number in made.calls]),
         "kernel_headers": closure.headers,
         "resets": resets,
+        "core": core,
+        "error_arena": ERROR_ARENA,
+        "computes_in_float": any(
+            tensor.dtype is DType.FLOAT32
+            for op in plan.graph.ops
+            for tensor in (plan.graph.tensors[name] for name in op.outputs)
+        ),
+        "pointers": writer.places.pointers,
         "uses_string": bool(resets)
         or any(f in function.body for function in made.functions for f in _STRING_FUNCTIONS),
     }

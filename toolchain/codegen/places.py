@@ -27,6 +27,11 @@ class Places:
         """The same where nothing is written."""
         return self._struct or "const uint8_t *"
 
+    @property
+    def pointers(self) -> tuple[str, ...]:
+        """What points to the arena, or to each of its parts."""
+        return tuple(f"arena->{part.member}" for part in self._arena.parts) or ("arena",)
+
     def address(self, offset: int, role: str = "") -> str:
         """A `uint8_t *` to the byte at this offset; marked where it has a `role`."""
         base, start = "arena", 0

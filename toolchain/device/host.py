@@ -29,7 +29,7 @@ from toolchain.device.compiler import (
     link_program,
 )
 from toolchain.errors import LinkError
-from toolchain.ir import Graph, Sources
+from toolchain.ir import ERROR_ARENA, Graph, Sources
 from toolchain.resources import RUNTIME_C, TEMPLATES
 
 OWN_WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Wundef", "-Wcast-align", "-Wshadow")
@@ -194,6 +194,8 @@ class HostProgram:
             data = np.frombuffer(self._read(tensor.size_bytes), tensor.dtype.numpy)
             outputs.append(data.reshape(tensor.shape))
         if status:
+            if status == ERROR_ARENA:
+                raise LinkError(f"the arena of {sources.name} is missing or misaligned")
             if not 0 < status <= len(sources.operators):
                 raise LinkError(f"operator {status} of {sources.name} reported an error")
             op = sources.operators[status - 1]

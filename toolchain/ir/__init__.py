@@ -8,10 +8,11 @@ from toolchain.ir.memory import Buffer, Member, MemoryProblem, Overlap
 from toolchain.ir.plan import Plan, PlannedOp
 from toolchain.ir.progress import Access, LiveRun
 from toolchain.ir.schedule import Schedule
-from toolchain.ir.sources import CodeOperator, Sources
+from toolchain.ir.sources import ERROR_ARENA, CodeOperator, Sources
 from toolchain.ir.tensor import DType, Quantisation, Tensor
 
 __all__ = [
+    "ERROR_ARENA",
     "Access",
     "ArenaPart",
     "ArenaPlan",

@@ -20,6 +20,11 @@ class CodeOperator:
     numbers: tuple[int, ...]
 
 
+ERROR_ARENA = -1
+"""What generated code returns for an arena that is missing or misaligned; 0 is success, and above 0
+is the number, from 1, of the operator that failed."""
+
+
 @dataclass(frozen=True)
 class Sources:
     """One model as C.
