@@ -34,6 +34,7 @@ from toolchain.resources import RUNTIME_C
 
 TABLES = Path(__file__).parent.parent / "tests" / "support" / "firmware" / "registers"
 FIRMWARE = RUNTIME_C / "firmware"
+INCLUDE = FIRMWARE / "include"
 CORE_TABLES = ("registers_cortex_m.h", "registers_mpu_v7.h")
 CORE_REPOSITORY = "CMSIS_6"
 PIN_REPOSITORY = "hal_stm32"
@@ -195,19 +196,17 @@ def tables_of(board: Board) -> list[str]:
     return sorted(set(found))
 
 
-def table_file(name: str) -> Path:
-    return next(FIRMWARE.rglob(name))
-
-
 def ours(board: Board) -> dict[str, int]:
     """Each name of our tables and its number, for one board."""
-    lines = [f'#include "{table_file(name)}"' for name in tables_of(board)]
+    lines = [f'#include "{FIRMWARE / "include" / name}"' for name in tables_of(board)]
     flags = [*board.compiler_flags, *firmware_defines(board, BuildOptions())]
     defined = macros_of(preprocess(lines, flags, ()))
     names = [
         name
         for table in tables_of(board)
-        for name in re.findall(r"^#define (\w+) ", table_file(table).read_text(), re.MULTILINE)
+        for name in re.findall(
+            r"^#define (\w+) ", (FIRMWARE / "include" / table).read_text(), re.MULTILINE
+        )
         if name in defined
     ]
     names = list(dict.fromkeys(names))

@@ -113,7 +113,7 @@ def program_of(target: Board, folder: Path, defines: Sequence[str]) -> Path:
     firmware = RUNTIME_C / "firmware"
     sources = ["core.c", *target.firmware_sources, target.counter.source]
     flags = ["-std=gnu99", "-w", "-include", str(FOLDER / "registers.h")]
-    includes = [f"-I{firmware / 'include'}", f"-I{firmware / 'stm32'}"]
+    includes = [f"-I{firmware / 'include'}"]
     command = ["gcc", *flags, *includes, *firmware_defines(target, BuildOptions()), *defines]
     command += [str(firmware / name) for name in sources]
     subprocess.run([*command, str(FOLDER / "registers.c"), "-o", str(program)], check=True)

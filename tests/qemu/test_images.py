@@ -14,6 +14,7 @@ from elftools.elf.elffile import ELFFile
 
 from tests.support.probe import probe_firmware
 from toolchain.boards import GUARD_BYTES, Board, Content, Memory, MemoryKind, boards
+from toolchain.device import build
 from toolchain.device.build import BuildOptions, firmware_defines
 from toolchain.errors import DoesNotFitError
 from toolchain.resources import RUNTIME_C
@@ -101,6 +102,21 @@ def test_same_input_same_image(tmp_path: Path) -> None:
     assert first.build_id == second.build_id
     for name in ("hex", "bin"):
         assert getattr(first, name).read_bytes() == getattr(second, name).read_bytes()
+
+
+def test_another_register_is_another_image(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Objects are kept by content, and a board flashed by the image's identity: headers count."""
+    board = boards()["nucleo-f446re"]
+    folder = tmp_path / "runtime_c"
+    shutil.copytree(RUNTIME_C, folder)
+    monkeypatch.setattr(build, "RUNTIME_C", folder)
+    first = probe_firmware(board, tmp_path / "a")
+    table = folder / "firmware" / "include" / "registers_f4.h"
+    table.write_text(table.read_text().replace("0x40023C00u", "0x40023D00u"))
+    second = probe_firmware(board, tmp_path / "b")
+    assert first.build_id != second.build_id
+    images = [f.bin.read_bytes().replace(bytes.fromhex(f.build_id), b"") for f in (first, second)]
+    assert images[0] != images[1]
 
 
 def test_the_linker_tells_what_does_not_fit(tmp_path: Path) -> None:

@@ -306,8 +306,15 @@ def arena_arrays(models: Sequence[FirmwareModel]) -> tuple[ArenaArray, ...]:
 
 
 def _identity(units: Sequence[Unit], script: Path) -> bytes:
-    """16 bytes over everything that goes in: names, flags and contents, but no folders."""
+    """16 bytes over everything that goes in: names, flags and contents, but no folders.
+
+    What is generated beside the script follows from the sources and the flags.
+    """
     digest = hashlib.sha256(script.read_bytes())
+    folders = {i for unit in units for i in (*unit.includes, *unit.system_includes)}
+    compiler.headers_digest.cache_clear()
+    for headers in sorted(map(compiler.headers_digest, folders - {script.parent})):
+        digest.update(headers.encode())
     for unit in units:
         digest.update("\0".join((unit.source.name, *unit.flags)).encode())
         digest.update(unit.source.read_bytes())

@@ -106,7 +106,9 @@ def _explained(command: Sequence[str], said: str) -> ThimbleError:
 
 
 @cache
-def _headers_digest(folder: Path) -> str:
+def headers_digest(folder: Path) -> str:
+    """Over names and contents of all headers in a folder, as they are when it is first asked for
+    after `headers_digest.cache_clear()`."""
     digest = hashlib.sha256()
     for header in sorted(folder.rglob("*.h")):
         digest.update(header.relative_to(folder).as_posix().encode() + b"\0")
@@ -158,11 +160,11 @@ def compile_units(
     gcc = gcc or find_tool("gcc")
     listed = tuple(units)
     folder = cache_folder() / "objects"
-    _headers_digest.cache_clear()
+    headers_digest.cache_clear()
     targets = []
     for unit in listed:
         folders = (*unit.includes, *unit.system_includes)
-        digests = [_headers_digest(include) for include in folders]
+        digests = [headers_digest(include) for include in folders]
         targets.append(folder / f"{_key(gcc, unit, digests)}{unit.suffix}")
     missing = {t: u for t, u in zip(targets, listed, strict=True) if not t.exists()}
     report(len(listed) - len(missing), len(listed))
