@@ -59,7 +59,6 @@ static void flash_up(void)
 
 void thimble_board_init(void)
 {
-    THIMBLE_REGISTER(DBGMCU_CR) |= DBGMCU_CR_DBG_SLEEP; /* a probe reaches the core in its sleep */
     settle_clocks();
     power_up();
     flash_up();
