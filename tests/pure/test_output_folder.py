@@ -18,7 +18,7 @@ import pytest
 
 from benchmarks.kills import NEW, OLD, THEIRS, VARIANTS, Variant, killed_at, tree, write_tree
 from benchmarks.kills import replacing as replace_once
-from tests.support.refused import as_nobody, open_folder, small_disk
+from tests.support.refused import NOBODY, as_nobody, open_folder, small_disk
 from toolchain.errors import InputError, ResultError
 from toolchain.output import (
     MARKER,
@@ -329,6 +329,16 @@ def test_a_hidden_neighbour_of_others_is_not_touched(out: Path) -> None:
     with pytest.raises(InputError, match="diary"):
         put(out, NEW)
     assert tree(out.parent / ".out.thimble") == {"diary": b"mine"}
+    assert tree(out) == OLD
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives folders away")
+def test_a_hidden_neighbour_of_another_user_is_not_used(out: Path) -> None:
+    work = out.parent / ".out.thimble"
+    work.mkdir()
+    os.chown(work, NOBODY, NOBODY)
+    with pytest.raises(InputError, match="another user"):
+        put(out, NEW)
     assert tree(out) == OLD
 
 

@@ -359,7 +359,12 @@ def _work_folder(target: Path, folder: Path) -> Iterator[Path]:
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         work = _lock.beside(target, _WORK)
-        lock = _locked(work, folder)
+        try:
+            lock = _locked(work, folder)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                work.rmdir()  # where it is empty
+            raise
         try:
             yield work
         finally:
@@ -388,6 +393,11 @@ def _locked(work: Path, folder: Path) -> int:
                 raise InputError(
                     f"{work} is where thimble would build, and holds what it did not write "
                     f"({_few(strange) or 'it is a link'}): move it away"
+                )
+            if work.stat().st_uid != os.geteuid():
+                raise InputError(
+                    f"{work}, where thimble would build, belongs to another user: they write "
+                    f"{folder}, or were interrupted; wait, or remove it"
                 )
             lock = _lock.take(work / _LOCK)
             if lock is None:
