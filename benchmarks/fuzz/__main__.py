@@ -13,7 +13,8 @@ too, for one of three boards; `--cases` counts what was planned. `c`: it runs as
 UBSan beside the reference of `thimble verify`; `--cases` counts what ran.
 `split`: random networks in a random budget of RAM give the bytes of the unsplit ones, on this
 machine or on `--board`. `frames`: serial frames, good and bad, to a firmware in QEMU.
-Case N of a seed is the same file every time: `replay` writes it. The exit code is 1 where anything
+Case N of a seed is the same file every time: `replay` writes it, `judge` says what a level makes of
+a file, `minimise` shrinks it to what still ends the same way. The exit code is 1 where anything
 ended in a traceback, hung, killed its process, or computed wrong bytes.
 """
 
@@ -33,21 +34,25 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from benchmarks.fuzz.cases import case
+from benchmarks.fuzz.cases import Case, case
 from benchmarks.fuzz.frames import framer
+from benchmarks.fuzz.minimise import minimised
 from benchmarks.fuzz.outcome import (
     CIRCULAR,
     EQUAL,
     FAILED,
+    FINDINGS,
     PLANNED,
     SANITIZER,
     UNJUDGED,
     WRONG,
+    Outcome,
     Tally,
 )
 from benchmarks.fuzz.pool import Pool, Serve
-from benchmarks.fuzz.reading import planner, reader
-from benchmarks.fuzz.running import runner
+from benchmarks.fuzz.reading import outcome_of_plan, planner, read_outcome, reader
+from benchmarks.fuzz.running import outcome_in_c, runner
+from benchmarks.fuzz.seeds import seed
 from benchmarks.fuzz.splitting import splitter
 
 
@@ -150,11 +155,50 @@ def _parser() -> argparse.ArgumentParser:
         if level.board:
             command.add_argument("--board", default=level.board, help=f"default {level.board}")
         command.add_argument("--json", type=Path, help="all counts and findings")
+    for name, words in (("judge", "what a level makes of files"), ("minimise", "shrink a find")):
+        command = commands.add_parser(name, help=words)
+        command.add_argument("files", type=Path, nargs="+" if name == "judge" else 1)
+        command.add_argument("--level", choices=list(FILE_LEVELS), default="c")
+        if name == "minimise":
+            command.add_argument("--like", type=Path, help="the sound file that it came from")
+            command.add_argument("--case", type=int, help="its number, which knows the sound file")
+            command.add_argument("--seed", type=int, default=0)
+            command.add_argument("-o", "--output", type=Path, required=True)
     replay = commands.add_parser("replay", help="write the file of one case")
     replay.add_argument("number", type=int)
     replay.add_argument("-o", "--output", type=Path, required=True)
     replay.add_argument("--seed", type=int, default=0)
     return parser
+
+
+FILE_LEVELS: dict[str, Callable[[Case], Outcome]] = {
+    "read": lambda found: read_outcome(found)[0],
+    "plan": outcome_of_plan,
+    "c": outcome_in_c,
+}
+
+
+def _judged(path: Path, level: str) -> Outcome:
+    return FILE_LEVELS[level](Case(0, path.name, path.suffix.lower(), path.read_bytes()))
+
+
+def _minimise(arguments: argparse.Namespace, console: Console) -> int:
+    (path,) = arguments.files
+    start: bytes | None = None
+    if arguments.like is not None:
+        start = arguments.like.read_bytes()
+    elif arguments.case is not None:
+        start = seed(case(arguments.seed, arguments.case).start).data
+
+    def judge(data: bytes) -> Outcome:
+        return FILE_LEVELS[arguments.level](Case(0, path.name, path.suffix.lower(), data))
+
+    found = minimised(path.read_bytes(), path.suffix.lower(), judge, start)
+    arguments.output.write_bytes(found)
+    outcome = judge(found)
+    text = f"{arguments.output}: {len(found):,} bytes, {outcome.kind}: {outcome.where}"
+    console.print(text, markup=False, highlight=False, soft_wrap=True)
+    return 0
 
 
 def main() -> int:
@@ -165,6 +209,14 @@ def main() -> int:
         arguments.output.write_bytes(found.data)
         console.print(f"{arguments.output}: {len(found.data):,} bytes, from {found.start}")
         return 0
+    if arguments.command == "judge":
+        outcomes = [_judged(path, arguments.level) for path in arguments.files]
+        for path, outcome in zip(arguments.files, outcomes, strict=True):
+            text = f"{path.name}: {outcome.kind}: {outcome.where}: {outcome.message}"
+            console.print(text, markup=False, highlight=False, soft_wrap=True)
+        return 1 if any(outcome.kind in FINDINGS for outcome in outcomes) else 0
+    if arguments.command == "minimise":
+        return _minimise(arguments, console)
     tally = fuzz(
         arguments.command,
         arguments.seed,

@@ -32,7 +32,7 @@ _WHOLE_SHARE = 0.1
 _TRIAL_SECONDS = 1.0
 
 
-def prepared(data: bytes, suffix: str) -> Prepared:
+def prepared_file(data: bytes, suffix: str) -> Prepared:
     """The graph that is ready to compile. Raises as `plan_model`."""
     path = Path("case" + suffix)
     found = passes.prepare(front_end_of(path, data).read(data, path))
@@ -43,7 +43,7 @@ def prepared(data: bytes, suffix: str) -> Prepared:
 def read_outcome(found: Case) -> tuple[Outcome, Prepared | None]:
     try:
         with time_limit(READ_SECONDS):
-            made = prepared(found.data, found.suffix)
+            made = prepared_file(found.data, found.suffix)
     except BaseException as error:
         if isinstance(error, KeyboardInterrupt):
             raise
@@ -119,13 +119,18 @@ def planner(seed: int) -> Serve:
     def serve(numbers: Sequence[int], begun: Callable[[int], None]) -> Iterator[Outcome]:
         for number in numbers:
             begun(number)
-            outcome, found = read_outcome(case(seed, number))
-            yield outcome if found is None else plan_outcome(seed, number, found)
+            yield outcome_of_plan(case(seed, number), seed)
 
     return serve
 
 
-def plan_outcome(seed: int, number: int, found: Prepared) -> Outcome:
+def outcome_of_plan(found: Case, seed: int = 0) -> Outcome:
+    """Of one file."""
+    outcome, prepared = read_outcome(found)
+    return outcome if prepared is None else _plan_outcome(seed, found.number, prepared)
+
+
+def _plan_outcome(seed: int, number: int, found: Prepared) -> Outcome:
     name, options = plan_options(seed, number)
     try:
         with time_limit(PLAN_SECONDS):

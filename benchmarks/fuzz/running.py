@@ -118,7 +118,7 @@ def runner(seed: int) -> Serve:
     return serve
 
 
-def outcome_in_c(seed: int, found: Case) -> Outcome:
+def outcome_in_c(found: Case, seed: int = 0) -> Outcome:
     """Of one file."""
     ready = made(seed, found)
     if isinstance(ready, Outcome):

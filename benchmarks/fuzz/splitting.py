@@ -7,6 +7,7 @@ graph. On this machine under the sanitizers; `--board` names an emulated one.
 from __future__ import annotations
 
 import random
+import resource
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -21,6 +22,7 @@ from benchmarks.fuzz.outcome import (
     UNSPLIT,
     WRONG,
     Outcome,
+    limit_memory,
     of_error,
     time_limit,
 )
@@ -63,6 +65,7 @@ class _Pair:
 
 def splitter(seed: int, place: str = "host") -> Serve:
     """The level `split` on a board, or on this machine."""
+    limit_memory(resource.RLIM_INFINITY)  # the address sanitizer maps terabytes
 
     def serve(numbers: Sequence[int], begun: Callable[[int], None]) -> Iterator[Outcome]:
         pairs = []
@@ -85,6 +88,9 @@ def _network(rng: random.Random) -> Graph:
     numbers = np.random.default_rng(rng.getrandbits(32))
     if rng.random() < _LARGE_SHARE:
         return mobilenet_v2("mobilenet", 0.35, rng.choice((32, 48, 64)), classes=10)
+    if rng.random() < 0.3:
+        depths = (rng.randrange(5, 16), rng.randrange(2, 16), rng.randrange(8, 48))
+        return check(split_graphs.inverted_bottleneck(numbers, *depths, rng.randrange(2, 16)))
     makers = (random_networks.random_network, split_graphs.random_network)
     return check(rng.choice(makers)(numbers))
 
@@ -98,7 +104,7 @@ def _pair(seed: int, number: int, place: str) -> Outcome | _Pair:
             options = PlanOptions(
                 scheduler="rpo",
                 allocator="greedy-size",
-                splitter=rng.choice(("auto", *splitters.names())),
+                splitter=rng.choice((*["auto"] * 6, *splitters.names())),
                 split_seconds=_SPLIT_SECONDS,
                 rewrite=False,
                 one_bank=True,
@@ -107,7 +113,7 @@ def _pair(seed: int, number: int, place: str) -> Outcome | _Pair:
             check_plan(whole)
             needed = firmware_data_bytes(whole)
             if rng.random() < 0.7:
-                share = rng.uniform(0.5, 0.99)
+                share = rng.uniform(0.6, 0.99)
                 ram = needed + int(share * whole.arena.size_bytes)
                 options = replace(options, ram_bytes=ram)
             else:
