@@ -9,7 +9,8 @@
    the gap goes to CP-SAT.
 
 Where blocks are live in part, or are very many, sweeps (`_sweep.py`) come first: within 8% of the
-bound, then ever closer to it. Very many blocks get nothing else.
+bound, then ever closer to it. Very many blocks get nothing else. Where even comparing blocks that
+live together would take longer than there is, heaps (`_many.py`) give the answer.
 
 Time is the processor's, so that a busy machine finds what an idle one does.
 """
@@ -24,6 +25,7 @@ from itertools import product
 
 from toolchain.arena._bounds import load_bound_bytes
 from toolchain.arena._fit import Fitter, live_blocks, size_bytes
+from toolchain.arena._many import heap_offsets, load_bound, orders, plain, stacked, too_many
 from toolchain.arena._program import solve
 from toolchain.arena._separation import Separation
 from toolchain.arena._shapes import Shapes, shapes
@@ -95,11 +97,18 @@ class Exact:
         begin = time.perf_counter()
         limit = DEFAULT_TIME_LIMIT_SECONDS if time_limit_seconds is None else time_limit_seconds
         deadline = time.process_time() + limit
+        heaps: _Bounds | None = None
+        if plain(problem) and (len(problem.blocks) > _MANY or too_many(problem, limit)):
+            heaps = _heaps(problem, deadline, capacity_bytes or 0)
+            if heaps.closed or too_many(problem, deadline - time.process_time()):
+                return _placement(self.name, heaps, begin)
         separation = Separation(problem)
         fitter = Fitter(problem, separation)
         bounds = _Bounds(
             problem, fitter.fit(by_size(problem)), load_bound_bytes(problem), capacity_bytes or 0
         )
+        if heaps is not None:
+            bounds.offer(heaps.offsets)
         for order in (by_breadth, by_start):
             if not bounds.closed:
                 bounds.offer(fitter.fit(order(problem)))
@@ -115,13 +124,32 @@ class Exact:
             bounds.lower_bytes = max(bounds.lower_bytes, answer.lower_bound_bytes)
             if answer.offsets is not None:
                 bounds.offer(answer.offsets)
-        return Placement(
-            allocator=self.name,
-            offsets=bounds.offsets,
-            size_bytes=bounds.size_bytes,
-            lower_bound_bytes=min(bounds.lower_bytes, bounds.size_bytes),
-            seconds=time.perf_counter() - begin,
-        )
+        return _placement(self.name, bounds, begin)
+
+
+def _heaps(problem: ArenaProblem, deadline: float, capacity_bytes: int) -> _Bounds:
+    """The best of some heaps, and the load as the bound."""
+    offsets = [0] * len(problem.blocks)
+    stacked(problem, range(len(offsets)), 0, offsets)
+    bounds = _Bounds(problem, tuple(offsets), load_bound(problem), capacity_bytes)
+    took = 0.0
+    for order in orders(problem):
+        before = time.process_time()
+        if bounds.closed or before + took > deadline:
+            break
+        bounds.offer(heap_offsets(problem, order, deadline))
+        took = time.process_time() - before
+    return bounds
+
+
+def _placement(name: str, bounds: _Bounds, begin: float) -> Placement:
+    return Placement(
+        allocator=name,
+        offsets=bounds.offsets,
+        size_bytes=bounds.size_bytes,
+        lower_bound_bytes=min(bounds.lower_bytes, bounds.size_bytes),
+        seconds=time.perf_counter() - begin,
+    )
 
 
 def _shaken(given: Shapes, rng: random.Random) -> Rank:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,36 +43,34 @@ def read_buffers(path: Path) -> BufferFile:
         lines = list(csv.reader(io.StringIO(text, newline="")))
     except csv.Error as error:
         raise InputError(f"{path}: {error}: not a CSV file") from error
-    rows = [(n, [c.strip() for c in row]) for n, row in enumerate(lines, 1) if any(row)]
+    numbers, rows = _rows(lines)
     if not rows:
         raise InputError(f"{path} is empty: it needs a header {','.join(_REQUIRED)}")
-    columns = _columns(path, rows[0][1])
-    last_counts = "end" in rows[0][1]
-    blocks, offsets, seen = [], [], dict[str, int]()
-    for line, row in rows[1:]:
+    header = [cell.strip() for cell in rows[0]]
+    columns = _columns(path, header)
+    for line, row in zip(numbers, rows, strict=True):
         if len(row) != len(columns):
             raise InputError(
                 f"{path}, line {line}: {len(row)} fields where the header has {len(columns)}"
             )
-        fields = dict(zip(columns, row, strict=True))
-        name = fields["id"]
-        if name in seen:
-            raise InputError(f"{path}, line {line}: buffer {name!r} is on line {seen[name]} too")
-        seen[name] = line
-        if fields.get("gaps"):
-            raise UnsupportedError(
-                f"{path}, line {line}: buffer {name!r} has gaps in its lifetime; "
-                "split it into one buffer per stretch, or leave the column out to keep it whole"
-            )
-        number = _Numbers(path, line, fields)
-        start, end = number("lower"), number("upper") + last_counts
+    cells = dict(zip(columns, zip(*rows[1:], strict=True), strict=False))
+    table = _Table(path, numbers[1:], {name: cells.get(name, ()) for name in columns})
+    names = table.names()
+    starts, uppers = table.numbers("lower"), table.numbers("upper")
+    ends = [upper + 1 for upper in uppers] if "end" in header else uppers
+    for line, name, start, end in zip(table.lines, names, starts, ends, strict=True):
         if end <= start:
             raise InputError(f"{path}, line {line}: {name!r} lives in [{start}, {end}): never")
-        alignment = number("alignment", least=1) if "alignment" in fields else 1
-        blocks.append(Block(name, start, end, number("size", least=0), alignment))
-        if "offset" in fields:
-            offsets.append(number("offset", least=0))
-    return BufferFile(ArenaProblem(tuple(blocks)), tuple(offsets) if "offset" in columns else None)
+    sizes = table.numbers("size", least=0)
+    units = table.numbers("alignment", least=1) if "alignment" in columns else [1] * len(names)
+    offsets = tuple(table.numbers("offset", least=0)) if "offset" in columns else None
+    return BufferFile(ArenaProblem(tuple(map(Block, names, starts, ends, sizes, units))), offsets)
+
+
+def _rows(lines: Sequence[Sequence[str]]) -> tuple[list[int], list[Sequence[str]]]:
+    """The rows that hold anything, and the number of each one's line."""
+    numbers = [number for number, row in enumerate(lines, 1) if any(row)]
+    return numbers, [lines[number - 1] for number in numbers]
 
 
 def offsets_csv(problem: ArenaProblem, offsets: Sequence[int]) -> str:
@@ -104,23 +102,63 @@ def _columns(path: Path, header: Sequence[str]) -> list[str]:
 
 
 @dataclass(frozen=True)
-class _Numbers:
-    """The whole numbers of one line."""
+class _Table:
+    """The cells of a file by column; `lines` has the number of each row's line."""
 
     path: Path
-    line: int
-    fields: dict[str, str]
+    lines: Sequence[int]
+    cells: Mapping[str, Sequence[str]]
 
-    def __call__(self, name: str, least: int = -_MOST) -> int:
+    def names(self) -> list[str]:
+        """Of the buffers, no two alike, and none with gaps."""
+        names = [cell.strip() for cell in self.cells["id"]]
+        if len(set(names)) != len(names):
+            seen: dict[str, int] = {}
+            for line, name in zip(self.lines, names, strict=True):
+                if name in seen:
+                    raise InputError(
+                        f"{self.path}, line {line}: buffer {name!r} is on line {seen[name]} too"
+                    )
+                seen[name] = line
+        for place, gaps in enumerate(self.cells.get("gaps", ())):
+            if gaps.strip():
+                line, name = self.lines[place], names[place]
+                raise UnsupportedError(
+                    f"{self.path}, line {line}: buffer {name!r} has gaps in its lifetime; "
+                    "split it into one buffer per stretch, or leave the column out to keep it whole"
+                )
+        return names
+
+    def numbers(self, column: str, least: int = -_MOST) -> list[int]:
+        """Whole numbers from `least` to _MOST."""
+        cells = self.cells[column]
         try:
-            value = int(self.fields[name])
+            values = list(map(int, cells))
         except ValueError:
+            place, cell = next((i, c) for i, c in enumerate(cells) if not _whole(c))
             raise InputError(
-                f"{self.path}, line {self.line}: {name} is {self.fields[name]!r}, no whole number"
+                f"{self.path}, line {self.lines[place]}: {column} is {cell.strip()[:40]!r}, "
+                "no whole number"
             ) from None
-        if not least <= value <= _MOST:
+        if values and not least <= min(values) <= max(values) <= _MOST:
+            outside = (i for i, v in enumerate(values) if not least <= v <= _MOST)
+            place = next(outside)
+            value = values[place]
             raise InputError(
-                f"{self.path}, line {self.line}: {name} is {value}; "
+                f"{self.path}, line {self.lines[place]}: {column} is {_brief(value)}; "
                 f"it must lie between {least} and {_MOST}"
             )
-        return value
+        return values
+
+
+def _whole(cell: str) -> bool:
+    try:
+        int(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _brief(value: int) -> str:
+    text = str(value)
+    return text if len(text) <= 40 else f"{text[:20]}... ({len(text)} digits)"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
@@ -11,6 +11,8 @@ from types import MappingProxyType
 from toolchain.ir.memory import MemoryProblem, applied_overlaps
 from toolchain.ir.progress import NOTHING, LiveRun, Takeover
 
+_FEW = 2000
+"""More blocks than these are not compared each with each."""
 SCRATCH_ALIGNMENT_BYTES = 4
 """CMSIS-NN's scratch holds int16 and int32 values, read by word loads."""
 
@@ -251,12 +253,18 @@ def check_placement(problem: ArenaProblem, placement: Placement) -> None:
 
     Plain on purpose: it shares no code with any allocator. Each block is compared with all that
     are live when it becomes live; where one of the two has a profile, at every step where the
-    profile changes, and at those where the two may share bytes.
+    profile changes, and at those where the two may share bytes. Many plain blocks are compared with
+    those alone that lie next to them.
     """
     if len(placement.offsets) != len(problem.blocks):
         raise ValueError(
             f"wrong count: {len(placement.offsets)} offsets for {len(problem.blocks)} blocks"
         )
+    if len(problem.blocks) > _FEW and not (
+        problem.shared or any(block.profile for block in problem.blocks)
+    ):
+        _check_many(problem, placement)
+        return
     allowed: dict[tuple[int, int], list[SharedPair]] = {}
     for pair in problem.shared:
         allowed.setdefault((pair.dying, pair.born), []).append(pair)
@@ -265,17 +273,7 @@ def check_placement(problem: ArenaProblem, placement: Placement) -> None:
         block, offset = problem.blocks[index], placement.offsets[index]
         if block.start >= block.end:
             continue
-        if offset < 0:
-            raise ValueError(f"negative offset: {block.name!r} at {offset}")
-        if offset % block.alignment_bytes:
-            raise ValueError(
-                f"misaligned: {block.name!r} at {offset}, needs {block.alignment_bytes}"
-            )
-        if offset + block.size_bytes > placement.size_bytes:
-            raise ValueError(
-                f"out of bounds: {block.name!r} ends at {offset + block.size_bytes}, "
-                f"arena has {placement.size_bytes}"
-            )
+        _check_place(block, offset, placement.size_bytes)
         alive = [i for i in alive if problem.blocks[i].end > block.start]
         for other_index in alive:
             other = problem.blocks[other_index]
@@ -290,11 +288,97 @@ def check_placement(problem: ArenaProblem, placement: Placement) -> None:
                 *allowed.get((other_index, index), ()),
             )
             if not _may_lie_so(problem, placement, index, other_index, pairs):
-                raise ValueError(
-                    f"overlap: {other.name!r} [{other_offset}, {other_offset + other.size_bytes})"
-                    f" and {block.name!r} [{offset}, {offset + block.size_bytes}) are both live"
-                )
+                raise _overlap(other, other_offset, block, offset)
         alive.append(index)
+
+
+def _check_place(block: Block, offset: int, size_bytes: int) -> None:
+    if offset < 0:
+        raise ValueError(f"negative offset: {block.name!r} at {offset}")
+    if offset % block.alignment_bytes:
+        raise ValueError(f"misaligned: {block.name!r} at {offset}, needs {block.alignment_bytes}")
+    if offset + block.size_bytes > size_bytes:
+        raise ValueError(
+            f"out of bounds: {block.name!r} ends at {offset + block.size_bytes}, "
+            f"arena has {size_bytes}"
+        )
+
+
+def _overlap(one: Block, one_at: int, two: Block, two_at: int) -> ValueError:
+    return ValueError(
+        f"overlap: {one.name!r} [{one_at}, {one_at + one.size_bytes}) and {two.name!r} "
+        f"[{two_at}, {two_at + two.size_bytes}) are both live"
+    )
+
+
+def _check_many(problem: ArenaProblem, placement: Placement) -> None:
+    """Plain blocks: none overlaps its neighbours while it lives, so none overlaps any."""
+    blocks, offsets = problem.blocks, placement.offsets
+    starts, ends = [block.start for block in blocks], [block.end for block in blocks]
+    live = [i for i, block in enumerate(blocks) if block.start < block.end]
+    for index in live:
+        _check_place(blocks[index], offsets[index], placement.size_bytes)
+    live = [i for i in live if blocks[i].size_bytes]
+    tops = [at + block.size_bytes for at, block in zip(offsets, blocks, strict=True)]
+    dying = sorted(live, key=ends.__getitem__)
+    dead, rows = 0, _Rows()
+    for index in sorted(live, key=starts.__getitem__):
+        while ends[dying[dead]] <= starts[index]:
+            rows.remove(offsets[dying[dead]], dying[dead])
+            dead += 1
+        offset, top = offsets[index], tops[index]
+        for other in rows.beside(offset, index):
+            if offset < tops[other] and offsets[other] < top:
+                raise _overlap(blocks[other], offsets[other], blocks[index], offset)
+        rows.add(offset, index)
+
+
+class _Rows:
+    """Blocks that live, by offset: in rows, so that nothing long is moved."""
+
+    _LONGEST = 1000
+
+    def __init__(self) -> None:
+        self._rows: list[list[tuple[int, int]]] = [[]]
+        self._firsts: list[tuple[int, int]] = [(-1, -1)]
+
+    def _row(self, key: tuple[int, int]) -> int:
+        return bisect_right(self._firsts, key) - 1
+
+    def beside(self, offset: int, index: int) -> list[int]:
+        """The last below and the first above."""
+        at = self._row((offset, index))
+        row = self._rows[at]
+        place = bisect_right(row, (offset, index))
+        found = []
+        below, above = at, at
+        while below > 0 and place == 0:
+            below -= 1
+            place = len(self._rows[below])
+        if place:
+            found.append(self._rows[below][place - 1][1])
+        place = bisect_right(row, (offset, index))
+        while place == len(self._rows[above]) and above + 1 < len(self._rows):
+            above, place = above + 1, 0
+        if place < len(self._rows[above]):
+            found.append(self._rows[above][place][1])
+        return found
+
+    def add(self, offset: int, index: int) -> None:
+        at = self._row((offset, index))
+        row = self._rows[at]
+        insort(row, (offset, index))
+        if len(row) > self._LONGEST:
+            half = len(row) // 2
+            self._rows[at : at + 1] = [row[:half], row[half:]]
+            self._firsts.insert(at + 1, row[half])
+
+    def remove(self, offset: int, index: int) -> None:
+        at = self._row((offset, index))
+        row = self._rows[at]
+        del row[bisect_left(row, (offset, index))]
+        if not row and at:
+            del self._rows[at], self._firsts[at]
 
 
 def _may_lie_so(
