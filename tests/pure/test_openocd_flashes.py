@@ -4,14 +4,13 @@ ST-LINK driver speaks over TCP in place of USB (`tests/support/probe_server.py`)
 from __future__ import annotations
 
 import shutil
-import struct
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.support.probe_server import SERIAL, Chip, ProbeServer
+from tests.support.probe_server import SERIAL, Chip, ProbeServer, executable
 from toolchain.boards import board, boards
 from toolchain.device.firmware import Firmware, FirmwareModel, Sizes
 from toolchain.device.flash import IdentityError, UnreadError, flash
@@ -34,17 +33,6 @@ os.execv("{openocd}", ["openocd", *words])
 """
 
 
-def executable(data: bytes, address: int) -> bytes:
-    """An ELF file with one segment to load (ELF specification 1.2, book I)."""
-    header = struct.pack(
-        *("<16sHHIIIIIHHHHHH", b"\x7fELF\1\1\1", 2, 40, 1, address, 52, 0, 0x0500_0000),
-        *(52, 32, 1, 40, 0, 0),
-    )
-    at = 52 + 32
-    segment = struct.pack("<8I", 1, at, address, address, len(data), len(data), 5, 4)
-    return header + segment + data
-
-
 def firmware_for(name: str, folder: Path) -> Firmware:
     model = FirmwareModel("m", 16, (), (), ())
     made = Firmware(folder, board(name), (model,), Sizes(1, 1, 1, 1, 1, 1), "00" * 16)
@@ -58,15 +46,16 @@ def probed(
 ) -> Iterator[Callable[[Chip | None], None]]:
     """Puts a chip, or no ST-LINK, where openocd looks for one.
 
-    The working area is taken away: the chip's core runs nothing, so that openocd programs by
-    itself, without the little program that it would load there.
+    The working area is taken away, so that openocd programs by itself. The little program that it
+    would load there is fed while it runs, which the stand-in's core cannot do.
     """
     servers: list[ProbeServer] = []
 
     def put(chip: Chip | None) -> None:
         servers.append(ProbeServer(chip))
         wrapper = tmp_path / "openocd"
-        text = WRAPPER.format(python=sys.executable, port=servers[-1].port, openocd=OPENOCD)
+        port = servers[-1].port
+        text = WRAPPER.format(python=sys.executable, port=port, openocd=OPENOCD)
         wrapper.write_text(text)
         wrapper.chmod(0o755)
 
