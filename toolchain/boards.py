@@ -199,7 +199,7 @@ _DIVISORS = {1: (16, 0xFFFF), 256: (0x300, 0xFFFFF)}
 41.7.4), by the kernel clocks per bit that one step is a part of."""
 _ST_LINK = "0483:37"
 _ST_LINK_CLOCK_HZ = 36_000_000
-"""Of the UART in an ST-LINK/V2-1, an STM32F103 at 72 MHz (UM1724, RM0008 7.3.2)."""
+"""Supposed of the UART in an ST-LINK/V2-1, an STM32F103 at 72 MHz: half of the core's clock."""
 _MOST_BAUD_ERROR = 0.02
 """A receiver that samples 16 times a bit bears 3 % and more in all (RM0390 25.4.5)."""
 

@@ -3,7 +3,8 @@
 Each tool first reads which chip there is and is refused where it is not the board's, then writes,
 then verifies what it has written. A chip that does not answer is asked once more under reset: its
 firmware may sleep, or have turned the debug port off. What the tools print when there is no probe,
-no chip or no permission was read in their sources (docs/hardware.md lists file and line).
+no chip or no permission was read in their sources, and of ST's tool in people's logs
+(docs/hardware.md lists them).
 """
 
 from __future__ import annotations
