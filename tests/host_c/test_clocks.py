@@ -280,6 +280,15 @@ def test_f7_after_the_boot_loader(name: str, folder: Path) -> None:
     assert switched < stopped < started.when_set("RCC_CR_PLLON")
 
 
+def test_a_data_cache_that_is_on_is_not_thrown_away(folder: Path) -> None:
+    """It holds the stack of who started the firmware, and the firmware's own."""
+    target = board("nucleo-h743zi")
+    _, on = registers(target.name).fields["SCB_CCR_DC"]
+    started = start(target, folder, {"SCB_CCR": on})
+    assert started.field("SCB_CCR_IC") and started.field("SCB_CCR_DC")
+    assert not started.values("SCB_DCISW") and started.values("SCB_DCCSW")
+
+
 @pytest.mark.parametrize("name", SILICON)
 def test_nothing_that_ran_before_is_left(name: str, folder: Path) -> None:
     """SysTick, interrupts, MPU, the UART's other registers: as a reset leaves them, or as set."""

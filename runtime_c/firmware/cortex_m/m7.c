@@ -19,8 +19,8 @@ static void for_all_lines(uint32_t operation)
     thimble_barrier();
 }
 
-/* Both hold garbage after reset. Nothing else masters the memory that the core caches, so no region needs to
- * stay out of them. */
+/* Both hold garbage after reset; a data cache that is on already holds what must not be thrown away. Nothing
+ * else masters the memory that the core caches, so no region needs to stay out of them. */
 void thimble_m7_caches_enable(void)
 {
     thimble_barrier();
@@ -28,9 +28,11 @@ void thimble_m7_caches_enable(void)
     thimble_barrier();
     THIMBLE_REGISTER(SCB_CCR) |= SCB_CCR_IC_Msk;
     thimble_barrier();
-    for_all_lines(SCB_DCISW);
-    THIMBLE_REGISTER(SCB_CCR) |= SCB_CCR_DC_Msk;
-    thimble_barrier();
+    if ((THIMBLE_REGISTER(SCB_CCR) & SCB_CCR_DC_Msk) == 0) {
+        for_all_lines(SCB_DCISW);
+        THIMBLE_REGISTER(SCB_CCR) |= SCB_CCR_DC_Msk;
+        thimble_barrier();
+    }
 }
 
 /* A reset throws away what has not been written back. */
