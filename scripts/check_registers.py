@@ -35,7 +35,7 @@ from toolchain.resources import RUNTIME_C
 TABLES = Path(__file__).parent.parent / "tests" / "support" / "firmware" / "registers"
 FIRMWARE = RUNTIME_C / "firmware"
 INCLUDE = FIRMWARE / "include"
-CORE_TABLES = ("registers_cortex_m.h", "registers_mpu_v7.h")
+CORE_TABLES = ("registers_cortex_m.h", "registers_armv7m.h")
 CORE_REPOSITORY = "CMSIS_6"
 PIN_REPOSITORY = "hal_stm32"
 FAMILIES = ("f4", "f7", "h7", "l4")

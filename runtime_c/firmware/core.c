@@ -5,7 +5,7 @@
 #define INTERRUPT_WORDS 8u /* 256 interrupts; words that a core lacks read as zero and ignore writes */
 
 #if !defined(__ARM_ARCH_8M_MAIN__) && !defined(__ARM_ARCH_8_1M_MAIN__)
-#include "registers_mpu_v7.h"
+#include "registers_armv7m.h"
 
 enum { REGION_BELOW_STACK, REGION_EXTERNAL };
 
@@ -32,8 +32,10 @@ void thimble_mpu_refuse_external(void)
     refuse(REGION_EXTERNAL, 0, 32u, 0x87u);
 }
 
-static void clear_regions(void)
+/* Registers of the FPU that an interrupt was to save, and has not, are no longer wanted. */
+static void settle_units(void)
 {
+    THIMBLE_REGISTER(FPU_FPCCR) = FPU_FPCCR_ASPEN_Msk | FPU_FPCCR_LSPEN_Msk;
     THIMBLE_REGISTER(MPU_CTRL) = 0;
     const uint32_t regions = (THIMBLE_REGISTER(MPU_TYPE) & MPU_TYPE_DREGION_Msk) >> MPU_TYPE_DREGION_Pos;
     for (uint32_t region = 0; region < regions; region++) {
@@ -42,7 +44,7 @@ static void clear_regions(void)
     }
 }
 #else
-static void clear_regions(void)
+static void settle_units(void)
 {
     THIMBLE_REGISTER(MPU_CTRL) = 0;
 }
@@ -57,6 +59,6 @@ void thimble_core_settle(void)
     }
     THIMBLE_REGISTER(SCB_ICSR) = SCB_ICSR_PENDSTCLR_Msk | SCB_ICSR_PENDSVCLR_Msk;
     THIMBLE_REGISTER(SCB_SCR) &= ~(SCB_SCR_SLEEPONEXIT_Msk | SCB_SCR_SLEEPDEEP_Msk);
-    clear_regions();
+    settle_units();
     thimble_barrier();
 }

@@ -31,10 +31,42 @@ const uint32_t thimble_vectors[16 + THIMBLE_UART_IRQ + 1]
         [16 + THIMBLE_UART_IRQ] = (uint32_t)&thimble_uart_interrupt,
 };
 
+#if !defined(__ARM_ARCH_8M_MAIN__) && !defined(__ARM_ARCH_8_1M_MAIN__)
+/* Returns from the exception that runs, to the start of the firmware, in thread mode and on this stack. */
+static void leave_exception(void) __attribute__((naked, noreturn));
+
+static void leave_exception(void)
+{
+    __asm volatile("sub sp, #32\n\t" /* r0-r3, r12, lr, pc, psr */
+                   "ldr r0, =thimble_reset\n\t"
+                   "bic r0, #1\n\t"
+                   "mov r1, #0x01000000\n\t"
+                   "strd r0, r1, [sp, #24]\n\t"
+                   "mvn lr, #6\n\t"
+                   "bx lr\n\t"
+                   ".ltorg");
+}
+
+/* A boot loader may start the firmware from within an interrupt, whose priority would keep the UART's out. */
+static void settle_mode(void)
+{
+    uint32_t exception;
+    __asm volatile("mrs %0, ipsr" : "=r"(exception));
+    if (exception != 0) {
+        leave_exception();
+    }
+}
+#else
+static void settle_mode(void)
+{
+}
+#endif
+
 void thimble_reset(void)
 {
     /* A ROM boot loader starts the firmware without a reset: nothing is taken as a reset leaves it. */
     __asm volatile("cpsid i\n\tmsr basepri, %0\n\tcpsie f" ::"r"(0) : "memory");
+    settle_mode();
     THIMBLE_REGISTER(SCB_VTOR) = (uint32_t)thimble_vectors;
     THIMBLE_REGISTER(SCB_CPACR) |= CPACR_FPU;
     thimble_barrier();

@@ -15,7 +15,7 @@ STACK_BYTES = 2048
 """Reserved for the stack; the firmware paints it and reports how much was used."""
 
 _FIRMWARE_DATA_BYTES = 448
-_FIRMWARE_CODE_BYTES = 5000
+_FIRMWARE_CODE_BYTES = 5200
 _BYTES_PER_FUNCTION = 1200
 _BYTES_PER_OPERATOR = 180
 _BYTES_PER_BLOCK = 10

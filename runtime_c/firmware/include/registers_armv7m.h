@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The memory protection and floating-point units of Armv7-M (Arm DDI 0403 B3.5.9, B3.2.21), which Armv8-M has
+ * otherwise. */
+#ifndef REGISTERS_ARMV7M_H
+#define REGISTERS_ARMV7M_H
+
+#define MPU_RASR 0xE000EDA0u
+#define MPU_RASR_ENABLE_Msk (1u << 0)
+#define MPU_RASR_SIZE_Pos 1u
+#define MPU_RASR_SRD_Pos 8u
+#define MPU_RASR_XN_Msk (1u << 28)
+
+#define FPU_FPCCR 0xE000EF34u
+#define FPU_FPCCR_LSPEN_Msk (1u << 30)
+#define FPU_FPCCR_ASPEN_Msk (1u << 31)
+
+#endif
