@@ -275,10 +275,10 @@ def main() -> int:
         try:
             counts = random_kills(Path(folder), chosen.runs, random.Random(chosen.seed))
             print(f"compiling in a loop, {chosen.runs} kills at random moments: {_said(counts)}")
-            if chosen.skip_calls or shutil.which("strace") is None:
+            traced = not chosen.skip_calls and shutil.which("strace") is not None
+            if not traced:
                 print("no kills at system calls: strace is left out or not installed")
-                return 0
-            for variant in VARIANTS:
+            for variant in VARIANTS if traced else ():
                 counts = call_kills(Path(folder) / "calls", variant)
                 print(f"{variant.name}, at each system call: {_said(counts)}", flush=True)
         except AssertionError as error:
