@@ -9,20 +9,30 @@ from __future__ import annotations
 import tempfile
 import zlib
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import pytest
 
 from benchmarks import _cases
-from tests.support.host import host_model, plan_of, random_inputs, reference_outputs
+from tests.support.host import (
+    host_model,
+    plan_of,
+    random_inputs,
+    reference_outputs,
+    run_graph_on_host,
+)
 from toolchain import cmsis_nn
+from toolchain.boards import HOST
 from toolchain.device.host import HostProgram, build
 from toolchain.errors import ThimbleError
-from toolchain.ir import Graph
+from toolchain.ir import Graph, Op, Quantisation
 from toolchain.ir.verify import InvalidGraphError
 from toolchain.ops import specs
 from toolchain.ops.check import check
+from toolchain.ops.softmax import Softmax
 from toolchain.ops.spec import Array
 
 SAMPLES = 12
@@ -75,3 +85,40 @@ def test_c_equals_reference(kind: str) -> None:
                     for name, want, have in zip(graph.outputs, expected, got, strict=True):
                         assert have.dtype == want.dtype, (index, name)
                         np.testing.assert_array_equal(have, want, err_msg=f"{index} {graph.ops}")
+
+
+@pytest.mark.parametrize("kind", ["softmax_s16", "mul_s16", "squared_difference"])
+def test_factors_so_small_that_they_shift_by_31(kind: str) -> None:
+    """The least factor that TFLite does not take for 0; a shift of 1 by 31 has no value in C."""
+    rng = np.random.default_rng(31)
+    graph = specs()[kind].sample(rng)
+    smallest = {
+        "softmax_s16": {"x": 2.0**-31.5 * 10 / 65535},
+        "mul_s16": {"a": 2.0**-17, "b": 2.0**-17, "y": 2.0**-2.5},
+        "squared_difference": {"a": 2.0**-20, "b": 2.0**-20, "y": 2.0**-20.5},
+    }[kind]
+    tensors = {
+        name: replace(
+            tensor,
+            quantisation=Quantisation((float(np.float32(smallest[name])),), (0,))
+            if name in smallest
+            else tensor.quantisation,
+        )
+        for name, tensor in graph.tensors.items()
+    }
+    graph = replace(graph, tensors=MappingProxyType(tensors))
+    (op,) = graph.ops
+    if isinstance(op.attributes, Softmax):
+        graph = replace(graph, ops=(replace(op, attributes=Softmax(1.0)),))
+    (op,) = graph.ops
+    shifts = [value for name, value in printed(op, graph) if "shift" in name]
+    assert min(shifts) == -31, shifts
+    inputs = random_inputs(graph, rng)
+    (have,) = run_graph_on_host(graph, inputs, sanitize=True)
+    np.testing.assert_array_equal(have, reference_outputs(graph, inputs)[0])
+
+
+def printed(op: Op, graph: Graph) -> list[tuple[str, int]]:
+    """The numbers that an operator's template prints of its parameters."""
+    fields = specs()[op.kind].lower(op, graph, HOST).fields
+    return [*fields.get("params", {}).items(), *((n, v) for n, v in fields.items() if n == "shift")]

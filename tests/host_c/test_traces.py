@@ -18,11 +18,12 @@ from tests.support.host import plan_of
 from tests.support.merge import merged
 from tests.support.overlaps import allowed_overlaps, overlapping_samples
 from tests.support.split_graphs import random_network, random_scheme
-from tests.support.traces import Run, Times, record, record_run
+from tests.support.traces import Run, Times, Trace, record, record_run
 from toolchain.boards import HOST
-from toolchain.ir import Graph, Plan
+from toolchain.codegen.bounds import call_extents
+from toolchain.ir import Graph, Op, Plan
 from toolchain.ir.arena import arena_problem
-from toolchain.ops import specs
+from toolchain.ops import spec_of, specs
 from toolchain.ops.check import check as checked
 from toolchain.ops.spec import SafeOverlap
 from toolchain.ops.storage import memory_problem
@@ -38,6 +39,9 @@ GRIDS = {
     "average_pool2d": lambda: grids.pools("average_pool2d"),
 }
 
+STEPPING = ("conv2d", "depthwise_conv2d", "max_pool2d", "average_pool2d", "resize")
+CHOOSING = ("prelu", "select")
+
 
 def check(graph: Graph, overlaps: Sequence[SafeOverlap], folder: Path) -> None:
     """Raise where a claim is unsafe, or is more than the kernel needs."""
@@ -46,6 +50,7 @@ def check(graph: Graph, overlaps: Sequence[SafeOverlap], folder: Path) -> None:
         graph.ops, overlaps, record(graph, overlaps, folder), strict=True
     ):
         assert trace.first_write.all(), f"{op}: not all is written"
+        check_extent(op, graph, overlap.input, trace)
         read += bool(trace.last_read.any())
         if overlap.lead_bytes < 0:  # a memmove, which may go anywhere
             reach = range(overlap.lead_bytes, len(trace.first_write))
@@ -55,6 +60,18 @@ def check(graph: Graph, overlaps: Sequence[SafeOverlap], folder: Path) -> None:
         else:
             assert overlap.lead_bytes == trace.lead_bytes(), f"{op}: {overlap}"
     assert read > len(overlaps) // 2  # a dilated window may step over a small image
+
+
+def check_extent(op: Op, graph: Graph, index: int, trace: Trace) -> None:
+    """Raise where the kernel reads beyond what is claimed of its input; or less than that, but for
+    kinds that may step over the last pixels, or that read an operand only if they choose it."""
+    lowering = spec_of(op.kind).lower(op, graph, HOST)
+    extent = call_extents(op, graph, lowering, {}, HOST).inputs[index]
+    read = np.flatnonzero(trace.last_read)
+    if len(read):
+        assert extent.begin <= read[0] and read[-1] < extent.last, f"{op}: {extent}"
+    if not op.kind.startswith((*STEPPING, *CHOOSING)):
+        assert len(read) and (read[0], read[-1] + 1) == (extent.begin, extent.last), f"{op}"
 
 
 @pytest.mark.parametrize("kind", sorted(GRIDS))
