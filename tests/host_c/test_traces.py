@@ -17,7 +17,7 @@ from tests.support import grids
 from tests.support.host import plan_of
 from tests.support.merge import merged
 from tests.support.overlaps import allowed_overlaps, overlapping_samples
-from tests.support.split_graphs import random_network, random_scheme
+from tests.support.split_graphs import random_network, random_scheme, tiled_convolutions
 from tests.support.traces import Run, Times, Trace, record, record_run
 from toolchain.boards import HOST
 from toolchain.codegen.bounds import call_extents
@@ -166,3 +166,37 @@ def test_bytes_of_parts_are_written_over_only_when_all_have_read_them(
             shared += int(np.count_nonzero(over & (read[born - distance] > 0)))
             assert not lost.any(), (pair, distance)
     assert in_part > SPLIT and shared > 20 * SPLIT
+
+
+def test_between_lines_that_lie_apart_nothing_is_written(tmp_path: Path) -> None:
+    """Tiles in an image: the gaps are other tiles' lines. Whole words may be read across them, from
+    the first line to the end of the last."""
+    rng = np.random.default_rng(9)
+    kinds = ("convolutions", "pointwise_convolutions", "depthwise_convolutions")
+    tiled = [fine for kind in kinds for _, fine in tiled_convolutions(kind, 25, rng)]
+    plan = plan_of(checked(merged(tiled)), spread=True)
+    run, calls = record_run(plan, tmp_path)
+    graph, arena = plan.graph, plan.arena
+    read, written = (np.zeros((len(calls), len(run.first_write)), bool) for _ in range(2))
+    apart = 0
+    for call, number in enumerate(calls):
+        op = graph.ops[number]
+        lowering = spec_of(op.kind).lower(op, graph, HOST)
+        found = call_extents(op, graph, lowering, arena.pitches, HOST)
+        for index, extent in found.inputs.items():
+            start = arena.offsets[op.inputs[index]]
+            read[call, start + extent.begin : start + extent.last] = True
+        for index, extent in found.outputs.items():
+            apart += extent.lines > 1 and extent.pitch > extent.end
+            for line in range(extent.lines):
+                start = arena.offsets[op.outputs[index]] + line * extent.pitch
+                written[call, start + extent.begin : start + extent.end] = True
+        if found.scratch:
+            start = arena.scratch_offsets[op.name]
+            read[call, start : start + found.scratch] = True
+            written[call, start : start + found.scratch] = True
+    for times, claimed in ((run.last_read, read), (run.first_write, written)):
+        at = np.flatnonzero(times)
+        call_of = np.searchsorted(run.begun, times[at], side="right") - 1
+        assert len(at) and claimed[call_of, at].all()
+    assert apart > len(calls) // 2

@@ -24,8 +24,9 @@ _WIDTHS = MappingProxyType({"s8": 1, "u8": 1, "s4": 1, "s16": 2, "s32": 4, "f32"
 class Extent:
     """Bytes [begin, end) of an operand, counted from its pointer.
 
-    `lines` such runs, `pitch` bytes apart, where an image is walked line by line. `touched`: how
-    many of them the kernel touches, where it may leave some out.
+    `lines` such runs, `pitch` bytes apart, where an image is walked line by line; between them a
+    kernel may read (the rest of a word) but never writes. `touched`: how many of the bytes the
+    kernel touches, where it may leave some out.
     """
 
     begin: int
