@@ -6,8 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from toolchain.cli._leaving import RAISE_VARIABLE
+
+settings.register_profile("thimble", deadline=None)  # a busy machine is no defect
+settings.load_profile("thimble")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

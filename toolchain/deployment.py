@@ -47,6 +47,7 @@ from toolchain.planner import (
     plan_model,
     predict_latency,
 )
+from toolchain.records import decode, field_of, read_json
 from toolchain.report.ends import end_from_json
 from toolchain.report.plan import MemoryNeed, plan_json
 
@@ -466,41 +467,41 @@ class CompiledModel:
 
 def compiled_model(folder: str | Path) -> CompiledModel:
     """What was compiled into `folder`. Raises InputError where nothing was, or not all is there."""
-    data = _read(Path(folder))
+    file, data = _read(Path(folder))
+    where = str(file)
     if "models" in data:
-        folders = ", ".join(str(Path(folder) / name) for name in data["models"])
+        names = field_of(data, "models", tuple[str, ...], where)
+        folders = ", ".join(str(Path(folder) / name) for name in names)
         raise InputError(f"{folder} holds several models; name one of: {folders}")
     try:
-        return CompiledModel(
-            find_board(data["board"]),
-            tuple(end_from_json(entry) for entry in data["inputs"]),
-            tuple(end_from_json(entry) for entry in data["outputs"]),
-            bool(data["states"]),
-        )
-    except (ValueError, KeyError, TypeError) as error:
-        raise InputError(
-            f"{Path(folder) / PLAN_FILE} is damaged ({error}): compile again"
-        ) from error
+        sides = [
+            [
+                end_from_json(entry, f"{where}: {side}[{i}]")
+                for i, entry in enumerate(field_of(data, side, tuple[Any, ...], where))
+            ]
+            for side in ("inputs", "outputs")
+        ]
+        stateful = bool(field_of(data, "states", Any, where))
+    except InputError as error:
+        raise InputError(f"{error}: the folder is damaged, compile again") from error
+    board = find_board(field_of(data, "board", str, where))
+    return CompiledModel(board, tuple(sides[0]), tuple(sides[1]), stateful)
 
 
 def compiled_board(folder: str | Path) -> Board:
     """The board that a folder was compiled for. Raises InputError where nothing was."""
-    return find_board(_read(Path(folder))["board"])
+    file, data = _read(Path(folder))
+    return find_board(field_of(data, "board", str, str(file)))
 
 
-def _read(folder: Path) -> dict[str, Any]:
+def _read(folder: Path) -> tuple[Path, Mapping[str, Any]]:
+    """PLAN_FILE and the object in it."""
     file = folder / PLAN_FILE
     _check_whole(folder)
-    try:
-        data: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-        data["board"]
-    except FileNotFoundError as error:
-        raise InputError(
-            f"{folder} holds no compiled model: `thimble compile` makes one"
-        ) from error
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{file} is damaged ({error}): compile again") from error
-    return data
+    if not file.exists():
+        raise InputError(f"{folder} holds no compiled model: `thimble compile` makes one")
+    data: Mapping[str, Any] = decode(Mapping[str, Any], read_json(file), str(file))
+    return file, data
 
 
 def _check_whole(folder: Path) -> str:

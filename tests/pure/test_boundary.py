@@ -83,7 +83,7 @@ def test_uint8_and_layout_go_there_and_back() -> None:
 )
 def test_an_end_survives_its_json(boundary: Boundary | None) -> None:
     end = End(int8_tensor(0.25, 3), boundary)
-    read = end_from_json(json.loads(json.dumps(end_json(end))))
+    read = end_from_json(json.loads(json.dumps(end_json(end))), "plan.json")
     assert read.boundary == end.boundary
     assert (read.tensor.name, read.tensor.shape, read.tensor.dtype) == ("end", (2, 40), DType.INT8)
     assert read.tensor.quantisation == end.tensor.quantisation

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from toolchain.edgetpu.planning import PipelinePlan
 from toolchain.edgetpu.split import Segment
 from toolchain.errors import InputError
 from toolchain.output import check_whole, file_stem, free_name, replaced_folder
+from toolchain.records import read_json, record
 
 MANIFEST = "pipeline.json"
 FORMAT = "thimble-edgetpu-pipeline"
@@ -161,53 +162,70 @@ def read_folder(path: Path) -> PipelineFolder:
     """
     manifest = path / MANIFEST
     check_whole(path, "split the model again")
-    try:
-        content = json.loads(manifest.read_text())
-    except FileNotFoundError as error:
+    if not manifest.exists():
         raise InputError(
             f"{path} holds no {MANIFEST}; make it with `thimble edgetpu split MODEL -o {path}`"
-        ) from error
-    except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"{manifest} cannot be read: {error}") from error
-    try:
-        if content["format"] != FORMAT or content["version"] != VERSION:
-            raise ValueError("another format or version")
-        folder = PipelineFolder(
-            path,
-            str(content["objective"]),
-            int(content["stages"]),
-            EdgeTpuCost(**content["cost"]),
-            tuple(_model(entry) for entry in content["models"]),
-            tuple(tuple(float(w) for w in weights) for weights in content["weights_ms"]),
-            tuple(tuple(str(kind) for kind in kinds) for kinds in content["kinds"]),
-            float(content["period_ms"]),
         )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise InputError(f"{manifest} is no pipeline: {error}; split the model again") from error
-    if not folder.models or any(len(model.stages) != folder.stages for model in folder.models):
-        raise InputError(f"{manifest} is no pipeline: stages are missing; split the model again")
+    try:
+        read = record(_Manifest, read_json(manifest), str(manifest))
+        _check_manifest(read, str(manifest))
+    except InputError as error:
+        raise InputError(f"no pipeline: {error}; split the model again") from error
+    folder = PipelineFolder(
+        path,
+        read.objective,
+        read.stages,
+        read.cost,
+        read.models,
+        read.weights_ms,
+        read.kinds,
+        read.period_ms,
+    )
     for model in folder.models:
         for stage in model.stages:
             _check_file(path / stage.file, stage.sha256)
     return folder
 
 
-def _model(entry: Mapping[str, Any]) -> ModelStages:
-    stages = []
-    names = {field.name for field in fields(StageFile)}
-    for stage in entry["stages"]:
-        values: dict[str, Any] = {
-            key: tuple(value) if isinstance(value, list) else value
-            for key, value in stage.items()
-            if key in names
-        }
-        made = StageFile(**values)
-        if Path(made.file).name != made.file:
-            raise ValueError(f"{made.file!r} lies outside the folder")
-        stages.append(made)
-    return ModelStages(
-        str(entry["name"]), tuple(entry["inputs"]), tuple(entry["outputs"]), tuple(stages)
-    )
+@dataclass(frozen=True)
+class _Manifest:
+    """`pipeline.json`."""
+
+    format: str
+    version: int
+    objective: str
+    stages: int
+    cost: EdgeTpuCost
+    models: tuple[ModelStages, ...]
+    weights_ms: tuple[tuple[float, ...], ...]
+    kinds: tuple[tuple[str, ...], ...]
+    period_ms: float
+
+
+def _check_manifest(read: _Manifest, where: str) -> None:
+    """Raises InputError where what it says cannot be."""
+    if (read.format, read.version) != (FORMAT, VERSION):
+        raise InputError(f"{where}: another format or version")
+    if not read.models or any(len(model.stages) != read.stages for model in read.models):
+        raise InputError(f"{where}: stages are missing")
+    if not len(read.models) == len(read.weights_ms) == len(read.kinds):
+        raise InputError(f"{where}: weights_ms and kinds are of other models")
+    rates = [value for value in asdict(read.cost).values() if not isinstance(value, bool)]
+    if min(rates) <= 0 or read.period_ms < 0:
+        raise InputError(f"{where}: a rate of the cost is not above 0")
+    for place, (model, weights) in enumerate(zip(read.models, read.weights_ms, strict=True)):
+        if min(weights, default=0.0) < 0 or len(weights) != len(read.kinds[place]):
+            raise InputError(f"{where}: weights_ms[{place}] is no list of times, one an operator")
+        for number, stage in enumerate(model.stages):
+            at = f"{where}: models[{place}]: stages[{number}]"
+            if Path(stage.file).name != stage.file:
+                raise InputError(f"{at}: {stage.file!r} lies outside the folder")
+            if any(not 0 <= index < len(weights) for index in stage.operators):
+                raise InputError(f"{at}: operators names one that is not there")
+            sizes = (stage.param_bytes, stage.spill_bytes, stage.streamed_bytes, stage.in_bytes)
+            times = (stage.out_bytes, stage.arithmetic_ms, stage.time_ms, stage.compiled_bytes)
+            if min(*sizes, *times) < 0:
+                raise InputError(f"{at}: a size or time is negative")
 
 
 def _check_file(path: Path, sha256: str) -> None:

@@ -25,6 +25,7 @@ from pathlib import Path, PurePosixPath
 
 from toolchain.errors import InputError, ThimbleError
 from toolchain.output import _lock
+from toolchain.records import read_json
 
 MARKER = ".thimble.json"
 """The list of a folder's files, with their hashes, in the folder."""
@@ -237,7 +238,7 @@ def _marker(folder: Path) -> Marker | None:
     if file.is_symlink() or not file.is_file():
         return None
     try:
-        data = json.loads(file.read_text(encoding="utf-8"))
+        data = read_json(file)
         if data["format"] != FORMAT:
             raise ValueError("another format")
         if data["version"] != VERSION:
@@ -249,7 +250,7 @@ def _marker(folder: Path) -> Marker | None:
                 raise ValueError(f"{name!r} is no file in the folder")
             files[name] = str(entry["sha256"])
         return Marker(str(data["tool"]), files)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (InputError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(
             f"{file}, the list of what thimble wrote, is damaged ({error}): move what you need, "
             "delete the folder"

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from dataclasses import dataclass
 from typing import Any
 
+from toolchain.errors import InputError
 from toolchain.ir import Boundary, DType, End, Quantisation, Tensor
+from toolchain.records import record
+
+_MOST_ELEMENTS = 1 << 31
 
 
 def end_json(end: End) -> dict[str, Any]:
@@ -28,27 +33,52 @@ def end_json(end: End) -> dict[str, Any]:
     }
 
 
-def end_from_json(data: Mapping[str, Any]) -> End:
-    """Raises KeyError, TypeError or ValueError where `data` is not what `end_json` wrote."""
-    tensor = Tensor(
-        str(data["name"]),
-        tuple(int(d) for d in data["shape"]),
-        DType(data["dtype"]),
-        _quantisation(data["quantisation"]),
-    )
-    own = data["model"]
+@dataclass(frozen=True)
+class _ModelSide:
+    """`model` of an entry. `shape` follows from the tensor's."""
+
+    shape: tuple[int, ...]
+    dtype: DType
+    quantisation: Quantisation | None
+    permutation: tuple[int, ...]
+    halves_to_even: bool
+
+
+@dataclass(frozen=True)
+class _Entry:
+    name: str
+    shape: tuple[int, ...]
+    dtype: DType
+    quantisation: Quantisation | None
+    model: _ModelSide | None
+
+
+def end_from_json(data: object, where: str) -> End:
+    """What `end_json` wrote. Raises InputError naming the field at fault; `where` begins it."""
+    entry = record(_Entry, data, where)
+    if min(entry.shape, default=1) < 0 or math.prod(entry.shape) > _MOST_ELEMENTS:
+        raise InputError(f"{where}: shape is {list(entry.shape)}, which is impossible")
+    tensor = Tensor(entry.name, entry.shape, entry.dtype, entry.quantisation)
+    own = entry.model
+    for quantisation in (entry.quantisation, own.quantisation if own else None):
+        if quantisation is not None and not _whole(quantisation):
+            raise InputError(f"{where}: an input or output has one scale, above 0, and one zero")
     if own is None:
         return End(tensor)
+    if own.permutation and sorted(own.permutation) != list(range(len(entry.shape))):
+        raise InputError(f"{where}: model: permutation is {list(own.permutation)}, which is none")
+    if (own.dtype is not entry.dtype or own.quantisation) and entry.quantisation is None:
+        raise InputError(f"{where}: quantisation is null, and the model's side differs")
     return End(
         tensor,
-        Boundary(
-            tensor=tensor.name,
-            dtype=DType(own["dtype"]),
-            quantisation=_quantisation(own["quantisation"]),
-            permutation=tuple(int(axis) for axis in own["permutation"]),
-            halves_to_even=bool(own["halves_to_even"]),
-        ),
+        Boundary(tensor.name, own.dtype, own.quantisation, own.permutation, own.halves_to_even),
     )
+
+
+def _whole(quantisation: Quantisation) -> bool:
+    """Whether it is of the tensor as a whole."""
+    scales, zeros = quantisation.scales, quantisation.zero_points
+    return len(scales) == len(zeros) == 1 and scales[0] > 0
 
 
 def _quantisation_json(quantisation: Quantisation | None) -> dict[str, Any] | None:
@@ -59,13 +89,3 @@ def _quantisation_json(quantisation: Quantisation | None) -> dict[str, Any] | No
         "zero_points": list(quantisation.zero_points),
         "axis": quantisation.axis,
     }
-
-
-def _quantisation(data: Mapping[str, Any] | None) -> Quantisation | None:
-    if data is None:
-        return None
-    return Quantisation(
-        tuple(float(s) for s in data["scales"]),
-        tuple(int(z) for z in data["zero_points"]),
-        data["axis"],
-    )
