@@ -63,3 +63,14 @@ def test_interpreter_equals_litert(name: str) -> None:
         if run == 0:
             for got, want in zip(interpret(graph, inputs), expected, strict=True):
                 np.testing.assert_array_equal(got, want, err_msg="before the passes")
+
+
+def test_what_one_runtime_refuses_in_a_file_is_all_that_another_judges() -> None:
+    """LiteRT refuses the quantised dimension of the weights of this model's depthwise layers."""
+    pytest.importorskip("tflite_micro")
+    reference = open_reference(MODELS / "tflm_person_detect_int8.tflite")
+    by = {judge.runtime: set(judge.operators) for judge in reference.judges}
+    assert by["tflite-micro"] == {"DEPTHWISE_CONV_2D"}
+    assert by["LiteRT's reference kernels"] >= {"CONV_2D", "SOFTMAX"}
+    why = next(j.why for j in reference.judges if j.runtime == "tflite-micro")
+    assert "quantized_dimension" in why

@@ -112,10 +112,14 @@ class Cutter:
         types: Any = schema
         whole = self._model.subgraphs[0]
         main, model = types.SubGraphT(), types.ModelT()
-        main.name, main.tensors = whole.name, whole.tensors
+        touched = {i for place in part.ops for i in self._touched(place)}
+        main.name = whole.name
+        main.tensors = [
+            tensor if i in touched else _nothing(f"unused_{i}")
+            for i, tensor in enumerate(whole.tensors)
+        ]
         main.operators = [whole.operators[self._file.ops[place].index] for place in part.ops]
         main.inputs, main.outputs = list(part.reads), list(part.writes)
-        touched = {i for p in part.ops for i in self._touched(p)}
         kept = {whole.tensors[i].buffer for i in touched}
         model.version, model.operatorCodes = self._model.version, self._model.operatorCodes
         model.subgraphs = [main]
@@ -134,6 +138,14 @@ class Cutter:
     def _touched(self, place: int) -> Collection[int]:
         op = self._file.ops[place]
         return [i for i in (*op.inputs, *op.outputs, *op.intermediates) if i >= 0]
+
+
+def _nothing(name: str) -> Any:
+    """A tensor that no operator touches: the others may be what a runtime refuses a file for."""
+    types: Any = schema
+    tensor = types.TensorT()
+    tensor.name, tensor.shape, tensor.type = name, [1], types.TensorType.UINT8
+    return tensor
 
 
 def shared_variables(model: FileModel, made: Sequence[Part]) -> bool:

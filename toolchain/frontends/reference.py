@@ -216,6 +216,8 @@ def _open_onnx_runtime(process: RuntimeProcess, data: bytes) -> OpenModel:
         raise InputError(f"ONNX Runtime refuses the model: {error}") from error
 
 
+_SHOWN = 2
+"""Refusals that a reason quotes."""
 _USUAL = RULES[-1].judges[0]
 
 
@@ -325,7 +327,7 @@ class _Choosing:
             rules = [self.rules[place] for place in places]
             chosen = [rule.why for rule in rules if rule.judges[0] is runtime is not _USUAL]
             said = [text for place in places for text in self.refusals.get(place, [])]
-            why = "; ".join(dict.fromkeys([*chosen, *said])) or RULES[-1].why
+            why = "; ".join(dict.fromkeys([*chosen, *said[:_SHOWN]])) or RULES[-1].why
             operators = tuple(self.model.ops[p].custom or self.model.ops[p].code for p in places)
             judges.append(Judge(runtime.title, operators, why))
         return tuple(judges)
