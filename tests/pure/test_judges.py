@@ -96,7 +96,7 @@ def test_litert_is_still_wrong_where_the_table_says_so(rule: Rule) -> None:
 
             def newest(model: schema.ModelT) -> None:
                 (code,) = model.operatorCodes
-                code.version = max(code.version, rule.since_version)
+                code.version = max(code.version, rule.since_version or 1)
 
             data = _edited(data, newest)
             model = read_file(data)
@@ -122,11 +122,12 @@ def test_tile_is_judged_at_any_version(version: int, tmp_path: Path) -> None:
     np.testing.assert_array_equal(reference.run([x])[0], np.tile(x, (2, 1)))
 
 
-def test_a_version_that_nothing_knows_is_not_judged_silently(tmp_path: Path) -> None:
-    reference = open_reference(_write(tmp_path, tile_file(99)))
+@pytest.mark.parametrize("version", [99, 2**31 - 1, 0, -5])
+def test_a_version_that_nothing_knows_is_not_judged_silently(version: int, tmp_path: Path) -> None:
+    reference = open_reference(_write(tmp_path, tile_file(version)))
     assert isinstance(reference, NumpyReference)
     assert "TILE (operator 0)" in reference.not_independent
-    assert "'99'" in reference.not_independent
+    assert f"'{version}'" in reference.not_independent
 
 
 @needs_micro

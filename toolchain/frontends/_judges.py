@@ -29,11 +29,13 @@ class Rule:
     judges: tuple[Runtime, ...]
     why: str
     operand: int = 0
-    since_version: int = 1
+    since_version: int | None = None
     tolerance: tuple[tuple[Runtime, int], ...] = ()
 
     def takes(self, op: FileOp, model: FileModel) -> bool:
-        if (self.codes and op.code not in self.codes) or op.version < self.since_version:
+        if self.codes and op.code not in self.codes:
+            return False
+        if self.since_version is not None and op.version < self.since_version:
             return False
         if not self.types:
             return True
