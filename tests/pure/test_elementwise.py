@@ -16,7 +16,7 @@ from tests.support.tflite_writer import tflite_bytes
 from toolchain.boards import HOST
 from toolchain.errors import UnsupportedError
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
-from toolchain.ops import _addition, mul, spec_of
+from toolchain.ops import _addition, lowered, mul, spec_of
 from toolchain.ops._affine_form import INT8_LEVELS, affine_form, two_sided_form
 from toolchain.ops._elementwise import broadcast
 
@@ -187,7 +187,7 @@ def _binary(kind: str, scales: tuple[float, float, float]) -> Graph:
 def test_scales_that_overflow_are_refused(kind: str, scales: tuple[float, float, float]) -> None:
     graph = _binary(kind, scales)
     with pytest.raises(UnsupportedError, match=graph.ops[0].name):
-        spec_of(kind).lower(graph.ops[0], graph, HOST)
+        lowered(graph.ops[0], graph, HOST)
 
 
 def test_types_other_than_int8_are_refused() -> None:
@@ -225,4 +225,4 @@ def test_absurd_scales_are_lowered_or_refused(kind: str) -> None:
         ]
         absurd = Graph.build("absurd", tensors, graph.ops, graph.inputs, graph.outputs)
         with contextlib.suppress(UnsupportedError):
-            spec_of(kind).lower(absurd.ops[0], absurd, HOST)
+            lowered(absurd.ops[0], absurd, HOST)

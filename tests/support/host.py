@@ -17,7 +17,7 @@ from toolchain.device.host import HostModel, HostProgram, build
 from toolchain.ir import ArenaProblem, Graph, Op, Placement, Plan, PlannedOp, Sources, Tensor
 from toolchain.ir.arena import arena_plan, arena_problem, check_placement
 from toolchain.ir.memory import check_order, footprint
-from toolchain.ops import spec_of
+from toolchain.ops import lowered, spec_of
 from toolchain.ops.spec import Array
 from toolchain.ops.storage import View, memory_problem
 
@@ -40,7 +40,7 @@ def plan_of(
     blocks = arena_problem(problem, order.order)
     placement = spread_out(blocks) if spread else arena.allocator(allocator).place(blocks)
     check_placement(blocks, placement)
-    lowered = [spec_of(op.kind).lower(op, graph, core) for op in graph.ops]
+    kernels = [lowered(op, graph, core) for op in graph.ops]
     return Plan(
         graph=graph,
         board="host",
@@ -55,7 +55,7 @@ def plan_of(
                 lowering.scratch_bytes,
                 lowering.functions,
             )
-            for op, lowering in zip(graph.ops, lowered, strict=True)
+            for op, lowering in zip(graph.ops, kernels, strict=True)
         ),
         step_bytes=footprint(problem, order.order),
     )

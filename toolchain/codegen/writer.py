@@ -19,7 +19,7 @@ from toolchain.codegen.names import Names, identifier
 from toolchain.codegen.places import Places
 from toolchain.codegen.views import Move, moves
 from toolchain.ir import DType, Op, Plan, Tensor
-from toolchain.ops import spec_of
+from toolchain.ops import lowered
 from toolchain.ops.spec import Lowering
 
 
@@ -188,7 +188,7 @@ class Writer:
         """
         graph, arena = self.plan.graph, self.plan.arena
         op = graph.ops[number]
-        lowering = spec_of(op.kind).lower(op, graph, self.core)
+        lowering = lowered(op, graph, self.core)
         if wanted is None:
             check_call(op, graph, lowering, arena.pitches, self.core)
         else:

@@ -38,7 +38,7 @@ from toolchain.cost.window_terms import (
 )
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Graph, Op
-from toolchain.ops import spec_of
+from toolchain.ops import lowered, spec_of
 
 COEFFICIENTS = Path(__file__).with_name("coefficients.json")
 _MOVE = "thimble_move"
@@ -65,7 +65,7 @@ def kernel_terms(op: Op, graph: Graph, core: Core) -> tuple[str, Terms]:
         case "partial_fully_connected":
             return "thimble_partial_fully_connected_s8", partial_fully_connected_terms(op, graph)
     spec = spec_of(op.kind)
-    lowering = spec.lower(op, graph, core)
+    lowering = lowered(op, graph, core)
     kernel = "+".join(lowering.functions) or op.kind
     fields = lowering.fields
     if "copies" in fields:

@@ -12,7 +12,7 @@ from typing import Any
 
 from toolchain.boards import Core
 from toolchain.ir import Graph, Op, Tensor
-from toolchain.ops import spec_of
+from toolchain.ops import lowered
 from toolchain.resources import RUNTIME_C, TEMPLATES
 
 COPIES = "memcpy"
@@ -38,7 +38,7 @@ class Build:
 
 def operator_key(op: Op, graph: Graph, core: Core) -> Key:
     """The key of an operator that runs as a kernel. Raises UnsupportedError as `lower` does."""
-    lowering = spec_of(op.kind).lower(op, graph, core)
+    lowering = lowered(op, graph, core)
     switches = {
         name: value
         for name, value in sorted(lowering.fields.items())

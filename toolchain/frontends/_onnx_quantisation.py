@@ -10,6 +10,7 @@ import numpy as np
 from toolchain.errors import InputError, UnsupportedError
 from toolchain.frontends._onnx_file import Array, FileModel, Node
 from toolchain.ir import Quantisation
+from toolchain.ir.tensor import is_scale
 from toolchain.ops.spec import OnnxData
 
 QUANTISE_HINT = (
@@ -91,7 +92,7 @@ def parameters(node: Node, constants: Mapping[str, Array], dtype: str) -> Parame
     if scales.ndim > 1 or scales.size == 0 or zeros.size not in (1, scales.size):
         raise InputError(f"{node} has {scales.size} scales and {zeros.size} zero points")
     reals = scales.astype(np.float32).reshape(-1)
-    if not (np.isfinite(reals).all() and (reals > 0).all()):
+    if not all(map(is_scale, reals.tolist())):
         raise InputError(f"{node} has a scale that is not a positive number")
     shift = 128 if zeros.dtype == np.uint8 else 0
     whole = np.broadcast_to(zeros.reshape(-1).astype(np.int64), reals.shape)

@@ -16,6 +16,7 @@ from toolchain.errors import InputError
 from toolchain.frontends._flatbuffer import FlatBuffer, Table
 from toolchain.frontends._tflite_options import decoded, members, read_options
 from toolchain.ir import DType, Quantisation, Tensor
+from toolchain.ir.tensor import is_scale
 
 IDENTIFIER = b"TFL3"
 SCHEMA_VERSION = 3
@@ -255,7 +256,7 @@ def _quantisation(
         zeros = np.zeros(1, np.int64)
     if zeros.size not in (1, scales.size):
         raise InputError(f"tensor {name!r} has {scales.size} scales and {zeros.size} zero points")
-    if not (np.isfinite(scales).all() and (scales > 0).all()):
+    if not all(map(is_scale, scales.tolist())):
         raise InputError(f"tensor {name!r} has a scale that is not a positive number")
     range_of = np.iinfo(dtype.value)
     if (zeros < range_of.min).any() or (zeros > range_of.max).any():

@@ -15,9 +15,10 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from toolchain.errors import InputError
 from toolchain.frontends._tflite_file import FileModel, FileOp, FileTensor
 from toolchain.ir import DType, Quantisation
-from toolchain.ops._fixed_point import quantize_multiplier
+from toolchain.ops._fixed_point import ScaleError, quantize_multiplier
 
 _CONVERSIONS = frozenset({"QUANTIZE", "DEQUANTIZE"})
 _MOVERS = frozenset(
@@ -155,9 +156,13 @@ class _Rewriter:
         if any(t is None or t.quantisation is None or t.q.per_channel for t in ends):
             return None
         product = float(np.float32(x.q.scale) * np.float32(weights.q.scale))
-        if not (product > 0 and math.isfinite(product / y.q.scale)):
-            return None
-        q = Quantisation((_divided(product, x.q.scale, y.q.scale),), weights.q.zero_points)
+        if not product > 0:
+            raise InputError(f"{op}: the product of its scales is below the range of float32")
+        try:
+            scale = _divided(product, x.q.scale, y.q.scale)
+        except ScaleError as error:
+            raise InputError(f"{op}: {error}") from error
+        q = Quantisation((scale,), weights.q.zero_points)
         found = self._tensors[op.inputs[1]]
         return self._add_tensor(replace(found, tensor=replace(weights, quantisation=q)), "/weights")
 

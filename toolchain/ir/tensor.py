@@ -30,6 +30,16 @@ class DType(Enum):
         return int(self.numpy.itemsize)
 
 
+SMALLEST_SCALE = 2.0**-126
+"""Of float32's normal numbers. Below it cores that flush to zero compute another number, and the
+reciprocal overflows."""
+
+
+def is_scale(scale: float) -> bool:
+    """Whether arithmetic with this scale is defined: finite, and not below `SMALLEST_SCALE`."""
+    return math.isfinite(scale) and scale >= SMALLEST_SCALE
+
+
 @dataclass(frozen=True)
 class Quantisation:
     """real = scale * (stored - zero_point), as in the TFLite 8-bit quantisation specification.

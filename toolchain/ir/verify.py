@@ -5,11 +5,10 @@ It is called with the shape rules, because operator kinds live a room above.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 
 from toolchain.ir.graph import Graph, Op
-from toolchain.ir.tensor import DType, Tensor
+from toolchain.ir.tensor import DType, Tensor, is_scale
 
 ShapeRule = Callable[[Op, Graph], Sequence[tuple[tuple[int, ...], DType]]]
 """Shapes and element types of an operator's outputs; raises ValueError for a contradiction."""
@@ -67,7 +66,7 @@ def _check_quantisation(tensor: Tensor) -> None:
         raise InvalidGraphError(
             f"tensor {tensor} has {len(q.scales)} scales and {len(q.zero_points)} zero points"
         )
-    if not all(math.isfinite(scale) and scale > 0 for scale in q.scales):
+    if not all(map(is_scale, q.scales)):
         raise InvalidGraphError(f"tensor {tensor} has a scale that is not a positive number")
     if q.per_channel:
         if q.axis is None or not 0 <= q.axis < len(tensor.shape):
@@ -75,6 +74,10 @@ def _check_quantisation(tensor: Tensor) -> None:
         if tensor.shape[q.axis] != len(q.scales):
             raise InvalidGraphError(
                 f"tensor {tensor} has {len(q.scales)} scales along axis {q.axis}"
+            )
+        if tensor.constant is None:
+            raise InvalidGraphError(
+                f"activation {tensor} is quantised per channel; quantise it per tensor"
             )
     if tensor.dtype not in _INTEGER_RANGE:
         raise InvalidGraphError(f"tensor {tensor} is quantised")

@@ -8,7 +8,11 @@ from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
 
-from toolchain.ops.spec import OpSpec
+from toolchain.boards import Core
+from toolchain.errors import UnsupportedError
+from toolchain.ir import Graph, Op
+from toolchain.ops._fixed_point import ScaleError
+from toolchain.ops.spec import Lowering, OpSpec
 
 _NOT_KINDS = frozenset({"check", "extents", "interpret", "product_extents", "spec", "storage"})
 
@@ -30,3 +34,14 @@ def specs() -> Mapping[str, OpSpec]:
 def spec_of(kind: str) -> OpSpec:
     """The spec of an operator kind. Raises KeyError for a kind that has no file."""
     return specs()[kind]
+
+
+def lowered(op: Op, graph: Graph, core: Core) -> Lowering:
+    """How an operator becomes C on a core: `OpSpec.lower`.
+
+    Raises UnsupportedError, naming the operator, where no kernel computes it.
+    """
+    try:
+        return spec_of(op.kind).lower(op, graph, core)
+    except ScaleError as error:
+        raise UnsupportedError(f"{op.kind} {op.name!r}: {error}") from error

@@ -8,6 +8,7 @@ from enum import Enum
 import numpy as np
 
 from toolchain.ir import Tensor
+from toolchain.ops._fixed_point import check_reach
 from toolchain.ops.spec import TfliteNode
 
 
@@ -23,15 +24,17 @@ class Activation(Enum):
 def clamp_range(activation: Activation, output: Tensor) -> tuple[int, int]:
     """Smallest and largest stored value (`CalculateActivationRangeQuantized`).
 
-    The bounds are quantised in float32 and rounded half away from zero, as TFLite does.
+    The bounds are quantised in float32 and rounded half away from zero, as TFLite does. Raises
+    ScaleError for a bound beyond int32, where that is undefined.
     """
     info = np.iinfo(output.dtype.value)
     low, high = int(info.min), int(info.max)
     scale, zero_point = np.float32(output.q.scale), output.q.zero_point
 
     def quantised(value: float) -> int:
-        with np.errstate(over="ignore"):  # a bound beyond float32 lies beyond the type too
-            ratio = min(max(float(np.float32(value) / scale), -(2.0**31)), 2.0**31)
+        ratio = float(np.float32(value)) / float(scale)
+        check_reach(abs(ratio), 1)
+        ratio = float(np.float32(value) / scale)
         return zero_point + int(math.copysign(math.floor(abs(ratio) + 0.5), ratio))
 
     if activation is Activation.RELU:

@@ -14,12 +14,12 @@ from toolchain.ops._copy_overlaps import copy_overlaps
 from toolchain.ops._movement import (
     StridedCopy,
     lower_copies,
-    require_same_quantisation,
     row_major,
     sample_type,
     strided_copy,
 )
 from toolchain.ops.spec import (
+    ALIKE,
     Array,
     Axis,
     Lowering,
@@ -57,7 +57,6 @@ def blocks_spec(kind: str, *, to_space: bool) -> OpSpec:
         x, size = graph.input(op, 0), _size(op)
         if len(x.shape) != 4 or size < 1:
             raise ValueError(f"blocks of {size} in {x}")
-        require_same_quantisation(x, graph.output(op))
         batches, rows, columns, depth = x.shape
         if to_space:
             if depth % (size * size):
@@ -127,6 +126,7 @@ def blocks_spec(kind: str, *, to_space: bool) -> OpSpec:
         )
 
     return OpSpec(
+        quantised=ALIKE,
         kind=kind,
         attributes=Blocks,
         infer=infer,

@@ -149,8 +149,6 @@ def check_operands(
             raise node.unsupported(
                 f"tensor {tensor.name!r} has no quantisation", "quantise the model to int8"
             )
-    if activations is DType.INT16 and any(t.q.zero_point for t in (x, node.outputs[0])):
-        raise node.unsupported("int16 tensors with a zero point other than 0")
     offset_known = node.legacy and len(order) == 3 and order[0] == INPUT
     if any(weights.q.zero_points) and not offset_known:
         raise node.unsupported(

@@ -26,6 +26,7 @@ from toolchain.ops._conv_packing import (
     Int8,
     Scaling,
     fit_nibbles,
+    largest_sums,
     pack_convolution,
     pack_convolution_s4,
     pack_depthwise,
@@ -34,7 +35,7 @@ from toolchain.ops._conv_packing import (
     scaling,
     with_window_sums,
 )
-from toolchain.ops._fixed_point import Int32
+from toolchain.ops._fixed_point import Int32, check_left_shifts
 from toolchain.ops._onnx_rounding import onnx_scaling
 from toolchain.ops._rounding import Rounding
 from toolchain.ops.spec import Constant, Lowering
@@ -112,6 +113,8 @@ def lower_conv2d(
     taps = height * width * depth
     scratch = 4 * round_up(taps, 8) if function == "arm_convolve_s8" else 0
     multiplier, shift = channel_requantisation(x, weights, y, channels)
+    rows = constant_of(weights).astype(np.int8).reshape(channels, -1)
+    check_left_shifts(largest_sums(bias_of(op, graph, channels), rows, x.q.zero_point), shift)
     return Lowering(
         functions=(function,),
         scratch_bytes=scratch,
@@ -256,6 +259,8 @@ def lower_depthwise_conv2d(
         return _own_depthwise(op, graph, window, activation, rounding)
     multiplier, shift = channel_requantisation(x, weights, y, channels)
     bias, filters = bias_of(op, graph, channels), constant_of(weights).reshape(-1)
+    rows = filters.astype(np.int8).reshape(-1, channels).T
+    check_left_shifts(largest_sums(bias, rows, x.q.zero_point), shift)
     scratch = 4 * MVE_CHANNEL_BLOCK * height * width
     extra = round_up(channels, 4) - channels
     return Lowering(

@@ -11,7 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.ops._fixed_point import INT32_MAX, Int32, multiply_by_quantized_multiplier
+from toolchain.ops._fixed_point import (
+    INT32_MAX,
+    Int32,
+    check_left_shifts,
+    multiply_by_quantized_multiplier,
+)
 from toolchain.ops._single_rounding import single_rounding
 
 Int8 = NDArray[np.int8]
@@ -94,15 +99,17 @@ def scaling(
     a right shift of 1 to 22; where that holds of the sum it holds of partial sums that wrap, too. A
     channel that gives one output whatever the input (mostly a dead
     one) gets filters of real 0 and a bias that says it in fast form.
+    Raises ScaleError where a left shift of a sum may overrun int32.
     """
     sums = _sums(bias, filters, zero_point, partial, weight_zero_point)
+    check_left_shifts(sums.largest, shift)
     ends = [
         np.clip(
             multiply_by_quantized_multiplier(end, multiplier, shift) + output_offset, *activation
         )
         for end in (sums.lowest, sums.highest)
     ]
-    constant = (ends[0] == ends[1]) & (sums.largest << np.maximum(shift, 0) <= INT32_MAX)
+    constant = ends[0] == ends[1]
     right = -shift.astype(np.int64) - 1
     fast = (sums.largest < _SUM_LIMIT) & (right >= 0) & (right <= _LARGEST_FAST_SHIFT)
     return Scaling(

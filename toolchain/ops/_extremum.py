@@ -29,6 +29,7 @@ from toolchain.ops._elementwise import (
 from toolchain.ops._onnx_elementwise import read_extremum
 from toolchain.ops._wide import widened
 from toolchain.ops.spec import (
+    STORED,
     Array,
     Lowering,
     OnnxBinding,
@@ -81,6 +82,7 @@ def extremum_spec(kind: str, choose: Callable[[Array, Array], Array]) -> OpSpec:
         return Graph.build(graph.name, tensors, graph.ops, graph.inputs, graph.outputs)
 
     return OpSpec(
+        quantised=STORED,
         kind=kind,
         attributes=Attributes,
         infer=infer_broadcast,

@@ -15,13 +15,47 @@ Int32 = NDArray[np.int32]
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 
 
-def quantize_multiplier(real: float) -> tuple[int, int]:
+class ScaleError(ValueError):
+    """Scales lie so far apart that fixed-point arithmetic in 32 bits is undefined.
+
+    The message names a factor; whoever lowers the operator adds its name.
+    """
+
+
+def check_reach(factor: float, largest: int) -> None:
+    """Raise ScaleError where values of up to `largest` in magnitude leave int32 times `factor`.
+
+    TFLite's kernels shift left, or convert, without looking: beyond int32 that is undefined in C,
+    and each build computes another number. Below, a factor that rounds to 0 is sound: all is 0.
+    """
+    if not (factor >= 0 and factor * max(largest, 1) < 2.0**31):
+        raise ScaleError(
+            f"its scales make a factor of {factor:.4g}, and values up to {largest:,} times that "
+            "overrun 32 bits; requantise the model with a representative data set"
+        )
+
+
+def check_left_shifts(largest: NDArray[np.int64], shift: NDArray[np.integer]) -> None:
+    """The same for values before a left shift, one of each per channel."""
+    reached = np.minimum(largest, 1 << 32) << np.clip(shift.astype(np.int64), 0, 30)
+    if reached.size and reached.max() > INT32_MAX:
+        channel = int(np.argmax(reached))
+        raise ScaleError(
+            f"in channel {channel} its scales ask for sums of up to "
+            f"{int(largest[channel]):,} times "
+            f"2**{int(shift[channel])}, which overruns 32 bits; requantise the model with a "
+            "representative data set"
+        )
+
+
+def quantize_multiplier(real: float, largest: int = 1) -> tuple[int, int]:
     """A real factor as (multiplier in Q0.31, left shift): real ~ multiplier * 2**(shift - 31).
 
-    `QuantizeMultiplier`. Raises ValueError for a negative or non-finite factor.
+    `QuantizeMultiplier`. `largest`: in magnitude, of what it will multiply. Raises ScaleError for a
+    negative or non-finite factor, and where a left shift would overrun int32 (`check_reach`).
     """
     if not math.isfinite(real) or real < 0:
-        raise ValueError(f"scale factor {real} is not a finite non-negative number")
+        raise ScaleError(f"its scales make a factor of {real}, which is no finite number")
     if real == 0.0:
         return 0, 0
     fraction, shift = math.frexp(real)
@@ -31,8 +65,8 @@ def quantize_multiplier(real: float) -> tuple[int, int]:
         shift += 1
     if shift < -31:
         return 0, 0
-    if shift > 30:
-        return INT32_MAX, 30
+    if shift > 0:
+        check_reach(2.0**shift, largest)
     return fixed, shift
 
 

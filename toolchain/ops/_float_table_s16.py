@@ -16,7 +16,7 @@ from toolchain.ir import Attributes, DType, Graph, Op
 from toolchain.ops import extents
 from toolchain.ops._elementwise import check_node, require_types
 from toolchain.ops._float_table import Float32
-from toolchain.ops._wide import WIDE, check_symmetric, wide_sample
+from toolchain.ops._wide import WIDE, wide_sample
 from toolchain.ops.spec import Array, Constant, Lowering, OpSpec, ReadOp, TfliteBinding, TfliteNode
 
 Transform = Callable[[Op, Graph, Float32], Float32]
@@ -79,7 +79,6 @@ def float_table_s16_spec(
 
     def read(node: TfliteNode) -> ReadOp:
         check_node(node, DType.INT16)
-        check_symmetric(node)
         return ReadOp(attributes(node), (0,))
 
     return replace(

@@ -132,19 +132,6 @@ def resolve_axis(axis: int, rank: int) -> int:
     return axis % rank
 
 
-def require_same_quantisation(one: Tensor, other: Tensor) -> None:
-    """Raise ValueError where bytes moved from one tensor to the other would change meaning.
-
-    For operators in which TFLite demands it. The others move bytes whatever their tensors say.
-    """
-    first, second = one.quantisation, other.quantisation
-    if first is not None and second is not None and first != second:
-        raise ValueError(
-            f"{one.name!r} and {other.name!r} are quantised differently; "
-            "put a quantize operator between them"
-        )
-
-
 def integers(node: TfliteNode, index: int) -> tuple[int, ...]:
     """The constant integers of input `index`, flattened."""
     return tuple(int(value) for value in node.constant(index).reshape(-1))

@@ -76,10 +76,11 @@ def infer_reduction(op: Op, graph: Graph) -> tuple[TensorType, ...]:
 def scaling(op: Op, graph: Graph, *, mean: bool) -> tuple[int, int]:
     """Multiplier in Q0.31 and left shift that turn the sum of (x - zero point) into the output."""
     x, y = graph.input(op, 0), graph.output(op)
-    multiplier, shift = quantize_multiplier(x.q.scale / y.q.scale)
+    count = math.prod(x.shape[axis] for axis in reduced_axes(op, graph))
+    largest = count * (2 ** (8 * x.dtype.size_bytes) - 1)
+    multiplier, shift = quantize_multiplier(x.q.scale / y.q.scale, largest)
     if not mean:
         return multiplier, shift
-    count = math.prod(x.shape[axis] for axis in reduced_axes(op, graph))
     spread = min(count.bit_length() - 1, 32, 31 + shift)
     return (multiplier << spread) // count, shift - spread
 

@@ -26,7 +26,8 @@ from toolchain.ops._elementwise import (
     require_types,
     sample_shape,
 )
-from toolchain.ops._wide import WIDE, check_symmetric, power_of_two
+from toolchain.ops._fixed_point import ScaleError
+from toolchain.ops._wide import WIDE, power_of_two
 from toolchain.ops.spec import (
     Array,
     Constant,
@@ -78,6 +79,11 @@ class _Function:
         multiplier, shift = scale * 4096.0 * 3.0, 0
         while multiplier <= 32767.0 / 2.0 and shift <= 30:
             multiplier, shift = 2 * multiplier, shift + 1
+        if shift > 30:
+            raise ScaleError(
+                f"the input scale {scale:g} is too small for 31 bits; requantise the model with a "
+                "representative data set"
+            )
         return int(multiplier), shift
 
 
@@ -134,7 +140,6 @@ def sigmoid_spec(
 
     def read(node: TfliteNode) -> ReadOp:
         check_node(node, DType.INT16)
-        check_symmetric(node)
         return ReadOp(Attributes(), (0,))
 
     def sample(rng: np.random.Generator) -> Graph:

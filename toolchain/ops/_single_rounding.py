@@ -17,7 +17,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.ops._fixed_point import INT32_MAX, quantize_multiplier, round_half_away
+from toolchain.ops._fixed_point import INT32_MAX, check_reach, quantize_multiplier, round_half_away
 
 Int64 = NDArray[np.int64]
 Factor = float | NDArray[np.float64]
@@ -68,8 +68,9 @@ def single_rounding(
     """The multiplier that gives clip(rule(sum, factor), low, high) for |sum| <= largest < 2**31.
 
     One without a low part where there is such, and only such unless `wide`. None where no
-    multiplier next to the nearest does.
+    multiplier next to the nearest does. Raises ScaleError where the law leaves int32.
     """
+    check_reach(factor, largest)
     values = np.arange(low + 1, high + 1, dtype=np.int64)
     begins = _first_sums(values, factor, largest, rule)
     multiplier, shift = quantize_multiplier(factor)

@@ -16,6 +16,7 @@ from toolchain.ops._conv import (
 )
 from toolchain.ops._conv_lowering import bias_of
 from toolchain.ops._conv_packing import largest_sums, shift_code
+from toolchain.ops._fixed_point import check_left_shifts
 from toolchain.ops._onnx_rounding import FLOAT_CODE, onnx_factors
 from toolchain.ops._rounding import Rounding
 from toolchain.ops.partial_conv2d import PartialConv2D
@@ -36,6 +37,7 @@ def convolution_ending(
         filters = constant_of(weights).reshape(channels, -1).astype(np.int8)
         largest = largest_sums(bias_of(op, graph, channels), filters, x.q.zero_point).tolist()
         found = channel_requantisation(x, weights, y, channels)
+        check_left_shifts(np.array(largest), found[1])
         multipliers, shifts = (array.tolist() for array in found)
         codes = [shift_code(*triple) for triple in zip(multipliers, shifts, largest, strict=True)]
     return RequantiseSums(

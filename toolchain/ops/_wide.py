@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from toolchain.errors import UnsupportedError
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops._fixed_point import Int32
-from toolchain.ops.spec import TfliteNode
 
 WIDE = frozenset({DType.INT16})
 LARGEST_SUM = 1 << 30
@@ -61,13 +60,6 @@ def bias_of(op: Op, graph: Graph, index: int, units: int) -> NDArray[np.int64]:
     if tensor.constant is None:
         raise UnsupportedError(f"{op.kind} {op.name!r}: its bias is computed at run time")
     return tensor.constant.reshape(-1).astype(np.int64)
-
-
-def check_symmetric(node: TfliteNode) -> None:
-    """Raise the front end's error for a zero point other than 0."""
-    for tensor in (*node.inputs, *node.outputs):
-        if tensor is not None and tensor.quantisation is not None and tensor.q.zero_point:
-            raise node.unsupported(f"int16 tensor {tensor.name!r} with a zero point other than 0")
 
 
 def widened(graph: Graph, finer: int = 256) -> Graph:

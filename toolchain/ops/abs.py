@@ -14,7 +14,7 @@ def _apply(op: Op, graph: Graph, stored: Int64) -> Int64:
     x, y = graph.input(op, 0).q, graph.output(op).q
     size = np.abs(stored - x.zero_point)
     if x.scale != y.scale:
-        multiplier, shift = quantize_multiplier(ratio_float32(x.scale, divisor=y.scale))
+        multiplier, shift = quantize_multiplier(ratio_float32(x.scale, divisor=y.scale), 255)
         size = multiply_by_quantized_multiplier(size, multiplier, shift)
     clamped: Int64 = np.clip(size + y.zero_point, -128, 127)
     return clamped

@@ -20,7 +20,7 @@ from toolchain.ops._activation import clamp_range, read_activation
 from toolchain.ops._addition import Sum
 from toolchain.ops._elementwise import broadcast, check_node, require_types
 from toolchain.ops._fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
-from toolchain.ops._wide import WIDE, check_symmetric, power_of_two, wide_sample
+from toolchain.ops._wide import WIDE, power_of_two, wide_sample
 from toolchain.ops.spec import Array, Lowering, ReadOp, TfliteBinding, TfliteNode, WrittenOp
 
 _LEFT_SHIFT = 15
@@ -80,7 +80,6 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
 
 def read_sum(node: TfliteNode) -> ReadOp:
     check_node(node, DType.INT16)
-    check_symmetric(node)
     scales = [t.q.scale for t in (*node.inputs, *node.outputs) if t is not None]
     if node.options.potScaleInt16 and None not in map(power_of_two, scales):
         raise node.unsupported(

@@ -23,6 +23,7 @@ from toolchain.ops._movement import (
 )
 from toolchain.ops._onnx import resolve_axes
 from toolchain.ops.spec import (
+    STORED,
     Array,
     Axis,
     Lowering,
@@ -151,6 +152,7 @@ def _read_onnx(node: OnnxNode) -> None:
 
 
 SPEC = OpSpec(
+    quantised=STORED,
     kind="arg_max",
     attributes=ArgMax,
     infer=_infer,

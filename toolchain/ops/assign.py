@@ -16,7 +16,7 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, State, Tensor
 from toolchain.ops import extents
-from toolchain.ops.spec import Alias, Array, Lowering, OpSpec, TensorType
+from toolchain.ops.spec import STORED, Alias, Array, Lowering, OpSpec, TensorType
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,7 @@ def _sample(rng: np.random.Generator) -> Graph:
 
 
 SPEC = OpSpec(
+    quantised=STORED,
     kind="assign",
     attributes=Assign,
     infer=_infer,

@@ -72,7 +72,8 @@ def matmul_requantisation(op: Op, graph: Graph) -> tuple[int, int]:
     """`GetQuantizedConvolutionMultipler`: the product of the input scales is taken in float32."""
     x, y = graph.input(op, 0), graph.input(op, 1)
     product = float(np.float32(x.q.scale) * np.float32(y.q.scale))
-    return quantize_multiplier(product / graph.output(op).q.scale)
+    largest = 1 if x.dtype is DType.INT16 else matmul_depth(op, graph) * 255**2
+    return quantize_multiplier(product / graph.output(op).q.scale, largest)
 
 
 def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:

@@ -21,7 +21,7 @@ from toolchain.ops._matmul import (
     matmul_scratch_bytes,
     sample_matmul,
 )
-from toolchain.ops._wide import LARGEST_SUM, WIDE, check_symmetric, widened
+from toolchain.ops._wide import LARGEST_SUM, WIDE, widened
 from toolchain.ops.batch_matmul import matmul_requantisation
 from toolchain.ops.spec import Lowering, ReadOp, TfliteBinding, TfliteNode, no_reductions
 
@@ -44,7 +44,6 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
 
 def _read(node: TfliteNode) -> ReadOp:
     check_node(node, DType.INT16)
-    check_symmetric(node)
     return ReadOp(BatchMatMul(bool(node.options.adjX), bool(node.options.adjY)), (0, 1))
 
 

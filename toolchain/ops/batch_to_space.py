@@ -23,8 +23,9 @@ from toolchain.ops._batch_blocks import (
     write_blocks,
 )
 from toolchain.ops._copy_overlaps import copy_overlaps
-from toolchain.ops._movement import lower_copies, require_same_quantisation, sample_type
+from toolchain.ops._movement import lower_copies, sample_type
 from toolchain.ops.spec import (
+    ALIKE,
     Array,
     Lowering,
     OpSpec,
@@ -37,7 +38,6 @@ from toolchain.ops.spec import (
 def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
     x, attributes = graph.input(op, 0), batch_blocks(op)
     check_blocks(op, x)
-    require_same_quantisation(x, graph.output(op))
     images = int(np.prod(attributes.block))
     if x.shape[0] % images:
         raise ValueError(f"{x.shape[0]} images, no multiple of {images}")
@@ -87,6 +87,7 @@ def _sample(rng: np.random.Generator) -> Graph:
 
 
 SPEC = OpSpec(
+    quantised=ALIKE,
     kind="batch_to_space",
     attributes=BatchBlocks,
     infer=_infer,

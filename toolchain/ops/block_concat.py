@@ -18,7 +18,7 @@ from toolchain.ops import extents
 from toolchain.ops._copy_overlaps import copy_overlaps
 from toolchain.ops._movement import StridedCopy, lower_copies, sample_shape, sample_type
 from toolchain.ops._movement import strided_copy as copy_block
-from toolchain.ops.spec import Array, Lowering, OpSpec, SafeOverlap, TensorType
+from toolchain.ops.spec import STORED, Array, Lowering, OpSpec, SafeOverlap, TensorType
 
 
 @dataclass(frozen=True)
@@ -138,6 +138,7 @@ def _sample(rng: np.random.Generator) -> Graph:
 
 
 SPEC = OpSpec(
+    quantised=STORED,
     kind="block_concat",
     attributes=BlockConcat,
     infer=_infer,

@@ -5,6 +5,9 @@ from __future__ import annotations
 from toolchain.ir import DType, Graph, Op
 from toolchain.ir.verify import InvalidGraphError, verify
 from toolchain.ops import specs
+from toolchain.ops.spec import Quantised
+
+_WIDE = frozenset({DType.INT16, DType.INT32, DType.INT64})
 
 
 def _infer(op: Op, graph: Graph) -> tuple[tuple[tuple[int, ...], DType], ...]:
@@ -13,7 +16,29 @@ def _infer(op: Op, graph: Graph) -> tuple[tuple[tuple[int, ...], DType], ...]:
         raise InvalidGraphError(f"there is no operator kind {op.kind!r}")
     if not isinstance(op.attributes, spec.attributes):
         raise InvalidGraphError(f"attributes are {type(op.attributes).__name__}")
+    _check_quantisation(op, graph, spec.quantised)
     return tuple((t.shape, t.dtype) for t in spec.infer(op, graph))
+
+
+def _check_quantisation(op: Op, graph: Graph, wanted: Quantised) -> None:
+    """Raise ValueError where a tensor is not quantised as the kind needs it."""
+    outputs = [graph.tensors[name] for name in op.outputs if name in graph.tensors]
+    tensors = [t for t in (*graph.input_tensors(op), *outputs) if t is not None]
+    known = [tensor for tensor in tensors if tensor.quantisation is not None]
+    for tensor in known:
+        others = [zero for zero in tensor.q.zero_points if zero != wanted.wide_zero]
+        if not wanted.stored and tensor.dtype in _WIDE and others:
+            raise ValueError(
+                f"{tensor.dtype.value} tensor {tensor.name!r} has the zero point {others[0]}, "
+                f"where kernels take {wanted.wide_zero} for granted; convert the model with that"
+            )
+        if not wanted.alike or not outputs or tensor.dtype is not outputs[0].dtype:
+            continue
+        if outputs[0].quantisation is not None and tensor.quantisation != outputs[0].quantisation:
+            raise ValueError(
+                f"{tensor.name!r} and {outputs[0].name!r} are quantised differently; "
+                "put a quantize operator between them"
+            )
 
 
 def check(graph: Graph) -> Graph:

@@ -22,13 +22,13 @@ from toolchain.ops._movement import (
     StridedCopy,
     image_pitch,
     lower_copies,
-    require_same_quantisation,
     resolve_axis,
     sample_shape,
     sample_type,
 )
 from toolchain.ops._onnx import resolve_axes
 from toolchain.ops.spec import (
+    ALIKE,
     Alias,
     Array,
     Axis,
@@ -75,7 +75,6 @@ def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
             a != b for d, (a, b) in enumerate(zip(x.shape, first.shape, strict=True)) if d != axis
         ):
             raise ValueError(f"{x} and {first} differ in more than axis {axis}")
-        require_same_quantisation(x, graph.output(op))
     length = sum(x.shape[axis] for x in inputs)
     return (TensorType((*first.shape[:axis], length, *first.shape[axis + 1 :]), first.dtype),)
 
@@ -174,6 +173,7 @@ def _read_onnx(node: OnnxNode) -> None:
 
 
 SPEC = OpSpec(
+    quantised=ALIKE,
     kind="concat",
     attributes=Concat,
     infer=_infer,

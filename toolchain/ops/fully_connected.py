@@ -214,11 +214,26 @@ def _macs(op: Op, graph: Graph) -> int:
     return graph.output(op).elements * graph.input(op, WEIGHTS).shape[1]
 
 
+def _check_bias_scale(node: TfliteNode) -> None:
+    """LiteRT takes no other scale than the product's (`GetQuantizedConvolutionMultipler`)."""
+    x, weights, y = node.inputs[INPUT], node.inputs[WEIGHTS], node.outputs[0]
+    bias = node.inputs[BIAS] if len(node.inputs) > BIAS else None
+    if x is None or weights is None or bias is None or bias.quantisation is None:
+        return
+    product = float(np.float32(x.q.scale) * np.float32(weights.q.scales[0]))
+    if abs(product - bias.q.scales[0]) > 0.02 * y.q.scale:
+        raise node.unsupported(
+            f"its bias has the scale {bias.q.scales[0]:g}, not {product:g}, input times weights",
+            "convert the model again",
+        )
+
+
 def _read(node: TfliteNode) -> ReadOp:
     options = node.options
     if options.weightsFormat != "DEFAULT":
         raise node.unsupported("shuffled weights", "convert without the shuffled weights format")
     check_operands(node, 2)
+    _check_bias_scale(node)
     attributes = FullyConnected(read_activation(node), bool(options.keepNumDims))
     return ReadOp(attributes, present_inputs(node))
 

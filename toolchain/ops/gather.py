@@ -16,12 +16,12 @@ from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
 from toolchain.ops import extents
 from toolchain.ops._movement import (
-    require_same_quantisation,
     resolve_axis,
     sample_shape,
     sample_type,
 )
 from toolchain.ops.spec import (
+    ALIKE,
     Array,
     Axis,
     Lowering,
@@ -84,7 +84,6 @@ def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
     data, indices, shape = graph.input(op, 0), graph.input(op, 1), _shape(op, graph)
     if indices.dtype not in _INDICES:
         raise ValueError(f"indices are int32 or int64, not {indices.dtype.value}")
-    require_same_quantisation(data, graph.output(op))
     known = indices.constant
     if known is not None and known.size and not (0 <= known.min() <= known.max() < shape.count):
         raise ValueError(f"indices from {known.min()} to {known.max()} of {shape.count}")
@@ -194,6 +193,7 @@ def index_limits(graph: Graph) -> Mapping[str, int]:
 
 
 SPEC = OpSpec(
+    quantised=ALIKE,
     kind="gather",
     attributes=Gather,
     infer=_infer,

@@ -13,7 +13,7 @@ from toolchain.ir import DType, Graph, Op
 from toolchain.ops import extents, leaky_relu
 from toolchain.ops._elementwise import check_node, require_types
 from toolchain.ops._fixed_point import multiply_by_quantized_multiplier
-from toolchain.ops._wide import WIDE, check_symmetric, wide_sample
+from toolchain.ops._wide import WIDE, wide_sample
 from toolchain.ops.leaky_relu import LeakyRelu, multipliers
 from toolchain.ops.spec import Array, Lowering, ReadOp, TfliteBinding, TfliteNode
 
@@ -57,7 +57,6 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
 
 def _read(node: TfliteNode) -> ReadOp:
     check_node(node, DType.INT16)
-    check_symmetric(node)
     return ReadOp(LeakyRelu(float(node.options.alpha)), (0,))
 
 

@@ -134,11 +134,16 @@ def _gates(op: Op, graph: Graph) -> list[_Gate]:
                 recurrent,
                 bias - x.q.zero_point * weights.sum(axis=1),
                 -hidden.q.zero_point * recurrent.sum(axis=1),
-                quantize_multiplier(scales[0]),
-                quantize_multiplier(scales[1]),
+                quantize_multiplier(scales[0], _largest(weights, bias)),
+                quantize_multiplier(scales[1], _largest(recurrent, np.zeros(1, np.int64))),
             )
         )
     return found
+
+
+def _largest(weights: NDArray[np.int64], bias: NDArray[np.int64]) -> int:
+    """What no sum of a gate exceeds in magnitude."""
+    return int((255 * np.abs(weights).sum(axis=1) + np.abs(bias)).max())
 
 
 def _hidden_scale(op: Op) -> tuple[int, int]:

@@ -22,6 +22,7 @@ from toolchain.ops._movement import (
     sample_type,
 )
 from toolchain.ops.spec import (
+    ALIKE,
     Array,
     Lowering,
     OpSpec,
@@ -137,6 +138,7 @@ def _sample(rng: np.random.Generator) -> Graph:
 
 
 SPEC = OpSpec(
+    quantised=ALIKE,
     kind="mirror_pad",
     attributes=MirrorPad,
     infer=_infer,

@@ -98,7 +98,7 @@ def _arithmetic(op: Op, graph: Graph) -> _Arithmetic:
     real = ratio_float32(one.q.scale, two.q.scale, divisor=y.q.scale)
     zero_points = (one.q.zero_point, two.q.zero_point, y.q.zero_point)
     limits = clamp_range(op.attributes.activation, y)
-    arithmetic = _Arithmetic(zero_points, *quantize_multiplier(real), *limits)
+    arithmetic = _Arithmetic(zero_points, *quantize_multiplier(real, 255**2), *limits)
     if op.attributes.rounding is Rounding.ONNX:
         low, high = (bound - y.q.zero_point for bound in limits)
         fit = onnx_fit(real, arithmetic.largest, low, high)

@@ -22,14 +22,14 @@ from toolchain.ops._elementwise import (
     require_types,
 )
 from toolchain.ops._fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
-from toolchain.ops._wide import WIDE, check_symmetric, wide_sample
+from toolchain.ops._wide import WIDE, wide_sample
 from toolchain.ops.mul import Mul
 from toolchain.ops.spec import Array, Lowering, ReadOp, TfliteBinding, TfliteNode, WrittenOp
 
 
 def _scaling(op: Op, graph: Graph) -> tuple[int, int]:
     one, two, y = graph.input(op, 0), graph.input(op, 1), graph.output(op)
-    return quantize_multiplier(ratio_float32(one.q.scale, two.q.scale, divisor=y.q.scale))
+    return quantize_multiplier(ratio_float32(one.q.scale, two.q.scale, divisor=y.q.scale), 1 << 30)
 
 
 def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
@@ -64,7 +64,6 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
 
 def _read(node: TfliteNode) -> ReadOp:
     check_node(node, DType.INT16)
-    check_symmetric(node)
     return ReadOp(Mul(read_activation(node)), (0, 1))
 
 

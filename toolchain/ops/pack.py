@@ -18,12 +18,12 @@ from toolchain.ops._joining import Parts, gather_copies, parts_along
 from toolchain.ops._movement import (
     StridedCopy,
     lower_copies,
-    require_same_quantisation,
     resolve_axis,
     sample_shape,
     sample_type,
 )
 from toolchain.ops.spec import (
+    ALIKE,
     Alias,
     Array,
     Axis,
@@ -61,7 +61,6 @@ def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
         x = graph.tensors[name]
         if (x.dtype, x.shape) != (first.dtype, first.shape):
             raise ValueError(f"{x} cannot be packed with {first}")
-        require_same_quantisation(x, graph.output(op))
     return (TensorType((*first.shape[:axis], len(op.inputs), *first.shape[axis:]), first.dtype),)
 
 
@@ -124,6 +123,7 @@ def _sample(rng: np.random.Generator) -> Graph:
 
 
 SPEC = OpSpec(
+    quantised=ALIKE,
     kind="pack",
     attributes=Pack,
     infer=_infer,

@@ -23,6 +23,7 @@ from toolchain.ops._movement import (
 from toolchain.ops._onnx import resolve_axes
 from toolchain.ops.mirror_pad import MirrorPad
 from toolchain.ops.spec import (
+    STORED,
     Array,
     Axis,
     Lowering,
@@ -191,6 +192,7 @@ def _read_onnx(node: OnnxNode) -> None:
 
 
 SPEC = OpSpec(
+    quantised=STORED,
     kind="pad",
     attributes=Pad,
     infer=_infer,

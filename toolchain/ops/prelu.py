@@ -56,8 +56,8 @@ def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
 def _multipliers(op: Op, graph: Graph) -> tuple[tuple[int, int], tuple[int, int]]:
     x, alpha, y = graph.input(op, INPUT), graph.input(op, ALPHA), graph.output(op)
     return (
-        quantize_multiplier(ratio_float32(x.q.scale, divisor=y.q.scale)),
-        quantize_multiplier(ratio_float32(x.q.scale, alpha.q.scale, divisor=y.q.scale)),
+        quantize_multiplier(ratio_float32(x.q.scale, divisor=y.q.scale), 255),
+        quantize_multiplier(ratio_float32(x.q.scale, alpha.q.scale, divisor=y.q.scale), 255**2),
     )
 
 

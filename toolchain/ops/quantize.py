@@ -28,7 +28,11 @@ from toolchain.ops._elementwise import (
     sample_quantisation,
     sample_shape,
 )
-from toolchain.ops._fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
+from toolchain.ops._fixed_point import (
+    check_reach,
+    multiply_by_quantized_multiplier,
+    quantize_multiplier,
+)
 from toolchain.ops.spec import (
     Alias,
     Array,
@@ -103,6 +107,7 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
         if _wide(x, y):
             return _lower_wide(op, graph)
         return lower_unary(op, graph, lambda v: _requantize(op, graph, v), rescaling(x, y))
+    check_reach(1 / y.q.scale, 1)
     assert isinstance(op.attributes, Quantize)
     function = f"thimble_quantize_f32_{_SUFFIXES[y.dtype]}"
     if op.attributes.halves_to_even:

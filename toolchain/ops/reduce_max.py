@@ -10,7 +10,6 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.ir import DType, Graph, Op, Tensor
 from toolchain.ops import extents
-from toolchain.ops._movement import require_same_quantisation
 from toolchain.ops._onnx_pooling import read_reduction_of
 from toolchain.ops._reduction import (
     Reduce,
@@ -24,6 +23,7 @@ from toolchain.ops._reduction import (
     write_reduction,
 )
 from toolchain.ops.spec import (
+    ALIKE,
     Array,
     Lowering,
     OnnxBinding,
@@ -50,7 +50,6 @@ def _smallest(op: Op) -> bool:
 
 
 def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
-    require_same_quantisation(graph.input(op, 0), graph.output(op))
     return infer_reduction(op, graph)
 
 
@@ -105,6 +104,7 @@ def _from_onnx(node: OnnxNode, axes: tuple[int, ...], keep_dims: bool) -> Reduce
 
 
 SPEC = OpSpec(
+    quantised=ALIKE,
     kind="reduce_max",
     attributes=ReduceMax,
     infer=_infer,

@@ -91,7 +91,8 @@ def clamp(op: Op, graph: Graph) -> tuple[int, int]:
 
 def requantisation(op: Op, graph: Graph) -> tuple[int, int]:
     x, y = graph.input(op, 0), graph.output(op)
-    return quantize_multiplier(ratio_float32(x.q.scale, divisor=y.q.scale))
+    largest = 2 ** (8 * x.dtype.size_bytes) - 1
+    return quantize_multiplier(ratio_float32(x.q.scale, divisor=y.q.scale), largest)
 
 
 def _apply(op: Op, graph: Graph, stored: Int64) -> Int64:

@@ -11,7 +11,7 @@ from toolchain.errors import UnsupportedError
 from toolchain.ir import DType, Graph, Op
 from toolchain.ops import extents, relu
 from toolchain.ops._elementwise import check_node, require_types, sample_unary
-from toolchain.ops._wide import WIDE, check_symmetric, widened
+from toolchain.ops._wide import WIDE, widened
 from toolchain.ops.relu import Bounds, Relu, clamp, requantisation
 from toolchain.ops.spec import Lowering, ReadOp, TfliteBinding, TfliteNode, WrittenOp
 
@@ -43,7 +43,6 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
 
 def _read(node: TfliteNode) -> ReadOp:
     check_node(node, DType.INT16)
-    check_symmetric(node)
     return ReadOp(Relu(Bounds(node.builtin)), (0,))
 
 

@@ -22,6 +22,7 @@ from toolchain.ops._movement import (
     strided_copy,
 )
 from toolchain.ops.spec import (
+    STORED,
     Alias,
     Array,
     Axis,
@@ -107,6 +108,12 @@ def _target(node: TfliteNode) -> tuple[int, ...]:
 
 
 def _read(node: TfliteNode) -> ReadOp:
+    x, y = node.inputs[0], node.outputs[0]
+    if node.builtin == "EXPAND_DIMS" and x is not None and x.quantisation != y.quantisation:
+        raise node.unsupported(
+            f"{x.name!r} and {y.name!r} are quantised differently",
+            "put a quantize operator between them",
+        )
     return ReadOp(Reshape(_target(node)), (0,))
 
 
@@ -136,6 +143,7 @@ def _sample(rng: np.random.Generator) -> Graph:
 
 
 SPEC = OpSpec(
+    quantised=STORED,
     kind="reshape",
     attributes=Reshape,
     infer=_infer,

@@ -31,6 +31,7 @@ from toolchain.ops._resizing import (
 )
 from toolchain.ops._walks import NEVER, first_pixels, lead_bytes, read_after
 from toolchain.ops.spec import (
+    STORED,
     Array,
     Axis,
     Constant,
@@ -169,6 +170,7 @@ def _onnx_nearest(
 
 
 SPEC = OpSpec(
+    quantised=STORED,
     kind="resize_nearest",
     attributes=Resize,
     infer=infer_resize,

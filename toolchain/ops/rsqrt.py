@@ -13,6 +13,7 @@ import numpy as np
 from toolchain.ir import Graph, Op, Quantisation
 from toolchain.ops._elementwise import Int64, sample_unary
 from toolchain.ops._fixed_point import (
+    ScaleError,
     inverse_square_root,
     multiply_by_quantized_multiplier,
     quantize_multiplier,
@@ -26,6 +27,11 @@ def _apply(op: Op, graph: Graph, stored: Int64) -> Int64:
     x, y = graph.input(op, 0).q, graph.output(op).q
     factor = 1.0 / (math.sqrt(np.float32(x.scale)) * np.float32(y.scale))
     multiplier, shift = quantize_multiplier(float(np.float32(factor)))
+    if shift - _EXTRA_BITS < -31:
+        raise ScaleError(
+            f"its scales make a factor of {factor:.4g}, which LiteRT shifts by more than 31 bits; "
+            "requantise the model with a representative data set"
+        )
     result = np.full_like(stored, 127)
     for index in np.flatnonzero(stored > x.zero_point):
         root, root_shift = inverse_square_root(int(stored.flat[index]) - x.zero_point)

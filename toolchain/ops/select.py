@@ -16,8 +16,9 @@ from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops import extents
 from toolchain.ops._axes import elementwise_axes
 from toolchain.ops._elementwise import sample_shape
-from toolchain.ops._movement import require_same_quantisation, sample_type
+from toolchain.ops._movement import sample_type
 from toolchain.ops.spec import (
+    ALIKE,
     Array,
     Axis,
     Lowering,
@@ -67,8 +68,6 @@ def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
     condition, yes, no = (graph.input(op, index) for index in (_CONDITION, _YES, _NO))
     if condition.dtype is not DType.BOOL or yes.dtype is not no.dtype:
         raise ValueError(f"a condition {condition} chooses between {yes} and {no}")
-    for tensor in (yes, no):
-        require_same_quantisation(tensor, graph.output(op))
     try:
         shape = np.broadcast_shapes(*_shapes(op, graph))
     except ValueError:
@@ -173,6 +172,7 @@ def _sample(rng: np.random.Generator) -> Graph:
 
 
 SPEC = OpSpec(
+    quantised=ALIKE,
     kind="select",
     attributes=Select,
     infer=_infer,

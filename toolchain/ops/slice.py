@@ -31,6 +31,7 @@ from toolchain.ops._onnx import axes_argument, resolve_axes
 from toolchain.ops._slicing import Masks, select
 from toolchain.ops.gather import Gather
 from toolchain.ops.spec import (
+    STORED,
     Alias,
     Array,
     Axis,
@@ -320,6 +321,7 @@ def _slices(node: OnnxNode, rank: int) -> list[tuple[int, int, int, int]]:
 
 
 SPEC = OpSpec(
+    quantised=STORED,
     kind="slice",
     attributes=Slice,
     infer=_infer,

@@ -41,6 +41,7 @@ from toolchain.ops.spec import (
     Constant,
     Lowering,
     OpSpec,
+    Quantised,
     ReadOp,
     TensorType,
     TfliteBinding,
@@ -75,13 +76,13 @@ def softmax_scaling(op: Op, graph: Graph) -> tuple[int, int, int]:
     """Multiplier, left shift, and the least input difference that still counts."""
     assert isinstance(op.attributes, Softmax)
     scale = graph.input(op, 0).q.scale
-    real = min(op.attributes.beta * scale * (1 << (31 - _DIFF_INTEGER_BITS)), float(_Q31_MAX))
+    real = op.attributes.beta * scale * (1 << (31 - _DIFF_INTEGER_BITS))
     if not real > 1:
         raise UnsupportedError(
             f"softmax {op.name!r}: beta {op.attributes.beta:g} times the input scale {scale:g} is "
             "below 2**-26; requantise the model with a representative data set"
         )
-    multiplier, shift = quantize_multiplier(real)
+    multiplier, shift = quantize_multiplier(min(real, _Q31_MAX / 2))
     span = ((1 << _DIFF_INTEGER_BITS) - 1) * (1 << (31 - _DIFF_INTEGER_BITS)) / (1 << shift)
     return multiplier, shift, -math.floor(span)
 
@@ -190,6 +191,7 @@ def _sample(rng: np.random.Generator) -> Graph:
 
 
 SPEC = OpSpec(
+    quantised=Quantised(wide_zero=-(2**15)),
     kind="softmax",
     attributes=Softmax,
     infer=_infer,

@@ -19,12 +19,13 @@ from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops import extents, softmax
 from toolchain.ops._elementwise import Int64, check_node, require_types, sample_shape
 from toolchain.ops._fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
-from toolchain.ops._wide import WIDE, check_symmetric
+from toolchain.ops._wide import WIDE
 from toolchain.ops.softmax import Softmax
 from toolchain.ops.spec import (
     Array,
     Constant,
     Lowering,
+    Quantised,
     ReadOp,
     TfliteBinding,
     TfliteNode,
@@ -138,7 +139,6 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
 
 def _read(node: TfliteNode) -> ReadOp:
     check_node(node, DType.INT16)
-    check_symmetric(node)
     return ReadOp(Softmax(float(node.options.beta)), (0,))
 
 
@@ -168,4 +168,5 @@ SPEC = replace(
     onnx=None,
     dtypes=WIDE,
     limits="int16, last dimension, output scale 1/32768",
+    quantised=Quantised(),
 )

@@ -24,8 +24,9 @@ from toolchain.ops._batch_blocks import (
     write_blocks,
 )
 from toolchain.ops._copy_overlaps import copy_overlaps
-from toolchain.ops._movement import lower_copies, require_same_quantisation, sample_type
+from toolchain.ops._movement import lower_copies, sample_type
 from toolchain.ops.spec import (
+    ALIKE,
     Array,
     Lowering,
     OpSpec,
@@ -38,7 +39,6 @@ from toolchain.ops.spec import (
 def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
     x, attributes = graph.input(op, 0), batch_blocks(op)
     check_blocks(op, x)
-    require_same_quantisation(x, graph.output(op))
     sizes = [size + sum(ends) for size, ends in zip(x.shape[1:-1], attributes.ends, strict=True)]
     if any(size % block for size, block in zip(sizes, attributes.block, strict=True)):
         raise ValueError(f"padded to {sizes}, no multiple of {list(attributes.block)}")
@@ -101,6 +101,7 @@ def _sample(rng: np.random.Generator) -> Graph:
 
 
 SPEC = OpSpec(
+    quantised=ALIKE,
     kind="space_to_batch",
     attributes=BatchBlocks,
     infer=_infer,

@@ -417,6 +417,24 @@ class Reduction:
     ending: Callable[[], Attributes]
 
 
+@dataclass(frozen=True)
+class Quantised:
+    """How a kind's tensors must be quantised for its kernel to compute what the reference does.
+
+    `stored`: it moves or compares stored values, so that no scale or zero point enters; of the
+    other kinds int16, int32 and int64 tensors must have the zero point `wide_zero`, which TFLite's
+    kernels take for granted. `alike`: operands of the output's type must be quantised as the output
+    is. `ops.check` refuses anything else by name.
+    """
+
+    stored: bool = False
+    alike: bool = False
+    wide_zero: int = 0
+
+
+STORED, ALIKE = Quantised(stored=True), Quantised(stored=True, alike=True)
+
+
 def _no_axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
     return ()
 
@@ -474,6 +492,7 @@ class OpSpec:
     sample     a random single-operator Graph, for differential tests: odd shapes, strides,
                zero points and scales included.
     dtypes     element types that its activations may have; the front ends refuse others.
+    quantised  how its tensors must be quantised.
     limits     one line for `thimble ops`: what is supported.
     made_by_passes  no front end reads it: only a rewrite makes it.
     """
@@ -498,3 +517,4 @@ class OpSpec:
     dtypes: frozenset[DType] = frozenset({DType.INT8})
     limits: str = ""
     made_by_passes: bool = False
+    quantised: Quantised = Quantised()

@@ -27,6 +27,7 @@ from toolchain.ops._movement import (
 )
 from toolchain.ops._onnx import resolve_axes
 from toolchain.ops.spec import (
+    STORED,
     Alias,
     Array,
     Lowering,
@@ -155,6 +156,7 @@ def _read_onnx(node: OnnxNode) -> None:
 
 
 SPEC = OpSpec(
+    quantised=STORED,
     kind="split",
     attributes=Split,
     infer=_infer,

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
 
 from toolchain.ir import Graph, Op, Quantisation
 from toolchain.ops._elementwise import Int64, sample_unary
+from toolchain.ops._fixed_point import check_reach
 from toolchain.ops._float_table import table_spec
 
 
 def _apply(op: Op, graph: Graph, stored: Int64) -> Int64:
     """Of what is negative, where LiteRT stops, that of 0."""
     x, y = graph.input(op, 0).q, graph.output(op).q
+    check_reach(math.sqrt(255 * x.scale) / y.scale, 1)
     real = np.float32(x.scale) * np.maximum(stored - x.zero_point, 0).astype(np.float32)
     with np.errstate(over="ignore"):
         quotient = np.minimum(np.sqrt(real) / np.float32(y.scale), np.float32(512))

@@ -9,7 +9,7 @@ from graphlib import CycleError, TopologicalSorter
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Access, Buffer, Graph, Member, MemoryProblem, Op, Overlap, State
-from toolchain.ops import spec_of
+from toolchain.ops import lowered, spec_of
 from toolchain.ops.spec import Alias, Inlay, SafeOverlap
 
 TENSOR_ALIGNMENT_BYTES = 4
@@ -279,7 +279,7 @@ def _scratch_bytes(graph: Graph, core: Core) -> tuple[int, ...]:
     scratch, refused = [], []
     for op in graph.ops:
         try:
-            scratch.append(spec_of(op.kind).lower(op, graph, core).scratch_bytes)
+            scratch.append(lowered(op, graph, core).scratch_bytes)
         except UnsupportedError as error:
             refused.append(str(error))
         except (ArithmeticError, ValueError) as error:  # absurd scales, from a hostile file

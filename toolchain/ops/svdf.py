@@ -15,6 +15,7 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, State, Tensor
 from toolchain.ops import extents
+from toolchain.ops._conv import constant_of
 from toolchain.ops._fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
 from toolchain.ops.spec import (
     Array,
@@ -64,8 +65,19 @@ def scales(op: Op, graph: Graph) -> tuple[tuple[int, int], tuple[int, int]]:
     x, features, time, state = (
         np.float32(graph.input(op, i).q.scale) for i in (INPUT, FEATURES, TIME, STATE)
     )
-    into = quantize_multiplier(float(x * features / state))
-    return into, quantize_multiplier(float(state * time / np.float32(graph.output(op).q.scale)))
+    into = quantize_multiplier(float(x * features / state), 255 * _row_sum(op, graph, FEATURES))
+    largest = 2 ** (8 * graph.input(op, STATE).dtype.size_bytes) - 1
+    total = largest * rank_of(op) * _row_sum(op, graph, TIME)
+    if op.inputs[BIAS]:
+        total += int(np.abs(constant_of(graph.input(op, BIAS)).astype(np.int64)).max())
+    out = float(state * time / np.float32(graph.output(op).q.scale))
+    return into, quantize_multiplier(out, total)
+
+
+def _row_sum(op: Op, graph: Graph, index: int) -> int:
+    """The largest sum of a filter's weights, in magnitude."""
+    rows = np.abs(constant_of(graph.input(op, index)).astype(np.int64)).sum(axis=1)
+    return int(rows.max())
 
 
 def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:

@@ -23,13 +23,13 @@ from toolchain.ops._movement import (
     int32_constant,
     integers,
     lower_copies,
-    require_same_quantisation,
     row_major,
     sample_shape,
     sample_type,
     strided_copy,
 )
 from toolchain.ops.spec import (
+    ALIKE,
     Alias,
     Array,
     Axis,
@@ -72,7 +72,6 @@ def _padded(op: Op, graph: Graph) -> tuple[int, ...]:
 
 def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
     x = graph.input(op, 0)
-    require_same_quantisation(x, graph.output(op))
     if min(_repeats(op), default=1) < 1:
         raise ValueError(f"repeats {list(_repeats(op))} leave nothing")
     shape = tuple(d * n for d, n in zip(_padded(op, graph), _repeats(op), strict=True))
@@ -187,6 +186,7 @@ def _read_onnx(node: OnnxNode) -> None:
 
 
 SPEC = OpSpec(
+    quantised=ALIKE,
     kind="tile",
     attributes=Tile,
     infer=_infer,

@@ -17,10 +17,10 @@ from toolchain.ops._elementwise import sample_shape
 from toolchain.ops._movement import (
     int32_constant,
     integers,
-    require_same_quantisation,
     sample_quantisation,
 )
 from toolchain.ops.spec import (
+    ALIKE,
     Array,
     Lowering,
     OpSpec,
@@ -46,7 +46,6 @@ def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
     x, k = graph.input(op, 0), _k(op)
     if not x.shape or not 0 < k <= x.shape[-1]:
         raise ValueError(f"the {k} largest of {x}")
-    require_same_quantisation(x, graph.tensors[op.outputs[0]])
     shape = (*x.shape[:-1], k)
     return (TensorType(shape, x.dtype), TensorType(shape, DType.INT32))
 
@@ -89,6 +88,7 @@ def _sample(rng: np.random.Generator) -> Graph:
 
 
 SPEC = OpSpec(
+    quantised=ALIKE,
     kind="top_k",
     attributes=TopK,
     infer=_infer,

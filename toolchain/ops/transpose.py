@@ -27,6 +27,7 @@ from toolchain.ops._movement import (
     strided_copy,
 )
 from toolchain.ops.spec import (
+    STORED,
     Alias,
     Array,
     Axis,
@@ -121,6 +122,7 @@ def _sample(rng: np.random.Generator) -> Graph:
 
 
 SPEC = OpSpec(
+    quantised=STORED,
     kind="transpose",
     attributes=Transpose,
     infer=_infer,

@@ -18,12 +18,12 @@ from toolchain.ops._joining import Parts, parts_along, scatter_copies
 from toolchain.ops._movement import (
     StridedCopy,
     lower_copies,
-    require_same_quantisation,
     resolve_axis,
     sample_shape,
     sample_type,
 )
 from toolchain.ops.spec import (
+    ALIKE,
     Alias,
     Array,
     Lowering,
@@ -55,8 +55,6 @@ def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
     x, axis = graph.input(op, 0), _axis(op, graph)
     if x.shape[axis] != len(op.outputs):
         raise ValueError(f"axis {axis} of {x} does not give {len(op.outputs)} outputs")
-    for name in op.outputs:
-        require_same_quantisation(x, graph.tensors[name])
     return (TensorType((*x.shape[:axis], *x.shape[axis + 1 :]), x.dtype),) * len(op.outputs)
 
 
@@ -110,6 +108,7 @@ def _sample(rng: np.random.Generator) -> Graph:
 
 
 SPEC = OpSpec(
+    quantised=ALIKE,
     kind="unpack",
     attributes=Unpack,
     infer=_infer,

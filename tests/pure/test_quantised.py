@@ -1,0 +1,151 @@
+"""Scales and zero points that no kernel computes with are refused; what is accepted is exact."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.support.host import random_inputs, reference_outputs
+from tests.support.litert import BEYOND_LITERT, OWN_FUNCTIONS, PLAIN_KERNELS, run_litert
+from tests.support.tflite_writer import tflite_bytes
+from toolchain.boards import HOST
+from toolchain.errors import InputError, UnsupportedError
+from toolchain.frontends.tflite import FRONT_END
+from toolchain.ir import DType, Graph, Quantisation, Tensor
+from toolchain.ir.tensor import SMALLEST_SCALE
+from toolchain.ir.verify import InvalidGraphError
+from toolchain.ops import specs
+from toolchain.ops.check import check
+from toolchain.ops.storage import memory_problem
+from toolchain.passes import prepare
+
+STOPS_ON_DATA = {"div", "rsqrt", "sqrt"}
+"""Kinds that LiteRT ends at an input that it takes for impossible."""
+KINDS = sorted(
+    kind
+    for kind, spec in specs().items()
+    if spec.tflite is not None and kind not in PLAIN_KERNELS | BEYOND_LITERT | OWN_FUNCTIONS
+)
+WIDE = (DType.INT16, DType.INT32, DType.INT64)
+
+
+def with_tensor(graph: Graph, tensor: Tensor) -> Graph:
+    return replace(graph, tensors={**graph.tensors, tensor.name: tensor})
+
+
+def quantised(graph: Graph) -> list[Tensor]:
+    return [t for t in graph.tensors.values() if t.quantisation is not None]
+
+
+def read(graph: Graph) -> Graph:
+    """As it comes out of a file, if it can be planned. Raises InputError."""
+    made = prepare(check(FRONT_END.read(tflite_bytes(graph), Path("sample.tflite")))).graph
+    memory_problem(made, HOST)
+    return made
+
+
+def distorted(graph: Graph, rng: np.random.Generator) -> Graph | None:
+    """One tensor at another scale, near or far, or with another zero point."""
+    found = quantised(graph)
+    if not found:
+        return None
+    tensor = found[int(rng.integers(len(found)))]
+    q = tensor.q
+    if rng.random() < 0.4:
+        info = np.iinfo(tensor.dtype.value)
+        zero = int(rng.integers(max(info.min, -40000), min(info.max, 40000), endpoint=True))
+        return with_tensor(
+            graph, replace(tensor, quantisation=replace(q, zero_points=(zero,) * len(q.scales)))
+        )
+    factor = 10.0 ** (rng.uniform(-2, 2) if rng.random() < 0.3 else rng.uniform(-35, 35))
+    scales = tuple(float(np.float32(np.clip(s * factor, 1e-37, 1e37))) for s in q.scales)
+    return with_tensor(graph, replace(tensor, quantisation=replace(q, scales=scales)))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_whatever_is_accepted_equals_litert(kind: str) -> None:
+    rng = np.random.default_rng(zlib.crc32(kind.encode()))
+    for _ in range(12):
+        sample = distorted(specs()[kind].sample(rng), rng)
+        if sample is None:
+            continue
+        try:
+            graph = read(sample)
+        except InputError:
+            continue
+        inputs = random_inputs(graph, rng)
+        ours = reference_outputs(graph, inputs)
+        try:
+            theirs = run_litert(tflite_bytes(sample), inputs)
+        except (RuntimeError, ValueError):
+            assert kind in STOPS_ON_DATA
+            continue
+        for mine, reference in zip(ours, theirs, strict=True):
+            if reference.dtype.kind == "f":
+                np.testing.assert_allclose(mine.reshape(reference.shape), reference, rtol=1e-5)
+            else:
+                np.testing.assert_array_equal(mine.reshape(reference.shape), reference)
+
+
+def of_arithmetic() -> list[str]:
+    rng = np.random.default_rng(0)
+    return [
+        kind
+        for kind in KINDS
+        if not specs()[kind].quantised.stored
+        and any(t.dtype in WIDE for t in quantised(specs()[kind].sample(rng)))
+    ]
+
+
+@pytest.mark.parametrize("kind", of_arithmetic())
+def test_a_zero_point_that_kernels_do_not_look_at(kind: str) -> None:
+    sample = specs()[kind].sample(np.random.default_rng(0))
+    for tensor in quantised(sample):
+        if tensor.dtype not in WIDE:
+            continue
+        q = replace(tensor.q, zero_points=(17,) * len(tensor.q.scales))
+        with pytest.raises(InvalidGraphError, match="zero point 17") as caught:
+            check(with_tensor(sample, replace(tensor, quantisation=q)))
+        assert repr(sample.ops[0].name) in str(caught.value)
+        assert repr(tensor.name) in str(caught.value)
+
+
+def test_an_activation_quantised_per_channel() -> None:
+    sample = specs()["reshape"].sample(np.random.default_rng(0))
+    shape = (1, 2)
+    q = Quantisation((0.5, 0.25), (0, 0), 1)
+    wide = replace(sample.tensors["x"], shape=shape, dtype=DType.INT8, quantisation=q)
+    with pytest.raises(InvalidGraphError, match=r"activation .* per channel"):
+        check(with_tensor(sample, wide))
+
+
+@pytest.mark.parametrize("scale", [0.0, -1.0, float("nan"), float("inf"), SMALLEST_SCALE / 2])
+def test_a_scale_without_arithmetic(scale: float) -> None:
+    sample = specs()["abs"].sample(np.random.default_rng(0))
+    x = sample.tensors["x"]
+    with pytest.raises(InvalidGraphError, match="not a positive number"):
+        check(with_tensor(sample, replace(x, quantisation=Quantisation((scale,), (0,)))))
+
+
+@pytest.mark.parametrize("kind", ["abs", "batch_matmul", "conv2d", "depthwise_conv2d", "mean"])
+def test_a_ratio_that_overruns_is_refused_by_name(kind: str) -> None:
+    rng = np.random.default_rng(3)
+    sample = specs()[kind].sample(rng)
+    y = sample.tensors[sample.ops[0].outputs[0]]
+    finer = Quantisation((float(np.float32(y.q.scale * 1e-12)),), y.q.zero_points)
+    graph = with_tensor(sample, replace(y, quantisation=finer))
+    with pytest.raises(UnsupportedError, match="32 bits; requantise the model") as caught:
+        memory_problem(graph, HOST)
+    assert repr(sample.ops[0].name) in str(caught.value)
+
+
+def test_a_bias_of_another_scale_than_the_products() -> None:
+    sample = specs()["fully_connected"].sample(np.random.default_rng(1))
+    bias = sample.tensors["bias"]
+    q = replace(bias.q, scales=tuple(s * 1e6 for s in bias.q.scales))
+    with pytest.raises(InputError, match=r"FULLY_CONNECTED .*its bias has the scale"):
+        read(with_tensor(sample, replace(bias, quantisation=q)))
