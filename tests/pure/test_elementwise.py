@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import platform
 import zlib
 from collections.abc import Iterator
@@ -16,9 +17,10 @@ from tests.support.tflite_writer import tflite_bytes
 from toolchain.boards import HOST
 from toolchain.errors import UnsupportedError
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
-from toolchain.ops import _addition, lowered, mul, spec_of
+from toolchain.ops import _addition, _libm, _tanhf, lowered, mul, spec_of
 from toolchain.ops._affine_form import INT8_LEVELS, affine_form, two_sided_form
 from toolchain.ops._elementwise import broadcast
+from toolchain.ops.gelu import Gelu
 
 UNARY = ("hard_swish", "leaky_relu", "logistic", "quantize", "relu", "tanh")
 
@@ -226,3 +228,30 @@ def test_absurd_scales_are_lowered_or_refused(kind: str) -> None:
         absurd = Graph.build("absurd", tensors, graph.ops, graph.inputs, graph.outputs)
         with contextlib.suppress(UnsupportedError):
             lowered(absurd.ops[0], absurd, HOST)
+
+
+@pytest.mark.skipif(not OLD_GLIBC, reason="the C library's functions are not those of newlib here")
+@pytest.mark.parametrize("name", ["expf", "logf", "erfcf", "expm1f", "tanhf"])
+def test_the_c_librarys_functions(name: str) -> None:
+    function = ctypes.CDLL("libm.so.6")[name]
+    function.restype, function.argtypes = ctypes.c_float, [ctypes.c_float]
+    rng = np.random.default_rng(1)
+    near, wide = rng.uniform(-12, 12, 20000), 10.0 ** rng.uniform(-38, 1.9, 5000)
+    x = np.concatenate([near, wide, -wide, [0.0, 28.0, -6.0, np.inf]]).astype(np.float32)
+    if name == "expm1f":
+        x = x[np.isfinite(x)]
+    ours = getattr(_tanhf if name in ("expm1f", "tanhf") else _libm, name)(x)
+    theirs = np.array([function(float(value)) for value in x], np.float32)
+    np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.skipif(not OLD_GLIBC, reason="LiteRT calls an erfcf here that is not fdlibm's")
+def test_gelu_s16_where_rounding_erfcf_correctly_would_differ() -> None:
+    q = Quantisation((3.3151707611978054e-05,), (0,))
+    data = np.arange(-32768, 32768).astype(np.int16)
+    x, y = (Tensor(name, data.shape, DType.INT16, q) for name in "xy")
+    op = Op("gelu_s16", "gelu", ("x",), ("y",), Gelu(approximate=False))
+    graph = Graph.build("gelu", [x, y], [op], ["x"], ["y"])
+    (expected,) = run_litert(tflite_bytes(graph), [data])
+    (actual,) = spec_of("gelu_s16").reference(op, graph, [data])
+    np.testing.assert_array_equal(actual, expected)

@@ -1,4 +1,4 @@
-"""The C library's `tanhf`, in NumPy, bit for bit.
+"""The C library's `tanhf` and `expm1f`, in NumPy, bit for bit.
 
 LiteRT fills its int8 tanh table with the single-precision `tanhf` of the C library. glibc before
 2.41 and newlib share Sun's fdlibm algorithm (`s_tanhf.c`, `s_expm1f.c`), which is off by up to two
@@ -30,12 +30,15 @@ _HALF_LN2, _THREE_HALVES_LN2 = (
     np.array([bits], dtype=np.uint32).view(np.float32)[0] for bits in (0x3EB17218, 0x3F851592)
 )
 _SATURATED = np.float32(22)
+_LEAST_EXPM1 = np.float32(-18.5)
+"""What is below gives -1 too."""
 _TINY_EXPM1 = np.float32(2.0**-25)
 _TINY_TANH = np.float32(2.0**-55)
 
 
-def _expm1f(x: Float32) -> Float32:
-    """exp(x) - 1 for -27 ln 2 < x < 88."""
+def expm1f(x: Float32) -> Float32:
+    """exp(x) - 1 for x < 88."""
+    x = np.maximum(x, _LEAST_EXPM1)
     size = np.abs(x)
     k = (_INVERSE_LN2 * x + np.copysign(_HALF, x)).astype(np.int32)
     k = np.where(size < _THREE_HALVES_LN2, np.copysign(_ONE, x).astype(np.int32), k)
@@ -75,7 +78,7 @@ def _expm1f(x: Float32) -> Float32:
 def tanhf(x: Float32) -> Float32:
     """Hyperbolic tangent of float32 values."""
     size = np.minimum(np.abs(x), _SATURATED)
-    growth = _expm1f(np.where(size >= _ONE, _TWO * size, -_TWO * size))
+    growth = expm1f(np.where(size >= _ONE, _TWO * size, -_TWO * size))
     large = _ONE - _TWO / (growth + _TWO)
     small = -growth / (growth + _TWO)
     result = np.where(size >= _ONE, large, small)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from toolchain.ops._float_table import Float32, float_table_spec
+from toolchain.ops._tanhf import expm1f
 
 
 def _elu(x: Float32) -> Float32:
-    below: Float32 = np.expm1(np.minimum(x, 0).astype(np.float64)).astype(np.float32)
-    return np.where(x < 0, below, x)
+    return np.where(x < 0, expm1f(np.minimum(x, np.float32(0))), x)
 
 
 SPEC = float_table_spec("elu", _elu, version=1)

@@ -15,10 +15,9 @@ import numpy as np
 from toolchain.ir import Attributes, Op
 from toolchain.ops._elementwise import sample_unary
 from toolchain.ops._float_table import Float32, Options, float_table, table_spec
+from toolchain.ops._libm import erfcf
 from toolchain.ops._tanhf import tanhf
 from toolchain.ops.spec import TfliteNode
-
-_ERFC = np.vectorize(math.erfc, otypes=[np.float64])
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,7 @@ def gelu_float32(op: Op, x: Float32) -> Float32:
         inner = root * (x + np.float32(0.044715) * x * x * x)
         tangent: Float32 = half * x * (one + tanhf(inner.astype(np.float32)))
         return tangent
-    tail = _ERFC((x * np.float32(-math.sqrt(0.5))).astype(np.float64)).astype(np.float32)
+    tail = erfcf(x * np.float32(-math.sqrt(0.5)))
     exact: Float32 = half * x * tail
     return exact
 

@@ -6,13 +6,12 @@ import numpy as np
 
 from toolchain.ir import Quantisation
 from toolchain.ops._float_table import Float32, float_table_spec
+from toolchain.ops._libm import expf
 
 
 def _logistic(x: Float32) -> Float32:
     one = np.float32(1)
-    with np.errstate(over="ignore"):
-        exp: Float32 = np.exp(-x.astype(np.float64)).astype(np.float32)
-    result: Float32 = one / (one + exp)
+    result: Float32 = one / (one + expf(-x))
     return result
 
 
