@@ -13,7 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
-from tests.support.onnx_models import model_of, prepared_of, quantised, surrounded
+from tests.support.onnx_models import (
+    QOPERATOR,
+    compare,
+    model_of,
+    prepared_of,
+    quantised,
+    random_feeds,
+    surrounded,
+)
 from toolchain.errors import InputError, UnsupportedError
 from toolchain.float_use import check_leave
 from toolchain.frontends.onnx import read
@@ -239,3 +247,94 @@ def test_names_of_any_kind_are_kept(digits: onnx.ModelProto) -> None:
                 names[index] = strange if name == "image" else name
     digits.graph.input[0].name = strange
     assert prepared_of(digits.SerializeToString()).graph.inputs == (strange,)
+
+
+def convolution_with(**attributes: object) -> onnx.ModelProto:
+    model = conv_model()
+    model.graph.node[0].attribute.extend(
+        helper.make_attribute(name, value) for name, value in attributes.items()
+    )
+    return model
+
+
+@pytest.mark.parametrize(
+    ("attributes", "message"),
+    [
+        ({"group": [1]}, "'group' of operator 0 .* is of type INTS, not INT"),
+        ({"group": "two"}, "'group' of operator 0 .* is of type STRING, not INT"),
+        ({"padding": 1}, "'padding'; ONNX knows none such"),
+        ({"auto_pad": "SAME"}, "'auto_pad' of operator 0 .* is 'SAME', none of NOTSET, SAME_UPPER"),
+    ],
+)
+def test_attributes_that_onnx_does_not_define(attributes: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        read(convolution_with(**attributes).SerializeToString(), PATH)
+
+
+def test_too_few_inputs() -> None:
+    model = conv_model()
+    del model.graph.node[0].input[1:]
+    assert "has 1 inputs; ONNX gives it 2 to 3" in refused(model)
+
+
+@pytest.mark.parametrize("code", [TensorProto.INT8, TensorProto.DOUBLE, TensorProto.INT64])
+def test_an_output_declared_as_another_type(code: int) -> None:
+    model = conv_model()
+    model.graph.output[0].type.tensor_type.elem_type = code
+    assert "the output 'y' is declared as" in refused(model)
+
+
+@pytest.mark.parametrize("order", [[0, 3, 1], [0, 1, 1, 2], [0, 1, 2, 4]])
+def test_a_permutation_that_is_none(order: list[int]) -> None:
+    node = helper.make_node("Transpose", ["x"], ["y"], perm=order)
+    refused(model_of([node], {"x": (1, 3, 4, 5)}, ["y"], {}))
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_weights_that_are_no_numbers(value: float) -> None:
+    model = conv_model()
+    weights = numpy_helper.to_array(model.graph.initializer[0]).copy()
+    weights[1, 2, 0, 0] = value
+    model.graph.initializer[0].CopyFrom(numpy_helper.from_array(weights, "w"))
+    assert "holds NaN or infinity" in refused(model)
+
+
+def test_the_scale_of_a_bias() -> None:
+    model = onnx.load_model_from_string(quantised(conv_model(), form=QOPERATOR))
+    convolution = next(n for n in model.graph.node if n.op_type == "QLinearConv")
+    scale = next(t for t in model.graph.initializer if t.name == convolution.input[4])
+    wide = numpy_helper.to_array(scale).reshape(-1, 1, 1)
+    scale.CopyFrom(numpy_helper.from_array(wide, scale.name))
+    model.graph.node.remove(convolution)
+    bias = numpy_helper.from_array(np.zeros(4, np.int32), "bias")
+    model.graph.initializer.append(bias)
+    convolution.input.append("bias")
+    model.graph.node.insert(1, convolution)
+    assert "has the shape [4, 1, 1]" in refused(model)
+
+
+@pytest.mark.parametrize("zero", [-128, 0, 127])
+def test_a_pad_value_that_the_inputs_scale_cannot_hold(zero: int) -> None:
+    """It is stored as the output is; where nothing says how that is, it is refused."""
+    constants: dict[str, np.ndarray] = {
+        "xs": np.float32(0.02),
+        "xz": np.int8(127),
+        "ys": np.float32(0.02),
+        "yz": np.int8(zero),
+        "pads": np.array([0, 1, 0, 1]),
+        "value": np.float32(1.0),
+    }
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "xs", "xz"], ["q"]),
+        helper.make_node("DequantizeLinear", ["q", "xs", "xz"], ["r"]),
+        helper.make_node("Pad", ["r", "pads", "value"], ["p"]),
+    ]
+    after = [
+        helper.make_node("QuantizeLinear", ["p", "ys", "yz"], ["pq"]),
+        helper.make_node("DequantizeLinear", ["pq", "ys", "yz"], ["y"]),
+    ]
+    model = model_of([*nodes, *after], {"x": (2, 5)}, ["y"], constants)
+    found = compare(model.SerializeToString(), random_feeds(model, 20, 0))
+    assert found.differing == 0
+    message = refused(model_of(nodes, {"x": (2, 5)}, ["p"], constants))
+    assert "its value 1 lies outside of what its input's scale can hold" in message

@@ -81,6 +81,11 @@ class _Expander:
         for scale in (input_scale, weight_scale):
             if scale not in self.constants:
                 raise InputError(f"the scale {scale!r} of {node} is not constant")
+            if self.constants[scale].size != 1 and (
+                scale == input_scale or self.constants[scale].ndim != 1
+            ):
+                shape = list(self.constants[scale].shape)
+                raise InputError(f"the scale {scale!r} of {node} has the shape {shape}")
         product = self.constants[input_scale].astype(np.float32) * self.constants[
             weight_scale
         ].astype(np.float32)

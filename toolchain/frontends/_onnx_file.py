@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -76,6 +77,8 @@ def read_file(data: bytes) -> FileModel:
             f"the model asks for version {opset} of the ONNX operators; the installed onnx package "
             f"knows versions 1 to {newest}"
         )
+    for node, proto in zip(nodes, graph.node, strict=True):
+        _check_attributes(node, proto, opset)
     return FileModel(_in_order(nodes, constants, inputs), constants, inputs, outputs, opset)
 
 
@@ -158,7 +161,82 @@ def _end(value: onnx.ValueInfoProto) -> End:
     return End(value.name, dtype_name(kind.elem_type), dims)
 
 
+_QUANTISED_FORMS: Mapping[str, str] = MappingProxyType({"QGemm": "Gemm"})
+_CHOICES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "approximate": ("none", "tanh"),
+        "auto_pad": ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"),
+        "coordinate_transformation_mode": (
+            *("half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners"),
+            *("asymmetric", "tf_crop_and_resize", "tf_half_pixel_for_nn"),
+        ),
+        "keep_aspect_ratio_policy": ("stretch", "not_larger", "not_smaller"),
+        "nearest_mode": ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil"),
+    }
+)
+"""Attributes of any operator that choose by name, and what there is to choose."""
+_MODES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "DepthToSpace": ("DCR", "CRD"),
+        "Pad": ("constant", "reflect", "edge", "wrap"),
+        "Resize": ("nearest", "linear", "cubic"),
+        "Upsample": ("nearest", "linear"),
+    }
+)
+"""The same for `mode`, by operator."""
+
+
+def _check_attributes(node: Node, proto: onnx.NodeProto, opset: int) -> None:
+    """Raise InputError where attributes or operands are not what ONNX defines for the operator.
+
+    The QLinear forms of ONNX Runtime have the attributes of what they quantise, and others.
+    """
+    own = proto.domain in _STANDARD_DOMAINS
+    name = proto.op_type if own else proto.op_type.removeprefix("QLinear")
+    try:
+        schema = onnx.defs.get_schema(_QUANTISED_FORMS.get(name, name), opset)
+    except onnx.defs.SchemaError:  # an operator of another domain, or newer than the opset
+        return
+    for attribute in proto.attribute:
+        known = schema.attributes.get(attribute.name)
+        if known is None and own:
+            raise InputError(f"{node} has an attribute {attribute.name!r}; ONNX knows none such")
+        wanted = "INT" if known is None else str(known.type).rsplit(".", 1)[-1]
+        given = onnx.AttributeProto.AttributeType.Name(attribute.type)
+        if wanted != given:
+            raise InputError(
+                f"attribute {attribute.name!r} of {node} is of type {given}, not {wanted}"
+            )
+        value = node.attributes[attribute.name]
+        choices = _MODES.get(name, ()) if attribute.name == "mode" else _CHOICES.get(attribute.name)
+        if choices and value not in choices:
+            raise InputError(
+                f"attribute {attribute.name!r} of {node} is {value!r}, none of {', '.join(choices)}"
+            )
+        if any(isinstance(x, float) and math.isnan(x) for x in _items(value)):
+            raise InputError(f"attribute {attribute.name!r} of {node} is not a number")
+    if not own:
+        return
+    missing = [a.name for a in schema.attributes.values() if a.required]
+    for attribute_name in missing:
+        if attribute_name not in node.attributes:
+            raise InputError(f"{node} lacks its attribute {attribute_name!r}")
+    for what, count, least, most in (
+        ("inputs", len(proto.input), schema.min_input, schema.max_input),
+        ("outputs", len(proto.output), schema.min_output, schema.max_output),
+    ):
+        if not least <= count <= most:
+            raise InputError(f"{node} has {count} {what}; ONNX gives it {least} to {most}")
+
+
+def _items(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, list) else (value,)
+
+
 def _node(index: int, node: onnx.NodeProto) -> Node:
+    texts = (node.op_type, node.domain, node.name, *node.input, *node.output)
+    if any(isinstance(text, bytes) for text in texts):
+        raise InputError(f"operator {index} has a name that is no text (not UTF-8)")
     if not node.op_type:
         raise InputError(f"operator {index} has no type")
     operator = node.op_type

@@ -224,7 +224,9 @@ class Importer:
             raise UnsupportedError(f"the output {end.name!r} is the input itself; read it there")
         if end.name not in self._values:
             raise InputError(f"the output {end.name!r} is constant")
-        dtype = DType(end.dtype) if end.dtype in {d.value for d in DType} else DType.FLOAT32
+        if end.dtype not in {d.value for d in DType}:
+            raise UnsupportedError(f"the output {end.name!r} is of type {end.dtype}")
+        dtype = DType(end.dtype)
         return self.builder.converted_output(self._values[end.name], end.name, dtype)
 
     # Operators.
@@ -314,6 +316,8 @@ class Importer:
     def _transpose(self, node: Node) -> None:
         rank = len(self.shapes[node.inputs[0]])
         permutation = list(node.attributes.get("perm", range(rank)[::-1]))
+        if sorted(permutation) != list(range(rank)):
+            raise InputError(f"{node} permutes {rank} dimensions by {permutation}")
         if node.inputs[0] in self.data:
             constant = self.data[node.inputs[0]]
             self.data[node.outputs[0]] = quantisation.transposed_constant(constant, permutation)

@@ -13,7 +13,7 @@ from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 from toolchain.errors import InputError
-from toolchain.frontends._onnx_file import Array, End, FileModel, Node, check_shape
+from toolchain.frontends._onnx_file import Array, End, FileModel, Node, check_shape, dtype_name
 
 FOLDED = frozenset(
     {
@@ -168,6 +168,14 @@ def _infer(model: FileModel) -> dict[str, tuple[int, ...]]:
         name: tuple(data.shape) for name, data in model.constants.items()
     }
     graph = inferred.graph
+    declared = {end.name: end.dtype for end in model.outputs}
+    for value in graph.output:
+        computed = dtype_name(value.type.tensor_type.elem_type)
+        if value.type.tensor_type.elem_type and computed != declared[value.name]:
+            raise InputError(
+                f"the output {value.name!r} is declared as {declared[value.name]}, but the model "
+                f"computes {computed}"
+            )
     for value in (*graph.input, *graph.value_info, *graph.output):
         kind = value.type.tensor_type
         if not kind.HasField("shape"):

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
 from toolchain.ir.graph import Graph, Op
 from toolchain.ir.tensor import DType, Tensor, is_scale
 
@@ -52,6 +54,8 @@ def _check_tensor(tensor: Tensor) -> None:
         raise InvalidGraphError(
             f"constant {tensor} holds {data.dtype.name}{list(data.shape)}",
         )
+    if data is not None and data.dtype.kind == "f" and not np.isfinite(data).all():
+        raise InvalidGraphError(f"the constant tensor {tensor} holds NaN or infinity")
     if data is None and not tensor.elements:
         raise InvalidGraphError(f"tensor {tensor} is empty")
     if tensor.quantisation is not None:

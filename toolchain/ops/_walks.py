@@ -38,18 +38,18 @@ def lead_bytes(written: Int64, still_read: Int64) -> int:
 
 def first_taps(size: int, count: int, kernel: int, stride: int, dilation: int, pad: int) -> Int64:
     """Along one axis: the first position inside the image that each window sees, or NEVER."""
-    taps = (np.arange(count) * stride - pad)[:, None] + np.arange(kernel) * dilation
-    inside: Int64 = np.where((taps >= 0) & (taps < size), taps, NEVER)
-    first: Int64 = inside.min(axis=1)
+    begin = np.arange(count, dtype=np.int64) * stride - pad
+    skipped = np.maximum(-(begin // dilation), 0)
+    taps = begin + skipped * dilation
+    first: Int64 = np.where((skipped < kernel) & (taps < size), taps, NEVER)
     return first
 
 
 def first_transposed_taps(size: int, count: int, kernel: int, stride: int, pad: int) -> Int64:
     """Along one axis: the first input position that adds to each output position, or NEVER."""
-    at = np.arange(count)[:, None] + pad - np.arange(kernel)
-    taps = at // stride
-    inside: Int64 = np.where((at >= 0) & (at % stride == 0) & (taps < size), taps, NEVER)
-    first: Int64 = inside.min(axis=1)
+    end = np.arange(count, dtype=np.int64) + pad
+    taps = np.maximum(-((kernel - 1 - end) // stride), 0)
+    first: Int64 = np.where((taps * stride <= end) & (taps < size), taps, NEVER)
     return first
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from toolchain.ir import DType, Graph, Op
 from toolchain.ir.verify import InvalidGraphError, verify
 from toolchain.ops import specs
@@ -16,12 +18,20 @@ def _infer(op: Op, graph: Graph) -> tuple[tuple[tuple[int, ...], DType], ...]:
         raise InvalidGraphError(f"there is no operator kind {op.kind!r}")
     if not isinstance(op.attributes, spec.attributes):
         raise InvalidGraphError(f"attributes are {type(op.attributes).__name__}")
+    for name, value in vars(op.attributes).items():
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ValueError(f"its {name} is {value}")
     _check_quantisation(op, graph, spec.quantised)
     return tuple((t.shape, t.dtype) for t in spec.infer(op, graph))
 
 
 def _check_quantisation(op: Op, graph: Graph, wanted: Quantised) -> None:
     """Raise ValueError where a tensor is not quantised as the kind needs it."""
+    for index, x in enumerate(graph.input_tensors(op)):
+        several = x is not None and x.quantisation is not None and x.q.per_channel
+        if several and not wanted.stored and index not in wanted.per_channel:
+            name = op.inputs[index]
+            raise ValueError(f"{name!r} is quantised per channel; quantise it per tensor")
     outputs = [graph.tensors[name] for name in op.outputs if name in graph.tensors]
     tensors = [t for t in (*graph.input_tensors(op), *outputs) if t is not None]
     known = [tensor for tensor in tensors if tensor.quantisation is not None]

@@ -49,6 +49,7 @@ from toolchain.ops._rounding import Rounding
 from toolchain.ops._sums import convolution_reductions
 from toolchain.ops.depthwise_conv2d import DepthwiseConv2D
 from toolchain.ops.spec import (
+    WEIGHTED,
     Array,
     Axis,
     Lowering,
@@ -264,6 +265,7 @@ def _read_onnx(node: OnnxNode) -> None:
 
 
 SPEC = OpSpec(
+    quantised=WEIGHTED,
     kind="conv2d",
     attributes=Conv2D,
     infer=_infer,

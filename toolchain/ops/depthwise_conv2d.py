@@ -43,6 +43,7 @@ from toolchain.ops._conv_overlaps import depthwise_overlaps
 from toolchain.ops._onnx_rounding import requantise_onnx
 from toolchain.ops._rounding import Rounding
 from toolchain.ops.spec import (
+    WEIGHTED,
     Array,
     Axis,
     Lowering,
@@ -220,6 +221,7 @@ def _sample(rng: np.random.Generator) -> Graph:
 
 
 SPEC = OpSpec(
+    quantised=WEIGHTED,
     kind="depthwise_conv2d",
     attributes=DepthwiseConv2D,
     infer=_infer,

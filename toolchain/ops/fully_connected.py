@@ -49,6 +49,7 @@ from toolchain.ops.partial_fully_connected import PartialFullyConnected, leading
 from toolchain.ops.requantise_sums import Law, RequantiseSums
 from toolchain.ops.reshape import Reshape
 from toolchain.ops.spec import (
+    WEIGHTED,
     Array,
     Axis,
     Constant,
@@ -334,6 +335,7 @@ def _read_onnx(node: OnnxNode) -> None:
 
 
 SPEC = OpSpec(
+    quantised=WEIGHTED,
     kind="fully_connected",
     attributes=FullyConnected,
     infer=_infer,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from toolchain.boards import Core
-from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops import extents
 from toolchain.ops._movement import (
     int32_constant,
@@ -179,16 +179,30 @@ def _read_onnx(node: OnnxNode) -> None:
     if node.in_float:
         node.emit("pad", Pad(paddings, value or None), [node.operand(0, order)], q, order)
         return
-    stored = int(np.clip(np.rint(value / q.scale) + q.zero_point, -128, 127))
     if node.holds_integers:
         if not node.has(2):
             raise node.unsupported("padding of integers with no value", "give it the zero point")
         stored = int(value) - (128 if unsigned else 0)
-    attributes = Pad(
-        paddings,
-        None if stored == q.zero_point else stored,
-    )
-    node.emit("pad", attributes, [node.operand(0, order)], q, order)
+    else:
+        stored, exact = _stored_real(value, q)
+        if not exact:  # what follows may hold it: requantising before or after is the same
+            own, q = q, node.output_quantisation(q)
+            stored, _ = _stored_real(value, q)
+            if q is own and abs((stored - q.zero_point) * q.scale - value) > q.scale:
+                raise node.unsupported(
+                    f"its value {value:g} lies outside of what its input's scale can hold",
+                    "quantise its result with a scale that can",
+                )
+    if not -128 <= stored <= 127:
+        raise node.unsupported(f"the value {value:g} is no 8-bit integer")
+    attributes = Pad(paddings, None if stored == q.zero_point else stored)
+    node.emit("pad", attributes, [node.operand(0, order, quantisation=q)], q, order)
+
+
+def _stored_real(value: float, q: Quantisation) -> tuple[int, bool]:
+    """A real value as QuantizeLinear stores it, and whether that is exactly the value."""
+    stored = int(np.clip(np.rint(value / q.scale) + q.zero_point, -128, 127))
+    return stored, (stored - q.zero_point) * q.scale == value
 
 
 SPEC = OpSpec(

@@ -30,7 +30,7 @@ from toolchain.ops._conv import (
 )
 from toolchain.ops._conv_lowering import bias_of, column_bytes
 from toolchain.ops._conv_packing import folded_bias, pack_sums
-from toolchain.ops.spec import Array, Constant, Lowering, OpSpec, SafeOverlap, TensorType
+from toolchain.ops.spec import WEIGHTED, Array, Constant, Lowering, OpSpec, SafeOverlap, TensorType
 
 SUMS = 3
 
@@ -163,6 +163,7 @@ def _sample(rng: np.random.Generator) -> Graph:
 
 
 SPEC = OpSpec(
+    quantised=WEIGHTED,
     kind="partial_conv2d",
     attributes=PartialConv2D,
     infer=_infer,

@@ -24,7 +24,7 @@ from toolchain.ops._conv import (
 )
 from toolchain.ops._conv_lowering import bias_of
 from toolchain.ops._conv_packing import folded_bias, pack_sums
-from toolchain.ops.spec import Array, Constant, Lowering, OpSpec, SafeOverlap, TensorType
+from toolchain.ops.spec import WEIGHTED, Array, Constant, Lowering, OpSpec, SafeOverlap, TensorType
 
 SUMS = 3
 
@@ -118,6 +118,7 @@ def _sample(rng: np.random.Generator) -> Graph:
 
 
 SPEC = OpSpec(
+    quantised=WEIGHTED,
     kind="partial_fully_connected",
     attributes=PartialFullyConnected,
     infer=_infer,

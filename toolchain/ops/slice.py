@@ -163,7 +163,10 @@ def _read(node: TfliteNode) -> ReadOp:
         ends = tuple(d - 1 if turn else 0 for d, turn in zip(x.shape, turned, strict=True))
         steps = tuple(-1 if turn else 1 for turn in turned)
         return ReadOp(Slice(ends, x.shape, steps, x.shape), (0,))
-    if len(node.inputs) == 3:
+    wanted = 3 if node.builtin == "SLICE" else 4
+    if len(node.inputs) != wanted:
+        raise node.unsupported(f"{len(node.inputs)} inputs instead of {wanted}")
+    if node.builtin == "SLICE":
         begin, sizes = integers(node, 1), list(integers(node, 2))
         for axis, (first, size) in enumerate(zip(begin, sizes, strict=True)):
             if size == -1:

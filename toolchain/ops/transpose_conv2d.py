@@ -44,6 +44,7 @@ from toolchain.ops._onnx import (
 from toolchain.ops._onnx_rounding import requantise_onnx
 from toolchain.ops._rounding import Rounding
 from toolchain.ops.spec import (
+    WEIGHTED,
     Array,
     Axis,
     Lowering,
@@ -294,6 +295,7 @@ def _read_onnx(node: OnnxNode) -> None:
 
 
 SPEC = OpSpec(
+    quantised=WEIGHTED,
     kind="transpose_conv2d",
     attributes=TransposeConv2D,
     infer=_infer,
