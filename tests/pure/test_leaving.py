@@ -110,7 +110,8 @@ def test_a_full_disk_is_one_sentence(command: list[str]) -> None:
             [*THIMBLE, *command], stdout=full, stderr=subprocess.PIPE, check=False
         )
     assert done.returncode == 2
-    assert done.stderr.strip() == b"error: No space left on device"
+    (line,) = done.stderr.decode().splitlines()
+    assert line.startswith("error: ") and line.endswith("No space left on device")
 
 
 def test_ctrl_c_is_130(tmp_path: Path) -> None:
