@@ -7,6 +7,7 @@ of an OpSpec.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -327,7 +328,9 @@ class Importer:
         self.define(node.outputs[0], replace(value, layout=layout))
 
     def _rename(self, node: Node) -> None:
-        shape = self.shapes[node.outputs[0]]
+        before, shape = self.shapes[node.inputs[0]], self.shapes[node.outputs[0]]
+        if math.prod(before) != math.prod(shape):
+            raise InputError(f"{node} makes {list(shape)} of {list(before)}")
         if node.inputs[0] in self.data:
             constant = self.data[node.inputs[0]]
             self.data[node.outputs[0]] = quantisation.reshaped_constant(constant, shape)
