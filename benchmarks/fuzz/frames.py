@@ -45,7 +45,7 @@ _SHAPES = (
     "random",
     "raw",
 )
-_ENDING = {Type.RESET: 0.15, Type.EXIT: 0.03}
+_ENDING = {Type.RESET: 0.15, Type.EXIT: 0.15}
 """How often those are let through that end what the board was at."""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import time
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from multiprocessing import get_context
@@ -19,6 +20,10 @@ Begin = Callable[[], Serve]
 """Called once in each process."""
 
 
+_ALONE_SECONDS = 5.0
+"""How often a process looks whether the one that started it is still there."""
+
+
 @dataclass
 class _Worker:
     process: BaseProcess
@@ -29,27 +34,34 @@ class _Worker:
     heard: float = 0.0
 
 
+class FuzzerError(Exception):
+    """The fuzzer itself failed in one of its processes; the text is the traceback there."""
+
+
 def _work(begin: Begin, line: Connection) -> None:
-    os.setpgid(0, 0)
     quiet = os.open(os.devnull, os.O_WRONLY)
     os.dup2(quiet, 1)
     os.dup2(quiet, 2)
     limit_memory()
-    serve = begin()
-    while True:
-        try:
-            numbers = line.recv()
-        except EOFError:
-            os._exit(0)
-        for outcome in serve(numbers, line.send):
-            line.send(outcome)
-        line.send(None)
+    parent = os.getppid()
+    try:
+        serve = begin()
+        while True:
+            while not line.poll(_ALONE_SECONDS):
+                if os.getppid() != parent:
+                    os._exit(0)
+            for outcome in serve(line.recv(), line.send):
+                line.send(outcome)
+            line.send(None)
+    except Exception:
+        line.send(FuzzerError(traceback.format_exc()))
 
 
 class Pool:
     """`jobs` processes that serve chunks of case numbers.
 
     `silence_seconds`: a process that says nothing for so long is ended, its case counted as hung.
+    `run` raises FuzzerError.
     """
 
     def __init__(self, begin: Begin, jobs: int, chunk: int, silence_seconds: float) -> None:
@@ -111,6 +123,8 @@ class Pool:
                 said = worker.line.recv()
                 if said is None:
                     return True
+                if isinstance(said, FuzzerError):
+                    raise said
                 if isinstance(said, Outcome):
                     tally.add(said)
                     worker.waiting.remove(said.number)

@@ -118,14 +118,21 @@ def runner(seed: int) -> Serve:
     return serve
 
 
-def outcome_in_c(found: Case, seed: int = 0) -> Outcome:
+def outcome_in_c(found: Case) -> Outcome:
     """Of one file."""
-    ready = made(seed, found)
-    if isinstance(ready, Outcome):
-        return ready
-    with tempfile.TemporaryDirectory(prefix="thimble-fuzz-") as folder:
-        (outcome,) = _outcomes([ready], Path(folder), _References(), lambda number: None)
+    (outcome,) = outcomes_in_c([found])
     return outcome
+
+
+def outcomes_in_c(cases: Sequence[Case], seed: int = 0) -> list[Outcome]:
+    """Of files, in one program, in their order."""
+    found = [made(seed, case) for case in cases]
+    outcomes = [one for one in found if isinstance(one, Outcome)]
+    ready = [one for one in found if isinstance(one, _Ready)]
+    with tempfile.TemporaryDirectory(prefix="thimble-fuzz-") as folder:
+        outcomes += _outcomes(ready, Path(folder), _References(), lambda number: None)
+    places = {case.number: place for place, case in enumerate(cases)}
+    return sorted(outcomes, key=lambda outcome: places[outcome.number])
 
 
 def made(seed: int, found: Case) -> Outcome | _Ready:
