@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -21,7 +25,7 @@ from benchmarks.fuzz.outcome import (
     Outcome,
     Tally,
 )
-from benchmarks.fuzz.pool import FuzzerError, Pool
+from benchmarks.fuzz.pool import FuzzerError, Pool, Serve
 from benchmarks.fuzz.reading import read_outcome
 from benchmarks.fuzz.running import outcomes_in_c
 
@@ -64,18 +68,14 @@ def test_a_case_is_the_same_file_every_time() -> None:
 def pool_of(outcomes: dict[int, str]) -> Tally:
     """A run of twelve cases, some of which end their process, hang, or raise."""
 
-    def begin():  # type: ignore[no-untyped-def]
-        def serve(numbers, begun):  # type: ignore[no-untyped-def]
+    def begin() -> Serve:
+        def serve(numbers: Sequence[int], begun: Callable[[int], None]) -> Iterator[Outcome]:
             for number in numbers:
                 begun(number)
                 how = outcomes.get(number, "")
                 if how == "death":
-                    import os
-
-                    os.kill(os.getpid(), 11)
+                    os.kill(os.getpid(), signal.SIGKILL)
                 if how == "hang":
-                    import time
-
                     time.sleep(60)
                 if how == "broken":
                     raise KeyError(number)

@@ -18,11 +18,13 @@ from toolchain.errors import InputError
 from toolchain.frontends._onnx_file import Array, FileModel, Node
 
 _CONTRIB = "com.microsoft."
+_ONE_AXIS = 13
+"""The first opset whose Softmax is over one dimension."""
 
 
 def expand(model: FileModel) -> FileModel:
     """The same model without QLinear operators. Raises InputError where one lacks an input."""
-    expander = _Expander(dict(model.constants))
+    expander = _Expander(dict(model.constants), model.opset)
     nodes = tuple(part for node in model.nodes for part in expander.parts(node))
     return replace(model, nodes=nodes, constants=expander.constants)
 
@@ -30,6 +32,7 @@ def expand(model: FileModel) -> FileModel:
 @dataclass
 class _Expander:
     constants: dict[str, Array]
+    opset: int
 
     def parts(self, node: Node) -> Iterator[Node]:
         plain = node.operator.removeprefix(_CONTRIB)
@@ -170,6 +173,16 @@ def _unary(operator: str, expander: _Expander, node: Node) -> Iterator[Node]:
     yield from expander.core(node, operator, (x.outputs[0],), scale, attributes)
 
 
+def _softmax(expander: _Expander, node: Node) -> Iterator[Node]:
+    """Its own opset says what its axis means: from 13 on one dimension, before all that follow."""
+    own = node.attributes.get("opset", expander.opset)
+    if (own < _ONE_AXIS) != (expander.opset < _ONE_AXIS):
+        raise InputError(
+            f"{node} is of opset {own} in a file of opset {expander.opset}, whose softmax differs"
+        )
+    yield from _unary("Softmax", expander, node)
+
+
 def _concat(expander: _Expander, node: Node) -> Iterator[Node]:
     parts = [expander.dequantize(node, first) for first in range(2, len(node.inputs), 3)]
     yield from parts
@@ -189,7 +202,7 @@ EXPANSIONS: Mapping[str, Callable[[_Expander, Node], Iterator[Node]]] = MappingP
         "QLinearReduceMean": partial(_unary, "ReduceMean"),
         "QLinearSigmoid": partial(_unary, "Sigmoid"),
         "QLinearLeakyRelu": partial(_unary, "LeakyRelu"),
-        "QLinearSoftmax": partial(_unary, "Softmax"),
+        "QLinearSoftmax": _softmax,
         "QLinearConcat": _concat,
     }
 )

@@ -181,10 +181,14 @@ def _tensor(
     index = table.integer(2, "I")
     if buffers and index >= len(buffers):
         raise InputError(f"the file is corrupt: tensor {name!r} names buffer {index}")
-    variable = bool(table.integer(5, "?"))
+    variable, written = bool(table.integer(5, "?")), not constant
     constant = constant and not variable
     data = buffers[index] if buffers else np.zeros(0, np.uint8)
     refusal = _refusal(table, name, constant)
+    if written and data.size:
+        raise InputError(
+            f"tensor {name!r} is computed or given, yet the file has {data.size} bytes of it"
+        )
     packed = type_name == "INT4" and constant and data.size > 0
     half = type_name == "FLOAT16" and constant and data.size > 0
     if (type_name not in DType.__members__ and not packed and not half) or refusal:
@@ -252,10 +256,9 @@ def _quantisation(
         raise InputError(
             f"tensor {name!r} of shape {list(shape)} has {scales.size} scales along axis {axis}"
         )
-    if zeros is None or not zeros.size:
-        zeros = np.zeros(1, np.int64)
-    if zeros.size not in (1, scales.size):
-        raise InputError(f"tensor {name!r} has {scales.size} scales and {zeros.size} zero points")
+    if zeros is None or zeros.size != scales.size:
+        count = 0 if zeros is None else zeros.size
+        raise InputError(f"tensor {name!r} has {scales.size} scales and {count} zero points")
     if not all(map(is_scale, scales.tolist())):
         raise InputError(f"tensor {name!r} has a scale that is not a positive number")
     range_of = np.iinfo(dtype.value)
@@ -263,7 +266,7 @@ def _quantisation(
         raise InputError(f"tensor {name!r} has a zero point outside {dtype.value}")
     return Quantisation(
         tuple(float(s) for s in scales),
-        tuple(int(z) for z in np.broadcast_to(zeros, scales.shape)),
+        tuple(int(z) for z in zeros),
         axis if scales.size > 1 else None,
     )
 

@@ -113,5 +113,7 @@ def _range(
 
     first, last = (0, size) if stride > 0 else (size - 1, -1)
     start = first if begin is None else clamped(begin)
+    if end_is_length and end is not None and not low <= start + end <= high:
+        raise ValueError(f"{end} elements from {start} on, in a dimension of {size}")
     stop = last if end is None else clamped(end + start if end_is_length else end)
     return start, max(-((start - stop) // stride), 0)

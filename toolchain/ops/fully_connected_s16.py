@@ -28,7 +28,9 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
     units, depth = weights.shape
     low, high = clamp_range(op.attributes.activation, y)
     factors: NDArray[np.float64] = x.q.scale * np.array(weights.q.scales) / y.q.scale
-    if depth * 2.0**22 * factors.max() >= 2.0**31:  # 16 bits times 8, once for each input
+    bias = bias_of(op, graph, BIAS, units)
+    largest = depth * 2.0**22 + np.abs(bias.astype(np.float64))  # 16 bits times 8, for each input
+    if (largest * factors).max() >= 2.0**31:
         raise UnsupportedError(
             f"{op.kind} {op.name!r}: the output scale {y.q.scale:g} is too fine; its values may "
             "not fit 32 bits, where the reference wraps"
@@ -36,7 +38,7 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
     return Lowering(
         functions=("thimble_fully_connected_s16", "thimble_dot_s16"),
         constants=(
-            Constant("bias", bias_of(op, graph, BIAS, units), "int64"),
+            Constant("bias", bias, "int64"),
             Constant("factors", factors.view(np.int64), "bytes of doubles: scale of a sum"),
         ),
         fields={

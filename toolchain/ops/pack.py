@@ -100,6 +100,10 @@ def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
 
 
 def _read(node: TfliteNode) -> ReadOp:
+    if node.options.valuesCount != len(node.inputs):
+        raise node.unsupported(
+            f"its options speak of {node.options.valuesCount} inputs, and it has {len(node.inputs)}"
+        )
     return ReadOp(Pack(int(node.options.axis)), tuple(range(len(node.inputs))))
 
 

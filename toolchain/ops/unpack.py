@@ -84,6 +84,10 @@ def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
 
 
 def _read(node: TfliteNode) -> ReadOp:
+    if node.options.num != len(node.outputs):
+        raise node.unsupported(
+            f"its options speak of {node.options.num} outputs, and it has {len(node.outputs)}"
+        )
     return ReadOp(Unpack(int(node.options.axis)), (0,))
 
 
