@@ -73,6 +73,7 @@ class Level:
 
 
 RAN = (EQUAL, CIRCULAR, UNJUDGED, WRONG, SANITIZER, FAILED)
+_SAVE_SECONDS = 30.0
 LEVELS = {
     "read": Level(reader, (), 20_000, 100, 300.0),
     "plan": Level(planner, (PLANNED,), 2_000, 20, 600.0),
@@ -91,8 +92,12 @@ def fuzz(
     first: int = 0,
     board: str = "",
     console: Console | None = None,
+    save: Path | None = None,
 ) -> Tally:
-    """Run one level: `cases` (default: the level's own) or `seconds`, whichever is over first."""
+    """Run one level: `cases` (default: the level's own) or `seconds`, whichever is over first.
+
+    `save`: a file that has the tally every half a minute, as JSON.
+    """
     level = LEVELS[name]
     wanted = level.cases if cases is None else cases
     until = time.monotonic() + seconds if seconds is not None else None
@@ -113,11 +118,21 @@ def fuzz(
     )
     with shown:
         task = shown.add_task("", total=wanted)
+        saved = 0.0
         for _ in pool.run(tally, itertools.count(first), enough):
+            if save is not None and tally.seconds > saved + _SAVE_SECONDS:
+                saved = tally.seconds
+                _write(tally, save)
             found = f"{len(tally.findings)} kinds of findings" if tally.failed else ""
             shown.update(task, completed=min(level.done(tally), wanted), description=found)
             shown.refresh()
+    if save is not None:
+        _write(tally, save)
     return tally
+
+
+def _write(tally: Tally, path: Path) -> None:
+    path.write_text(json.dumps(tally.as_json(), indent=1) + "\n")
 
 
 def print_tally(tally: Tally, console: Console) -> None:
@@ -226,10 +241,9 @@ def main() -> int:
         arguments.first,
         getattr(arguments, "board", ""),
         Console(stderr=True),
+        arguments.json,
     )
     print_tally(tally, console)
-    if arguments.json:
-        arguments.json.write_text(json.dumps(tally.as_json(), indent=1) + "\n")
     return 1 if tally.failed else 0
 
 
