@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.support.host import random_inputs, reference_outputs
-from tests.support.litert import BEYOND_LITERT, OWN_FUNCTIONS, PLAIN_KERNELS, run_litert
+from tests.support.litert import OWN_FUNCTIONS, judged_by_reference_kernels, run_litert
 from tests.support.tflite_writer import tflite_bytes
 from toolchain.boards import HOST
 from toolchain.errors import InputError, UnsupportedError
@@ -28,7 +28,7 @@ STOPS_ON_DATA = {"div", "rsqrt", "sqrt"}
 KINDS = sorted(
     kind
     for kind, spec in specs().items()
-    if spec.tflite is not None and kind not in PLAIN_KERNELS | BEYOND_LITERT | OWN_FUNCTIONS
+    if spec.tflite is not None and kind not in OWN_FUNCTIONS and judged_by_reference_kernels(kind)
 )
 WIDE = (DType.INT16, DType.INT32, DType.INT64)
 
