@@ -56,9 +56,11 @@ def _read(data: bytes, path: Path) -> tuple[Graph, Mapping[str, Stored]]:
     if not graph.ops:
         raise InputError("the model computes nothing")
     try:
-        return check(graph), importer.stored
+        checked = check(graph)
     except InvalidGraphError as error:
         raise InputError(f"the model contradicts itself: {error}") from error
+    stored = importer.stored.items()
+    return checked, {name: place for name, place in stored if place.tensor in checked.tensors}
 
 
 def _refused(

@@ -83,8 +83,11 @@ def _attributes(op: Op) -> FullyConnected:
 
 def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
     x, weights = graph.input(op, INPUT), graph.input(op, WEIGHTS)
-    rows = leading_dimensions(x, weights, _attributes(op).keep_dims)
-    return (TensorType((*rows, weights.shape[0]), x.dtype),)
+    rows, units = leading_dimensions(x, weights, _attributes(op).keep_dims), weights.shape[0]
+    scales = 1 if weights.quantisation is None else len(weights.q.scales)
+    if scales not in (1, units):
+        raise ValueError(f"{scales} weight scales for {units} outputs")
+    return (TensorType((*rows, units), x.dtype),)
 
 
 def _factors(op: Op, graph: Graph) -> NDArray[np.float64]:
