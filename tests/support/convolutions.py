@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 
 import numpy as np
 
+from toolchain.boards import HOST
+from toolchain.errors import UnsupportedError
 from toolchain.ir import Graph, Op, Quantisation, Tensor
 from toolchain.kernel_shapes import graph_of_shape
-from toolchain.ops import specs
+from toolchain.ops import spec_of, specs
 from toolchain.ops._conv import Padding, Window, constant_of
+from toolchain.ops._fixed_point import ScaleError
 from toolchain.ops.conv2d import Conv2D
 from toolchain.ops.depthwise_conv2d import DepthwiseConv2D
 
@@ -39,12 +43,23 @@ def padded_anyhow(graph: Graph, rng: np.random.Generator) -> Graph:
 
 
 def awkwardly_scaled(graph: Graph, rng: np.random.Generator) -> Graph:
-    """Factors from 2**-40 to 2**12, and channels that are dead: no weights, biases near 2**30."""
+    """Factors from 2**-40 up, and channels that are dead: no weights, biases near 2**30.
+
+    The largest factors are those whose sums stay within 32 bits; beyond, the operator is refused.
+    """
+    while True:
+        made = _awkwardly_scaled(graph, rng)
+        with contextlib.suppress(ScaleError, UnsupportedError):
+            spec_of(made.ops[0].kind).lower(made.ops[0], made, HOST)
+            return made
+
+
+def _awkwardly_scaled(graph: Graph, rng: np.random.Generator) -> Graph:
     op = graph.ops[0]
     x, weights, y = graph.input(op, 0), graph.input(op, 1), graph.output(op)
     axis = 3 if op.kind == "depthwise_conv2d" else 0
     channels = weights.shape[axis]
-    spread = 2.0 ** rng.uniform(-40, 12, channels)
+    spread = 2.0 ** rng.uniform(-40, rng.choice((0, 4, 12)), channels)
     spread[rng.random(channels) < 0.6] = 2.0 ** rng.uniform(-9, 1)
     scales = np.float32(spread * y.q.scale / x.q.scale)
     dead = rng.random(channels) < 0.2

@@ -37,7 +37,8 @@ def _check_quantisation(op: Op, graph: Graph, wanted: Quantised) -> None:
     known = [tensor for tensor in tensors if tensor.quantisation is not None]
     for tensor in known:
         others = [zero for zero in tensor.q.zero_points if zero != wanted.wide_zero]
-        if not wanted.stored and tensor.dtype in _WIDE and others:
+        taken = not wanted.stored and wanted.wide_zero is not None
+        if taken and tensor.dtype in _WIDE and others:
             raise ValueError(
                 f"{tensor.dtype.value} tensor {tensor.name!r} has the zero point {others[0]}, "
                 f"where kernels take {wanted.wide_zero} for granted; convert the model with that"

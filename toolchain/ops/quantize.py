@@ -38,6 +38,7 @@ from toolchain.ops.spec import (
     Array,
     Lowering,
     OpSpec,
+    Quantised,
     ReadOp,
     SafeOverlap,
     TensorType,
@@ -233,6 +234,7 @@ SPEC = OpSpec(
     overlaps=_overlaps,
     axes=elementwise_axes,
     dtypes=frozenset({DType.FLOAT32, *_INTEGERS}),
+    quantised=Quantised(wide_zero=None),
     tflite=TfliteBinding(("QUANTIZE",), _read, _write),
     limits="float32 or uint8 to int8, uint8 or int16; int8 to all; between int8, int16 and int32; "
     "per tensor",

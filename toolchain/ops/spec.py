@@ -423,14 +423,14 @@ class Quantised:
 
     `stored`: it moves or compares stored values, so that no scale or zero point enters; of the
     other kinds int16, int32 and int64 tensors must have the zero point `wide_zero`, which TFLite's
-    kernels take for granted. `alike`: operands of the output's type must be quantised as the output
-    is. `per_channel`: inputs that may have a scale for each channel; of `stored` kinds all may.
-    `ops.check` refuses anything else by name.
+    kernels take for granted; None where they mind any. `alike`: operands of the output's type must
+    be quantised as the output is. `per_channel`: inputs that may have a scale for each channel; of
+    `stored` kinds all may. `ops.check` refuses anything else by name.
     """
 
     stored: bool = False
     alike: bool = False
-    wide_zero: int = 0
+    wide_zero: int | None = 0
     per_channel: tuple[int, ...] = ()
 
 
