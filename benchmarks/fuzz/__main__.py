@@ -107,7 +107,8 @@ def fuzz(
 
     tally = Tally(name, seed)
     place = {"place": board or level.board} if level.board else {}
-    pool = Pool(partial(level.serve, seed, **place), jobs, level.chunk, level.silence_seconds)
+    chunk = min(level.chunk, 2 * wanted)
+    pool = Pool(partial(level.serve, seed, **place), jobs, chunk, level.silence_seconds)
     columns = (TextColumn(name), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     shown = Progress(
         *columns,
