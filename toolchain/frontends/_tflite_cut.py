@@ -125,7 +125,7 @@ class Cutter:
         model.subgraphs = [main]
         model.buffers = [
             buffer if number in kept else types.BufferT()
-            for number, buffer in enumerate(self._model.buffers)
+            for number, buffer in enumerate(self._model.buffers or ())
         ]
         make: Any = flatbuffers.builder.Builder
         builder = make(1 << 16)

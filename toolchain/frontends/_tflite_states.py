@@ -135,8 +135,9 @@ class Variables:
         if key not in self._values:
             self._values[key] = _Value(self._begin(key, found, tensors), assigned=False)
         value = self._values[key].tensor
-        if value.dtype is not found.dtype:
-            raise InputError(f"{op} reads {value} as {found.dtype.value}")
+        open_shape = self._model.tensors[op.outputs[0]].dynamic
+        if value.dtype is not found.dtype or not (open_shape or value.shape == found.shape):
+            raise InputError(f"{op} reads {value} as {found}")
         result = Tensor(found.name, value.shape, value.dtype, found.quantisation)
         tensors[result.name] = result
         name = f"read_variable_{op.index}"

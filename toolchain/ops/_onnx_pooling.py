@@ -9,6 +9,7 @@ import numpy as np
 
 from toolchain.ir import Quantisation
 from toolchain.ops._activation import Activation
+from toolchain.ops._fixed_point import ScaleError, check_reach
 from toolchain.ops._onnx import (
     OnnxWindow,
     axes_argument,
@@ -25,6 +26,8 @@ from toolchain.ops.lookup import Lookup
 from toolchain.ops.pad import Pad
 from toolchain.ops.spec import OnnxNode
 
+_STEPS = 255
+"""From the smallest to the largest of 8 bits."""
 _LARGEST_RATIO = 2.0
 """Averaging and then requantising is within 1 of doing both at once up to this scale ratio."""
 
@@ -95,6 +98,10 @@ def read_average_pool(node: OnnxNode) -> None:
 
 def _emit_sum(node: OnnxNode, x: str, walk: OnnxWindow, q: Quantisation) -> None:
     """An average that changes the scale: a depthwise convolution by ones rounds only once."""
+    try:
+        check_reach(node.quantisation(0).scale / q.scale, _STEPS)
+    except ScaleError as error:  # ONNX Runtime converts the mean to int32 without looking
+        raise node.unsupported(str(error)) from error
     axes, channels = image_axes(node), node.shape(0)[1]
     height, width = walk.kernel
     part = float(np.float32(1 / (height * width)))
