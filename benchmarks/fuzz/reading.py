@@ -16,6 +16,7 @@ from toolchain.errors import DoesNotFitError
 from toolchain.float_use import check_leave
 from toolchain.frontends import front_end_of
 from toolchain.ir import Plan
+from toolchain.ir.arena import ArenaPart
 from toolchain.passes import Prepared
 from toolchain.planner import (
     PlanOptions,
@@ -69,6 +70,13 @@ def check_plan(plan: Plan) -> None:
     graph alone. That no value is overwritten too early is for the level that runs the C.
     """
     graph, arena = plan.graph, plan.arena
+    whole = ArenaPart("", 0, arena.size_bytes)
+
+    def held(offset: int, size: int) -> bool:
+        """Within one part, of an arena that lies in several banks."""
+        ends = [(part.start_bytes, part.size_bytes) for part in arena.parts or (whole,)]
+        return any(start <= offset <= start + length - size for start, length in ends)
+
     assert sorted(plan.schedule.order) == list(range(len(graph.ops))), "the order is none"
     known = {*graph.sources, *(t.name for t in graph.tensors.values() if t.is_constant)}
     for index in plan.schedule.order:
@@ -82,11 +90,11 @@ def check_plan(plan: Plan) -> None:
             offset, pitch = arena.offsets[name], arena.pitches.get(name)
             lines = tensor.shape[1] if pitch else 1
             size = (lines - 1) * (pitch or 0) + tensor.size_bytes // lines
-            assert 0 <= offset <= arena.size_bytes - size, f"{name} lies outside the arena"
+            assert held(offset, size), f"{name} lies outside the arena"
             assert offset % min(tensor.dtype.size_bytes, 8) == 0, f"{name} is not aligned"
     for op_name, offset in arena.scratch_offsets.items():
         scratch = next(op.scratch_bytes for op in plan.operators if op.name == op_name)
-        assert 0 <= offset <= arena.size_bytes - scratch, f"{op_name}: scratch outside the arena"
+        assert held(offset, scratch), f"{op_name}: scratch outside the arena"
 
 
 def plan_options(seed: int, number: int) -> tuple[str, PlanOptions]:
