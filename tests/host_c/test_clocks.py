@@ -185,9 +185,8 @@ def check_common(started: Started, target: Board) -> None:
 
     assert started.field("DCB_DEMCR_TRCENA") and started.field("DWT_CTRL_CYCCNTENA")
     assert started.field("MPU_CTRL_ENABLE") and started.field("MPU_CTRL_PRIVDEFENA")
-    if "THIMBLE_NEVER_SLEEPS" not in target.defines:
-        sleeps = [f for f in chip.fields if f.startswith("DBGMCU_CR_DBG_SLEEP")]
-        assert any(started.field(name) for name in sleeps)
+    sleeps = [f for f in chip.fields if f.startswith("DBGMCU_CR_DBG_SLEEP")]
+    assert any(started.field(name) for name in sleeps)
     if target.core.name == "cortex-m7":
         assert started.values("DWT_LAR") == [0xC5ACCE55]
         check_m7(started)

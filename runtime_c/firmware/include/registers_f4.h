@@ -55,5 +55,7 @@
 
 #define DBGMCU_IDCODE 0xE0042000u
 #define DBGMCU_IDCODE_DEV_ID 0xFFFu
+#define DBGMCU_CR 0xE0042004u
+#define DBGMCU_CR_DBG_SLEEP (1u << 0)
 
 #endif

@@ -57,4 +57,7 @@
 #define RCC_CCIPR_LPUART1SEL (3u << 10)
 #define RCC_CCIPR_LPUART1SEL_1 (2u << 10)
 
+#define DBGMCU_CR 0xE0042004u
+#define DBGMCU_CR_DBG_SLEEP (1u << 0)
+
 #endif

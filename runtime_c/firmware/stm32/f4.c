@@ -59,6 +59,7 @@ static void flash_up(void)
 
 void thimble_board_init(void)
 {
+    THIMBLE_REGISTER(DBGMCU_CR) |= DBGMCU_CR_DBG_SLEEP; /* as a probe would: see THIMBLE_NEVER_SLEEPS */
     settle_clocks();
     power_up();
     flash_up();

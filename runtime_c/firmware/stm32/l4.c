@@ -42,6 +42,7 @@ static void flash_up(void)
 
 void thimble_board_init(void)
 {
+    THIMBLE_REGISTER(DBGMCU_CR) |= DBGMCU_CR_DBG_SLEEP; /* as a probe would: see THIMBLE_NEVER_SLEEPS */
     settle_clocks();
     power_up();
     /* M is 1 and R 2: 16 MHz into the VCO, half of what it makes to the core. */
