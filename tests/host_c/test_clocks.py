@@ -178,7 +178,7 @@ def check_common(started: Started, target: Board) -> None:
     clock = number(target, "USART_CLOCK_HZ") * number(target, "USART_BRR_FACTOR", 1)
     divider = started.register(f"{target.uart.name}_BRR")
     assert abs(clock / divider / target.uart.baud - 1) < 0.005
-    if target.uart.name == "LPUART1":  # RM0432 48.4.7: the divider is at least 0x300
+    if target.uart.name == "LPUART1":  # LPUART_BRR_MIN and _MAX, stm32l4xx_hal_uart.c
         assert 0x300 <= divider <= 0xFFFFF
     irq = number(target, "UART_IRQ")
     assert started.register(f"NVIC_ISER[{irq // 32}]") == 1 << irq % 32

@@ -10,6 +10,7 @@ import ctypes.util
 import json
 import platform
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from toolchain.errors import MissingToolError
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits_int8.tflite"
 LITERT = interpreters.KINDS[1]
 RUNTIME = interpreters.KINDS[0]
+TENSORFLOW = interpreters.KINDS[2]
 
 
 @pytest.fixture(scope="module")
@@ -175,6 +177,36 @@ def test_the_next_interpreter_is_taken(
     assert RUNTIME.version
     choice = backends.choose(folder, "delegate", ("usb:0", "usb:1"))
     assert choice.module == LITERT.module
+
+
+def test_tensorflow_is_laid_out_as_its_wheel(
+    folder: PipelineFolder, sticks: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """`tensorflow/lite/__init__.py` is empty and shadows the public `tf.lite`, whose folder only
+    comes after it in `__path__` (tensorflow/api_template.__init__.py)."""
+    package = tmp_path / "tensorflow"
+    public = package / "_api" / "v2" / "lite"
+    inner = package / "lite" / "python"
+    for place in (public, inner):
+        place.mkdir(parents=True)
+    (package / "__init__.py").write_text(
+        '__version__ = "2.19.0"\n'
+        "import pathlib\n"
+        '__path__.append(str(pathlib.Path(__file__).parent / "_api" / "v2"))\n'
+    )
+    (public / "__init__.py").write_text("from ai_edge_litert.interpreter import Interpreter\n")
+    for place in (inner.parent, inner):
+        (place / "__init__.py").touch()
+    (inner / "interpreter.py").write_text("from ai_edge_litert.interpreter import *\n")
+    for name in [n for n in sys.modules if n.split(".")[0] == "tensorflow"]:
+        sticks.delitem(sys.modules, name)
+    sticks.syspath_prepend(str(tmp_path))
+    sticks.setattr(interpreters, "KINDS", (TENSORFLOW,))
+    choice = backends.choose(folder, "delegate", ("usb:0", "usb:1"))
+    assert choice.why == "found, with TensorFlow 2.19.0"
+    assert len(list(run(folder, 3))) == 3
+    for name in [n for n in sys.modules if n.split(".")[0] == "tensorflow"]:
+        sticks.delitem(sys.modules, name)
 
 
 def test_without_the_library(folder: PipelineFolder, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -116,6 +116,23 @@ def test_real_frames_byte_for_byte(folder: PipelineFolder, release: str) -> None
     assert not pywrap_coral.live_buffers
 
 
+@pytest.mark.usefixtures("no_threads_left")
+@pytest.mark.parametrize(("stages", "count"), [(1, 1), (1, 20), (2, 1), (3, 0)])
+def test_few_stages_and_few_frames(tmp_path: Path, release: str, stages: int, count: int) -> None:
+    made = pipeline.split(
+        [DIGITS], plan([read_graph(DIGITS)], stages, Options("period")), tmp_path / "few"
+    )
+    for stage in made.models[0].stages:
+        shutil.copy(made.path / stage.file, made.path / stage.compiled_file)
+    frames = frames_of(made, count)
+    got = list(coral.PycoralPipeline(made, STICKS[:stages]).run(iter(frames)))
+    wanted = expected(made, frames)
+    assert len(got) == len(wanted) == count
+    assert all(np.array_equal(g[0], w) for g, w in zip(got, wanted, strict=True))
+    assert not pywrap_coral.failed
+    assert not pywrap_coral.live_buffers
+
+
 @pytest.mark.usefixtures("no_threads_left", "newest")
 def test_an_array_that_is_not_in_one_piece(folder: PipelineFolder) -> None:
     (name,) = folder.models[0].inputs

@@ -45,9 +45,8 @@ def load_delegate(module: str, device: str) -> Any:
     Raises MissingToolError where the library or the stick is missing.
     """
     found = _interpreter_module(module)
-    load = getattr(found, "load_delegate", None) or found.experimental.load_delegate
     options = {"device": device} if device else {}
-    return interpreters.opened(lambda: load(interpreters.library(), options), device)
+    return interpreters.opened(lambda: found.load_delegate(interpreters.library(), options), device)
 
 
 def devices_of(text: str | None, stages: int) -> tuple[str, ...]:

@@ -29,8 +29,8 @@ RUNNER_MODULE = "pycoral.pipeline.pipelined_model_runner"
 SILENCE_S = 30.0
 """After so long with frames under way and no result, the runner is taken to hang."""
 _GET_PYCORAL = (
-    "install Google's pycoral 2.0 from https://github.com/google-coral/pycoral/releases "
-    "(Python 3.6 to 3.9; https://github.com/feranick/pycoral/releases for newer ones)"
+    "install pycoral 2.0.3 from https://github.com/feranick/pycoral/releases (Google's own wheels "
+    "end with Python 3.9), with the tflite_runtime and the libedgetpu of the same TensorFlow"
 )
 _SEGMENT = re.compile(r"Segment (\d+) runner error: (.*)", re.DOTALL)
 

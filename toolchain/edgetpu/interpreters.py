@@ -34,9 +34,9 @@ _LIBRARIES = {
 }
 _DEBIAN_PACKAGES = ("libedgetpu1-std", "libedgetpu1-max")
 GET_LIBRARY = (
-    "libedgetpu1-std, from Coral's package repository "
-    "(https://coral.ai/docs/accelerator/get-started) for tflite_runtime 2.5, or of "
-    "https://github.com/feranick/libedgetpu/releases for newer ones"
+    "libedgetpu1-std of https://github.com/feranick/libedgetpu/releases, built for the "
+    "tflite_runtime that you have (that of Coral's package repository takes 2.11 at most, which "
+    "is not there for Python 3.11 and newer)"
 )
 
 
@@ -89,9 +89,10 @@ class Kind:
 KINDS = (
     Kind("tflite_runtime", "tflite_runtime.interpreter", "tflite-runtime"),
     Kind("ai_edge_litert", "ai_edge_litert.interpreter", "ai-edge-litert"),
-    Kind("TensorFlow", "tensorflow.lite", "tensorflow"),
+    Kind("TensorFlow", "tensorflow.lite.python.interpreter", "tensorflow"),
 )
-"""tflite_runtime first: it alone is built beside libedgetpu."""
+"""tflite_runtime first: it alone is built beside libedgetpu. All three hold one and the same file:
+tensorflow/lite/python/interpreter.py; the module `tensorflow.lite` that import finds is empty."""
 
 
 @dataclass(frozen=True)

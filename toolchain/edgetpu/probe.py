@@ -26,15 +26,11 @@ def _interpreter(given: dict[str, Any]) -> Any:
         module = importlib.import_module("pycoral.utils.edgetpu")
         return module.make_interpreter(given["model"], given["device"] or None)
     module = importlib.import_module(given["module"])
-    if given["module"] == "tensorflow.lite":
-        load, make = module.experimental.load_delegate, module.Interpreter
-    else:
-        load, make = module.load_delegate, module.Interpreter
     _tell(step="open the stick")
     options = {"device": given["device"]} if given["device"] else {}
-    delegate = load(given["library"], options)
+    delegate = module.load_delegate(given["library"], options)
     _tell(step="load a stage")
-    return make(model_path=given["model"], experimental_delegates=[delegate])
+    return module.Interpreter(model_path=given["model"], experimental_delegates=[delegate])
 
 
 def _run(given: dict[str, Any]) -> None:
