@@ -138,8 +138,11 @@ class Importer:
         return bounds[0], bounds[1]
 
     def coming_quantisation(self, name: str) -> Quantisation | None:
-        """How the model goes on to store the tensor `name`, if it says so."""
-        return self._coming(self._users.get(name, []))
+        """How the model goes on to store the tensor `name`, if it says so.
+
+        None where the caller gets it in float before.
+        """
+        return None if name in self._outputs else self._coming(self._users.get(name, []))
 
     def _coming(self, users: Sequence[Node]) -> Quantisation | None:
         """How these operators, or those that follow them, store the values that they read."""

@@ -16,7 +16,11 @@ from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, State, Tensor
 from toolchain.ops import extents
 from toolchain.ops._conv import constant_of
-from toolchain.ops._fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
+from toolchain.ops._fixed_point import (
+    ScaleError,
+    multiply_by_quantized_multiplier,
+    quantize_multiplier,
+)
 from toolchain.ops.spec import (
     Array,
     Lowering,
@@ -29,6 +33,7 @@ from toolchain.ops.spec import (
 )
 
 INPUT, FEATURES, TIME, BIAS, STATE = range(5)
+_FARTHEST = -31
 
 
 @dataclass(frozen=True)
@@ -65,13 +70,26 @@ def scales(op: Op, graph: Graph) -> tuple[tuple[int, int], tuple[int, int]]:
     x, features, time, state = (
         np.float32(graph.input(op, i).q.scale) for i in (INPUT, FEATURES, TIME, STATE)
     )
-    into = quantize_multiplier(float(x * features / state), 255 * _row_sum(op, graph, FEATURES))
+    into = _scaled(float(x * features / state), 255 * _row_sum(op, graph, FEATURES))
     largest = 2 ** (8 * graph.input(op, STATE).dtype.size_bytes) - 1
     total = largest * rank_of(op) * _row_sum(op, graph, TIME)
     if op.inputs[BIAS]:
         total += int(np.abs(constant_of(graph.input(op, BIAS)).astype(np.int64)).max())
     out = float(state * time / np.float32(graph.output(op).q.scale))
-    return into, quantize_multiplier(out, total)
+    return into, _scaled(out, total)
+
+
+def _scaled(factor: float, largest: int) -> tuple[int, int]:
+    """`quantize_multiplier` without a right shift by 31, which CMSIS-NN makes of 1 << 31.
+
+    It leaves nothing of values below 2**30.
+    """
+    multiplier, shift = quantize_multiplier(factor, largest)
+    if shift > _FARTHEST:
+        return multiplier, shift
+    if largest >= 1 << 30:
+        raise ScaleError(f"sums of up to {largest:,} are scaled by {factor:.4g}, beyond its shifts")
+    return 0, 0
 
 
 def _row_sum(op: Op, graph: Graph, index: int) -> int:
