@@ -152,6 +152,10 @@ def int8_weights(
     return found.data, found.scales
 
 
+_MOST_LOST = 0.25
+"""Of a step of the output, by rounding a bias to steps of the accumulator. Exporters lose none."""
+
+
 def add_bias(
     node: OnnxNode, real: NDArray[np.float64], x_scale: float, weight_scales: NDArray[np.float32]
 ) -> str:
@@ -162,6 +166,12 @@ def add_bias(
     stored = np.rint(real / scales.astype(np.float64))
     if np.abs(stored).max(initial=0) > np.iinfo(np.int32).max:
         raise node.unsupported("its bias is too large for an int32 accumulator")
+    lost = np.abs(stored * scales - real).max(initial=0) / node.output_quantisation().scale
+    if lost > _MOST_LOST:
+        raise node.unsupported(
+            f"its bias loses up to {lost:.3g} steps of the output in steps of input times weights",
+            "quantise with a representative data set",
+        )
     q = Quantisation(
         tuple(float(s) for s in scales), (0,) * scales.size, 0 if scales.size > 1 else None
     )
