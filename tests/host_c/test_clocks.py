@@ -279,6 +279,23 @@ def test_f7_after_the_boot_loader(name: str, folder: Path) -> None:
     assert switched < stopped < started.when_set("RCC_CR_PLLON")
 
 
+@pytest.mark.parametrize("name", SILICON)
+@pytest.mark.parametrize("left", [0, 0x7F])
+def test_the_oscillator_is_as_it_was_calibrated(name: str, left: int, folder: Path) -> None:
+    """RCC_HSICALIBRATION_DEFAULT of ST's HAL. Everything runs on it."""
+    chip = registers(name)
+    (field,) = [f for f in chip.fields if f.endswith("_HSITRIM")]
+    at, mask = chip.fields[field]
+    register = next(n for n, address in chip.addresses.items() if address == at)
+    step = mask & -mask
+    first = {register: left * step & mask}
+    if name == "nucleo-h743zi":
+        first["DBGMCU_IDCODE"] = 0x20030450
+        older = start(board(name), folder, first | {"DBGMCU_IDCODE": 0x10030450})
+        assert not older.values(register)  # CSITRIM is there
+    assert start(board(name), folder, first).field(field) == (mask // step + 1) // 2
+
+
 def test_a_data_cache_that_is_on_is_not_thrown_away(folder: Path) -> None:
     """It holds the stack of who started the firmware, and the firmware's own."""
     target = board("nucleo-h743zi")

@@ -22,6 +22,8 @@
 #define RCC_CR 0x40023800u
 #define RCC_CR_HSION (1u << 0)
 #define RCC_CR_HSIRDY (1u << 1)
+#define RCC_CR_HSITRIM (0x1Fu << 3)
+#define RCC_CR_HSITRIM_4 (0x10u << 3)
 #define RCC_CR_HSEON (1u << 16)
 #define RCC_CR_CSSON (1u << 19)
 #define RCC_CR_PLLON (1u << 24)

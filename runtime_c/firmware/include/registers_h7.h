@@ -31,6 +31,9 @@
 #define RCC_CR_PLL2RDY (1u << 27)
 #define RCC_CR_PLL3ON (1u << 28)
 #define RCC_CR_PLL3RDY (1u << 29)
+#define RCC_HSICFGR 0x58024404u
+#define RCC_HSICFGR_HSITRIM (0x7Fu << 24)
+#define RCC_HSICFGR_HSITRIM_6 (0x40u << 24)
 #define RCC_CFGR 0x58024410u
 #define RCC_CFGR_SW_PLL1 3u
 #define RCC_CFGR_SWS (7u << 3)

@@ -29,6 +29,12 @@
 #define PWR_CR5_R1MODE (1u << 8)
 #endif
 
+#define RCC_ICSCR 0x40021004u
+#ifdef THIMBLE_BOOST_MODE /* the L4R5 */
+#define RCC_ICSCR_HSITRIM (0x7Fu << 24)
+#else
+#define RCC_ICSCR_HSITRIM (0x1Fu << 24)
+#endif
 #define RCC_CR 0x40021000u
 #define RCC_CR_HSION (1u << 8)
 #define RCC_CR_HSIRDY (1u << 10)

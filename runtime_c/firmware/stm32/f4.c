@@ -15,7 +15,9 @@
 
 #define REVISION_A_ID 0x411u /* what an F407 of revision A says it is: an F2 (ST ES0182) */
 
-/* Onto the internal oscillator, with nothing else running. */
+/* Onto the internal oscillator, with nothing else running, whatever a boot loader left: ST's of the F072
+ * starts firmware with the oscillator trimmed by 8 % ("STM32F072 bootloader limitation", community.st.com).
+ */
 static void settle_clocks(void)
 {
     THIMBLE_REGISTER(RCC_CR) |= RCC_CR_HSION;
@@ -24,6 +26,7 @@ static void settle_clocks(void)
     thimble_wait_for(RCC_CFGR, RCC_CFGR_SWS, RCC_CFGR_SWS_HSI);
     THIMBLE_REGISTER(RCC_CR) &= ~(RCC_CR_CSSON | RCC_CR_HSEON | RCC_CR_PLLON | RCC_CR_PLLI2SON);
     thimble_wait_clear(RCC_CR, RCC_CR_PLLRDY);
+    thimble_replace(RCC_CR, RCC_CR_HSITRIM, RCC_CR_HSITRIM_4); /* untrimmed: as it was calibrated */
     THIMBLE_REGISTER(RCC_CIR) = 0;
 }
 

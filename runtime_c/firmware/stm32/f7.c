@@ -12,7 +12,9 @@
     (RCC_PLLCFGR_PLLSRC | RCC_PLLCFGR_PLLM | RCC_PLLCFGR_PLLN | RCC_PLLCFGR_PLLP | RCC_PLLCFGR_PLLQ)
 #define BUSES (RCC_CFGR_PPRE1_DIV4 | RCC_CFGR_PPRE2_DIV2) /* the most that the limits of the buses allow */
 
-/* Onto the internal oscillator, with nothing else running. */
+/* Onto the internal oscillator, with nothing else running, whatever a boot loader left: ST's of the F072
+ * starts firmware with the oscillator trimmed by 8 % ("STM32F072 bootloader limitation", community.st.com).
+ */
 static void settle_clocks(void)
 {
     THIMBLE_REGISTER(RCC_CR) |= RCC_CR_HSION;
@@ -22,6 +24,7 @@ static void settle_clocks(void)
     THIMBLE_REGISTER(RCC_CR) &=
         ~(RCC_CR_CSSON | RCC_CR_HSEON | RCC_CR_PLLON | RCC_CR_PLLI2SON | RCC_CR_PLLSAION);
     thimble_wait_clear(RCC_CR, RCC_CR_PLLRDY);
+    thimble_replace(RCC_CR, RCC_CR_HSITRIM, RCC_CR_HSITRIM_4); /* untrimmed: as it was calibrated */
     THIMBLE_REGISTER(RCC_CIR) = 0;
 }
 

@@ -42,6 +42,18 @@ static uint32_t revision(void)
 }
 #endif
 
+/* The oscillator as it was calibrated, whatever a boot loader left. The H743 of revisions Z and Y has the
+ * field elsewhere (__HAL_RCC_HSI_CALIBRATIONVALUE_ADJUST), and keeps what it has. */
+static void untrim(void)
+{
+#ifndef THIMBLE_H7A3
+    if (revision() < REVISION_X) {
+        return;
+    }
+#endif
+    thimble_replace(RCC_HSICFGR, RCC_HSICFGR_HSITRIM, RCC_HSICFGR_HSITRIM_6);
+}
+
 /* Onto the internal oscillator, undivided, with nothing else running. */
 static void settle_clocks(void)
 {
@@ -54,6 +66,7 @@ static void settle_clocks(void)
     thimble_wait_clear(RCC_CR, RCC_CR_PLL1RDY | RCC_CR_PLL2RDY | RCC_CR_PLL3RDY);
     THIMBLE_REGISTER(RCC_CR) &= ~RCC_CR_HSIDIV;
     thimble_wait_set(RCC_CR, RCC_CR_HSIRDY);
+    untrim();
     THIMBLE_REGISTER(RCC_CIER) = 0;
 }
 

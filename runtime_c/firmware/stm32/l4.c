@@ -5,6 +5,8 @@
 #include "thimble_board.h"
 #include "thimble_stm32.h"
 
+#define UNTRIMMED (RCC_ICSCR_HSITRIM & ~(RCC_ICSCR_HSITRIM >> 1)) /* the middle of what it takes */
+
 /* Onto the internal oscillator, with no PLL running. */
 static void settle_clocks(void)
 {
@@ -14,6 +16,7 @@ static void settle_clocks(void)
     thimble_wait_for(RCC_CFGR, RCC_CFGR_SWS, RCC_CFGR_SWS_HSI);
     THIMBLE_REGISTER(RCC_CR) &= ~(RCC_CR_HSEON | RCC_CR_PLLON | RCC_CR_PLLSAI1ON | RCC_CR_PLLSAI2ON);
     thimble_wait_clear(RCC_CR, RCC_CR_PLLRDY);
+    thimble_replace(RCC_ICSCR, RCC_ICSCR_HSITRIM, UNTRIMMED); /* as it was calibrated */
     THIMBLE_REGISTER(RCC_CIER) = 0;
 }
 
