@@ -126,6 +126,9 @@ FAILURES = {
         "(VID=0483 PID=374b). This can probably be remedied with a udev rule. [usb]\n"
         "No connected debug probes",
         "name one with": "Enter the number of the debug probe or 'q' to quit> ",
+        "renew it with": "C STLink 066DFF is using an unsupported, older firmware version. Please "
+        "update to the latest STLink firmware. Current version is V2J21, must be at least version "
+        "v2J24. [__main__]",
         "does not reach": "E Error while initing target: STLink error (9): Get IDCODE error",
         "pyocd pack install stm32h743zitx": "C Target type stm32h743zitx not recognized. Use",
     },

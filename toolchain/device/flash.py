@@ -55,6 +55,7 @@ _NO_CHIP = (
     "the debug probe does not reach the chip: is the board powered, are the jumpers of its ST-LINK "
     "in place, does nothing hold its reset?"
 )
+_OLD_PROBE = "the firmware of the ST-LINK is too old: renew it with ST's updater, STSW-LINK007"
 _NO_LOADER = "no boot loader answers: hold BOOT0 high and reset the board"
 
 
@@ -220,6 +221,7 @@ class PyOcd(Runner):
     resets = True
     complaints = (
         (r"udev rule|Access denied", _NO_ACCESS),
+        (r"unsupported, older firmware|firmware does not support JTAG/SWD", _OLD_PROBE),
         (r"^Enter the number of the debug probe|More than one debug probe matches", _SEVERAL),
         (r"No connected debug probe|No target device available", _NO_PROBE),
         (
