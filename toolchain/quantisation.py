@@ -89,7 +89,7 @@ def quantise_model(
     float ONNX and for data that does not fit; MissingToolError without onnxruntime.
     """
     if os.path.realpath(out) == os.path.realpath(model):
-        raise InputError(f"{out} is the float model itself: write to another file")
+        raise InputError(f"{out} is the float model itself: name another file to write")
     loaded = _float_model(model)
     ends = _inputs(loaded)
     samples = [sample for file in data for sample in read_sequence([file], ends)]

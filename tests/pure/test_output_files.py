@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from tests.support.refused import as_nobody, open_folder, small_disk
+from toolchain import frontends
 from toolchain.cli import run
 from toolchain.errors import InputError
 from toolchain.output import replaced_file, scratch_folder, write_file
@@ -216,3 +217,71 @@ def test_results_of_a_failed_command_leave_no_file(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["bad.tflite"]
     assert run(["plan", str(DIGITS), "-b", "host", "--json", str(tmp_path / "out.json")]) == 0
     assert json.loads((tmp_path / "out.json").read_text())["board"] == "host"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["plan", "MODEL", "-b", "host", "--json", "MODEL"],
+        ["plan", "MODEL", "-b", "host", "--plot", "LINK"],
+        ["verify", "MODEL", "-b", "host", "--json", "MODEL"],
+        ["schedule", "MODEL", "--json", "MODEL"],
+        ["edgetpu", "plan", "MODEL", "-n", "2", "--picture", "MODEL"],
+        ["arena", "MODEL", "-o", "MODEL"],
+    ],
+)
+def test_what_is_read_is_not_written_over(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    model, link = tmp_path / "model.tflite", tmp_path / "link"
+    model.write_bytes(DIGITS.read_bytes())
+    link.symlink_to(model)
+    places = {"MODEL": str(model), "LINK": str(link)}
+    assert run([places.get(word, word) for word in arguments]) == 2
+    assert "is read by this command" in " ".join(capfd.readouterr().err.split())
+    assert model.read_bytes() == DIGITS.read_bytes()
+
+
+def test_files_of_a_result_that_is_read_are_not_written_over(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    stages = tmp_path / "stages"
+    assert run(["edgetpu", "split", str(DIGITS), "-n", "2", "-o", str(stages)]) == 0
+    for name in ("pipeline.json", ".thimble.json"):
+        before = (stages / name).read_bytes()
+        command = ["edgetpu", "simulate", str(stages), "--picture", str(stages / name)]
+        assert run(command) == 2
+        assert "belongs to the result in" in " ".join(capfd.readouterr().err.split())
+        assert (stages / name).read_bytes() == before
+    picture = stages / "picture.svg"
+    for _ in range(2):  # a file beside them may be written, and written again
+        assert run(["edgetpu", "simulate", str(stages), "--picture", str(picture)]) == 0
+
+
+def test_two_results_need_two_files(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    one = str(tmp_path / "one")
+    assert run(["cost", "export", one, "--json", one]) == 2
+    assert "named for two results" in " ".join(capfd.readouterr().err.split())
+    assert not Path(one).exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["arena", "FILE", "--time-limit", "nan"],
+        ["schedule", "FILE", "--time-limit", "nan"],
+    ],
+)
+def test_nan_is_no_number(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    assert run([str(tmp_path / "file") if word == "FILE" else word for word in arguments]) == 2
+    assert "is NaN; it must be a number" in capfd.readouterr().err
+
+
+def test_a_file_without_an_end_is_refused(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(frontends, "LARGEST_FILE_BYTES", 1 << 20)
+    assert run(["arena", "/dev/zero"]) == 2
+    assert "/dev/zero is larger than" in capfd.readouterr().err

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 import typer
 
+from toolchain.cli._command import Command
 from toolchain.cli._leaving import EXIT_CODES, Group, flush_output, leave
 
 _HELP = f"""Turn an int8 neural network into firmware for a microcontroller.
@@ -43,7 +44,7 @@ def app() -> typer.Typer:
             if hasattr(loaded, "group"):
                 application.add_typer(loaded.group, name=module)
             else:
-                application.command(name=module)(loaded.command)
+                application.command(name=module, cls=Command)(loaded.command)
     return application
 
 

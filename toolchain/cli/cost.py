@@ -10,6 +10,7 @@ import typer
 from rich.table import Table
 
 from toolchain.boards import board as find_board
+from toolchain.cli._command import Command
 from toolchain.cli._console import output_console, progress
 from toolchain.cli._json import JsonOption, write_json
 from toolchain.cli._options import CmsisNnOption, PortOption
@@ -23,7 +24,7 @@ group = typer.Typer(
 _BoardFilter = Annotated[str, typer.Option("--board", "-b", help="Only this board's.")]
 
 
-@group.command(name="list")
+@group.command(name="list", cls=Command)
 def list_(board: _BoardFilter = "", json: JsonOption = None) -> None:
     """List the measurements: what `thimble plan` takes instead of estimates.
 
@@ -49,19 +50,19 @@ def list_(board: _BoardFilter = "", json: JsonOption = None) -> None:
     console.print(f"{len(rows)} measurements in {database.file}", markup=False, highlight=False)
 
 
-@group.command()
+@group.command(cls=Command)
 def export(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="JSON file to write.")],
+    out: Annotated[Path, typer.Argument(metavar="FILE", help="JSON file to write.")],
     board: _BoardFilter = "",
     json: JsonOption = None,
 ) -> None:
     """Write the measurements to a JSON file, for others to import."""
     with Database() as database:
-        count = database.export(file, board)
-    _say(json, file, count, f"{count} measurements written to {file}")
+        count = database.export(out, board)
+    _say(json, out, count, f"{count} measurements written to {out}")
 
 
-@group.command(name="import")
+@group.command(name="import", cls=Command)
 def import_(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="What `thimble cost export` wrote.")],
     json: JsonOption = None,
@@ -72,7 +73,7 @@ def import_(
     _say(json, file, count, f"{count} measurements taken over from {file}")
 
 
-@group.command()
+@group.command(cls=Command)
 def check(
     models: Annotated[
         list[Path], typer.Argument(metavar="MODEL...", help="Model files to compile and measure.")

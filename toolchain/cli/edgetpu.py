@@ -11,6 +11,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from toolchain.cli._command import Command
 from toolchain.cli._console import output_console, progress
 from toolchain.cli._json import JsonOption, check_apart, write_json
 from toolchain.cli._options import ForceOption
@@ -139,7 +140,7 @@ def _planned(
     return make_plan(graphs, int(stages), options), ()
 
 
-@group.command("plan")
+@group.command("plan", cls=Command)
 def plan_command(
     models: Models,
     stages: Stages = "auto",
@@ -208,7 +209,7 @@ def plan_command(
         console.print(report.apart_line(found, separate), soft_wrap=True)
 
 
-@group.command("split")
+@group.command("split", cls=Command)
 def split_command(
     models: Models,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Where to write.")],
@@ -270,7 +271,7 @@ def split_command(
         raise refusals[0]
 
 
-@group.command("run")
+@group.command("run", cls=Command)
 def run_command(
     folder: Folder,
     inputs: Inputs = None,
@@ -336,7 +337,7 @@ def _save(path: Path, folder: PipelineFolder, results: list[tuple[np.ndarray, ..
         np.savez(file, **columns)  # type: ignore[arg-type]
 
 
-@group.command("simulate")
+@group.command("simulate", cls=Command)
 def simulate_command(
     folder: Folder,
     frames: Annotated[int, typer.Option(min=2, max=100_000, help="Frames to simulate.")] = 200,
@@ -373,7 +374,7 @@ def simulate_command(
     console.print(f"The plan predicted {read.period_ms:.3f} ms.")
 
 
-@group.command("profile")
+@group.command("profile", cls=Command)
 def profile_command(
     folder: Folder,
     out: Annotated[

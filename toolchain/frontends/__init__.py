@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import pkgutil
 from functools import cache
 from pathlib import Path
@@ -29,13 +30,16 @@ def front_ends() -> tuple[FrontEnd, ...]:
 def read_model_file(path: Path) -> bytes:
     """The bytes of a model file. Raises InputError where it cannot be read or is far too large."""
     try:
-        if path.stat().st_size > LARGEST_FILE_BYTES:
-            raise InputError(f"{path} is larger than {LARGEST_FILE_BYTES} bytes")
-        return path.read_bytes()
+        with path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size  # a device says 0, and may never end
+            data = b"" if size > LARGEST_FILE_BYTES else file.read(LARGEST_FILE_BYTES + 1)
     except FileNotFoundError as error:
         raise InputError(f"there is no file {path}") from error
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
+    if max(size, len(data)) > LARGEST_FILE_BYTES:
+        raise InputError(f"{path} is larger than {LARGEST_FILE_BYTES} bytes")
+    return data
 
 
 def front_end_of(path: Path, data: bytes) -> FrontEnd:

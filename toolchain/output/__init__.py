@@ -2,6 +2,7 @@
 
 `replaced_file`, `write_file`: one file. `replaced_folder`: a folder with the list of its files, by
 which it is known as ours later. `check_folder`: may it be written? `check_whole`: is it all there?
+`is_listed`: is a file one of its own?
 `scratch_folder`: a folder for the time of a command.
 """
 
@@ -10,6 +11,7 @@ from toolchain.output._folders import (
     MARKER,
     check_folder,
     check_whole,
+    is_listed,
     replaced_folder,
 )
 from toolchain.output._names import file_stem, free_name
@@ -21,6 +23,7 @@ __all__ = [
     "check_whole",
     "file_stem",
     "free_name",
+    "is_listed",
     "replaced_file",
     "replaced_folder",
     "scratch_folder",

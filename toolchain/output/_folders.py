@@ -163,6 +163,20 @@ def check_whole(folder: Path, remedy: str) -> str:
         return ""
 
 
+def is_listed(file: Path, folder: Path) -> bool:
+    """Whether `file` is one that was written with the result in `folder`, or its list.
+
+    `folder` is what was written, or a folder in it. Raises InputError where its list is damaged.
+    """
+    with _told(folder, "read"):
+        root, marker = _list_of(Path(os.path.realpath(folder)))
+        target = Path(os.path.realpath(file))
+        if marker is None or not target.is_relative_to(root):
+            return False
+        name = target.relative_to(root).as_posix()
+        return name == MARKER or name in marker.files
+
+
 def _list_of(target: Path) -> tuple[Path, Marker | None]:
     """The folder that was written whole, `target` or the one above it, and its list."""
     for root in (target, target.parent):

@@ -1,0 +1,70 @@
+"""What holds for every command: no file is written over one that is read, numbers are numbers."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from typer.core import TyperCommand
+
+from toolchain.errors import InputError
+from toolchain.output import is_listed
+
+_OUTPUTS = ("json", "out", "output", "picture", "plot")
+"""The parameters that name what is written, in every command."""
+
+
+class Command(TyperCommand):
+    """A command that is refused where its paths would destroy what it reads, and for NaN."""
+
+    def invoke(self, ctx: Any) -> Any:
+        check_numbers(ctx.params)
+        check_outputs(ctx.params)
+        return super().invoke(ctx)
+
+
+def check_numbers(given: Mapping[str, Any]) -> None:
+    """Raise InputError for NaN, which no range excludes and no clock reaches."""
+    for name, value in given.items():
+        if isinstance(value, float) and math.isnan(value):
+            raise InputError(f"--{name.replace('_', '-')} is NaN; it must be a number")
+
+
+def check_outputs(given: Mapping[str, Any]) -> None:
+    """Raise InputError where an output is an input, a listed file of one, or another output.
+
+    `given`: the parameters of a command line by name, paths as Path or str. An output that is a
+    folder is decided on where it is replaced.
+    """
+    outputs = [path for name in _OUTPUTS for path in _paths(given.get(name))]
+    inputs = [p for name, value in given.items() if name not in _OUTPUTS for p in _paths(value)]
+    for index, output in enumerate(outputs):
+        for other in outputs[:index]:
+            if os.path.realpath(other) == os.path.realpath(output) and not output.is_dir():
+                raise InputError(f"{output} is named for two results: name a file for each")
+        for read in inputs:
+            if _is_same_file(output, read):
+                raise InputError(f"{output} is read by this command: name another file to write")
+            if read.is_dir() and is_listed(output, read):
+                raise InputError(
+                    f"{output} belongs to the result in {read}: name another file to write"
+                )
+
+
+def _paths(value: Any) -> Iterator[Path]:
+    """The files that a parameter may name; the standard output and devices are none."""
+    for item in value if isinstance(value, list | tuple) else [value]:
+        if not isinstance(item, str | Path) or str(item) in ("", "-"):
+            continue
+        path = Path(item)
+        with contextlib.suppress(OSError, ValueError):  # no path at all
+            if path.is_file() or path.is_dir() or not path.exists():
+                yield path
+
+
+def _is_same_file(output: Path, read: Path) -> bool:
+    return output.is_file() and read.is_file() and output.samefile(read)
