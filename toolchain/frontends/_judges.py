@@ -70,7 +70,13 @@ RULES = (
         "tflite-micro rescales otherwise than LiteRT",
     ),
     Rule(
-        ("FULLY_CONNECTED", "LEAKY_RELU"),
+        ("FULLY_CONNECTED",),
+        _QUANTISED,
+        (_REF,),
+        "tflite-micro, and LiteRT's default kernel, round twice",
+    ),
+    Rule(
+        ("LEAKY_RELU",),
         _WIDE,
         (_REF,),
         "tflite-micro, and LiteRT's default kernel, round twice",

@@ -236,9 +236,11 @@ class Importer:
     # Operators.
 
     def _read(self, node: Node) -> None:
+        before = set(self._absorbed)
         try:
             self._step(node)
         except RefusedError as error:
+            self._absorbed = before  # what it would have computed, too, is read by itself
             self._report(node, error.why, error.remedy)
         except (UnsupportedError, ArithmeticError, LookupError, TypeError, ValueError) as error:
             if isinstance(error, UnsupportedError):
