@@ -10,6 +10,7 @@ import ctypes.util
 import json
 import platform
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from ai_edge_litert import interpreter
 
 from tests.support import pycoral_tree
 from tests.support.sticks import compile_delegate
@@ -177,6 +179,32 @@ def test_the_next_interpreter_is_taken(
     assert RUNTIME.version
     choice = backends.choose(folder, "delegate", ("usb:0", "usb:1"))
     assert choice.module == LITERT.module
+
+
+def test_no_second_interpreter_is_loaded_beside_the_one_that_runs(folder: PipelineFolder) -> None:
+    """Two may not bear each other (google-ai-edge/LiteRT#8272): what a frame must bring is read
+    from the file, and is what LiteRT says of it."""
+    script = (
+        "import sys\n"
+        "from pathlib import Path\n"
+        "from toolchain.edgetpu import backends, pipeline\n"
+        "from toolchain.edgetpu.folder import read_folder\n"
+        "folder = read_folder(Path(sys.argv[1]))\n"
+        "frames, _ = pipeline.frames_of(folder, [], 1)\n"
+        "next(frames), backends.output_types(folder)\n"
+        "print([name for name in sys.modules if name.endswith('interpreter_wrapper')])\n"
+    )
+    command_line = [sys.executable, "-c", script, str(folder.path)]
+    done = subprocess.run(command_line, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+    first, last = folder.models[0].stages[0], folder.models[0].stages[-1]
+    litert = interpreter.Interpreter(model_path=str(folder.path / first.file))
+    (told,) = litert.get_input_details()
+    (_, shape, dtype) = backends.input_details(folder)[0]
+    assert (shape, dtype) == (tuple(told["shape"]), told["dtype"])
+    litert = interpreter.Interpreter(model_path=str(folder.path / last.file))
+    (told,) = litert.get_output_details()
+    assert list(backends.output_types(folder).values()) == [told["dtype"]]
 
 
 def test_tensorflow_is_laid_out_as_its_wheel(

@@ -13,12 +13,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import ai_edge_litert.schema_py_generated as schema_module
+import numpy as np
+
 from toolchain.edgetpu import coral, interpreters
 from toolchain.edgetpu.folder import ModelStages, PipelineFolder
 from toolchain.edgetpu.runner import Tensors
 from toolchain.errors import InputError, MissingToolError
 from toolchain.ops.spec import Array
 
+schema: Any = schema_module
 BACKENDS = ("auto", "pycoral", "delegate", "cpu")
 _LITERT = "ai_edge_litert.interpreter"
 
@@ -36,7 +40,7 @@ def _interpreter_module(name: str = _LITERT) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        raise MissingToolError("LiteRT is missing: pip install ai-edge-litert") from error
+        raise MissingToolError(f"{name} cannot be loaded: {error}") from error
 
 
 def load_delegate(module: str, device: str) -> Any:
@@ -215,27 +219,48 @@ def open_stages(
 
 def input_details(folder: PipelineFolder) -> list[tuple[str, tuple[int, ...], Any]]:
     """Name, shape and NumPy type of everything a frame must bring."""
-    litert = _interpreter_module()
     found = []
     for model in folder.models:
-        interpreter = litert.Interpreter(model_path=str(folder.path / model.stages[0].file))
+        inputs, _ = _ends(folder.path / model.stages[0].file)
         prefix = prefix_of(model, len(folder.models))
-        for name, detail in zip(model.inputs, interpreter.get_input_details(), strict=True):
-            shape = tuple(int(n) for n in detail["shape"])
-            found.append((prefix + name, shape, detail["dtype"]))
+        for name, (shape, dtype) in zip(model.inputs, inputs, strict=True):
+            found.append((prefix + name, shape, dtype))
     return found
 
 
 def output_types(folder: PipelineFolder) -> dict[str, Any]:
     """NumPy type of every output, by the names of `output_names`."""
-    litert = _interpreter_module()
     found: dict[str, Any] = {}
     for model in folder.models:
-        interpreter = litert.Interpreter(model_path=str(folder.path / model.stages[-1].file))
+        _, outputs = _ends(folder.path / model.stages[-1].file)
         prefix = prefix_of(model, len(folder.models))
-        for name, detail in zip(model.outputs, interpreter.get_output_details(), strict=True):
-            found[prefix + name] = detail["dtype"]
+        for name, (_, dtype) in zip(model.outputs, outputs, strict=True):
+            found[prefix + name] = dtype
     return found
+
+
+_End = tuple[tuple[int, ...], Any]
+
+
+def _ends(path: Path) -> tuple[list[_End], list[_End]]:
+    """Shape and NumPy type of every input and output of a stage, of which we hold the digest.
+
+    Read without an interpreter: a process that has loaded one may be unable to load another
+    ("InterpreterWrapper is already registered": google-ai-edge/LiteRT#8272, pycoral#60).
+    """
+    graph = schema.Model.GetRootAs(path.read_bytes()).Subgraphs(0)
+
+    def end(index: int) -> _End:
+        tensor = graph.Tensors(index)
+        kind = next(k for k, v in vars(schema.TensorType).items() if v == tensor.Type())
+        try:
+            dtype = np.dtype(kind.lower())
+        except TypeError:
+            raise InputError(f"{path}: {kind} is no type that a frame can bring") from None
+        return tuple(int(tensor.Shape(axis)) for axis in range(tensor.ShapeLength())), dtype
+
+    inputs = [end(graph.Inputs(k)) for k in range(graph.InputsLength())]
+    return inputs, [end(graph.Outputs(k)) for k in range(graph.OutputsLength())]
 
 
 def output_names(folder: PipelineFolder) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ to stdout before each step, and `error` or `done` at the end. It imports nothing
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import importlib
 import json
@@ -37,6 +38,8 @@ def _run(given: dict[str, Any]) -> None:
     """One frame of zeros through one stage, as the back end does it."""
     import numpy as np
 
+    with contextlib.suppress(ImportError):  # its library is loaded where the back end runs, too
+        importlib.import_module("ai_edge_litert")
     interpreter = _interpreter(given)
     _tell(step="prepare a stage")
     interpreter.allocate_tensors()
