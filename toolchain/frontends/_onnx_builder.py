@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from toolchain.errors import UnsupportedError
 from toolchain.frontends._onnx_layout import Layout, channels_last, move
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops.lookup import Lookup
@@ -148,7 +149,10 @@ class GraphBuilder:
         return Value(self._done[key], value.layout, quantisation)
 
     def converted_output(self, value: Value, name: str, dtype: DType) -> str:
-        """The model's output `name`: `value` row-major, as int8, uint8 or float32."""
+        """The model's output `name`: `value` row-major, as int8, uint8 or float32.
+
+        Raises UnsupportedError where it is of a type that nothing converts to the one declared.
+        """
         tensor = self.operand(value, range(len(value.shape)))
         source = self._tensors[tensor]
         if source.dtype == dtype:
@@ -157,6 +161,11 @@ class GraphBuilder:
             output = self.add_tensor(name, source.shape, dtype, None)
             self.add_op("dequantize", name, Attributes(), [tensor], [output])
             return output
+        if source.quantisation is None:
+            raise UnsupportedError(
+                f"the output {name!r} is declared as {dtype.value}, and holds "
+                f"{source.dtype.value}; declare it as what it is"
+            )
         q = shifted(source.q, 128)
         output = self.add_tensor(name, source.shape, dtype, q)
         self.add_op("quantize", name, Quantize(dtype), [tensor], [output])

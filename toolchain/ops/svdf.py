@@ -34,6 +34,8 @@ from toolchain.ops.spec import (
 
 INPUT, FEATURES, TIME, BIAS, STATE = range(5)
 _FARTHEST = -31
+_LARGEST_BIAS = 1 << 30
+"""Half of what int32 holds: sums beyond it are undefined in the reference's C, too."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,10 @@ def scales(op: Op, graph: Graph) -> tuple[tuple[int, int], tuple[int, int]]:
     largest = 2 ** (8 * graph.input(op, STATE).dtype.size_bytes) - 1
     total = largest * rank_of(op) * _row_sum(op, graph, TIME)
     if op.inputs[BIAS]:
-        total += int(np.abs(constant_of(graph.input(op, BIAS)).astype(np.int64)).max())
+        bias = int(np.abs(constant_of(graph.input(op, BIAS)).astype(np.int64)).max())
+        if bias >= _LARGEST_BIAS:
+            raise ScaleError(f"its bias of {bias:,} leaves its 32-bit sums no room")
+        total += bias
     out = float(state * time / np.float32(graph.output(op).q.scale))
     return into, _scaled(out, total)
 
