@@ -21,6 +21,7 @@ Array = NDArray[np.generic]
 LARGEST_BYTES = 1 << 31
 """Of one array, and of one file of raw bytes."""
 _LARGEST_HEADER_BYTES = 10_000
+_SHOWN = 8
 _MOST_DIMENSIONS = 32
 _NPY, _ZIP = b"\x93NUMPY", b"PK"
 _ENCRYPTED = 0x1
@@ -104,8 +105,13 @@ def _chosen(file: Path, entries: list[str], names: Sequence[str] | None) -> dict
     if missing and len(entries) == len(names) == 1:
         return {names[0]: entries[0]}
     if missing:
-        raise InputError(f"{file} has no array {missing[0]!r}; it has: {', '.join(entries)}")
+        raise InputError(f"{file} has no array {missing[0]!r}; it has: {_few(entries)}")
     return {name: name for name in names}
+
+
+def _few(names: Sequence[str]) -> str:
+    rest = len(names) - _SHOWN
+    return ", ".join(names[:_SHOWN]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def _entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo, file: Path) -> Array:

@@ -130,3 +130,10 @@ def test_numbers_that_do_not_fit_are_refused_without_a_warning(
     with pytest.raises(InputError, match="beyond float32"):
         read_sequence([file], [floats])
     assert not recwarn.list
+
+
+def test_a_long_list_of_names_is_cut_short(tmp_path: Path) -> None:
+    file = tmp_path / "many.npz"
+    np.savez(file, **{f"a{number}": np.zeros(1, np.int8) for number in range(40)})
+    with pytest.raises(InputError, match=r"has no array 'x'; it has: a0, .*, a7 and 32 more$"):
+        read_named_arrays(file, ["x"])

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -13,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from toolchain.cli import doctor, run
+from toolchain.cli._console import error_console, output_console
 from toolchain.cli._leaving import RAISE_VARIABLE
 
 THIMBLE = [sys.executable, "-m", "toolchain.cli"]
@@ -124,3 +127,20 @@ def test_ctrl_c_is_130(tmp_path: Path) -> None:
         started.send_signal(signal.SIGINT)
         _, said = started.communicate(timeout=30)
     assert (started.returncode, said.strip()) == (130, b"interrupted")
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_lead_nowhere(tmp_path: Path, closed: str) -> None:
+    """What was asked for as a file is written, whole, and nothing else is in it."""
+    written = tmp_path / "boards.json"
+    command = shlex.join([*THIMBLE, "boards", "--json", str(written)])
+    assert subprocess.run(["sh", "-c", f"{command} {closed}"], check=False).returncode == 0
+    assert "boards" in json.loads(written.read_text())
+
+
+def test_names_in_files_do_not_steer_a_terminal(capfd: pytest.CaptureFixture[str]) -> None:
+    output_console().print("a\x1b[31mb\x9bc\x00d\ne", markup=False)
+    error_console().print("\x1b]0;title", markup=False)
+    said = capfd.readouterr()
+    assert said.out == "a␛[31mb\ufffdc␀d\ne\n"
+    assert said.err == "␛]0;title\n"

@@ -338,3 +338,11 @@ def test_a_pad_value_that_the_inputs_scale_cannot_hold(zero: int) -> None:
     assert found.differing == 0
     message = refused(model_of(nodes, {"x": (2, 5)}, ["p"], constants))
     assert "its value 1 lies outside of what its input's scale can hold" in message
+
+
+def test_an_output_that_is_an_input_is_refused_with_the_files_name(
+    digits: onnx.ModelProto,
+) -> None:
+    digits.graph.output.append(digits.graph.input[0])
+    with pytest.raises(UnsupportedError, match=r"^x\.onnx: the output 'image' is the input itself"):
+        read(digits.SerializeToString(), Path("x.onnx"))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import io
+import os
 import pkgutil
 import sys
 from collections.abc import Sequence
@@ -50,10 +51,25 @@ def app() -> typer.Typer:
 
 def main() -> None:
     """Entry point. Leaves through SystemExit with the exit code."""
+    _open_what_is_closed()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # names in files may hold any character
             stream.reconfigure(errors="backslashreplace")
     sys.exit(run())
+
+
+def _open_what_is_closed() -> None:
+    """A standard stream that was closed (`>&-`) leads nowhere.
+
+    Else Python has none, and the next file that is opened is given its number.
+    """
+    for name, number, mode in (("stdin", 0, "r"), ("stdout", 1, "w"), ("stderr", 2, "w")):
+        if getattr(sys, name) is None:
+            handle = os.open(os.devnull, os.O_RDWR)
+            if handle != number:
+                os.dup2(handle, number)
+                os.close(handle)
+            setattr(sys, name, os.fdopen(number, mode, encoding="utf-8"))
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

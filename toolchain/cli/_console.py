@@ -2,28 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.segment import Segment
 
 from toolchain.float_use import float_use
 from toolchain.frontends import left_to_the_caller
 from toolchain.ir import Plan
 
+_PICTURES = {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n"}
+_PICTURES |= {0x7F: 0x2421} | dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
+
+
+class _Plain(Console):
+    """Shows control characters as pictures: a terminal is not to obey the names in a file."""
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        for segment in super().render(renderable, options):
+            if segment.control:
+                yield segment
+            else:
+                yield Segment(segment.text.translate(_PICTURES), segment.style)
+
 
 def output_console() -> Console:
     """For results. Wide enough for tables when it is not a terminal."""
-    console = Console()
-    return console if console.is_terminal else Console(width=132)
+    console = _Plain()
+    return console if console.is_terminal else _Plain(width=132)
 
 
 def error_console() -> Console:
-    return Console(stderr=True, soft_wrap=True)
+    return _Plain(stderr=True, soft_wrap=True)
 
 
 def warn_of_host_side(model: Path) -> dict[str, Any]:

@@ -35,8 +35,10 @@ def read_traced(data: bytes, path: Path) -> tuple[Graph, Mapping[str, Stored]]:
     """
     try:
         return _read(data, path)
-    except UnsupportedError:
-        raise
+    except UnsupportedError as error:
+        if str(error).startswith(f"{path.name}: "):  # a list of operators
+            raise
+        raise UnsupportedError(f"{path.name}: {error}") from error
     except InputError as error:
         raise InputError(f"{path.name}: {error}") from error
 
