@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -96,3 +97,10 @@ def test_a_truncated_file_is_an_input_error_at_every_length(tmp_path: Path) -> N
         path.write_text(text[:length])
         with pytest.raises(InputError):
             read_neutral(path)
+
+
+def test_an_error_names_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "graph.json"
+    file.write_text('{"nodes": [], "inputs": [], "outputs": ["y"]}')
+    with pytest.raises(InputError, match=rf"^{re.escape(str(file))}: .*'y' is written by nothing"):
+        read_neutral(file)

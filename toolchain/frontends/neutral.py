@@ -99,8 +99,12 @@ def is_neutral(path: Path) -> bool:
 
 
 def read_neutral(path: Path) -> NeutralGraph:
-    """Read and check a neutral graph file. Raises InputError naming what is wrong with it."""
-    return neutral_graph(parse_json(read_model_file(path), str(path)), path.stem)
+    """Read and check a neutral graph file. Raises InputError naming it and what is wrong."""
+    data = parse_json(read_model_file(path), str(path))
+    try:
+        return neutral_graph(data, path.stem)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
 
 
 def neutral_graph(data: object, fallback_name: str = "graph") -> NeutralGraph:
