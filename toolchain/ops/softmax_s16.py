@@ -79,9 +79,10 @@ def _looked_up(table: Int16, value: Int64) -> Int64:
 
 
 def _scaling(op: Op, graph: Graph) -> tuple[int, int]:
+    """The product of scale and beta is a float32 in LiteRT's `Prepare`, all else a double."""
     assert isinstance(op.attributes, Softmax)
-    scale = graph.input(op, 0).q.scale * op.attributes.beta
-    return quantize_multiplier(scale / (10.0 / 65535.0))
+    scale = np.float32(graph.input(op, 0).q.scale) * np.float32(op.attributes.beta)
+    return quantize_multiplier(float(scale) / (10.0 / 65535.0))
 
 
 def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
