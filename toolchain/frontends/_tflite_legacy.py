@@ -71,6 +71,7 @@ class _Rewriter:
         self._names = {found.name for found in model.tensors}
         self._ops: list[FileOp] = []
         self._next_index = len(model.ops)
+        self._given: dict[int, int] = {}
 
     def model(self) -> FileModel:
         inputs = tuple(self._input(i) for i in self._old.inputs)
@@ -115,14 +116,14 @@ class _Rewriter:
     def _input(self, index: int) -> int:
         if not _is_uint8(self._old.tensors[index]):
             return index
-        outer = self._outer(index)
+        outer = self._given[index] = self._outer(index)
         self._add_op("QUANTIZE", (outer,), index, None)
         return outer
 
     def _output(self, index: int) -> int:
         produced = any(index in op.outputs for op in self._old.ops)
         if not _is_uint8(self._old.tensors[index]) or not produced:
-            return index
+            return self._given.get(index, index)
         outer = self._outer(index)
         self._add_op("QUANTIZE", (index,), outer, None)
         return outer

@@ -111,6 +111,17 @@ def _read(node: TfliteNode) -> ReadOp:
     axis = integers(node, axis_input)[0]
     resolved = axis % max(len(x.shape), 1)
     lengths = tuple(y.shape[resolved] for y in node.outputs)
+    if node.builtin == "SPLIT_V":
+        stated = integers(node, 1)
+        whole = x.shape[resolved]
+        stated = tuple(whole - sum(stated) - 1 if n == -1 else n for n in stated)
+    else:
+        stated = (x.shape[resolved] // len(lengths),) * len(lengths)
+    if stated != lengths:
+        raise node.unsupported(
+            f"its outputs have {list(lengths)} of axis {axis}, and it makes {list(stated)}",
+            "convert the model again",
+        )
     return ReadOp(Split(axis, lengths), (data,))
 
 
