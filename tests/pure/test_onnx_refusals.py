@@ -346,3 +346,24 @@ def test_an_output_that_is_an_input_is_refused_with_the_files_name(
     digits.graph.output.append(digits.graph.input[0])
     with pytest.raises(UnsupportedError, match=r"^x\.onnx: the output 'image' is the input itself"):
         read(digits.SerializeToString(), Path("x.onnx"))
+
+
+@pytest.mark.parametrize(("zero", "exact"), [(-128, False), (0, True)])
+def test_integers_without_a_zero_point_are_of_the_type_they_were_written_in(
+    zero: int, exact: bool
+) -> None:
+    """int8 at -128 was taken for uint8 at 0, which an absent zero point means there alone."""
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "s", "z"], ["q"]),
+        helper.make_node("Transpose", ["q"], ["t"], perm=[1, 0]),
+        helper.make_node("DequantizeLinear", ["t", "s"], ["y"], "last"),
+    ]
+    constants = {"s": np.float32(0.5), "z": np.int8(zero)}
+    model = model_of(nodes, {"x": (4, 3)}, ["y"], constants)
+    if exact:
+        data = model.SerializeToString()
+        found = compare(data, random_feeds(model, 3, 0))
+        assert found.largest <= 1
+    else:
+        message = refused(model)
+        assert "DequantizeLinear (operator 2)" in message and "another scale" in message

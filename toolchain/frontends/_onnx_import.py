@@ -78,6 +78,7 @@ class Importer:
         self._float_ends: dict[str, dict[Quantisation, Value]] = {}
         self._absorbed: set[str] = set()
         self._outputs = {end.name for end in shaped.model.outputs}
+        self._makers = {out: node for node in shaped.model.nodes for out in node.outputs if out}
         self._users: dict[str, list[Node]] = {}
         for node in shaped.model.nodes:
             for name in dict.fromkeys(filter(None, node.inputs)):
@@ -88,6 +89,11 @@ class Importer:
 
     def graph(self, name: str) -> Graph | None:
         """The whole graph; None where there are `problems`."""
+        for end in self._model.inputs:
+            if end.name in self._outputs:
+                raise UnsupportedError(
+                    f"the output {end.name!r} is the input itself; read it there"
+                )
         inputs = [self._enter(end) for end in self._model.inputs]
         for node in self._model.nodes:
             if node.outputs[0] not in self._absorbed:
@@ -150,9 +156,7 @@ class Importer:
         while pending:
             node = pending.pop(0)
             if node.operator in ("QuantizeLinear", "DequantizeLinear"):
-                quantises = node.operator == "QuantizeLinear"
-                dtype = "uint8" if quantises else self._dtype(node.inputs[0])
-                found = quantisation.parameters(node, self._model.constants, dtype)
+                found = self._parameters(node)
                 if not found.quantisation.per_channel and found.dtype != "int32":
                     return found.quantisation
             elif node.operator in _KEEPS_VALUES:
@@ -161,11 +165,23 @@ class Importer:
                 seen.update(fresh)
         return None
 
+    def _parameters(self, node: Node) -> quantisation.Parameters:
+        """What a QuantizeLinear or DequantizeLinear says."""
+        constants = self._model.constants
+        if node.operator == "QuantizeLinear":
+            return quantisation.parameters(
+                node, constants, quantisation.stored_type(node, constants)
+            )
+        return quantisation.parameters(node, constants, self._dtype(node.inputs[0]))
+
     def _dtype(self, name: str) -> str:
-        for end in self._model.inputs:
-            if end.name == name:
-                return end.dtype
-        return "uint8"
+        """The element type of integers: as a QuantizeLinear or the caller gave what was moved."""
+        while name in self._makers:
+            maker = self._makers[name]
+            if maker.operator == "QuantizeLinear":
+                return quantisation.stored_type(maker, self._model.constants)
+            name = maker.inputs[0] if maker.inputs else ""
+        return next((end.dtype for end in self._model.inputs if end.name == name), "uint8")
 
     # The model's ends.
 
@@ -224,8 +240,6 @@ class Importer:
 
     def _leave(self, end: End) -> str:
         """The tensor that holds the model's output in the type that the file gives it."""
-        if end.name in self._float_ends:
-            raise UnsupportedError(f"the output {end.name!r} is the input itself; read it there")
         if end.name not in self._values:
             raise InputError(f"the output {end.name!r} is constant")
         if end.dtype not in {d.value for d in DType}:
@@ -295,7 +309,7 @@ class Importer:
         )
 
     def _quantize(self, node: Node) -> None:
-        found = quantisation.parameters(node, self._model.constants, "uint8")
+        found = self._parameters(node)
         if found.quantisation.per_channel or found.dtype == "int32":
             raise RefusedError("activations quantised per channel", "quantise them per tensor")
         value = self.value(node, 0)
@@ -311,7 +325,7 @@ class Importer:
             )
             return
         value = self.value(node, 0)
-        found = quantisation.parameters(node, self._model.constants, self._dtype(source))
+        found = self._parameters(node)
         if value.quantisation != found.quantisation:
             raise RefusedError(
                 "it reads integers with another scale or zero point than they were written with",

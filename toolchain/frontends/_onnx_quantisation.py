@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from toolchain.errors import InputError, UnsupportedError
-from toolchain.frontends._onnx_file import Array, FileModel, Node
+from toolchain.frontends._onnx_file import Array, FileModel, Node, dtype_name
 from toolchain.ir import Quantisation
 from toolchain.ir.tensor import is_scale
 from toolchain.ops.spec import OnnxData
@@ -71,6 +71,15 @@ class Parameters:
     dtype: str
 
 
+def stored_type(node: Node, constants: Mapping[str, Array]) -> str:
+    """The element type that a QuantizeLinear gives: its zero point's, or that of `output_dtype`."""
+    zero_name = node.inputs[2] if len(node.inputs) > 2 else ""
+    if zero_name in constants:
+        return str(np.asarray(constants[zero_name]).dtype)
+    code = int(node.attributes.get("output_dtype", 0))
+    return dtype_name(code) if code else "uint8"
+
+
 def parameters(node: Node, constants: Mapping[str, Array], dtype: str) -> Parameters:
     """What a QuantizeLinear or DequantizeLinear says; `dtype` where it names no zero point.
 
@@ -86,9 +95,10 @@ def parameters(node: Node, constants: Mapping[str, Array], dtype: str) -> Parame
     if node.attributes.get("block_size"):
         raise RefusedError("blocked quantisation", "quantise per tensor or per channel")
     scales = np.asarray(constants[scale_name])
-    zeros = constants[zero_name] if zero_name else np.zeros(scales.shape, dtype=dtype)
-    if str(zeros.dtype) not in ("int8", "uint8", "int32"):
-        raise RefusedError(f"quantisation to {zeros.dtype}", "quantise to int8 or uint8")
+    given = str(constants[zero_name].dtype) if zero_name else dtype
+    if given not in ("int8", "uint8", "int32"):
+        raise RefusedError(f"quantisation to {given}", "quantise to int8 or uint8")
+    zeros = constants[zero_name] if zero_name else np.zeros(scales.shape, dtype=given)
     if scales.ndim > 1 or scales.size == 0 or zeros.size not in (1, scales.size):
         raise InputError(f"{node} has {scales.size} scales and {zeros.size} zero points")
     reals = scales.astype(np.float32).reshape(-1)
