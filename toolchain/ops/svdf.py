@@ -35,7 +35,7 @@ from toolchain.ops.spec import (
 INPUT, FEATURES, TIME, BIAS, STATE = range(5)
 _FARTHEST = -31
 _LARGEST_BIAS = 1 << 30
-"""Half of what int32 holds: sums beyond it are undefined in the reference's C, too."""
+"""Half of what int32 holds: CMSIS-NN adds it to sums without looking."""
 
 
 @dataclass(frozen=True)
@@ -76,12 +76,13 @@ def scales(op: Op, graph: Graph) -> tuple[tuple[int, int], tuple[int, int]]:
     largest = 2 ** (8 * graph.input(op, STATE).dtype.size_bytes) - 1
     total = largest * rank_of(op) * _row_sum(op, graph, TIME)
     if op.inputs[BIAS]:
-        bias = int(np.abs(constant_of(graph.input(op, BIAS)).astype(np.int64)).max())
-        if bias >= _LARGEST_BIAS:
-            raise ScaleError(f"its bias of {bias:,} leaves its 32-bit sums no room")
-        total += bias
+        total += _largest_bias(op, graph)
     out = float(state * time / np.float32(graph.output(op).q.scale))
     return into, _scaled(out, total)
+
+
+def _largest_bias(op: Op, graph: Graph) -> int:
+    return int(np.abs(constant_of(graph.input(op, BIAS)).astype(np.int64)).max())
 
 
 def _scaled(factor: float, largest: int) -> tuple[int, int]:
@@ -128,6 +129,9 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
     batches, filters = x.shape[0], graph.input(op, FEATURES).shape[0]
     units, memory = y.shape[1], graph.input(op, TIME).shape[1]
     into, out = scales(op, graph)
+    if op.inputs[BIAS] and _largest_bias(op, graph) >= _LARGEST_BIAS:
+        bias = _largest_bias(op, graph)
+        raise ScaleError(f"its bias of {bias:,} leaves CMSIS-NN's 32-bit sums no room")
     return Lowering(
         functions=("arm_svdf_state_s16_s8",),
         scratch_bytes=4 * batches * (filters + units),
