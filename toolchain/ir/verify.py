@@ -56,6 +56,8 @@ def _check_tensor(tensor: Tensor) -> None:
         )
     if data is not None and data.dtype.kind == "f" and not np.isfinite(data).all():
         raise InvalidGraphError(f"the constant tensor {tensor} holds NaN or infinity")
+    if data is not None and data.dtype.kind == "b" and (data.view(np.uint8) > 1).any():
+        raise InvalidGraphError(f"the constant tensor {tensor} holds bytes other than 0 and 1")
     if data is None and not tensor.elements:
         raise InvalidGraphError(f"tensor {tensor} is empty")
     if tensor.quantisation is not None:
