@@ -18,20 +18,20 @@ from toolchain.cost.key import COPIES, Key, operator_key
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.kernel_timing import Kernel, copies_kernel
 from toolchain.ops import spec_of
-from toolchain.ops._activation import Activation
-from toolchain.ops._conv import Padding, Window, same_padding
-from toolchain.ops._matmul import BatchMatMul
-from toolchain.ops._pooling import Pool2D
-from toolchain.ops._reduction import Reduce
-from toolchain.ops._rounding import Rounding
-from toolchain.ops.block_concat import BlockConcat
-from toolchain.ops.concat import Concat
-from toolchain.ops.conv2d import Conv2D
-from toolchain.ops.depthwise_conv2d import DepthwiseConv2D
-from toolchain.ops.fully_connected import FullyConnected
-from toolchain.ops.partial_conv2d import PartialConv2D
-from toolchain.ops.partial_fully_connected import PartialFullyConnected
-from toolchain.ops.requantise_sums import Law, RequantiseSums
+from toolchain.ops.arithmetic.activation import Activation
+from toolchain.ops.arithmetic.rounding import Rounding
+from toolchain.ops.convolution.common import Padding, Window, same_padding
+from toolchain.ops.convolution.conv2d import Conv2D
+from toolchain.ops.convolution.depthwise_conv2d import DepthwiseConv2D
+from toolchain.ops.convolution.partial_conv2d import PartialConv2D
+from toolchain.ops.matmul.common import BatchMatMul
+from toolchain.ops.matmul.fully_connected import FullyConnected
+from toolchain.ops.matmul.partial_fully_connected import PartialFullyConnected
+from toolchain.ops.movement.block_concat import BlockConcat
+from toolchain.ops.movement.concat import Concat
+from toolchain.ops.pooling.common import Pool2D
+from toolchain.ops.reduction.common import Reduce
+from toolchain.ops.reduction.requantise_sums import Law, RequantiseSums
 
 Rng = np.random.Generator
 _X = Quantisation((0.05,), (-3,))

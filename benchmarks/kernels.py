@@ -30,10 +30,10 @@ from toolchain.device.session import open_board
 from toolchain.ir import DType, Graph, Op, Quantisation, Sources, Tensor
 from toolchain.ir.plan import Plan
 from toolchain.ops import spec_of
-from toolchain.ops._conv import UNPADDED, Padding, Window
-from toolchain.ops.conv2d import Conv2D
-from toolchain.ops.depthwise_conv2d import DepthwiseConv2D
-from toolchain.ops.fully_connected import FullyConnected
+from toolchain.ops.convolution.common import UNPADDED, Padding, Window
+from toolchain.ops.convolution.conv2d import Conv2D
+from toolchain.ops.convolution.depthwise_conv2d import DepthwiseConv2D
+from toolchain.ops.matmul.fully_connected import FullyConnected
 from toolchain.planner import plan_graph
 
 M4 = "netduinoplus2"

@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks.zoo_network import Network
 from toolchain.ir import Graph
-from toolchain.ops._activation import Activation
+from toolchain.ops.arithmetic.activation import Activation
 
 Step = tuple[str, str, tuple[str, ...], int]
 """Name of the result, kind, names of the operands, channels."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from benchmarks.zoo_network import Network
 from toolchain.ir import Graph
-from toolchain.ops._activation import Activation
+from toolchain.ops.arithmetic.activation import Activation
 
 MOBILENET_V2 = (
     (1, 16, 1, 1),

@@ -13,19 +13,19 @@ import numpy as np
 
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops import spec_of
-from toolchain.ops._activation import Activation
-from toolchain.ops._addition import Sum
-from toolchain.ops._conv import same_padding
-from toolchain.ops._pooling import Pool2D
-from toolchain.ops._reduction import Reduce
-from toolchain.ops.concat import Concat
-from toolchain.ops.conv2d import Conv2D
-from toolchain.ops.depthwise_conv2d import DepthwiseConv2D
-from toolchain.ops.fully_connected import FullyConnected
-from toolchain.ops.mul import Mul
-from toolchain.ops.relu import Relu
-from toolchain.ops.reshape import Reshape
-from toolchain.ops.slice import Slice
+from toolchain.ops.arithmetic.activation import Activation
+from toolchain.ops.convolution.common import same_padding
+from toolchain.ops.convolution.conv2d import Conv2D
+from toolchain.ops.convolution.depthwise_conv2d import DepthwiseConv2D
+from toolchain.ops.elementwise.addition import Sum
+from toolchain.ops.elementwise.mul import Mul
+from toolchain.ops.matmul.fully_connected import FullyConnected
+from toolchain.ops.movement.concat import Concat
+from toolchain.ops.movement.reshape import Reshape
+from toolchain.ops.movement.slice import Slice
+from toolchain.ops.pooling.common import Pool2D
+from toolchain.ops.reduction.common import Reduce
+from toolchain.ops.unary.relu import Relu
 
 SPREAD = 73.3
 """Standard deviation of integers spread evenly over [-127, 127]."""

@@ -19,11 +19,11 @@ import numpy as np
 from toolchain.errors import InputError
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops import spec_of
-from toolchain.ops._conv import UNPADDED, Padding, same_padding
-from toolchain.ops._pooling import Pool2D
-from toolchain.ops.conv2d import Conv2D
-from toolchain.ops.depthwise_conv2d import DepthwiseConv2D
-from toolchain.ops.fully_connected import FullyConnected
+from toolchain.ops.convolution.common import UNPADDED, Padding, same_padding
+from toolchain.ops.convolution.conv2d import Conv2D
+from toolchain.ops.convolution.depthwise_conv2d import DepthwiseConv2D
+from toolchain.ops.matmul.fully_connected import FullyConnected
+from toolchain.ops.pooling.common import Pool2D
 from toolchain.ops.spec import OpSpec
 from toolchain.records import read_json
 

@@ -31,7 +31,7 @@ from toolchain.errors import DoesNotFitError, InputError, LinkError, MissingTool
 from toolchain.ir import DType, Graph, Op, Plan, Tensor
 from toolchain.kernel_shapes import read_shapes
 from toolchain.measurements import current_build, taken
-from toolchain.ops.concat import Concat
+from toolchain.ops.movement.concat import Concat
 from toolchain.output import scratch_folder
 from toolchain.planner import PlanOptions, plan_graph, plan_model
 from toolchain.resources import RUNTIME_C

@@ -32,7 +32,7 @@ from toolchain.device.link import Link
 from toolchain.device.session import Session
 from toolchain.errors import DoesNotFitError, InputError, ThimbleError
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
-from toolchain.ops.reshape import Reshape
+from toolchain.ops.movement.reshape import Reshape
 from toolchain.output import scratch_folder
 from toolchain.planner import PlanOptions, plan_graph
 

@@ -26,8 +26,8 @@ from toolchain.frontends.reference import (
     open_reference,
 )
 from toolchain.ir import DType, End
-from toolchain.ops.gather import index_limits
 from toolchain.ops.interpret import interpret
+from toolchain.ops.movement.gather import index_limits
 from toolchain.output import scratch_folder
 from toolchain.planner import DEFAULT_BOARD, PlanOptions
 

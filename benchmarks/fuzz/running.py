@@ -48,8 +48,8 @@ from toolchain.frontends.reference import (
     open_reference,
 )
 from toolchain.ir import Plan
-from toolchain.ops.gather import index_limits
 from toolchain.ops.interpret import interpret
+from toolchain.ops.movement.gather import index_limits
 from toolchain.ops.spec import Array
 from toolchain.verification import compare, unit_of
 

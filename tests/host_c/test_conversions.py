@@ -8,7 +8,7 @@ import pytest
 from tests.support.host import run_graph_on_host
 from tests.support.tflite_writer import tflite_bytes
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
-from toolchain.ops.quantize import Quantize
+from toolchain.ops.unary.quantize import Quantize
 
 
 def test_int8_to_int32_equals_tflite_micro() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 
 from tests.support.host import reference_outputs, run_graph_on_host
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
-from toolchain.ops.div import Div
+from toolchain.ops.elementwise.div import Div
 
 
 def _quotient(zero_points: tuple[int, int, int], output_scale: float) -> Graph:

@@ -15,11 +15,12 @@ from toolchain import cmsis_nn
 from toolchain.boards import HOST
 from toolchain.device.host import HostProgram, build
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
-from toolchain.ops import _addition, spec_of
-from toolchain.ops._elementwise import scalar_constant
-from toolchain.ops.quantize import Quantize
-from toolchain.ops.softmax import Softmax
+from toolchain.ops import spec_of
+from toolchain.ops.elementwise import addition
+from toolchain.ops.elementwise.common import scalar_constant
+from toolchain.ops.normalisation.softmax import Softmax
 from toolchain.ops.spec import Array
+from toolchain.ops.unary.quantize import Quantize
 
 
 def _run(graphs: list[Graph], inputs: list[tuple[Array, ...]]) -> list[Array]:
@@ -32,7 +33,7 @@ def _run(graphs: list[Graph], inputs: list[tuple[Array, ...]]) -> list[Array]:
 
 def test_sum_without_an_exact_form(monkeypatch: pytest.MonkeyPatch) -> None:
     """TFLite's own steps, which the search for a form has always spared so far."""
-    monkeypatch.setattr(_addition, "_form", lambda arithmetic: None)
+    monkeypatch.setattr(addition, "_form", lambda arithmetic: None)
     rng = np.random.default_rng(1)
     samples = [spec_of(kind).sample(rng) for kind in ("add", "sub") for _ in range(20)]
     graphs = [g for g in samples if scalar_constant(g.ops[0], g) is None]

@@ -12,8 +12,8 @@ from tests.support.tflite_writer import tflite_bytes
 from toolchain import verify_model
 from toolchain.errors import LinkError
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
-from toolchain.ops.gather import Gather, index_limits
-from toolchain.ops.reshape import Reshape
+from toolchain.ops.movement.gather import Gather, index_limits
+from toolchain.ops.movement.reshape import Reshape
 
 Q = Quantisation((0.02,), (3,))
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.host import reference_outputs, run_graph_on_host
 from toolchain.ir import DType, Graph, Op, Tensor
-from toolchain.ops.unary_f32 import FUNCTIONS, Unary
+from toolchain.ops.unary.unary_f32 import FUNCTIONS, Unary
 
 erf = np.vectorize(math.erf)
 REAL: dict[str, Callable[[np.ndarray], np.ndarray]] = {

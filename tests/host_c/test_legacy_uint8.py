@@ -13,7 +13,7 @@ from tests.support.tflite_writer import tflite_bytes
 from toolchain.frontends.tflite import FRONT_END
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops import spec_of
-from toolchain.ops.conv2d import Conv2D
+from toolchain.ops.convolution.conv2d import Conv2D
 from toolchain.passes import prepare
 
 SAMPLES = 24

@@ -14,14 +14,14 @@ from tests.support.host import random_inputs, reference_outputs, run_graphs_on_h
 from tests.support.onnx_models import compare, model_of, prepared_of, quantised
 from toolchain.ir import DType, End, Graph, Op, Quantisation, Tensor
 from toolchain.ops import specs
-from toolchain.ops._matmul import BatchMatMul
-from toolchain.ops._reduction import Reduce
-from toolchain.ops._rounding import Rounding
-from toolchain.ops.conv2d import Conv2D
-from toolchain.ops.depthwise_conv2d import DepthwiseConv2D
-from toolchain.ops.mul import Mul
-from toolchain.ops.quantize import Quantize
-from toolchain.ops.transpose_conv2d import TransposeConv2D
+from toolchain.ops.arithmetic.rounding import Rounding
+from toolchain.ops.convolution.conv2d import Conv2D
+from toolchain.ops.convolution.depthwise_conv2d import DepthwiseConv2D
+from toolchain.ops.convolution.transpose_conv2d import TransposeConv2D
+from toolchain.ops.elementwise.mul import Mul
+from toolchain.ops.matmul.common import BatchMatMul
+from toolchain.ops.reduction.common import Reduce
+from toolchain.ops.unary.quantize import Quantize
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits"
 SAMPLES = 10

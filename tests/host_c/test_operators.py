@@ -32,7 +32,7 @@ from toolchain.ir import Graph, Op, Quantisation
 from toolchain.ir.verify import InvalidGraphError
 from toolchain.ops import specs
 from toolchain.ops.check import check
-from toolchain.ops.softmax import Softmax
+from toolchain.ops.normalisation.softmax import Softmax
 from toolchain.ops.spec import Array
 
 SAMPLES = 12

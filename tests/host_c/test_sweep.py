@@ -15,7 +15,7 @@ from tests.support.litert import run_litert
 from tests.support.tflite_writer import tflite_bytes
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops import specs
-from toolchain.ops.softmax import Softmax
+from toolchain.ops.normalisation.softmax import Softmax
 
 
 @pytest.fixture

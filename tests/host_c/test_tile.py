@@ -8,7 +8,7 @@ import pytest
 from tests.support.host import random_inputs, run_graph_on_host
 from toolchain.errors import UnsupportedError
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
-from toolchain.ops.tile import SPEC, Tile
+from toolchain.ops.movement.tile import SPEC, Tile
 
 Q = Quantisation((0.1,), (3,))
 

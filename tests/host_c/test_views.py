@@ -19,9 +19,9 @@ from tests.support.random_graphs import random_movement_graph
 from toolchain import cmsis_nn
 from toolchain.device.host import HostProgram, build
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
-from toolchain.ops.pack import Pack
+from toolchain.ops.movement.pack import Pack
+from toolchain.ops.movement.unpack import Unpack
 from toolchain.ops.storage import optional_views
-from toolchain.ops.unpack import Unpack
 
 GRAPHS = 60
 Q = Quantisation((0.1,), (0,))

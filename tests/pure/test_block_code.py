@@ -16,9 +16,9 @@ from toolchain.boards import HOST
 from toolchain.codegen import generate
 from toolchain.codegen.holes import OFFSET, SIZE, columns_of, cut, mark, plain
 from toolchain.ir import Graph, Sources
-from toolchain.ops._conv import Padding
 from toolchain.ops.check import check
-from toolchain.ops.conv2d import Conv2D
+from toolchain.ops.convolution.common import Padding
+from toolchain.ops.convolution.conv2d import Conv2D
 from toolchain.partition import CannotSplitError, Mode, Scheme, split
 
 GOLDEN = Path(__file__).resolve().parents[1] / "goldens" / "split_blocks.c"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tests.support.graph_builder import Builder
-from toolchain.ops._addition import Sum
-from toolchain.ops.conv2d import Conv2D
+from toolchain.ops.convolution.conv2d import Conv2D
+from toolchain.ops.elementwise.addition import Sum
 from toolchain.report.blocks import blocks, moved_bytes
 
 

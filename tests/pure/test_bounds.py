@@ -18,10 +18,10 @@ from toolchain.errors import UnsupportedError
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
 from toolchain.ir.verify import InvalidGraphError
 from toolchain.ops import specs
-from toolchain.ops._resizing import Resize
 from toolchain.ops.check import check
 from toolchain.ops.extents import Extent
-from toolchain.ops.fully_connected import FullyConnected
+from toolchain.ops.matmul.fully_connected import FullyConnected
+from toolchain.ops.resize.common import Resize
 from toolchain.ops.spec import Lowering
 from toolchain.planner import plan_graph
 

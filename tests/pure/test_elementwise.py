@@ -17,10 +17,12 @@ from tests.support.tflite_writer import tflite_bytes
 from toolchain.boards import HOST
 from toolchain.errors import UnsupportedError
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
-from toolchain.ops import _addition, _libm, _tanhf, lowered, mul, spec_of
-from toolchain.ops._affine_form import INT8_LEVELS, affine_form, two_sided_form
-from toolchain.ops._elementwise import broadcast
-from toolchain.ops.gelu import Gelu
+from toolchain.ops import lowered, spec_of
+from toolchain.ops.arithmetic import libm, tanhf
+from toolchain.ops.arithmetic.affine_form import INT8_LEVELS, affine_form, two_sided_form
+from toolchain.ops.elementwise import addition, mul
+from toolchain.ops.elementwise.common import broadcast
+from toolchain.ops.unary.gelu import Gelu
 
 UNARY = ("hard_swish", "leaky_relu", "logistic", "quantize", "relu", "tanh")
 
@@ -77,7 +79,7 @@ def test_tanh_where_rounding_tanhf_correctly_would_differ(
     np.testing.assert_array_equal(actual, expected)
 
 
-def _arithmetics(runs: int) -> Iterator[_addition._Arithmetic]:
+def _arithmetics(runs: int) -> Iterator[addition._Arithmetic]:
     rng = np.random.default_rng(7)
     for run in range(runs):
         logs = rng.uniform(-8, 0, 3)
@@ -86,14 +88,14 @@ def _arithmetics(runs: int) -> Iterator[_addition._Arithmetic]:
         one, two, out = (float(s) for s in scales)
         sign = 1 if run % 2 else -1
         low = zeros[2] if run % 5 == 0 else -128
-        yield _addition._Arithmetic((one, two, out), (zeros[0], zeros[1], zeros[2]), sign, low, 127)
+        yield addition._Arithmetic((one, two, out), (zeros[0], zeros[1], zeros[2]), sign, low, 127)
 
 
 def test_sums_have_an_exact_form() -> None:
     a, b = INT8_LEVELS[:, None], INT8_LEVELS[None, :]
     two_sided = 0
     for arithmetic in _arithmetics(60):
-        form = _addition._form(arithmetic)
+        form = addition._form(arithmetic)
         assert form is not None, arithmetic
         total = form.factors[0] * a + form.factors[1] * b + form.bias
         assert np.abs(total).max() + abs(form.negative_bias) + abs(form.rounding) < 2**31
@@ -240,7 +242,7 @@ def test_the_c_librarys_functions(name: str) -> None:
     x = np.concatenate([near, wide, -wide, [0.0, 28.0, -6.0, np.inf]]).astype(np.float32)
     if name == "expm1f":
         x = x[np.isfinite(x)]
-    ours = getattr(_tanhf if name in ("expm1f", "tanhf") else _libm, name)(x)
+    ours = getattr(tanhf if name in ("expm1f", "tanhf") else libm, name)(x)
     theirs = np.array([function(float(value)) for value in x], np.float32)
     np.testing.assert_array_equal(ours, theirs)
 

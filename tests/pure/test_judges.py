@@ -24,10 +24,10 @@ from toolchain.frontends._tflite_file import read_file
 from toolchain.frontends.reference import NumpyReference, TfliteReference, open_reference
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops import spec_of, specs
-from toolchain.ops._reduction import Reduce
 from toolchain.ops.interpret import interpret
-from toolchain.ops.relu import Bounds, Relu
-from toolchain.ops.tile import Tile
+from toolchain.ops.movement.tile import Tile
+from toolchain.ops.reduction.common import Reduce
+from toolchain.ops.unary.relu import Bounds, Relu
 
 needs_micro = pytest.mark.skipif(
     importlib.util.find_spec("tflite_micro") is None,

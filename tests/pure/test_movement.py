@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from toolchain.errors import UnsupportedError
-from toolchain.ops._movement import Loop, StridedCopy, row_major, strided_copy
+from toolchain.ops.movement.copies import Loop, StridedCopy, row_major, strided_copy
 
 
 def transposition(shape: tuple[int, ...], axes: tuple[int, ...]) -> StridedCopy:

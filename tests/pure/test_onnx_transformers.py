@@ -20,7 +20,7 @@ from tests.support.onnx_models import (
 )
 from toolchain.cli import run
 from toolchain.frontends.onnx import read
-from toolchain.ops.gather import index_limits
+from toolchain.ops.movement.gather import index_limits
 
 TOKENS, WIDTH, HEADS, WORDS = 6, 8, 2, 23
 

@@ -20,7 +20,7 @@ from toolchain.frontends._tflite_file import read_file
 from toolchain.frontends.tflite import FRONT_END
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops import spec_of, specs
-from toolchain.ops.softmax import Softmax
+from toolchain.ops.normalisation.softmax import Softmax
 
 KINDS = sorted(kind for kind, spec in specs().items() if spec.tflite is not None)
 

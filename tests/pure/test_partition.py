@@ -19,9 +19,9 @@ from toolchain.cost import Cost
 from toolchain.cost.analytic import AnalyticCostModel
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops import spec_of
-from toolchain.ops._matmul import BatchMatMul
-from toolchain.ops._rounding import Rounding
+from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.check import check
+from toolchain.ops.matmul.common import BatchMatMul
 from toolchain.partition import CannotSplitError, Mode, Scheme, single_outputs, split
 from toolchain.planner import plan_graph, split_front
 

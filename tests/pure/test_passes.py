@@ -12,22 +12,22 @@ from tests.support.graph_builder import QUANTISATION, Builder
 from toolchain.frontends import load_model
 from toolchain.ir import DType, Graph, Quantisation
 from toolchain.ir.boundary import End
-from toolchain.ops._activation import Activation
-from toolchain.ops._addition import Sum
-from toolchain.ops._batch_blocks import BatchBlocks
-from toolchain.ops._conv import Padding
-from toolchain.ops._pooling import Pool2D
+from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.check import check
-from toolchain.ops.conv2d import Conv2D
-from toolchain.ops.depthwise_conv2d import DepthwiseConv2D
-from toolchain.ops.dequantize import SPEC as DEQUANTIZE
+from toolchain.ops.convolution.common import Padding
+from toolchain.ops.convolution.conv2d import Conv2D
+from toolchain.ops.convolution.depthwise_conv2d import DepthwiseConv2D
+from toolchain.ops.elementwise.addition import Sum
 from toolchain.ops.interpret import interpret
-from toolchain.ops.pad import Pad
-from toolchain.ops.quantize import Quantize
-from toolchain.ops.relu import Bounds, Relu
-from toolchain.ops.reshape import Reshape
-from toolchain.ops.slice import Slice
-from toolchain.ops.transpose import Transpose
+from toolchain.ops.movement.batch_blocks import BatchBlocks
+from toolchain.ops.movement.pad import Pad
+from toolchain.ops.movement.reshape import Reshape
+from toolchain.ops.movement.slice import Slice
+from toolchain.ops.movement.transpose import Transpose
+from toolchain.ops.pooling.common import Pool2D
+from toolchain.ops.unary.dequantize import SPEC as DEQUANTIZE
+from toolchain.ops.unary.quantize import Quantize
+from toolchain.ops.unary.relu import Bounds, Relu
 from toolchain.passes import Prepared, prepare
 
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits_int8.tflite"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from toolchain.ops._fixed_point import round_half_away
-from toolchain.ops._single_rounding import single_rounding
+from toolchain.ops.arithmetic.fixed_point import round_half_away
+from toolchain.ops.arithmetic.single_rounding import single_rounding
 
 
 @pytest.mark.parametrize("seed", range(150))

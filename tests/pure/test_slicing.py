@@ -15,8 +15,8 @@ from toolchain.errors import InputError
 from toolchain.frontends.tflite import FRONT_END
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops import spec_of
-from toolchain.ops._slicing import Masks, select
-from toolchain.ops.slice import Slice
+from toolchain.ops.movement.slice import Slice
+from toolchain.ops.movement.slicing import Masks, select
 
 Q = Quantisation((0.5,), (0,))
 Limits = tuple[list[int], list[int], list[int]]

@@ -9,15 +9,15 @@ from toolchain.boards import HOST
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ir.memory import applied_overlaps, peak_bytes
-from toolchain.ops._resizing import Resize
-from toolchain.ops.concat import Concat
-from toolchain.ops.leaky_relu import LeakyRelu
-from toolchain.ops.pad import Pad
-from toolchain.ops.reshape import Reshape
-from toolchain.ops.slice import Slice
-from toolchain.ops.split import Split
+from toolchain.ops.movement.concat import Concat
+from toolchain.ops.movement.pad import Pad
+from toolchain.ops.movement.reshape import Reshape
+from toolchain.ops.movement.slice import Slice
+from toolchain.ops.movement.split import Split
+from toolchain.ops.movement.transpose import Transpose
+from toolchain.ops.resize.common import Resize
 from toolchain.ops.storage import View, memory_problem, optional_views
-from toolchain.ops.transpose import Transpose
+from toolchain.ops.unary.leaky_relu import LeakyRelu
 from toolchain.planner import choose_views
 
 Q = Quantisation((0.5,), (0,))

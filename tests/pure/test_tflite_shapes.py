@@ -17,8 +17,8 @@ from toolchain.errors import InputError
 from toolchain.frontends.tflite import FRONT_END
 from toolchain.ir import Graph
 from toolchain.ops.interpret import interpret
-from toolchain.ops.relu import Relu
-from toolchain.ops.reshape import Reshape
+from toolchain.ops.movement.reshape import Reshape
+from toolchain.ops.unary.relu import Relu
 
 INT32 = schema.TensorType.INT32
 

@@ -11,8 +11,8 @@ from tests.support.graph_builder import Builder
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
 from toolchain.ir.verify import InvalidGraphError
 from toolchain.ops.check import check
-from toolchain.ops.relu import Relu
-from toolchain.ops.reshape import Reshape
+from toolchain.ops.movement.reshape import Reshape
+from toolchain.ops.unary.relu import Relu
 
 
 def two_ops() -> Graph:

@@ -18,8 +18,8 @@ from tests.support.tflite_writer import tflite_bytes
 from toolchain.boards import board
 from toolchain.errors import DoesNotFitError
 from toolchain.ir import DType, Graph, Op, Tensor
-from toolchain.ops.block_concat import BlockConcat
 from toolchain.ops.check import check
+from toolchain.ops.movement.block_concat import BlockConcat
 from toolchain.partition import CannotSplitError, Mode, Scheme, split
 from toolchain.planner import PlanOptions, check_fit, plan_graph, plan_model
 from toolchain.verification import verify_model

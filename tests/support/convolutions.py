@@ -12,10 +12,10 @@ from toolchain.errors import UnsupportedError
 from toolchain.ir import Graph, Op, Quantisation, Tensor
 from toolchain.kernel_shapes import graph_of_shape
 from toolchain.ops import spec_of, specs
-from toolchain.ops._conv import Padding, Window, constant_of
-from toolchain.ops._fixed_point import ScaleError
-from toolchain.ops.conv2d import Conv2D
-from toolchain.ops.depthwise_conv2d import DepthwiseConv2D
+from toolchain.ops.arithmetic.fixed_point import ScaleError
+from toolchain.ops.convolution.common import Padding, Window, constant_of
+from toolchain.ops.convolution.conv2d import Conv2D
+from toolchain.ops.convolution.depthwise_conv2d import DepthwiseConv2D
 
 
 def _rebuilt(graph: Graph, op: Op, *changed: Tensor) -> Graph:

@@ -8,8 +8,8 @@ import numpy as np
 
 from tests.support.tflite_writer import tflite_bytes
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
-from toolchain.ops.conv2d import Conv2D
-from toolchain.ops.reshape import Reshape
+from toolchain.ops.convolution.conv2d import Conv2D
+from toolchain.ops.movement.reshape import Reshape
 
 _BOXES = 36
 

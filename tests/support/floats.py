@@ -5,19 +5,19 @@ from __future__ import annotations
 import numpy as np
 
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
-from toolchain.ops._activation import Activation
-from toolchain.ops._conv import Padding
-from toolchain.ops._pooling import Pool2D
-from toolchain.ops.binary_f32 import Binary
-from toolchain.ops.concat import Concat
-from toolchain.ops.conv2d import Conv2D
-from toolchain.ops.depthwise_conv2d import DepthwiseConv2D
-from toolchain.ops.fully_connected import FullyConnected
-from toolchain.ops.quantize import Quantize
-from toolchain.ops.reduce_f32 import ReduceFloat
-from toolchain.ops.reshape import Reshape
-from toolchain.ops.softmax import Softmax
-from toolchain.ops.unary_f32 import Unary
+from toolchain.ops.arithmetic.activation import Activation
+from toolchain.ops.convolution.common import Padding
+from toolchain.ops.convolution.conv2d import Conv2D
+from toolchain.ops.convolution.depthwise_conv2d import DepthwiseConv2D
+from toolchain.ops.elementwise.binary_f32 import Binary
+from toolchain.ops.matmul.fully_connected import FullyConnected
+from toolchain.ops.movement.concat import Concat
+from toolchain.ops.movement.reshape import Reshape
+from toolchain.ops.normalisation.softmax import Softmax
+from toolchain.ops.pooling.common import Pool2D
+from toolchain.ops.reduction.reduce_f32 import ReduceFloat
+from toolchain.ops.unary.quantize import Quantize
+from toolchain.ops.unary.unary_f32 import Unary
 
 
 class _Builder:

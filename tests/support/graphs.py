@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
-from toolchain.ops._activation import Activation
-from toolchain.ops._addition import Sum
-from toolchain.ops._conv import Padding
-from toolchain.ops.conv2d import Conv2D
-from toolchain.ops.fully_connected import FullyConnected
-from toolchain.ops.reshape import Reshape
+from toolchain.ops.arithmetic.activation import Activation
+from toolchain.ops.convolution.common import Padding
+from toolchain.ops.convolution.conv2d import Conv2D
+from toolchain.ops.elementwise.addition import Sum
+from toolchain.ops.matmul.fully_connected import FullyConnected
+from toolchain.ops.movement.reshape import Reshape
 
 QUANTISATION = Quantisation((0.05,), (-3,))
 

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
-from toolchain.ops._conv import Padding, Window, same_padding
-from toolchain.ops._pooling import Pool2D, infer_pool
-from toolchain.ops.conv2d import Conv2D
-from toolchain.ops.depthwise_conv2d import DepthwiseConv2D
-from toolchain.ops.fully_connected import FullyConnected
+from toolchain.ops.convolution.common import Padding, Window, same_padding
+from toolchain.ops.convolution.conv2d import Conv2D
+from toolchain.ops.convolution.depthwise_conv2d import DepthwiseConv2D
+from toolchain.ops.matmul.fully_connected import FullyConnected
+from toolchain.ops.pooling.common import Pool2D, infer_pool
 
 Q = Quantisation((0.05,), (3,))
 WEIGHTS_Q = Quantisation((0.01,), (0,))

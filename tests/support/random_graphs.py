@@ -7,16 +7,16 @@ import math
 import numpy as np
 
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
-from toolchain.ops.concat import Concat
-from toolchain.ops.leaky_relu import LeakyRelu
-from toolchain.ops.mean import Reduce
-from toolchain.ops.pack import Pack
-from toolchain.ops.pad import Pad
-from toolchain.ops.reshape import Reshape
-from toolchain.ops.slice import Slice
-from toolchain.ops.split import Split
-from toolchain.ops.transpose import Transpose
-from toolchain.ops.unpack import Unpack
+from toolchain.ops.movement.concat import Concat
+from toolchain.ops.movement.pack import Pack
+from toolchain.ops.movement.pad import Pad
+from toolchain.ops.movement.reshape import Reshape
+from toolchain.ops.movement.slice import Slice
+from toolchain.ops.movement.split import Split
+from toolchain.ops.movement.transpose import Transpose
+from toolchain.ops.movement.unpack import Unpack
+from toolchain.ops.reduction.mean import Reduce
+from toolchain.ops.unary.leaky_relu import LeakyRelu
 
 QUANTISATION = Quantisation((0.125,), (3,))
 MOST_ELEMENTS = 400

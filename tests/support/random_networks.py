@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
-from toolchain.ops._activation import Activation
-from toolchain.ops._addition import Sum
-from toolchain.ops._conv import Padding, Window, same_padding
-from toolchain.ops._pooling import Pool2D
-from toolchain.ops._resizing import Resize
-from toolchain.ops.concat import Concat
-from toolchain.ops.conv2d import Conv2D
-from toolchain.ops.depthwise_conv2d import DepthwiseConv2D
-from toolchain.ops.fully_connected import FullyConnected
-from toolchain.ops.leaky_relu import LeakyRelu
-from toolchain.ops.pad import Pad
+from toolchain.ops.arithmetic.activation import Activation
+from toolchain.ops.convolution.common import Padding, Window, same_padding
+from toolchain.ops.convolution.conv2d import Conv2D
+from toolchain.ops.convolution.depthwise_conv2d import DepthwiseConv2D
+from toolchain.ops.elementwise.addition import Sum
+from toolchain.ops.matmul.fully_connected import FullyConnected
+from toolchain.ops.movement.concat import Concat
+from toolchain.ops.movement.pad import Pad
+from toolchain.ops.pooling.common import Pool2D
+from toolchain.ops.resize.common import Resize
+from toolchain.ops.unary.leaky_relu import LeakyRelu
 
 QUANTISATION = Quantisation((0.125,), (3,))
 MOST_ELEMENTS = 3000

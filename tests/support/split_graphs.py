@@ -7,19 +7,19 @@ import numpy as np
 from tests.support import grids
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops import spec_of
-from toolchain.ops._blocks import Blocks
-from toolchain.ops._conv import Padding, Window
-from toolchain.ops._pooling import Pool2D
-from toolchain.ops._reduction import Reduce
-from toolchain.ops._resizing import Resize
-from toolchain.ops.concat import Concat
-from toolchain.ops.conv2d import Conv2D
-from toolchain.ops.depthwise_conv2d import DepthwiseConv2D
-from toolchain.ops.fully_connected import FullyConnected
-from toolchain.ops.leaky_relu import LeakyRelu
-from toolchain.ops.pad import Pad
-from toolchain.ops.reshape import Reshape
-from toolchain.ops.transpose_conv2d import TransposeConv2D
+from toolchain.ops.convolution.common import Padding, Window
+from toolchain.ops.convolution.conv2d import Conv2D
+from toolchain.ops.convolution.depthwise_conv2d import DepthwiseConv2D
+from toolchain.ops.convolution.transpose_conv2d import TransposeConv2D
+from toolchain.ops.matmul.fully_connected import FullyConnected
+from toolchain.ops.movement.concat import Concat
+from toolchain.ops.movement.depth_blocks import Blocks
+from toolchain.ops.movement.pad import Pad
+from toolchain.ops.movement.reshape import Reshape
+from toolchain.ops.pooling.common import Pool2D
+from toolchain.ops.reduction.common import Reduce
+from toolchain.ops.resize.common import Resize
+from toolchain.ops.unary.leaky_relu import LeakyRelu
 from toolchain.partition import CannotSplitError, Mode, Scheme, split
 
 _Q = Quantisation((0.0625,), (-5,))

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from toolchain.ir import Graph, Op
 from toolchain.ops import spec_of
-from toolchain.ops._reduction import reduced_axes
+from toolchain.ops.reduction.common import reduced_axes
 from toolchain.partition import Mode, Scheme
 
 Seen = NDArray[np.bool_]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from toolchain.ir import DType, Graph, Op, Quantisation, State, Tensor
-from toolchain.ops.assign import Assign
-from toolchain.ops.concat import Concat
-from toolchain.ops.relu import Relu
-from toolchain.ops.reshape import Reshape
-from toolchain.ops.slice import Slice
+from toolchain.ops.movement.assign import Assign
+from toolchain.ops.movement.concat import Concat
+from toolchain.ops.movement.reshape import Reshape
+from toolchain.ops.movement.slice import Slice
+from toolchain.ops.unary.relu import Relu
 
 Q = Quantisation((0.1,), (3,))
 

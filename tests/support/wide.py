@@ -5,19 +5,19 @@ from __future__ import annotations
 import numpy as np
 
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
-from toolchain.ops._activation import Activation
-from toolchain.ops._addition import Sum
-from toolchain.ops._conv import Padding
-from toolchain.ops._pooling import Pool2D
-from toolchain.ops.concat import Concat
-from toolchain.ops.conv2d import Conv2D
-from toolchain.ops.depthwise_conv2d import DepthwiseConv2D
-from toolchain.ops.fully_connected import FullyConnected
-from toolchain.ops.mul import Mul
-from toolchain.ops.pad import Pad
-from toolchain.ops.quantize import Quantize
-from toolchain.ops.reshape import Reshape
-from toolchain.ops.softmax import Softmax
+from toolchain.ops.arithmetic.activation import Activation
+from toolchain.ops.convolution.common import Padding
+from toolchain.ops.convolution.conv2d import Conv2D
+from toolchain.ops.convolution.depthwise_conv2d import DepthwiseConv2D
+from toolchain.ops.elementwise.addition import Sum
+from toolchain.ops.elementwise.mul import Mul
+from toolchain.ops.matmul.fully_connected import FullyConnected
+from toolchain.ops.movement.concat import Concat
+from toolchain.ops.movement.pad import Pad
+from toolchain.ops.movement.reshape import Reshape
+from toolchain.ops.normalisation.softmax import Softmax
+from toolchain.ops.pooling.common import Pool2D
+from toolchain.ops.unary.quantize import Quantize
 
 
 class _Builder:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from toolchain.ir import ArenaPlan, Graph, Op
 from toolchain.ops import spec_of
-from toolchain.ops.block_concat import single_run
+from toolchain.ops.movement.block_concat import single_run
 from toolchain.ops.storage import covers
 
 

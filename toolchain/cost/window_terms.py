@@ -13,9 +13,12 @@ from numpy.typing import NDArray
 
 from toolchain.boards import Core
 from toolchain.ir import Graph, Op
-from toolchain.ops._activation import Activation, clamp_range
-from toolchain.ops._conv import Window, weight_zero_point
-from toolchain.ops._conv_lowering import (
+from toolchain.ops.arithmetic.activation import Activation, clamp_range
+from toolchain.ops.arithmetic.rounding import Rounding
+from toolchain.ops.convolution.common import Window, weight_zero_point
+from toolchain.ops.convolution.conv2d import Conv2D
+from toolchain.ops.convolution.depthwise_conv2d import DepthwiseConv2D
+from toolchain.ops.convolution.lowering import (
     conv2d_kernel,
     depthwise_band,
     depthwise_kernel,
@@ -23,17 +26,14 @@ from toolchain.ops._conv_lowering import (
     turned_window,
     walks_columns,
 )
-from toolchain.ops._conv_packing import SUMMED_TAPS
-from toolchain.ops._pooling import pool_attributes
-from toolchain.ops._rounding import Rounding
-from toolchain.ops.conv2d import Conv2D
-from toolchain.ops.depthwise_conv2d import DepthwiseConv2D
-from toolchain.ops.partial_conv2d import PartialConv2D, is_pointwise
+from toolchain.ops.convolution.packing import SUMMED_TAPS
+from toolchain.ops.convolution.partial_conv2d import PartialConv2D, is_pointwise
+from toolchain.ops.pooling.common import pool_attributes
 
 Terms = dict[str, float]
 Flags = NDArray[np.bool_]
 _LEAST_SLOW = 0.5
-"""The least factor of a sum that takes no right shift (`_conv_packing.shift_code`)."""
+"""The least factor of a sum that takes no right shift (`packing.shift_code`)."""
 _BY_ROWS = ("arm_convolve_1x1_s8", "arm_convolve_1_x_n_s8")
 """Kernels for Helium that multiply the pixels of each row apart."""
 

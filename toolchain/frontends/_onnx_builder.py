@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from toolchain.errors import UnsupportedError
 from toolchain.frontends._onnx_layout import Layout, channels_last, move
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
-from toolchain.ops.lookup import Lookup
-from toolchain.ops.quantize import Quantize
-from toolchain.ops.reshape import Reshape
+from toolchain.ops.movement.reshape import Reshape
+from toolchain.ops.movement.transpose import Transpose
 from toolchain.ops.spec import Array
-from toolchain.ops.transpose import Transpose
+from toolchain.ops.unary.lookup import Lookup
+from toolchain.ops.unary.quantize import Quantize
 
 
 @dataclass(frozen=True)

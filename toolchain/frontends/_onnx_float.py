@@ -18,19 +18,19 @@ from toolchain.frontends._onnx_node import ACTIVATIONS, NodeView
 from toolchain.frontends._onnx_quantisation import RefusedError
 from toolchain.ir import Attributes, DType, Quantisation
 from toolchain.ops import spec_of
-from toolchain.ops._activation import Activation
-from toolchain.ops._onnx import resolve_axes
-from toolchain.ops._reduction import Reduce
-from toolchain.ops._resizing import Resize
-from toolchain.ops.binary_f32 import FUNCTIONS as BINARY
-from toolchain.ops.binary_f32 import Binary
-from toolchain.ops.lookup import Lookup
-from toolchain.ops.reduce_f32 import ReduceFloat
-from toolchain.ops.reduce_max import ReduceMax
-from toolchain.ops.resize_linear import ResizeLinear
-from toolchain.ops.softmax import Softmax
+from toolchain.ops.arithmetic.activation import Activation
+from toolchain.ops.elementwise.binary_f32 import FUNCTIONS as BINARY
+from toolchain.ops.elementwise.binary_f32 import Binary
+from toolchain.ops.normalisation.softmax import Softmax
+from toolchain.ops.readers.onnx import resolve_axes
+from toolchain.ops.reduction.common import Reduce
+from toolchain.ops.reduction.reduce_f32 import ReduceFloat
+from toolchain.ops.reduction.reduce_max import ReduceMax
+from toolchain.ops.resize.common import Resize
+from toolchain.ops.resize.resize_linear import ResizeLinear
 from toolchain.ops.spec import Array, OnnxNode
-from toolchain.ops.unary_f32 import Unary
+from toolchain.ops.unary.lookup import Lookup
+from toolchain.ops.unary.unary_f32 import Unary
 
 REAL = Quantisation((1.0,), (0,))
 _MOVERS = frozenset(

@@ -18,7 +18,7 @@ from toolchain.errors import InputError, UnsupportedError
 from toolchain.frontends import _onnx_quantisation as quantisation
 from toolchain.frontends._onnx_file import Array, Node
 from toolchain.frontends._onnx_shapes import ShapedModel, evaluate
-from toolchain.ops.lookup import FUNCTIONS, TABLE_OPERATOR
+from toolchain.ops.unary.lookup import FUNCTIONS, TABLE_OPERATOR
 
 _UNARY = frozenset(FUNCTIONS) | {"Relu"}
 _OTHERS = frozenset(

@@ -28,8 +28,8 @@ from toolchain.frontends._onnx_shapes import ShapedModel
 from toolchain.frontends._onnx_trace import Stored
 from toolchain.ir import DType, Graph, Quantisation
 from toolchain.ops import specs
-from toolchain.ops.quantize import Quantize
 from toolchain.ops.spec import OnnxBinding, OnnxData
+from toolchain.ops.unary.quantize import Quantize
 
 _RENAMING = frozenset({"Flatten", "Reshape", "Squeeze", "Unsqueeze"})
 _COPYING = frozenset({"Identity", "Dropout"})

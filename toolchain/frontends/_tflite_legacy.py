@@ -18,7 +18,7 @@ import numpy as np
 from toolchain.errors import InputError
 from toolchain.frontends._tflite_file import FileModel, FileOp, FileTensor
 from toolchain.ir import DType, Quantisation
-from toolchain.ops._fixed_point import ScaleError, quantize_multiplier
+from toolchain.ops.arithmetic.fixed_point import ScaleError, quantize_multiplier
 
 _CONVERSIONS = frozenset({"QUANTIZE", "DEQUANTIZE"})
 _MOVERS = frozenset(

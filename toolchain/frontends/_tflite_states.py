@@ -17,8 +17,8 @@ from toolchain.errors import InputError
 from toolchain.frontends._tflite_file import FileModel, FileOp
 from toolchain.frontends._tflite_refusals import RefusedError
 from toolchain.ir import DType, Op, State, Tensor
-from toolchain.ops.assign import Assign
-from toolchain.ops.reshape import Reshape
+from toolchain.ops.movement.assign import Assign
+from toolchain.ops.movement.reshape import Reshape
 from toolchain.ops.spec import Array
 
 OPERATORS = ("CALL_ONCE", "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE")

@@ -31,8 +31,8 @@ from toolchain.ir import Attributes, DType, Graph, Op, State, Tensor
 from toolchain.ir.verify import InvalidGraphError
 from toolchain.ops import specs
 from toolchain.ops.check import check
-from toolchain.ops.dequantize import dequantized
 from toolchain.ops.spec import Array, OpSpec, TensorType
+from toolchain.ops.unary.dequantize import dequantized
 
 _CONTRADICTIONS = (
     ArithmeticError,

@@ -1,4 +1,4 @@
-"""Operator kinds, found by their files: each public module here holds one `SPEC`."""
+"""Operator kinds, found by their files: a module of a family that holds a `SPEC` is one."""
 
 from __future__ import annotations
 
@@ -11,24 +11,23 @@ from types import MappingProxyType
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Graph, Op
-from toolchain.ops._fixed_point import ScaleError
+from toolchain.ops.arithmetic.fixed_point import ScaleError
 from toolchain.ops.spec import Lowering, OpSpec
-
-_NOT_KINDS = frozenset({"check", "extents", "interpret", "product_extents", "spec", "storage"})
 
 
 @cache
 def specs() -> Mapping[str, OpSpec]:
     """Every operator kind by name, in alphabetical order."""
     found: dict[str, OpSpec] = {}
-    for module in sorted(pkgutil.iter_modules(__path__), key=lambda m: m.name):
-        if module.name.startswith("_") or module.name in _NOT_KINDS:
+    for module in pkgutil.walk_packages(__path__, f"{__name__}."):
+        family, _, name = module.name.removeprefix(f"{__name__}.").rpartition(".")
+        spec = getattr(importlib.import_module(module.name), "SPEC", None) if family else None
+        if spec is None:
             continue
-        spec = importlib.import_module(f"{__name__}.{module.name}").SPEC
-        if spec.kind != module.name:
-            raise ImportError(f"ops/{module.name}.py declares kind {spec.kind!r}")
+        if spec.kind != name:
+            raise ImportError(f"ops/{family}/{name}.py declares kind {spec.kind!r}")
         found[spec.kind] = spec
-    return MappingProxyType(found)
+    return MappingProxyType(dict(sorted(found.items())))
 
 
 def spec_of(kind: str) -> OpSpec:

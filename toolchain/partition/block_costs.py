@@ -11,7 +11,7 @@ from toolchain.boards import Core
 from toolchain.cost import CostModel
 from toolchain.ir import DType, Graph, Op, Tensor
 from toolchain.ops import spec_of
-from toolchain.ops.block_concat import BlockConcat
+from toolchain.ops.movement.block_concat import BlockConcat
 from toolchain.ops.spec import Axis, Part, Reduction, SafeOverlap
 from toolchain.partition.region import Region
 from toolchain.partition.scheme import constant_part

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
-from toolchain.ops.block_concat import BlockConcat
-from toolchain.ops.concat import Concat
-from toolchain.ops.slice import Slice
+from toolchain.ops.movement.block_concat import BlockConcat
+from toolchain.ops.movement.concat import Concat
+from toolchain.ops.movement.slice import Slice
 from toolchain.ops.spec import Part
 from toolchain.partition.program import BlockProgram, Home, Mode, Step, Window, block_program
 from toolchain.partition.region import Region, region

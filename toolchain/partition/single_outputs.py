@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolchain.ir import Graph, Op
-from toolchain.ops.slice import Slice
-from toolchain.ops.split import Split
+from toolchain.ops.movement.slice import Slice
+from toolchain.ops.movement.split import Split
 
 
 def single_outputs(graph: Graph, order: tuple[int, ...]) -> Graph:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from toolchain.ir import Boundary, Graph, Op
-from toolchain.ops.transpose import Transpose
+from toolchain.ops.movement.transpose import Transpose
 from toolchain.passes._pass import Prepared
 from toolchain.passes._rewrite import reading, renamed
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from toolchain.ir import Boundary, DType, Graph, Tensor
-from toolchain.ops.quantize import Quantize
+from toolchain.ops.unary.quantize import Quantize
 from toolchain.passes._pass import Prepared
 from toolchain.passes._rewrite import reading, renamed
 

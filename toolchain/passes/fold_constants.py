@@ -8,7 +8,7 @@ import numpy as np
 
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Graph, Op, Tensor
-from toolchain.ops._fixed_point import ScaleError
+from toolchain.ops.arithmetic.fixed_point import ScaleError
 from toolchain.ops.interpret import evaluate
 from toolchain.passes._pass import Prepared
 

@@ -15,11 +15,11 @@ import numpy as np
 
 from toolchain.ir import DType, Graph, Op, Tensor
 from toolchain.ops import spec_of
-from toolchain.ops._conv import Padding
-from toolchain.ops._pooling import Pool2D
-from toolchain.ops.conv2d import Conv2D
-from toolchain.ops.depthwise_conv2d import DepthwiseConv2D
-from toolchain.ops.pad import Pad
+from toolchain.ops.convolution.common import Padding
+from toolchain.ops.convolution.conv2d import Conv2D
+from toolchain.ops.convolution.depthwise_conv2d import DepthwiseConv2D
+from toolchain.ops.movement.pad import Pad
+from toolchain.ops.pooling.common import Pool2D
 from toolchain.passes._pass import Prepared
 from toolchain.passes._rewrite import live_ops
 

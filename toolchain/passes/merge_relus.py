@@ -10,8 +10,8 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, cast
 
 from toolchain.ir import Graph, Op
-from toolchain.ops._activation import Activation
-from toolchain.ops.relu import Relu
+from toolchain.ops.arithmetic.activation import Activation
+from toolchain.ops.unary.relu import Relu
 from toolchain.passes._pass import Prepared
 
 

@@ -19,20 +19,20 @@ from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
-from toolchain.ops._conv import (
+from toolchain.ops.arithmetic.rounding import Rounding
+from toolchain.ops.convolution.common import (
     BIAS,
     INPUT,
     WEIGHTS,
     constant_of,
     weight_zero_point,
 )
-from toolchain.ops._movement import resolve_axis
-from toolchain.ops._rounding import Rounding
-from toolchain.ops._sums import convolution_ending
-from toolchain.ops.concat import Concat
-from toolchain.ops.conv2d import Conv2D
-from toolchain.ops.depthwise_conv2d import DepthwiseConv2D
-from toolchain.ops.partial_conv2d import PartialConv2D
+from toolchain.ops.convolution.conv2d import Conv2D
+from toolchain.ops.convolution.depthwise_conv2d import DepthwiseConv2D
+from toolchain.ops.convolution.partial_conv2d import PartialConv2D
+from toolchain.ops.convolution.sums import convolution_ending
+from toolchain.ops.movement.concat import Concat
+from toolchain.ops.movement.copies import resolve_axis
 from toolchain.passes._rewrite import live_ops
 
 _CHANNELS = 3

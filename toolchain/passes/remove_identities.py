@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from toolchain.ir import Graph, Op
-from toolchain.ops.reshape import Reshape
-from toolchain.ops.slice import Slice
-from toolchain.ops.transpose import Transpose
+from toolchain.ops.movement.reshape import Reshape
+from toolchain.ops.movement.slice import Slice
+from toolchain.ops.movement.transpose import Transpose
 from toolchain.passes._pass import Prepared
 from toolchain.passes._rewrite import reading, renamed, same_type
 

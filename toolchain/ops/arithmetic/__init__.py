@@ -1,0 +1,1 @@
+"""Exact integer and float arithmetic of TFLite, ONNX Runtime and the C library."""

@@ -1,0 +1,54 @@
+"""Fused activations and the integer range they clamp to."""
+
+from __future__ import annotations
+
+import math
+from enum import Enum
+
+import numpy as np
+
+from toolchain.ir import Tensor
+from toolchain.ops.arithmetic.fixed_point import check_reach
+from toolchain.ops.spec import TfliteNode
+
+
+class Activation(Enum):
+    """`ActivationFunctionType` of the TFLite schema; the value is its name there."""
+
+    NONE = "NONE"
+    RELU = "RELU"
+    RELU_N1_TO_1 = "RELU_N1_TO_1"
+    RELU6 = "RELU6"
+
+
+def clamp_range(activation: Activation, output: Tensor) -> tuple[int, int]:
+    """Smallest and largest stored value (`CalculateActivationRangeQuantized`).
+
+    The bounds are quantised in float32 and rounded half away from zero, as TFLite does. Raises
+    ScaleError for a bound beyond int32, where that is undefined.
+    """
+    info = np.iinfo(output.dtype.value)
+    low, high = int(info.min), int(info.max)
+    scale, zero_point = np.float32(output.q.scale), output.q.zero_point
+
+    def quantised(value: float) -> int:
+        ratio = float(np.float32(value)) / float(scale)
+        check_reach(abs(ratio), 1)
+        ratio = float(np.float32(value) / scale)
+        return zero_point + int(math.copysign(math.floor(abs(ratio) + 0.5), ratio))
+
+    if activation is Activation.RELU:
+        low = max(low, quantised(0.0))
+    elif activation is Activation.RELU6:
+        low, high = max(low, quantised(0.0)), min(high, quantised(6.0))
+    elif activation is Activation.RELU_N1_TO_1:
+        low, high = max(low, quantised(-1.0)), min(high, quantised(1.0))
+    return low, high
+
+
+def read_activation(node: TfliteNode) -> Activation:
+    """The fused activation in a TFLite operator's options. Raises UnsupportedError for others."""
+    name = node.options.fusedActivationFunction
+    if name not in Activation.__members__:
+        raise node.unsupported(f"the fused activation {name}", "apply it in an operator of its own")
+    return Activation[name]

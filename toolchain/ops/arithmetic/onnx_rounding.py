@@ -1,0 +1,90 @@
+"""How ONNX Runtime turns int32 sums into int8.
+
+MLAS multiplies the sum by input * weight / output scale in float32 and rounds halves to even. A
+network that is exact operator by operator stays exact however deep it is; one that differs by 1
+here and there does not stay within 1. So convolutions do the same in C, in float; where the sums
+have few values, `single_rounding` finds integers that do.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toolchain.ir import Tensor
+from toolchain.ops.arithmetic.fixed_point import Int32, quantize_multiplier
+from toolchain.ops.arithmetic.single_rounding import (
+    Int64,
+    SingleRounding,
+    scaled_in_double,
+    scaled_in_float32,
+    single_rounding,
+)
+from toolchain.ops.convolution.packing import Int8, Scaling
+from toolchain.ops.spec import Array
+
+FLOAT_CODE = -1
+"""THIMBLE_SHIFT_FLOAT: the multiplier is the bits of a float32."""
+
+
+def onnx_factors(x: Tensor, weights: Tensor, y: Tensor) -> NDArray[np.float32]:
+    """Input * weight / output scale in float32, in that order; one, or one per channel."""
+    scales = np.array(weights.q.scales, dtype=np.float32)
+    factors: NDArray[np.float32] = np.float32(x.q.scale) * scales / np.float32(y.q.scale)
+    return factors
+
+
+def onnx_multiplier(x: Tensor, weights: Tensor, y: Tensor) -> tuple[int, int]:
+    """The bits of the one factor, and the shift code that says so."""
+    return int(onnx_factors(x, weights, y).view(np.int32)[0]), FLOAT_CODE
+
+
+def onnx_scaling(
+    x: Tensor,
+    weights: Tensor,
+    y: Tensor,
+    filters: Int8,
+    bias: Int32,
+    partial: bool = False,
+    weight_zero_point: int = 0,
+) -> Scaling:
+    """Bias, factor and shift code for filters given as [channels, taps].
+
+    `partial`: the kernel itself subtracts the zero point.
+    """
+    channels = len(filters)
+    folded = bias.astype(np.int64)
+    if not partial:
+        wide = filters.astype(np.int64) - weight_zero_point
+        folded = folded - x.q.zero_point * wide.sum(axis=1)
+    factors = np.ascontiguousarray(np.broadcast_to(onnx_factors(x, weights, y), channels))
+    return Scaling(
+        filters,
+        ((folded + (1 << 31)) % (1 << 32) - (1 << 31)).astype(np.int32),
+        factors.view(np.int32),
+        np.zeros(channels, dtype=np.int32),
+        np.full(channels, FLOAT_CODE, dtype=np.int8),
+    )
+
+
+def requantise_onnx(
+    sums: Int64, x: Tensor, weights: Tensor, y: Tensor, clamp: tuple[int, int]
+) -> Array:
+    """Sums (channels last, bias and zero point included) to clamped int8."""
+    scaled = np.rint(sums.astype(np.float32) * onnx_factors(x, weights, y)).astype(np.int64)
+    clamped: Array = np.clip(scaled + y.q.zero_point, *clamp).astype(np.int8)
+    return clamped
+
+
+def onnx_fit(factor: float, largest: int, low: int, high: int) -> SingleRounding:
+    """One rounding of value * factor, |value| <= largest, to low..high; its low part is 0.
+
+    Where no integers round as float32 does (exact halves, which scales that are powers of 2 bring),
+    those that round as double does, halves away from zero; else the nearest, 1 off at most.
+    """
+    for rule in (scaled_in_float32, scaled_in_double):
+        found = single_rounding(factor, largest, low, high, rule, wide=False)
+        if found is not None:
+            return found
+    multiplier, shift = quantize_multiplier(factor)
+    return SingleRounding(multiplier, 0, max(shift, -31))

@@ -1,0 +1,53 @@
+"""Axis maps that several operator kinds share: how a block of an output follows from its inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from toolchain.ir import Attributes, Graph, Op
+from toolchain.ops.convolution.common import Padding, Window
+from toolchain.ops.spec import Axis, Part, Reach
+
+
+def elementwise_axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
+    """Every axis; an operand that broadcasts along one is read whole."""
+    y = graph.output(op)
+    result = []
+    for axis, size in enumerate(y.shape):
+        reaches: list[Reach | None] = []
+        for x in graph.input_tensors(op):
+            own = axis - (len(y.shape) - len(x.shape)) if x is not None else -1
+            moves = x is not None and own >= 0 and x.shape[own] == size
+            reaches.append(Reach(own) if moves else None)
+        result.append(Axis(axis, tuple(reaches), lambda part: op.attributes))
+    return tuple(result)
+
+
+def leading_axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
+    """Every axis but the last, along which the operator reduces."""
+    last = len(graph.output(op).shape) - 1
+    return tuple(axis for axis in elementwise_axes(op, graph) if axis.axis != last)
+
+
+def window_axes(
+    op: Op, window: Window, padded: Callable[[Padding], Attributes]
+) -> tuple[Axis, Axis]:
+    """Rows and columns of a window over NHWC images; further operands (weights) are read whole.
+
+    `padded`: the attributes with another padding.
+    """
+    pad, rest = window.padding, (None,) * (len(op.inputs) - 1)
+
+    def rows(part: Part) -> Attributes:
+        return padded(replace(pad, top=part.before, bottom=part.after))
+
+    def columns(part: Part) -> Attributes:
+        return padded(replace(pad, left=part.before, right=part.after))
+
+    vertical = Reach(1, window.stride[0], window.extent[0], pad.top)
+    horizontal = Reach(2, window.stride[1], window.extent[1], pad.left)
+    return (
+        Axis(1, (vertical, *rest), rows),
+        Axis(2, (horizontal, *rest), columns),
+    )

@@ -1,0 +1,1 @@
+"""Convolutions: one kind per file; kernels, packing, costs beside them."""

@@ -1,0 +1,246 @@
+"""What the convolutions share: window geometry, per-channel requantisation, reader checks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toolchain.ir import DType, Quantisation, Tensor
+from toolchain.ops.arithmetic.fixed_point import (
+    Int32,
+    multiply_by_quantized_multiplier,
+    quantize_multiplier,
+)
+from toolchain.ops.readers.wide import scale_sums
+from toolchain.ops.spec import Array, TfliteNode
+
+INPUT, WEIGHTS, BIAS = 0, 1, 2
+
+
+@dataclass(frozen=True)
+class Padding:
+    """Rows and columns of zeros (real 0.0) around the image, in pixels."""
+
+    top: int = 0
+    left: int = 0
+    bottom: int = 0
+    right: int = 0
+
+
+UNPADDED = Padding()
+
+
+@dataclass(frozen=True)
+class Window:
+    """A kernel's walk over an image. Pairs are (height, width) in pixels."""
+
+    kernel: tuple[int, int]
+    stride: tuple[int, int] = (1, 1)
+    dilation: tuple[int, int] = (1, 1)
+    padding: Padding = UNPADDED
+
+    @property
+    def extent(self) -> tuple[int, int]:
+        """Height and width that the dilated kernel covers."""
+        return (
+            (self.kernel[0] - 1) * self.dilation[0] + 1,
+            (self.kernel[1] - 1) * self.dilation[1] + 1,
+        )
+
+    def output_size(self, height: int, width: int) -> tuple[int, int]:
+        """Output height and width. Raises ValueError where the kernel does not fit once."""
+        pad, (extent_h, extent_w) = self.padding, self.extent
+        if min(*self.stride, *self.dilation, *self.kernel) < 1:
+            raise ValueError(f"stride, dilation and kernel must be positive: {self}")
+        if min(pad.top, pad.left, pad.bottom, pad.right) < 0:
+            raise ValueError(f"negative padding {pad}")
+        rest_h = height + pad.top + pad.bottom - extent_h
+        rest_w = width + pad.left + pad.right - extent_w
+        if rest_h < 0 or rest_w < 0:
+            raise ValueError(
+                f"a window of {extent_h}x{extent_w} does not fit the padded {height}x{width} image"
+            )
+        return rest_h // self.stride[0] + 1, rest_w // self.stride[1] + 1
+
+
+def same_padding(
+    size: tuple[int, int],
+    kernel: tuple[int, int],
+    stride: tuple[int, int],
+    dilation: tuple[int, int] = (1, 1),
+) -> Padding:
+    """TFLite's SAME (`ComputePaddingHeightWidth`): the odd pixel goes to the bottom and right."""
+
+    def total(length: int, k: int, s: int, d: int) -> int:
+        out = -(-length // s)
+        return max((out - 1) * s + (k - 1) * d + 1 - length, 0)
+
+    rows = total(size[0], kernel[0], stride[0], dilation[0])
+    columns = total(size[1], kernel[1], stride[1], dilation[1])
+    return Padding(rows // 2, columns // 2, rows - rows // 2, columns - columns // 2)
+
+
+def read_padding(
+    node: TfliteNode,
+    size: tuple[int, int],
+    kernel: tuple[int, int],
+    stride: tuple[int, int],
+    dilation: tuple[int, int] = (1, 1),
+) -> Padding:
+    """The paddings that the schema's SAME or VALID means for this image."""
+    if min(*stride, *dilation, *kernel) < 1:
+        raise node.unsupported(f"stride {stride}, dilation {dilation}, kernel {kernel}")
+    if node.options.padding == "VALID":
+        return UNPADDED
+    return same_padding(size, kernel, stride, dilation)
+
+
+def padding_scheme(window: Window, size: tuple[int, int]) -> str:
+    """'VALID' or 'SAME', whichever means the window's padding. Raises ValueError for neither."""
+    if window.padding == UNPADDED:
+        return "VALID"
+    if window.padding == same_padding(size, window.kernel, window.stride, window.dilation):
+        return "SAME"
+    raise ValueError(f"{window.padding} is neither SAME nor VALID padding")
+
+
+def check_operands(
+    node: TfliteNode, weights_rank: int, order: Sequence[int] = (INPUT, WEIGHTS, BIAS)
+) -> Tensor:
+    """Refuse what no convolution kernel here takes; give the weights back.
+
+    `order`: the file's indices of input, weights and bias.
+    """
+    roles = dict(zip(("input", "weights", "bias"), order, strict=False))
+    activations = node.outputs[0].dtype
+    bias = DType.INT64 if activations is DType.INT16 else DType.INT32
+    wanted = {"input": activations, "weights": DType.INT8, "bias": bias}
+    if activations is DType.FLOAT32:
+        wanted = dict.fromkeys(roles, DType.FLOAT32)
+    found: dict[str, Tensor] = {}
+    for role, index in roles.items():
+        tensor = node.inputs[index] if index < len(node.inputs) else None
+        if tensor is None:
+            continue
+        if tensor.dtype is not wanted[role]:
+            wide = role == "bias" and activations is DType.INT16
+            if activations is DType.FLOAT32:
+                raise node.unsupported(
+                    f"{role} is {tensor.dtype.value} beside float32 (dynamic-range quantisation)",
+                    "quantise activations too, with a representative_dataset, or convert to float",
+                )
+            raise node.unsupported(
+                f"{role} is {tensor.dtype.value}, not {wanted[role].value}",
+                "convert with 64-bit biases, the 16x8 scheme's default"
+                if wide
+                else "quantise the model to int8 (per channel, with int8 inputs and outputs)",
+            )
+        if role != "input":
+            node.constant(index)
+        found[role] = tensor
+    if "input" not in found or "weights" not in found:
+        raise node.unsupported("an input is missing")
+    x, weights = found["input"], found["weights"]
+    if len(weights.shape) != weights_rank or len(x.shape) < 1:
+        raise node.unsupported(f"weights of shape {weights.shape}")
+    if activations is DType.FLOAT32:
+        return weights
+    for tensor in (x, weights, node.outputs[0]):
+        if tensor.quantisation is None:
+            raise node.unsupported(
+                f"tensor {tensor.name!r} has no quantisation", "quantise the model to int8"
+            )
+    offset_known = node.legacy and len(order) == 3 and order[0] == INPUT
+    if any(weights.q.zero_points) and not offset_known:
+        raise node.unsupported(
+            "weights with a zero point other than 0", "quantise the weights symmetrically"
+        )
+    return weights
+
+
+def weight_zero_point(weights: Tensor) -> int:
+    """The zero point that all weights share; other than 0 only in legacy uint8 models."""
+    return weights.q.zero_point
+
+
+def present_inputs(node: TfliteNode) -> tuple[int, ...]:
+    return tuple(i for i, tensor in enumerate(node.inputs[:3]) if tensor is not None)
+
+
+def channel_requantisation(
+    x: Tensor, weights: Tensor, y: Tensor, channels: int
+) -> tuple[Int32, Int32]:
+    """Multiplier and left shift for every output channel.
+
+    `PopulateConvolutionQuantizationParams`: input * weight / output scale in double, in that order.
+    """
+    scales = weights.q.scales if weights.q.per_channel else weights.q.scales * channels
+    if len(scales) != channels:
+        raise ValueError(f"{len(scales)} weight scales for {channels} output channels")
+    pairs = [quantize_multiplier(x.q.scale * scale / y.q.scale) for scale in scales]
+    multipliers, shifts = zip(*pairs, strict=True)
+    return np.array(multipliers, dtype=np.int32), np.array(shifts, dtype=np.int32)
+
+
+def wrap_int32(values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Two's-complement wrap, as an int32 accumulator does."""
+    return (values + (1 << 31)) % (1 << 32) - (1 << 31)
+
+
+def requantise(
+    total: NDArray[np.int64],
+    multiplier: Int32 | int,
+    shift: Int32 | int,
+    y: Tensor,
+    low: int,
+    high: int,
+) -> Array:
+    """Sums (channels last), of int32 for int8 and int64 for int16, to the output's type."""
+    if y.dtype is DType.INT16:
+        scaled = scale_sums(total, multiplier, shift)
+    else:
+        scaled = multiply_by_quantized_multiplier(wrap_int32(total), multiplier, shift)
+    return np.clip(scaled + y.q.zero_point, low, high).astype(y.dtype.numpy)
+
+
+def constant_of(tensor: Tensor) -> Array:
+    """The data of a weight or bias tensor. Raises ValueError where it is not constant."""
+    if tensor.constant is None:
+        raise ValueError(f"tensor {tensor.name!r} must be constant")
+    return tensor.constant
+
+
+def random_quantisation(
+    rng: np.random.Generator, channels: int, depth: int
+) -> tuple[Quantisation, Quantisation, Quantisation]:
+    """Scales for input, weights (per channel in three of four cases) and output of a sample.
+
+    Chosen so that sums over `depth` products spread over the output's range, with outliers.
+    """
+    x = Quantisation((_float32(2.0 ** rng.uniform(-8, -2)),), (int(rng.integers(-128, 128)),))
+    if rng.random() < 0.75:
+        scales = tuple(_float32(s) for s in 2.0 ** rng.uniform(-11, -5, channels))
+        weights = Quantisation(scales, (0,) * channels, None if channels == 1 else 0)
+    else:
+        weights = Quantisation((_float32(2.0 ** rng.uniform(-10, -5)),), (0,))
+    spread = 2.0 ** rng.uniform(-2, 2) * 90 * np.sqrt(depth)
+    typical = float(np.exp(np.mean(np.log(weights.scales))))
+    y = Quantisation((_float32(x.scale * typical * spread),), (int(rng.integers(-128, 128)),))
+    return x, weights, y
+
+
+def random_bias(
+    rng: np.random.Generator, x: Quantisation, weights: Quantisation, channels: int
+) -> Tensor:
+    """A bias tensor as TFLite quantises it: int32 at input scale * weight scale."""
+    scales = tuple(_float32(x.scale * s) for s in weights.scales)
+    zeros = (0,) * len(scales)
+    data = rng.integers(-20000, 20000, channels).astype(np.int32)
+    return Tensor("bias", (channels,), DType.INT32, Quantisation(scales, zeros, weights.axis), data)
+
+
+def _float32(value: float) -> float:
+    return float(np.float32(value))

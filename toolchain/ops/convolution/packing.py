@@ -1,0 +1,348 @@
+"""Weights and requantisation in the order in which the runtime's convolution kernels read them.
+
+Every packer gives one int32 array (little-endian words), laid out as the comments of
+`runtime_c/include/thimble_conv.h` say. The input's zero point is folded into the bias.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toolchain.ops.arithmetic.fixed_point import (
+    INT32_MAX,
+    Int32,
+    check_left_shifts,
+    multiply_by_quantized_multiplier,
+)
+from toolchain.ops.arithmetic.single_rounding import single_rounding
+
+Int8 = NDArray[np.int8]
+
+_SUM_LIMIT = 1 << 30
+_LARGEST_FAST_SHIFT = 21
+"""(2 * 128 + 1) << 21 plus a product below 2**30 stays inside int32."""
+SUMMED_TAPS = 252
+"""THIMBLE_SUMMED_TAPS: int8 taps whose sum is an int16, a multiple of four."""
+SHIFT_BIAS = 64
+"""THIMBLE_SHIFT_BIAS: what marks a shift that the fast form cannot take."""
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """Filters, and per channel the folded bias, multiplier (and its low part) and shift code."""
+
+    filters: Int8
+    bias: Int32
+    multiplier: Int32
+    low: Int32
+    code: Int8
+
+    def of(self, channels: slice) -> Scaling:
+        return Scaling(
+            self.filters[channels],
+            self.bias[channels],
+            self.multiplier[channels],
+            self.low[channels],
+            self.code[channels],
+        )
+
+
+@dataclass(frozen=True)
+class _Sums:
+    """Folded biases, and bounds on the sums of int8 inputs; `largest`: on the way there too."""
+
+    folded: NDArray[np.int64]
+    lowest: NDArray[np.int64]
+    highest: NDArray[np.int64]
+    largest: NDArray[np.int64]
+
+    @property
+    def bias(self) -> Int32:
+        return ((self.folded + (1 << 31)) % (1 << 32) - (1 << 31)).astype(np.int32)
+
+
+def _sums(
+    bias: Int32, filters: Int8, zero_point: int, partial: bool = False, weight_zero_point: int = 0
+) -> _Sums:
+    """`partial`: the kernel itself subtracts the zero point, and sums some of the taps only."""
+    wide = filters.astype(np.int64) - weight_zero_point
+    low, high, folded = -128, 127, bias.astype(np.int64)
+    if partial:
+        low, high = low - zero_point, high - zero_point
+    else:
+        folded = folded - zero_point * wide.sum(axis=1)
+    return _Sums(
+        folded,
+        folded + np.minimum(low * wide, high * wide).sum(axis=1),
+        folded + np.maximum(low * wide, high * wide).sum(axis=1),
+        np.abs(folded) + max(-low, high) * np.abs(wide).sum(axis=1),
+    )
+
+
+def scaling(
+    bias: Int32,
+    filters: Int8,
+    zero_point: int,
+    multiplier: Int32,
+    shift: Int32,
+    activation: tuple[int, int],
+    output_offset: int,
+    partial: bool = False,
+    weight_zero_point: int = 0,
+) -> Scaling:
+    """Scaling by TFLite's `MultiplyByQuantizedMultiplier` for filters given as [channels, taps].
+
+    The fast form needs, of a channel: no sum that an int8 input can produce reaches 2**30, and
+    a right shift of 1 to 22; where that holds of the sum it holds of partial sums that wrap, too. A
+    channel that gives one output whatever the input (mostly a dead
+    one) gets filters of real 0 and a bias that says it in fast form.
+    Raises ScaleError where a left shift of a sum may overrun int32.
+    """
+    sums = _sums(bias, filters, zero_point, partial, weight_zero_point)
+    check_left_shifts(sums.largest, shift)
+    ends = [
+        np.clip(
+            multiply_by_quantized_multiplier(end, multiplier, shift) + output_offset, *activation
+        )
+        for end in (sums.lowest, sums.highest)
+    ]
+    constant = ends[0] == ends[1]
+    right = -shift.astype(np.int64) - 1
+    fast = (sums.largest < _SUM_LIMIT) & (right >= 0) & (right <= _LARGEST_FAST_SHIFT)
+    return Scaling(
+        np.where(constant[:, None], weight_zero_point, filters).astype(np.int8),
+        np.where(constant, 4 * (ends[0] - output_offset), sums.bias).astype(np.int32),
+        np.where(constant, 1 << 30, multiplier).astype(np.int32),
+        np.zeros(len(bias), dtype=np.int32),
+        np.where(constant, 0, np.where(fast, right, shift - SHIFT_BIAS)).astype(np.int8),
+    )
+
+
+def single_rounding_scaling(
+    bias: Int32,
+    filters: Int8,
+    zero_point: int,
+    factors: NDArray[np.float64],
+    activation: tuple[int, int],
+    output_offset: int,
+) -> Scaling | None:
+    """As `scaling`, for kernels whose law is one rounding in double (`single_rounding`).
+
+    `factors` has one entry, or one per channel. None where no integer form was found.
+    """
+    sums = _sums(bias, filters, zero_point)
+    span = (activation[0] - output_offset, activation[1] - output_offset)
+    bounds = sums.largest if len(factors) > 1 else sums.largest.max(keepdims=True)
+    bounds = np.minimum(bounds, INT32_MAX)
+    fits = [
+        single_rounding(float(factor), int(bound), *span)
+        for factor, bound in zip(factors, bounds, strict=True)
+    ]
+    found = [fit for fit in fits if fit is not None]
+    if len(found) < len(fits):
+        return None
+    multiplier = np.array([fit.multiplier for fit in found], dtype=np.int32)
+    low = np.array([fit.low for fit in found], dtype=np.int32)
+    shift = np.where((multiplier == 0) & (low == 0), -1, [fit.shift for fit in found])
+    right = -shift - 1
+    fast = (bounds < _SUM_LIMIT) & (low == 0) & (right >= 0) & (right <= _LARGEST_FAST_SHIFT)
+    code = np.where(fast, right, shift - SHIFT_BIAS).astype(np.int8)
+    channels = len(bias)
+    return Scaling(
+        filters,
+        sums.bias,
+        np.broadcast_to(multiplier, channels),
+        np.broadcast_to(low, channels),
+        np.broadcast_to(code, channels),
+    )
+
+
+def folded_bias(bias: Int32, filters: Int8, zero_point: int) -> Int32:
+    """The bias of filters [channels, taps] that see the input with its zero point still in it."""
+    return _sums(bias, filters, zero_point).bias
+
+
+def largest_sums(bias: Int32, filters: Int8, zero_point: int) -> NDArray[np.int64]:
+    """For each channel what neither its sum nor a part of it ever exceeds in magnitude."""
+    return _sums(bias, filters, zero_point, partial=True).largest
+
+
+def _words(array: NDArray[np.generic]) -> NDArray[np.int32]:
+    """The last axis of a byte, int16 or int32 array as little-endian words."""
+    little = array.astype(array.dtype.newbyteorder("<"))
+    return np.ascontiguousarray(little).view("<i4").astype(np.int32)
+
+
+def _pad(array: NDArray[np.generic], axis: int, multiple: int) -> NDArray[np.generic]:
+    widths = [(0, 0)] * array.ndim
+    widths[axis] = (0, -array.shape[axis] % multiple)
+    return np.pad(array, widths)
+
+
+def _lanes(array: NDArray[np.generic], lanes: int) -> NDArray[np.generic]:
+    """One row per block of `lanes` channels, the last one filled up with zeros."""
+    return _pad(array, 0, lanes).reshape(-1, lanes)
+
+
+def _turns(filters: Int8, lanes: int) -> NDArray[np.int32]:
+    """Filter words as [blocks, words * lanes]: the lanes of a block take turns, word by word."""
+    words = _words(_pad(_pad(filters, 1, 4), 0, lanes))
+    blocks = words.shape[0] // lanes
+    return words.reshape(blocks, lanes, -1).transpose(0, 2, 1).reshape(blocks, -1)
+
+
+def _joined(parts: list[NDArray[np.generic]]) -> Int32:
+    return np.concatenate(parts, axis=1).reshape(-1).astype(np.int32)
+
+
+def pack_convolution(scales: Scaling, groups: int) -> Int32:
+    """For `thimble_convolve_s8`: channels of a group are adjacent."""
+    per_group = len(scales.bias) // groups
+    parts = []
+    for group in range(groups):
+        own = scales.of(slice(group * per_group, (group + 1) * per_group))
+        parts.append(
+            _joined(
+                [
+                    _lanes(own.bias, 2),
+                    _turns(own.filters, 2),
+                    _lanes(own.multiplier, 2),
+                    _words(_lanes(own.code.astype(np.int16), 2)),
+                ]
+            )
+        )
+    return np.concatenate(parts)
+
+
+def with_window_sums(filters: Int8, weight_zero_point: int) -> Int8:
+    """Filters [channels, taps] followed by the factors of `thimble_sum_columns_s8`'s lanes.
+
+    Each lane is minus the sum of at most SUMMED_TAPS taps; the zero point times all of them is what
+    the weights' offset adds to every channel.
+    """
+    if weight_zero_point == 0:
+        return filters
+    padded = _pad(filters, 1, 4)
+    lanes = 4 * -(-padded.shape[1] // (4 * SUMMED_TAPS))
+    factors = np.full((len(filters), lanes), weight_zero_point, np.int8)
+    return np.concatenate([padded, factors], axis=1).astype(np.int8)
+
+
+def pack_sums(filters: Int8, bias: Int32, lanes: int) -> Int32:
+    """Filters [channels, taps] of int32 sums: `lanes` biases, then their words in turn."""
+    return _joined([_lanes(bias, lanes), _turns(filters, lanes)])
+
+
+def pack_transposed(scales: Scaling, taps: int) -> Int32:
+    """For `thimble_transpose_conv_s8`: each tap's depth is padded to whole words."""
+    channels = len(scales.bias)
+    filters = _words(_pad(scales.filters.reshape(channels, taps, -1), 2, 4))
+    heads = np.stack([scales.bias, scales.multiplier, scales.code.astype(np.int32)], axis=1)
+    return _joined([heads, filters.reshape(channels, -1)])
+
+
+def shift_code(multiplier: int, shift: int, largest: int) -> int:
+    """The code of one multiplier and shift where no sum exceeds `largest` in magnitude."""
+    right = -shift - 1
+    fast = largest < _SUM_LIMIT and 0 <= right <= _LARGEST_FAST_SHIFT
+    return right if fast else shift - SHIFT_BIAS
+
+
+def left_shift(code: int) -> int:
+    """TFLite's left shift that a shift code means."""
+    return -(code + 1) if code >= 0 else code + SHIFT_BIAS
+
+
+def pack_depthwise(scales: Scaling) -> Int32:
+    """For `thimble_depthwise_conv_s8`."""
+    taps = _words(_pad(np.concatenate([scales.code[:, None], scales.filters], axis=1), 1, 4))
+    return _joined([np.stack([scales.bias, scales.multiplier], axis=1), taps])
+
+
+def pack_depthwise_fours(scales: Scaling) -> Int32:
+    """For `thimble_depthwise_conv_fours_s8`: a multiple of four channels."""
+    fours = scales.filters.reshape(-1, 4, scales.filters.shape[1]).transpose(0, 2, 1)
+    return _joined(
+        [
+            scales.bias.reshape(-1, 4),
+            scales.multiplier.reshape(-1, 4),
+            _words(scales.code.reshape(-1, 4)),
+            _words(fours).reshape(len(fours), -1),
+        ]
+    )
+
+
+def fit_nibbles(filters: Int8) -> bool:
+    """Whether four bits hold every weight."""
+    return bool(filters.size) and bool(filters.min() >= -8 and filters.max() <= 7)
+
+
+_NIBBLES = (0, 1, 4, 5, 2, 3, 6, 7)
+"""Which of eight taps a word's four-bit fields hold, lowest first."""
+
+
+def _nibble_turns(filters: Int8, lanes: int) -> NDArray[np.int32]:
+    """As `_turns`, in words of eight taps, each plus 8 (0 is -8)."""
+    padded = _pad(_pad(filters, 1, 8), 0, lanes).astype(np.int64) + 8
+    eights = padded.reshape(len(padded), -1, 8)[:, :, _NIBBLES]
+    fields = (eights << (4 * np.arange(8))).sum(axis=2).astype(np.uint32)
+    words: NDArray[np.int32] = fields.view(np.int32)
+    blocks = len(words) // lanes
+    turns: NDArray[np.int32] = words.reshape(blocks, lanes, -1).transpose(0, 2, 1)
+    return turns.reshape(blocks, -1)
+
+
+def pack_convolution_s4(scales: Scaling, groups: int) -> Int32:
+    """For `thimble_convolve_s4`: channels of a group are adjacent."""
+    per_group = len(scales.bias) // groups
+    parts = []
+    for group in range(groups):
+        own = scales.of(slice(group * per_group, (group + 1) * per_group))
+        parts.append(
+            _joined(
+                [
+                    _lanes(own.bias, 4),
+                    _nibble_turns(own.filters, 4),
+                    _lanes(own.multiplier, 4),
+                    _words(_lanes(own.code, 4)),
+                ]
+            )
+        )
+    return np.concatenate(parts)
+
+
+def pack_fully_connected(scales: Scaling, common: bool, nibbles: bool) -> Int32:
+    """For `thimble_fully_connected_s8`; with `nibbles` for `thimble_fully_connected_s4`.
+
+    `common`: the units' one scaling is given apart.
+    """
+    turns = (_nibble_turns if nibbles else _turns)(scales.filters, 4)
+    parts: list[NDArray[np.generic]] = [_lanes(scales.bias, 4), turns]
+    return _joined(parts if common else parts + _fully_connected_scaling(scales))
+
+
+def pack_common_scaling(scales: Scaling) -> Int32:
+    """The `common` argument of `thimble_fully_connected_s8`."""
+    four = np.zeros(4, dtype=np.int64)
+    return _joined(
+        _fully_connected_scaling(
+            Scaling(
+                scales.filters[:1],
+                scales.bias[:1],
+                scales.multiplier[four],
+                scales.low[four],
+                scales.code[four],
+            )
+        )
+    )
+
+
+def _fully_connected_scaling(scales: Scaling) -> list[NDArray[np.generic]]:
+    return [
+        _lanes(scales.multiplier, 4),
+        _lanes(scales.low, 4),
+        _words(_lanes(scales.code, 4)),
+    ]

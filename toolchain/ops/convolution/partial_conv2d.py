@@ -1,0 +1,179 @@
+"""Sums of a convolution over some of what it sums over, in int32: input channels, or kernel rows.
+
+Inputs: int8 image, OHWI weights of its channels, bias or '', int32 sums to add to or ''. The sums
+wrap as two's complement, so their order does not matter. `requantise_sums` turns them to int8.
+(SERENITY, MLSys 2020, 3.3, channel-wise partition; MOTES 4.3, reduced axes.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from toolchain.boards import Core
+from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ops import product_extents
+from toolchain.ops.convolution.common import (
+    BIAS,
+    INPUT,
+    UNPADDED,
+    WEIGHTS,
+    Padding,
+    Window,
+    constant_of,
+    random_bias,
+    random_quantisation,
+    same_padding,
+    wrap_int32,
+)
+from toolchain.ops.convolution.lowering import bias_of, column_bytes
+from toolchain.ops.convolution.packing import folded_bias, pack_sums
+from toolchain.ops.spec import WEIGHTED, Array, Constant, Lowering, OpSpec, SafeOverlap, TensorType
+
+SUMS = 3
+
+
+@dataclass(frozen=True)
+class PartialConv2D(Attributes):
+    """Pairs are (height, width); padding is explicit. There are no groups."""
+
+    stride: tuple[int, int] = (1, 1)
+    dilation: tuple[int, int] = (1, 1)
+    padding: Padding = UNPADDED
+
+
+def _window(op: Op, graph: Graph) -> Window:
+    assert isinstance(op.attributes, PartialConv2D)
+    _, height, width, _ = graph.input(op, WEIGHTS).shape
+    attributes = op.attributes
+    return Window((height, width), attributes.stride, attributes.dilation, attributes.padding)
+
+
+def is_pointwise(window: Window) -> bool:
+    """Whether each output pixel sees the input pixel at its own place alone."""
+    return window.kernel == window.stride == (1, 1) and window.padding == UNPADDED
+
+
+def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
+    x, weights = graph.input(op, INPUT), graph.input(op, WEIGHTS)
+    if len(x.shape) != 4 or len(weights.shape) != 4 or weights.shape[3] != x.shape[3]:
+        raise ValueError(f"needs NHWC input and OHWI weights, got {x.shape} and {weights.shape}")
+    if len(op.inputs) != SUMS + 1:
+        raise ValueError("needs an image, weights, a bias or none, and sums or none")
+    size = _window(op, graph).output_size(x.shape[1], x.shape[2])
+    shape = (x.shape[0], *size, weights.shape[0])
+    if op.inputs[BIAS] and graph.input(op, BIAS).elements != shape[3]:
+        raise ValueError(f"{graph.input(op, BIAS).elements} bias values for {shape[3]} channels")
+    if op.inputs[SUMS]:
+        sums = graph.input(op, SUMS)
+        if (sums.shape, sums.dtype) != (shape, DType.INT32):
+            raise ValueError(f"{sums} cannot be added to int32{list(shape)}")
+    return (TensorType(shape, DType.INT32),)
+
+
+def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    x, y, window = graph.input(op, INPUT), graph.output(op), _window(op, graph)
+    pad, (stride_h, stride_w) = window.padding, window.stride
+    _, out_h, out_w, _ = y.shape
+    image = np.pad(
+        inputs[INPUT].astype(np.int64) - x.q.zero_point,
+        ((0, 0), (pad.top, pad.bottom), (pad.left, pad.right), (0, 0)),
+    )
+    filters = inputs[WEIGHTS].astype(np.int64)
+    total = np.zeros(y.shape, dtype=np.int64)
+    for row in range(window.kernel[0]):
+        for column in range(window.kernel[1]):
+            top, left = row * window.dilation[0], column * window.dilation[1]
+            seen = image[
+                :,
+                top : top + (out_h - 1) * stride_h + 1 : stride_h,
+                left : left + (out_w - 1) * stride_w + 1 : stride_w,
+            ]
+            total += seen @ filters[:, row, column].T
+    if op.inputs[BIAS]:
+        total = total + inputs[BIAS].astype(np.int64).reshape(-1)
+    if op.inputs[SUMS]:
+        total = total + inputs[SUMS].astype(np.int64)
+    return (wrap_int32(total).astype(np.int32),)
+
+
+def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+    x, y, window = graph.input(op, INPUT), graph.output(op), _window(op, graph)
+    channels, depth = y.shape[3], x.shape[3]
+    filters = constant_of(graph.input(op, WEIGHTS)).astype(np.int8).reshape(channels, -1)
+    bias = folded_bias(bias_of(op, graph, channels), filters, x.q.zero_point)
+    fast = is_pointwise(window) and depth % 4 == 0
+    return Lowering(
+        functions=("thimble_partial_conv_1x1_s8" if fast else "thimble_partial_conv_s8",),
+        scratch_bytes=column_bytes(window.kernel, depth),
+        constants=(Constant("parameters", pack_sums(filters, bias, 2), "biases and filters"),),
+        fields={
+            "function": "thimble_partial_conv_1x1_s8" if fast else "thimble_partial_conv_s8",
+            "input": x.shape,
+            "output": y.shape,
+            "depth": depth,
+            "kernel": window.kernel,
+            "stride": window.stride,
+            "dilation": window.dilation,
+            "padding": window.padding,
+            "input_offset": -x.q.zero_point,
+        },
+    )
+
+
+def _macs(op: Op, graph: Graph) -> int:
+    _, height, width, depth = graph.input(op, WEIGHTS).shape
+    return graph.output(op).elements * height * width * depth
+
+
+def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
+    """Sums of two pixels are read just before they are written."""
+    return (SafeOverlap(SUMS, exact=True),) if op.inputs[SUMS] else ()
+
+
+def _sample(rng: np.random.Generator) -> Graph:
+    kernel = (int(rng.integers(1, 5)), int(rng.integers(1, 4)))
+    stride = (int(rng.integers(1, 4)), int(rng.integers(1, 3)))
+    dilation = (1, 2) if stride == (1, 1) else (1, 1)
+    extent = Window(kernel, stride, dilation).extent
+    size = (extent[0] + int(rng.integers(0, 6)), extent[1] + int(rng.integers(0, 6)))
+    padding = same_padding(size, kernel, stride, dilation) if rng.random() < 0.6 else UNPADDED
+    channels, depth = int(rng.integers(1, 9)), int(rng.integers(1, 14))
+    x_q, w_q, _ = random_quantisation(rng, channels, kernel[0] * kernel[1] * depth)
+    w_shape = (channels, *kernel, depth)
+    y_shape = (1, *Window(kernel, stride, dilation, padding).output_size(*size), channels)
+    weights = rng.integers(-127, 128, w_shape).astype(np.int8)
+    tensors = [
+        Tensor("x", (1, *size, depth), DType.INT8, x_q),
+        Tensor("weights", w_shape, DType.INT8, w_q, weights),
+        Tensor("y", y_shape, DType.INT32),
+    ]
+    bias, sums = "", ""
+    if rng.random() < 0.5:
+        tensors.append(random_bias(rng, x_q, w_q, channels))
+        bias = "bias"
+    if rng.random() < 0.7:
+        tensors.append(Tensor("sums", y_shape, DType.INT32))
+        sums = "sums"
+    attributes = PartialConv2D(stride, dilation, padding)
+    op = Op("partial_conv2d", "partial", ("x", "weights", bias, sums), ("y",), attributes)
+    return Graph.build("sample", tensors, [op], ["x", sums] if sums else ["x"], ["y"])
+
+
+SPEC = OpSpec(
+    quantised=WEIGHTED,
+    kind="partial_conv2d",
+    attributes=PartialConv2D,
+    infer=_infer,
+    reference=_reference,
+    lower=_lower,
+    extents=product_extents.partial_conv2d,
+    sample=_sample,
+    macs=_macs,
+    overlaps=_overlaps,
+    dtypes=frozenset({DType.INT8, DType.INT32}),
+    made_by_passes=True,
+    limits="int8 image, int32 sums; made by rewriting only",
+)

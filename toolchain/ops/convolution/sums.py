@@ -1,0 +1,95 @@
+"""Endings and reduced axes of the operators that can be summed in parts (MOTES 4.3)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from toolchain.ir import Graph, Op
+from toolchain.ops.arithmetic.activation import Activation
+from toolchain.ops.arithmetic.fixed_point import check_left_shifts
+from toolchain.ops.arithmetic.onnx_rounding import FLOAT_CODE, onnx_factors
+from toolchain.ops.arithmetic.rounding import Rounding
+from toolchain.ops.convolution.common import (
+    INPUT,
+    WEIGHTS,
+    Window,
+    channel_requantisation,
+    constant_of,
+    weight_zero_point,
+)
+from toolchain.ops.convolution.lowering import bias_of
+from toolchain.ops.convolution.packing import largest_sums, shift_code
+from toolchain.ops.convolution.partial_conv2d import PartialConv2D
+from toolchain.ops.reduction.requantise_sums import RequantiseSums
+from toolchain.ops.spec import Reach, Reduction
+
+
+def convolution_ending(
+    op: Op, graph: Graph, activation: Activation, rounding: Rounding
+) -> RequantiseSums:
+    """What turns the int32 sums of a convolution into its output."""
+    x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
+    channels = y.shape[-1]
+    if rounding is Rounding.ONNX:
+        factors = np.ascontiguousarray(np.broadcast_to(onnx_factors(x, weights, y), channels))
+        multipliers, codes = factors.view(np.int32).tolist(), [FLOAT_CODE] * channels
+    else:
+        filters = constant_of(weights).reshape(channels, -1).astype(np.int8)
+        largest = largest_sums(bias_of(op, graph, channels), filters, x.q.zero_point).tolist()
+        found = channel_requantisation(x, weights, y, channels)
+        check_left_shifts(np.array(largest), found[1])
+        multipliers, shifts = (array.tolist() for array in found)
+        codes = [shift_code(*triple) for triple in zip(multipliers, shifts, largest, strict=True)]
+    return RequantiseSums(
+        multipliers=tuple(multipliers),
+        codes=tuple(codes),
+        offset=y.q.zero_point,
+        activation=activation,
+    )
+
+
+def convolution_reductions(
+    op: Op, graph: Graph, window: Window, activation: Activation, rounding: Rounding
+) -> tuple[Reduction, ...]:
+    """Input channels; and the rows, or columns, of an image that the kernel covers whole."""
+    x, weights = graph.input(op, INPUT), graph.input(op, WEIGHTS)
+    if weights.shape[3] != x.shape[3] or weight_zero_point(weights) != 0:
+        return ()
+    if not all(graph.tensors[name].is_constant for name in op.present_inputs()[1:]):
+        return ()
+    attributes = PartialConv2D(window.stride, window.dilation, window.padding)
+    pad = window.padding
+    rows = x.shape[1] == window.kernel[0] and pad.top == pad.bottom == 0
+    columns = x.shape[2] == window.kernel[1] and pad.left == pad.right == 0
+    covered = {
+        1: rows and window.dilation[0] == 1,
+        2: columns and window.dilation[1] == 1,
+        3: True,
+    }
+    return tuple(
+        Reduction(
+            x.shape[axis],
+            (Reach(axis), Reach(axis), None),
+            "partial_conv2d",
+            attributes,
+            lambda: convolution_ending(op, graph, activation, rounding),
+        )
+        for axis, whole in covered.items()
+        if whole
+    )
+
+
+def run_of_rows(shape: tuple[int, ...], depth: int) -> tuple[int, Reach] | None:
+    """The first axis of `shape` that divides rows of `depth` elements into more than one part.
+
+    With what one index of it reads of a matrix [units, depth]. None where there is none: an axis
+    holds elements of two rows, or rows of one element.
+    """
+    inner = 1
+    for axis in reversed(range(len(shape))):
+        if inner * shape[axis] >= depth:
+            if inner * shape[axis] != depth or shape[axis] == 1:
+                return None
+            return axis, Reach(1, inner, inner)
+        inner *= shape[axis]
+    return None

@@ -1,0 +1,1 @@
+"""Operators of two operands, element by element, broadcasting."""

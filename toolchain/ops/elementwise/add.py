@@ -1,0 +1,7 @@
+"""Sum of two int8 tensors, broadcasting: see `addition`."""
+
+from __future__ import annotations
+
+from toolchain.ops.elementwise.addition import sum_spec
+
+SPEC = sum_spec("add", 1)

@@ -1,0 +1,225 @@
+"""Addition and subtraction, which differ in one sign. TFLite int8 ADD and SUB.
+
+Arithmetic: `reference_integer_ops::Add`, `reference_ops::Sub` with left shift 20; parameters as in
+`PrepareGeneralSubOp`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from toolchain.boards import Core
+from toolchain.errors import UnsupportedError
+from toolchain.ir import Attributes, DType, Graph, Op
+from toolchain.ops import extents
+from toolchain.ops.arithmetic.activation import Activation, clamp_range, read_activation
+from toolchain.ops.arithmetic.affine_form import (
+    INT8_LEVELS,
+    AffineForm,
+    affine_form,
+    two_sided_form,
+)
+from toolchain.ops.arithmetic.fixed_point import (
+    multiply_by_quantized_multiplier,
+    quantize_multiplier,
+)
+from toolchain.ops.axes import elementwise_axes
+from toolchain.ops.elementwise.common import (
+    Int64,
+    Line,
+    broadcast,
+    check_node,
+    infer_broadcast,
+    lower_unary,
+    overlaps_same_shape,
+    require_types,
+    sample_binary,
+    scalar_constant,
+)
+from toolchain.ops.readers.onnx_elementwise import read_binary
+from toolchain.ops.spec import (
+    Array,
+    Lowering,
+    OnnxBinding,
+    OpSpec,
+    ReadOp,
+    TfliteBinding,
+    TfliteNode,
+    WrittenOp,
+)
+
+LEFT_SHIFT = 20
+
+
+@dataclass(frozen=True)
+class Sum(Attributes):
+    activation: Activation = Activation.NONE
+
+
+@dataclass(frozen=True)
+class _Arithmetic:
+    """Everything a sum of two int8 operands depends on."""
+
+    scales: tuple[float, float, float]
+    zero_points: tuple[int, int, int]
+    sign: int
+    low: int
+    high: int
+
+    def multipliers(self) -> tuple[tuple[int, int], ...]:
+        """Of operand 1, operand 2 and the output. Raises ValueError where TFLite would abort."""
+        one, two, out = self.scales
+        twice = 2 * max(one, two)
+        reals = (one / twice, two / twice, twice / (out * 2**LEFT_SHIFT))
+        if not 0 < reals[2] < 1 or min(reals) <= 0:
+            raise ValueError(f"scales {one:g}, {two:g} and {out:g} lie too far apart")
+        return tuple(quantize_multiplier(real) for real in reals)
+
+    def apply(self, a: Int64, b: Int64) -> Int64:
+        first, second, out = self.multipliers()
+        zero_1, zero_2, zero_out = self.zero_points
+        scaled_1 = multiply_by_quantized_multiplier((a - zero_1) << LEFT_SHIFT, *first)
+        scaled_2 = multiply_by_quantized_multiplier((b - zero_2) << LEFT_SHIFT, *second)
+        total = multiply_by_quantized_multiplier(scaled_1 + self.sign * scaled_2, *out)
+        clamped: Int64 = np.clip(total + zero_out, self.low, self.high)
+        return clamped
+
+    def apply_to(self, operand: int, stored: Int64, other: int) -> Int64:
+        """Operand `operand` varies, the other is one number."""
+        constant = np.full_like(stored, other)
+        return self.apply(*((stored, constant) if operand == 0 else (constant, stored)))
+
+    def line(self, operand: int, other: int) -> Line:
+        """The real function of one operand, the other being one number."""
+        one, two, out = self.scales
+        slopes = (one / out, self.sign * two / out)
+        slope, still = slopes[operand], slopes[1 - operand]
+        offset = still * (other - self.zero_points[1 - operand])
+        offset += self.zero_points[2] - slope * self.zero_points[operand]
+        return Line(slope, offset, self.low, self.high)
+
+
+@lru_cache(maxsize=256)
+def _form(arithmetic: _Arithmetic) -> AffineForm | None:
+    one, two, out = arithmetic.scales
+    slopes = (one / out, arithmetic.sign * two / out)
+    zero_1, zero_2, zero_out = arithmetic.zero_points
+    offset = zero_out - slopes[0] * zero_1 - slopes[1] * zero_2
+    target = arithmetic.apply(INT8_LEVELS[:, None], INT8_LEVELS[None, :])
+    bounds = (arithmetic.low, arithmetic.high)
+    return affine_form(target, slopes, offset, *bounds) or two_sided_form(
+        target, slopes, (zero_1, zero_2), zero_out, *bounds
+    )
+
+
+def _arithmetic(op: Op, graph: Graph, sign: int) -> _Arithmetic:
+    assert isinstance(op.attributes, Sum)
+    one, two, y = graph.input(op, 0), graph.input(op, 1), graph.output(op)
+    low, high = clamp_range(op.attributes.activation, y)
+    return _Arithmetic(
+        (one.q.scale, two.q.scale, y.q.scale),
+        (one.q.zero_point, two.q.zero_point, y.q.zero_point),
+        sign,
+        low,
+        high,
+    )
+
+
+def _lower(op: Op, graph: Graph, sign: int) -> Lowering:
+    require_types(op, graph, DType.INT8)
+    arithmetic = _arithmetic(op, graph, sign)
+    try:
+        multipliers = arithmetic.multipliers()
+    except ValueError as error:
+        raise UnsupportedError(f"{op.kind} {op.name!r}: {error}") from None
+    scalar = scalar_constant(op, graph)
+    if scalar is not None:
+        operand, value = scalar
+        return lower_unary(
+            op,
+            graph,
+            lambda stored: arithmetic.apply_to(operand, stored, value),
+            arithmetic.line(operand, value),
+            operand,
+        )
+    shape = broadcast(graph.input(op, 0).shape, graph.input(op, 1).shape)
+    form = _form(arithmetic)
+    if form is not None:
+        params = {
+            "factor_1": form.factors[0],
+            "factor_2": form.factors[1],
+            "bias": form.bias,
+            "negative_bias": form.negative_bias,
+            "rounding": form.rounding,
+            "shift": form.shift,
+        }
+        function = "thimble_weighted_sum"
+    else:
+        params = {"left_shift": LEFT_SHIFT, "sign_2": sign}
+        for number, (multiplier, shift) in enumerate(multipliers[:2], start=1):
+            params[f"offset_{number}"] = -arithmetic.zero_points[number - 1]
+            params[f"multiplier_{number}"] = multiplier
+            params[f"shift_{number}"] = shift
+        params["output_offset"] = arithmetic.zero_points[2]
+        params["output_multiplier"], params["output_shift"] = multipliers[2]
+        function = "thimble_add"
+    params |= {"min": arithmetic.low, "max": arithmetic.high}
+    return Lowering(
+        functions=(f"{function}_s8",),
+        fields={
+            "function": f"{function}_s8",
+            "params_type": f"{function}_params",
+            "params": params,
+            "shape": shape,
+        },
+    )
+
+
+def sum_spec(kind: str, sign: int) -> OpSpec:
+    """The spec of `add` (sign 1) or `sub` (sign -1)."""
+    builtin, options = kind.upper(), f"{kind.capitalize()}Options"
+
+    def reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+        a, b = (values.astype(np.int64) for values in inputs)
+        return (_arithmetic(op, graph, sign).apply(a, b).astype(np.int8),)
+
+    def lower(op: Op, graph: Graph, core: Core) -> Lowering:
+        return _lower(op, graph, sign)
+
+    def read(node: TfliteNode) -> ReadOp:
+        check_node(node, DType.INT8)
+        return ReadOp(Sum(read_activation(node)), (0, 1))
+
+    def write(op: Op, graph: Graph) -> WrittenOp:
+        assert isinstance(op.attributes, Sum)
+        fields = {"fusedActivationFunction": op.attributes.activation}
+        return WrittenOp(builtin, options, fields, version=2)
+
+    return OpSpec(
+        kind=kind,
+        attributes=Sum,
+        infer=infer_broadcast,
+        reference=reference,
+        lower=lower,
+        extents=extents.binary,
+        sample=_sampler(kind),
+        overlaps=overlaps_same_shape,
+        axes=elementwise_axes,
+        tflite=TfliteBinding((builtin,), read, write),
+        onnx=OnnxBinding((kind.capitalize(),), read_binary(kind, Sum)),
+        limits="int8, any broadcast, fused activation",
+    )
+
+
+def _sampler(kind: str) -> Callable[[np.random.Generator], Graph]:
+    def sample(rng: np.random.Generator) -> Graph:
+        activation = rng.choice(np.array(list(Activation), dtype=object))
+        names = ("a", "b")
+        op = Op(kind, kind, names, ("y",), Sum(activation))
+        return sample_binary(rng, op, 1.0 if rng.random() < 0.2 else float(rng.uniform(0.3, 4)))
+
+    return sample

@@ -1,0 +1,309 @@
+"""What the elementwise operators share: broadcasting, tables, type checks, in-place rules."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toolchain.boards import Core
+from toolchain.errors import UnsupportedError
+from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
+from toolchain.ops.arithmetic.affine_form import INT8_LEVELS, affine_form
+from toolchain.ops.arithmetic.merged_rounding import MAX_LEFT_SHIFT
+from toolchain.ops.spec import Array, Constant, Lowering, SafeOverlap, TensorType, TfliteNode
+
+Int64 = NDArray[np.int64]
+_BEYOND_FLOAT32 = 2.0**200
+
+
+@dataclass(frozen=True)
+class Loop:
+    """One outer loop of a broadcast: its variable, count, and each operand's stride in elements."""
+
+    variable: str
+    count: int
+    stride_1: int
+    stride_2: int
+    stride_output: int
+
+
+@dataclass(frozen=True)
+class Broadcast:
+    """Outer loops around runs of `size` elements; a step is 0 where the operand stands still."""
+
+    loops: tuple[Loop, ...]
+    size: int
+    step_1: int
+    step_2: int
+
+
+def broadcast(shape_1: tuple[int, ...], shape_2: tuple[int, ...]) -> Broadcast:
+    """The fewest loops that walk two operands of these shapes together, dimensions merged."""
+    rank = max(len(shape_1), len(shape_2))
+    first = (1,) * (rank - len(shape_1)) + shape_1
+    second = (1,) * (rank - len(shape_2)) + shape_2
+    merged: list[tuple[int, bool, bool]] = []
+    for one, two in zip(first, second, strict=True):
+        size, moves = (two if one == 1 else one), (one != 1, two != 1)
+        if size == 1:
+            continue
+        if merged and merged[-1][1:] == moves:
+            merged[-1] = (merged[-1][0] * size, *moves)
+        else:
+            merged.append((size, *moves))
+    if not merged:
+        return Broadcast((), 1, 1, 1)
+    size, moves_1, moves_2 = merged[-1]
+    stride_1, stride_2, stride_output = (size if moves_1 else 1), (size if moves_2 else 1), size
+    loops = []
+    for depth, (count, outer_1, outer_2) in reversed(list(enumerate(merged[:-1]))):
+        loops.append(
+            Loop(
+                "ijk"[depth] if depth < 3 else f"i{depth}",
+                count,
+                stride_1 if outer_1 else 0,
+                stride_2 if outer_2 else 0,
+                stride_output,
+            )
+        )
+        stride_1 *= count if outer_1 else 1
+        stride_2 *= count if outer_2 else 1
+        stride_output *= count
+    return Broadcast(tuple(reversed(loops)), size, int(moves_1), int(moves_2))
+
+
+def infer_unary(op: Op, graph: Graph) -> tuple[TensorType, ...]:
+    x = graph.input(op, 0)
+    return (TensorType(x.shape, x.dtype),)
+
+
+def infer_broadcast(op: Op, graph: Graph) -> tuple[TensorType, ...]:
+    one, two = graph.input(op, 0), graph.input(op, 1)
+    if one.dtype is not two.dtype:
+        raise ValueError(f"operands differ in type: {one} and {two}")
+    try:
+        shape = np.broadcast_shapes(one.shape, two.shape)
+    except ValueError:
+        raise ValueError(f"shapes do not broadcast: {one} and {two}") from None
+    return (TensorType(tuple(int(d) for d in shape), one.dtype),)
+
+
+def overlaps_same_shape(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
+    """Elementwise kernels run in place on any operand that has the output's shape and type."""
+    y = graph.output(op)
+    return tuple(
+        SafeOverlap(index)
+        for index, x in enumerate(graph.input_tensors(op))
+        if x is not None and x.elements == y.elements and x.dtype is y.dtype
+    )
+
+
+def require_types(op: Op, graph: Graph, *types: DType) -> None:
+    """Raise UnsupportedError unless every operand and result is quantised per tensor as `types`."""
+    for tensor in (*graph.input_tensors(op), graph.output(op)):
+        if tensor is None:
+            continue
+        if tensor.dtype not in types:
+            names = " or ".join(t.value for t in types)
+            raise UnsupportedError(
+                f"{op.kind} {op.name!r}: tensor {tensor} is not {names}; quantise the model to int8"
+            )
+        if tensor.quantisation is None or tensor.quantisation.per_channel:
+            raise UnsupportedError(
+                f"{op.kind} {op.name!r}: tensor {tensor} needs one scale and zero point"
+            )
+
+
+def check_node(node: TfliteNode, *types: DType) -> None:
+    """The same for an operator in a TFLite file. Raises the front end's UnsupportedError."""
+    for tensor in (*node.inputs, *node.outputs):
+        if tensor is None:
+            continue
+        if tensor.dtype not in types:
+            raise node.unsupported(
+                f"{tensor.dtype.value} tensor {tensor.name!r}", "quantise the model to int8"
+            )
+        if tensor.quantisation is None or tensor.quantisation.per_channel:
+            raise node.unsupported(f"tensor {tensor.name!r} has not one scale and zero point")
+
+
+def ratio_float32(*factors: float, divisor: float) -> float:
+    """The product over the divisor in float32, left to right, as TFLite's C++ computes it.
+
+    What overflows float32 is a huge finite number, which every check of ranges then refuses.
+    """
+    with np.errstate(over="ignore", under="ignore"):
+        product = np.float32(factors[0])
+        for factor in factors[1:]:
+            product = product * np.float32(factor)
+        ratio = float(product / np.float32(divisor))
+    return math.copysign(_BEYOND_FLOAT32, ratio) if math.isinf(ratio) else ratio
+
+
+def table_of(function: Callable[[Int64], Int64], source: DType, target: DType) -> NDArray[np.int8]:
+    """`function` on all 256 stored values, in the order of their bytes read as unsigned."""
+    stored = np.arange(256, dtype=np.uint8).view(source.numpy).astype(np.int64)
+    return function(stored).astype(target.numpy).view(np.int8)
+
+
+@dataclass(frozen=True)
+class Line:
+    """clamp(slope * stored + offset, low, high), before rounding."""
+
+    slope: float
+    offset: float
+    low: int = -128
+    high: int = 127
+
+
+def rescaling(x: Tensor, y: Tensor, low: int = -128, high: int = 127) -> Line:
+    """The line from one int8 quantisation to another."""
+    slope = x.q.scale / y.q.scale
+    return Line(slope, y.q.zero_point - slope * x.q.zero_point, low, high)
+
+
+def scalar_constant(op: Op, graph: Graph) -> tuple[int, int] | None:
+    """Where one of two operands is a single constant: the other's index, and the constant."""
+    for index in (0, 1):
+        x, other = graph.input(op, index), graph.input(op, 1 - index)
+        whole = not x.is_constant and x.elements == graph.output(op).elements
+        if whole and other.constant is not None and other.elements == 1:
+            return index, int(other.constant.reshape(-1)[0])
+    return None
+
+
+def lower_unary(
+    op: Op,
+    graph: Graph,
+    function: Callable[[Int64], Int64],
+    line: Line | None = None,
+    operand: int = 0,
+) -> Lowering:
+    """A function of one 8-bit operand: a straight line where it is one, else a table in flash.
+
+    `line` is what an int8 function may equal. The function is applied to input `operand`.
+    """
+    x, y = graph.input(op, operand), graph.output(op)
+    if line is not None and x.dtype is y.dtype is DType.INT8:
+        low, high = line.low, line.high
+        form = affine_form(function(INT8_LEVELS), (line.slope,), line.offset, low, high)
+        if form is not None:
+            return Lowering(
+                functions=("thimble_rescale_s8",),
+                fields={
+                    "kernel": "rescale",
+                    "operand": operand,
+                    "size": x.elements,
+                    "factor": form.factors[0],
+                    "bias": form.bias,
+                    "shift": form.shift,
+                    "min": low,
+                    "max": high,
+                },
+            )
+    table = Constant("table", table_of(function, x.dtype, y.dtype), f"{op.kind} of every byte")
+    return Lowering(
+        functions=("thimble_lookup_s8",),
+        constants=(table,),
+        fields={"kernel": "lookup", "operand": operand, "size": x.elements},
+    )
+
+
+def reference_unary(
+    op: Op, graph: Graph, inputs: Sequence[Array], function: Callable[[Int64], Int64]
+) -> tuple[Array, ...]:
+    y = graph.output(op)
+    return (function(inputs[0].astype(np.int64)).astype(y.dtype.numpy).reshape(y.shape),)
+
+
+def check_left_shift(op: Op, shift: int) -> None:
+    if shift > MAX_LEFT_SHIFT:
+        raise UnsupportedError(
+            f"{op.kind} {op.name!r}: the output scale is more than 2**{MAX_LEFT_SHIFT} times finer "
+            "than the operands'; requantise the model with a representative data set"
+        )
+
+
+def sample_shape(rng: np.random.Generator, max_rank: int = 4, max_dim: int = 9) -> tuple[int, ...]:
+    """A shape of rank 1 to `max_rank`; dimensions of 1 are common."""
+    rank = int(rng.integers(1, max_rank + 1))
+    return tuple(1 if rng.random() < 0.2 else int(rng.integers(1, max_dim)) for _ in range(rank))
+
+
+def sample_broadcast_shapes(
+    rng: np.random.Generator, max_rank: int = 5
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Two shapes that broadcast: equal, scalar, per channel, lower rank, or 1s anywhere."""
+    shape = sample_shape(rng, max_rank, 7)
+    other: tuple[int, ...]
+    match int(rng.integers(6)):
+        case 0:
+            return shape, shape
+        case 1:
+            other = (1,) if rng.random() < 0.5 else ()
+        case 2:
+            other = shape[-1:]
+        case 3:
+            other = shape[int(rng.integers(len(shape))) :]
+        case _:
+            other = tuple(1 if rng.random() < 0.5 else d for d in shape)
+            shape = tuple(
+                1 if o == d and rng.random() < 0.3 else d for o, d in zip(other, shape, strict=True)
+            )
+    return (shape, other) if rng.random() < 0.5 else (other, shape)
+
+
+def sample_quantisation(
+    rng: np.random.Generator, dtype: DType = DType.INT8, scale: float | None = None
+) -> Quantisation:
+    """A scale between 2**-9 and 2 (unless given); zero points at the extremes are common, but for
+    int16 and int32, where they are 0."""
+    info = np.iinfo(dtype.value)
+    ends = (int(info.min), int(info.max), int(info.min) + 128)
+    zero = int(rng.choice(ends)) if rng.random() < 0.4 else int(rng.integers(info.min, info.max))
+    zero = 0 if dtype in (DType.INT16, DType.INT32) else zero
+    chosen = scale if scale is not None else math.exp2(rng.uniform(-9, 1))
+    if scale is None and rng.random() < 0.2:
+        chosen = math.exp2(round(math.log2(chosen)))
+    return Quantisation((float(np.float32(chosen)),), (zero,))
+
+
+def sample_unary(rng: np.random.Generator, op: Op, output: Quantisation | None = None) -> Graph:
+    """One int8 operator `op` from 'x' to 'y' of a random shape, usually with related scales."""
+    shape = sample_shape(rng)
+    q = sample_quantisation(rng)
+    if output is None:
+        related = q.scale * math.exp2(rng.uniform(-3, 3)) if rng.random() < 0.8 else q.scale
+        output = sample_quantisation(rng, scale=related)
+    x, y = (Tensor(n, shape, DType.INT8, quant) for n, quant in (("x", q), ("y", output)))
+    return Graph.build("sample", [x, y], [op], ["x"], ["y"])
+
+
+def sample_binary(rng: np.random.Generator, op: Op, output_scale: float) -> Graph:
+    """One int8 operator `op` from 'a' and 'b' to 'y', broadcasting; either may be constant.
+
+    `output_scale` multiplies the larger operand scale.
+    """
+    shapes = sample_broadcast_shapes(rng)
+    logs = rng.uniform(-8, 0) + np.where(rng.random(2) < 0.2, 0.0, rng.uniform(-3, 3, 2))
+    log_output = math.log2(output_scale)
+    if rng.random() < 0.25:  # powers of two: results fall exactly on halves
+        logs, log_output = np.round(logs), round(log_output)
+    scales = [math.exp2(log) for log in logs]
+    quants = [sample_quantisation(rng, scale=s) for s in scales]
+    constant = int(rng.integers(4))
+    operands = []
+    for index, (name, shape, quant) in enumerate(zip("ab", shapes, quants, strict=True)):
+        data = None
+        if index == constant:
+            data = rng.integers(-128, 128, shape).astype(np.int8)
+        operands.append(Tensor(name, shape, DType.INT8, quant, data))
+    shape = tuple(int(d) for d in np.broadcast_shapes(*shapes))
+    scale = math.exp2(max(logs) + log_output)
+    y = Tensor("y", shape, DType.INT8, sample_quantisation(rng, scale=scale))
+    inputs = [t.name for t in operands if not t.is_constant]
+    return Graph.build("sample", [*operands, y], [op], inputs, ["y"])

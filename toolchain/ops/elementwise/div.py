@@ -1,0 +1,203 @@
+"""Quotient of two int8 tensors, broadcasting. TFLite DIV, ONNX Div.
+
+Arithmetic: `DivElementwise` in `reference/div.h`, with gemmlowp's reciprocal (`GetReciprocal`).
+Where a divisor is zero, which LiteRT refuses to compute, the result saturates towards the
+dividend's sign. ONNX's division by one number is a line, see `lookup`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from toolchain.boards import Core
+from toolchain.errors import UnsupportedError
+from toolchain.ir import Attributes, DType, Graph, Op
+from toolchain.ops import extents
+from toolchain.ops.arithmetic.activation import Activation, clamp_range, read_activation
+from toolchain.ops.arithmetic.fixed_point import (
+    multiply_by_quantized_multiplier,
+    quantize_multiplier,
+    reciprocal,
+    saturating_doubling_high_mul,
+)
+from toolchain.ops.arithmetic.rounding import Rounding
+from toolchain.ops.axes import elementwise_axes
+from toolchain.ops.elementwise.common import (
+    Int64,
+    broadcast,
+    check_node,
+    infer_broadcast,
+    lower_unary,
+    overlaps_same_shape,
+    require_types,
+    sample_binary,
+    scalar_constant,
+)
+from toolchain.ops.readers.onnx_elementwise import read_binary
+from toolchain.ops.spec import (
+    Array,
+    Lowering,
+    OnnxBinding,
+    OnnxNode,
+    OpSpec,
+    ReadOp,
+    TfliteBinding,
+    TfliteNode,
+    WrittenOp,
+)
+from toolchain.ops.unary.lookup import Lookup
+
+_MOST_LEFT_SHIFT = 22
+"""Dividends leave at least 23 bits of headroom; with more than that the sum of shifts is positive,
+which TFLite's kernel does not bear."""
+
+
+@dataclass(frozen=True)
+class Div(Attributes):
+    activation: Activation = Activation.NONE
+    rounding: Rounding = Rounding.TFLITE
+
+
+@cache
+def _reciprocals() -> tuple[Int64, Int64]:
+    """Multiplier and shift of each divisor from 0 (not used) to 255."""
+    pairs = [(0, 0), *(reciprocal(divisor) for divisor in range(1, 256))]
+    return np.array([p[0] for p in pairs]), np.array([p[1] for p in pairs])
+
+
+@dataclass(frozen=True)
+class _Arithmetic:
+    """Everything a quotient depends on besides the operands."""
+
+    zero_points: tuple[int, int, int]
+    multiplier: int
+    shift: int
+    low: int
+    high: int
+    wraps: bool = True
+
+    def apply(self, a: Int64, b: Int64) -> Int64:
+        a, b = np.broadcast_arrays(a - self.zero_points[0], b - self.zero_points[1])
+        dividend, divisor = np.where(b < 0, -a, a), np.abs(b)
+        inverses, bits = _reciprocals()
+        headroom = 31 - np.ceil(np.log2(np.where(dividend < 0, -dividend, dividend + 1))).astype(
+            np.int64
+        )
+        quotient = saturating_doubling_high_mul(dividend << headroom, inverses[divisor])
+        right = bits[divisor] + headroom - self.shift
+        scaled = multiply_by_quantized_multiplier(quotient, self.multiplier, -np.minimum(right, 31))
+        # What is shifted by more than 31 bits x86 shifts by that modulo 32, and so LiteRT does.
+        product = saturating_doubling_high_mul(quotient, self.multiplier)
+        wrapped = (product >> (right & 31)) + (product >= 0)
+        scaled = np.where(right > 31, wrapped if self.wraps else 0, scaled)
+        scaled = np.where(divisor == 0, np.sign(dividend) * 512, scaled)
+        clamped: Int64 = np.clip(scaled + self.zero_points[2], self.low, self.high)
+        return clamped
+
+
+def _arithmetic(op: Op, graph: Graph) -> _Arithmetic:
+    assert isinstance(op.attributes, Div)
+    one, two, y = graph.input(op, 0), graph.input(op, 1), graph.output(op)
+    multiplier, shift = quantize_multiplier(one.q.scale / (two.q.scale * y.q.scale))
+    if shift > _MOST_LEFT_SHIFT or multiplier == 0:
+        raise UnsupportedError(
+            f"{op.kind} {op.name!r}: scales {one.q.scale:g}, {two.q.scale:g} and {y.q.scale:g} lie "
+            "too far apart; requantise the model with a representative data set"
+        )
+    zero_points = (one.q.zero_point, two.q.zero_point, y.q.zero_point)
+    limits = clamp_range(op.attributes.activation, y)
+    wraps = op.attributes.rounding is Rounding.TFLITE
+    return _Arithmetic(zero_points, multiplier, shift, *limits, wraps)
+
+
+def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    a, b = (values.astype(np.int64) for values in inputs)
+    return (_arithmetic(op, graph).apply(a, b).astype(np.int8),)
+
+
+def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+    require_types(op, graph, DType.INT8)
+    arithmetic = _arithmetic(op, graph)
+    scalar = scalar_constant(op, graph)
+    if scalar is not None:
+        operand, value = scalar
+
+        def of_one(stored: Int64) -> Int64:
+            other = np.full_like(stored, value)
+            return arithmetic.apply(*((stored, other) if operand == 0 else (other, stored)))
+
+        return lower_unary(op, graph, of_one, None, operand)
+    return Lowering(
+        functions=("thimble_div_s8",),
+        fields={
+            "function": "thimble_div_s8",
+            "params_type": "thimble_div_params",
+            "params": {
+                "offset_1": -arithmetic.zero_points[0],
+                "offset_2": -arithmetic.zero_points[1],
+                "output_offset": arithmetic.zero_points[2],
+                "multiplier": arithmetic.multiplier,
+                "shift": arithmetic.shift,
+                "min": arithmetic.low,
+                "max": arithmetic.high,
+                "wraps": int(arithmetic.wraps),
+            },
+            "shape": broadcast(graph.input(op, 0).shape, graph.input(op, 1).shape),
+        },
+    )
+
+
+def _read(node: TfliteNode) -> ReadOp:
+    check_node(node, DType.INT8)
+    return ReadOp(Div(read_activation(node)), (0, 1))
+
+
+def _write(op: Op, graph: Graph) -> WrittenOp:
+    assert isinstance(op.attributes, Div)
+    fields = {"fusedActivationFunction": op.attributes.activation}
+    return WrittenOp("DIV", "DivOptions", fields, version=2)
+
+
+def _read_onnx(node: OnnxNode) -> None:
+    if not node.in_float and node.is_constant(1) and node.constant(1).data.size == 1:
+        divisor = float(node.constant(1).real.reshape(()))
+        if divisor == 0:
+            raise node.unsupported("it divides by zero")
+        if node.output_shape() == node.shape(0):
+            q = node.output_quantisation()
+            node.emit_like(0, "lookup", Lookup("Div", (divisor,)), q)
+            return
+    read_binary("div", lambda activation: Div(activation, Rounding.ONNX))(node)
+
+
+def _sample(rng: np.random.Generator) -> Graph:
+    """The divisor is constant, and never zero: LiteRT stops there."""
+    activation = rng.choice(np.array(list(Activation), dtype=object))
+    op = Op("div", "div", ("a", "b"), ("y",), Div(activation))
+    while True:
+        graph = sample_binary(rng, op, float(2.0 ** rng.uniform(-1, 10)))
+        divisor = graph.tensors["b"]
+        if divisor.constant is None or not graph.inputs:
+            continue
+        if not (divisor.constant == divisor.q.zero_point).any():
+            return graph
+
+
+SPEC = OpSpec(
+    kind="div",
+    attributes=Div,
+    infer=infer_broadcast,
+    reference=_reference,
+    lower=_lower,
+    extents=extents.binary,
+    sample=_sample,
+    overlaps=overlaps_same_shape,
+    axes=elementwise_axes,
+    tflite=TfliteBinding(("DIV",), _read, _write),
+    onnx=OnnxBinding(("Div",), _read_onnx),
+    limits="int8, any broadcast, fused activation; a division by zero saturates",
+)

@@ -1,0 +1,91 @@
+"""Product of two int16 tensors, broadcasting. TFLite MUL, `reference_integer_ops::Mul`.
+
+The factor s1 * s2 / s_out is taken in float32, as for int8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from toolchain.boards import Core
+from toolchain.errors import UnsupportedError
+from toolchain.ir import DType, Graph, Op
+from toolchain.ops import extents
+from toolchain.ops.arithmetic.activation import clamp_range, read_activation
+from toolchain.ops.arithmetic.fixed_point import (
+    multiply_by_quantized_multiplier,
+    quantize_multiplier,
+)
+from toolchain.ops.elementwise import mul
+from toolchain.ops.elementwise.common import (
+    broadcast,
+    check_node,
+    ratio_float32,
+    require_types,
+)
+from toolchain.ops.elementwise.mul import Mul
+from toolchain.ops.readers.wide import WIDE, wide_sample
+from toolchain.ops.spec import Array, Lowering, ReadOp, TfliteBinding, TfliteNode, WrittenOp
+
+
+def _scaling(op: Op, graph: Graph) -> tuple[int, int]:
+    one, two, y = graph.input(op, 0), graph.input(op, 1), graph.output(op)
+    return quantize_multiplier(ratio_float32(one.q.scale, two.q.scale, divisor=y.q.scale), 1 << 30)
+
+
+def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    assert isinstance(op.attributes, Mul)
+    a, b = (values.astype(np.int64) for values in inputs)
+    scaled = multiply_by_quantized_multiplier(a * b, *_scaling(op, graph))
+    low, high = clamp_range(op.attributes.activation, graph.output(op))
+    return (np.clip(scaled, low, high).astype(np.int16),)
+
+
+def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+    """A product may reach 2**30: where its factor is above 1 it would overrun int32."""
+    assert isinstance(op.attributes, Mul)
+    require_types(op, graph, DType.INT16)
+    multiplier, shift = _scaling(op, graph)
+    if shift > 0:
+        raise UnsupportedError(
+            f"{op.kind} {op.name!r}: the output scale is finer than the product of the operands'; "
+            "requantise the model with a representative data set"
+        )
+    low, high = clamp_range(op.attributes.activation, graph.output(op))
+    return Lowering(
+        functions=("thimble_mul_s16",),
+        fields={
+            "function": "thimble_mul_s16",
+            "params_type": "thimble_mul_s16_params",
+            "params": {"multiplier": multiplier, "shift": shift, "min": low, "max": high},
+            "shape": broadcast(graph.input(op, 0).shape, graph.input(op, 1).shape),
+        },
+    )
+
+
+def _read(node: TfliteNode) -> ReadOp:
+    check_node(node, DType.INT16)
+    return ReadOp(Mul(read_activation(node)), (0, 1))
+
+
+def _write(op: Op, graph: Graph) -> WrittenOp:
+    assert isinstance(op.attributes, Mul)
+    fields = {"fusedActivationFunction": op.attributes.activation}
+    return WrittenOp("MUL", "MulOptions", fields, version=4)
+
+
+SPEC = replace(
+    mul.SPEC,
+    kind="mul_s16",
+    reference=_reference,
+    lower=_lower,
+    extents=extents.binary,
+    sample=wide_sample(mul.SPEC.sample, finer=2**14),
+    tflite=TfliteBinding(("MUL",), _read, _write),
+    onnx=None,
+    dtypes=WIDE,
+    limits="int16, any broadcast, fused activation",
+)

@@ -1,0 +1,171 @@
+"""x where x >= 0, alpha * x elsewhere, with alpha a tensor. TFLite PRELU, int8.
+
+Arithmetic: `reference_ops::BroadcastPrelu4DSlow`; parameters as in `PreluPrepare`, in float32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from toolchain.boards import Core
+from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ops import extents
+from toolchain.ops.arithmetic.fixed_point import (
+    multiply_by_quantized_multiplier,
+    quantize_multiplier,
+)
+from toolchain.ops.arithmetic.merged_rounding import merged_rounding
+from toolchain.ops.axes import elementwise_axes
+from toolchain.ops.elementwise.common import (
+    Int64,
+    broadcast,
+    check_left_shift,
+    check_node,
+    infer_broadcast,
+    lower_unary,
+    overlaps_same_shape,
+    ratio_float32,
+    require_types,
+    sample_quantisation,
+    sample_shape,
+)
+from toolchain.ops.spec import (
+    Array,
+    Lowering,
+    OnnxBinding,
+    OnnxNode,
+    OpSpec,
+    ReadOp,
+    TensorType,
+    TfliteBinding,
+    TfliteNode,
+    WrittenOp,
+)
+from toolchain.ops.unary.lookup import Lookup
+
+INPUT, ALPHA = 0, 1
+
+
+def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
+    x, alpha = graph.input(op, INPUT), graph.input(op, ALPHA)
+    (output,) = infer_broadcast(op, graph)
+    if output.shape != x.shape:
+        raise ValueError(f"{alpha} does not broadcast to {x}")
+    return (output,)
+
+
+def _multipliers(op: Op, graph: Graph) -> tuple[tuple[int, int], tuple[int, int]]:
+    x, alpha, y = graph.input(op, INPUT), graph.input(op, ALPHA), graph.output(op)
+    return (
+        quantize_multiplier(ratio_float32(x.q.scale, divisor=y.q.scale), 255),
+        quantize_multiplier(ratio_float32(x.q.scale, alpha.q.scale, divisor=y.q.scale), 255**2),
+    )
+
+
+def _apply(op: Op, graph: Graph, stored: Int64, stored_alpha: Int64) -> Int64:
+    x, alpha, y = graph.input(op, INPUT), graph.input(op, ALPHA), graph.output(op)
+    identity, negative = _multipliers(op, graph)
+    centred = stored - x.q.zero_point
+    product = centred * (stored_alpha - alpha.q.zero_point)
+    scaled = np.where(
+        centred >= 0,
+        multiply_by_quantized_multiplier(centred, *identity),
+        multiply_by_quantized_multiplier(product, *negative),
+    )
+    clamped: Int64 = np.clip(scaled + y.q.zero_point, -128, 127)
+    return clamped
+
+
+def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    x, alpha = (values.astype(np.int64) for values in inputs)
+    return (_apply(op, graph, x, alpha).astype(np.int8),)
+
+
+def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+    require_types(op, graph, DType.INT8)
+    x, alpha, y = graph.input(op, INPUT), graph.input(op, ALPHA), graph.output(op)
+    identity, negative = _multipliers(op, graph)
+    check_left_shift(op, max(identity[1], negative[1]))
+    if alpha.constant is not None and alpha.elements == 1:
+        shared = alpha.constant.reshape(()).astype(np.int64)
+        return lower_unary(op, graph, lambda stored: _apply(op, graph, stored, shared))
+    largest = max(127 - x.q.zero_point, 128 + x.q.zero_point)
+    positive = merged_rounding(identity[1], y.q.zero_point, largest)
+    largest *= max(127 - alpha.q.zero_point, 128 + alpha.q.zero_point)
+    scaled = merged_rounding(negative[1], y.q.zero_point, largest)
+    params = {
+        "input_offset": -x.q.zero_point,
+        "factor": 1 << positive.growth,
+        "multiplier": identity[0],
+        "bias": positive.bias,
+        "shift": positive.shift,
+        "alpha_offset": -alpha.q.zero_point,
+        "alpha_factor": 1 << scaled.growth,
+        "alpha_multiplier": negative[0],
+        "alpha_bias": scaled.bias,
+        "alpha_negative_bias": scaled.negative_bias,
+        "alpha_shift": scaled.shift,
+    }
+    return Lowering(
+        functions=("thimble_prelu_s8",),
+        fields={
+            "function": "thimble_prelu_s8",
+            "params_type": "thimble_prelu_params",
+            "params": params,
+            "shape": broadcast(x.shape, alpha.shape),
+        },
+    )
+
+
+def _read(node: TfliteNode) -> ReadOp:
+    check_node(node, DType.INT8)
+    return ReadOp(Attributes(), (INPUT, ALPHA))
+
+
+def _write(op: Op, graph: Graph) -> WrittenOp:
+    return WrittenOp("PRELU")
+
+
+def _sample(rng: np.random.Generator) -> Graph:
+    shape = sample_shape(rng)
+    forms = (shape[-1:], (1,) * (len(shape) - 1) + shape[-1:], shape[1:], (1,), shape)
+    alpha_shape = forms[int(rng.integers(len(forms)))]
+    data = rng.integers(-128, 128, alpha_shape).astype(np.int8) if rng.random() < 0.8 else None
+    x = Tensor("x", shape, DType.INT8, sample_quantisation(rng))
+    alpha = Tensor("alpha", alpha_shape, DType.INT8, sample_quantisation(rng), data)
+    scale = x.q.scale * float(2.0 ** rng.uniform(-3, 3))
+    y = Tensor("y", shape, DType.INT8, sample_quantisation(rng, scale=scale))
+    op = Op("prelu", "prelu", ("x", "alpha"), ("y",))
+    inputs = ["x"] if data is not None else ["x", "alpha"]
+    return Graph.build("sample", [x, alpha, y], [op], inputs, ["y"])
+
+
+def _read_onnx(node: OnnxNode) -> None:
+    """PRelu; one slope for all is a function of one operand."""
+    q = node.output_quantisation()
+    if node.is_constant(ALPHA):
+        slopes = np.unique(node.constant(ALPHA).real)
+        if slopes.size == 1:
+            node.emit_like(INPUT, "lookup", Lookup("LeakyRelu", (float(slopes[0]),)), q)
+            return
+    axes = node.axes(INPUT)
+    inputs = [node.operand(INPUT, axes), node.operand(ALPHA, axes)]
+    node.emit("prelu", Attributes(), inputs, q, axes)
+
+
+SPEC = OpSpec(
+    kind="prelu",
+    attributes=Attributes,
+    infer=_infer,
+    reference=_reference,
+    lower=_lower,
+    extents=extents.binary,
+    sample=_sample,
+    overlaps=overlaps_same_shape,
+    axes=elementwise_axes,
+    tflite=TfliteBinding(("PRELU",), _read, _write),
+    onnx=OnnxBinding(("PRelu",), _read_onnx),
+    limits="int8, alpha of any shape that broadcasts to the input",
+)

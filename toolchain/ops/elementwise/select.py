@@ -1,0 +1,188 @@
+"""Elements of one tensor where a condition holds, of another elsewhere. TFLite SELECT, SELECT_V2.
+
+Stored values are taken as they are, as in `reference_ops::Select`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from toolchain.boards import Core
+from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
+from toolchain.ops import extents
+from toolchain.ops.axes import elementwise_axes
+from toolchain.ops.elementwise.common import sample_shape
+from toolchain.ops.movement.copies import sample_type
+from toolchain.ops.spec import (
+    ALIKE,
+    Array,
+    Axis,
+    Lowering,
+    OpSpec,
+    ReadOp,
+    SafeOverlap,
+    TensorType,
+    TfliteBinding,
+    TfliteNode,
+    WrittenOp,
+)
+
+_CONDITION, _YES, _NO = 0, 1, 2
+
+
+@dataclass(frozen=True)
+class Select(Attributes):
+    """`rows`: a condition of one dimension chooses whole rows (SELECT); else shapes broadcast."""
+
+    rows: bool = False
+
+
+@dataclass(frozen=True)
+class _Loop:
+    """`steps`: of condition, yes, no and output, in elements."""
+
+    variable: str
+    count: int
+    steps: tuple[int, int, int, int]
+
+
+def _rows(op: Op, graph: Graph) -> bool:
+    assert isinstance(op.attributes, Select)
+    return op.attributes.rows
+
+
+def _shapes(op: Op, graph: Graph) -> list[tuple[int, ...]]:
+    """Of condition, yes and no, all of the output's rank."""
+    shapes = [graph.input(op, index).shape for index in (_CONDITION, _YES, _NO)]
+    if _rows(op, graph):
+        shapes[0] = shapes[0] + (1,) * (len(shapes[1]) - len(shapes[0]))
+    rank = max(len(shape) for shape in shapes)
+    return [(1,) * (rank - len(shape)) + shape for shape in shapes]
+
+
+def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
+    condition, yes, no = (graph.input(op, index) for index in (_CONDITION, _YES, _NO))
+    if condition.dtype is not DType.BOOL or yes.dtype is not no.dtype:
+        raise ValueError(f"a condition {condition} chooses between {yes} and {no}")
+    try:
+        shape = np.broadcast_shapes(*_shapes(op, graph))
+    except ValueError:
+        raise ValueError(f"shapes do not broadcast: {condition}, {yes} and {no}") from None
+    return (TensorType(tuple(int(d) for d in shape), yes.dtype),)
+
+
+def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    shapes = _shapes(op, graph)
+    given = [values.reshape(shape) for values, shape in zip(inputs, shapes, strict=True)]
+    y = graph.output(op)
+    return (np.where(given[0], given[1], given[2]).astype(y.dtype.numpy).reshape(y.shape),)
+
+
+def _walk(shapes: Sequence[tuple[int, ...]]) -> tuple[list[_Loop], int, tuple[int, ...]]:
+    """Outer loops, then the run's size and its steps; dimensions merged."""
+    merged: list[tuple[int, tuple[bool, ...]]] = []
+    for sizes in zip(*shapes, strict=True):
+        size, moves = max(sizes), tuple(own != 1 for own in sizes)
+        if size == 1:
+            continue
+        if merged and merged[-1][1] == moves:
+            merged[-1] = (merged[-1][0] * size, moves)
+        else:
+            merged.append((size, moves))
+    size, moves = merged[-1] if merged else (1, (True,) * len(shapes))
+    loops = []
+    for depth, (count, outer) in enumerate(merged[:-1]):
+        inner = merged[depth + 1 :]
+        steps = [
+            math.prod(n for n, moving in inner if moving[operand]) if outer[operand] else 0
+            for operand in range(len(shapes))
+        ]
+        whole = math.prod(n for n, _ in inner)
+        loops.append(_Loop(f"i{depth}", count, (steps[0], steps[1], steps[2], whole)))
+    return loops, size, tuple(int(moving) for moving in moves)
+
+
+def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+    loops, size, steps = _walk(_shapes(op, graph))
+    return Lowering(
+        functions=("thimble_select",),
+        fields={
+            "loops": loops,
+            "size": size,
+            "steps": steps,
+            "run_bytes": graph.output(op).dtype.size_bytes,
+        },
+    )
+
+
+def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
+    """In place over an operand as large as the output."""
+    y = graph.output(op)
+    return tuple(
+        SafeOverlap(index) for index in (_YES, _NO) if graph.input(op, index).elements == y.elements
+    )
+
+
+def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
+    return () if _rows(op, graph) else elementwise_axes(op, graph)
+
+
+def _read(node: TfliteNode) -> ReadOp:
+    condition, yes = node.inputs[_CONDITION], node.inputs[_YES]
+    rows = node.builtin == "SELECT" and condition is not None and yes is not None
+    whole = rows and condition is not None and yes is not None and condition.shape != yes.shape
+    return ReadOp(Select(rows=whole), (_CONDITION, _YES, _NO))
+
+
+def _write(op: Op, graph: Graph) -> WrittenOp:
+    if _rows(op, graph):
+        return WrittenOp("SELECT", "SelectOptions")
+    return WrittenOp("SELECT_V2", "SelectV2Options")
+
+
+def _sample(rng: np.random.Generator) -> Graph:
+    shape = sample_shape(rng)
+    dtype, quantisation = sample_type(rng)
+    rows = bool(rng.random() < 0.25) and len(shape) > 1
+
+    def other() -> tuple[int, ...]:
+        if rng.random() < 0.5:
+            return shape
+        return tuple(1 if rng.random() < 0.4 else d for d in shape)[int(rng.integers(2)) :]
+
+    shapes = [shape[:1], shape, shape] if rows else [other(), other(), other()]
+    q: Quantisation | None = quantisation
+    y_shape = shape if rows else tuple(int(d) for d in np.broadcast_shapes(*shapes))
+    constant = None
+    if rng.random() < 0.3:
+        constant = rng.integers(-100, 100, shapes[2]).astype(dtype.numpy)
+    tensors = [
+        Tensor("condition", shapes[0], DType.BOOL),
+        Tensor("yes", shapes[1], dtype, q),
+        Tensor("no", shapes[2], dtype, q, constant),
+        Tensor("y", y_shape, dtype, q),
+    ]
+    op = Op("select", "select", ("condition", "yes", "no"), ("y",), Select(rows))
+    given = ["condition", "yes"] + (["no"] if constant is None else [])
+    return Graph.build("sample", tensors, [op], given, ["y"])
+
+
+SPEC = OpSpec(
+    quantised=ALIKE,
+    kind="select",
+    attributes=Select,
+    infer=_infer,
+    reference=_reference,
+    lower=_lower,
+    extents=extents.select,
+    sample=_sample,
+    overlaps=_overlaps,
+    axes=_axes,
+    tflite=TfliteBinding(("SELECT", "SELECT_V2"), _read, _write),
+    dtypes=frozenset(DType),
+    limits="any type, any broadcast; operands quantised alike",
+)

@@ -1,0 +1,1 @@
+"""Fully connected layers and products of matrices."""

@@ -1,0 +1,139 @@
+"""What matrix products share: shapes, int32 sums, the walk over the operands."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toolchain.errors import UnsupportedError
+from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
+from toolchain.ops.arithmetic.rounding import Rounding
+from toolchain.ops.spec import Array, TensorType
+
+_BATCH_DIMS = 3
+
+
+@dataclass(frozen=True)
+class BatchMatMul(Attributes):
+    """`adjoint_x`, `adjoint_y`: swap the last two dimensions of that operand first."""
+
+    adjoint_x: bool = False
+    adjoint_y: bool = False
+    rounding: Rounding = Rounding.TFLITE
+
+
+def matmul_attributes(op: Op) -> BatchMatMul:
+    assert isinstance(op.attributes, BatchMatMul)
+    return op.attributes
+
+
+def _matrix(shape: tuple[int, ...], adjoint: bool) -> tuple[int, int]:
+    rows, columns = shape[-2:]
+    return (columns, rows) if adjoint else (rows, columns)
+
+
+def infer_matmul(op: Op, graph: Graph) -> tuple[TensorType, ...]:
+    x, y, attributes = graph.input(op, 0), graph.input(op, 1), matmul_attributes(op)
+    if min(len(x.shape), len(y.shape)) < 2:
+        raise ValueError(f"needs matrices, got {x.shape} and {y.shape}")
+    rows, depth = _matrix(x.shape, attributes.adjoint_x)
+    other_depth, columns = _matrix(y.shape, attributes.adjoint_y)
+    if depth != other_depth:
+        raise ValueError(f"inner dimensions {depth} and {other_depth} differ")
+    batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+    return (TensorType((*batch, rows, columns), x.dtype),)
+
+
+def _batch_steps(shape: tuple[int, ...], batch: tuple[int, ...]) -> tuple[int, ...]:
+    """Elements between neighbours along each batch dimension; 0 where it is broadcast."""
+    own = (1,) * (len(batch) - (len(shape) - 2)) + shape[:-2]
+    steps = []
+    for index, size in enumerate(own):
+        inner = math.prod(own[index + 1 :]) * shape[-1] * shape[-2]
+        steps.append(0 if size == 1 else inner)
+    return tuple(steps)
+
+
+def matmul_sums(op: Op, graph: Graph, inputs: Sequence[Array]) -> NDArray[np.int64]:
+    x, y, attributes = graph.input(op, 0), graph.input(op, 1), matmul_attributes(op)
+    left = inputs[0].astype(np.int64) - x.q.zero_point
+    right = inputs[1].astype(np.int64) - y.q.zero_point
+    if attributes.adjoint_x:
+        left = np.swapaxes(left, -1, -2)
+    if attributes.adjoint_y:
+        right = np.swapaxes(right, -1, -2)
+    return left @ right
+
+
+def matmul_depth(op: Op, graph: Graph) -> int:
+    """The inner dimension."""
+    return _matrix(graph.input(op, 0).shape, matmul_attributes(op).adjoint_x)[1]
+
+
+def matmul_scratch_bytes(op: Op, graph: Graph) -> int:
+    return 2 * -(-matmul_depth(op, graph) // 4) * 4
+
+
+def matmul_fields(op: Op, graph: Graph) -> dict[str, Any]:
+    """What `_matmul_shape.c.j2` prints. Raises UnsupportedError for too many dimensions."""
+    return product_shape(op, graph) | {
+        "x_zero_point": graph.input(op, 0).q.zero_point,
+        "y_zero_point": graph.input(op, 1).q.zero_point,
+    }
+
+
+def product_shape(op: Op, graph: Graph) -> dict[str, Any]:
+    """Sizes and steps. Raises UnsupportedError for too many batch dimensions."""
+    x, y, z = graph.input(op, 0), graph.input(op, 1), graph.output(op)
+    attributes = matmul_attributes(op)
+    if len(z.shape) > 2 + _BATCH_DIMS:
+        raise UnsupportedError(
+            f"operator {op.name!r}: {len(z.shape) - 2} batch dimensions, at most {_BATCH_DIMS}; "
+            "reshape the operands"
+        )
+    rows, depth = _matrix(x.shape, attributes.adjoint_x)
+    columns = z.shape[-1]
+    missing = (_BATCH_DIMS - (len(z.shape) - 2)) * (1,)
+    batch = missing + z.shape[:-2]
+    return {
+        "batch": batch,
+        "x_batch": _batch_steps(x.shape, batch),
+        "y_batch": _batch_steps(y.shape, batch),
+        "rows": rows,
+        "depth": depth,
+        "columns": columns,
+        "x_steps": (1, rows) if attributes.adjoint_x else (depth, 1),
+        "y_steps": (depth, 1) if attributes.adjoint_y else (1, columns),
+    }
+
+
+def matmul_macs(op: Op, graph: Graph) -> int:
+    return graph.output(op).elements * matmul_depth(op, graph)
+
+
+def sample_matmul(rng: np.random.Generator) -> Graph:
+    rows, depth, columns = (int(v) for v in rng.integers(1, 20, 3))
+    batch = tuple(int(v) for v in rng.integers(1, 4, int(rng.integers(0, 3))))
+    attributes = BatchMatMul(bool(rng.random() < 0.5), bool(rng.random() < 0.5))
+    x_shape = (depth, rows) if attributes.adjoint_x else (rows, depth)
+    y_shape = (columns, depth) if attributes.adjoint_y else (depth, columns)
+    y_batch = tuple(1 if rng.random() < 0.3 else size for size in batch)
+    scales = [float(np.float32(s)) for s in 2.0 ** rng.uniform(-8, -3, 2)]
+    spread = 90 * np.sqrt(depth) * 2.0 ** rng.uniform(-1, 2)
+    scales.append(float(np.float32(scales[0] * scales[1] * spread)))
+    zeros = [int(v) for v in rng.integers(-128, 128, 3)]
+    q = [Quantisation((s,), (z,)) for s, z in zip(scales, zeros, strict=True)]
+    constant = rng.integers(-128, 128, y_batch + y_shape, np.int8) if rng.random() < 0.4 else None
+    tensors = [
+        Tensor("x", batch + x_shape, DType.INT8, q[0]),
+        Tensor("y", y_batch + y_shape, DType.INT8, q[1], constant),
+        Tensor("z", (*batch, rows, columns), DType.INT8, q[2]),
+    ]
+    op = Op("batch_matmul", "matmul", ("x", "y"), ("z",), attributes)
+    inputs = ["x"] if constant is not None else ["x", "y"]
+    return Graph.build("sample", tensors, [op], inputs, ["z"])

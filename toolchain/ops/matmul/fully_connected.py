@@ -1,0 +1,356 @@
+"""Fully connected: output[n, o] = activation(sum_i input[n, i] * weights[o, i] + bias[o]).
+
+TFLite FULLY_CONNECTED, int8, per-tensor or per-channel weights with zero point 0. Arithmetic:
+LiteRT `reference_integer_ops::FullyConnected` and `FullyConnectedPerChannel`, which since 2025
+scale the int32 sum in double precision and round once, halves away from zero (TFLM and CMSIS-NN
+round twice).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toolchain.boards import Core
+from toolchain.errors import UnsupportedError
+from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ops import product_extents
+from toolchain.ops.arithmetic.activation import Activation, clamp_range, read_activation
+from toolchain.ops.arithmetic.fixed_point import round_half_away
+from toolchain.ops.arithmetic.rounding import Rounding
+from toolchain.ops.convolution.common import (
+    BIAS,
+    INPUT,
+    WEIGHTS,
+    check_operands,
+    constant_of,
+    present_inputs,
+    random_bias,
+    random_quantisation,
+)
+from toolchain.ops.convolution.conv2d import Conv2D
+from toolchain.ops.convolution.lowering import bias_of
+from toolchain.ops.convolution.packing import (
+    Scaling,
+    fit_nibbles,
+    pack_common_scaling,
+    pack_fully_connected,
+    single_rounding_scaling,
+)
+from toolchain.ops.convolution.sums import run_of_rows
+from toolchain.ops.matmul.batch_matmul import read_batched
+from toolchain.ops.matmul.partial_fully_connected import PartialFullyConnected, leading_dimensions
+from toolchain.ops.movement.reshape import Reshape
+from toolchain.ops.readers.onnx import StoredWeights, add_bias, onnx_bias, stored_weights
+from toolchain.ops.reduction.requantise_sums import Law, RequantiseSums
+from toolchain.ops.spec import (
+    WEIGHTED,
+    Array,
+    Axis,
+    Constant,
+    Lowering,
+    OnnxBinding,
+    OnnxNode,
+    OpSpec,
+    Reach,
+    ReadOp,
+    Reduction,
+    SafeOverlap,
+    TensorType,
+    TfliteBinding,
+    TfliteNode,
+    WrittenOp,
+)
+from toolchain.ops.walks import lead_bytes
+
+
+@dataclass(frozen=True)
+class FullyConnected(Attributes):
+    """`keep_dims`: the output keeps the input's leading dimensions instead of being [n, o]."""
+
+    activation: Activation = Activation.NONE
+    keep_dims: bool = False
+
+
+def _attributes(op: Op) -> FullyConnected:
+    assert isinstance(op.attributes, FullyConnected)
+    return op.attributes
+
+
+def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
+    x, weights = graph.input(op, INPUT), graph.input(op, WEIGHTS)
+    rows, units = leading_dimensions(x, weights, _attributes(op).keep_dims), weights.shape[0]
+    scales = 1 if weights.quantisation is None else len(weights.q.scales)
+    if scales not in (1, units):
+        raise ValueError(f"{scales} weight scales for {units} outputs")
+    return (TensorType((*rows, units), x.dtype),)
+
+
+def _factors(op: Op, graph: Graph) -> NDArray[np.float64]:
+    """Real scale of a sum in units of the output: one for every output, or one for all."""
+    x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
+    factors: NDArray[np.float64] = x.q.scale * np.array(weights.q.scales) / y.q.scale
+    return factors
+
+
+def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
+    depth = weights.shape[1]
+    rows = inputs[INPUT].reshape(-1, depth).astype(np.int64) - x.q.zero_point
+    total = rows @ inputs[WEIGHTS].astype(np.int64).T
+    if len(op.inputs) > BIAS and op.inputs[BIAS]:
+        total = total + inputs[BIAS].astype(np.int64)
+    scaled = round_half_away(total.astype(np.float64) * _factors(op, graph)) + y.q.zero_point
+    low, high = clamp_range(_attributes(op).activation, y)
+    return (np.clip(scaled, low, high).astype(y.dtype.numpy).reshape(y.shape),)
+
+
+def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
+    """Outputs, each with weights of its own; rows where input and output agree on them."""
+    attributes, x, y = _attributes(op), graph.input(op, INPUT), graph.output(op)
+    own = (Reach(0),) * (len(op.inputs) - 1)
+    outputs = Axis(len(y.shape) - 1, (None, *own), lambda part: attributes)
+    if x.shape[:-1] != y.shape[:-1]:
+        return (outputs,)
+    whole = (None,) * len(own)
+    rows = (
+        Axis(axis, (Reach(axis), *whole), lambda part: attributes)
+        for axis in range(len(y.shape) - 1)
+    )
+    return (*rows, outputs)
+
+
+def _scaling(op: Op, graph: Graph) -> Scaling:
+    """Raises UnsupportedError where no integers scale as LiteRT does."""
+    x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
+    filters = constant_of(weights).astype(np.int8)
+    bias, factors = bias_of(op, graph, len(filters)), _factors(op, graph)
+    clamp = clamp_range(_attributes(op).activation, y)
+    scales = single_rounding_scaling(bias, filters, x.q.zero_point, factors, clamp, y.q.zero_point)
+    if scales is None:
+        raise UnsupportedError(
+            f"operator {op.name!r}: no integer multiplier rounds as LiteRT's double scale "
+            f"{factors.max()} does; change the output scale in its last digits"
+        )
+    return scales
+
+
+def _ending(op: Op, graph: Graph) -> RequantiseSums:
+    scales = _scaling(op, graph)
+    distinct = slice(1 if len(_factors(op, graph)) == 1 else None)
+    return RequantiseSums(
+        Law.ONCE,
+        tuple(scales.multiplier[distinct].tolist()),
+        tuple(scales.code[distinct].tolist()),
+        tuple(scales.low[distinct].tolist()),
+        offset=graph.output(op).q.zero_point,
+        activation=_attributes(op).activation,
+    )
+
+
+def _reductions(op: Op, graph: Graph) -> tuple[Reduction, ...]:
+    """The inputs, in runs of whole indices of one axis."""
+    x = graph.input(op, INPUT)
+    run = run_of_rows(x.shape, graph.input(op, WEIGHTS).shape[1])
+    if run is None or not all(graph.tensors[n].is_constant for n in op.present_inputs()[1:]):
+        return ()
+    axis, read = run
+    return (
+        Reduction(
+            x.shape[axis],
+            (Reach(axis), read, None),
+            "partial_fully_connected",
+            PartialFullyConnected(_attributes(op).keep_dims),
+            lambda: _ending(op, graph),
+        ),
+    )
+
+
+def four_bit_filters(op: Op, graph: Graph) -> bool:
+    """Whether the kernel is the one whose filters are packed in four bits."""
+    weights = graph.input(op, WEIGHTS)
+    return weights.shape[1] > 4 and fit_nibbles(constant_of(weights).astype(np.int8))
+
+
+def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+    """Thimble's own kernel on every core: CMSIS-NN's rounds twice, LiteRT once."""
+    x, y = graph.input(op, INPUT), graph.output(op)
+    units, depth = graph.input(op, WEIGHTS).shape
+    low, high = clamp_range(_attributes(op).activation, y)
+    scales = _scaling(op, graph)
+    common = len(_factors(op, graph)) == 1
+    nibbles = four_bit_filters(op, graph)
+    packed = pack_fully_connected(scales, common, nibbles)
+    function = "thimble_fully_connected_s4" if nibbles else "thimble_fully_connected_s8"
+    constants = [Constant("parameters", packed, "biases, filters and requantisation")]
+    if common:
+        constants.append(Constant("scaling", pack_common_scaling(scales), "multipliers and shifts"))
+    return Lowering(
+        functions=(function,),
+        constants=tuple(constants),
+        fields={
+            "function": function,
+            "batches": x.elements // depth,
+            "depth": depth,
+            "units": units,
+            "output_offset": y.q.zero_point,
+            "activation_min": low,
+            "activation_max": high,
+            "common": common,
+        },
+    )
+
+
+def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
+    """Row by row; four units are written before the row is read again for the next four."""
+    units, depth = graph.input(op, WEIGHTS).shape
+    rows = np.arange(graph.input(op, INPUT).elements // depth)
+    early = (units - 1) // 4 * 4
+    lead = lead_bytes(rows * units + early, rows * depth) if early else 0
+    return (SafeOverlap(INPUT, 0, max(lead, lead_bytes(rows * units, rows * depth))),)
+
+
+def _macs(op: Op, graph: Graph) -> int:
+    return graph.output(op).elements * graph.input(op, WEIGHTS).shape[1]
+
+
+def _check_bias_scale(node: TfliteNode) -> None:
+    """LiteRT takes no other scale than the product's (`GetQuantizedConvolutionMultipler`)."""
+    x, weights, y = node.inputs[INPUT], node.inputs[WEIGHTS], node.outputs[0]
+    bias = node.inputs[BIAS] if len(node.inputs) > BIAS else None
+    if x is None or weights is None or bias is None or bias.quantisation is None:
+        return
+    product = float(np.float32(x.q.scale) * np.float32(weights.q.scales[0]))
+    if abs(product - bias.q.scales[0]) > 0.02 * y.q.scale:
+        raise node.unsupported(
+            f"its bias has the scale {bias.q.scales[0]:g}, not {product:g}, input times weights",
+            "convert the model again",
+        )
+
+
+def _read(node: TfliteNode) -> ReadOp:
+    options = node.options
+    if options.weightsFormat != "DEFAULT":
+        raise node.unsupported("shuffled weights", "convert without the shuffled weights format")
+    check_operands(node, 2)
+    _check_bias_scale(node)
+    attributes = FullyConnected(read_activation(node), bool(options.keepNumDims))
+    return ReadOp(attributes, present_inputs(node))
+
+
+def _write(op: Op, graph: Graph) -> WrittenOp:
+    attributes = _attributes(op)
+    return WrittenOp(
+        "FULLY_CONNECTED",
+        "FullyConnectedOptions",
+        {
+            "fusedActivationFunction": attributes.activation,
+            "keepNumDims": attributes.keep_dims,
+        },
+        version=4,
+    )
+
+
+def _sample(rng: np.random.Generator) -> Graph:
+    rows, depth, outputs = (int(rng.integers(1, high)) for high in (4, 70, 20))
+    x_q, w_q, y_q = random_quantisation(rng, outputs, depth)
+    weights = rng.integers(-127, 128, (outputs, depth)).astype(np.int8)
+    tensors = [
+        Tensor("x", (rows, depth), DType.INT8, x_q),
+        Tensor("weights", (outputs, depth), DType.INT8, w_q, weights),
+        Tensor("y", (rows, outputs), DType.INT8, y_q),
+    ]
+    inputs = ["x", "weights"]
+    if rng.random() < 0.8:
+        tensors.append(random_bias(rng, x_q, w_q, outputs))
+        inputs.append("bias")
+    activation = rng.choice(np.array(list(Activation), dtype=object))
+    op = Op("fully_connected", "fc", tuple(inputs), ("y",), FullyConnected(activation))
+    return Graph.build("sample", tensors, [op], ["x"], ["y"])
+
+
+def _read_gemm(node: OnnxNode) -> None:
+    """Gemm: alpha * A * B + beta * C with constant B and C."""
+    column = 0 if node.attribute("transB", 0) else 1
+    weights = stored_weights(node, WEIGHTS, axis=column)
+    alpha, beta = (float(node.attribute(name, 1.0)) for name in ("alpha", "beta"))
+    if node.attribute("transA", 0):
+        x, places = node.operand(INPUT, (1, 0)), np.arange(node.shape(0)[0])
+    else:
+        x, places = node.row_operand(INPUT)
+    if alpha <= 0:
+        raise node.unsupported(f"alpha is {alpha:g}; it must be positive")
+    filters = (weights.data if column == 0 else weights.data.T)[:, places]
+    if node.in_float:
+        filters = (filters * alpha).astype(filters.dtype)
+    bias = node.constant(BIAS).real * beta if node.has(BIAS) else None
+    if bias is not None and bias.size not in (1, len(filters)):
+        raise node.unsupported(f"C has the shape {list(bias.shape)}; one value per column can be")
+    following = node.following_bias(axis=1)
+    if following is not None:
+        bias = following if bias is None else bias.reshape(-1) + following
+    scales = weights.scales * np.float32(alpha)
+    _emit_onnx(node, x, StoredWeights(filters, scales, weights.zero_point), bias)
+
+
+def _read_matmul(node: OnnxNode) -> None:
+    """MatMul by a constant matrix, and the bias that is added to it; any other is batched."""
+    matrix = node.is_constant(WEIGHTS) and sum(size != 1 for size in node.shape(WEIGHTS)[:-2]) == 0
+    if not matrix or node.is_constant(INPUT) or len(node.shape(WEIGHTS)) < 2:
+        read_batched(node)
+        return
+    weights = stored_weights(node, WEIGHTS, axis=len(node.shape(WEIGHTS)) - 1)
+    x, places = node.row_operand(INPUT)
+    filters = weights.data.reshape(weights.data.shape[-2:]).T[:, places]
+    bias = onnx_bias(node, 2, len(filters), axis=len(node.output_shape()) - 1)
+    _emit_onnx(node, x, replace(weights, data=filters), bias)
+
+
+def _emit_onnx(
+    node: OnnxNode, x: str, weights: StoredWeights, bias: NDArray[np.float64] | None
+) -> None:
+    """Weights with a zero point: a convolution of pixels, whose kernel knows such."""
+    q, shape = node.output_quantisation(), node.output_shape()
+    units, depth = weights.data.shape
+    rows = math.prod(shape[:-1])
+    activation = Activation(node.fused_activation())
+    filters, quantisation = weights.data, weights.quantisation(0)
+    kind, stored = "fully_connected", tuple[int, ...]((rows, units))
+    attributes: Attributes = FullyConnected(activation)
+    if weights.zero_point:
+        pixels = (1, rows, 1, depth)
+        x = node.intermediate("reshape", Reshape(pixels), [x], pixels, node.quantisation(INPUT))
+        filters, kind, stored = filters.reshape(units, 1, 1, depth), "conv2d", (1, rows, 1, units)
+        attributes = Conv2D(activation=activation, rounding=Rounding.ONNX)
+    inputs = [x, node.add_constant("weights", filters, quantisation)]
+    if bias is not None:
+        whole = np.broadcast_to(bias.reshape(-1), (units,))
+        inputs.append(add_bias(node, whole, node.quantisation(INPUT).scale, weights.scales))
+    node.emit(kind, attributes, inputs, q, tuple(range(len(shape))), stored)
+
+
+def _read_onnx(node: OnnxNode) -> None:
+    (_read_gemm if node.operator == "Gemm" else _read_matmul)(node)
+
+
+SPEC = OpSpec(
+    quantised=WEIGHTED,
+    kind="fully_connected",
+    attributes=FullyConnected,
+    infer=_infer,
+    reference=_reference,
+    lower=_lower,
+    extents=product_extents.fully_connected,
+    sample=_sample,
+    macs=_macs,
+    overlaps=_overlaps,
+    axes=_axes,
+    reductions=_reductions,
+    tflite=TfliteBinding(("FULLY_CONNECTED",), _read, _write),
+    onnx=OnnxBinding(("Gemm", "MatMul"), _read_onnx),
+    limits="int8 or legacy uint8; constant weights, int4 too, per channel or per tensor",
+)

@@ -1,0 +1,86 @@
+"""A matrix product over some of the inner dimension, in int32 (MOTES 4.3, reduced axes).
+
+Inputs: two int8 matrices (or batches of them), int32 sums to add to or ''. The sums wrap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from toolchain.boards import Core
+from toolchain.ir import DType, Graph, Op, Tensor
+from toolchain.ops import product_extents
+from toolchain.ops.convolution.common import wrap_int32
+from toolchain.ops.matmul.common import (
+    BatchMatMul,
+    infer_matmul,
+    matmul_fields,
+    matmul_macs,
+    matmul_scratch_bytes,
+    matmul_sums,
+    sample_matmul,
+)
+from toolchain.ops.spec import Array, Lowering, OpSpec, SafeOverlap, TensorType
+
+SUMS = 2
+
+
+def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
+    (made,) = infer_matmul(op, graph)
+    if len(op.inputs) != SUMS + 1:
+        raise ValueError("needs two matrices, and sums or none")
+    if op.inputs[SUMS] and graph.input(op, SUMS).shape != made.shape:
+        raise ValueError(f"{graph.input(op, SUMS)} cannot be added to int32{list(made.shape)}")
+    return (TensorType(made.shape, DType.INT32),)
+
+
+def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    total = matmul_sums(op, graph, inputs)
+    if op.inputs[SUMS]:
+        total = total + inputs[SUMS].astype(np.int64)
+    return (wrap_int32(total).astype(np.int32),)
+
+
+def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+    return Lowering(
+        functions=("thimble_partial_matmul_s8",),
+        scratch_bytes=matmul_scratch_bytes(op, graph),
+        fields=matmul_fields(op, graph),
+    )
+
+
+def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
+    """Each sum is read just before it is written, column by column."""
+    return (SafeOverlap(SUMS, exact=True),) if op.inputs[SUMS] else ()
+
+
+def _sample(rng: np.random.Generator) -> Graph:
+    graph = sample_matmul(rng)
+    (op,) = graph.ops
+    z = Tensor("z", graph.output(op).shape, DType.INT32)
+    tensors, sums = [t for t in graph.tensors.values() if t.name != "z"] + [z], ""
+    if rng.random() < 0.7:
+        tensors.append(Tensor("sums", z.shape, DType.INT32))
+        sums = "sums"
+    op = replace(op, kind="partial_matmul", inputs=(*op.inputs, sums))
+    given = [*graph.inputs, sums] if sums else graph.inputs
+    return Graph.build("sample", tensors, [op], given, ["z"])
+
+
+SPEC = OpSpec(
+    kind="partial_matmul",
+    attributes=BatchMatMul,
+    infer=_infer,
+    reference=_reference,
+    lower=_lower,
+    extents=product_extents.matmul(1, 4),
+    sample=_sample,
+    macs=matmul_macs,
+    overlaps=_overlaps,
+    dtypes=frozenset({DType.INT8, DType.INT32}),
+    made_by_passes=True,
+    limits="int8 matrices, int32 sums; made by splitting only",
+)

@@ -1,9 +1,0 @@
-"""Maximum of two int8 tensors, broadcasting: see `_extremum`."""
-
-from __future__ import annotations
-
-import numpy as np
-
-from toolchain.ops._extremum import extremum_spec
-
-SPEC = extremum_spec("maximum", np.maximum)

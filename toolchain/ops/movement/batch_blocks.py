@@ -1,0 +1,110 @@
+"""What space_to_batch and batch_to_space share: blocks of pixels spread over the batch.
+
+Pixel o * block + b - begin of image n goes to o of image b * batches + n (SPACE_TO_BATCH_ND) or
+comes back (BATCH_TO_SPACE_ND); b is counted row-major, `begin` is padding or crop.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+
+from toolchain.errors import UnsupportedError
+from toolchain.ir import Attributes, Op, Tensor
+from toolchain.ops.movement.copies import StridedCopy, int32_constant, row_major, strided_copy
+from toolchain.ops.spec import ReadOp, TfliteNode, WrittenOp
+
+_MOST_COPIES = 64
+
+
+@dataclass(frozen=True)
+class BatchBlocks(Attributes):
+    """Of each dimension between batch and channels: the block, and what is added or cut off before
+    and after."""
+
+    block: tuple[int, ...]
+    ends: tuple[tuple[int, int], ...]
+
+
+def batch_blocks(op: Op) -> BatchBlocks:
+    assert isinstance(op.attributes, BatchBlocks)
+    return op.attributes
+
+
+def check_blocks(op: Op, x: Tensor) -> None:
+    """Raise ValueError where block, ends and tensor contradict each other."""
+    attributes = batch_blocks(op)
+    if len(x.shape) not in (3, 4) or len(attributes.block) != len(x.shape) - 2:
+        raise ValueError(f"blocks {list(attributes.block)} of {x}")
+    if len(attributes.ends) != len(attributes.block) or min(attributes.block) < 1:
+        raise ValueError(f"blocks {list(attributes.block)} with ends {list(attributes.ends)}")
+    if min(min(pair) for pair in attributes.ends) < 0:
+        raise ValueError(f"ends {list(attributes.ends)} are negative")
+
+
+def spread_copies(
+    op: Op, image: Tensor, spread: Tensor, *, gather: bool
+) -> tuple[StridedCopy, ...]:
+    """From `image` to `spread`, or with `gather` back. Raises UnsupportedError for too many."""
+    attributes, bytes_ = batch_blocks(op), image.dtype.size_bytes
+    batches, sizes = image.shape[0], image.shape[1:-1]
+    if np.prod(attributes.block) > _MOST_COPIES:
+        raise UnsupportedError(
+            f"{op.kind} {op.name!r}: blocks of {list(attributes.block)} take more than "
+            f"{_MOST_COPIES} copies"
+        )
+    inside, outside = row_major(image.shape), row_major(spread.shape)
+    copies: list[StridedCopy] = []
+    for number, place in enumerate(itertools.product(*(range(b) for b in attributes.block))):
+        firsts, counts, starts = [], [], []
+        for axis, (offset, block) in enumerate(zip(place, attributes.block, strict=True)):
+            begin = attributes.ends[axis][0]
+            first = max(0, -(-(begin - offset) // block))
+            last = min((sizes[axis] - 1 + begin - offset) // block, spread.shape[axis + 1] - 1)
+            firsts.append(first)
+            counts.append(max(last - first + 1, 0))
+            starts.append(first * block + offset - begin)
+        image_at = sum(s * inside[a + 1] for a, s in enumerate(starts))
+        spread_at = number * batches * outside[0]
+        spread_at += sum(f * outside[a + 1] for a, f in enumerate(firsts))
+        of_image = [inside[0]]
+        of_image += [inside[a + 1] * block for a, block in enumerate(attributes.block)]
+        of_image.append(1)
+        of_spread = list(outside)
+        shape = [batches, *counts, image.shape[-1]]
+        if gather:
+            copies += strided_copy(
+                shape, of_spread, of_image, bytes_, source_offset=spread_at, target_offset=image_at
+            )
+        else:
+            copies += strided_copy(
+                shape, of_image, of_spread, bytes_, source_offset=image_at, target_offset=spread_at
+            )
+    return tuple(copies)
+
+
+def read_blocks(node: TfliteNode) -> ReadOp:
+    block = tuple(int(v) for v in node.constant(1).reshape(-1))
+    ends = tuple((int(a), int(b)) for a, b in node.constant(2).reshape(-1, 2))
+    return ReadOp(BatchBlocks(block, ends), (0,))
+
+
+def write_blocks(op: Op, builtin: str, options_type: str) -> WrittenOp:
+    attributes = batch_blocks(op)
+    constants = (
+        int32_constant("block", attributes.block),
+        int32_constant("ends", np.array(attributes.ends)),
+    )
+    return WrittenOp(builtin, options_type, {}, constants, version=2)
+
+
+def random_ends(rng: np.random.Generator, count: int) -> tuple[tuple[int, int], ...]:
+    if rng.random() < 0.4:
+        return ((0, 0),) * count
+    return tuple((int(a), int(b)) for a, b in rng.integers(0, 4, (count, 2)))
+
+
+def random_block(rng: np.random.Generator) -> tuple[int, ...]:
+    return tuple(int(b) for b in rng.integers(1, 4, int(rng.integers(1, 3))))

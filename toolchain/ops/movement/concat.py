@@ -1,0 +1,192 @@
+"""Concat: inputs side by side along an axis.
+
+TFLite CONCATENATION. Any element type; int8 operands must be quantised alike, as TFLite demands.
+Operands that lie whole in the output (nothing but 1 before the axis) are views of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from toolchain.boards import Core
+from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ops import extents
+from toolchain.ops.arithmetic.activation import Activation, read_activation
+from toolchain.ops.axes import elementwise_axes
+from toolchain.ops.movement.copies import (
+    StridedCopy,
+    image_pitch,
+    lower_copies,
+    resolve_axis,
+    sample_shape,
+    sample_type,
+)
+from toolchain.ops.movement.copy_overlaps import copy_overlaps
+from toolchain.ops.movement.joining import Parts, gather_copies, parts_along
+from toolchain.ops.readers.onnx import resolve_axes
+from toolchain.ops.spec import (
+    ALIKE,
+    Alias,
+    Array,
+    Axis,
+    Inlay,
+    Lowering,
+    OnnxBinding,
+    OnnxNode,
+    OpSpec,
+    ReadOp,
+    SafeOverlap,
+    TensorType,
+    TfliteBinding,
+    TfliteNode,
+    WrittenOp,
+)
+
+
+@dataclass(frozen=True)
+class Concat(Attributes):
+    axis: int
+
+
+def _axis(op: Op, graph: Graph) -> int:
+    assert isinstance(op.attributes, Concat)
+    return resolve_axis(op.attributes.axis, len(graph.input(op, 0).shape))
+
+
+def _inputs(op: Op, graph: Graph) -> tuple[Tensor, ...]:
+    return tuple(graph.tensors[name] for name in op.inputs)
+
+
+def _parts(op: Op, graph: Graph) -> Parts:
+    axis = _axis(op, graph)
+    return parts_along(graph.output(op), axis, [x.shape[axis] for x in _inputs(op, graph)])
+
+
+def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
+    axis, inputs = _axis(op, graph), _inputs(op, graph)
+    first = inputs[0]
+    for x in inputs:
+        if x.dtype is not first.dtype or len(x.shape) != len(first.shape):
+            raise ValueError(f"{x} cannot stand beside {first}")
+        if any(
+            a != b for d, (a, b) in enumerate(zip(x.shape, first.shape, strict=True)) if d != axis
+        ):
+            raise ValueError(f"{x} and {first} differ in more than axis {axis}")
+    length = sum(x.shape[axis] for x in inputs)
+    return (TensorType((*first.shape[:axis], length, *first.shape[axis + 1 :]), first.dtype),)
+
+
+def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    return (np.concatenate(inputs, _axis(op, graph)),)
+
+
+def _copies(op: Op, graph: Graph) -> tuple[StridedCopy, ...]:
+    return gather_copies(_parts(op, graph), graph.output(op).dtype.size_bytes)
+
+
+def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+    return lower_copies(_copies(op, graph))
+
+
+def _aliases(op: Op, graph: Graph) -> tuple[Alias, ...]:
+    parts, y = _parts(op, graph), graph.output(op)
+    if not parts.contiguous:
+        return ()
+    unit = parts.inner * y.dtype.size_bytes
+    return tuple(
+        Alias(name, y.name, offset * unit)
+        for name, offset in zip(op.inputs, parts.offsets, strict=True)
+    )
+
+
+def _inlays(op: Op, graph: Graph) -> tuple[Inlay, ...]:
+    """Of blocks alone, which are written one by one to what they belong to."""
+    if not op.part_of or len(set(op.inputs)) < len(op.inputs):
+        return ()
+    found = []
+    for copy in _copies(op, graph):
+        view = graph.input(op, copy.source)
+        pitch = image_pitch(view, copy.run_bytes, copy.loops, source=False)
+        if pitch:
+            found.append(Inlay(view.name, op.outputs[0], copy.target_offset, pitch))
+    return tuple(found) if len(found) == len(op.inputs) else ()
+
+
+def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
+    return copy_overlaps(op, graph, _copies(op, graph))
+
+
+def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
+    """Every axis but the one along which the inputs are joined."""
+    joined = _axis(op, graph)
+    return tuple(axis for axis in elementwise_axes(op, graph) if axis.axis != joined)
+
+
+def _read(node: TfliteNode) -> ReadOp:
+    if read_activation(node) is not Activation.NONE:
+        raise node.unsupported("a fused activation", "apply it as an operator of its own")
+    return ReadOp(Concat(int(node.options.axis)), tuple(range(len(node.inputs))))
+
+
+def _write(op: Op, graph: Graph) -> WrittenOp:
+    assert isinstance(op.attributes, Concat)
+    options = {"axis": op.attributes.axis, "fusedActivationFunction": Activation.NONE}
+    return WrittenOp("CONCATENATION", "ConcatenationOptions", options, version=2)
+
+
+def _sample(rng: np.random.Generator) -> Graph:
+    rank = int(rng.integers(1, 5))
+    shape = sample_shape(rng, rank, 600)
+    if rng.random() < 0.3:
+        shape = (1, *shape[1:])
+    axis = int(rng.integers(rank))
+    dtype, quantisation = sample_type(rng)
+    count = int(rng.integers(1, 5))
+    lengths = [int(n) for n in rng.integers(1, 7, count)]
+    tensors = []
+    for index, length in enumerate(lengths):
+        part = (*shape[:axis], length, *shape[axis + 1 :])
+        data = rng.integers(-128, 128, part).astype(dtype.numpy) if rng.random() < 0.2 else None
+        constant = data if index else None
+        tensors.append(Tensor(f"x{index}", part, dtype, quantisation, constant))
+    names = [t.name for t in tensors]
+    if rng.random() < 0.2:
+        names.append(names[0])
+        lengths.append(lengths[0])
+    y = Tensor("y", (*shape[:axis], sum(lengths), *shape[axis + 1 :]), dtype, quantisation)
+    written = axis - rank if rng.random() < 0.5 else axis
+    op = Op("concat", "concat", tuple(names), ("y",), Concat(written))
+    given = [t.name for t in tensors if not t.is_constant]
+    return Graph.build("sample", [*tensors, y], [op], given, ["y"])
+
+
+def _read_onnx(node: OnnxNode) -> None:
+    """Every part takes the scale of the whole."""
+    order = node.axes(*range(node.inputs))
+    (axis,) = resolve_axes(node, (int(node.attribute("axis")),), len(order))
+    q = node.output_quantisation(node.quantisation(0))
+    parts = [node.operand(i, order, quantisation=q) for i in range(node.inputs)]
+    node.emit("concat", Concat(order.index(axis)), parts, q, order)
+
+
+SPEC = OpSpec(
+    quantised=ALIKE,
+    kind="concat",
+    attributes=Concat,
+    infer=_infer,
+    reference=_reference,
+    lower=_lower,
+    extents=extents.copies,
+    sample=_sample,
+    tflite=TfliteBinding(("CONCATENATION",), _read, _write),
+    aliases=_aliases,
+    inlays=_inlays,
+    overlaps=_overlaps,
+    axes=_axes,
+    dtypes=frozenset(DType),
+    onnx=OnnxBinding(("Concat",), _read_onnx),
+    limits="any type; operands quantised alike",
+)

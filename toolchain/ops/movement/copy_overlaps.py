@@ -1,0 +1,61 @@
+"""Where the output of an operator that only moves bytes may lie over its input."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from toolchain.ir import Graph, Op
+from toolchain.ops.movement.copies import StridedCopy
+from toolchain.ops.spec import SafeOverlap
+from toolchain.ops.walks import NEVER, Int64, lead_bytes, read_after
+
+_MOST_RUNS = 1 << 22
+_WORD = 4
+
+
+def copy_overlaps(op: Op, graph: Graph, copies: Sequence[StridedCopy]) -> tuple[SafeOverlap, ...]:
+    """What `thimble_copy_nd` bears when it makes `copies` one after the other.
+
+    None where every copy is one run, which views and plain copies do in its stead; nor where there
+    are so many runs that walking over them here would take seconds.
+    """
+    runs = sum(math.prod(loop.count for loop in copy.loops) for copy in copies)
+    if runs == len(copies) or runs > _MOST_RUNS:
+        return ()
+    return tuple(
+        SafeOverlap(source, target, _lead_bytes(copies, source, target))
+        for source, name in enumerate(op.inputs)
+        for target in range(len(op.outputs))
+        if op.inputs.count(name) == 1 and not graph.tensors[name].is_constant
+    )
+
+
+def _begins(counts: Sequence[int], strides: Sequence[int]) -> Int64:
+    """Offsets of the runs of a nest of loops, in its order."""
+    begins = np.zeros(1, np.int64)
+    for count, stride in zip(counts, strides, strict=True):
+        begins = (begins[:, None] + np.arange(count) * stride).reshape(-1)
+    return begins
+
+
+def _lead_bytes(copies: Sequence[StridedCopy], source: int, target: int) -> int:
+    """A run goes word by word: where it has several, each write comes before the next read."""
+    read, begun, ended, early = [], [], [], []
+    for copy in copies:
+        counts = [loop.count for loop in copy.loops]
+        reads = _begins(counts, [loop.source_stride for loop in copy.loops]) + copy.source_offset
+        writes = _begins(counts, [loop.target_stride for loop in copy.loops]) + copy.target_offset
+        read.append(reads if copy.source == source else np.full_like(reads, NEVER))
+        begun.append(writes if copy.target == target else np.zeros_like(writes))
+        ended.append(begun[-1] + (copy.run_bytes if copy.target == target else 0))
+        early.append(np.full(len(reads), copy.run_bytes not in (1, _WORD)))
+    lowest, written = np.concatenate(read), np.maximum.accumulate(np.concatenate(ended))
+    several = np.concatenate(early)
+    return max(
+        lead_bytes(written, read_after(lowest, np.arange(1, len(lowest) + 1))),
+        lead_bytes(np.append(0, written[:-1]), lowest),
+        lead_bytes(np.concatenate(begun)[several], lowest[several]),
+    )

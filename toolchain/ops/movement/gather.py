@@ -1,0 +1,208 @@
+"""Gather: slices of a tensor along an axis, picked by integer indices; a lookup of embeddings.
+
+TFLite GATHER and EMBEDDING_LOOKUP. Any element type. An index outside the tensor, which LiteRT
+refuses when running, makes the model's run fail.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from toolchain.boards import Core
+from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ops import extents
+from toolchain.ops.movement.copies import (
+    resolve_axis,
+    sample_shape,
+    sample_type,
+)
+from toolchain.ops.spec import (
+    ALIKE,
+    Array,
+    Axis,
+    Lowering,
+    OpSpec,
+    Reach,
+    ReadOp,
+    TensorType,
+    TfliteBinding,
+    TfliteNode,
+    WrittenOp,
+)
+
+_INDICES = (DType.INT32, DType.INT64)
+
+
+@dataclass(frozen=True)
+class Gather(Attributes):
+    """`batch_dims`: how many leading dimensions data and indices share."""
+
+    axis: int = 0
+    batch_dims: int = 0
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """Data as [batches][outer][count][inner], indices as [batches][picks]."""
+
+    axis: int
+    batch_dims: int
+    batches: int
+    outer: int
+    count: int
+    inner: int
+    picks: int
+
+
+def _shape(op: Op, graph: Graph) -> _Shape:
+    """Raises ValueError where data, indices and attributes contradict each other."""
+    assert isinstance(op.attributes, Gather)
+    data, indices = graph.input(op, 0), graph.input(op, 1)
+    axis = resolve_axis(op.attributes.axis, len(data.shape))
+    batch = op.attributes.batch_dims
+    batch = batch + len(indices.shape) if batch < 0 else batch
+    if not 0 <= batch <= min(axis, len(indices.shape)):
+        raise ValueError(f"{batch} batch dimensions for axis {axis} of {data}")
+    if data.shape[:batch] != indices.shape[:batch]:
+        raise ValueError(f"{data} and {indices} differ in their batch dimensions")
+    return _Shape(
+        axis,
+        batch,
+        math.prod(data.shape[:batch]),
+        math.prod(data.shape[batch:axis]),
+        data.shape[axis],
+        math.prod(data.shape[axis + 1 :]),
+        math.prod(indices.shape[batch:]),
+    )
+
+
+def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
+    data, indices, shape = graph.input(op, 0), graph.input(op, 1), _shape(op, graph)
+    if indices.dtype not in _INDICES:
+        raise ValueError(f"indices are int32 or int64, not {indices.dtype.value}")
+    known = indices.constant
+    if known is not None and known.size and not (0 <= known.min() <= known.max() < shape.count):
+        raise ValueError(f"indices from {known.min()} to {known.max()} of {shape.count}")
+    ahead, behind = data.shape[: shape.axis], data.shape[shape.axis + 1 :]
+    return (TensorType((*ahead, *indices.shape[shape.batch_dims :], *behind), data.dtype),)
+
+
+def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    shape, y = _shape(op, graph), graph.output(op)
+    data = inputs[0].reshape(shape.batches, shape.outer, shape.count, shape.inner)
+    indices = inputs[1].astype(np.int64).reshape(shape.batches, shape.picks)
+    taken = [np.take(d, i, axis=1) for d, i in zip(data, indices, strict=True)]
+    return (np.stack(taken).reshape(y.shape),)
+
+
+def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+    shape = _shape(op, graph)
+    return Lowering(
+        functions=("thimble_gather",),
+        fields={
+            "batches": shape.batches,
+            "outer": shape.outer,
+            "count": shape.count,
+            "run_bytes": shape.inner * graph.input(op, 0).dtype.size_bytes,
+            "picks": shape.picks,
+            "index_bytes": graph.input(op, 1).dtype.size_bytes,
+        },
+    )
+
+
+def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
+    """Every axis; the gathered one takes the data whole."""
+    shape, data, indices = _shape(op, graph), graph.input(op, 0), graph.input(op, 1)
+    new = len(indices.shape) - shape.batch_dims
+    result = []
+    for axis in range(len(graph.output(op).shape)):
+        of_data = of_indices = None
+        if axis < shape.axis:
+            of_data = Reach(axis)
+            of_indices = Reach(axis) if axis < shape.batch_dims else None
+        elif axis < shape.axis + new:
+            of_indices = Reach(axis - shape.axis + shape.batch_dims)
+        else:
+            of_data = Reach(axis - new + 1)
+        result.append(Axis(axis, (of_data, of_indices), lambda part: op.attributes))
+    return tuple(result) if data.shape else ()
+
+
+def _read(node: TfliteNode) -> ReadOp:
+    order = (1, 0) if node.builtin == "EMBEDDING_LOOKUP" else (0, 1)
+    data, indices, y = node.inputs[order[0]], node.inputs[order[1]], node.outputs[0]
+    if data is None or indices is None or indices.dtype not in _INDICES:
+        raise node.unsupported("its indices are not int32 or int64")
+    if data.dtype is not y.dtype:
+        raise node.unsupported(
+            f"it turns {data.dtype.value} into {y.dtype.value}", "quantise the activations, too"
+        )
+    if node.builtin == "EMBEDDING_LOOKUP" or not node.has_options:
+        return ReadOp(Gather(), order)
+    return ReadOp(Gather(int(node.options.axis), int(node.options.batchDims)), order)
+
+
+def _write(op: Op, graph: Graph) -> WrittenOp:
+    assert isinstance(op.attributes, Gather)
+    options = {"axis": op.attributes.axis, "batchDims": op.attributes.batch_dims}
+    return WrittenOp("GATHER", "GatherOptions", options, version=5)
+
+
+def _sample(rng: np.random.Generator) -> Graph:
+    """The indices are constant: random ones as an input would mostly lie outside."""
+    rank = int(rng.integers(1, 5))
+    shape = sample_shape(rng, rank, 400)
+    axis = int(rng.integers(rank))
+    batch = int(rng.integers(axis + 1)) if rng.random() < 0.3 else 0
+    tail = sample_shape(rng, int(rng.integers(0, 3)), 12)
+    dtype, quantisation = sample_type(rng)
+    index_type = DType.INT64 if rng.random() < 0.3 else DType.INT32
+    picks = (*shape[:batch], *tail)
+    data = rng.integers(0, shape[axis], picks).astype(index_type.numpy)
+    attributes = Gather(axis - rank if rng.random() < 0.3 else axis, batch)
+    tensors = [
+        Tensor("x", shape, dtype, quantisation),
+        Tensor("indices", picks, index_type, None, data),
+        Tensor("y", (*shape[:axis], *tail, *shape[axis + 1 :]), dtype, quantisation),
+    ]
+    op = Op("gather", "gather", ("x", "indices"), ("y",), attributes)
+    return Graph.build("sample", tensors, [op], ["x"], ["y"])
+
+
+def index_limits(graph: Graph) -> Mapping[str, int]:
+    """For each integer input of the graph that picks from a tensor: how many there are to pick of.
+
+    An input that only moves on its way (a reshape, a slice, a concatenation) counts, too.
+    """
+    limits: dict[str, int] = {}
+    origins = {name: {name} for name in graph.inputs if graph.tensors[name].dtype in _INDICES}
+    for op in graph.ops:
+        if op.kind == "gather" and op.inputs[1] in origins:
+            for name in origins[op.inputs[1]]:
+                count = _shape(op, graph).count
+                limits[name] = min(count, limits.get(name, count))
+        elif all(graph.tensors[name].dtype in _INDICES for name in op.outputs):
+            found = {origin for name in op.inputs for origin in origins.get(name, ())}
+            if found:
+                origins.update(dict.fromkeys(op.outputs, found))
+    return limits
+
+
+SPEC = OpSpec(
+    quantised=ALIKE,
+    kind="gather",
+    attributes=Gather,
+    infer=_infer,
+    reference=_reference,
+    lower=_lower,
+    extents=extents.gather,
+    sample=_sample,
+    axes=_axes,
+    tflite=TfliteBinding(("GATHER", "EMBEDDING_LOOKUP"), _read, _write),
+    dtypes=frozenset(DType),
+    limits="any type, int32 or int64 indices, batch dimensions; the data may be constant",
+)

@@ -1,0 +1,69 @@
+"""What concat, pack, split and unpack share: parts of one tensor along an axis."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from toolchain.ir import Tensor
+from toolchain.ops.movement.copies import StridedCopy, strided_copy
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A dense tensor as [outer][middle][inner]: part `i` is `lengths[i]` of the middle.
+
+    `offsets`: where each part begins in the middle.
+    """
+
+    outer: int
+    inner: int
+    lengths: tuple[int, ...]
+
+    @property
+    def offsets(self) -> tuple[int, ...]:
+        return tuple(sum(self.lengths[:i]) for i in range(len(self.lengths)))
+
+    @property
+    def contiguous(self) -> bool:
+        """Whether each part is one run of the whole, so that it can be a view of it."""
+        return self.outer == 1
+
+
+def parts_along(whole: Tensor, axis: int, lengths: Sequence[int]) -> Parts:
+    return Parts(math.prod(whole.shape[:axis]), math.prod(whole.shape[axis + 1 :]), tuple(lengths))
+
+
+def gather_copies(parts: Parts, element_bytes: int) -> tuple[StridedCopy, ...]:
+    """Input `i`, dense, goes to part `i` of the output."""
+    total = sum(parts.lengths) * parts.inner
+    return tuple(
+        copy
+        for index, (length, offset) in enumerate(zip(parts.lengths, parts.offsets, strict=True))
+        for copy in strided_copy(
+            (parts.outer, length * parts.inner),
+            (length * parts.inner, 1),
+            (total, 1),
+            element_bytes,
+            source=index,
+            target_offset=offset * parts.inner,
+        )
+    )
+
+
+def scatter_copies(parts: Parts, element_bytes: int) -> tuple[StridedCopy, ...]:
+    """Part `i` of the input goes to output `i`, dense."""
+    total = sum(parts.lengths) * parts.inner
+    return tuple(
+        copy
+        for index, (length, offset) in enumerate(zip(parts.lengths, parts.offsets, strict=True))
+        for copy in strided_copy(
+            (parts.outer, length * parts.inner),
+            (total, 1),
+            (length * parts.inner, 1),
+            element_bytes,
+            target=index,
+            source_offset=offset * parts.inner,
+        )
+    )

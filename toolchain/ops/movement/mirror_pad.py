@@ -1,0 +1,152 @@
+"""Mirror pad: surround the input with its own reflection.
+
+TFLite MIRROR_PAD, modes REFLECT (the border is not repeated) and SYMMETRIC (it is). Any element
+type.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from toolchain.boards import Core
+from toolchain.errors import UnsupportedError
+from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ops import extents
+from toolchain.ops.movement.copies import (
+    int32_constant,
+    sample_shape,
+    sample_type,
+)
+from toolchain.ops.spec import (
+    ALIKE,
+    Array,
+    Lowering,
+    OpSpec,
+    ReadOp,
+    TensorType,
+    TfliteBinding,
+    TfliteNode,
+    WrittenOp,
+)
+
+MAX_AXES = 6
+
+
+@dataclass(frozen=True)
+class MirrorPad(Attributes):
+    """`paddings`: elements before and after, for each dimension."""
+
+    paddings: tuple[tuple[int, int], ...]
+    symmetric: bool = False
+
+
+@dataclass(frozen=True)
+class Axis:
+    """`size` elements, `before` reflected ones ahead of them, `count` in all; bytes between two."""
+
+    size: int
+    before: int
+    count: int
+    stride: int
+
+
+def _attributes(op: Op) -> MirrorPad:
+    assert isinstance(op.attributes, MirrorPad)
+    return op.attributes
+
+
+def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
+    x, attributes = graph.input(op, 0), _attributes(op)
+    if len(attributes.paddings) != len(x.shape):
+        raise ValueError(f"{len(attributes.paddings)} paddings for {len(x.shape)} dimensions")
+    for size, pair in zip(x.shape, attributes.paddings, strict=True):
+        if min(pair) < 0 or max(pair) > size - (not attributes.symmetric):
+            raise ValueError(f"padding {pair} reflects more than a dimension of {size}")
+    sizes = zip(x.shape, attributes.paddings, strict=True)
+    return (TensorType(tuple(d + before + after for d, (before, after) in sizes), x.dtype),)
+
+
+def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    attributes = _attributes(op)
+    if attributes.symmetric:
+        return (np.pad(inputs[0], attributes.paddings, mode="symmetric"),)
+    return (np.pad(inputs[0], attributes.paddings, mode="reflect"),)
+
+
+def _axes(op: Op, graph: Graph) -> tuple[tuple[Axis, ...], int]:
+    """Axes around a run of contiguous bytes, neighbours that are not padded merged."""
+    x, paddings = graph.input(op, 0), _attributes(op).paddings
+    run = x.dtype.size_bytes
+    axes: list[Axis] = []
+    for axis in reversed(range(len(x.shape))):
+        size, (before, after) = x.shape[axis], paddings[axis]
+        stride = math.prod(x.shape[axis + 1 :]) * x.dtype.size_bytes
+        if before or after:
+            axes.append(Axis(size, before, size + before + after, stride))
+        elif not axes:
+            run *= size
+        elif axes[-1].size == axes[-1].count:
+            axes[-1] = Axis(axes[-1].size * size, 0, axes[-1].size * size, axes[-1].stride)
+        elif size > 1:
+            axes.append(Axis(size, 0, size, stride))
+    return tuple(reversed(axes)), run
+
+
+def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+    axes, run = _axes(op, graph)
+    if len(axes) > MAX_AXES:
+        raise UnsupportedError(f"mirror_pad {op.name!r}: more than {MAX_AXES} dimensions")
+    return Lowering(
+        functions=("thimble_mirror_pad",),
+        fields={"axes": axes, "run_bytes": run, "symmetric": int(_attributes(op).symmetric)},
+    )
+
+
+def _read(node: TfliteNode) -> ReadOp:
+    paddings = tuple((int(a), int(b)) for a, b in node.constant(1).reshape(-1, 2))
+    return ReadOp(MirrorPad(paddings, node.options.mode == "SYMMETRIC"), (0,))
+
+
+def _write(op: Op, graph: Graph) -> WrittenOp:
+    attributes = _attributes(op)
+    paddings = int32_constant("paddings", np.array(attributes.paddings))
+    mode = "SYMMETRIC" if attributes.symmetric else "REFLECT"
+    return WrittenOp("MIRROR_PAD", "MirrorPadOptions", {"mode": mode}, (paddings,))
+
+
+def _sample(rng: np.random.Generator) -> Graph:
+    rank = int(rng.integers(1, 5))
+    shape = sample_shape(rng, rank, 600)
+    symmetric = bool(rng.random() < 0.5)
+    limits = [min(size if symmetric else size - 1, 4) for size in shape]
+    paddings = tuple(
+        (int(rng.integers(0, limit + 1)), int(rng.integers(0, limit + 1)))
+        if rng.random() < 0.6
+        else (0, 0)
+        for limit in limits
+    )
+    dtype, quantisation = sample_type(rng)
+    x = Tensor("x", shape, dtype, quantisation)
+    padded = tuple(d + a + b for d, (a, b) in zip(shape, paddings, strict=True))
+    y = Tensor("y", padded, dtype, quantisation)
+    op = Op("mirror_pad", "mirror", ("x",), ("y",), MirrorPad(paddings, symmetric))
+    return Graph.build("sample", [x, y], [op], ["x"], ["y"])
+
+
+SPEC = OpSpec(
+    quantised=ALIKE,
+    kind="mirror_pad",
+    attributes=MirrorPad,
+    infer=_infer,
+    reference=_reference,
+    lower=_lower,
+    extents=extents.mirror_pad,
+    sample=_sample,
+    tflite=TfliteBinding(("MIRROR_PAD",), _read, _write),
+    dtypes=frozenset(DType),
+    limits="any type, at most 6 dimensions; paddings are constant",
+)

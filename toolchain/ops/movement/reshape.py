@@ -1,0 +1,159 @@
+"""Reshape: the same bytes under another shape. Owns no memory: a view of its input.
+
+TFLite RESHAPE, SQUEEZE and EXPAND_DIMS. Any element type.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from toolchain.boards import Core
+from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ops import extents
+from toolchain.ops.movement.copies import (
+    int32_constant,
+    lower_copies,
+    sample_shape,
+    sample_type,
+    strided_copy,
+)
+from toolchain.ops.spec import (
+    STORED,
+    Alias,
+    Array,
+    Axis,
+    Lowering,
+    OpSpec,
+    Part,
+    Reach,
+    ReadOp,
+    TensorType,
+    TfliteBinding,
+    TfliteNode,
+    WrittenOp,
+)
+
+
+@dataclass(frozen=True)
+class Reshape(Attributes):
+    """`shape` of the output, every dimension known."""
+
+    shape: tuple[int, ...]
+
+
+def _attributes(op: Op) -> Reshape:
+    assert isinstance(op.attributes, Reshape)
+    return op.attributes
+
+
+def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
+    x, shape = graph.input(op, 0), _attributes(op).shape
+    if math.prod(shape) != x.elements:
+        raise ValueError(f"{x.elements} elements do not fill the shape {list(shape)}")
+    return (TensorType(shape, x.dtype),)
+
+
+def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    return (inputs[0].reshape(_attributes(op).shape),)
+
+
+def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
+    """The axes of which an index is as many bytes, one behind the other, as some of an axis of the
+    input: the same axis, one that is split in two, or two that are merged."""
+    source, target = graph.input(op, 0).shape, graph.output(op).shape
+
+    def along(axis: int, other: int) -> Axis | None:
+        ahead = math.prod(target[:axis])
+        if target[axis] == 1 or source[other] == 1 or ahead != math.prod(source[:other]):
+            return None
+        size, inner = math.prod(target[axis + 1 :]), math.prod(source[other + 1 :])
+        if size % inner and inner % size:
+            return None
+
+        def block(part: Part) -> Reshape:
+            return Reshape((*target[:axis], part.length, *target[axis + 1 :]))
+
+        many, few = max(size // inner, 1), max(inner // size, 1)
+        return Axis(axis, (Reach(other, many, max(many, few), 0, few, few > 1),), block)
+
+    pairs = ((axis, other) for axis in range(len(target)) for other in range(len(source)))
+    return tuple(found for axis, other in pairs if (found := along(axis, other)) is not None)
+
+
+def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+    x = graph.input(op, 0)
+    return lower_copies(strided_copy((x.elements,), (1,), (1,), x.dtype.size_bytes))
+
+
+def _aliases(op: Op, graph: Graph) -> tuple[Alias, ...]:
+    return (Alias(op.outputs[0], op.inputs[0]),)
+
+
+def _target(node: TfliteNode) -> tuple[int, ...]:
+    """The shape asked for: of RESHAPE its second input or its option, one -1 in it left open."""
+    x, shape = node.inputs[0], node.inputs[1] if len(node.inputs) > 1 else None
+    wanted: Sequence[int] = ()
+    if node.builtin == "RESHAPE" and shape is not None and shape.constant is not None:
+        wanted = [int(size) for size in shape.constant.reshape(-1)]
+    elif node.builtin == "RESHAPE" and shape is None and node.has_options:
+        wanted = [int(size) for size in node.options.newShape]
+    if x is None or -1 not in wanted:
+        return tuple(wanted) if wanted else node.outputs[0].shape
+    known = math.prod(size for size in wanted if size != -1)
+    return tuple(x.elements // known if size == -1 else size for size in wanted)
+
+
+def _read(node: TfliteNode) -> ReadOp:
+    x, y = node.inputs[0], node.outputs[0]
+    if node.builtin == "EXPAND_DIMS" and x is not None and x.quantisation != y.quantisation:
+        raise node.unsupported(
+            f"{x.name!r} and {y.name!r} are quantised differently",
+            "put a quantize operator between them",
+        )
+    return ReadOp(Reshape(_target(node)), (0,))
+
+
+def _write(op: Op, graph: Graph) -> WrittenOp:
+    """As SQUEEZE or EXPAND_DIMS where a leading dimension of 1 goes or comes, else as RESHAPE."""
+    shape, before = _attributes(op).shape, graph.input(op, 0).shape
+    if before == (1, *shape):
+        return WrittenOp("SQUEEZE", "SqueezeOptions", {"squeezeDims": [0]})
+    if shape == (1, *before):
+        axis = int32_constant("axis", np.array(0))
+        return WrittenOp("EXPAND_DIMS", "ExpandDimsOptions", extra_inputs=(axis,))
+    options = {"newShape": list(shape)}
+    return WrittenOp("RESHAPE", "ReshapeOptions", options, (int32_constant("shape", shape),))
+
+
+def _sample(rng: np.random.Generator) -> Graph:
+    shape = sample_shape(rng, int(rng.integers(1, 5)))
+    dtype, quantisation = sample_type(rng)
+    choices = [(math.prod(shape),), (*shape, 1), (1, *shape), (*shape[::-1],)]
+    if shape[0] == 1:
+        choices.append(shape[1:])
+    target = choices[int(rng.integers(len(choices)))]
+    x = Tensor("x", shape, dtype, quantisation)
+    y = Tensor("y", target, dtype, quantisation)
+    op = Op("reshape", "reshape", ("x",), ("y",), Reshape(target))
+    return Graph.build("sample", [x, y], [op], ["x"], ["y"])
+
+
+SPEC = OpSpec(
+    quantised=STORED,
+    kind="reshape",
+    attributes=Reshape,
+    infer=_infer,
+    reference=_reference,
+    lower=_lower,
+    extents=extents.copies,
+    sample=_sample,
+    tflite=TfliteBinding(("RESHAPE", "SQUEEZE", "EXPAND_DIMS"), _read, _write),
+    aliases=_aliases,
+    axes=_axes,
+    dtypes=frozenset(DType),
+    limits="any type; the shape is fixed when compiling",
+)

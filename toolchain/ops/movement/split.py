@@ -1,0 +1,184 @@
+"""Split: the parts of a tensor along an axis, one output each.
+
+TFLite SPLIT (equal parts) and SPLIT_V (any sizes). Any element type. Outputs that lie whole in the
+input (nothing but 1 before the axis) are views of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from toolchain.boards import Core
+from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ops import extents
+from toolchain.ops.movement.copies import (
+    StridedCopy,
+    int32_constant,
+    integers,
+    lower_copies,
+    resolve_axis,
+    sample_shape,
+    sample_type,
+)
+from toolchain.ops.movement.copy_overlaps import copy_overlaps
+from toolchain.ops.movement.joining import Parts, parts_along, scatter_copies
+from toolchain.ops.readers.onnx import resolve_axes
+from toolchain.ops.spec import (
+    STORED,
+    Alias,
+    Array,
+    Lowering,
+    OnnxBinding,
+    OnnxNode,
+    OpSpec,
+    ReadOp,
+    SafeOverlap,
+    TensorType,
+    TfliteBinding,
+    TfliteNode,
+    WrittenOp,
+)
+
+
+@dataclass(frozen=True)
+class Split(Attributes):
+    """`lengths`: how much of the axis each output gets."""
+
+    axis: int
+    lengths: tuple[int, ...]
+
+
+def _attributes(op: Op) -> Split:
+    assert isinstance(op.attributes, Split)
+    return op.attributes
+
+
+def _parts(op: Op, graph: Graph) -> Parts:
+    x = graph.input(op, 0)
+    axis = resolve_axis(_attributes(op).axis, len(x.shape))
+    return parts_along(x, axis, _attributes(op).lengths)
+
+
+def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
+    x, attributes = graph.input(op, 0), _attributes(op)
+    axis = resolve_axis(attributes.axis, len(x.shape))
+    if len(attributes.lengths) != len(op.outputs) or min(attributes.lengths) < 0:
+        raise ValueError(f"lengths {list(attributes.lengths)} for {len(op.outputs)} outputs")
+    if sum(attributes.lengths) != x.shape[axis]:
+        raise ValueError(f"lengths {list(attributes.lengths)} do not add up to {x.shape[axis]}")
+    return tuple(
+        TensorType((*x.shape[:axis], length, *x.shape[axis + 1 :]), x.dtype)
+        for length in attributes.lengths
+    )
+
+
+def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    ends = np.cumsum(_attributes(op).lengths)[:-1]
+    return tuple(np.split(inputs[0], ends, axis=_attributes(op).axis))
+
+
+def _copies(op: Op, graph: Graph) -> tuple[StridedCopy, ...]:
+    return scatter_copies(_parts(op, graph), graph.input(op, 0).dtype.size_bytes)
+
+
+def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+    return lower_copies(_copies(op, graph))
+
+
+def _aliases(op: Op, graph: Graph) -> tuple[Alias, ...]:
+    parts, x = _parts(op, graph), graph.input(op, 0)
+    if not parts.contiguous:
+        return ()
+    unit = parts.inner * x.dtype.size_bytes
+    return tuple(
+        Alias(name, x.name, offset * unit)
+        for name, offset in zip(op.outputs, parts.offsets, strict=True)
+    )
+
+
+def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
+    return copy_overlaps(op, graph, _copies(op, graph))
+
+
+def _read(node: TfliteNode) -> ReadOp:
+    """SPLIT has inputs (axis, data); SPLIT_V (data, sizes, axis)."""
+    data, axis_input = (0, 2) if len(node.inputs) == 3 else (1, 0)
+    x = node.inputs[data]
+    assert x is not None
+    axis = integers(node, axis_input)[0]
+    resolved = axis % max(len(x.shape), 1)
+    lengths = tuple(y.shape[resolved] for y in node.outputs)
+    if node.builtin == "SPLIT_V":
+        stated = integers(node, 1)
+        whole = x.shape[resolved]
+        stated = tuple(whole - sum(stated) - 1 if n == -1 else n for n in stated)
+    else:
+        stated = (x.shape[resolved] // len(lengths),) * len(lengths)
+    if stated != lengths:
+        raise node.unsupported(
+            f"its outputs have {list(lengths)} of axis {axis}, and it makes {list(stated)}",
+            "convert the model again",
+        )
+    return ReadOp(Split(axis, lengths), (data,))
+
+
+def _write(op: Op, graph: Graph) -> WrittenOp:
+    attributes = _attributes(op)
+    axis = int32_constant("axis", np.array(attributes.axis))
+    options = {"numSplits": len(op.outputs)}
+    if len(set(attributes.lengths)) == 1:
+        return WrittenOp("SPLIT", "SplitOptions", options, (axis,), version=2, order=(1, 0))
+    lengths = int32_constant("lengths", attributes.lengths)
+    return WrittenOp("SPLIT_V", "SplitVOptions", options, (lengths, axis), version=2)
+
+
+def _sample(rng: np.random.Generator) -> Graph:
+    rank = int(rng.integers(1, 5))
+    shape = sample_shape(rng, rank, 600)
+    if rng.random() < 0.3:
+        shape = (1, *shape[1:])
+    axis = int(rng.integers(rank))
+    dtype, quantisation = sample_type(rng)
+    lengths = tuple(int(n) for n in rng.integers(1, 6, int(rng.integers(1, 5))))
+    if rng.random() < 0.4:
+        lengths = (lengths[0],) * len(lengths)
+    x = Tensor("x", (*shape[:axis], sum(lengths), *shape[axis + 1 :]), dtype, quantisation)
+    outputs = [
+        Tensor(f"y{i}", (*shape[:axis], n, *shape[axis + 1 :]), dtype, quantisation)
+        for i, n in enumerate(lengths)
+    ]
+    names = [y.name for y in outputs]
+    written = axis - rank if rng.random() < 0.5 else axis
+    op = Op("split", "split", ("x",), tuple(names), Split(written, lengths))
+    return Graph.build("sample", [x, *outputs], [op], ["x"], names)
+
+
+def _read_onnx(node: OnnxNode) -> None:
+    order = node.axes(0)
+    (axis,) = resolve_axes(node, (int(node.attribute("axis", 0)),), len(order))
+    lengths = tuple(node.output_shape(i)[axis] for i in range(node.outputs))
+    if sum(lengths) != node.shape(0)[axis]:
+        raise ValueError(f"parts of {lengths} of {node.shape(0)[axis]}")
+    attributes = Split(order.index(axis), lengths)
+    node.emit("split", attributes, [node.operand(0, order)], node.quantisation(0), order)
+
+
+SPEC = OpSpec(
+    quantised=STORED,
+    kind="split",
+    attributes=Split,
+    infer=_infer,
+    reference=_reference,
+    lower=_lower,
+    extents=extents.copies,
+    sample=_sample,
+    tflite=TfliteBinding(("SPLIT", "SPLIT_V"), _read, _write),
+    aliases=_aliases,
+    overlaps=_overlaps,
+    dtypes=frozenset(DType),
+    onnx=OnnxBinding(("Split",), _read_onnx),
+    limits="any type; axis and sizes are constant",
+)

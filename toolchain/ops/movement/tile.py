@@ -1,0 +1,204 @@
+"""Tile: a tensor repeated along its axes.
+
+TFLite TILE and BROADCAST_TO, ONNX Tile and Expand. Any element type.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from toolchain.boards import Core
+from toolchain.errors import UnsupportedError
+from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ops import extents
+from toolchain.ops.movement.copies import (
+    MAX_LOOPS,
+    StridedCopy,
+    int32_constant,
+    integers,
+    lower_copies,
+    row_major,
+    sample_shape,
+    sample_type,
+    strided_copy,
+)
+from toolchain.ops.movement.copy_overlaps import copy_overlaps
+from toolchain.ops.spec import (
+    ALIKE,
+    Alias,
+    Array,
+    Axis,
+    Lowering,
+    OnnxBinding,
+    OnnxNode,
+    OpSpec,
+    Reach,
+    ReadOp,
+    SafeOverlap,
+    TensorType,
+    TfliteBinding,
+    TfliteNode,
+    WrittenOp,
+)
+
+_MOST_COPIES = 64
+"""Each is a call in the generated C."""
+
+
+@dataclass(frozen=True)
+class Tile(Attributes):
+    """How often each axis of the output repeats the input's; missing leading axes count as 1."""
+
+    repeats: tuple[int, ...]
+
+
+def _repeats(op: Op) -> tuple[int, ...]:
+    assert isinstance(op.attributes, Tile)
+    return op.attributes.repeats
+
+
+def _padded(op: Op, graph: Graph) -> tuple[int, ...]:
+    """The input's shape with as many axes as the output has. Raises ValueError if it has more."""
+    shape, rank = graph.input(op, 0).shape, len(_repeats(op))
+    if len(shape) > rank:
+        raise ValueError(f"{rank} repeats of {len(shape)} dimensions")
+    return (1,) * (rank - len(shape)) + shape
+
+
+def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
+    x = graph.input(op, 0)
+    if min(_repeats(op), default=1) < 1:
+        raise ValueError(f"repeats {list(_repeats(op))} leave nothing")
+    shape = tuple(d * n for d, n in zip(_padded(op, graph), _repeats(op), strict=True))
+    return (TensorType(shape, x.dtype),)
+
+
+def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    return (np.tile(inputs[0].reshape(_padded(op, graph)), _repeats(op)),)
+
+
+def _copies(op: Op, graph: Graph) -> tuple[StridedCopy, ...]:
+    """Each axis is two: the repeats, which read the same again, and the input's own."""
+    x, padded, repeats = graph.input(op, 0), _padded(op, graph), _repeats(op)
+    block = [size for pair in zip(repeats, padded, strict=True) for size in pair]
+    reads = [step for own in row_major(padded) for step in (0, own)]
+    writes = row_major(block)
+    loops = sum(size > 1 for size in block)
+    peeled = max(loops - MAX_LOOPS, 0)  # as copies of their own, one for each turn
+    outer = [i for i, size in enumerate(block) if size > 1][:peeled]
+    inner = [i for i in range(len(block)) if i not in outer]
+    turns = math.prod(block[i] for i in outer)
+    if turns > _MOST_COPIES:
+        raise UnsupportedError(
+            f"tile {op.name!r}: {list(repeats)} repeats of {list(padded)} take {loops} nested "
+            "loops; tile in two steps"
+        )
+    starts = itertools.product(*(range(block[i]) for i in outer))
+    return tuple(
+        copy
+        for start in starts
+        for copy in strided_copy(
+            [block[i] for i in inner],
+            [reads[i] for i in inner],
+            [writes[i] for i in inner],
+            x.dtype.size_bytes,
+            source_offset=sum(n * reads[i] for n, i in zip(start, outer, strict=True)),
+            target_offset=sum(n * writes[i] for n, i in zip(start, outer, strict=True)),
+        )
+    )
+
+
+def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+    return lower_copies(_copies(op, graph))
+
+
+def _aliases(op: Op, graph: Graph) -> tuple[Alias, ...]:
+    plain = set(_repeats(op)) <= {1}
+    return (Alias(op.outputs[0], op.inputs[0]),) if plain else ()
+
+
+def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
+    return copy_overlaps(op, graph, _copies(op, graph))
+
+
+def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
+    """The axes that do not repeat."""
+    missing = len(_repeats(op)) - len(graph.input(op, 0).shape)
+    return tuple(
+        Axis(axis, (Reach(axis - missing),), lambda part: op.attributes)
+        for axis, times in enumerate(_repeats(op))
+        if times == 1 and axis >= missing
+    )
+
+
+def _broadcast(node_shape: tuple[int, ...], wanted: Sequence[int]) -> tuple[int, ...]:
+    """The repeats that broadcast to a shape. Raises ValueError where that is impossible."""
+    target = np.broadcast_shapes(node_shape, tuple(wanted))
+    padded = (1,) * (len(target) - len(node_shape)) + node_shape
+    return tuple(t if d == 1 else 1 for t, d in zip(target, padded, strict=True))
+
+
+def _read(node: TfliteNode) -> ReadOp:
+    x = node.inputs[0]
+    assert x is not None
+    wanted = integers(node, 1)
+    if node.builtin == "BROADCAST_TO":
+        wanted = _broadcast(x.shape, wanted)
+    return ReadOp(Tile(wanted), (0,))
+
+
+def _write(op: Op, graph: Graph) -> WrittenOp:
+    x, y = graph.input(op, 0), graph.output(op)
+    if len(x.shape) == len(y.shape):
+        return WrittenOp("TILE", extra_inputs=(int32_constant("repeats", _repeats(op)),), version=2)
+    shape = int32_constant("shape", y.shape)
+    return WrittenOp("BROADCAST_TO", "BroadcastToOptions", extra_inputs=(shape,), version=3)
+
+
+def _sample(rng: np.random.Generator) -> Graph:
+    rank = int(rng.integers(1, 5))
+    shape = sample_shape(rng, rank, 200)
+    repeats = tuple(int(n) for n in rng.choice([1, 1, 2, 3, 5], rank))
+    if rng.random() < 0.3:  # as BROADCAST_TO may do it
+        shape = tuple(d if n == 1 else 1 for d, n in zip(shape, repeats, strict=True))
+        repeats = (*(int(n) for n in rng.integers(1, 4, int(rng.integers(0, 5 - rank)))), *repeats)
+    padded = (1,) * (len(repeats) - rank) + shape
+    out = tuple(d * n for d, n in zip(padded, repeats, strict=True))
+    dtype, quantisation = sample_type(rng)
+    x, y = Tensor("x", shape, dtype, quantisation), Tensor("y", out, dtype, quantisation)
+    op = Op("tile", "tile", ("x",), ("y",), Tile(repeats))
+    return Graph.build("sample", [x, y], [op], ["x"], ["y"])
+
+
+def _read_onnx(node: OnnxNode) -> None:
+    """The result lies as ONNX says."""
+    shape, out = node.shape(0), node.output_shape()
+    wanted = node.integers(1)
+    repeats = _broadcast(shape, wanted) if node.operator == "Expand" else wanted
+    operand = node.operand(0, tuple(range(len(shape))))
+    axes = tuple(range(len(out)))
+    node.emit("tile", Tile(repeats), [operand], node.quantisation(0), axes, out)
+
+
+SPEC = OpSpec(
+    quantised=ALIKE,
+    kind="tile",
+    attributes=Tile,
+    infer=_infer,
+    reference=_reference,
+    lower=_lower,
+    extents=extents.copies,
+    sample=_sample,
+    tflite=TfliteBinding(("TILE", "BROADCAST_TO"), _read, _write),
+    onnx=OnnxBinding(("Tile", "Expand"), _read_onnx),
+    aliases=_aliases,
+    overlaps=_overlaps,
+    axes=_axes,
+    dtypes=frozenset(DType),
+    limits="any type; repeats are constant",
+)

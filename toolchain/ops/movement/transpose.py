@@ -1,0 +1,139 @@
+"""Transpose: output axis `i` is input axis `permutation[i]`.
+
+TFLite TRANSPOSE. Any element type and up to six dimensions after merging those that stay together;
+one that only moves dimensions of size 1 is a view.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from toolchain.boards import Core
+from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ops import extents
+from toolchain.ops.movement.copies import (
+    StridedCopy,
+    int32_constant,
+    integers,
+    lower_copies,
+    resolve_axis,
+    row_major,
+    sample_shape,
+    sample_type,
+    strided_copy,
+)
+from toolchain.ops.movement.copy_overlaps import copy_overlaps
+from toolchain.ops.spec import (
+    STORED,
+    Alias,
+    Array,
+    Axis,
+    Lowering,
+    OpSpec,
+    Reach,
+    ReadOp,
+    SafeOverlap,
+    TensorType,
+    TfliteBinding,
+    TfliteNode,
+    WrittenOp,
+)
+
+
+@dataclass(frozen=True)
+class Transpose(Attributes):
+    """`layout`: a front end put it in to bring the model's own layout into NHWC, or back."""
+
+    permutation: tuple[int, ...]
+    layout: bool = False
+
+
+def _permutation(op: Op, rank: int) -> tuple[int, ...]:
+    assert isinstance(op.attributes, Transpose)
+    axes = tuple(resolve_axis(axis, rank) for axis in op.attributes.permutation)
+    if sorted(axes) != list(range(rank)):
+        raise ValueError(f"{list(axes)} does not permute {rank} dimensions")
+    return axes
+
+
+def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
+    x = graph.input(op, 0)
+    axes = _permutation(op, len(x.shape))
+    return (TensorType(tuple(x.shape[axis] for axis in axes), x.dtype),)
+
+
+def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
+    """Every axis, wherever it comes from."""
+    permutation = _permutation(op, len(graph.input(op, 0).shape))
+    return tuple(
+        Axis(axis, (Reach(source),), lambda part: op.attributes)
+        for axis, source in enumerate(permutation)
+    )
+
+
+def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    return (np.transpose(inputs[0], _permutation(op, inputs[0].ndim)),)
+
+
+def _copies(op: Op, graph: Graph) -> tuple[StridedCopy, ...]:
+    x, y = graph.input(op, 0), graph.output(op)
+    strides = row_major(x.shape)
+    reads = [strides[axis] for axis in _permutation(op, len(x.shape))]
+    return strided_copy(y.shape, reads, row_major(y.shape), x.dtype.size_bytes)
+
+
+def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+    return lower_copies(_copies(op, graph))
+
+
+def _aliases(op: Op, graph: Graph) -> tuple[Alias, ...]:
+    x = graph.input(op, 0)
+    moved = [axis for axis in _permutation(op, len(x.shape)) if x.shape[axis] > 1]
+    return (Alias(op.outputs[0], op.inputs[0]),) if moved == sorted(moved) else ()
+
+
+def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
+    return copy_overlaps(op, graph, _copies(op, graph))
+
+
+def _read(node: TfliteNode) -> ReadOp:
+    return ReadOp(Transpose(integers(node, 1)), (0,))
+
+
+def _write(op: Op, graph: Graph) -> WrittenOp:
+    assert isinstance(op.attributes, Transpose)
+    permutation = int32_constant("permutation", op.attributes.permutation)
+    return WrittenOp("TRANSPOSE", "TransposeOptions", extra_inputs=(permutation,), version=2)
+
+
+def _sample(rng: np.random.Generator) -> Graph:
+    rank = int(rng.integers(1, 6))
+    shape = sample_shape(rng, rank)
+    axes = tuple(int(axis) for axis in rng.permutation(rank))
+    dtype, quantisation = sample_type(rng)
+    x = Tensor("x", shape, dtype, quantisation)
+    y = Tensor("y", tuple(shape[axis] for axis in axes), dtype, quantisation)
+    written = tuple(axis - rank if rng.random() < 0.2 else axis for axis in axes)
+    op = Op("transpose", "transpose", ("x",), ("y",), Transpose(written))
+    return Graph.build("sample", [x, y], [op], ["x"], ["y"])
+
+
+SPEC = OpSpec(
+    quantised=STORED,
+    kind="transpose",
+    attributes=Transpose,
+    infer=_infer,
+    reference=_reference,
+    lower=_lower,
+    extents=extents.copies,
+    sample=_sample,
+    tflite=TfliteBinding(("TRANSPOSE",), _read, _write),
+    aliases=_aliases,
+    overlaps=_overlaps,
+    axes=_axes,
+    dtypes=frozenset(DType),
+    limits="any type, at most 6 dimensions; the permutation is constant",
+)

@@ -1,0 +1,1 @@
+"""Softmax and normalisations of rows or channels."""

@@ -1,0 +1,129 @@
+"""Batch normalisation that no convolution took in: x * gain + offset, one of each for a channel.
+
+ONNX BatchNormalization between two quantised tensors: in float32, operation by operation as ONNX
+Runtime, rounded once. (TFLite's converter writes it as a product and a sum.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toolchain.boards import Core
+from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ops import extents
+from toolchain.ops.arithmetic.rounding import nearest
+from toolchain.ops.axes import leading_axes
+from toolchain.ops.elementwise.common import (
+    overlaps_same_shape,
+    require_types,
+    sample_quantisation,
+    sample_shape,
+)
+from toolchain.ops.spec import (
+    Array,
+    Constant,
+    Lowering,
+    OnnxBinding,
+    OnnxNode,
+    OpSpec,
+    TensorType,
+)
+
+
+@dataclass(frozen=True)
+class BatchNorm(Attributes):
+    """Real numbers, one for each index of the last axis."""
+
+    gain: tuple[float, ...]
+    offset: tuple[float, ...]
+
+
+def _attributes(op: Op) -> BatchNorm:
+    assert isinstance(op.attributes, BatchNorm)
+    return op.attributes
+
+
+def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
+    x, attributes = graph.input(op, 0), _attributes(op)
+    if not x.shape or not len(attributes.gain) == len(attributes.offset) == x.shape[-1]:
+        raise ValueError(f"{len(attributes.gain)} gains for {x}")
+    return (TensorType(x.shape, x.dtype),)
+
+
+def _reals(op: Op) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    attributes = _attributes(op)
+    return np.array(attributes.gain, np.float32), np.array(attributes.offset, np.float32)
+
+
+def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    x, y = graph.input(op, 0), graph.output(op)
+    gain, offset = _reals(op)
+    real = (inputs[0].astype(np.int64) - x.q.zero_point).astype(np.float32) * np.float32(x.q.scale)
+    value: NDArray[np.float32] = (real * gain + offset) / np.float32(y.q.scale)
+    return (np.clip(nearest(value) + y.q.zero_point, -128, 127).astype(np.int8),)
+
+
+def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+    require_types(op, graph, DType.INT8)
+    x, y = graph.input(op, 0), graph.output(op)
+    gain, offset = _reals(op)
+    return Lowering(
+        functions=("thimble_batch_norm_s8",),
+        constants=(Constant("gain", gain), Constant("offset", offset)),
+        fields={
+            "pixels": x.elements // x.shape[-1],
+            "channels": x.shape[-1],
+            "input_scale": float(np.float32(x.q.scale)).hex(),
+            "input_zero_point": x.q.zero_point,
+            "output_scale": float(np.float32(y.q.scale)).hex(),
+            "output_zero_point": y.q.zero_point,
+        },
+    )
+
+
+def _read_onnx(node: OnnxNode) -> None:
+    """Scale, bias, mean and variance are constant."""
+    if node.attribute("training_mode", 0):
+        raise node.unsupported("training_mode is set", "export the model for inference")
+    scale, bias, mean, variance = (
+        node.constant(index).real.astype(np.float32).reshape(-1) for index in range(1, 5)
+    )
+    epsilon = np.float32(node.attribute("epsilon", 1e-5))
+    gain = scale / np.sqrt(variance + epsilon)
+    offset = bias - mean * gain
+    rank = len(node.shape(0))
+    axes = (0, *range(2, rank), 1) if rank > 1 else (0,)
+    attributes = BatchNorm(tuple(map(float, gain)), tuple(map(float, offset)))
+    q = node.output_quantisation()
+    node.emit("batch_norm", attributes, [node.operand(0, axes)], q, axes)
+
+
+def _sample(rng: np.random.Generator) -> Graph:
+    shape = (*sample_shape(rng, 3, 6), int(rng.integers(1, 20)))
+    q = sample_quantisation(rng)
+    gain = 2.0 ** rng.uniform(-2, 1, shape[-1]) * rng.choice([-1.0, 1.0], shape[-1])
+    offset = 30 * q.scale * rng.standard_normal(shape[-1])
+    x = Tensor("x", shape, DType.INT8, q)
+    y = Tensor("y", shape, DType.INT8, sample_quantisation(rng, scale=q.scale))
+    attributes = BatchNorm(tuple(map(float, gain)), tuple(map(float, offset)))
+    op = Op("batch_norm", "norm", ("x",), ("y",), attributes)
+    return Graph.build("sample", [x, y], [op], ["x"], ["y"])
+
+
+SPEC = OpSpec(
+    kind="batch_norm",
+    attributes=BatchNorm,
+    infer=_infer,
+    reference=_reference,
+    lower=_lower,
+    extents=extents.batch_norm,
+    sample=_sample,
+    overlaps=overlaps_same_shape,
+    axes=leading_axes,
+    onnx=OnnxBinding(("BatchNormalization",), _read_onnx),
+    limits="int8, for inference; computed in float32",
+)

@@ -1,0 +1,111 @@
+"""Rows divided by their Euclidean length, as embeddings end. TFLite L2_NORMALIZATION, int8.
+
+Arithmetic: `reference_integer_ops::L2Normalization`; the output's scale is 1/128, zero point 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from toolchain.boards import Core
+from toolchain.errors import UnsupportedError
+from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
+from toolchain.ops import extents
+from toolchain.ops.arithmetic.fixed_point import (
+    inverse_square_root,
+    multiply_by_quantized_multiplier,
+)
+from toolchain.ops.axes import leading_axes
+from toolchain.ops.elementwise.common import (
+    check_node,
+    infer_unary,
+    overlaps_same_shape,
+    require_types,
+    sample_quantisation,
+    sample_shape,
+)
+from toolchain.ops.spec import (
+    Array,
+    Lowering,
+    OpSpec,
+    ReadOp,
+    TfliteBinding,
+    TfliteNode,
+    WrittenOp,
+)
+
+OUTPUT = Quantisation((1 / 128,), (0,))
+_OUTPUT_BITS = 7
+_LONGEST = (2**31 - 1) // 255**2
+"""What the int32 sum of a row's squares holds."""
+
+
+def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    x, y = graph.input(op, 0), graph.output(op)
+    rows = inputs[0].reshape(-1, y.shape[-1]).astype(np.int64) - x.q.zero_point
+    roots = [inverse_square_root(int(total)) for total in (rows * rows).sum(axis=1)]
+    scaled = [
+        multiply_by_quantized_multiplier(row, multiplier, shift + _OUTPUT_BITS)
+        for row, (multiplier, shift) in zip(rows, roots, strict=True)
+    ]
+    return (np.clip(scaled, -128, 127).astype(np.int8).reshape(y.shape),)
+
+
+def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+    require_types(op, graph, DType.INT8)
+    x, y = graph.input(op, 0), graph.output(op)
+    if not x.shape or x.shape[-1] > _LONGEST:
+        raise UnsupportedError(
+            f"l2_normalization {op.name!r}: rows of {x.shape[-1:]} elements; "
+            f"1 to {_LONGEST} are supported"
+        )
+    if y.quantisation != OUTPUT:
+        raise UnsupportedError(
+            f"l2_normalization {op.name!r}: the output has scale {y.q.scale:g} and zero point "
+            f"{y.q.zero_point}, not 1/128 and 0; convert with TFLite's int8 quantiser"
+        )
+    return Lowering(
+        functions=("thimble_l2_normalization_s8",),
+        fields={
+            "rows": x.elements // x.shape[-1],
+            "columns": x.shape[-1],
+            "zero_point": x.q.zero_point,
+        },
+    )
+
+
+def _read(node: TfliteNode) -> ReadOp:
+    check_node(node, DType.INT8)
+    if node.has_options and node.options.fusedActivationFunction != "NONE":
+        raise node.unsupported("a fused activation", "apply it in an operator of its own")
+    return ReadOp(Attributes(), (0,))
+
+
+def _write(op: Op, graph: Graph) -> WrittenOp:
+    return WrittenOp("L2_NORMALIZATION", "L2NormOptions", version=2)
+
+
+def _sample(rng: np.random.Generator) -> Graph:
+    """LiteRT takes one to four dimensions."""
+    shape = (*sample_shape(rng, 3, 6), int(rng.integers(1, 70)))
+    x = Tensor("x", shape, DType.INT8, sample_quantisation(rng))
+    y = Tensor("y", shape, DType.INT8, OUTPUT)
+    op = Op("l2_normalization", "norm", ("x",), ("y",))
+    return Graph.build("sample", [x, y], [op], ["x"], ["y"])
+
+
+SPEC = OpSpec(
+    kind="l2_normalization",
+    attributes=Attributes,
+    infer=infer_unary,
+    reference=_reference,
+    lower=_lower,
+    extents=extents.l2_normalization,
+    sample=_sample,
+    overlaps=overlaps_same_shape,
+    axes=leading_axes,
+    tflite=TfliteBinding(("L2_NORMALIZATION",), _read, _write),
+    limits="int8, last dimension, output scale 1/128",
+)

@@ -1,0 +1,216 @@
+"""Normalisation of int8 rows. ONNX LayerNormalization and InstanceNormalization.
+
+y = (x - mean) / sqrt(variance + epsilon) * gain + offset over the last dimensions, in float between
+two quantised tensors. A layer has a gain for each place of a row, an instance one for the row. Sums
+are exact integers; the rest is float32, one rounding an operation, and the inverse square root is
+four Newton steps, so that every machine gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toolchain.boards import Core
+from toolchain.errors import UnsupportedError
+from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
+from toolchain.ops import extents
+from toolchain.ops.arithmetic.rounding import nearest
+from toolchain.ops.axes import elementwise_axes
+from toolchain.ops.elementwise.common import sample_quantisation, sample_shape
+from toolchain.ops.readers.onnx import resolve_axes
+from toolchain.ops.spec import (
+    Array,
+    Axis,
+    Constant,
+    Lowering,
+    OnnxBinding,
+    OnnxNode,
+    OpSpec,
+    SafeOverlap,
+    TensorType,
+)
+
+Float32 = NDArray[np.float32]
+_LONGEST = 1 << 22
+_MAGIC = 0x5F3759DF
+
+
+@dataclass(frozen=True)
+class LayerNorm(Attributes):
+    """`axis`: the first of the dimensions that are normalised. Inputs: x, gain, offset.
+
+    `by_channel`: a gain and an offset for each index of the dimension before `axis`.
+    """
+
+    axis: int
+    epsilon: float = 1e-5
+    by_channel: bool = False
+
+
+def _row(op: Op, graph: Graph) -> tuple[int, int]:
+    """The first normalised dimension, and the elements of a row."""
+    assert isinstance(op.attributes, LayerNorm)
+    shape = graph.input(op, 0).shape
+    return op.attributes.axis, math.prod(shape[op.attributes.axis :])
+
+
+def _by_channel(op: Op) -> bool:
+    assert isinstance(op.attributes, LayerNorm)
+    return op.attributes.by_channel
+
+
+def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
+    x, (axis, length) = graph.input(op, 0), _row(op, graph)
+    if not int(_by_channel(op)) <= axis < len(x.shape):
+        raise ValueError(f"dimension {axis} of {x}")
+    count = x.shape[axis - 1] if _by_channel(op) else length
+    for constant in (graph.input(op, 1), graph.input(op, 2)):
+        if constant.elements != count or not constant.is_constant:
+            raise ValueError(f"{constant} has not {count} elements")
+    return (TensorType(x.shape, x.dtype),)
+
+
+def _factors(op: Op, graph: Graph) -> tuple[Float32, Float32, np.float32]:
+    """Gain and offset in steps of the output, and epsilon in squared steps of the input."""
+    assert isinstance(op.attributes, LayerNorm)
+    x, y = graph.input(op, 0).q, graph.output(op).q
+    gain, offset = graph.input(op, 1).constant, graph.input(op, 2).constant
+    assert gain is not None and offset is not None
+    steps = (data.reshape(-1).astype(np.float64) / y.scale for data in (gain, offset))
+    gains, offsets = (values.astype(np.float32) for values in steps)
+    return gains, offsets, np.float32(max(op.attributes.epsilon, 0.0) / x.scale**2)
+
+
+def inverse_root(x: Float32) -> Float32:
+    """1 / sqrt(x) in float32 by Newton's iteration, operation by operation as the kernel's C."""
+    half, three_halves = np.float32(0.5), np.float32(1.5)
+    y = (np.uint32(_MAGIC) - (x.view(np.uint32) >> np.uint32(1))).view(np.float32)
+    for _ in range(4):
+        y = y * (three_halves - half * x * y * y)
+    return y
+
+
+def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    y, (_, length) = graph.output(op), _row(op, graph)
+    gains, offsets, epsilon = _factors(op, graph)
+    rows = inputs[0].reshape(-1, length).astype(np.int64)
+    total, squares = rows.sum(1), (rows**2).sum(1)
+    spread = (length * squares - total * total).astype(np.float32)
+    count = np.float32(length)
+    variance = spread / (count * count) + epsilon
+    inverse = inverse_root(np.maximum(variance, np.float32(1e-20))) / count
+    centred = (length * rows - total[:, None]).astype(np.float32)
+    if _by_channel(op):
+        gains, offsets = (np.resize(v, len(rows))[:, None] for v in (gains, offsets))
+    real = centred * inverse[:, None] * gains + offsets
+    stored = np.clip(nearest(real) + y.q.zero_point, -128, 127)
+    return (stored.astype(np.int8).reshape(y.shape),)
+
+
+def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+    x, y, (_, length) = graph.input(op, 0), graph.output(op), _row(op, graph)
+    if length > _LONGEST:
+        raise UnsupportedError(
+            f"layer_norm {op.name!r}: rows of {length} elements, at most {_LONGEST} are supported"
+        )
+    gains, offsets, epsilon = _factors(op, graph)
+    return Lowering(
+        functions=("thimble_layer_norm_s8",),
+        constants=(
+            Constant("gain", gains, "gain in steps of the output"),
+            Constant("offset", offsets, "offset in steps of the output"),
+        ),
+        fields={
+            "rows": x.elements // length,
+            "length": length,
+            "channels": len(gains) if _by_channel(op) else 0,
+            "epsilon": float(epsilon).hex(),
+            "zero_point": y.q.zero_point,
+        },
+    )
+
+
+def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
+    """A row is read whole before its first element is written; then each before its own."""
+    return (SafeOverlap(0),)
+
+
+def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
+    """The dimensions ahead of those that are normalised, and of those that have gains."""
+    first = _row(op, graph)[0] - int(_by_channel(op))
+    return tuple(axis for axis in elementwise_axes(op, graph) if axis.axis < first)
+
+
+def _read(node: OnnxNode) -> None:
+    shape = node.shape(0)
+    rank = len(shape)
+    (axis,) = resolve_axes(node, (int(node.attribute("axis", -1)),), rank)
+    if node.outputs > 1:
+        raise node.unsupported("its mean or deviation is an output", "export it for inference")
+    length = math.prod(shape[axis:])
+    gain = node.constant(1).real if node.has(1) else np.ones(length)
+    offset = node.constant(2).real if node.has(2) else np.zeros(length)
+    wide = [np.broadcast_to(values, shape[axis:]).astype(np.float32) for values in (gain, offset)]
+    order = tuple(range(rank))
+    inputs = [
+        node.operand(0, order),
+        node.add_constant("gain", wide[0].reshape(-1), None),
+        node.add_constant("offset", wide[1].reshape(-1), None),
+    ]
+    attributes = LayerNorm(axis, float(node.attribute("epsilon", 1e-5)))
+    node.emit("layer_norm", attributes, inputs, node.output_quantisation(), order)
+
+
+def _read_instance(node: OnnxNode) -> None:
+    """InstanceNormalization: one channel of one image is a row."""
+    order = tuple(range(len(node.shape(0))))
+    inputs = [node.operand(0, order)]
+    for index, name in ((1, "gain"), (2, "offset")):
+        values = node.constant(index).real.astype(np.float32).reshape(-1)
+        inputs.append(node.add_constant(name, values, None))
+    attributes = LayerNorm(2, float(node.attribute("epsilon", 1e-5)), by_channel=True)
+    node.emit("layer_norm", attributes, inputs, node.output_quantisation(), order)
+
+
+def _read_onnx(node: OnnxNode) -> None:
+    (_read if node.operator == "LayerNormalization" else _read_instance)(node)
+
+
+def _sample(rng: np.random.Generator) -> Graph:
+    shape = sample_shape(rng, 4, 20)
+    axis = int(rng.integers(len(shape)))
+    by_channel = axis > 0 and bool(rng.random() < 0.4)
+    count = shape[axis - 1] if by_channel else math.prod(shape[axis:])
+    gain = rng.normal(1, 0.5, count).astype(np.float32)
+    offset = rng.normal(0, 0.5, count).astype(np.float32)
+    scale = float(np.float32(2.0 ** rng.uniform(-6, -3)))
+    tensors = [
+        Tensor("x", shape, DType.INT8, sample_quantisation(rng)),
+        Tensor("gain", (count,), DType.FLOAT32, None, gain),
+        Tensor("offset", (count,), DType.FLOAT32, None, offset),
+        Tensor("y", shape, DType.INT8, Quantisation((scale,), (int(rng.integers(-128, 128)),))),
+    ]
+    attributes = LayerNorm(axis, by_channel=by_channel)
+    op = Op("layer_norm", "norm", ("x", "gain", "offset"), ("y",), attributes)
+    return Graph.build("sample", tensors, [op], ["x"], ["y"])
+
+
+SPEC = OpSpec(
+    kind="layer_norm",
+    attributes=LayerNorm,
+    infer=_infer,
+    reference=_reference,
+    lower=_lower,
+    extents=extents.layer_norm,
+    sample=_sample,
+    overlaps=_overlaps,
+    axes=_axes,
+    onnx=OnnxBinding(("InstanceNormalization", "LayerNormalization"), _read_onnx),
+    dtypes=frozenset({DType.INT8, DType.FLOAT32}),
+    limits="int8, constant gain and offset; computed in float32",
+)

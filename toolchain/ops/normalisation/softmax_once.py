@@ -1,0 +1,117 @@
+"""Softmax of int8 rows over the last dimension, rounded once. ONNX Softmax.
+
+Between two quantised tensors ONNX computes it in float. An int8 row has 256 exponentials at most:
+they are a table in flash; sums and quotients are float32, operation by operation the same on every
+machine. (TFLite's softmax is fixed point: see `softmax`.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toolchain.boards import Core
+from toolchain.errors import UnsupportedError
+from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
+from toolchain.ops import extents
+from toolchain.ops.arithmetic.rounding import nearest
+from toolchain.ops.axes import leading_axes
+from toolchain.ops.elementwise.common import (
+    infer_unary,
+    overlaps_same_shape,
+    require_types,
+    sample_quantisation,
+    sample_shape,
+)
+from toolchain.ops.readers.onnx import resolve_axes
+from toolchain.ops.spec import Array, Constant, Lowering, OnnxBinding, OnnxNode, OpSpec
+
+NATURAL = Quantisation((1 / 256,), (-128,))
+"""For a result that the model leaves in float: as TFLite stores it."""
+
+_NOTHING = 1e-9
+"""A share of a row that no sum notices."""
+
+
+def _exponentials(op: Op, graph: Graph) -> NDArray[np.float32]:
+    """exp(-i * scale) for the differences i to the largest that still count."""
+    values = np.exp(-np.arange(256) * graph.input(op, 0).q.scale)
+    counted: NDArray[np.float32] = values[values > _NOTHING].astype(np.float32)
+    return counted
+
+
+def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    y, table = graph.output(op), _exponentials(op, graph)
+    rows = inputs[0].reshape(-1, y.shape[-1]).astype(np.int64)
+    below = rows.max(axis=1, keepdims=True) - rows
+    padded = np.append(table, np.zeros(256 - len(table), np.float32))
+    exps = padded[below]
+    total = np.add.accumulate(exps, axis=1, dtype=np.float32)[:, -1:]
+    share = np.float32(1) / (total * np.float32(y.q.scale))
+    stored = np.clip(nearest(exps * share) + y.q.zero_point, -128, 127)
+    return (stored.astype(np.int8).reshape(y.shape),)
+
+
+def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+    require_types(op, graph, DType.INT8)
+    x, y, table = graph.input(op, 0), graph.output(op), _exponentials(op, graph)
+    if not x.shape:
+        raise UnsupportedError(f"softmax {op.name!r}: the input is a scalar")
+    return Lowering(
+        functions=("thimble_softmax_once_s8",),
+        constants=(Constant("exponentials", table, "exp(-i * scale)"),),
+        fields={
+            "rows": x.elements // x.shape[-1],
+            "columns": x.shape[-1],
+            "entries": len(table),
+            "scale": float(np.float32(y.q.scale)).hex(),
+            "zero_point": y.q.zero_point,
+        },
+    )
+
+
+def _read_onnx(node: OnnxNode) -> None:
+    """Softmax along the innermost dimension in memory."""
+    rank = len(node.shape(0))
+    default = 1 if node.opset < 13 else -1
+    (axis,) = resolve_axes(node, (int(node.attribute("axis", default)),), rank)
+    if node.opset < 13 and any(size != 1 for size in node.shape(0)[axis + 1 :]):
+        if int(np.prod(node.shape(0)[:axis], dtype=np.int64)) * node.shape(0)[rank - 1] != int(
+            np.prod(node.shape(0), dtype=np.int64)
+        ):
+            raise node.unsupported(
+                f"over dimensions {axis}..{rank - 1} at once", "export with opset 13 or newer"
+            )
+        axis = rank - 1
+    order = (*(other for other in node.axes(0) if other != axis), axis)
+    x = node.operand(0, order)
+    node.emit("softmax_once", Attributes(), [x], node.output_quantisation(NATURAL), order)
+
+
+def _sample(rng: np.random.Generator) -> Graph:
+    shape = (*sample_shape(rng, 3, 6), int(rng.integers(1, 40)))
+    q = Quantisation(
+        (float(np.float32(2.0 ** rng.uniform(-10, 2))),), (int(rng.integers(-128, 128)),)
+    )
+    out = NATURAL
+    if rng.random() < 0.7:
+        out = sample_quantisation(rng, scale=float(2.0 ** rng.uniform(-10, -6)))
+    x, y = Tensor("x", shape, DType.INT8, q), Tensor("y", shape, DType.INT8, out)
+    return Graph.build("sample", [x, y], [Op("softmax_once", "softmax", ("x",), ("y",))], "x", "y")
+
+
+SPEC = OpSpec(
+    kind="softmax_once",
+    attributes=Attributes,
+    infer=infer_unary,
+    reference=_reference,
+    lower=_lower,
+    extents=extents.softmax(4, "s8"),
+    sample=_sample,
+    overlaps=overlaps_same_shape,
+    axes=leading_axes,
+    onnx=OnnxBinding(("Softmax",), _read_onnx),
+    limits="int8, one dimension, any output scale; computed in float32",
+)

@@ -1,0 +1,177 @@
+"""Softmax over the last dimension of int16. TFLite SOFTMAX, output scale 1/32768.
+
+Arithmetic: LiteRT `SoftmaxInt16`: exponentials and a reciprocal by interpolation in tables of 513
+entries, which are made here as `gen_lut` makes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toolchain.boards import Core
+from toolchain.errors import UnsupportedError
+from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
+from toolchain.ops import extents
+from toolchain.ops.arithmetic.fixed_point import (
+    multiply_by_quantized_multiplier,
+    quantize_multiplier,
+)
+from toolchain.ops.elementwise.common import Int64, check_node, require_types, sample_shape
+from toolchain.ops.normalisation import softmax
+from toolchain.ops.normalisation.softmax import Softmax
+from toolchain.ops.readers.wide import WIDE
+from toolchain.ops.spec import (
+    Array,
+    Constant,
+    Lowering,
+    Quantised,
+    ReadOp,
+    TfliteBinding,
+    TfliteNode,
+    WrittenOp,
+)
+
+_STEPS = 512
+_OUTPUT_SCALE = 1 / 32768
+_MOST_COLUMNS = 1 << 16
+"""The kernel, and LiteRT's, sum that many exponentials of at most 2**15 - 1 in 32 bits."""
+Int16 = NDArray[np.int16]
+
+
+def _table(function: Callable[[float], float], low: float, high: float) -> Int16:
+    """`function` from -1 to 1 in Q0.15; entries lean so that interpolation errs least midway."""
+
+    def nearest(value: float) -> float:
+        return float(np.copysign(np.floor(abs(value) + 0.5), value))
+
+    step = (high - low) / _STEPS
+    scale = 65536 / 2.0
+    entries = []
+    for i in range(_STEPS):
+        here = nearest(function(low + i * step) * scale)
+        midway = nearest((function(low + (i + 1) * step) * scale + here) / 2)
+        error = midway - nearest(function(low + i * step + step / 2) * scale)
+        entries.append(here - nearest(error / 2))
+    entries.append(nearest(function(high) * scale))
+    return np.clip(entries, -32768, 32767).astype(np.int16)
+
+
+@cache
+def _exponentials() -> Int16:
+    """exp(x) for x from -10 to 0."""
+    return _table(lambda x: float(np.exp(x)), -10.0, 0.0)
+
+
+@cache
+def _reciprocals() -> Int16:
+    """1 / (1 + x) for x from 0 to 1."""
+    return _table(lambda x: 1 / (1 + x), 0.0, 1.0)
+
+
+def _looked_up(table: Int16, value: Int64) -> Int64:
+    """Linear interpolation; 7 bits lie between entries."""
+    index = 256 + (value >> 7)
+    base = table[index].astype(np.int64)
+    slope = table[index + 1].astype(np.int64) - base
+    result: Int64 = base + ((slope * (value & 0x7F) + 64) >> 7)
+    return result
+
+
+def _scaling(op: Op, graph: Graph) -> tuple[int, int]:
+    """The product of scale and beta is a float32 in LiteRT's `Prepare`, all else a double."""
+    assert isinstance(op.attributes, Softmax)
+    scale = np.float32(graph.input(op, 0).q.scale) * np.float32(op.attributes.beta)
+    return quantize_multiplier(float(scale) / (10.0 / 65535.0))
+
+
+def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    shape = graph.output(op).shape
+    rows = inputs[0].reshape(-1, shape[-1]).astype(np.int64)
+    diff = rows - rows.max(axis=1, keepdims=True)
+    scaled = multiply_by_quantized_multiplier(diff, *_scaling(op, graph)) + 32767
+    exps = _looked_up(_exponentials(), np.clip(scaled, -32768, 32767))
+    total = exps.sum(axis=1, keepdims=True)
+    headroom = 32 - np.array([[int(value).bit_length()] for value in total[:, 0]], dtype=np.int64)
+    shifted = ((total << (headroom - 1)) + (1 << 13)) >> 14
+    wanted = np.clip(shifted - 98304, -32768, 32767)
+    reciprocal = _looked_up(_reciprocals(), wanted)
+    result = (exps * reciprocal) >> (30 - headroom)
+    output = np.clip((result + 1) >> 1, 0, 32767)
+    return (output.astype(np.int16).reshape(shape),)
+
+
+def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+    require_types(op, graph, DType.INT16)
+    x, y = graph.input(op, 0), graph.output(op)
+    if not x.shape:
+        raise UnsupportedError(f"{op.kind} {op.name!r}: the input is a scalar")
+    if y.q.zero_point or abs(y.q.scale / _OUTPUT_SCALE - 1) > 1e-3:
+        raise UnsupportedError(
+            f"{op.kind} {op.name!r}: the output has scale {y.q.scale:g} and zero point "
+            f"{y.q.zero_point}, not 1/32768 and 0; convert with TFLite's 16x8 quantiser"
+        )
+    multiplier, shift = _scaling(op, graph)
+    if shift > 14:
+        raise UnsupportedError(
+            f"{op.kind} {op.name!r}: the input scale {x.q.scale:g} is too large; requantise the "
+            "model with a representative data set"
+        )
+    columns = x.shape[-1]
+    if columns > _MOST_COLUMNS:
+        raise UnsupportedError(
+            f"{op.kind} {op.name!r}: rows of {columns} elements, at most {_MOST_COLUMNS} are "
+            "supported"
+        )
+    return Lowering(
+        functions=("thimble_softmax_s16",),
+        constants=(
+            Constant("exponentials", _exponentials(), "exp(x), x from -10 to 0, Q0.15"),
+            Constant("reciprocals", _reciprocals(), "1 / (1 + x), x from 0 to 1, Q0.15"),
+        ),
+        fields={
+            "rows": x.elements // columns,
+            "columns": columns,
+            "multiplier": multiplier,
+            "shift": shift,
+        },
+    )
+
+
+def _read(node: TfliteNode) -> ReadOp:
+    check_node(node, DType.INT16)
+    return ReadOp(Softmax(float(node.options.beta)), (0,))
+
+
+def _write(op: Op, graph: Graph) -> WrittenOp:
+    assert isinstance(op.attributes, Softmax)
+    return WrittenOp("SOFTMAX", "SoftmaxOptions", {"beta": op.attributes.beta}, version=3)
+
+
+def _sample(rng: np.random.Generator) -> Graph:
+    shape = (*sample_shape(rng, 3, 6), int(rng.integers(1, 40)))
+    scale = float(np.float32(2.0 ** rng.uniform(-16, -5)))
+    x = Tensor("x", shape, DType.INT16, Quantisation((scale,), (0,)))
+    y = Tensor("y", shape, DType.INT16, Quantisation((_OUTPUT_SCALE,), (0,)))
+    beta = 1.0 if rng.random() < 0.6 else float(np.float32(2.0 ** rng.uniform(-2, 2)))
+    op = Op("softmax_s16", "softmax", ("x",), ("y",), Softmax(beta))
+    return Graph.build("sample", [x, y], [op], ["x"], ["y"])
+
+
+SPEC = replace(
+    softmax.SPEC,
+    kind="softmax_s16",
+    reference=_reference,
+    lower=_lower,
+    extents=extents.softmax_s16,
+    sample=_sample,
+    tflite=TfliteBinding(("SOFTMAX",), _read, _write),
+    onnx=None,
+    dtypes=WIDE,
+    limits="int16, last dimension, output scale 1/32768",
+    quantised=Quantised(),
+)

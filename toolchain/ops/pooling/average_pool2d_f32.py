@@ -1,0 +1,49 @@
+"""Average over windows of float32 images. TFLite AVERAGE_POOL_2D, `reference_ops`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from toolchain.boards import Core
+from toolchain.ir import Graph, Op
+from toolchain.ops import product_extents
+from toolchain.ops.pooling import average_pool2d
+from toolchain.ops.pooling.common import lower_float_pool, pool_attributes, pool_lead_bytes, windows
+from toolchain.ops.readers.floats import FLOAT, clamped, float_sample
+from toolchain.ops.spec import Array, Lowering, SafeOverlap, no_reductions
+
+
+def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    result = np.empty(graph.output(op).shape, np.float32)
+    for at in windows(op, graph):
+        part = inputs[0].astype(np.float32)[:, at.rows, at.columns]
+        taps = part.reshape(len(part), -1, part.shape[3])
+        total = np.zeros((len(part), part.shape[3]), np.float32)
+        for index in range(taps.shape[1]):
+            total = total + taps[:, index]
+        result[:, at.row, at.column] = total / np.float32(taps.shape[1])
+    return (clamped(result, pool_attributes(op).activation),)
+
+
+def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+    return lower_float_pool(op, graph, "thimble_average_pool_f32")
+
+
+SPEC = replace(
+    average_pool2d.SPEC,
+    kind="average_pool2d_f32",
+    reference=_reference,
+    lower=_lower,
+    extents=product_extents.window_f32(""),
+    overlaps=lambda op, graph, core: (
+        SafeOverlap(0, 0, pool_lead_bytes(op, graph, reads_first=True)),
+    ),
+    sample=float_sample(average_pool2d.SPEC.sample, "average_pool2d_f32"),
+    onnx=None,
+    reductions=no_reductions,
+    dtypes=FLOAT,
+    limits="float32, NHWC",
+)

@@ -1,0 +1,237 @@
+"""What max and average pooling share: window geometry, shape rule, TFLite reader and writer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
+from toolchain.ops.arithmetic.activation import Activation, clamp_range, read_activation
+from toolchain.ops.axes import elementwise_axes, window_axes
+from toolchain.ops.convolution.common import Padding
+from toolchain.ops.convolution.common import Window as Walk
+from toolchain.ops.movement.copies import sample_quantisation
+from toolchain.ops.readers.floats import window_fields
+from toolchain.ops.spec import Axis, Lowering, ReadOp, TensorType, TfliteNode, WrittenOp
+
+
+@dataclass(frozen=True)
+class Pool2D(Attributes):
+    """Window, step and padding, all in elements; `padding` is top, bottom, left, right.
+
+    Padded elements take no part: neither in a maximum nor in the count of an average.
+    `lift`: an average rounds what is stored plus this, 128 in legacy uint8 models.
+    """
+
+    filter_height: int
+    filter_width: int
+    stride_height: int
+    stride_width: int
+    padding: tuple[int, int, int, int] = (0, 0, 0, 0)
+    activation: Activation = Activation.NONE
+    lift: int = 0
+
+
+@dataclass(frozen=True)
+class Window:
+    """The part of the input under one output position, and that position."""
+
+    row: int
+    column: int
+    rows: slice
+    columns: slice
+
+
+def pool_attributes(op: Op) -> Pool2D:
+    assert isinstance(op.attributes, Pool2D)
+    return op.attributes
+
+
+def same_padding(size: int, window: int, stride: int) -> tuple[int, int]:
+    """Elements before and after, for padding SAME (`ComputePaddingWithOffset`)."""
+    steps = -(-size // stride)
+    total = max((steps - 1) * stride + window - size, 0)
+    return total // 2, total - total // 2
+
+
+def infer_pool(op: Op, graph: Graph) -> tuple[TensorType, ...]:
+    """Shape rule. Raises ValueError for a window that covers no input at all."""
+    attributes, x = pool_attributes(op), graph.input(op, 0)
+    if len(x.shape) != 4:
+        raise ValueError(f"pooling needs a 4-dimensional NHWC input, not {list(x.shape)}")
+    if x.dtype not in (DType.INT8, DType.INT16, DType.FLOAT32):
+        raise ValueError(f"pooling needs int8, int16 or float32 data, not {x.dtype.value}")
+    top, bottom, left, right = attributes.padding
+    batches, height, width, channels = x.shape
+    out_height = _positions(height, attributes.filter_height, attributes.stride_height, top, bottom)
+    out_width = _positions(width, attributes.filter_width, attributes.stride_width, left, right)
+    return (TensorType((batches, out_height, out_width, channels), x.dtype),)
+
+
+def _positions(size: int, window: int, stride: int, before: int, after: int) -> int:
+    if window < 1 or stride < 1:
+        raise ValueError(f"window {window} and stride {stride} must be at least 1")
+    if not 0 <= before < window:
+        raise ValueError(f"padding {before} before the data leaves a window {window} wide empty")
+    count = (size + before + after - window) // stride + 1
+    if count < 1:
+        raise ValueError(f"a window {window} wide does not fit {size} padded by {before + after}")
+    if (count - 1) * stride - before >= size:
+        raise ValueError("the padding after the data leaves the last window empty")
+    return count
+
+
+def pool_axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
+    """Rows, columns and channels."""
+    attributes = pool_attributes(op)
+    top, bottom, left, right = attributes.padding
+    walk = Walk(
+        (attributes.filter_height, attributes.filter_width),
+        (attributes.stride_height, attributes.stride_width),
+        padding=Padding(top, left, bottom, right),
+    )
+
+    def padded(pad: Padding) -> Pool2D:
+        return replace(attributes, padding=(pad.top, pad.bottom, pad.left, pad.right))
+
+    channels = [axis for axis in elementwise_axes(op, graph) if axis.axis == 3]
+    return (*window_axes(op, walk, padded), *channels)
+
+
+def windows(op: Op, graph: Graph) -> Iterator[Window]:
+    """Every output position in row-major order, with its window clipped to the input."""
+    attributes, x, y = pool_attributes(op), graph.input(op, 0), graph.output(op)
+    top, left = attributes.padding[0], attributes.padding[2]
+    for row in range(y.shape[1]):
+        y0 = row * attributes.stride_height - top
+        rows = slice(max(y0, 0), min(y0 + attributes.filter_height, x.shape[1]))
+        for column in range(y.shape[2]):
+            x0 = column * attributes.stride_width - left
+            columns = slice(max(x0, 0), min(x0 + attributes.filter_width, x.shape[2]))
+            yield Window(row, column, rows, columns)
+
+
+def pool_lead_bytes(op: Op, graph: Graph, *, reads_first: bool) -> int:
+    """How far the input must lie behind the output's start for both to share memory.
+
+    Outputs are written pixel by pixel; none may reach a pixel that this window or a later one
+    still reads. `reads_first`: the kernel has read a channel's whole window before it writes it,
+    so that the output pixel may lie on the window's own first pixel.
+    """
+    attributes, x, y = pool_attributes(op), graph.input(op, 0), graph.output(op)
+    batches, height, width, channels = x.shape
+    rows = np.maximum(np.arange(y.shape[1]) * attributes.stride_height - attributes.padding[0], 0)
+    columns = np.maximum(np.arange(y.shape[2]) * attributes.stride_width - attributes.padding[2], 0)
+    image = (rows[:, None] * width + columns).reshape(1, -1)
+    firsts = (np.arange(batches)[:, None] * (height * width) + image).reshape(-1)
+    still_read = np.minimum.accumulate(np.append(firsts[1:], batches * height * width)[::-1])[::-1]
+    written = np.arange(firsts.size)
+    lead = max(
+        int((written + 1 - still_read).max()),
+        int((written + (0 if reads_first else 1) - firsts).max()),
+    )
+    return max(lead, 0) * channels * x.dtype.size_bytes
+
+
+def lower_pool(op: Op, graph: Graph, function: str, scratch_bytes: int = 0) -> Lowering:
+    """A call of `function`, whose arguments are those of CMSIS-NN's pools."""
+    fields = _fields(op, graph, function) | {"scratch_bytes": scratch_bytes}
+    return Lowering(functions=(function,), scratch_bytes=scratch_bytes, fields=fields)
+
+
+def lower_float_pool(op: Op, graph: Graph, function: str) -> Lowering:
+    """A call of a float32 pool."""
+    attributes, (top, bottom, left, right) = pool_attributes(op), pool_attributes(op).padding
+    walk = Walk(
+        (attributes.filter_height, attributes.filter_width),
+        (attributes.stride_height, attributes.stride_width),
+        padding=Padding(top, left, bottom, right),
+    )
+    fields = window_fields(op, graph, walk, attributes.activation, graph.input(op, 0).shape[3])
+    return Lowering(functions=(function,), fields=fields | {"function": function})
+
+
+def _fields(op: Op, graph: Graph, function: str) -> dict[str, Any]:
+    """What `_pool.c.j2` prints."""
+    attributes, x, y = pool_attributes(op), graph.input(op, 0), graph.output(op)
+    low, high = clamp_range(attributes.activation, y)
+    return {
+        "function": function,
+        "lift": attributes.lift,
+        "input_shape": x.shape,
+        "output_shape": y.shape,
+        "filter_height": attributes.filter_height,
+        "filter_width": attributes.filter_width,
+        "stride_height": attributes.stride_height,
+        "stride_width": attributes.stride_width,
+        "padding_top": attributes.padding[0],
+        "padding_left": attributes.padding[2],
+        "activation_min": low,
+        "activation_max": high,
+    }
+
+
+def read_pool(node: TfliteNode) -> ReadOp:
+    options, x = node.options, node.inputs[0]
+    assert x is not None
+    if len(x.shape) != 4:
+        raise node.unsupported(f"an input of {len(x.shape)} dimensions instead of 4")
+    window = (int(options.filterHeight), int(options.filterWidth))
+    stride = (int(options.strideH), int(options.strideW))
+    if min(*window, *stride) < 1:
+        raise node.unsupported(f"window {window} or stride {stride} below 1")
+    padding = (0, 0, 0, 0)
+    if options.padding == "SAME":
+        padding = (
+            *same_padding(x.shape[1], window[0], stride[0]),
+            *same_padding(x.shape[2], window[1], stride[1]),
+        )
+    lift = 128 if node.legacy and node.builtin == "AVERAGE_POOL_2D" else 0
+    return ReadOp(Pool2D(*window, *stride, padding, read_activation(node), lift), (0,))
+
+
+def write_pool(op: Op, graph: Graph, builtin: str) -> WrittenOp:
+    """Raises ValueError for a padding that TFLite cannot say."""
+    attributes, x = pool_attributes(op), graph.input(op, 0)
+    same = (
+        *same_padding(x.shape[1], attributes.filter_height, attributes.stride_height),
+        *same_padding(x.shape[2], attributes.filter_width, attributes.stride_width),
+    )
+    if attributes.padding not in (same, (0, 0, 0, 0)):
+        raise ValueError(f"TFLite has no pooling with padding {attributes.padding}")
+    options = {
+        "padding": "VALID" if attributes.padding == (0, 0, 0, 0) else "SAME",
+        "filterHeight": attributes.filter_height,
+        "filterWidth": attributes.filter_width,
+        "strideH": attributes.stride_height,
+        "strideW": attributes.stride_width,
+        "fusedActivationFunction": attributes.activation,
+    }
+    return WrittenOp(builtin, "Pool2DOptions", options, version=2)
+
+
+def sample_pool(rng: np.random.Generator, kind: str) -> Graph:
+    """Odd sizes, windows larger than the input (padding SAME), every activation."""
+    batches, height, width = (int(rng.integers(1, high)) for high in (3, 12, 12))
+    channels = int(rng.choice([1, 3, 4, 16, 17, 33]))
+    window = (int(rng.integers(1, 6)), int(rng.integers(1, 6)))
+    if rng.random() < 0.2:
+        window = (height, width)
+    stride = (int(rng.integers(1, 4)), int(rng.integers(1, 4)))
+    padding = (0, 0, 0, 0)
+    if rng.random() < 0.6 or window[0] > height or window[1] > width:
+        padding = (
+            *same_padding(height, window[0], stride[0]),
+            *same_padding(width, window[1], stride[1]),
+        )
+    quantisation: Quantisation = sample_quantisation(rng)
+    activation = rng.choice(np.array(list(Activation), dtype=object))
+    op = Op(kind, "pool", ("x",), ("y",), Pool2D(*window, *stride, padding, activation))
+    x = Tensor("x", (batches, height, width, channels), DType.INT8, quantisation)
+    hollow = Tensor("y", (), DType.INT8, quantisation)
+    shape = infer_pool(op, Graph.build("shape", [x, hollow], [op], ["x"], ["y"]))[0].shape
+    y = Tensor("y", shape, DType.INT8, quantisation)
+    return Graph.build("sample", [x, y], [op], ["x"], ["y"])

@@ -1,0 +1,1 @@
+"""What readers of several kinds share: ONNX operands, element types."""

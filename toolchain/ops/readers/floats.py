@@ -1,0 +1,151 @@
+"""What the float32 kinds share. They take float tensors only; no element has a scale.
+
+Their references run sums in the order of LiteRT's reference kernels, one rounding an operation, so
+that they equal the C bit for bit on every core.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from toolchain.boards import Core
+from toolchain.ir import DType, Graph, Op, Tensor
+from toolchain.ops.arithmetic.activation import Activation
+from toolchain.ops.arithmetic.float_math import Float32
+from toolchain.ops.convolution.common import BIAS, INPUT, Window
+from toolchain.ops.spec import SafeOverlap, TfliteNode
+
+FLOAT = frozenset({DType.FLOAT32})
+HEADER = "thimble_exp_f32"
+"""A function whose header has the inline functions that expressions in templates need."""
+_LARGEST = float(np.finfo(np.float32).max)
+_BOUNDS: Mapping[Activation, tuple[float, float]] = MappingProxyType(
+    {
+        Activation.NONE: (-_LARGEST, _LARGEST),
+        Activation.RELU: (0.0, _LARGEST),
+        Activation.RELU6: (0.0, 6.0),
+        Activation.RELU_N1_TO_1: (-1.0, 1.0),
+    }
+)
+
+
+def bounds(activation: Activation) -> dict[str, str]:
+    """`min` and `max` of a fused activation (`CalculateActivationRange`), as C literals."""
+    low, high = _BOUNDS[activation]
+    return {"min": literal(low), "max": literal(high)}
+
+
+def clamped(values: Float32, activation: Activation) -> Float32:
+    low, high = (np.float32(bound) for bound in _BOUNDS[activation])
+    return np.minimum(np.maximum(values, low), high)
+
+
+def literal(value: float) -> str:
+    """A float32 as a C literal, exactly."""
+    return f"{float(np.float32(value)).hex()}f"
+
+
+def check_float_node(node: TfliteNode) -> None:
+    """Raise the front end's error for an input of another type."""
+    for index, tensor in enumerate(node.inputs):
+        if tensor is not None and tensor.dtype is not DType.FLOAT32:
+            raise node.unsupported(
+                f"input {index} ({tensor.name!r}) is {tensor.dtype.value} beside float32",
+                "quantise the model fully to int8, or not at all",
+            )
+
+
+def no_overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
+    return ()
+
+
+def window_fields(
+    op: Op, graph: Graph, window: Window, activation: Activation, depth: int
+) -> dict[str, Any]:
+    """`conv_fields` of the operator's own shapes. `depth`: channels that a filter sees."""
+    x, y = graph.input(op, INPUT), graph.output(op)
+    return conv_fields(op, x.shape, y.shape, window, activation, depth)
+
+
+def conv_fields(
+    op: Op,
+    x: tuple[int, ...],
+    y: tuple[int, ...],
+    window: Window,
+    activation: Activation,
+    depth: int = 0,
+) -> dict[str, Any]:
+    """What `_window_f32.c.j2` prints for images of these NHWC shapes."""
+    return {
+        "window": {
+            "batches": x[0],
+            "input_h": x[1],
+            "input_w": x[2],
+            "input_c": x[3],
+            "output_h": y[1],
+            "output_w": y[2],
+            "output_c": y[3],
+            "kernel_h": window.kernel[0],
+            "kernel_w": window.kernel[1],
+            "depth": depth or x[3],
+            "stride_h": window.stride[0],
+            "stride_w": window.stride[1],
+            "dilation_h": window.dilation[0],
+            "dilation_w": window.dilation[1],
+            "pad_top": window.padding.top,
+            "pad_left": window.padding.left,
+            **bounds(activation),
+        },
+        "has_bias": len(op.inputs) > BIAS and bool(op.inputs[BIAS]),
+    }
+
+
+def finished(sums: Float32, op: Op, inputs: Any, activation: Activation) -> Float32:
+    """Bias, if there is one, and activation."""
+    if len(op.inputs) > BIAS and op.inputs[BIAS]:
+        sums = sums + inputs[BIAS].reshape(-1)
+    return clamped(sums, activation)
+
+
+def float_sample(
+    sample: Callable[[np.random.Generator], Graph], kind: str
+) -> Callable[[np.random.Generator], Graph]:
+    """An int8 kind's samples with float32 tensors; constants become what they stand for."""
+
+    def floated(tensor: Tensor) -> Tensor:
+        data = tensor.constant
+        if data is not None:
+            spread = 1 / 64 if tensor.name == "weights" else 1 / 4096
+            data = (data.astype(np.float32) * np.float32(spread)).astype(np.float32)
+        return replace(tensor, dtype=DType.FLOAT32, quantisation=None, constant=data)
+
+    def made(rng: np.random.Generator) -> Graph:
+        graph = sample(rng)
+        tensors = [floated(tensor) for tensor in graph.tensors.values()]
+        ops = [replace(op, kind=kind) for op in graph.ops]
+        return Graph.build(graph.name, tensors, ops, graph.inputs, graph.outputs)
+
+    return made
+
+
+def image_patches(image: Float32, window: Window, shape: tuple[int, ...]) -> list[list[Float32]]:
+    """For every tap, row by row, what each pixel of an output sees there; zeros outside."""
+    pad, (stride_h, stride_w) = window.padding, window.stride
+    _, height, width, _ = shape
+    wide = np.pad(image, ((0, 0), (pad.top, pad.bottom), (pad.left, pad.right), (0, 0)))
+    return [
+        [
+            wide[
+                :,
+                row * window.dilation[0] :: stride_h,
+                column * window.dilation[1] :: stride_w,
+            ][:, :height, :width]
+            for column in range(window.kernel[1])
+        ]
+        for row in range(window.kernel[0])
+    ]

@@ -1,0 +1,76 @@
+"""ONNX readers of the operators with two operands that broadcast."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from toolchain.ir import Attributes
+from toolchain.ops.arithmetic.activation import Activation
+from toolchain.ops.spec import OnnxNode
+from toolchain.ops.unary.lookup import Lookup
+
+
+def read_binary(
+    kind: str, attributes: Callable[[Activation], Attributes]
+) -> Callable[[OnnxNode], None]:
+    """The reader of an operator of kind `kind` with operands and result of any scale."""
+
+    def read(node: OnnxNode) -> None:
+        axes = _output_axes(node)
+        q = node.output_quantisation()
+        for index in (0, 1):
+            check_float_constant(node, index, q.scale)
+        inputs = [node.operand(index, axes) for index in (0, 1)]
+        node.emit(kind, attributes(Activation(node.fused_activation())), inputs, q, axes)
+
+    return read
+
+
+def read_extremum(kind: str) -> Callable[[OnnxNode], None]:
+    """Min or Max: all operands take the scale of the result."""
+
+    def read(node: OnnxNode) -> None:
+        axes, q = _output_axes(node), node.output_quantisation()
+        operands = [node.operand(i, axes, quantisation=q) for i in range(node.inputs)]
+        if len(operands) == 1:
+            node.emit_like(0, "lookup", Lookup("Identity"), q)
+            return
+        shapes = [(1,) * (len(axes) - len(s)) + s for s in map(node.shape, range(node.inputs))]
+        total, whole = operands[0], shapes[0]
+        for operand, shape in zip(operands[1:-1], shapes[1:-1], strict=True):
+            whole = tuple(int(d) for d in np.broadcast_shapes(whole, shape))
+            stored = tuple(whole[axis] for axis in axes)
+            total = node.intermediate(kind, Attributes(), [total, operand], stored, q)
+        node.emit(kind, Attributes(), [total, operands[-1]], q, axes)
+
+    return read
+
+
+def _output_axes(node: OnnxNode) -> tuple[int, ...]:
+    axes, rank = node.axes(*range(node.inputs)), len(node.output_shape())
+    missing = rank - len(axes)
+    return (*range(missing), *(axis + missing for axis in axes))
+
+
+def check_float_constant(node: OnnxNode, index: int, scale: float) -> None:
+    """A constant operand that the model keeps in float must survive int8.
+
+    Raises UnsupportedError where rounding it would move the result by more than half a step of
+    `scale`, in a sum.
+    """
+    if (
+        node.in_float
+        or not node.is_constant(index)
+        or node.constant(index).quantisation is not None
+    ):
+        return
+    real = np.abs(node.constant(index).real)
+    largest = float(real.max(initial=0.0))
+    exact = bool(np.isin(real, (0.0, largest)).all())
+    if not exact and (node.operator in ("Mul", "Div") or largest / 254 > scale / 2):
+        raise node.unsupported(
+            f"its constant input {index} is float and too coarse in int8",
+            "quantise the whole model (quantize_static with all operator types)",
+        )

@@ -1,0 +1,1 @@
+"""Recurrent layers, which carry state from one run to the next."""

@@ -1,0 +1,1 @@
+"""Sums, means, extremes and ranks along axes."""

@@ -1,0 +1,294 @@
+"""What mean and sum share: axes, shape rule, TFLite's fixed-point arithmetic.
+
+`reference_ops::QuantizedMeanOrSum`: the sum of (x - zero point) over the axes is scaled by one
+multiplier; for a mean that multiplier holds 1 / count as well, divided as integers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from toolchain.boards import Core
+from toolchain.errors import UnsupportedError
+from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
+from toolchain.ops.arithmetic.fixed_point import (
+    multiply_by_quantized_multiplier,
+    quantize_multiplier,
+)
+from toolchain.ops.arithmetic.onnx_rounding import onnx_fit
+from toolchain.ops.arithmetic.rounding import Rounding
+from toolchain.ops.arithmetic.single_rounding import SingleRounding
+from toolchain.ops.convolution.packing import SHIFT_BIAS, shift_code
+from toolchain.ops.movement.copies import (
+    int32_constant,
+    integers,
+    resolve_axis,
+    sample_quantisation,
+    sample_shape,
+)
+from toolchain.ops.reduction.requantise_sums import Law, RequantiseSums
+from toolchain.ops.spec import (
+    Array,
+    Axis,
+    Lowering,
+    Reach,
+    ReadOp,
+    Reduction,
+    SafeOverlap,
+    TensorType,
+    TfliteNode,
+    WrittenOp,
+)
+
+
+@dataclass(frozen=True)
+class Reduce(Attributes):
+    """`axes` may be negative or repeated. `keep_dims`: reduced dimensions stay, as 1."""
+
+    axes: tuple[int, ...]
+    keep_dims: bool = False
+    rounding: Rounding = Rounding.TFLITE
+
+
+def reduce_attributes(op: Op) -> Reduce:
+    assert isinstance(op.attributes, Reduce)
+    return op.attributes
+
+
+def reduced_axes(op: Op, graph: Graph) -> tuple[int, ...]:
+    """The axes as ascending indices. Raises ValueError where one is out of range."""
+    rank = len(graph.input(op, 0).shape)
+    return tuple(sorted({resolve_axis(axis, rank) for axis in reduce_attributes(op).axes}))
+
+
+def infer_reduction(op: Op, graph: Graph) -> tuple[TensorType, ...]:
+    x, axes = graph.input(op, 0), reduced_axes(op, graph)
+    if x.dtype not in (DType.INT8, DType.INT16, DType.FLOAT32):
+        raise ValueError(f"reduction needs int8, int16 or float32 data, not {x.dtype.value}")
+    if reduce_attributes(op).keep_dims:
+        shape = tuple(1 if axis in axes else d for axis, d in enumerate(x.shape))
+    else:
+        shape = tuple(d for axis, d in enumerate(x.shape) if axis not in axes)
+    return (TensorType(shape, x.dtype),)
+
+
+def scaling(op: Op, graph: Graph, *, mean: bool) -> tuple[int, int]:
+    """Multiplier in Q0.31 and left shift that turn the sum of (x - zero point) into the output."""
+    x, y = graph.input(op, 0), graph.output(op)
+    count = math.prod(x.shape[axis] for axis in reduced_axes(op, graph))
+    largest = count * (2 ** (8 * x.dtype.size_bytes) - 1)
+    multiplier, shift = quantize_multiplier(x.q.scale / y.q.scale, largest)
+    if not mean:
+        return multiplier, shift
+    spread = min(count.bit_length() - 1, 32, 31 + shift)
+    return (multiplier << spread) // count, shift - spread
+
+
+def single_scaling(op: Op, graph: Graph, *, mean: bool) -> SingleRounding:
+    """ONNX Runtime's law: one rounding."""
+    x, y = graph.input(op, 0), graph.output(op)
+    count = math.prod(x.shape[axis] for axis in reduced_axes(op, graph))
+    divisor = np.float32(y.q.scale) * np.float32(count if mean else 1)
+    factor = float(np.float32(x.q.scale) / divisor)
+    zero_point = y.q.zero_point
+    return onnx_fit(factor, 255 * count, -128 - zero_point, 127 - zero_point)
+
+
+def averaged(op: Op, graph: Graph, *, mean: bool) -> int:
+    """How many elements ONNX Runtime divides by, halves to even; 0 where scales differ, too."""
+    x, y = graph.input(op, 0), graph.output(op)
+    onnx = reduce_attributes(op).rounding is Rounding.ONNX
+    if not mean or not onnx or x.q.scale != y.q.scale:
+        return 0
+    return math.prod(x.shape[axis] for axis in reduced_axes(op, graph))
+
+
+def reduction_reference(
+    op: Op, graph: Graph, inputs: Sequence[Array], *, mean: bool
+) -> tuple[Array, ...]:
+    x, y = graph.input(op, 0), graph.output(op)
+    centred = inputs[0].astype(np.int64) - x.q.zero_point
+    total = centred.sum(axis=reduced_axes(op, graph))
+    count = averaged(op, graph, mean=mean)
+    if count:
+        even = np.rint(total / count) + y.q.zero_point
+        return (np.clip(even, -128, 127).astype(np.int8).reshape(y.shape),)
+    if reduce_attributes(op).rounding is Rounding.ONNX:
+        once = single_scaling(op, graph, mean=mean).apply(total) + y.q.zero_point
+        return (np.clip(once, -128, 127).astype(np.int8).reshape(y.shape),)
+    multiplier, shift = scaling(op, graph, mean=mean)
+    scaled = multiply_by_quantized_multiplier(total, multiplier, shift) + y.q.zero_point
+    info = np.iinfo(y.dtype.value)
+    return (np.clip(scaled, info.min, info.max).astype(y.dtype.numpy).reshape(y.shape),)
+
+
+def blocks(op: Op, graph: Graph) -> tuple[int, int, int, int, int]:
+    """The input's shape folded to kept, reduced, kept, reduced, kept elements.
+
+    Raises UnsupportedError where the axes form more than two groups.
+    """
+    x, axes = graph.input(op, 0), reduced_axes(op, graph)
+    folded: list[tuple[bool, int]] = []
+    for axis, size in enumerate(x.shape):
+        if size == 1:
+            continue
+        reduced = axis in axes
+        if folded and folded[-1][0] == reduced:
+            folded[-1] = (reduced, folded[-1][1] * size)
+        else:
+            folded.append((reduced, size))
+    if not folded or folded[-1][0]:
+        folded.append((False, 1))
+    sizes = [size for _, size in folded]
+    if len(sizes) > 5 or (len(sizes) == 5 and folded[0][0]):
+        raise UnsupportedError(
+            f"{op.kind} {op.name!r}: axes {list(axes)} of {list(x.shape)} fall into more than two "
+            "groups; reduce them in two steps"
+        )
+    padded = [1] * (5 - len(sizes)) + sizes
+    return (padded[0], padded[1], padded[2], padded[3], padded[4])
+
+
+def lower_reduction(op: Op, graph: Graph, *, mean: bool) -> Lowering:
+    x, y = graph.input(op, 0), graph.output(op)
+    outer, first, middle, second, inner = blocks(op, graph)
+    multiplier, shift = scaling(op, graph, mean=mean)
+    once = 0
+    if reduce_attributes(op).rounding is Rounding.ONNX:
+        fit = single_scaling(op, graph, mean=mean)
+        multiplier, shift, once = fit.multiplier, 0, 31 - fit.shift
+    return Lowering(
+        functions=("thimble_reduce_sum_s8",),
+        fields={
+            "outer": outer,
+            "first": first,
+            "middle": middle,
+            "second": second,
+            "inner": inner,
+            "input_sum": x.q.zero_point * first * second,
+            "output_offset": y.q.zero_point,
+            "multiplier": multiplier,
+            "shift": shift,
+            "once": once,
+            "count": averaged(op, graph, mean=mean),
+        },
+    )
+
+
+def lower_wide_reduction(op: Op, graph: Graph, *, mean: bool) -> Lowering:
+    """Of int16. Raises UnsupportedError where a sum might leave int32."""
+    count = math.prod(graph.input(op, 0).shape[axis] for axis in reduced_axes(op, graph))
+    multiplier, shift = scaling(op, graph, mean=mean)
+    if count << (15 + max(shift, 0)) >= 1 << 31:
+        raise UnsupportedError(
+            f"{op.kind} {op.name!r}: {count} elements and an output scale of "
+            f"{graph.output(op).q.scale:g} overrun 32 bits; reduce the axes in two steps"
+        )
+    outer, first, middle, second, inner = blocks(op, graph)
+    return Lowering(
+        functions=("thimble_reduce_sum_s16",),
+        fields={
+            "outer": outer,
+            "first": first,
+            "middle": middle,
+            "second": second,
+            "inner": inner,
+            "multiplier": multiplier,
+            "shift": shift,
+        },
+    )
+
+
+def reduction_axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
+    """Every axis that is kept."""
+    reduced, kept = reduced_axes(op, graph), reduce_attributes(op).keep_dims
+    through = [axis for axis in range(len(graph.input(op, 0).shape)) if axis not in reduced]
+    return tuple(
+        Axis(axis if kept else place, (Reach(axis),), lambda part: op.attributes)
+        for place, axis in enumerate(through)
+    )
+
+
+def _ending(op: Op, graph: Graph, *, mean: bool) -> RequantiseSums:
+    """What turns sums of the stored values into the output."""
+    x, y = graph.input(op, 0), graph.output(op)
+    count = math.prod(x.shape[axis] for axis in reduced_axes(op, graph))
+    bias, offset = -x.q.zero_point * count, y.q.zero_point
+    divisor = averaged(op, graph, mean=mean)
+    if divisor:
+        return RequantiseSums(Law.EVEN, count=divisor, bias=bias, offset=offset)
+    if reduce_attributes(op).rounding is Rounding.ONNX:
+        once = single_scaling(op, graph, mean=mean)
+        code = once.shift - SHIFT_BIAS
+        return RequantiseSums(
+            Law.ONCE, (once.multiplier,), (code,), (once.low,), bias=bias, offset=offset
+        )
+    multiplier, shift = scaling(op, graph, mean=mean)
+    code = shift_code(multiplier, shift, 255 * count)
+    return RequantiseSums(multipliers=(multiplier,), codes=(code,), bias=bias, offset=offset)
+
+
+def reduction_reductions(op: Op, graph: Graph, *, mean: bool) -> tuple[Reduction, ...]:
+    """Every axis that it sums over."""
+    x, axes = graph.input(op, 0), reduced_axes(op, graph)
+    partial = Reduce(axes, reduce_attributes(op).keep_dims)
+    return tuple(
+        Reduction(
+            x.shape[axis],
+            (Reach(axis),),
+            "partial_sum",
+            partial,
+            lambda: _ending(op, graph, mean=mean),
+        )
+        for axis in axes
+    )
+
+
+def reduction_overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
+    """Each output is written after all its inputs are read, and lies before the next ones."""
+    return (SafeOverlap(0),)
+
+
+def read_reduction(node: TfliteNode) -> ReadOp:
+    keep_dims = bool(node.has_options and node.options.keepDims)
+    return ReadOp(Reduce(integers(node, 1), keep_dims), (0,))
+
+
+def write_reduction(op: Op, graph: Graph, builtin: str) -> WrittenOp:
+    attributes = reduce_attributes(op)
+    return WrittenOp(
+        builtin,
+        "ReducerOptions",
+        {"keepDims": attributes.keep_dims},
+        (int32_constant("axes", attributes.axes),),
+        version=2,
+    )
+
+
+def sample_reduction(rng: np.random.Generator, kind: str) -> Graph:
+    """Any axes, negative and repeated ones too; at times a big map, as after a backbone."""
+    rank = int(rng.integers(1, 5))
+    shape = sample_shape(rng, rank)
+    axes = [axis for axis in range(rank) if rng.random() < 0.5] or [rank - 1]
+    if rng.random() < 0.4:
+        shape = (1, *(int(d) for d in rng.integers(1, 20, 2)), int(rng.integers(1, 40)))
+        axes = [2, 1]
+    rank = len(shape)
+    written = [axis - rank if rng.random() < 0.3 else axis for axis in axes]
+    if rng.random() < 0.1:
+        written.append(written[0])
+    attributes = Reduce(tuple(written), bool(rng.random() < 0.5))
+    op = Op(kind, "reduce", ("x",), ("y",), attributes)
+    x = Tensor("x", shape, DType.INT8, sample_quantisation(rng))
+    count = math.prod(shape[axis] for axis in axes)
+    stretch = 2.0 ** rng.uniform(-2, 2) * (1 if kind == "mean" else np.sqrt(count))
+    zero_point = int(rng.choice([x.q.zero_point, int(rng.integers(-128, 128))]))
+    scale = x.q.scale if rng.random() < 0.3 else float(np.float32(x.q.scale * stretch))
+    hollow = Tensor("y", (), DType.INT8, Quantisation((scale,), (zero_point,)))
+    y_shape = infer_reduction(op, Graph.build("shape", [x, hollow], [op], ["x"], ["y"]))[0].shape
+    y = Tensor("y", y_shape, DType.INT8, hollow.quantisation)
+    return Graph.build("sample", [x, y], [op], ["x"], ["y"])

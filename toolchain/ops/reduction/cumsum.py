@@ -1,0 +1,117 @@
+"""Running sums along an axis. TFLite CUMSUM, float32 and int32 (`reference_ops::CumSum`)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from toolchain.boards import Core
+from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ops import extents
+from toolchain.ops.elementwise.common import infer_unary
+from toolchain.ops.movement.copies import int32_constant, integers, resolve_axis, sample_shape
+from toolchain.ops.spec import (
+    Array,
+    Lowering,
+    OpSpec,
+    ReadOp,
+    SafeOverlap,
+    TfliteBinding,
+    TfliteNode,
+    WrittenOp,
+)
+
+_SUFFIXES = {DType.FLOAT32: "f32", DType.INT32: "s32"}
+
+
+@dataclass(frozen=True)
+class CumSum(Attributes):
+    """`exclusive`: each sum leaves out its own element. `reverse`: from the last to the first."""
+
+    axis: int
+    exclusive: bool = False
+    reverse: bool = False
+
+
+def _attributes(op: Op) -> CumSum:
+    assert isinstance(op.attributes, CumSum)
+    return op.attributes
+
+
+def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    attributes, x = _attributes(op), inputs[0]
+    axis = resolve_axis(attributes.axis, x.ndim)
+    order = np.flip(x, axis) if attributes.reverse else x
+    sums = np.cumsum(order, axis=axis, dtype=x.dtype)
+    if attributes.exclusive:
+        before = np.zeros_like(sums)
+        rest = [slice(None)] * x.ndim
+        kept = [slice(None)] * x.ndim
+        rest[axis], kept[axis] = slice(1, None), slice(None, -1)
+        before[tuple(rest)] = sums[tuple(kept)]
+        sums = before
+    return (np.flip(sums, axis) if attributes.reverse else sums,)
+
+
+def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+    attributes, x = _attributes(op), graph.input(op, 0)
+    axis = resolve_axis(attributes.axis, len(x.shape))
+    function = f"thimble_cumsum_{_SUFFIXES[x.dtype]}"
+    return Lowering(
+        functions=(function,),
+        fields={
+            "function": function,
+            "outer": math.prod(x.shape[:axis]),
+            "count": x.shape[axis],
+            "inner": math.prod(x.shape[axis + 1 :]),
+            "exclusive": int(attributes.exclusive),
+            "reverse": int(attributes.reverse),
+        },
+    )
+
+
+def _read(node: TfliteNode) -> ReadOp:
+    (axis,) = integers(node, 1)
+    options = node.options
+    return ReadOp(CumSum(axis, bool(options.exclusive), bool(options.reverse)), (0,))
+
+
+def _write(op: Op, graph: Graph) -> WrittenOp:
+    attributes = _attributes(op)
+    options = {"exclusive": attributes.exclusive, "reverse": attributes.reverse}
+    axis = int32_constant("axis", np.array([attributes.axis]))
+    return WrittenOp("CUMSUM", "CumsumOptions", options, (axis,))
+
+
+def _sample(rng: np.random.Generator) -> Graph:
+    rank = int(rng.integers(1, 5))
+    shape = sample_shape(rng, rank)
+    dtype = list(_SUFFIXES)[int(rng.integers(2))]
+    axis = int(rng.integers(-rank, rank))
+    attributes = CumSum(axis, bool(rng.random() < 0.5), bool(rng.random() < 0.5))
+    ends = [Tensor(name, shape, dtype) for name in "xy"]
+    op = Op("cumsum", "cumsum", ("x",), ("y",), attributes)
+    return Graph.build("sample", ends, [op], ["x"], ["y"])
+
+
+def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
+    """Each place is read once, right before it is written; but not from the first to the last."""
+    return (SafeOverlap(0, exact=True),)
+
+
+SPEC = OpSpec(
+    kind="cumsum",
+    attributes=CumSum,
+    infer=infer_unary,
+    reference=_reference,
+    lower=_lower,
+    extents=extents.cumsum,
+    sample=_sample,
+    overlaps=_overlaps,
+    tflite=TfliteBinding(("CUMSUM",), _read, _write),
+    dtypes=frozenset(_SUFFIXES),
+    limits="float32 or int32 (TFLite has no quantised form); constant axis",
+)

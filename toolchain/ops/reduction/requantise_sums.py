@@ -1,0 +1,181 @@
+"""int32 sums to int8, once: the end of an operator that was summed in parts.
+
+TWICE: MultiplyByQuantizedMultiplier, as TFLite's convolutions, sums and means; or, by its code,
+ONNX Runtime's float32. ONCE: as LiteRT's fully connected kernels. AWAY and EVEN: a division, as
+average pooling and ONNX Runtime's means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toolchain.boards import Core
+from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
+from toolchain.ops import product_extents
+from toolchain.ops.arithmetic.activation import Activation, clamp_range
+from toolchain.ops.arithmetic.fixed_point import (
+    multiply_by_quantized_multiplier,
+    quantize_multiplier,
+)
+from toolchain.ops.arithmetic.onnx_rounding import FLOAT_CODE
+from toolchain.ops.arithmetic.single_rounding import SingleRounding
+from toolchain.ops.convolution.common import wrap_int32
+from toolchain.ops.convolution.packing import SHIFT_BIAS, left_shift
+from toolchain.ops.spec import Array, Constant, Lowering, OpSpec, SafeOverlap, TensorType
+
+
+class Law(Enum):
+    """How a sum is scaled and rounded."""
+
+    TWICE = "twice"
+    ONCE = "once"
+    AWAY = "away"
+    EVEN = "even"
+
+
+@dataclass(frozen=True)
+class RequantiseSums(Attributes):
+    """`bias` is added to every sum, `offset` to what comes of it.
+
+    By TWICE and ONCE a multiplier (and its low part, ONCE) and shift code for all, or for each
+    channel, the last axis. By AWAY and EVEN a division by `count`.
+    """
+
+    law: Law = Law.TWICE
+    multipliers: tuple[int, ...] = ()
+    codes: tuple[int, ...] = ()
+    lows: tuple[int, ...] = ()
+    count: int = 1
+    bias: int = 0
+    offset: int = 0
+    activation: Activation = Activation.NONE
+
+    @property
+    def scales(self) -> bool:
+        """Whether it multiplies."""
+        return self.law in (Law.TWICE, Law.ONCE)
+
+
+def _attributes(op: Op) -> RequantiseSums:
+    assert isinstance(op.attributes, RequantiseSums)
+    return op.attributes
+
+
+def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
+    sums, attributes = graph.input(op, 0), _attributes(op)
+    if sums.dtype is not DType.INT32:
+        raise ValueError(f"needs int32 sums, got {sums}")
+    if attributes.scales:
+        lengths = {len(attributes.multipliers), len(attributes.codes)}
+        lengths |= {len(attributes.lows)} if attributes.law is Law.ONCE else set()
+        if len(lengths) != 1 or not lengths <= {1, sums.shape[-1] if sums.shape else 1}:
+            raise ValueError(f"{len(attributes.multipliers)} multipliers for {sums}")
+    elif attributes.count < 1:
+        raise ValueError(f"a division by {attributes.count}")
+    return (TensorType(sums.shape, DType.INT8),)
+
+
+def _scaled(sums: NDArray[np.int64], attributes: RequantiseSums) -> NDArray[np.int64]:
+    if attributes.law is Law.AWAY:
+        magnitude = (np.abs(sums) + attributes.count // 2) // attributes.count
+        away: NDArray[np.int64] = np.sign(sums) * magnitude
+        return away
+    if attributes.law is Law.EVEN:
+        return np.rint(sums / attributes.count).astype(np.int64)
+    columns = []
+    channels = sums.shape[-1]
+    for channel in range(channels):
+        at = channel if len(attributes.multipliers) == channels else 0
+        multiplier, code = attributes.multipliers[at], attributes.codes[at]
+        column = sums[..., channel]
+        if attributes.law is Law.ONCE:
+            columns.append(
+                SingleRounding(multiplier, attributes.lows[at], left_shift(code)).apply(column)
+            )
+        elif code == FLOAT_CODE:
+            factor = np.array(multiplier, dtype=np.int32).view(np.float32)
+            columns.append(np.rint(column.astype(np.float32) * factor).astype(np.int64))
+        else:
+            columns.append(multiply_by_quantized_multiplier(column, multiplier, left_shift(code)))
+    return np.stack(columns, axis=-1)
+
+
+def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    y, attributes = graph.output(op), _attributes(op)
+    sums = wrap_int32(inputs[0].astype(np.int64) + attributes.bias).reshape(*y.shape[:-1], -1)
+    low, high = clamp_range(attributes.activation, y)
+    scaled = _scaled(sums, attributes) + attributes.offset
+    return (np.clip(scaled, low, high).astype(np.int8).reshape(y.shape),)
+
+
+def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+    y, attributes = graph.output(op), _attributes(op)
+    low, high = clamp_range(attributes.activation, y)
+    channels = len(attributes.multipliers) if attributes.scales else 1
+    fields = {
+        "law": attributes.law.value,
+        "pixels": y.elements // channels,
+        "channels": channels,
+        "count": attributes.count,
+        "bias": attributes.bias,
+        "output_offset": attributes.offset,
+        "activation_min": low,
+        "activation_max": high,
+    }
+    if not attributes.scales:
+        return Lowering(functions=("thimble_average_sums_s8",), fields=fields)
+    once = attributes.law is Law.ONCE
+    parts = (attributes.multipliers, attributes.codes, *((attributes.lows,) if once else ()))
+    packed = np.array(parts, dtype=np.int32).T.reshape(-1)
+    comment = "multipliers, shift codes, low parts" if once else "multipliers, shift codes"
+    name = "thimble_requantize_sums_once_s8" if once else "thimble_requantize_sums_s8"
+    return Lowering(
+        functions=(name,), constants=(Constant("parameters", packed, comment),), fields=fields
+    )
+
+
+def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
+    """One byte is written after every four that were read."""
+    return (SafeOverlap(0),)
+
+
+def _sample(rng: np.random.Generator) -> Graph:
+    shape = (1, *(int(n) for n in rng.integers(1, 7, 3)))
+    law = Law(rng.choice([law.value for law in Law]))
+    channels = shape[3] if rng.random() < 0.7 else 1
+    pairs = [quantize_multiplier(float(2.0 ** rng.uniform(-26, -20))) for _ in range(channels)]
+    multipliers, shifts = zip(*pairs, strict=True)
+    attributes = RequantiseSums(
+        law,
+        multipliers,
+        tuple(shift - SHIFT_BIAS for shift in shifts),
+        tuple(int(low) for low in rng.integers(0, 1 << 22, channels)),
+        int(rng.integers(1, 1 << 24)),
+        int(rng.integers(-(1 << 20), 1 << 20)),
+        int(rng.integers(-128, 128)),
+        rng.choice(np.array(list(Activation), dtype=object)),
+    )
+    q = Quantisation((0.0625,), (attributes.offset,))
+    tensors = [Tensor("sums", shape, DType.INT32), Tensor("y", shape, DType.INT8, q)]
+    op = Op("requantise_sums", "requantise", ("sums",), ("y",), attributes)
+    return Graph.build("sample", tensors, [op], ["sums"], ["y"])
+
+
+SPEC = OpSpec(
+    kind="requantise_sums",
+    attributes=RequantiseSums,
+    infer=_infer,
+    reference=_reference,
+    lower=_lower,
+    extents=product_extents.requantise_sums,
+    sample=_sample,
+    overlaps=_overlaps,
+    dtypes=frozenset({DType.INT8, DType.INT32}),
+    made_by_passes=True,
+    limits="int32 sums to int8; made by rewriting only",
+)

@@ -1,0 +1,50 @@
+"""Sum over any axes. TFLite SUM, int8, `reference_ops::QuantizedMeanOrSum`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from toolchain.boards import Core
+from toolchain.ir import Graph, Op
+from toolchain.ops import extents
+from toolchain.ops.readers.onnx_pooling import read_reduction_of
+from toolchain.ops.reduction.common import (
+    Reduce,
+    infer_reduction,
+    lower_reduction,
+    read_reduction,
+    reduction_axes,
+    reduction_overlaps,
+    reduction_reductions,
+    reduction_reference,
+    sample_reduction,
+    write_reduction,
+)
+from toolchain.ops.spec import Array, Lowering, OnnxBinding, OpSpec, TfliteBinding
+
+
+def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    return reduction_reference(op, graph, inputs, mean=False)
+
+
+def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+    return lower_reduction(op, graph, mean=False)
+
+
+SPEC = OpSpec(
+    kind="sum",
+    attributes=Reduce,
+    infer=infer_reduction,
+    reference=_reference,
+    lower=_lower,
+    extents=extents.reduction(1, 1),
+    sample=lambda rng: sample_reduction(rng, "sum"),
+    tflite=TfliteBinding(
+        ("SUM",), read_reduction, lambda op, graph: write_reduction(op, graph, "SUM")
+    ),
+    overlaps=reduction_overlaps,
+    axes=reduction_axes,
+    reductions=lambda op, graph: reduction_reductions(op, graph, mean=False),
+    onnx=OnnxBinding(("ReduceSum",), read_reduction_of("sum")),
+    limits="int8; constant axes in at most two groups of neighbours",
+)

@@ -1,0 +1,159 @@
+"""What both resize operators share: the attributes, shape rule, TFLite reader and writer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toolchain.ir import Attributes, Graph, Op, Tensor
+from toolchain.ops.movement.copies import int32_constant, integers
+from toolchain.ops.spec import (
+    Axis,
+    Part,
+    Reach,
+    ReadOp,
+    SafeOverlap,
+    TensorType,
+    TfliteNode,
+    WrittenOp,
+)
+from toolchain.ops.walks import first_pixels, lead_bytes, read_after
+
+Indices = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Within:
+    """Where a block of an axis lies: the whole resize makes `output` indices of `input` ones, the
+    block begins at its `begin` and is given input indices from `first` on."""
+
+    input: int
+    output: int
+    begin: int = 0
+    first: int = 0
+
+
+@dataclass(frozen=True)
+class Resized(Attributes):
+    """New height and width; `rows`, `columns`: where a block of an image lies in it."""
+
+    height: int
+    width: int
+    rows: Within | None = field(default=None, kw_only=True)
+    columns: Within | None = field(default=None, kw_only=True)
+
+
+@dataclass(frozen=True)
+class Resize(Resized):
+    """How output positions fall on the input, as TFLite names it.
+
+    `legacy`: as for uint8 images, of which 128 was taken.
+    """
+
+    align_corners: bool = False
+    half_pixel_centers: bool = False
+    legacy: bool = False
+
+
+def resize_attributes(op: Op) -> Resize:
+    assert isinstance(op.attributes, Resize)
+    return op.attributes
+
+
+def infer_resize(op: Op, graph: Graph) -> tuple[TensorType, ...]:
+    attributes, x = resize_attributes(op), graph.input(op, 0)
+    if len(x.shape) != 4:
+        raise ValueError(f"resizing needs a 4-dimensional NHWC input, not {list(x.shape)}")
+    if min(attributes.height, attributes.width) < 1:
+        raise ValueError(f"resizing to {attributes.height} x {attributes.width}")
+    shape = (x.shape[0], attributes.height, attributes.width, x.shape[3])
+    return (TensorType(shape, x.dtype),)
+
+
+def read_resize(node: TfliteNode) -> ReadOp:
+    height, width = integers(node, 1)
+    corners, centers = bool(node.options.alignCorners), bool(node.options.halfPixelCenters)
+    legacy = node.legacy and node.builtin == "RESIZE_BILINEAR"
+    return ReadOp(Resize(height, width, corners, centers, legacy), (0,))
+
+
+def write_resize(op: Op, builtin: str, options_type: str) -> WrittenOp:
+    attributes = resize_attributes(op)
+    options = {
+        "alignCorners": attributes.align_corners,
+        "halfPixelCenters": attributes.half_pixel_centers,
+    }
+    size = int32_constant("size", (attributes.height, attributes.width))
+    return WrittenOp(builtin, options_type, options, (size,), version=3)
+
+
+def within(op: Op, graph: Graph, axis: int) -> Within:
+    """Where the rows (axis 1) or columns (axis 2) lie: also for those of no block."""
+    x, y, attributes = graph.input(op, 0), graph.output(op), op.attributes
+    assert isinstance(attributes, Resized)
+    own = attributes.rows if axis == 1 else attributes.columns
+    return own or Within(x.shape[axis], y.shape[axis])
+
+
+def resize_axes(
+    op: Op, graph: Graph, neighbours: Callable[[int], tuple[Indices, Indices, int, int]]
+) -> tuple[Axis, ...]:
+    """All axes. `neighbours`: of the rows or columns of the output, the lowest and the highest that
+    each reads of the input it is given, and that the whole makes so many from so many."""
+
+    def along(axis: int) -> Axis:
+        place = within(op, graph, axis)
+        reach = _covering(axis, *neighbours(axis))
+
+        def block(part: Part) -> Attributes:
+            begin, first = place.begin + part.begin, place.first + max(reach.first(part.begin), 0)
+            own = replace(place, begin=begin, first=first)
+            assert isinstance(op.attributes, Resized)
+            if axis == 1:
+                return replace(op.attributes, height=part.length, rows=own)
+            return replace(op.attributes, width=part.length, columns=own)
+
+        return Axis(axis, (reach,), block)
+
+    apart = [Axis(axis, (Reach(axis),), lambda part: op.attributes) for axis in (0, 3)]
+    return (apart[0], along(1), along(2), apart[1])
+
+
+def _covering(axis: int, lowest: Indices, highest: Indices, stride: int, divisor: int) -> Reach:
+    """The least reach of this slope that covers what each output index reads."""
+    stride, divisor = max(stride, 1), max(divisor, 1)
+    place = np.arange(len(lowest)) * stride
+    before = int((place - divisor * (lowest + 1)).max()) + 1
+    extent = int((divisor * (highest + 1) - place).max()) + before
+    return Reach(axis, stride, extent, before, divisor)
+
+
+def interpolation_overlaps(
+    op: Op, graph: Graph, rows: NDArray[np.int64], columns: NDArray[np.int64]
+) -> tuple[SafeOverlap, ...]:
+    """Pixel by pixel, channel by channel: each is read from up to four pixels and then written.
+
+    `rows`, `columns`: the first of the two that each output row or column needs.
+    """
+    x = graph.input(op, 0)
+    firsts = first_pixels((x.shape[1], x.shape[2]), rows, columns, x.shape[0])
+    pixels, channels = np.arange(len(firsts)), x.shape[3]
+    lead = lead_bytes(pixels + 1, read_after(firsts, pixels + 1))
+    if channels > 1:
+        lead = max(lead, lead_bytes(pixels, firsts))
+    return (SafeOverlap(0, 0, lead * channels * x.dtype.size_bytes),)
+
+
+def sample_resize(rng: np.random.Generator, kind: str, x: Tensor, both: bool) -> Graph:
+    """Up, down and equal sizes; `both`: corners and centers may be asked for together."""
+    height, width = (int(d) for d in rng.integers(1, 24, 2))
+    if rng.random() < 0.3:
+        height, width = 2 * x.shape[1], 2 * x.shape[2]
+    corners, centers = bool(rng.random() < 0.4), bool(rng.random() < 0.4)
+    attributes = Resize(height, width, corners, centers and (both or not corners))
+    y = Tensor("y", (x.shape[0], height, width, x.shape[3]), x.dtype, x.quantisation)
+    op = Op(kind, "resize", ("x",), ("y",), attributes)
+    return Graph.build("sample", [x, y], [op], ["x"], ["y"])

@@ -1,0 +1,260 @@
+"""Resize by bilinear interpolation in float32. ONNX Resize, mode linear.
+
+Between two quantised tensors ONNX interpolates the real values: each product and sum is rounded to
+float32 in the order of ONNX Runtime's kernel, then the result to int8 once. (TFLite interpolates
+integers: see `resize_bilinear`.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toolchain.boards import Core
+from toolchain.errors import UnsupportedError
+from toolchain.ir import DType, Graph, Op, Tensor
+from toolchain.ops import extents
+from toolchain.ops.arithmetic.rounding import nearest
+from toolchain.ops.elementwise.common import require_types, sample_quantisation
+from toolchain.ops.readers.onnx import image_axes, image_shape
+from toolchain.ops.resize.common import (
+    Indices,
+    Resized,
+    Within,
+    interpolation_overlaps,
+    resize_axes,
+    within,
+)
+from toolchain.ops.resize.resize_nearest import read_nearest
+from toolchain.ops.spec import (
+    Array,
+    Axis,
+    Constant,
+    Lowering,
+    OnnxBinding,
+    OnnxNode,
+    OpSpec,
+    SafeOverlap,
+    TensorType,
+)
+
+COORDINATES = ("align_corners", "asymmetric", "half_pixel", "pytorch_half_pixel")
+Float = NDArray[np.float32]
+_LARGEST_SIDE = np.iinfo(np.int16).max
+
+
+@dataclass(frozen=True)
+class ResizeLinear(Resized):
+    """`scales`: output over input, as the file gives it, of each side.
+
+    `coordinates`: one of COORDINATES, how output positions fall on the input.
+    """
+
+    scales: tuple[float, float]
+    coordinates: str
+
+
+def _attributes(op: Op) -> ResizeLinear:
+    assert isinstance(op.attributes, ResizeLinear)
+    return op.attributes
+
+
+def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
+    attributes, x = _attributes(op), graph.input(op, 0)
+    if len(x.shape) != 4 or x.dtype is not DType.INT8:
+        raise ValueError(f"needs an int8 image NHWC, not {x}")
+    if min(attributes.height, attributes.width, *attributes.scales) <= 0:
+        raise ValueError(f"resizing to {attributes.height} x {attributes.width}")
+    if attributes.coordinates not in COORDINATES:
+        raise ValueError(f"coordinates {attributes.coordinates!r}")
+    shape = (x.shape[0], attributes.height, attributes.width, x.shape[3])
+    return (TensorType(shape, x.dtype),)
+
+
+@dataclass(frozen=True)
+class _Line:
+    """For each output position its two neighbours and what they weigh."""
+
+    lower: NDArray[np.int64]
+    upper: NDArray[np.int64]
+    near_lower: Float
+    near_upper: Float
+
+    def of_block(self, place: Within, length: int) -> _Line:
+        run = slice(place.begin, place.begin + length)
+        lower, upper = self.lower[run] - place.first, self.upper[run] - place.first
+        return _Line(lower, upper, self.near_lower[run], self.near_upper[run])
+
+
+def _line(coordinates: str, old: int, new: int, scale: float) -> _Line:
+    """ONNX Runtime's `SetupUpsampleBilinear` along one axis."""
+    place, half = np.arange(new, dtype=np.float32), np.float32(0.5)
+    ratio = np.float32(scale)
+    if ratio != 1:
+        if coordinates == "align_corners":
+            place = place * np.float32(old - 1) / np.float32(max(new - 1, 1))
+        elif coordinates == "asymmetric":
+            place = place / ratio
+        elif coordinates == "half_pixel" or new > 1:
+            place = (place + half) / ratio - half
+        else:
+            place = np.zeros(new, np.float32)
+    place = np.clip(place, np.float32(0), np.float32(old - 1))
+    lower = np.minimum(place.astype(np.int64), old - 1)
+    upper = np.minimum(lower + 1, old - 1)
+    near_upper = np.abs(place - lower.astype(np.float32))
+    near_lower = np.abs(place - upper.astype(np.float32))
+    same = lower == upper
+    return _Line(
+        lower,
+        upper,
+        np.where(same, half, near_lower).astype(np.float32),
+        np.where(same, half, near_upper).astype(np.float32),
+    )
+
+
+def _lines(op: Op, graph: Graph) -> tuple[_Line, _Line]:
+    attributes = _attributes(op)
+    lines = []
+    for axis in (1, 2):
+        place, length = within(op, graph, axis), graph.output(op).shape[axis]
+        line = _line(attributes.coordinates, place.input, place.output, attributes.scales[axis - 1])
+        lines.append(line.of_block(place, length))
+    return lines[0], lines[1]
+
+
+def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
+    def neighbours(axis: int) -> tuple[Indices, Indices, int, int]:
+        line, place = _lines(op, graph)[axis - 1], within(op, graph, axis)
+        less = int(_attributes(op).coordinates == "align_corners")
+        return line.lower, line.upper, place.input - less, place.output - less
+
+    return resize_axes(op, graph, neighbours)
+
+
+def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    x, y = graph.input(op, 0), graph.output(op)
+    rows, columns = _lines(op, graph)
+    data: Float = (inputs[0].astype(np.int64) - x.q.zero_point).astype(np.float32) * np.float32(
+        x.q.scale
+    )
+
+    def weighed(corner: Float, down: Float, across: Float) -> Float:
+        weight = across[None, :, None] * down[:, None, None]
+        product: Float = weight * corner
+        return product
+
+    top, bottom = data[:, rows.lower], data[:, rows.upper]
+    left, right = columns.lower, columns.upper
+    total = weighed(top[:, :, left], rows.near_lower, columns.near_lower)
+    total = total + weighed(top[:, :, right], rows.near_lower, columns.near_upper)
+    total = total + weighed(bottom[:, :, left], rows.near_upper, columns.near_lower)
+    total = total + weighed(bottom[:, :, right], rows.near_upper, columns.near_upper)
+    stored = nearest(total / np.float32(y.q.scale)) + y.q.zero_point
+    return (np.clip(stored, -128, 127).astype(np.int8),)
+
+
+def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+    require_types(op, graph, DType.INT8)
+    x, y = graph.input(op, 0), graph.output(op)
+    if max(*x.shape[1:3], *y.shape[1:3]) > _LARGEST_SIDE:
+        raise UnsupportedError(f"resize_linear {op.name!r}: an image above 32767 pixels a side")
+    constants = []
+    for name, line in zip(("row", "column"), _lines(op, graph), strict=True):
+        places = np.stack([line.lower, line.upper], axis=1).astype(np.int16)
+        weights = np.stack([line.near_lower, line.near_upper], axis=1)
+        constants.append(Constant(f"{name}s", places, f"two {name}s between which each lies"))
+        constants.append(Constant(f"{name}_weights", weights, "what the two weigh"))
+    return Lowering(
+        functions=("thimble_resize_linear_s8",),
+        constants=tuple(constants),
+        fields={
+            "batches": x.shape[0],
+            "input_height": x.shape[1],
+            "input_width": x.shape[2],
+            "output_height": y.shape[1],
+            "output_width": y.shape[2],
+            "channels": x.shape[3],
+            "input_scale": float(np.float32(x.q.scale)).hex(),
+            "input_zero_point": x.q.zero_point,
+            "output_scale": float(np.float32(y.q.scale)).hex(),
+            "output_zero_point": y.q.zero_point,
+        },
+    )
+
+
+def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
+    rows, columns = _lines(op, graph)
+    return interpolation_overlaps(op, graph, rows.lower, columns.lower)
+
+
+def _read_onnx(node: OnnxNode) -> None:
+    """Resize of an image in either mode."""
+    if node.shape(0)[:2] != node.output_shape()[:2]:
+        raise node.unsupported("resizing the batch or the channels")
+    mode = node.attribute("mode", "nearest")
+    coordinates = node.attribute("coordinate_transformation_mode", "half_pixel")
+    if node.operator == "Upsample" or node.opset < 11:
+        coordinates = "asymmetric"
+    if mode == "nearest":
+        read_nearest(node, coordinates)
+    elif mode not in ("linear", "bilinear"):
+        raise node.unsupported(f"mode {mode!r}", "resize by mode nearest or linear")
+    elif coordinates not in COORDINATES:
+        raise node.unsupported(f"{coordinates!r} coordinates", f"use {' or '.join(COORDINATES)}")
+    elif node.attribute("antialias", 0):
+        raise node.unsupported("antialias", "export with antialias off")
+    else:
+        _read_linear(node, coordinates)
+
+
+def _read_linear(node: OnnxNode, coordinates: str) -> None:
+    axes = image_axes(node)
+    source, target = image_shape(node.shape(0)), image_shape(node.output_shape())
+    scales = [target[axis] / source[axis] for axis in (1, 2)]
+    given = 1 if node.operator == "Upsample" or node.opset < 11 else 2
+    if node.has(given):
+        written = node.constant(given).real.reshape(-1)
+        if written.size == len(node.shape(0)):
+            scales = [float(s) for s in _image_scales(written)]
+    attributes = ResizeLinear(target[1], target[2], (scales[0], scales[1]), coordinates)
+    q = node.output_quantisation(node.quantisation(0))
+    node.emit("resize_linear", attributes, [node.operand(0, axes, source)], q, axes, target)
+
+
+def _image_scales(scales: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Of height and width, from those of N, C and one or two spatial dimensions."""
+    return np.append(np.ones(4 - scales.size), scales[2:])[-2:]
+
+
+def _sample(rng: np.random.Generator) -> Graph:
+    shape = tuple(int(rng.integers(1, high)) for high in (3, 10, 10, 9))
+    height, width = (int(d) for d in rng.integers(1, 20, 2))
+    coordinates = str(rng.choice(COORDINATES))
+    scales = (height / shape[1], width / shape[2])
+    q, out = sample_quantisation(rng), sample_quantisation(rng)
+    if rng.random() < 0.7:
+        out = q
+    x = Tensor("x", shape, DType.INT8, q)
+    y = Tensor("y", (shape[0], height, width, shape[3]), DType.INT8, out)
+    attributes = ResizeLinear(height, width, scales, coordinates)
+    op = Op("resize_linear", "resize", ("x",), ("y",), attributes)
+    return Graph.build("sample", [x, y], [op], ["x"], ["y"])
+
+
+SPEC = OpSpec(
+    kind="resize_linear",
+    attributes=ResizeLinear,
+    infer=_infer,
+    reference=_reference,
+    lower=_lower,
+    extents=extents.resize_by_tables,
+    overlaps=_overlaps,
+    axes=_axes,
+    sample=_sample,
+    onnx=OnnxBinding(("Resize", "Upsample"), _read_onnx),
+    limits="int8, NHWC; the size is constant; computed in float32; nearest: `resize_nearest`",
+)

@@ -1,0 +1,192 @@
+"""Resize by copying the nearest pixel. TFLite RESIZE_NEAREST_NEIGHBOR; any element type.
+
+TFLite finds the nearest index in float32. The compiler does that, once for each row and column, so
+that the kernel needs no floating point.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toolchain.boards import Core
+from toolchain.errors import UnsupportedError
+from toolchain.ir import DType, Graph, Op, Tensor
+from toolchain.ops import extents
+from toolchain.ops.movement.copies import sample_type
+from toolchain.ops.readers.onnx import image_axes, image_shape
+from toolchain.ops.resize.common import (
+    Indices,
+    Resize,
+    infer_resize,
+    read_resize,
+    resize_attributes,
+    resize_axes,
+    sample_resize,
+    within,
+    write_resize,
+)
+from toolchain.ops.spec import (
+    STORED,
+    Array,
+    Axis,
+    Constant,
+    Lowering,
+    OnnxNode,
+    OpSpec,
+    SafeOverlap,
+    TfliteBinding,
+)
+from toolchain.ops.walks import NEVER, first_pixels, lead_bytes, read_after
+
+
+def nearest(attributes: Resize, input_size: int, output_size: int) -> list[int]:
+    """The input index for each output index (`GetNearestNeighbor`, in float32)."""
+    if attributes.align_corners and output_size > 1:
+        scale = np.float32(input_size - 1) / np.float32(output_size - 1)
+    else:
+        scale = np.float32(input_size) / np.float32(output_size)
+    offset = np.float32(0.5 if attributes.half_pixel_centers else 0.0)
+    result = []
+    for position in range(output_size):
+        place = float((np.float32(position) + offset) * scale)
+        index = math.floor(place + 0.5) if attributes.align_corners else math.floor(place)
+        result.append(min(index, input_size - 1))
+    return result
+
+
+def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    rows, columns = _sources(op, graph, 1), _sources(op, graph, 2)
+    return (inputs[0][:, rows][:, :, columns],)
+
+
+def _sources(op: Op, graph: Graph, axis: int) -> NDArray[np.int64]:
+    """The row (axis 1) or column (axis 2) that each one of the output copies."""
+    place, attributes = within(op, graph, axis), resize_attributes(op)
+    whole = np.array(nearest(attributes, place.input, place.output), np.int64)
+    length = graph.output(op).shape[axis]
+    return whole[place.begin : place.begin + length] - place.first
+
+
+def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
+    def neighbours(axis: int) -> tuple[Indices, Indices, int, int]:
+        sources, place = _sources(op, graph, axis), within(op, graph, axis)
+        less = int(resize_attributes(op).align_corners)
+        return sources, sources, place.input - less, place.output - less
+
+    return resize_axes(op, graph, neighbours)
+
+
+def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+    x, y = graph.input(op, 0), graph.output(op)
+    if max(*x.shape[1:3], *y.shape[1:3]) > np.iinfo(np.int16).max:
+        raise UnsupportedError(f"resize_nearest {op.name!r}: an image above 32767 pixels a side")
+    rows, columns = (_sources(op, graph, axis).astype(np.int16) for axis in (1, 2))
+    return Lowering(
+        functions=("thimble_resize_nearest",),
+        constants=(
+            Constant("rows", rows, "input row of each output row"),
+            Constant("columns", columns, "input column of each output column"),
+        ),
+        fields={
+            "batches": x.shape[0],
+            "input_height": x.shape[1],
+            "input_width": x.shape[2],
+            "output_height": y.shape[1],
+            "output_width": y.shape[2],
+            "pixel_bytes": x.shape[3] * x.dtype.size_bytes,
+        },
+    )
+
+
+def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
+    """Pixel by pixel by memcpy, which bears no overlap; rows that repeat come from the output."""
+    x = graph.input(op, 0)
+    rows, columns = _sources(op, graph, 1), _sources(op, graph, 2)
+    rows[1:][rows[1:] == rows[:-1]] = NEVER
+    firsts = first_pixels((x.shape[1], x.shape[2]), rows, columns, x.shape[0])
+    pixels = np.arange(len(firsts))
+    lead = lead_bytes(pixels + 1, read_after(firsts, pixels))
+    return (SafeOverlap(0, 0, lead * x.shape[3] * x.dtype.size_bytes),)
+
+
+def _sample(rng: np.random.Generator) -> Graph:
+    batches, height, width, channels = (int(rng.integers(1, high)) for high in (3, 12, 12, 20))
+    x = Tensor("x", (batches, height, width, channels), *sample_type(rng, (DType.FLOAT32,)))
+    return sample_resize(rng, "resize_nearest", x, both=True)
+
+
+def read_nearest(node: OnnxNode, coordinates: str) -> None:
+    """ONNX Resize of an image, where TFLite has the same mapping of positions."""
+    axes = image_axes(node)
+    source, target = image_shape(node.shape(0)), image_shape(node.output_shape())
+    x, q = node.operand(0, axes, source), node.quantisation(0)
+    wanted = [_onnx_nearest(node, coordinates, axis, source, target) for axis in (1, 2)]
+    for corners, centers in ((False, False), (False, True), (True, False), (True, True)):
+        attributes = Resize(target[1], target[2], corners, centers)
+        rows, columns = (nearest(attributes, source[axis], target[axis]) for axis in (1, 2))
+        if [rows, columns] == wanted:
+            node.emit("resize_nearest", attributes, [x], q, axes, target)
+            return
+    raise node.unsupported(
+        f"mode 'nearest' with {coordinates!r} coordinates",
+        "resize by a whole factor with asymmetric or half_pixel coordinates",
+    )
+
+
+def _onnx_nearest(
+    node: OnnxNode, coordinates: str, axis: int, source: tuple[int, ...], target: tuple[int, ...]
+) -> list[int]:
+    """The input index for each output index, as ONNX defines it."""
+    old, new = source[axis], target[axis]
+    place = np.arange(new, dtype=np.float64)
+    scale = old / new
+    if coordinates == "align_corners":
+        place = place * ((old - 1) / (new - 1) if new > 1 else 0.0)
+    elif coordinates == "asymmetric":
+        place = place * scale
+    elif coordinates == "pytorch_half_pixel" and new == 1:
+        place = place * 0.0
+    elif coordinates in ("half_pixel", "pytorch_half_pixel"):
+        place = (place + 0.5) * scale - 0.5
+    else:
+        raise node.unsupported(f"{coordinates!r} coordinates")
+    rounding = node.attribute("nearest_mode", "round_prefer_floor")
+    if node.operator == "Upsample" or node.opset < 11:
+        rounding = "floor"
+    functions: dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
+        "floor": np.floor,
+        "ceil": np.ceil,
+        "round_prefer_floor": lambda p: np.ceil(p - 0.5),
+        "round_prefer_ceil": lambda p: np.floor(p + 0.5),
+    }
+    if rounding not in functions:
+        raise node.unsupported(f"nearest_mode {rounding!r}")
+    indices = np.clip(functions[rounding](place), 0, old - 1)
+    return [int(i) for i in indices]
+
+
+SPEC = OpSpec(
+    quantised=STORED,
+    kind="resize_nearest",
+    attributes=Resize,
+    infer=infer_resize,
+    reference=_reference,
+    lower=_lower,
+    extents=extents.resize_by_tables,
+    overlaps=_overlaps,
+    axes=_axes,
+    sample=_sample,
+    tflite=TfliteBinding(
+        ("RESIZE_NEAREST_NEIGHBOR",),
+        read_resize,
+        lambda op, graph: write_resize(
+            op, "RESIZE_NEAREST_NEIGHBOR", "ResizeNearestNeighborOptions"
+        ),
+    ),
+    dtypes=frozenset(DType),
+    limits="any type, NHWC; the size is constant",
+)

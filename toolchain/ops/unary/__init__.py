@@ -1,0 +1,1 @@
+"""Functions of one operand, element by element."""

@@ -1,0 +1,116 @@
+"""Integers of 8 or 16 bits to float: scale * (x - zero_point). TFLite DEQUANTIZE (`Dequantize`).
+
+Constants that are stored narrower than they are used (float16, or int8 with a scale a channel) are
+widened while compiling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from toolchain.boards import Core
+from toolchain.errors import UnsupportedError
+from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ops import extents
+from toolchain.ops.axes import elementwise_axes
+from toolchain.ops.elementwise.common import sample_quantisation, sample_shape
+from toolchain.ops.spec import (
+    Array,
+    Lowering,
+    OpSpec,
+    ReadOp,
+    SafeOverlap,
+    TensorType,
+    TfliteBinding,
+    TfliteNode,
+    WrittenOp,
+)
+
+_SUFFIXES = {DType.INT8: "s8", DType.UINT8: "u8", DType.INT16: "s16"}
+
+
+def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
+    return (TensorType(graph.input(op, 0).shape, DType.FLOAT32),)
+
+
+def dequantized(x: Tensor, stored: Array) -> Array:
+    """The real values of a tensor, in float32; those of a float32 tensor as they are."""
+    if x.dtype is DType.FLOAT32:
+        return stored
+    shape = [1] * len(x.shape)
+    if x.q.axis is not None:
+        shape[x.q.axis] = -1
+    zeros = np.array(x.q.zero_points, np.int32).reshape(shape)
+    centred = (stored.astype(np.int32) - zeros).astype(np.float32)
+    return centred * np.array(x.q.scales, np.float32).reshape(shape)
+
+
+def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    return (dequantized(graph.input(op, 0), inputs[0]).reshape(graph.output(op).shape),)
+
+
+def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+    x = graph.input(op, 0)
+    if x.dtype not in _SUFFIXES or x.quantisation is None or x.quantisation.per_channel:
+        raise UnsupportedError(
+            f"dequantize {op.name!r}: tensor {x} is not int8, uint8 or int16 with one scale"
+        )
+    function = f"thimble_dequantize_{_SUFFIXES[x.dtype]}_f32"
+    return Lowering(
+        functions=(function,),
+        fields={
+            "function": function,
+            "size": x.elements,
+            "scale": np.float32(x.q.scale).item().hex(),
+            "zero_point": x.q.zero_point,
+        },
+    )
+
+
+def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
+    """Element i, of s bytes, is read at s i and written at bytes 4i..4i+3, ascending.
+
+    So the input starts (4 - s) (n - 1) bytes or more above the output.
+    """
+    x = graph.input(op, 0)
+    return (SafeOverlap(0, lead_bytes=(4 - x.dtype.size_bytes) * (x.elements - 1)),)
+
+
+def _read(node: TfliteNode) -> ReadOp:
+    x = node.inputs[0]
+    if x is None or x.dtype not in _SUFFIXES:
+        kind = "nothing" if x is None else x.dtype.value
+        raise node.unsupported(f"conversion of {kind} to float", "quantise the model to int8")
+    if x.quantisation is None or x.quantisation.per_channel:
+        raise node.unsupported(f"tensor {x.name!r} has not one scale and zero point")
+    return ReadOp(Attributes(), (0,))
+
+
+def _write(op: Op, graph: Graph) -> WrittenOp:
+    return WrittenOp("DEQUANTIZE", "DequantizeOptions", version=2)
+
+
+def _sample(rng: np.random.Generator) -> Graph:
+    dtype = tuple(_SUFFIXES)[int(rng.integers(3))]
+    shape = sample_shape(rng)
+    x = Tensor("x", shape, dtype, sample_quantisation(rng, dtype))
+    op = Op("dequantize", "dequantize", ("x",), ("y",))
+    return Graph.build("sample", [x, Tensor("y", shape, DType.FLOAT32)], [op], ["x"], ["y"])
+
+
+SPEC = OpSpec(
+    kind="dequantize",
+    attributes=Attributes,
+    infer=_infer,
+    reference=_reference,
+    lower=_lower,
+    extents=extents.sized(),
+    sample=_sample,
+    overlaps=_overlaps,
+    axes=elementwise_axes,
+    dtypes=frozenset({DType.FLOAT32, *_SUFFIXES}),
+    tflite=TfliteBinding(("DEQUANTIZE",), _read, _write),
+    limits="int8, uint8 or int16 to float32, per tensor; constants per channel or of float16, too",
+)

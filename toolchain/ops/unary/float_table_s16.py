@@ -1,0 +1,95 @@
+"""Int16 functions of one operand that TFLite evaluates at 513 places and interpolates.
+
+Source: LiteRT `LUTPopulateInt16` and `LUTLookup`, in float32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toolchain.boards import Core
+from toolchain.ir import Attributes, DType, Graph, Op
+from toolchain.ops import extents
+from toolchain.ops.elementwise.common import check_node, require_types
+from toolchain.ops.readers.wide import WIDE, wide_sample
+from toolchain.ops.spec import Array, Constant, Lowering, OpSpec, ReadOp, TfliteBinding, TfliteNode
+from toolchain.ops.unary.float_table import Float32
+
+Transform = Callable[[Op, Graph, Float32], Float32]
+_STEPS = 512
+_LOW, _HIGH = -32768, 32767
+
+
+def _round(value: Float32) -> Float32:
+    """Halves away from zero."""
+    wide = value.astype(np.float64)
+    rounded: Float32 = np.copysign(np.floor(np.abs(wide) + 0.5), wide).astype(np.float32)
+    return rounded
+
+
+def _table(op: Op, graph: Graph, transform: Transform) -> NDArray[np.int16]:
+    """Entries lean so that interpolation errs least midway."""
+    one, two = np.float32(1), np.float32(2)
+    x, y = (np.float32(t.q.scale) for t in (graph.input(op, 0), graph.output(op)))
+    low, high = x * np.float32(_LOW), x * np.float32(_HIGH)
+    step = (high - low) / np.float32(_STEPS)
+    inverse = np.float32(_HIGH - _LOW + 1) / (y * np.float32(_HIGH) - y * np.float32(_LOW))
+    place = np.arange(_STEPS, dtype=np.float32)
+    with np.errstate(all="ignore"):
+        here = _round(transform(op, graph, low + place * step) * inverse)
+        after = transform(op, graph, low + (place + one) * step) * inverse
+        midway = _round(transform(op, graph, low + place * step + step / two) * inverse)
+        interpolated = _round((after + here) / two)
+        entries = here - _round((interpolated - midway) / two)
+        last = _round(transform(op, graph, np.array([high], np.float32)) * inverse)
+        whole = np.concatenate([entries, last])
+    number = np.nan_to_num(whole, nan=0.0, posinf=_HIGH, neginf=_LOW)  # as x86 converts it
+    table: NDArray[np.int16] = np.clip(number, _LOW, _HIGH).astype(np.int16)
+    return table
+
+
+def float_table_s16_spec(
+    base: OpSpec,
+    transform: Transform,
+    attributes: Callable[[TfliteNode], Attributes] = lambda node: Attributes(),
+) -> OpSpec:
+    """The int16 form of a kind made by `_float_table`; `attributes` reads them from a file."""
+    assert base.tflite is not None
+    binding = base.tflite
+
+    def reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+        table, value = _table(op, graph, transform).astype(np.int64), inputs[0].astype(np.int64)
+        index = 256 + (value >> 7)
+        slope = (table[index + 1] - table[index]).astype(np.int16).astype(np.int64)
+        result = table[index] + ((slope * (value & 0x7F) + 64) >> 7)
+        return (result.astype(np.int16).reshape(graph.output(op).shape),)
+
+    def lower(op: Op, graph: Graph, core: Core) -> Lowering:
+        require_types(op, graph, DType.INT16)
+        table = _table(op, graph, transform)
+        return Lowering(
+            functions=("thimble_lookup_s16",),
+            constants=(Constant("table", table, f"{base.kind} at every 128th value"),),
+            fields={"size": graph.output(op).elements},
+        )
+
+    def read(node: TfliteNode) -> ReadOp:
+        check_node(node, DType.INT16)
+        return ReadOp(attributes(node), (0,))
+
+    return replace(
+        base,
+        kind=f"{base.kind}_s16",
+        reference=reference,
+        lower=lower,
+        extents=extents.table_s16,
+        sample=wide_sample(base.sample),
+        tflite=TfliteBinding(binding.builtins, read, binding.write),
+        onnx=None,
+        dtypes=WIDE,
+        limits="int16",
+    )

@@ -1,0 +1,59 @@
+"""Gaussian error linear unit, exact or by its tanh approximation. TFLite GELU, int8.
+
+Source: `reference/gelu.h`, evaluated in float32 into a table (`GeluPrepare`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from toolchain.ir import Attributes, Op
+from toolchain.ops.arithmetic.libm import erfcf
+from toolchain.ops.arithmetic.tanhf import tanhf
+from toolchain.ops.elementwise.common import sample_unary
+from toolchain.ops.spec import TfliteNode
+from toolchain.ops.unary.float_table import Float32, Options, float_table, table_spec
+
+
+@dataclass(frozen=True)
+class Gelu(Attributes):
+    """`approximate`: by tanh."""
+
+    approximate: bool = False
+
+
+def gelu_float32(op: Op, x: Float32) -> Float32:
+    assert isinstance(op.attributes, Gelu)
+    half, one = np.float32(0.5), np.float32(1)
+    if op.attributes.approximate:
+        root = np.float32(math.sqrt(2 / math.pi))
+        inner = root * (x + np.float32(0.044715) * x * x * x)
+        tangent: Float32 = half * x * (one + tanhf(inner.astype(np.float32)))
+        return tangent
+    tail = erfcf(x * np.float32(-math.sqrt(0.5)))
+    exact: Float32 = half * x * tail
+    return exact
+
+
+def read_gelu(node: TfliteNode) -> Gelu:
+    return Gelu(bool(node.has_options and node.options.approximate))
+
+
+def _written(attributes: Attributes) -> Mapping[str, Any]:
+    assert isinstance(attributes, Gelu)
+    return {"approximate": attributes.approximate}
+
+
+SPEC = table_spec(
+    "gelu",
+    float_table(gelu_float32),
+    sample_unary,
+    options=Options(
+        Gelu, read_gelu, "GeluOptions", _written, lambda rng: Gelu(bool(rng.random() < 0.5))
+    ),
+)

@@ -1,0 +1,144 @@
+"""x * relu6(x + 3) / 6. TFLite HARD_SWISH, int8.
+
+Arithmetic: `reference_ops::HardSwish` in 16-bit fixed point; parameters as in `HardSwishPrepare`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from toolchain.boards import Core
+from toolchain.errors import UnsupportedError
+from toolchain.ir import Attributes, DType, Graph, Op
+from toolchain.ops import extents
+from toolchain.ops.arithmetic.fixed_point import quantize_multiplier, rounding_divide_by_pot
+from toolchain.ops.axes import elementwise_axes
+from toolchain.ops.elementwise.common import (
+    Int64,
+    check_node,
+    infer_unary,
+    lower_unary,
+    overlaps_same_shape,
+    ratio_float32,
+    reference_unary,
+    require_types,
+    sample_unary,
+)
+from toolchain.ops.spec import (
+    Array,
+    Lowering,
+    OpSpec,
+    ReadOp,
+    TfliteBinding,
+    TfliteNode,
+    WrittenOp,
+)
+
+_MAX_RIGHT_SHIFT = 15
+_INT16_MIN, _INT16_MAX = -(2**15), 2**15 - 1
+
+
+@dataclass(frozen=True)
+class _Scaling:
+    """Q0.15 multipliers and left shifts to the output scale and to the scale of 3 / 32768."""
+
+    output_multiplier: int
+    output_shift: int
+    reluish_multiplier: int
+    reluish_shift: int
+
+
+def _scaling(op: Op, graph: Graph) -> _Scaling:
+    x, y = graph.input(op, 0), graph.output(op)
+    hires = ratio_float32(x.q.scale, divisor=128.0)
+    output, output_shift = quantize_multiplier(ratio_float32(hires, divisor=y.q.scale))
+    third = ratio_float32(3.0, divisor=32768.0)
+    reluish, reluish_shift = quantize_multiplier(ratio_float32(hires, divisor=third))
+    if not -_MAX_RIGHT_SHIFT <= output_shift <= 0 or reluish_shift < -_MAX_RIGHT_SHIFT:
+        raise UnsupportedError(
+            f"hard_swish {op.name!r}: scales {x.q.scale:g} and {y.q.scale:g} lie too far apart; "
+            "requantise the model with a representative data set"
+        )
+    return _Scaling(_to_int16(output), output_shift, _to_int16(reluish), reluish_shift)
+
+
+def _to_int16(multiplier: int) -> int:
+    """`DownScaleInt32ToInt16Multiplier`."""
+    return min((multiplier + (1 << 15)) >> 16, _INT16_MAX)
+
+
+def _truncating_shift(value: Int64) -> Int64:
+    """Division by 2**15 towards zero."""
+    return np.where(value >= 0, value >> 15, -(-value >> 15))
+
+
+def _rounding_high_mul(a: Int64, b: int) -> Int64:
+    """gemmlowp `SaturatingRoundingDoublingHighMul` on int16; b is not negative."""
+    product = a * b
+    return _truncating_shift(product + np.where(product >= 0, 1 << 14, 1 - (1 << 14)))
+
+
+def _saturating_left_shift(value: Int64, amount: int) -> Int64:
+    saturated: Int64 = np.clip(value << amount, _INT16_MIN, _INT16_MAX)
+    return saturated
+
+
+def _apply(op: Op, graph: Graph, stored: Int64) -> Int64:
+    x, y = graph.input(op, 0), graph.output(op)
+    scaling = _scaling(op, graph)
+    hires = (stored - x.q.zero_point) << 7
+    preshift = _rounding_high_mul(hires, scaling.output_multiplier)
+    reluish = hires
+    if scaling.reluish_shift > 0:
+        reluish = _saturating_left_shift(reluish, scaling.reluish_shift - 1)
+    reluish = _rounding_high_mul(reluish, scaling.reluish_multiplier)
+    if scaling.reluish_shift > 0:
+        reluish = _saturating_left_shift(reluish, 1)
+    elif scaling.reluish_shift < 0:
+        reluish = rounding_divide_by_pot(reluish, -scaling.reluish_shift)
+    gate = (reluish + (1 << 15)) >> 1
+    product = _truncating_shift(gate * preshift)
+    scaled = rounding_divide_by_pot(product, -scaling.output_shift) + y.q.zero_point
+    wrapped = scaled.astype(np.int16).astype(np.int64)
+    clamped: Int64 = np.clip(wrapped, -128, 127)
+    return clamped
+
+
+def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    return reference_unary(op, graph, inputs, lambda stored: _apply(op, graph, stored))
+
+
+def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+    require_types(op, graph, DType.INT8)
+    return lower_unary(op, graph, lambda stored: _apply(op, graph, stored))
+
+
+def _read(node: TfliteNode) -> ReadOp:
+    check_node(node, DType.INT8)
+    return ReadOp(Attributes(), (0,))
+
+
+def _write(op: Op, graph: Graph) -> WrittenOp:
+    return WrittenOp("HARD_SWISH", "HardSwishOptions")
+
+
+def _sample(rng: np.random.Generator) -> Graph:
+    return sample_unary(rng, Op("hard_swish", "hard_swish", ("x",), ("y",)))
+
+
+SPEC = OpSpec(
+    kind="hard_swish",
+    attributes=Attributes,
+    infer=infer_unary,
+    reference=_reference,
+    lower=_lower,
+    extents=extents.unary,
+    sample=_sample,
+    overlaps=overlaps_same_shape,
+    axes=elementwise_axes,
+    tflite=TfliteBinding(("HARD_SWISH",), _read, _write),
+    limits="int8",
+)

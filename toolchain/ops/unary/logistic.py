@@ -1,0 +1,23 @@
+"""Logistic function 1 / (1 + exp(-x)). TFLite LOGISTIC, int8 (`SigmoidPrepare`)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from toolchain.ir import Quantisation
+from toolchain.ops.arithmetic.libm import expf
+from toolchain.ops.unary.float_table import Float32, float_table_spec
+
+
+def _logistic(x: Float32) -> Float32:
+    one = np.float32(1)
+    result: Float32 = one / (one + expf(-x))
+    return result
+
+
+def _output(rng: np.random.Generator) -> Quantisation:
+    zero = -128 if rng.random() < 0.8 else int(rng.integers(-128, 128))
+    return Quantisation((1 / 256,), (zero,))
+
+
+SPEC = float_table_spec("logistic", _logistic, _output, output_scale=1 / 256)

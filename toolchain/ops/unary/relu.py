@@ -1,0 +1,151 @@
+"""The ReLU family: clamp(x, low, high) with requantisation.
+
+TFLite RELU, RELU6, RELU_N1_TO_1 and RELU_0_TO_1, int8. Arithmetic: `QuantizedReluX` in
+activations.cc and `optimized_ops::ReluX` (which the reference resolver uses too).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from toolchain.boards import Core
+from toolchain.ir import Attributes, DType, Graph, Op
+from toolchain.ops import extents
+from toolchain.ops.arithmetic.fixed_point import (
+    multiply_by_quantized_multiplier,
+    quantize_multiplier,
+)
+from toolchain.ops.axes import elementwise_axes
+from toolchain.ops.elementwise.common import (
+    Int64,
+    check_left_shift,
+    check_node,
+    infer_unary,
+    lower_unary,
+    overlaps_same_shape,
+    ratio_float32,
+    reference_unary,
+    require_types,
+    rescaling,
+    sample_unary,
+)
+from toolchain.ops.spec import (
+    Array,
+    Lowering,
+    OpSpec,
+    ReadOp,
+    TfliteBinding,
+    TfliteNode,
+    WrittenOp,
+)
+
+
+class Bounds(Enum):
+    """The value is the operator's name in the TFLite schema."""
+
+    RELU = "RELU"
+    RELU6 = "RELU6"
+    RELU_N1_TO_1 = "RELU_N1_TO_1"
+    RELU_0_TO_1 = "RELU_0_TO_1"
+
+    @property
+    def real(self) -> tuple[float, float]:
+        """Lower and upper bound in real numbers."""
+        return _REAL[self.value]
+
+
+_REAL = {
+    "RELU": (0.0, math.inf),
+    "RELU6": (0.0, 6.0),
+    "RELU_N1_TO_1": (-1.0, 1.0),
+    "RELU_0_TO_1": (0.0, 1.0),
+}
+
+
+_UNVERSIONED = (Bounds.RELU_N1_TO_1, Bounds.RELU_0_TO_1)
+"""LiteRT registers int8 kernels of these as version 1, of the others as version 2."""
+
+
+@dataclass(frozen=True)
+class Relu(Attributes):
+    bounds: Bounds = Bounds.RELU
+
+
+def clamp(op: Op, graph: Graph) -> tuple[int, int]:
+    assert isinstance(op.attributes, Relu)
+    q = graph.output(op).q
+
+    def stored(real: float) -> int:
+        ratio = ratio_float32(real, divisor=q.scale)
+        return q.zero_point + int(math.copysign(math.floor(abs(ratio) + 0.5), ratio))
+
+    low, high = op.attributes.bounds.real
+    info = np.iinfo(graph.output(op).dtype.value)
+    highest = int(info.max)
+    return max(int(info.min), stored(low)), (
+        highest if math.isinf(high) else min(highest, stored(high))
+    )
+
+
+def requantisation(op: Op, graph: Graph) -> tuple[int, int]:
+    x, y = graph.input(op, 0), graph.output(op)
+    largest = 2 ** (8 * x.dtype.size_bytes) - 1
+    return quantize_multiplier(ratio_float32(x.q.scale, divisor=y.q.scale), largest)
+
+
+def _apply(op: Op, graph: Graph, stored: Int64) -> Int64:
+    x, y = graph.input(op, 0), graph.output(op)
+    scaled = multiply_by_quantized_multiplier(stored - x.q.zero_point, *requantisation(op, graph))
+    low, high = clamp(op, graph)
+    # TFLite takes the maximum first: where the bounds cross, the upper one wins.
+    clamped: Int64 = np.minimum(np.maximum(scaled + y.q.zero_point, low), high)
+    return clamped
+
+
+def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    return reference_unary(op, graph, inputs, lambda stored: _apply(op, graph, stored))
+
+
+def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+    require_types(op, graph, DType.INT8)
+    check_left_shift(op, requantisation(op, graph)[1])
+    low, high = clamp(op, graph)
+    ends = (graph.input(op, 0), graph.output(op))
+    line = rescaling(*ends, low, high) if low <= high else None
+    return lower_unary(op, graph, lambda stored: _apply(op, graph, stored), line)
+
+
+def _read(node: TfliteNode) -> ReadOp:
+    check_node(node, DType.INT8)
+    return ReadOp(Relu(Bounds(node.builtin)), (0,))
+
+
+def _write(op: Op, graph: Graph) -> WrittenOp:
+    assert isinstance(op.attributes, Relu)
+    bounds = op.attributes.bounds
+    return WrittenOp(bounds.value, version=1 if bounds in _UNVERSIONED else 2)
+
+
+def _sample(rng: np.random.Generator) -> Graph:
+    bounds = rng.choice(np.array(list(Bounds), dtype=object))
+    return sample_unary(rng, Op("relu", "relu", ("x",), ("y",), Relu(bounds)))
+
+
+SPEC = OpSpec(
+    kind="relu",
+    attributes=Relu,
+    infer=infer_unary,
+    reference=_reference,
+    lower=_lower,
+    extents=extents.unary,
+    sample=_sample,
+    overlaps=overlaps_same_shape,
+    axes=elementwise_axes,
+    tflite=TfliteBinding(tuple(b.value for b in Bounds), _read, _write),
+    limits="int8; ReLU, ReLU6, [-1, 1] and [0, 1]; any requantisation",
+)

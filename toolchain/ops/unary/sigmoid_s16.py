@@ -1,0 +1,168 @@
+"""Int16 functions by interpolation in one table of the logistic function: LOGISTIC and TANH.
+
+Arithmetic: LiteRT `reference_integer_ops::Logistic` and `Tanh` for int16, with the multipliers of
+`SigmoidPrepare` and `TanhPrepare`; tanh(x) = 2 logistic(2 x) - 1. CMSIS-NN's
+`arm_nn_activation_s16` takes power-of-two scales only, so the kernel is Thimble's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toolchain.boards import Core
+from toolchain.errors import UnsupportedError
+from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
+from toolchain.ops import extents
+from toolchain.ops.arithmetic.fixed_point import ScaleError
+from toolchain.ops.axes import elementwise_axes
+from toolchain.ops.elementwise.common import (
+    check_node,
+    infer_unary,
+    overlaps_same_shape,
+    require_types,
+    sample_shape,
+)
+from toolchain.ops.readers.wide import WIDE, power_of_two
+from toolchain.ops.spec import (
+    Array,
+    Constant,
+    Lowering,
+    OpSpec,
+    ReadOp,
+    TfliteBinding,
+    TfliteNode,
+    WrittenOp,
+)
+
+OUTPUT_SCALE = 1 / 32768
+_FRACTION_BITS = 12
+
+
+@cache
+def table() -> NDArray[np.int64]:
+    """logistic(i / 24) in Q0.16, for i from 0 to 255, as LiteRT and CMSIS-NN have it.
+
+    An entry is lowered by half of what interpolation to the next errs midway; the last is the
+    largest there is.
+    """
+
+    def logistic(steps: NDArray[np.float64]) -> NDArray[np.float64]:
+        values: NDArray[np.float64] = 65536 / (1 + np.exp(-steps / 24))
+        return values
+
+    steps = np.arange(256, dtype=np.float64)
+    midway = (logistic(steps) + logistic(steps + 1)) / 2 - logistic(steps + 0.5)
+    entries = np.floor(logistic(steps) - midway / 2 + 0.5).astype(np.int64)
+    entries[-1] = 65535
+    return entries
+
+
+@dataclass(frozen=True)
+class _Function:
+    """`bits`: how many lie between entries of the table."""
+
+    kind: str
+    bits: int
+    largest: int
+    power_of_two_shifts: tuple[int, ...]
+
+    def scaling(self, scale: float) -> tuple[int, int]:
+        """What the input is multiplied by, and the right shift that follows."""
+        exponent = power_of_two(scale)
+        if exponent is not None and _FRACTION_BITS + exponent in self.power_of_two_shifts:
+            return 3 << (_FRACTION_BITS + exponent), 0
+        multiplier, shift = scale * 4096.0 * 3.0, 0
+        while multiplier <= 32767.0 / 2.0 and shift <= 30:
+            multiplier, shift = 2 * multiplier, shift + 1
+        if shift > 30:
+            raise ScaleError(
+                f"the input scale {scale:g} is too small for 31 bits; requantise the model with a "
+                "representative data set"
+            )
+        return int(multiplier), shift
+
+
+def sigmoid_spec(
+    kind: str, bits: int, largest: int, power_of_two_shifts: tuple[int, ...]
+) -> OpSpec:
+    """The spec of `logistic_s16` or `tanh_s16`."""
+    function = _Function(kind, bits, largest, power_of_two_shifts)
+    is_tanh = kind == "tanh_s16"
+    c_function = f"thimble_{kind.removesuffix('_s16')}_table_s16"
+    builtin = kind.removesuffix("_s16").upper()
+
+    def reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+        multiplier, shift = function.scaling(graph.input(op, 0).q.scale)
+        half = 1 << (shift - 1) if shift else 0
+        data = (inputs[0].astype(np.int64) * multiplier + half) >> shift
+        size = np.abs(data)
+        place = np.minimum(size >> bits, 254)
+        low, high = table()[place], table()[place + 1]
+        value = (low << bits) + (size & ((1 << bits) - 1)) * (high - low)
+        value = np.where(size >> bits >= 255, largest, value)
+        if is_tanh:
+            value = value - (1 << 23)
+            value = np.where(data >= 0, value + (1 << 7), -value + (1 << 7) - 1) >> 8
+        else:
+            value = np.where(data >= 0, value + (1 << 9), (1 << 25) - value + (1 << 9) - 1) >> 10
+        return (value.astype(np.int16).reshape(graph.output(op).shape),)
+
+    def lower(op: Op, graph: Graph, core: Core) -> Lowering:
+        require_types(op, graph, DType.INT16)
+        x, y = graph.input(op, 0), graph.output(op)
+        if y.q.scale != OUTPUT_SCALE:
+            raise UnsupportedError(
+                f"{kind} {op.name!r}: the output scale is {y.q.scale:g}, TFLite's kernels need "
+                "1/32768; convert with TFLite's 16x8 quantiser"
+            )
+        multiplier, shift = function.scaling(x.q.scale)
+        if multiplier > 49151:
+            raise UnsupportedError(
+                f"{kind} {op.name!r}: the input scale {x.q.scale:g} is too large for int16; "
+                "requantise the model with a representative data set"
+            )
+        above = (table() - 32768).astype(np.int16)
+        return Lowering(
+            functions=(c_function,),
+            constants=(Constant("table", above, "logistic(i / 24) - 1/2, Q0.16"),),
+            fields={
+                "function": c_function,
+                "size": x.elements,
+                "multiplier": multiplier,
+                "shift": shift,
+            },
+        )
+
+    def read(node: TfliteNode) -> ReadOp:
+        check_node(node, DType.INT16)
+        return ReadOp(Attributes(), (0,))
+
+    def sample(rng: np.random.Generator) -> Graph:
+        shape = sample_shape(rng, 4, 20)
+        exponent = rng.uniform(-17, -9)
+        if rng.random() < 0.3:
+            exponent = round(exponent)
+        q = Quantisation((float(np.float32(2.0**exponent)),), (0,))
+        x = Tensor("x", shape, DType.INT16, q)
+        y = Tensor("y", shape, DType.INT16, Quantisation((OUTPUT_SCALE,), (0,)))
+        return Graph.build("sample", [x, y], [Op(kind, kind, ("x",), ("y",))], ["x"], ["y"])
+
+    return OpSpec(
+        kind=kind,
+        attributes=Attributes,
+        infer=infer_unary,
+        reference=reference,
+        lower=lower,
+        extents=extents.sigmoid_s16,
+        sample=sample,
+        overlaps=overlaps_same_shape,
+        axes=elementwise_axes,
+        tflite=TfliteBinding((builtin,), read, lambda op, graph: WrittenOp(builtin, version=3)),
+        dtypes=WIDE,
+        limits="int16, output scale 1/32768",
+    )
