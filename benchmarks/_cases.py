@@ -26,7 +26,7 @@ from tests.support.tflite_writer import tflite_bytes
 from toolchain.errors import ThimbleError
 from toolchain.frontends.tflite import FRONT_END
 from toolchain.ir import Graph, Quantisation, Tensor
-from toolchain.ops import specs
+from toolchain.ops import forms
 from toolchain.ops.interpret import interpret
 from toolchain.ops.spec import Array
 
@@ -70,7 +70,7 @@ class RefusedCaseError(Exception):
 
 def from_litert(kind: str) -> bool:
     """Whether LiteRT's kernels are the reference; else it is ours in NumPy."""
-    return specs()[kind].tflite is not None and judged_by_reference_kernels(kind)
+    return forms()[kind].tflite is not None and judged_by_reference_kernels(kind)
 
 
 def reason(error: Exception) -> str:
@@ -88,7 +88,7 @@ def reason(error: Exception) -> str:
 def sample(kind: str, index: int, seed: int) -> tuple[Graph, np.random.Generator]:
     """Case `index` of a kind and the generator to go on with; the same each time."""
     rng = np.random.default_rng([seed, zlib.crc32(kind.encode()), index])
-    graph = specs()[kind].sample(rng)
+    graph = forms()[kind].sample(rng)
     if [op.kind for op in graph.ops] != [kind]:
         raise ValueError(f"a sample of {kind} is {[op.kind for op in graph.ops]}")
     if kind in _FOUR_BITS and rng.random() < _FOUR_BIT_SHARE:

@@ -44,7 +44,7 @@ from toolchain.device.host import HostProgram  # noqa: E402
 from toolchain.device.host import build as build_host  # noqa: E402
 from toolchain.device.session import open_board  # noqa: E402
 from toolchain.errors import ThimbleError  # noqa: E402
-from toolchain.ops import spec_of, specs  # noqa: E402
+from toolchain.ops import forms, kernel_of  # noqa: E402
 from toolchain.ops.spec import Array  # noqa: E402
 
 BOARDS = ("netduinoplus2", "mps2-an500", "mps3-an547")
@@ -196,7 +196,7 @@ def fits_core(case: Case, name: str) -> bool:
     """Whether the operator has a kernel on the board's core."""
     (op,) = case.graph.ops
     try:
-        spec_of(op.kind).lower(op, case.graph, board(name).core)
+        kernel_of(op, case.graph, board(name).core)
     except ThimbleError:
         return False
     return True
@@ -266,13 +266,13 @@ def main() -> int:
         choices=[HOST, *BOARDS],
         help=f"may be repeated; default all; {HOST} alone for no emulation",
     )
-    parser.add_argument("--kind", action="append", choices=list(specs()), help="may be repeated")
+    parser.add_argument("--kind", action="append", choices=list(forms()), help="may be repeated")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     boards = [name for name in arguments.board or BOARDS if name != HOST]
     rows = sweep(
-        arguments.kind or list(specs()),
+        arguments.kind or list(forms()),
         arguments.cases,
         boards,
         arguments.board_cases,

@@ -88,7 +88,7 @@ def graph_of_shape(entry: Mapping[str, Any]) -> Graph:
             *kernel, *stride, padding=(padding.top, padding.bottom, padding.left, padding.right)
         )
     else:
-        attributes = spec_of(kind).attributes()
+        attributes = spec_of(kind).plain_attributes()
         if kind in _PAIRS:
             tensors.append(Tensor("b", x.shape, DType.INT8, Quantisation((0.04,), (5,))))
     inputs = [tensor.name for tensor in tensors]

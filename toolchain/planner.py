@@ -29,7 +29,7 @@ from toolchain.ir.arena import arena_plan
 from toolchain.ir.boundary import Boundary
 from toolchain.ir.memory import footprint, peak_bytes
 from toolchain.ir.plan import Plan, PlannedOp
-from toolchain.ops import lowered, spec_of
+from toolchain.ops import kernel_of, spec_of
 from toolchain.ops.check import check
 from toolchain.ops.storage import View, memory_problem, memory_problems, optional_views
 from toolchain.partition import splitters
@@ -366,9 +366,9 @@ def _planned_op(
 ) -> PlannedOp:
     """Raises UnsupportedError where its kernel would touch bytes beyond its operands."""
     spec, wanted = spec_of(op.kind), moves(op, graph, placed)
-    lowering = lowered(op, graph, core)
+    kernel = kernel_of(op, graph, core)
     if wanted is None:
-        check_call(op, graph, lowering, placed.pitches, core)
+        check_call(op, graph, kernel, placed.pitches, core)
     else:
         check_moves(op, graph, wanted)
     return PlannedOp(
@@ -376,7 +376,7 @@ def _planned_op(
         kind=op.kind,
         macs=spec.macs(op, graph),
         scratch_bytes=scratch_bytes,
-        functions=lowering.functions,
+        functions=kernel.functions,
         is_view=wanted == (),
     )
 

@@ -23,7 +23,7 @@ from tests.support.onnx_models import quantised, surrounded
 from tests.support.random_graphs import random_movement_graph
 from tests.support.split_graphs import random_network
 from tests.support.tflite_writer import tflite_bytes
-from toolchain.ops import specs
+from toolchain.ops import forms
 
 ROOT = Path(__file__).resolve().parents[2]
 TFLITE, ONNX = ".tflite", ".onnx"
@@ -54,7 +54,7 @@ def seed_name(rng: random.Random) -> str:
 
 @cache
 def _names() -> dict[str, tuple[str, ...]]:
-    kinds = [kind for kind, spec in specs().items() if spec.tflite is not None]
+    kinds = [kind for kind, spec in forms().items() if spec.tflite is not None]
     models = sorted((ROOT.parent / "shared" / "models").glob("*"))
     files = [
         *sorted((ROOT / "tests" / "ecosystem").glob("*")),

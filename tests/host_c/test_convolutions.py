@@ -16,7 +16,7 @@ from tests.support.host import host_model, random_inputs, reference_outputs
 from toolchain import cmsis_nn
 from toolchain.boards import Core
 from toolchain.device.host import HostProgram, build
-from toolchain.ops import spec_of, specs
+from toolchain.ops import forms, kernel_of
 
 KINDS = ("conv2d", "depthwise_conv2d", "fully_connected", "transpose_conv2d", "batch_matmul")
 M55 = Core("cortex-m55", dsp=True, mve=True, fpu=True)
@@ -81,9 +81,9 @@ def test_helium_scratch_is_what_cmsis_nn_asks_for(buffer_sizes: ctypes.CDLL) -> 
     seen = set()
     for _ in range(200):
         kind = str(rng.choice(["conv2d", "depthwise_conv2d"]))
-        graph = specs()[kind].sample(rng)
+        graph = forms()[kind].sample(rng)
         op = graph.ops[0]
-        lowering = spec_of(kind).lower(op, graph, M55)
+        lowering = kernel_of(op, graph, M55)
         function = lowering.functions[0]
         if not function.startswith("arm_") or graph.input(op, 1).shape[1:3] == (1, 1):
             continue

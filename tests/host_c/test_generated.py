@@ -27,7 +27,7 @@ from toolchain.device.host import HostProgram, build
 from toolchain.errors import LinkError
 from toolchain.ir import Boundary, DType, Graph, Quantisation, Sources, Tensor
 from toolchain.ir.boundary import End
-from toolchain.ops import specs
+from toolchain.ops import forms
 from toolchain.resources import RUNTIME_C
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -270,7 +270,7 @@ def test_the_text_keeps_to_a_page() -> None:
 
 def test_an_arena_that_is_missing_or_misaligned_is_an_error(tmp_path: Path) -> None:
     """`run` touches nothing and says so, `reset` does nothing; under sanitizers."""
-    graph = specs()["lstm"].sample(np.random.default_rng(0))
+    graph = forms()["lstm"].sample(np.random.default_rng(0))
     program = compile_with("misplaced.c", [generated(graph, "net")], tmp_path)
     done = subprocess.run([str(program)], capture_output=True, text=True, check=False)
     assert done.stdout.split() == [*["ARENA"] * 3, "OK", "untouched"], done.stderr

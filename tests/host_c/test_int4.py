@@ -16,7 +16,7 @@ from toolchain import cmsis_nn
 from toolchain.boards import HOST, Core
 from toolchain.device.host import HostProgram, build
 from toolchain.ir import Graph
-from toolchain.ops import spec_of
+from toolchain.ops import kernel_of, spec_of
 
 PACKED = {"conv2d": "thimble_convolve_s4", "fully_connected": "thimble_fully_connected_s4"}
 HELIUM = Core("cortex-m55", dsp=True, mve=True, fpu=True)
@@ -42,7 +42,7 @@ def samples(kind: str) -> list[Graph]:
 
 def kernel(graph: Graph, core: Core) -> str:
     (op,) = graph.ops
-    return spec_of(op.kind).lower(op, graph, core).functions[0]
+    return kernel_of(op, graph, core).functions[0]
 
 
 @pytest.mark.parametrize("kind", sorted(PACKED))
@@ -72,7 +72,7 @@ def test_packed_convolutions_take_less_flash() -> None:
         wide = data.copy()
         wide.reshape(-1)[0] = 100
         packed, unpacked = (
-            sum(c.data.nbytes for c in spec_of(op.kind).lower(op, g, HOST).constants)
+            sum(c.data.nbytes for c in kernel_of(op, g, HOST).constants)
             for g in (graph, with_weights(graph, wide))
         )
         assert packed <= unpacked

@@ -15,19 +15,19 @@ from toolchain import cmsis_nn
 from toolchain.boards import HOST, Core
 from toolchain.codegen import generate, library_files, write_library
 from toolchain.ir import Sources
-from toolchain.ops import specs
+from toolchain.ops import forms
 
 CORTEX_M55 = Core("cortex-m55", dsp=True, mve=True, fpu=True)
 
 
 def with_own_kernel(core: Core = HOST) -> Sources:
-    graph = specs()["add"].sample(np.random.default_rng(3))
+    graph = forms()["add"].sample(np.random.default_rng(3))
     return generate(plan_of(graph, core), core, cmsis_nn.find(), name="own")
 
 
 def with_cmsis_nn(core: Core = HOST) -> Sources:
     """Max pooling of int16 is CMSIS-NN's on every core."""
-    graph = specs()["max_pool2d_s16"].sample(np.random.default_rng(0))
+    graph = forms()["max_pool2d_s16"].sample(np.random.default_rng(0))
     sources = generate(plan_of(graph, core), core, cmsis_nn.find(), name="arms")
     assert sources.cmsis_nn
     return sources

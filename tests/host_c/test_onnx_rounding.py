@@ -13,7 +13,7 @@ from onnx import helper
 from tests.support.host import random_inputs, reference_outputs, run_graphs_on_host
 from tests.support.onnx_models import compare, model_of, prepared_of, quantised
 from toolchain.ir import DType, End, Graph, Op, Quantisation, Tensor
-from toolchain.ops import specs
+from toolchain.ops import forms
 from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.convolution.conv2d import Conv2D
 from toolchain.ops.convolution.depthwise_conv2d import DepthwiseConv2D
@@ -28,7 +28,7 @@ SAMPLES = 10
 
 
 def _onnx_sample(kind: str, rng: np.random.Generator) -> Graph:
-    graph = specs()[kind].sample(rng)
+    graph = forms()[kind].sample(rng)
     (op,) = graph.ops
     assert isinstance(
         op.attributes, BatchMatMul | Conv2D | DepthwiseConv2D | Mul | Reduce | TransposeConv2D

@@ -30,7 +30,7 @@ from toolchain.device.host import HostProgram, build
 from toolchain.errors import ThimbleError
 from toolchain.ir import Graph, Op, Quantisation
 from toolchain.ir.verify import InvalidGraphError
-from toolchain.ops import specs
+from toolchain.ops import forms, kernel_of
 from toolchain.ops.check import check
 from toolchain.ops.normalisation.softmax import Softmax
 from toolchain.ops.spec import Array
@@ -44,7 +44,7 @@ def _wild(kind: str, rng: np.random.Generator) -> list[Graph]:
     """Those that are accepted, of WILD; floats have no scales."""
     found = []
     for _ in range(WILD):
-        plain = specs()[kind].sample(rng)
+        plain = forms()[kind].sample(rng)
         graph = _cases.wild(plain, rng)
         if graph.tensors != plain.tensors:
             with suppress(ThimbleError, InvalidGraphError):
@@ -67,10 +67,10 @@ def _inputs(graph: Graph, rng: np.random.Generator) -> list[tuple[Array, ...]]:
     return [random_inputs(graph, rng), random_inputs(graph, rng), tuple(flat)]
 
 
-@pytest.mark.parametrize("kind", sorted(specs()))
+@pytest.mark.parametrize("kind", sorted(forms()))
 def test_c_equals_reference(kind: str) -> None:
     rng = np.random.default_rng(zlib.crc32(kind.encode()))
-    graphs = [specs()[kind].sample(rng) for _ in range(SAMPLES)]
+    graphs = [forms()[kind].sample(rng) for _ in range(SAMPLES)]
     graphs += _wild(kind, rng)
     models = [
         host_model(graph, f"m{index}", spread=index % 2 == 1) for index, graph in enumerate(graphs)
@@ -91,7 +91,7 @@ def test_c_equals_reference(kind: str) -> None:
 def test_factors_so_small_that_they_shift_by_31(kind: str) -> None:
     """The least factor that TFLite does not take for 0; a shift of 1 by 31 has no value in C."""
     rng = np.random.default_rng(31)
-    graph = specs()[kind].sample(rng)
+    graph = forms()[kind].sample(rng)
     smallest = {
         "softmax_s16": {"x": 2.0**-31.5 * 10 / 65535},
         "mul_s16": {"a": 2.0**-17, "b": 2.0**-17, "y": 2.0**-2.5},
@@ -120,5 +120,5 @@ def test_factors_so_small_that_they_shift_by_31(kind: str) -> None:
 
 def printed(op: Op, graph: Graph) -> list[tuple[str, int]]:
     """The numbers that an operator's template prints of its parameters."""
-    fields = specs()[op.kind].lower(op, graph, HOST).fields
+    fields = kernel_of(op, graph, HOST).fields
     return [*fields.get("params", {}).items(), *((n, v) for n, v in fields.items() if n == "shift")]

@@ -14,12 +14,12 @@ from tests.support.overlaps import overlapping_samples, tight_plan
 from toolchain import cmsis_nn
 from toolchain.boards import HOST
 from toolchain.device.host import HostProgram, build
-from toolchain.ops import specs
+from toolchain.ops import forms
 
 SAMPLES = 12
 
 
-@pytest.mark.parametrize("kind", sorted(specs()))
+@pytest.mark.parametrize("kind", sorted(forms()))
 def test_kernel_bears_the_overlap(kind: str) -> None:
     rng = np.random.default_rng(zlib.crc32(kind.encode()))
     graph, overlaps = overlapping_samples(kind, HOST, SAMPLES, rng)

@@ -14,7 +14,7 @@ from tests.support.host import run_graph_on_host
 from tests.support.litert import run_litert
 from tests.support.tflite_writer import tflite_bytes
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
-from toolchain.ops import specs
+from toolchain.ops import forms
 from toolchain.ops.normalisation.softmax import Softmax
 
 
@@ -24,14 +24,14 @@ def reference() -> Iterator[Reference]:
         yield opened
 
 
-@pytest.mark.parametrize("kind", list(specs()))
+@pytest.mark.parametrize("kind", list(forms()))
 def test_every_kind_gives_cases(kind: str) -> None:
     wild = 0
     for index in range(12):
         graph, _ = _cases.sample(kind, index, seed=1)
         again, _ = _cases.sample(kind, index, seed=1)
         assert [str(t) for t in graph.tensors.values()] == [str(t) for t in again.tensors.values()]
-        wild += graph.tensors != specs()[kind].sample(_generator(kind, index)).tensors
+        wild += graph.tensors != forms()[kind].sample(_generator(kind, index)).tensors
     assert wild or not _quantised(kind)
 
 
@@ -40,7 +40,7 @@ def _generator(kind: str, index: int) -> np.random.Generator:
 
 
 def _quantised(kind: str) -> bool:
-    graphs = [specs()[kind].sample(_generator(kind, index)) for index in range(12)]
+    graphs = [forms()[kind].sample(_generator(kind, index)) for index in range(12)]
     return all(t.quantisation for g in graphs for t in g.tensors.values())
 
 
@@ -61,7 +61,7 @@ def test_kind_without_a_generator_is_missing(
     def none(rng: np.random.Generator) -> Graph:
         raise NotImplementedError
 
-    without = {**specs(), "add": replace(specs()["add"], sample=none)}
+    without = {**forms(), "add": replace(forms()["add"], sample=none)}
     monkeypatch.setattr(_cases, "specs", lambda: without)
     row = sweep.Row("add", "LiteRT")
     assert sweep.read_cases(row, 3, 0, reference) == []

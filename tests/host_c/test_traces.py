@@ -23,7 +23,7 @@ from toolchain.boards import HOST
 from toolchain.codegen.bounds import call_extents
 from toolchain.ir import Graph, Op, Plan
 from toolchain.ir.arena import arena_problem
-from toolchain.ops import spec_of, specs
+from toolchain.ops import forms, kernel_of
 from toolchain.ops.check import check as checked
 from toolchain.ops.spec import SafeOverlap
 from toolchain.ops.storage import memory_problem
@@ -65,7 +65,7 @@ def check(graph: Graph, overlaps: Sequence[SafeOverlap], folder: Path) -> None:
 def check_extent(op: Op, graph: Graph, index: int, trace: Trace) -> None:
     """Raise where the kernel reads beyond what is claimed of its input; or less than that, but for
     kinds that may step over the last pixels, or that read an operand only if they choose it."""
-    lowering = spec_of(op.kind).lower(op, graph, HOST)
+    lowering = kernel_of(op, graph, HOST)
     extent = call_extents(op, graph, lowering, {}, HOST).inputs[index]
     read = np.flatnonzero(trace.last_read)
     if len(read):
@@ -80,7 +80,7 @@ def test_claims_hold_on_the_grid(kind: str, tmp_path: Path) -> None:
     check(merged([g for g, _ in cases]), [o for _, o in cases], tmp_path)
 
 
-@pytest.mark.parametrize("kind", sorted(specs()))
+@pytest.mark.parametrize("kind", sorted(forms()))
 def test_claims_hold_on_samples(kind: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(zlib.crc32(kind.encode()))
     graph, overlaps = overlapping_samples(kind, HOST, SAMPLES, rng)
@@ -181,7 +181,7 @@ def test_between_lines_that_lie_apart_nothing_is_written(tmp_path: Path) -> None
     apart = 0
     for call, number in enumerate(calls):
         op = graph.ops[number]
-        lowering = spec_of(op.kind).lower(op, graph, HOST)
+        lowering = kernel_of(op, graph, HOST)
         found = call_extents(op, graph, lowering, arena.pitches, HOST)
         for index, extent in found.inputs.items():
             start = arena.offsets[op.inputs[index]]

@@ -22,7 +22,7 @@ def int8_tensor(scale: float, zero_point: int, shape: tuple[int, ...] = (2, 40))
 
 
 def single(kind: str, source: Tensor, target: Tensor) -> tuple[Op, Graph]:
-    attributes = spec_of(kind).attributes()
+    attributes = spec_of(kind).plain_attributes()
     op = Op(kind, kind, (source.name,), (target.name,), attributes)
     return op, Graph.build("g", [source, target], [op], [source.name], [target.name])
 

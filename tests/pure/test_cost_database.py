@@ -22,7 +22,7 @@ from toolchain.cost.measured import measured_model
 from toolchain.errors import InputError
 from toolchain.ir import Graph
 from toolchain.kernel_shapes import read_shapes
-from toolchain.ops import specs
+from toolchain.ops import forms
 
 BUILD = Build("gcc 12.2.1 -O2", "cmsis-nn-5.0.0")
 
@@ -210,7 +210,7 @@ def test_estimates_are_scaled_where_the_board_counts_cycles(tmp_path: Path) -> N
 def test_every_kind_has_a_key_without_addresses() -> None:
     rng = np.random.default_rng(3)
     core = board("mps2-an386").core
-    for kind, spec in specs().items():
+    for kind, spec in forms().items():
         graph = spec.sample(rng)
         key = operator_key(graph.ops[0], graph, core)
         assert kind in key.shape and " at 0x" not in key.shape, key

@@ -17,7 +17,7 @@ from tests.support.tflite_writer import tflite_bytes
 from toolchain.boards import HOST
 from toolchain.errors import UnsupportedError
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
-from toolchain.ops import lowered, spec_of
+from toolchain.ops import kernel_of, spec_of
 from toolchain.ops.arithmetic import libm, tanhf
 from toolchain.ops.arithmetic.affine_form import INT8_LEVELS, affine_form, two_sided_form
 from toolchain.ops.elementwise import addition, mul
@@ -191,7 +191,7 @@ def _binary(kind: str, scales: tuple[float, float, float]) -> Graph:
 def test_scales_that_overflow_are_refused(kind: str, scales: tuple[float, float, float]) -> None:
     graph = _binary(kind, scales)
     with pytest.raises(UnsupportedError, match=graph.ops[0].name):
-        lowered(graph.ops[0], graph, HOST)
+        kernel_of(graph.ops[0], graph, HOST)
 
 
 def test_types_other_than_int8_are_refused() -> None:
@@ -199,7 +199,7 @@ def test_types_other_than_int8_are_refused() -> None:
     tensors = [replace(t, dtype=DType.INT16) for t in graph.tensors.values()]
     wide = Graph.build("wide", tensors, graph.ops, graph.inputs, graph.outputs)
     with pytest.raises(UnsupportedError, match="int16"):
-        spec_of("add").lower(wide.ops[0], wide, HOST)
+        kernel_of(wide.ops[0], wide, HOST)
 
 
 def test_shapes_that_do_not_broadcast_are_named() -> None:
@@ -229,7 +229,7 @@ def test_absurd_scales_are_lowered_or_refused(kind: str) -> None:
         ]
         absurd = Graph.build("absurd", tensors, graph.ops, graph.inputs, graph.outputs)
         with contextlib.suppress(UnsupportedError):
-            lowered(absurd.ops[0], absurd, HOST)
+            kernel_of(absurd.ops[0], absurd, HOST)
 
 
 @pytest.mark.skipif(not OLD_GLIBC, reason="the C library's functions are not those of newlib here")

@@ -23,7 +23,7 @@ from toolchain.frontends._runtime import RefusedError, Runtime, RuntimeProcess, 
 from toolchain.frontends._tflite_file import read_file
 from toolchain.frontends.reference import NumpyReference, TfliteReference, open_reference
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
-from toolchain.ops import spec_of, specs
+from toolchain.ops import forms, spec_of
 from toolchain.ops.interpret import interpret
 from toolchain.ops.movement.tile import Tile
 from toolchain.ops.reduction.common import Reduce
@@ -87,7 +87,7 @@ WRONG = [
 def test_litert_is_still_wrong_where_the_table_says_so(rule: Rule) -> None:
     """Else the row can go."""
     process, rng, tried = RuntimeProcess(), np.random.default_rng(1), 0
-    for kind, spec in specs().items():
+    for kind, spec in forms().items():
         for _ in range(3):
             if spec.tflite is None or not set(rule.codes) & set(spec.tflite.builtins):
                 continue

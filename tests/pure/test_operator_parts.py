@@ -13,7 +13,7 @@ from tests.support.host import plan_of, random_inputs, reference_outputs
 from toolchain.boards import HOST, Core
 from toolchain.codegen.views import moves
 from toolchain.ir import Attributes, DType, Graph
-from toolchain.ops import specs
+from toolchain.ops import forms, kernel_of
 from toolchain.resources import TEMPLATES
 
 CORES = (
@@ -22,13 +22,13 @@ CORES = (
     Core("cortex-m4", dsp=True, fpu=True),
     Core("cortex-m55", dsp=True, mve=True, fpu=True),
 )
-KINDS = sorted(specs())
+KINDS = sorted(forms())
 SAMPLES = 5
 
 
 def _samples(kind: str) -> list[Graph]:
     rng = np.random.default_rng(zlib.crc32(kind.encode()))
-    return [specs()[kind].sample(rng) for _ in range(SAMPLES)]
+    return [forms()[kind].sample(rng) for _ in range(SAMPLES)]
 
 
 def test_there_are_kinds() -> None:
@@ -37,7 +37,7 @@ def test_there_are_kinds() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_is_described(kind: str) -> None:
-    spec = specs()[kind]
+    spec = forms()[kind]
     assert issubclass(spec.attributes, Attributes)
     assert dataclasses.is_dataclass(spec.attributes)
     assert spec.limits, "say in one line what is supported"
@@ -50,14 +50,14 @@ def test_is_described(kind: str) -> None:
 def test_sample_is_one_operator_of_the_kind_and_reproducible(kind: str) -> None:
     for graph, again in zip(_samples(kind), _samples(kind), strict=True):
         assert [op.kind for op in graph.ops] == [kind]
-        assert isinstance(graph.ops[0].attributes, specs()[kind].attributes)
+        assert isinstance(graph.ops[0].attributes, forms()[kind].attributes)
         assert graph.ops == again.ops
         assert [str(t) for t in graph.tensors.values()] == [str(t) for t in again.tensors.values()]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_shape_rule_and_reference_agree_with_the_sample(kind: str) -> None:
-    spec = specs()[kind]
+    spec = forms()[kind]
     for graph in _samples(kind):
         op = graph.ops[0]
         outputs = [graph.tensors[name] for name in op.outputs]
@@ -78,7 +78,7 @@ def test_has_c_on_every_core(kind: str) -> None:
     """A kernel and its template, unless the operator only moves whole byte ranges."""
     for core in CORES:
         for graph in _samples(kind):
-            lowering = specs()[kind].lower(graph.ops[0], graph, core)
+            lowering = kernel_of(graph.ops[0], graph, core)
             if moves(graph.ops[0], graph, plan_of(graph, core).arena) is None:
                 assert (TEMPLATES / "ops" / f"{kind}.c.j2").is_file()
                 assert lowering.functions or kind in ("transpose", "pad", "block_concat"), (
@@ -96,13 +96,13 @@ def test_sums_in_parts_are_of_int8(kind: str) -> None:
     """Partial sums are int32 of int8 data: a kind made from an int8 one must not inherit them."""
     for graph in _samples(kind):
         (op,) = graph.ops
-        if specs()[kind].reductions(op, graph):
+        if forms()[kind].reductions(op, graph):
             assert graph.output(op).dtype is DType.INT8
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_bytes_that_are_not_read_change_nothing(kind: str) -> None:
-    spec = specs()[kind]
+    spec = forms()[kind]
     rng = np.random.default_rng(1)
     for graph in _samples(kind):
         (op,) = graph.ops

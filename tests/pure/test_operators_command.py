@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from toolchain.cli import run
-from toolchain.ops import specs
+from toolchain.ops import forms
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -19,7 +19,7 @@ def test_the_document_is_up_to_date(capsys: pytest.CaptureFixture[str]) -> None:
     assert printed == (ROOT / "docs" / "operators.md").read_text(), (
         "run `thimble ops --markdown docs/operators.md`"
     )
-    for kind in specs():
+    for kind in forms():
         assert f"| {kind} |" in printed
 
 

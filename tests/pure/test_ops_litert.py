@@ -19,10 +19,10 @@ from toolchain.frontends._runtime import Runtime, RuntimeProcess, open_model
 from toolchain.frontends._tflite_file import read_file
 from toolchain.frontends.tflite import FRONT_END
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
-from toolchain.ops import spec_of, specs
+from toolchain.ops import forms, spec_of
 from toolchain.ops.normalisation.softmax import Softmax
 
-KINDS = sorted(kind for kind, spec in specs().items() if spec.tflite is not None)
+KINDS = sorted(kind for kind, spec in forms().items() if spec.tflite is not None)
 
 
 def random_value(tensor: Tensor, rng: np.random.Generator) -> np.ndarray:

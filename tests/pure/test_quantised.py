@@ -18,7 +18,7 @@ from toolchain.frontends.tflite import FRONT_END
 from toolchain.ir import DType, Graph, Quantisation, Tensor
 from toolchain.ir.tensor import SMALLEST_SCALE
 from toolchain.ir.verify import InvalidGraphError
-from toolchain.ops import specs
+from toolchain.ops import forms
 from toolchain.ops.check import check
 from toolchain.ops.storage import memory_problem
 from toolchain.passes import prepare
@@ -27,7 +27,7 @@ STOPS_ON_DATA = {"div", "rsqrt", "sqrt"}
 """Kinds that LiteRT ends at an input that it takes for impossible."""
 KINDS = sorted(
     kind
-    for kind, spec in specs().items()
+    for kind, spec in forms().items()
     if spec.tflite is not None and kind not in OWN_FUNCTIONS and judged_by_reference_kernels(kind)
 )
 WIDE = (DType.INT16, DType.INT32, DType.INT64)
@@ -70,7 +70,7 @@ def distorted(graph: Graph, rng: np.random.Generator) -> Graph | None:
 def test_whatever_is_accepted_equals_litert(kind: str) -> None:
     rng = np.random.default_rng(zlib.crc32(kind.encode()))
     for _ in range(12):
-        sample = distorted(specs()[kind].sample(rng), rng)
+        sample = distorted(forms()[kind].sample(rng), rng)
         if sample is None:
             continue
         try:
@@ -96,14 +96,14 @@ def of_arithmetic() -> list[str]:
     return [
         kind
         for kind in KINDS
-        if not specs()[kind].quantised.stored
-        and any(t.dtype in WIDE for t in quantised(specs()[kind].sample(rng)))
+        if not forms()[kind].quantised.stored
+        and any(t.dtype in WIDE for t in quantised(forms()[kind].sample(rng)))
     ]
 
 
 @pytest.mark.parametrize("kind", of_arithmetic())
 def test_a_zero_point_that_kernels_do_not_look_at(kind: str) -> None:
-    sample = specs()[kind].sample(np.random.default_rng(0))
+    sample = forms()[kind].sample(np.random.default_rng(0))
     for tensor in quantised(sample):
         if tensor.dtype not in WIDE:
             continue
@@ -115,7 +115,7 @@ def test_a_zero_point_that_kernels_do_not_look_at(kind: str) -> None:
 
 
 def test_an_activation_quantised_per_channel() -> None:
-    sample = specs()["reshape"].sample(np.random.default_rng(0))
+    sample = forms()["reshape"].sample(np.random.default_rng(0))
     shape = (1, 2)
     q = Quantisation((0.5, 0.25), (0, 0), 1)
     wide = replace(sample.tensors["x"], shape=shape, dtype=DType.INT8, quantisation=q)
@@ -125,7 +125,7 @@ def test_an_activation_quantised_per_channel() -> None:
 
 @pytest.mark.parametrize("scale", [0.0, -1.0, float("nan"), float("inf"), SMALLEST_SCALE / 2])
 def test_a_scale_without_arithmetic(scale: float) -> None:
-    sample = specs()["abs"].sample(np.random.default_rng(0))
+    sample = forms()["abs"].sample(np.random.default_rng(0))
     x = sample.tensors["x"]
     with pytest.raises(InvalidGraphError, match="not a positive number"):
         check(with_tensor(sample, replace(x, quantisation=Quantisation((scale,), (0,)))))
@@ -134,7 +134,7 @@ def test_a_scale_without_arithmetic(scale: float) -> None:
 @pytest.mark.parametrize("kind", ["abs", "batch_matmul", "conv2d", "depthwise_conv2d", "mean"])
 def test_a_ratio_that_overruns_is_refused_by_name(kind: str) -> None:
     rng = np.random.default_rng(3)
-    sample = specs()[kind].sample(rng)
+    sample = forms()[kind].sample(rng)
     y = sample.tensors[sample.ops[0].outputs[0]]
     finer = Quantisation((float(np.float32(y.q.scale * 1e-12)),), y.q.zero_points)
     graph = with_tensor(sample, replace(y, quantisation=finer))
@@ -144,7 +144,7 @@ def test_a_ratio_that_overruns_is_refused_by_name(kind: str) -> None:
 
 
 def test_a_bias_of_another_scale_than_the_products() -> None:
-    sample = specs()["fully_connected"].sample(np.random.default_rng(1))
+    sample = forms()["fully_connected"].sample(np.random.default_rng(1))
     bias = sample.tensors["bias"]
     q = replace(bias.q, scales=tuple(s * 1e6 for s in bias.q.scales))
     with pytest.raises(InputError, match=r"FULLY_CONNECTED .*its bias has the scale"):

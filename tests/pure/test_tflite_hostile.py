@@ -21,13 +21,13 @@ from toolchain.frontends import load_model
 from toolchain.frontends._tflite_options import options_of
 from toolchain.frontends.tflite import FRONT_END
 from toolchain.ir import Graph
-from toolchain.ops import specs
+from toolchain.ops import forms
 from toolchain.ops.check import check
 from toolchain.ops.storage import memory_problem
 from toolchain.passes import prepare
 
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits_int8.tflite"
-KINDS = sorted(kind for kind, spec in specs().items() if spec.tflite is not None)
+KINDS = sorted(kind for kind, spec in forms().items() if spec.tflite is not None)
 SLOWEST_SECONDS = 5.0
 
 
@@ -58,7 +58,7 @@ def test_damaged_fields_of_one_operator(kind: str) -> None:
     rng = random.Random(zlib.crc32(kind.encode()))
     numbers = np.random.default_rng(rng.getrandbits(32))
     for _ in range(40):
-        read_or_refuse(damaged_fields(tflite_bytes(specs()[kind].sample(numbers)), rng))
+        read_or_refuse(damaged_fields(tflite_bytes(forms()[kind].sample(numbers)), rng))
 
 
 def test_damaged_fields_of_a_model() -> None:
@@ -295,7 +295,7 @@ def test_missing_options() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_writes_the_options_that_it_reads(kind: str) -> None:
     """An operator without an entry in the table of options would lose those that it needs."""
-    model = unpacked(tflite_bytes(specs()[kind].sample(np.random.default_rng(0))))
+    model = unpacked(tflite_bytes(forms()[kind].sample(np.random.default_rng(0))))
     names = {v: k for k, v in vars(schema.BuiltinOptions).items() if not k.startswith("_")}
     kinds = {v: k for k, v in vars(schema.BuiltinOperator).items() if not k.startswith("_")}
     for operator in model.subgraphs[0].operators:

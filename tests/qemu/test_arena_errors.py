@@ -17,7 +17,7 @@ from toolchain.device.firmware import FirmwareModel, FirmwarePart, OperatorName,
 from toolchain.device.session import open_board
 from toolchain.errors import LinkError
 from toolchain.ir import DType
-from toolchain.ops import specs
+from toolchain.ops import forms
 from toolchain.resources import RUNTIME_C
 
 SOURCE = Path(__file__).parents[1] / "support" / "firmware" / "misplaced.c"
@@ -33,7 +33,7 @@ MISPLACED = FirmwareModel(
 
 def test_the_firmware_reports_it_and_goes_on(tmp_path: Path) -> None:
     target = board("netduinoplus2")
-    graph = specs()["conv2d"].sample(np.random.default_rng(2))
+    graph = forms()["conv2d"].sample(np.random.default_rng(2))
     sources = generate(plan_of(graph, target.core), target.core, cmsis_nn.find(), name="net")
     for name, text in sources.files.items():
         (tmp_path / name).write_text(text, encoding="utf-8")

@@ -20,7 +20,7 @@ from toolchain.codegen import generate
 from toolchain.device.build import build
 from toolchain.device.session import open_board
 from toolchain.errors import DoesNotFitError
-from toolchain.ops import specs
+from toolchain.ops import forms
 from toolchain.ops.check import check
 from toolchain.ops.interpret import interpret
 from toolchain.ops.spec import Array
@@ -50,7 +50,7 @@ def test_models_run_across_two_banks_and_share_them(like: str, tmp_path: Path) -
     graphs = [
         check(skip_network()),
         dense_chain("small", (96, 64, 80)),
-        specs()["svdf"].sample(rng),
+        forms()["svdf"].sample(rng),
     ]
     with small_board(like, tmp_path / "boards", BANKS[like]) as name:
         target = board(name)

@@ -15,7 +15,7 @@ from tests.support.host import plan_of
 from toolchain import cmsis_nn
 from toolchain.boards import HOST, Core, boards
 from toolchain.codegen import generate
-from toolchain.ops import specs
+from toolchain.ops import forms
 from toolchain.resources import RUNTIME_C
 
 COMPILER = "arm-none-eabi-gcc"
@@ -50,7 +50,7 @@ needs_compiler = pytest.mark.skipif(shutil.which(COMPILER) is None, reason=f"{CO
 
 @cache
 def text(core: Core, kind: str) -> dict[str, str]:
-    graph = specs()[kind].sample(np.random.default_rng(2))
+    graph = forms()[kind].sample(np.random.default_rng(2))
     return dict(generate(plan_of(graph, core), core, cmsis_nn.find(), name="net").files)
 
 

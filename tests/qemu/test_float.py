@@ -13,12 +13,12 @@ from tests.support.floats import island, network
 from tests.support.merge import merged
 from tests.support.tflite_writer import tflite_bytes
 from toolchain.boards import board
-from toolchain.ops import specs
+from toolchain.ops import forms
 from toolchain.planner import PlanOptions, plan_graph
 from toolchain.verification import verify_model
 
 BOARDS = ("mps2-an500", "netduinoplus2", "mps3-an547")
-KINDS = [kind for kind in specs() if kind.endswith("_f32")]
+KINDS = [kind for kind in forms() if kind.endswith("_f32")]
 
 pytestmark = pytest.mark.skipif(
     not (shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm")),
@@ -32,7 +32,7 @@ def test_operators_give_the_same_bits_everywhere(board_name: str, tmp_path: Path
     target = board(board_name)
     assert target.core.fpu
     rng = np.random.default_rng(3)
-    graph = merged([specs()[kind].sample(rng) for kind in KINDS for _ in range(3)])
+    graph = merged([forms()[kind].sample(rng) for kind in KINDS for _ in range(3)])
     compare(plan_graph(graph, target), rng, tmp_path)
 
 

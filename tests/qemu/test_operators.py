@@ -25,7 +25,7 @@ from toolchain.codegen import generate
 from toolchain.device.build import build
 from toolchain.device.session import open_board
 from toolchain.ir import Plan
-from toolchain.ops import specs
+from toolchain.ops import forms
 from toolchain.ops.interpret import interpret
 from toolchain.ops.spec import Array
 from toolchain.planner import plan_graph
@@ -42,7 +42,7 @@ pytestmark = pytest.mark.skipif(
     reason="needs arm-none-eabi-gcc and qemu-system-arm",
 )
 
-KINDS = sorted(specs())
+KINDS = sorted(forms())
 GROUPS = [KINDS[i : i + GROUP] for i in range(0, len(KINDS), GROUP)]
 
 
@@ -52,7 +52,7 @@ def test_operators_equal_their_references(
     board_name: str, kinds: list[str], tmp_path: Path
 ) -> None:
     rng = np.random.default_rng(zlib.crc32(kinds[0].encode()))
-    graph = merged([specs()[kind].sample(rng) for kind in kinds for _ in range(SAMPLES)])
+    graph = merged([forms()[kind].sample(rng) for kind in kinds for _ in range(SAMPLES)])
     compare(plan_graph(graph, board(board_name)), rng, tmp_path)
 
 
@@ -85,7 +85,7 @@ def test_convolutions_bear_their_overlaps(board_name: str, kind: str, tmp_path: 
     rng = np.random.default_rng(6)
     core = board(board_name).core
     grid = GRIDS[kind]()
-    graphs = [specs()[kind].sample(rng) for _ in range(20)]
+    graphs = [forms()[kind].sample(rng) for _ in range(20)]
     graphs += [grid[i] for i in rng.permutation(len(grid))[:60]] + LARGE[kind]()
     cases = [(g, o) for g in graphs for o in allowed_overlaps(g.ops[0], g, core)]
     graph, overlaps = merged([g for g, _ in cases]), [o for _, o in cases]

@@ -22,7 +22,7 @@ from toolchain.device.protocol import ErrorCode
 from toolchain.device.session import open_board
 from toolchain.errors import InputError, LinkError
 from toolchain.ir import Graph
-from toolchain.ops import specs
+from toolchain.ops import forms
 from toolchain.ops.interpret import interpret
 from toolchain.ops.spec import Array
 from toolchain.planner import plan_graph
@@ -38,7 +38,7 @@ pytestmark = pytest.mark.skipif(
 def graphs() -> list[Graph]:
     """Small, large, and two that keep state from run to run."""
     rng = np.random.default_rng(1)
-    stateful = [specs()[kind].sample(rng) for kind in ("assign", "svdf")]
+    stateful = [forms()[kind].sample(rng) for kind in ("assign", "svdf")]
     return [dense_chain("small", (6, 5)), dense_chain("large", (96, 64, 80)), *stateful]
 
 

@@ -13,7 +13,7 @@ from tests.support.host import plan_of
 from toolchain import cmsis_nn
 from toolchain.boards import Core
 from toolchain.codegen import generate
-from toolchain.ops import specs
+from toolchain.ops import forms
 from toolchain.resources import RUNTIME_C
 
 COMPILER = "arm-none-eabi-gcc"
@@ -40,7 +40,7 @@ def check(cpu: str, files: list[Path], include: list[Path]) -> None:
 @pytest.mark.parametrize("cpu", CORES, ids=lambda cpu: CORES[cpu].name)
 def test_generated_code(tmp_path: Path, cpu: str) -> None:
     core = CORES[cpu]
-    for kind, spec in specs().items():
+    for kind, spec in forms().items():
         rng = np.random.default_rng(7)
         for index in range(SAMPLES):
             graph = spec.sample(rng)

@@ -11,7 +11,7 @@ from toolchain.boards import HOST
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Graph, Op, Quantisation, Tensor
 from toolchain.kernel_shapes import graph_of_shape
-from toolchain.ops import spec_of, specs
+from toolchain.ops import forms, kernel_of
 from toolchain.ops.arithmetic.fixed_point import ScaleError
 from toolchain.ops.convolution.common import Padding, Window, constant_of
 from toolchain.ops.convolution.conv2d import Conv2D
@@ -50,7 +50,7 @@ def awkwardly_scaled(graph: Graph, rng: np.random.Generator) -> Graph:
     while True:
         made = _awkwardly_scaled(graph, rng)
         with contextlib.suppress(ScaleError, UnsupportedError):
-            spec_of(made.ops[0].kind).lower(made.ops[0], made, HOST)
+            kernel_of(made.ops[0], made, HOST)
             return made
 
 
@@ -79,7 +79,7 @@ def convolutions(kind: str, count: int, rng: np.random.Generator) -> list[Graph]
     """Random graphs of one operator of `kind`, a third of them of each sort."""
     graphs = []
     for index in range(count):
-        graph = specs()[kind].sample(rng)
+        graph = forms()[kind].sample(rng)
         if index % 3 == 1 and kind in ("conv2d", "depthwise_conv2d"):
             graph = padded_anyhow(graph, rng)
         if index % 3 == 2 and kind != "batch_matmul":

@@ -17,7 +17,7 @@ from toolchain.device.host import HostModel, HostProgram, build
 from toolchain.ir import ArenaProblem, Graph, Op, Placement, Plan, PlannedOp, Sources, Tensor
 from toolchain.ir.arena import arena_plan, arena_problem, check_placement
 from toolchain.ir.memory import check_order, footprint
-from toolchain.ops import lowered, spec_of
+from toolchain.ops import kernel_of, spec_of
 from toolchain.ops.spec import Array
 from toolchain.ops.storage import View, memory_problem
 
@@ -40,7 +40,7 @@ def plan_of(
     blocks = arena_problem(problem, order.order)
     placement = spread_out(blocks) if spread else arena.allocator(allocator).place(blocks)
     check_placement(blocks, placement)
-    kernels = [lowered(op, graph, core) for op in graph.ops]
+    kernels = [kernel_of(op, graph, core) for op in graph.ops]
     return Plan(
         graph=graph,
         board="host",
@@ -91,7 +91,7 @@ def _reaches(plan: Plan, op: Op) -> Iterator[tuple[int, int]]:
                     yield arena.offsets[name] + offset, move.size_bytes
         return
     core = HOST
-    found = call_extents(op, graph, spec_of(op.kind).lower(op, graph, core), arena.pitches, core)
+    found = call_extents(op, graph, kernel_of(op, graph, core), arena.pitches, core)
     named = [(op.inputs[index], extent) for index, extent in found.inputs.items()]
     named += [(op.outputs[index], extent) for index, extent in found.outputs.items()]
     for name, extent in named:

@@ -12,7 +12,7 @@ from tests.support.host import plan_of
 from tests.support.merge import merged
 from toolchain.boards import Core
 from toolchain.ir import Graph, Op, Plan
-from toolchain.ops import spec_of, specs
+from toolchain.ops import kernel_of, spec_of
 from toolchain.ops.spec import SafeOverlap
 
 ALIGNMENT = 8
@@ -29,7 +29,7 @@ def allowed_overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...
         return ()
     return tuple(
         overlap
-        for overlap in spec.overlaps(op, graph, core)
+        for overlap in kernel_of(op, graph, core).overlaps
         if op.inputs.count(op.inputs[overlap.input]) == 1
         and not graph.input(op, overlap.input).is_constant
     )
@@ -42,7 +42,7 @@ def overlapping_samples(
     graphs: list[Graph] = []
     overlaps: list[SafeOverlap] = []
     for _ in range(samples):
-        graph = specs()[kind].sample(rng)
+        graph = forms()[kind].sample(rng)
         allowed = allowed_overlaps(graph.ops[0], graph, core)
         graphs += [graph] * len(allowed)
         overlaps += allowed

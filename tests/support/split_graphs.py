@@ -98,7 +98,7 @@ class _Network:
         same = [t for t in self.tensors.values() if t.shape == x.shape and not t.is_constant]
         other = same[int(rng.integers(len(same)))]
         if kind == "add":
-            attributes = spec_of("add").attributes()
+            attributes = spec_of("add").plain_attributes()
             return self.add("add", attributes, (x.name, other.name), x.shape)
         if kind == "concat" and depth < 16:
             shape = (1, height, width, 2 * depth)

@@ -78,7 +78,7 @@ def network() -> Graph:
     )
     gate = b.op("logistic_s16", [left], b.value("gate", (1, 6, 5, 8), 1 / 32768), Attributes())
     scaled = b.op("mul_s16", [stem, gate], b.value("scaled", (1, 6, 5, 8), 0.0006), Mul())
-    total = b.op("add_s16", [scaled, left], b.value("total", (1, 6, 5, 8), 0.0009), Sum())
+    total = b.op("add", [scaled, left], b.value("total", (1, 6, 5, 8), 0.0009), Sum())
     bent = b.op("tanh_s16", [total], b.value("bent", (1, 6, 5, 8), 1 / 32768), Attributes())
     largest = b.op(
         "max_pool2d_s16", [bent], b.value("largest", (1, 3, 2, 8), 1 / 32768), Pool2D(2, 2, 2, 2)

@@ -20,6 +20,7 @@ from toolchain.errors import UnsupportedError
 from toolchain.ir import Graph, Op, Tensor
 from toolchain.ops import spec_of
 from toolchain.ops.extents import Arguments, Extent, Extents, Pointer
+from toolchain.ops.kernel import Call, Kernel, Touched
 from toolchain.ops.spec import Lowering
 
 _INT32 = range(-(1 << 31), 1 << 31)
@@ -28,21 +29,22 @@ _SHIFTS = range(-31, 32)
 
 
 def check_call(
-    op: Op, graph: Graph, lowering: Lowering, pitches: Mapping[str, int], core: Core
+    op: Op, graph: Graph, kernel: Kernel, pitches: Mapping[str, int], core: Core
 ) -> None:
-    """Raise UnsupportedError unless the kernel that `lowering` calls stays within its operands.
+    """Raise UnsupportedError unless the kernel's calls stay within its operands.
 
     `pitches`: bytes from line to line of the images whose lines lie apart (`ArenaPlan.pitches`).
     What it must hold: inputs, constants and scratch are at least as large as what is read of them;
     outputs are exactly what is written; every number that is printed, every index and every size
     in bytes fits int32, and shifts are below 32.
     """
-    for name, value in _integers(lowering.fields, ""):
+    calls = calls_at(op, kernel, pitches)
+    for name, value in _printed(kernel, calls):
         if value not in _INT32:
             raise _refusal(op, f"its argument {name or 'count'} = {value:,} does not fit 32 bits")
         if "shift" in name and value not in _SHIFTS:
             raise _refusal(op, f"its argument {name} = {value:,} is no shift of a word of 32 bits")
-    found = call_extents(op, graph, lowering, pitches, core)
+    found = call_extents(op, graph, kernel, pitches, core)
     if found.largest not in _INT32:
         raise _refusal(
             op,
@@ -59,23 +61,36 @@ def check_call(
         tensor, extent = graph.tensors[name], found.outputs.get(index, Extent(0, 0))
         if not _fills(extent, tensor, pitches.get(name, 0)):
             raise _refusal(op, f"its kernel writes {_bytes(extent)} of output {_of(tensor)}")
-    for constant in lowering.constants:
+    for constant in kernel.constants:
         read, size = found.constants.get(constant.key, 0), constant.data.nbytes
         if read > size:
             raise _refusal(op, f"its kernel reads {read:,} bytes of {constant.key}: {size:,}")
-    if found.scratch > lowering.scratch_bytes:
+    if found.scratch > kernel.scratch_bytes:
         raise _refusal(
             op,
             f"its kernel needs {found.scratch:,} bytes of scratch, and has "
-            f"{lowering.scratch_bytes:,}",
+            f"{kernel.scratch_bytes:,}",
         )
 
 
 def call_extents(
-    op: Op, graph: Graph, lowering: Lowering, pitches: Mapping[str, int], core: Core
+    op: Op, graph: Graph, kernel: Kernel, pitches: Mapping[str, int], core: Core
 ) -> Extents:
-    """What the call touches, by the arguments that its template prints."""
-    return spec_of(op.kind).extents(_arguments(op, graph, lowering, pitches, core))
+    """What the calls touch, by the arguments that are printed."""
+    inputs, outputs = _pointers(op, graph, pitches)
+    constants = {constant.key: constant.data for constant in kernel.constants}
+    if kernel.lowering is None:
+        return kernel.extents(Touched(calls_at(op, kernel, pitches), constants, inputs, outputs))
+    lowering, rule = kernel.lowering, spec_of(op.kind).extents
+    assert isinstance(lowering, Lowering) and rule is not None
+    return rule(Arguments(SimpleNamespace(**lowering.fields), constants, inputs, outputs, core))
+
+
+def calls_at(op: Op, kernel: Kernel, pitches: Mapping[str, int]) -> tuple[Call, ...]:
+    """The kernel's calls where the arena's plan leaves gaps between image lines (`pitches`)."""
+    return kernel.calls_at(
+        *(pitches.get(name, 0) for name in (next(iter(op.inputs), ""), op.outputs[0]))
+    )
 
 
 def check_moves(op: Op, graph: Graph, wanted: Sequence[Move]) -> None:
@@ -87,21 +102,25 @@ def check_moves(op: Op, graph: Graph, wanted: Sequence[Move]) -> None:
                 raise _refusal(op, f"a copy touches {_bytes(extent)} of {_of(tensor)}")
 
 
-def _arguments(
-    op: Op, graph: Graph, lowering: Lowering, pitches: Mapping[str, int], core: Core
-) -> Arguments:
-    """What the template is given (`Writer.kernel`)."""
+def _pointers(
+    op: Op, graph: Graph, pitches: Mapping[str, int]
+) -> tuple[tuple[Pointer | None, ...], tuple[Pointer, ...]]:
+    """Inputs and outputs as the calls see them."""
 
     def pointer(name: str) -> Pointer:
         return Pointer(graph.tensors[name].dtype.size_bytes, pitches.get(name, 0))
 
-    return Arguments(
-        SimpleNamespace(**lowering.fields),
-        {constant.key: constant.data for constant in lowering.constants},
-        tuple(pointer(name) if name else None for name in op.inputs),
-        tuple(map(pointer, op.outputs)),
-        core,
-    )
+    inputs = tuple(pointer(name) if name else None for name in op.inputs)
+    return inputs, tuple(map(pointer, op.outputs))
+
+
+def _printed(kernel: Kernel, calls: Sequence[Call]) -> Iterator[tuple[str, int]]:
+    """Every integer that is printed, with its name."""
+    if kernel.lowering is not None:
+        assert isinstance(kernel.lowering, Lowering)
+        yield from _integers(kernel.lowering.fields, "")
+    for call in calls:
+        yield from call.integers()
 
 
 def _integers(value: Any, name: str) -> Iterator[tuple[str, int]]:

@@ -32,6 +32,13 @@ class Places:
         """What points to the arena, or to each of its parts."""
         return tuple(f"arena->{part.member}" for part in self._arena.parts) or ("arena",)
 
+    def split(self, offset: int) -> tuple[str, int]:
+        """The pointer to the part of the arena that holds this offset, and the rest of it."""
+        if not self._arena.parts:
+            return "arena", offset
+        part = self._arena.part_of(offset)
+        return f"arena->{part.member}", offset - part.start_bytes
+
     def address(self, offset: int, role: str = "") -> str:
         """A `uint8_t *` to the byte at this offset; marked where it has a `role`."""
         base, start = "arena", 0

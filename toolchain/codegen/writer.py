@@ -10,17 +10,33 @@ from typing import Any
 import numpy as np
 
 from toolchain.boards import Core
-from toolchain.codegen.arrays import c_type
-from toolchain.codegen.bounds import check_call, check_moves
+from toolchain.codegen.arrays import c_float, c_type
+from toolchain.codegen.bounds import calls_at, check_call, check_moves
+from toolchain.codegen.calls import (
+    NUMBER,
+    OFFSET,
+    POINTER,
+    SIZE,
+    Address,
+    Body,
+    Leaf,
+    Node,
+    PrintedCall,
+    Printer,
+    Word,
+)
 from toolchain.codegen.constants import ConstantTable, role_of
 from toolchain.codegen.environment import environment
-from toolchain.codegen.holes import SIZE, mark
+from toolchain.codegen.holes import mark
 from toolchain.codegen.names import Names, identifier
 from toolchain.codegen.places import Places
 from toolchain.codegen.views import Move, moves
 from toolchain.ir import DType, Op, Plan, Tensor
-from toolchain.ops import lowered
+from toolchain.ops import kernel_of
+from toolchain.ops.kernel import Input, Kernel, Output, Packed, Scratch
 from toolchain.ops.spec import Lowering
+
+_BYTES = ("int8_t", "uint8_t")
 
 
 @dataclass(frozen=True)
@@ -55,17 +71,18 @@ class Operands(list[Operand | None]):
 
 @dataclass(frozen=True)
 class Call:
-    """An operator that has code: `number` is its index in the graph, `text` has marks."""
+    """An operator that has code: `number` is its index in the graph."""
 
     number: int
     op: Op
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
-    lowering: Lowering
+    kernel: Kernel
     scratch_bytes: int
     scratch_offset: int
     copies_only: bool
-    text: str
+    body: Body
+    text: str = ""
 
 
 @dataclass(frozen=True)
@@ -117,21 +134,78 @@ class Writer:
         pointer, line = self.pointer(tensor, role, writable), self.plan.arena.pitches.get(name, 0)
         return Operand(tensor, offset, pointer, owner, self.constants, line)
 
-    def scratch(self, op: Op, lowering: Lowering) -> str:
-        if not lowering.scratch_bytes:
+    def scratch(self, op: Op, kernel: Kernel) -> str:
+        if not kernel.scratch_bytes:
             return "NULL"
         offset = self.plan.arena.scratch_offsets[op.name]
         return f"(void *)({self.places.address(offset, 'scratch')})"
 
-    def address(self, name: str, offset: int, owner: str, role: str) -> str:
-        """The byte `offset` of a tensor, for memcpy."""
-        tensor = self.plan.graph.tensors[name]
-        if not tensor.is_constant:
-            return self.places.address(self.plan.arena.offsets[name] + offset, role)
-        symbol = self.constants.symbol_of(tensor, owner)
-        return f"(const uint8_t *){symbol} + {offset}" if offset else symbol
+    def body(self, op: Op, kernel: Kernel, owner: str) -> Body:
+        """The calls of a kernel as trees. `owner` (as `op3`) begins the names of its constants."""
+        constants = {constant.key: constant for constant in kernel.constants}
 
-    def kernel(self, op: Op, lowering: Lowering, owner: str) -> str:
+        def operand(reference: Input | Output, role: str) -> Node:
+            names = op.inputs if isinstance(reference, Input) else op.outputs
+            name = names[reference.index] if reference.index < len(names) else ""
+            return self._operand(name, reference, owner, role) if name else Word("NULL")
+
+        def packed(reference: Packed, role: str) -> Node:
+            constant = constants[reference.key]
+            symbol = self.constants.symbol(
+                constant.data,
+                identifier(f"{owner}_{constant.key}"),
+                f"{constant.comment or constant.key}, for {op.counted_as[0]}",
+            )
+            element = c_type(DType(constant.data.dtype.name))
+            leaf = Leaf(identifier(constant.key), POINTER, symbol, element)
+            return Address(element, False, symbol=leaf, cast=reference.writable)
+
+        def scratch(reference: Scratch, role: str) -> Node:
+            if not kernel.scratch_bytes:
+                return Word("NULL")
+            offset = self.plan.arena.scratch_offsets[op.name] + reference.at_bytes
+            wide = reference.element not in _BYTES
+            return self._place(offset, "scratch", reference.element, wide=wide)
+
+        self.functions.update(kernel.functions)
+        printer = Printer(operand, packed, scratch, c_float)
+        calls = calls_at(op, kernel, self.plan.arena.pitches)
+        return tuple(printer.printed(call) for call in calls)
+
+    def _operand(self, name: str, reference: Input | Output, owner: str, role: str) -> Node:
+        tensor = self.plan.graph.tensors[name]
+        element = reference.element or c_type(tensor.dtype)
+        steps = tuple(
+            (variable, Leaf(f"{role}_step", NUMBER, str(count)))
+            for variable, count in reference.steps
+        )
+        if tensor.is_constant:
+            own = c_type(tensor.dtype)
+            symbol = Leaf(role_of(tensor), POINTER, self.constants.symbol_of(tensor, owner), own)
+            at = Leaf(f"{role}_at", NUMBER, str(reference.at)) if reference.at else None
+            cast = element != own
+            return Address(element, True, symbol=symbol, cast=cast, at=at, steps=steps)
+        offset = self.plan.arena.offsets[name] + reference.at * tensor.dtype.size_bytes
+        const, wide = isinstance(reference, Input), tensor.dtype.size_bytes > 1
+        return self._place(offset, role, element, const=const, wide=wide, steps=steps)
+
+    def _place(
+        self,
+        offset: int,
+        role: str,
+        element: str,
+        *,
+        const: bool = False,
+        wide: bool = False,
+        steps: tuple[tuple[str, Leaf], ...] = (),
+    ) -> Address:
+        """A pointer to the byte at this offset of the arena. One to a `wide` type goes through
+        void *: see the alignment."""
+        base, start = self.places.split(offset)
+        leaf = Leaf(role, OFFSET, str(start))
+        return Address(element, const, base=base, offset=leaf, wide=wide, steps=steps)
+
+    def text(self, op: Op, lowering: Lowering, owner: str) -> str:
         symbols = {
             constant.key: mark(
                 self.constants.symbol(
@@ -144,7 +218,6 @@ class Writer:
             )
             for constant in lowering.constants
         }
-        self.functions.update(lowering.functions)
         return (
             environment()
             .get_template(f"ops/{op.kind}.c.j2")
@@ -153,24 +226,38 @@ class Writer:
                 graph=self.plan.graph,
                 inputs=self.operands(op.inputs, owner, "input", writable=False),
                 outputs=self.operands(op.outputs, owner, "output", writable=True),
-                scratch=self.scratch(op, lowering),
+                scratch=self.scratch(op, kernel_of(op, self.plan.graph, self.core)),
                 fields=SimpleNamespace(**lowering.fields),
                 constants=SimpleNamespace(**symbols),
                 core=self.core,
             )
         )
 
-    def copies(self, wanted: Sequence[Move], owner: str) -> str:
-        rows = [
-            {
-                "function": "memmove" if self.overlap(move) else "memcpy",
-                "source": self.address(move.source, move.source_offset, owner, "source"),
-                "target": self.address(move.target, move.target_offset, owner, "target"),
-                "size_bytes": mark(move.size_bytes, "size_bytes", SIZE),
-            }
+    def copies(self, wanted: Sequence[Move], owner: str) -> Body:
+        """Plain copies, for an operator that does nothing else."""
+        return tuple(
+            PrintedCall(
+                "memmove" if self.overlap(move) else "memcpy",
+                "call",
+                (
+                    ("target", self._bytes(move.target, move.target_offset, owner, "target")),
+                    ("source", self._bytes(move.source, move.source_offset, owner, "source")),
+                    ("size_bytes", Leaf("size_bytes", SIZE, str(move.size_bytes))),
+                ),
+            )
             for move in wanted
-        ]
-        return environment().get_template("copy.c.j2").render(copies=rows)
+        )
+
+    def _bytes(self, name: str, offset: int, owner: str, role: str) -> Node:
+        """The byte `offset` of a tensor, for memcpy."""
+        tensor = self.plan.graph.tensors[name]
+        if not tensor.is_constant:
+            base, start = self.places.split(self.plan.arena.offsets[name] + offset)
+            return Address("", False, base=base, offset=Leaf(role, OFFSET, str(start)), plain=True)
+        own = c_type(tensor.dtype)
+        symbol = Leaf(role_of(tensor), POINTER, self.constants.symbol_of(tensor, owner), own)
+        at = Leaf(f"{role}_at", NUMBER, str(offset)) if offset else None
+        return Address("uint8_t", True, symbol=symbol, cast=bool(offset), at=at)
 
     def overlap(self, move: Move) -> bool:
         """Whether the two ends of a copy share bytes of the arena."""
@@ -188,21 +275,26 @@ class Writer:
         """
         graph, arena = self.plan.graph, self.plan.arena
         op = graph.ops[number]
-        lowering = lowered(op, graph, self.core)
+        kernel = kernel_of(op, graph, self.core)
         if wanted is None:
-            check_call(op, graph, lowering, arena.pitches, self.core)
+            check_call(op, graph, kernel, arena.pitches, self.core)
         else:
             check_moves(op, graph, wanted)
+        text = ""
+        if wanted is None and isinstance(kernel.lowering, Lowering):
+            self.functions.update(kernel.functions)
+            text = self.text(op, kernel.lowering, owner)
         return Call(
             number=number,
             op=op,
             inputs=tuple(graph.tensors[n] for n in op.present_inputs()),
             outputs=tuple(graph.tensors[n] for n in op.outputs),
-            lowering=lowering,
-            scratch_bytes=lowering.scratch_bytes if wanted is None else 0,
+            kernel=kernel,
+            scratch_bytes=kernel.scratch_bytes if wanted is None else 0,
             scratch_offset=arena.scratch_offsets.get(op.name, 0),
             copies_only=wanted is not None,
-            text=self.kernel(op, lowering, owner) if wanted is None else self.copies(wanted, owner),
+            body=self.body(op, kernel, owner) if wanted is None else self.copies(wanted, owner),
+            text=text,
         )
 
     def calls(self) -> tuple[tuple[Call, ...], ...]:

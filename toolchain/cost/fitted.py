@@ -38,7 +38,8 @@ from toolchain.cost.window_terms import (
 )
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Graph, Op
-from toolchain.ops import lowered, spec_of
+from toolchain.ops import kernel_of, spec_of
+from toolchain.ops.spec import Lowering
 
 COEFFICIENTS = Path(__file__).with_name("coefficients.json")
 _MOVE = "thimble_move"
@@ -50,7 +51,13 @@ def family_of(core: Core) -> str:
 
 
 def kernel_terms(op: Op, graph: Graph, core: Core) -> tuple[str, Terms]:
-    """The kernel of an operator, and what its loops do. Raises UnsupportedError as `lower`."""
+    """The kernel of an operator, and what its loops do. Raises UnsupportedError as `kernel_of`."""
+    chosen = kernel_of(op, graph, core)
+    if chosen.lowering is None:
+        terms = chosen.terms
+        if terms is None:
+            terms = plain_terms(op, graph, spec_of(op.kind).macs(op, graph))
+        return chosen.name or op.kind, dict(terms)
     match op.kind:
         case "conv2d":
             return conv2d_terms(op, graph, core)
@@ -65,7 +72,8 @@ def kernel_terms(op: Op, graph: Graph, core: Core) -> tuple[str, Terms]:
         case "partial_fully_connected":
             return "thimble_partial_fully_connected_s8", partial_fully_connected_terms(op, graph)
     spec = spec_of(op.kind)
-    lowering = lowered(op, graph, core)
+    lowering = chosen.lowering
+    assert isinstance(lowering, Lowering)
     kernel = "+".join(lowering.functions) or op.kind
     fields = lowering.fields
     if "copies" in fields:

@@ -12,7 +12,7 @@ from typing import Any
 
 from toolchain.boards import Core
 from toolchain.ir import Graph, Op, Tensor
-from toolchain.ops import lowered
+from toolchain.ops import kernel_of
 from toolchain.resources import RUNTIME_C, TEMPLATES
 
 COPIES = "memcpy"
@@ -38,11 +38,10 @@ class Build:
 
 def operator_key(op: Op, graph: Graph, core: Core) -> Key:
     """The key of an operator that runs as a kernel. Raises UnsupportedError as `lower` does."""
-    lowering = lowered(op, graph, core)
+    kernel = kernel_of(op, graph, core)
+    fields_of = getattr(kernel.lowering, "fields", {})
     switches = {
-        name: value
-        for name, value in sorted(lowering.fields.items())
-        if isinstance(value, bool | str)
+        name: value for name, value in sorted(fields_of.items()) if isinstance(value, bool | str)
     }
     words = [
         op.kind,
@@ -51,9 +50,9 @@ def operator_key(op: Op, graph: Graph, core: Core) -> Key:
     words += [f"{name}={_word(value)}" for name, value in switches.items()]
     inputs = ", ".join(_type(tensor) for tensor in graph.input_tensors(op))
     outputs = ", ".join(_type(graph.tensors[name]) for name in op.outputs)
-    functions = "+".join(lowering.functions) or op.kind
+    functions = kernel.name or op.kind
     return Key(
-        f"{functions}@{_code_digest(op.kind, lowering.functions)}",
+        f"{functions}@{_code_digest(op.kind, kernel.functions)}",
         f"{' '.join(words)} ({inputs}) -> ({outputs})",
     )
 

@@ -91,7 +91,7 @@ class _Node:
 def _kinds() -> Mapping[str, tuple[OpSpec, ...]]:
     """Builtin operator name to the kinds that read it, each for other element types."""
     table: dict[str, tuple[OpSpec, ...]] = {}
-    for spec in specs().values():
+    for spec in (form for kind in specs().values() for form in kind.forms):
         for builtin in spec.tflite.builtins if spec.tflite is not None else ():
             table[builtin] = (*table.get(builtin, ()), spec)
     return MappingProxyType(

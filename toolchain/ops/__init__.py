@@ -10,8 +10,10 @@ from types import MappingProxyType
 
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
-from toolchain.ir import Graph, Op
+from toolchain.ir import DType, Graph, Op
 from toolchain.ops.arithmetic.fixed_point import ScaleError
+from toolchain.ops.extents import Extents
+from toolchain.ops.kernel import Kernel, constant
 from toolchain.ops.spec import Lowering, OpSpec
 
 
@@ -30,17 +32,51 @@ def specs() -> Mapping[str, OpSpec]:
     return MappingProxyType(dict(sorted(found.items())))
 
 
+@cache
+def forms() -> Mapping[str, OpSpec]:
+    """Every kind of every element type: `add`, and `add.int16` for the other types of a kind."""
+    found: dict[str, OpSpec] = {}
+    for kind, spec in specs().items():
+        for number, (dtype, form) in enumerate(spec.variants.items()):
+            found[f"{kind}.{dtype.value}" if number else kind] = form
+        found.setdefault(kind, spec)
+    return MappingProxyType(found)
+
+
 def spec_of(kind: str) -> OpSpec:
     """The spec of an operator kind. Raises KeyError for a kind that has no file."""
     return specs()[kind]
 
 
-def lowered(op: Op, graph: Graph, core: Core) -> Lowering:
-    """How an operator becomes C on a core: `OpSpec.lower`.
+def kernel_of(op: Op, graph: Graph, core: Core) -> Kernel:
+    """The kernel that computes an operator on a core: `OpSpec.select`.
 
-    Raises UnsupportedError, naming the operator, where no kernel computes it.
+    Raises UnsupportedError, naming the operator, where none does.
     """
+    spec = spec_of(op.kind)
     try:
-        return spec_of(op.kind).lower(op, graph, core)
+        if spec.select is not None:
+            return spec.select(op, graph, core)
+        assert spec.lower is not None
+        lowering = spec.lower(op, graph, core)
     except ScaleError as error:
         raise UnsupportedError(f"{op.kind} {op.name!r}: {error}") from error
+    return Kernel(
+        calls=(),
+        extents=lambda touched: Extents(),
+        constants=tuple(constant(c.key, c.data, c.comment) for c in lowering.constants),
+        scratch_bytes=lowering.scratch_bytes,
+        strided=spec.pitched(op, graph, core)
+        if any(x is not None and x.dtype is DType.INT8 for x in graph.input_tensors(op))
+        else frozenset(),
+        find_overlaps=lambda: spec.overlaps(op, graph, core),
+        label="+".join(lowering.functions) or op.kind,
+        lowering=lowering,
+    )
+
+
+def lowered(op: Op, graph: Graph, core: Core) -> Lowering:
+    """What the kinds that have no `select` yet say instead."""
+    found = kernel_of(op, graph, core).lowering
+    assert isinstance(found, Lowering)
+    return found

@@ -21,7 +21,7 @@ def _infer(op: Op, graph: Graph) -> tuple[tuple[tuple[int, ...], DType], ...]:
     for name, value in vars(op.attributes).items():
         if isinstance(value, float) and not math.isfinite(value):
             raise ValueError(f"its {name} is {value}")
-    _check_quantisation(op, graph, spec.quantised)
+    _check_quantisation(op, graph, spec.form(op, graph).quantised)
     return tuple((t.shape, t.dtype) for t in spec.infer(op, graph))
 
 

@@ -135,8 +135,8 @@ def copies(arguments: Arguments) -> Extents:
     fill = getattr(arguments.fields, "fill", None)
     filled = None if fill is None else arguments.fields.bytes
     return Extents(
-        _joined((c.source, _runs(c, arguments.inputs, source=True)) for c in wanted),
-        _joined(
+        joined((c.source, _runs(c, arguments.inputs, source=True)) for c in wanted),
+        joined(
             [*((c.target, _runs(c, arguments.outputs, source=False)) for c in wanted)]
             + ([] if filled is None else [(0, Extent(0, filled, touched=filled))])
         ),
@@ -157,7 +157,7 @@ def _runs(copy: Any, pointers: tuple[Pointer | None, ...], *, source: bool) -> E
     return Extent(begin, end, touched=count)
 
 
-def _joined(found: Iterable[tuple[int, Extent]]) -> dict[int, Extent]:
+def joined(found: Iterable[tuple[int, Extent]]) -> dict[int, Extent]:
     """One extent around all of an operand; their bytes are added up."""
     joined: dict[int, Extent] = {}
     for index, own in found:
@@ -226,7 +226,7 @@ def binary(arguments: Arguments) -> Extents:
     width = 1 if f.function == "thimble_logical" else widths(f.function)[0]
     read = [(0, _stepped(f.shape, "stride_1", "step_1", width))]
     read.append((last, _stepped(f.shape, "stride_2", "step_2", width)))
-    return Extents(_joined(read), {0: _stepped(f.shape, "stride_output", "", width)})
+    return Extents(joined(read), {0: _stepped(f.shape, "stride_output", "", width)})
 
 
 def binary_f32(arguments: Arguments) -> Extents:
@@ -234,7 +234,7 @@ def binary_f32(arguments: Arguments) -> Extents:
     shape = arguments.fields.shape
     read = [(0, _stepped(shape, "stride_1", "step_1", 4))]
     read.append((1, _stepped(shape, "stride_2", "step_2", 4)))
-    return Extents(_joined(read), {0: _stepped(shape, "stride_output", "", 4)})
+    return Extents(joined(read), {0: _stepped(shape, "stride_output", "", 4)})
 
 
 def _stepped(shape: Any, stride: str, step: str, width: int) -> Extent:

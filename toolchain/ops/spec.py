@@ -6,7 +6,7 @@ Every `toolchain/ops/<kind>.py` holds one `SPEC`. Its presence registers it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
 
@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops.extents import ExtentRule
+from toolchain.ops.kernel import Kernel
+from toolchain.ops.kernel import SafeOverlap as SafeOverlap
 
 Array = NDArray[np.generic]
 Index = TypeVar("Index", int, NDArray[np.int64])
@@ -316,19 +318,6 @@ class Inlay:
 
 
 @dataclass(frozen=True)
-class SafeOverlap:
-    """Output `output` may begin at or below input `input`, `lead_bytes` apart (see ir.memory).
-
-    `exact`: at that distance and at no other.
-    """
-
-    input: int
-    output: int = 0
-    lead_bytes: int = 0
-    exact: bool = False
-
-
-@dataclass(frozen=True)
 class Part:
     """A block of an operator: `length` indices of its output from `begin` on.
 
@@ -478,8 +467,8 @@ class OpSpec:
                where they contradict each other (the verifier calls it).
     reference  exact NumPy semantics, integers in and out, one array per output; written from the
                TFLite reference kernels' arithmetic, independent of the C.
-    lower      kernel choice, constants and scratch for one core; raises UnsupportedError where the
-               kernels have a limit that this op exceeds.
+    select     the kernel for one core, chosen once; raises UnsupportedError where the kernels have
+               a limit that this op exceeds.
     extents    what a call touches, from the numbers that the template prints (`ops/extents.py`).
     macs       multiply-accumulates.
     aliases    tensors that are views of one another through this op (then it emits no C where all
@@ -498,15 +487,18 @@ class OpSpec:
     quantised  how its tensors must be quantised.
     limits     one line for `thimble ops`: what is supported.
     made_by_passes  no front end reads it: only a rewrite makes it.
+    variants   the specs of a kind by the element type of its first input (`by_type`), where they
+               differ.
     """
 
     kind: str
-    attributes: type[Attributes]
+    attributes: type[Attributes] | tuple[type[Attributes], ...]
     infer: Callable[[Op, Graph], tuple[TensorType, ...]]
     reference: Callable[[Op, Graph, Sequence[Array]], tuple[Array, ...]]
-    lower: Callable[[Op, Graph, Core], Lowering]
     sample: Callable[[np.random.Generator], Graph]
-    extents: ExtentRule
+    lower: Callable[[Op, Graph, Core], Lowering] | None = None
+    extents: ExtentRule | None = None
+    select: Callable[[Op, Graph, Core], Kernel] | None = None
     tflite: TfliteBinding | None = None
     onnx: OnnxBinding | None = None
     macs: Callable[[Op, Graph], int] = _no_macs
@@ -521,3 +513,71 @@ class OpSpec:
     limits: str = ""
     made_by_passes: bool = False
     quantised: Quantised = Quantised()
+    variants: Mapping[DType, OpSpec] = field(default_factory=lambda: MappingProxyType({}))
+
+    def plain_attributes(self) -> Attributes:
+        """Attributes of the first element type, all with their defaults."""
+        kinds = self.attributes if isinstance(self.attributes, tuple) else (self.attributes,)
+        return kinds[0]()
+
+    @property
+    def forms(self) -> tuple[OpSpec, ...]:
+        """The spec of each element type; the spec itself where there is one for all of them."""
+        return tuple(self.variants.values()) or (self,)
+
+    def form(self, op: Op, graph: Graph) -> OpSpec:
+        """The spec for the element type of the operator's first input.
+
+        Raises ValueError where the kind has none for it."""
+        if not self.variants:
+            return self
+        dtype = graph.input(op, 0).dtype
+        if dtype not in self.variants:
+            raise ValueError(f"{self.kind} of {dtype.value} is not supported")
+        return self.variants[dtype]
+
+
+def by_type(variants: Mapping[DType, OpSpec]) -> OpSpec:
+    """One kind of several element types, told apart by the type of the operator's first input.
+
+    The specs have the same kind. What takes an operator asks the spec of its type; the rest is the
+    first one's: `sample`, `limits` and the readers of a type are found in `variants`.
+    """
+    specs = tuple(variants.values())
+    first = specs[0]
+
+    def ask(name: str) -> Callable[..., Any]:
+        def answer(op: Op, graph: Graph, *rest: Any) -> Any:
+            return getattr(whole.form(op, graph), name)(op, graph, *rest)
+
+        return answer
+
+    attributes: dict[type[Attributes], None] = {}
+    for spec in specs:
+        own = spec.attributes if isinstance(spec.attributes, tuple) else (spec.attributes,)
+        attributes |= dict.fromkeys(own)
+    asked = {name: ask(name) for name in _OF_AN_OPERATOR}
+    fields: dict[str, Any] = asked
+    whole = replace(
+        first,
+        attributes=tuple(attributes),
+        dtypes=frozenset().union(*(spec.dtypes for spec in specs)),
+        limits="; ".join(dict.fromkeys(spec.limits for spec in specs)),
+        variants=MappingProxyType(dict(variants)),
+        **fields,
+    )
+    return whole
+
+
+_OF_AN_OPERATOR = (
+    "infer",
+    "reference",
+    "select",
+    "macs",
+    "aliases",
+    "inlays",
+    "reads",
+    "axes",
+    "reductions",
+)
+"""The fields of `OpSpec` that take an operator and its graph."""

@@ -9,7 +9,7 @@ from graphlib import CycleError, TopologicalSorter
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Access, Buffer, Graph, Member, MemoryProblem, Op, Overlap, State
-from toolchain.ops import lowered, spec_of
+from toolchain.ops import kernel_of, spec_of
 from toolchain.ops.spec import Alias, Inlay, SafeOverlap
 
 TENSOR_ALIGNMENT_BYTES = 4
@@ -122,7 +122,7 @@ def _inlays(graph: Graph, core: Core) -> tuple[tuple[Inlay, ...], ...]:
 
     def bears(other: int, view: str) -> bool:
         op = graph.ops[other]
-        return view in spec_of(op.kind).pitched(op, graph, core)
+        return view in kernel_of(op, graph, core).strided
 
     def possible(op: int, inlay: Inlay) -> bool:
         view, base = graph.tensors[inlay.view], graph.tensors[inlay.base]
@@ -218,7 +218,7 @@ def memory_problem(
 def memory_problems(graph: Graph, core: Core) -> Callable[[frozenset[View]], MemoryProblem]:
     """`memory_problem` for one graph and many choices of `copying`, without lowering it again."""
     scratch = _scratch_bytes(graph, core)
-    safe = tuple(spec_of(op.kind).overlaps(op, graph, core) for op in graph.ops)
+    safe = tuple(kernel_of(op, graph, core).overlaps for op in graph.ops)
     inlays = _inlays(graph, core)
     return lambda copying: _problem(graph, _places(graph, inlays, copying), scratch, safe)
 
@@ -279,7 +279,7 @@ def _scratch_bytes(graph: Graph, core: Core) -> tuple[int, ...]:
     scratch, refused = [], []
     for op in graph.ops:
         try:
-            scratch.append(lowered(op, graph, core).scratch_bytes)
+            scratch.append(kernel_of(op, graph, core).scratch_bytes)
         except UnsupportedError as error:
             refused.append(str(error))
         except (ArithmeticError, ValueError) as error:  # absurd scales, from a hostile file

@@ -10,7 +10,7 @@ from itertools import zip_longest
 from toolchain.boards import Core
 from toolchain.cost import CostModel
 from toolchain.ir import DType, Graph, Op, Tensor
-from toolchain.ops import spec_of
+from toolchain.ops import kernel_of
 from toolchain.ops.movement.block_concat import BlockConcat
 from toolchain.ops.spec import Axis, Part, Reduction, SafeOverlap
 from toolchain.partition.region import Region
@@ -63,7 +63,7 @@ class BlockCosts:
             else:
                 block, graph = _sum_block(self.graph, op, split, shapes)
             count = self._costs.cost(block, graph, self._core).count
-            overlaps = spec_of(block.kind).overlaps(block, graph, self._core)
+            overlaps = kernel_of(block, graph, self._core).overlaps
             self._blocks[key] = count, overlaps
         return self._blocks[key]
 

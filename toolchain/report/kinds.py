@@ -10,7 +10,7 @@ import numpy as np
 
 from toolchain.boards import HOST, Core
 from toolchain.ir import DType, Graph
-from toolchain.ops import specs
+from toolchain.ops import kernel_of, specs
 from toolchain.ops.spec import OpSpec
 
 CORES = (
@@ -97,12 +97,12 @@ def _onnx_names(spec: OpSpec) -> tuple[str, ...]:
 
 def _described(spec: OpSpec) -> Kind:
     rng = np.random.default_rng(zlib.crc32(spec.kind.encode()))
-    samples = [spec.sample(rng) for _ in range(_SAMPLES)]
+    samples = [form.sample(rng) for form in spec.forms for _ in range(_SAMPLES)]
     functions = {
         function
         for graph in samples
         for core in CORES
-        for function in spec.lower(graph.ops[0], graph, core).functions
+        for function in kernel_of(graph.ops[0], graph, core).functions
     }
     return Kind(
         spec.kind,
@@ -118,7 +118,7 @@ def _described(spec: OpSpec) -> Kind:
 
 
 def _memory(spec: OpSpec, samples: Sequence[Graph]) -> tuple[str, ...]:
-    claims = [claim for graph in samples for claim in spec.overlaps(graph.ops[0], graph, HOST)]
+    claims = [claim for graph in samples for claim in kernel_of(graph.ops[0], graph, HOST).overlaps]
     found = {
         "view": any(spec.aliases(graph.ops[0], graph) for graph in samples),
         "in place": any(claim.lead_bytes == 0 for claim in claims),

@@ -15,7 +15,6 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Attributes, DType, Graph, Op
-from toolchain.ops import extents
 from toolchain.ops.arithmetic.activation import Activation, clamp_range, read_activation
 from toolchain.ops.arithmetic.affine_form import (
     INT8_LEVELS,
@@ -31,19 +30,17 @@ from toolchain.ops.axes import elementwise_axes
 from toolchain.ops.elementwise.common import (
     Int64,
     Line,
-    broadcast,
     check_node,
     infer_broadcast,
-    lower_unary,
-    overlaps_same_shape,
     require_types,
     sample_binary,
     scalar_constant,
 )
+from toolchain.ops.elementwise.kernels import broadcast_kernel, unary_kernel
+from toolchain.ops.kernel import Kernel, Struct
 from toolchain.ops.readers.onnx_elementwise import read_binary
 from toolchain.ops.spec import (
     Array,
-    Lowering,
     OnnxBinding,
     OpSpec,
     ReadOp,
@@ -129,7 +126,7 @@ def _arithmetic(op: Op, graph: Graph, sign: int) -> _Arithmetic:
     )
 
 
-def _lower(op: Op, graph: Graph, sign: int) -> Lowering:
+def _select(op: Op, graph: Graph, core: Core, sign: int) -> Kernel:
     require_types(op, graph, DType.INT8)
     arithmetic = _arithmetic(op, graph, sign)
     try:
@@ -139,14 +136,15 @@ def _lower(op: Op, graph: Graph, sign: int) -> Lowering:
     scalar = scalar_constant(op, graph)
     if scalar is not None:
         operand, value = scalar
-        return lower_unary(
+        return unary_kernel(
             op,
             graph,
+            core,
             lambda stored: arithmetic.apply_to(operand, stored, value),
             arithmetic.line(operand, value),
             operand,
         )
-    shape = broadcast(graph.input(op, 0).shape, graph.input(op, 1).shape)
+    bounds = {"min": arithmetic.low, "max": arithmetic.high}
     form = _form(arithmetic)
     if form is not None:
         params = {
@@ -157,38 +155,29 @@ def _lower(op: Op, graph: Graph, sign: int) -> Lowering:
             "rounding": form.rounding,
             "shift": form.shift,
         }
-        function = "thimble_weighted_sum"
-    else:
-        params = {"left_shift": LEFT_SHIFT, "sign_2": sign}
-        for number, (multiplier, shift) in enumerate(multipliers[:2], start=1):
-            params[f"offset_{number}"] = -arithmetic.zero_points[number - 1]
-            params[f"multiplier_{number}"] = multiplier
-            params[f"shift_{number}"] = shift
-        params["output_offset"] = arithmetic.zero_points[2]
-        params["output_multiplier"], params["output_shift"] = multipliers[2]
-        function = "thimble_add"
-    params |= {"min": arithmetic.low, "max": arithmetic.high}
-    return Lowering(
-        functions=(f"{function}_s8",),
-        fields={
-            "function": f"{function}_s8",
-            "params_type": f"{function}_params",
-            "params": params,
-            "shape": shape,
-        },
-    )
+        weighted = Struct("thimble_weighted_sum_params", params | bounds)
+        return broadcast_kernel(op, graph, core, "thimble_weighted_sum_s8", weighted)
+    params = {"left_shift": LEFT_SHIFT, "sign_2": sign}
+    for number, (multiplier, shift) in enumerate(multipliers[:2], start=1):
+        params[f"offset_{number}"] = -arithmetic.zero_points[number - 1]
+        params[f"multiplier_{number}"] = multiplier
+        params[f"shift_{number}"] = shift
+    params["output_offset"] = arithmetic.zero_points[2]
+    params["output_multiplier"], params["output_shift"] = multipliers[2]
+    added = Struct("thimble_add_params", params | bounds)
+    return broadcast_kernel(op, graph, core, "thimble_add_s8", added)
 
 
 def sum_spec(kind: str, sign: int) -> OpSpec:
-    """The spec of `add` (sign 1) or `sub` (sign -1)."""
+    """`add` (sign 1) or `sub` (sign -1) of int8."""
     builtin, options = kind.upper(), f"{kind.capitalize()}Options"
 
     def reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
         a, b = (values.astype(np.int64) for values in inputs)
         return (_arithmetic(op, graph, sign).apply(a, b).astype(np.int8),)
 
-    def lower(op: Op, graph: Graph, core: Core) -> Lowering:
-        return _lower(op, graph, sign)
+    def select(op: Op, graph: Graph, core: Core) -> Kernel:
+        return _select(op, graph, core, sign)
 
     def read(node: TfliteNode) -> ReadOp:
         check_node(node, DType.INT8)
@@ -204,10 +193,8 @@ def sum_spec(kind: str, sign: int) -> OpSpec:
         attributes=Sum,
         infer=infer_broadcast,
         reference=reference,
-        lower=lower,
-        extents=extents.binary,
+        select=select,
         sample=_sampler(kind),
-        overlaps=overlaps_same_shape,
         axes=elementwise_axes,
         tflite=TfliteBinding((builtin,), read, write),
         onnx=OnnxBinding((kind.capitalize(),), read_binary(kind, Sum)),

@@ -1,0 +1,388 @@
+"""The calls of a kernel as trees of what is printed, whose leaves may differ between blocks.
+
+`templates/ops` prints these trees. Blocks of one operator whose trees are equal but for the leaves
+share a function: each leaf that differs becomes a column of a table (`share`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import gcd
+from typing import ClassVar, TypeAlias
+
+import numpy as np
+
+from toolchain.ops.kernel import (
+    Argument,
+    Input,
+    Items,
+    Output,
+    Packed,
+    Row,
+    Scratch,
+    Struct,
+    Symbol,
+)
+from toolchain.ops.kernel import Call as KernelCall
+
+NUMBER, OFFSET, SIZE, POINTER = "number", "offset", "size", "pointer"
+"""The forms of a leaf: an int32_t; bytes from the start of an arena; a size_t; a pointer to a
+constant."""
+_BLOCK = "block"
+"""The row of the table, in the function's body."""
+_CMSIS_TYPES = ("cmsis_nn_",)
+"""Prefixes of structs whose members' names (`h`, `w`) tell little without the object's."""
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """What may differ between blocks: a number or a symbol, as `text`.
+
+    `type`: of a pointer, the C type that it points to. `column`: where it does differ, the
+    expression for it in the function's body.
+    """
+
+    kind: ClassVar[str] = "leaf"
+    name: str
+    form: str
+    text: str
+    type: str = ""
+    column: str = ""
+
+
+@dataclass(frozen=True)
+class Word:
+    """A literal or an identifier that is the same in all blocks."""
+
+    kind: ClassVar[str] = "word"
+    text: str
+
+
+@dataclass(frozen=True)
+class Address:
+    """A pointer to an element of the arena or of a constant, that loops may move on.
+
+    `type`: the C type of an element, '' for void. In the arena `offset` counts bytes from the
+    pointer `base`; `wide`: its cast goes through void *; `plain`: there is none. Of a constant
+    `symbol` is its name, `at` the element; `cast`: it has another type than is asked for.
+    """
+
+    kind: ClassVar[str] = "address"
+    type: str
+    const: bool
+    base: str = ""
+    offset: Leaf | None = None
+    wide: bool = False
+    plain: bool = False
+    symbol: Leaf | None = None
+    cast: bool = False
+    at: Leaf | None = None
+    steps: tuple[tuple[str, Leaf], ...] = ()
+
+
+@dataclass(frozen=True)
+class Braces:
+    """An initialiser: members of a struct, or elements of an array, whose names are ''."""
+
+    kind: ClassVar[str] = "braces"
+    members: tuple[tuple[str, Node], ...]
+
+
+@dataclass(frozen=True)
+class Object:
+    """An object of the function's body. `array`: it is one of `type`."""
+
+    kind: ClassVar[str] = "object"
+    type: str
+    name: str
+    array: bool
+    value: Braces
+    static: bool = True
+
+
+@dataclass(frozen=True)
+class Loop:
+    kind: ClassVar[str] = "loop"
+    variable: str
+    count: Leaf
+
+
+Node: TypeAlias = Leaf | Word | Address | Braces
+
+
+@dataclass(frozen=True)
+class PrintedCall:
+    """A call, with the objects that it is given the addresses of."""
+
+    kind: ClassVar[str] = "call"
+    function: str
+    template: str
+    arguments: tuple[tuple[str, Node], ...]
+    objects: tuple[Object, ...] = ()
+    loops: tuple[Loop, ...] = ()
+    status: bool = False
+    note: str = ""
+
+    @property
+    def by_name(self) -> Mapping[str, Node]:
+        """The arguments by the names of their parameters, for templates of expressions."""
+        return dict(self.arguments)
+
+
+class Printer:
+    """Turns the calls of one kernel into trees.
+
+    `operand`: the address of an operand, given its reference and its name in the function.
+    `packed`: symbol and C type of a constant by its key. `scratch`: the address of scratch.
+    `literal`: a float as C.
+    """
+
+    def __init__(
+        self,
+        operand: Callable[[Input | Output, str], Node],
+        packed: Callable[[Packed, str], Node],
+        scratch: Callable[[Scratch, str], Node],
+        literal: Callable[[float], str],
+    ) -> None:
+        self._operand = operand
+        self._packed = packed
+        self._scratch = scratch
+        self._literal = literal
+
+    def printed(self, call: KernelCall) -> PrintedCall:
+        objects: list[Object] = []
+        arguments = tuple(
+            (name, self._argument(name, value, objects)) for name, value in call.arguments.items()
+        )
+        return PrintedCall(
+            call.function,
+            call.template,
+            arguments,
+            tuple(objects),
+            tuple(Loop(x.variable, Leaf("count", NUMBER, str(x.count))) for x in call.loops),
+            call.status,
+            call.note,
+        )
+
+    def _argument(self, name: str, value: Argument, objects: list[Object]) -> Node:
+        if isinstance(value, Struct):
+            prefix = f"{name}_" if value.type.startswith(_CMSIS_TYPES) else ""
+            braces = self._members(prefix, value.members, objects)
+            objects.append(Object(value.type, name, False, braces))
+            return Word(f"&{name}")
+        return self._value(name, value, objects)
+
+    def _members(
+        self, prefix: str, members: Mapping[str, Argument], objects: list[Object]
+    ) -> Braces:
+        return Braces(
+            tuple(
+                (name, self._value(f"{prefix}{name}", value, objects))
+                for name, value in members.items()
+            )
+        )
+
+    def _value(self, name: str, value: Argument, objects: list[Object]) -> Node:
+        match value:
+            case int() | np.integer():
+                return Leaf(name, NUMBER, str(int(value)))
+            case float():
+                return Word(self._literal(value))
+            case Symbol():
+                return Word(value.name)
+            case Input() | Output():
+                return self._operand(value, name)
+            case Packed():
+                return self._packed(value, name)
+            case Scratch():
+                return self._scratch(value, name)
+            case Struct():
+                return self._members(f"{name}_", value.members, objects)
+            case Row():
+                return self._elements(name, value.values, objects)
+            case Items():
+                own = name if all(o.name != name for o in objects) else f"{name}_{len(objects)}"
+                braces = self._elements(name, value.values, objects)
+                objects.append(Object(value.element, own, True, braces))
+                return Word(own)
+
+    def _elements(self, name: str, values: Sequence[Argument], objects: list[Object]) -> Braces:
+        each = (
+            self._members("", value.members, objects)
+            if isinstance(value, Struct)
+            else self._value(name, value, objects)
+            for value in values
+        )
+        return Braces(tuple(("", value) for value in each))
+
+
+@dataclass(frozen=True)
+class Column:
+    """A member of a block's struct. `values` are C literals; `unit`: they count so many bytes."""
+
+    name: str
+    c_type: str
+    width_bytes: int
+    values: tuple[str, ...]
+    unit: int = 1
+
+    @property
+    def declaration(self) -> str:
+        return f"{self.c_type}{'' if self.c_type.endswith('*') else ' '}{self.name}"
+
+    @property
+    def expression(self) -> str:
+        """What stands in the function's body."""
+        member = f"{_BLOCK}->{self.name}"
+        return f"{self.unit} * {member}" if self.unit > 1 else member
+
+
+Body: TypeAlias = tuple[PrintedCall, ...]
+
+
+def share(bodies: Sequence[Body]) -> Iterator[tuple[tuple[int, ...], tuple[Column, ...], Body]]:
+    """The bodies whose trees differ in leaves alone, by their places; their columns; one tree."""
+    groups: dict[Body, list[int]] = {}
+    for place, body in enumerate(bodies):
+        groups.setdefault(_mapped(body, lambda leaf: replace(leaf, text="")), []).append(place)
+    for places in groups.values():
+        columns, body = _columns([bodies[place] for place in places])
+        yield tuple(places), columns, with_storage(body)
+
+
+def _columns(bodies: Sequence[Body]) -> tuple[tuple[Column, ...], Body]:
+    """What differs between bodies of one form, and the body with that in place.
+
+    Equal columns are one.
+    """
+    each = [tuple(_leaves(body)) for body in bodies]
+    found: dict[tuple[str, str, tuple[str, ...]], Column] = {}
+    taken: set[str] = set()
+    expressions: list[str] = []
+    for index, leaf in enumerate(each[0]):
+        row = tuple(leaves[index].text for leaves in each)
+        if len(set(row)) == 1:
+            expressions.append("")
+            continue
+        key = (NUMBER if leaf.form == SIZE else leaf.form, leaf.type, row)
+        column = found.get(key)
+        if column is None:
+            column = _column(_free(leaf.name, taken), leaf, row)
+            found[key] = column
+        expressions.append(column.expression)
+    values = iter(expressions)
+    body = _mapped(bodies[0], lambda leaf: replace(leaf, column=next(values)))
+    return tuple(sorted(found.values(), key=lambda column: -column.width_bytes)), body
+
+
+def _free(name: str, taken: set[str]) -> str:
+    free, count = name, 1
+    while free in taken:
+        count += 1
+        free = f"{name}_{count}"
+    taken.add(free)
+    return free
+
+
+def _column(name: str, leaf: Leaf, row: tuple[str, ...]) -> Column:
+    if leaf.form == POINTER:
+        return Column(name, f"const {leaf.type} *", 4, row)
+    numbers = [int(value) for value in row]
+    unit = gcd(*numbers) if leaf.form == OFFSET else 1
+    if unit > 1 and _width(numbers) == _width([n // unit for n in numbers]):
+        unit = 1
+    numbers = [n // unit for n in numbers]
+    width = _width(numbers)
+    signed = min(numbers) < 0 or (width == 4 and leaf.form == NUMBER)
+    c_type = f"{'' if signed else 'u'}int{8 * width}_t"
+    return Column(name, c_type, width, tuple(map(str, numbers)), unit)
+
+
+def _width(numbers: Sequence[int]) -> int:
+    """Bytes of the smallest type that holds them all."""
+    low, high = min(numbers), max(numbers)
+    for width in (1, 2):
+        values = 256**width
+        if (low >= 0 and high < values) or (low >= -values // 2 and high < values // 2):
+            return width
+    return 4
+
+
+def with_storage(body: Body) -> Body:
+    """The body with each object that needs the arena or the block no longer static."""
+    return tuple(
+        replace(
+            call,
+            objects=tuple(_stored(call.objects)),
+        )
+        for call in body
+    )
+
+
+def _stored(objects: Sequence[Object]) -> Iterator[Object]:
+    automatic: set[str] = set()
+    for one in objects:
+        static = not any(_varies(value, automatic) for _, value in one.value.members)
+        if not static:
+            automatic |= {one.name, f"&{one.name}"}
+        yield replace(one, static=static)
+
+
+def _varies(node: Node, automatic: set[str]) -> bool:
+    match node:
+        case Leaf():
+            return bool(node.column)
+        case Word():
+            return node.text in automatic
+        case Address():
+            held = [node.symbol, node.at, *(count for _, count in node.steps)]
+            return node.offset is not None or any(leaf.column for leaf in held if leaf)
+        case Braces():
+            return any(_varies(value, automatic) for _, value in node.members)
+
+
+def _leaves(body: Body) -> Iterator[Leaf]:
+    found: list[Leaf] = []
+
+    def keep(leaf: Leaf) -> Leaf:
+        found.append(leaf)
+        return leaf
+
+    _mapped(body, keep)
+    yield from found
+
+
+def _mapped(body: Body, change: Callable[[Leaf], Leaf]) -> Body:
+    """The same trees with every leaf changed, in the order in which they are printed."""
+    return tuple(
+        replace(
+            call,
+            objects=tuple(replace(o, value=_braces(o.value, change)) for o in call.objects),
+            loops=tuple(replace(loop, count=change(loop.count)) for loop in call.loops),
+            arguments=tuple((name, _node(value, change)) for name, value in call.arguments),
+        )
+        for call in body
+    )
+
+
+def _braces(braces: Braces, change: Callable[[Leaf], Leaf]) -> Braces:
+    return Braces(tuple((name, _node(value, change)) for name, value in braces.members))
+
+
+def _node(node: Node, change: Callable[[Leaf], Leaf]) -> Node:
+    match node:
+        case Leaf():
+            return change(node)
+        case Word():
+            return node
+        case Address():
+            return replace(
+                node,
+                offset=None if node.offset is None else change(node.offset),
+                symbol=None if node.symbol is None else change(node.symbol),
+                at=None if node.at is None else change(node.at),
+                steps=tuple((variable, change(count)) for variable, count in node.steps),
+            )
+        case Braces():
+            return _braces(node, change)

@@ -1,0 +1,106 @@
+"""Sum and difference of two int16 tensors. TFLite ADD and SUB with scales of any value.
+
+Arithmetic: `reference_ops::Add` with left shift 15; a difference is a sum whose second
+factor is negative. Where all three scales are powers of two and
+the file asks for it, TFLite shifts instead (`AddLSTM`), which is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from toolchain.boards import Core
+from toolchain.errors import UnsupportedError
+from toolchain.ir import DType, Graph, Op
+from toolchain.ops.arithmetic.activation import clamp_range, read_activation
+from toolchain.ops.arithmetic.fixed_point import (
+    multiply_by_quantized_multiplier,
+    quantize_multiplier,
+)
+from toolchain.ops.elementwise.addition import Sum, sum_spec
+from toolchain.ops.elementwise.common import check_node, require_types
+from toolchain.ops.elementwise.kernels import broadcast_kernel
+from toolchain.ops.kernel import Kernel, Struct
+from toolchain.ops.readers.wide import WIDE, power_of_two, wide_sample
+from toolchain.ops.spec import Array, OpSpec, ReadOp, TfliteBinding, TfliteNode, WrittenOp
+
+_LEFT_SHIFT = 15
+
+
+def _multipliers(op: Op, graph: Graph, sign: int) -> tuple[tuple[int, int], ...]:
+    """Of operand 1, operand 2 and the output. Raises UnsupportedError where TFLite would abort."""
+    one, two, out = (t.q.scale for t in (graph.input(op, 0), graph.input(op, 1), graph.output(op)))
+    twice = 2 * max(one, two)
+    reals = (one / twice, two / twice, twice / (out * 2**_LEFT_SHIFT))
+    if not 0 < reals[2] < 1 or min(reals) <= 0:
+        raise UnsupportedError(
+            f"{op.kind} {op.name!r}: scales {one:g}, {two:g} and {out:g} lie too far apart; "
+            "requantise the model with a representative data set"
+        )
+    first, second, output = (quantize_multiplier(real) for real in reals)
+    return first, (sign * second[0], second[1]), output
+
+
+def wide_sum_spec(kind: str, sign: int) -> OpSpec:
+    """`add` (sign 1) or `sub` (sign -1) of int16."""
+    base = sum_spec(kind, sign)
+
+    def reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+        assert isinstance(op.attributes, Sum)
+        first, second, out = _multipliers(op, graph, sign)
+        a, b = (values.astype(np.int64) << _LEFT_SHIFT for values in inputs)
+        total = multiply_by_quantized_multiplier(a, *first)
+        total = total + multiply_by_quantized_multiplier(b, *second)
+        low, high = clamp_range(op.attributes.activation, graph.output(op))
+        scaled = multiply_by_quantized_multiplier(total, *out)
+        return (np.clip(scaled, low, high).astype(np.int16),)
+
+    def select(op: Op, graph: Graph, core: Core) -> Kernel:
+        assert isinstance(op.attributes, Sum)
+        require_types(op, graph, DType.INT16)
+        first, second, out = _multipliers(op, graph, sign)
+        low, high = clamp_range(op.attributes.activation, graph.output(op))
+        params = {
+            "left_shift": _LEFT_SHIFT,
+            "multiplier_1": first[0],
+            "shift_1": first[1],
+            "multiplier_2": second[0],
+            "shift_2": second[1],
+            "output_multiplier": out[0],
+            "output_shift": out[1],
+            "min": low,
+            "max": high,
+        }
+        struct = Struct("thimble_add_s16_params", params)
+        return broadcast_kernel(op, graph, core, "thimble_add_s16", struct)
+
+    return replace(
+        base,
+        reference=reference,
+        select=select,
+        sample=wide_sample(base.sample, suffix=""),
+        tflite=TfliteBinding((kind.upper(),), _read, _write),
+        onnx=None,
+        dtypes=WIDE,
+        limits="int16, any broadcast, fused activation; scales not all powers of two",
+    )
+
+
+def _read(node: TfliteNode) -> ReadOp:
+    check_node(node, DType.INT16)
+    scales = [t.q.scale for t in (*node.inputs, *node.outputs) if t is not None]
+    if node.options.potScaleInt16 and None not in map(power_of_two, scales):
+        raise node.unsupported(
+            "int16 with power-of-two scales, which are added by shifts",
+            "convert with the 16x8 scheme, which calibrates scales",
+        )
+    return ReadOp(Sum(read_activation(node)), (0, 1))
+
+
+def _write(op: Op, graph: Graph) -> WrittenOp:
+    assert isinstance(op.attributes, Sum)
+    fields = {"fusedActivationFunction": op.attributes.activation, "potScaleInt16": False}
+    return WrittenOp(op.kind.upper(), f"{op.kind.capitalize()}Options", fields, version=3)

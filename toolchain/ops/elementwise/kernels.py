@@ -1,0 +1,178 @@
+"""The kernels that operators of one or two operands share, and what their calls touch and cost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from toolchain.boards import Core
+from toolchain.ir import DType, Graph, Op
+from toolchain.ops.arithmetic.affine_form import INT8_LEVELS, affine_form
+from toolchain.ops.elementwise.common import (
+    Int64,
+    Line,
+    broadcast,
+    overlaps_same_shape,
+    table_of,
+)
+from toolchain.ops.extents import Extent, Extents, joined, whole
+from toolchain.ops.kernel import (
+    Argument,
+    Call,
+    Input,
+    Kernel,
+    Loop,
+    Output,
+    Packed,
+    Struct,
+    Terms,
+    Touched,
+    constant,
+)
+from toolchain.ops.terms import runs_of_four
+
+
+def unary_kernel(
+    op: Op,
+    graph: Graph,
+    core: Core,
+    function: Callable[[Int64], Int64],
+    line: Line | None = None,
+    operand: int = 0,
+) -> Kernel:
+    """A function of one 8-bit operand: a straight line where it is one, else a table in flash.
+
+    `line` is what an int8 function may equal. The function is applied to input `operand`.
+    """
+    x, y = graph.input(op, operand), graph.output(op)
+    if line is not None and x.dtype is y.dtype is DType.INT8:
+        low, high = line.low, line.high
+        form = affine_form(function(INT8_LEVELS), (line.slope,), line.offset, low, high)
+        if form is not None:
+            params = Struct(
+                "thimble_rescale_params",
+                {
+                    "factor": form.factors[0],
+                    "bias": form.bias,
+                    "shift": form.shift,
+                    "min": low,
+                    "max": high,
+                },
+            )
+            arguments: dict[str, Argument] = {
+                "input": Input(operand),
+                "output": Output(0),
+                "size": x.elements,
+                "params": params,
+            }
+            call = Call("thimble_rescale_s8", arguments)
+            clamped = (low, high) != (-128, 127)
+            return Kernel(
+                (call,),
+                _unary_extents,
+                find_overlaps=lambda: overlaps_same_shape(op, graph, core),
+                find_terms=lambda: _unary_terms(x.elements, clamped),
+            )
+    call = Call(
+        "thimble_lookup_s8",
+        {
+            "input": Input(operand, element="int8_t"),
+            "output": Output(0, element="int8_t"),
+            "size": x.elements,
+            "table": Packed("table"),
+        },
+    )
+    table = table_of(function, x.dtype, y.dtype)
+    return Kernel(
+        (call,),
+        _unary_extents,
+        constants=(constant("table", table, f"{op.kind} of every byte"),),
+        find_overlaps=lambda: overlaps_same_shape(op, graph, core),
+        find_terms=lambda: _unary_terms(x.elements, clamped=False),
+    )
+
+
+def _unary_terms(size: int, clamped: bool) -> Terms:
+    """`thimble_lookup_s8` and `thimble_rescale_s8`."""
+    return {"call": 1.0, "clamped": size} if clamped else {"call": 1.0, **runs_of_four(size)}
+
+
+def _unary_extents(touched: Touched) -> Extents:
+    """One element in, one out; a table is of all bytes."""
+    call = touched.call
+    source = call.arguments["input"]
+    assert isinstance(source, Input)
+    table = {"table": 256} if call.function == "thimble_lookup_s8" else {}
+    return Extents({source.index: whole(call["size"])}, {0: whole(call["size"])}, table)
+
+
+def broadcast_kernel(
+    op: Op, graph: Graph, core: Core, function: str, params: Struct | None = None
+) -> Kernel:
+    """Two operands that broadcast: loops around runs in which each moves on, or stands still.
+
+    `function` takes each operand with its step, the output, the size of a run, and `params`.
+    """
+    last = len(op.inputs) - 1  # an operator with one operand reads it as both
+    shape = broadcast(graph.input(op, 0).shape, graph.input(op, last).shape)
+    steps = {
+        name: tuple((x.variable, getattr(x, name)) for x in shape.loops if getattr(x, name))
+        for name in ("stride_1", "stride_2", "stride_output")
+    }
+    arguments: dict[str, Argument] = {
+        "input_1": Input(0, steps=steps["stride_1"]),
+        "step_1": shape.step_1,
+        "input_2": Input(last, steps=steps["stride_2"]),
+        "step_2": shape.step_2,
+        "output": Output(0, steps=steps["stride_output"]),
+        "size": shape.size,
+    }
+    if params is not None:
+        arguments["params"] = params
+    loops = tuple(Loop(x.variable, x.count) for x in shape.loops)
+    call = Call(function, arguments, loops)
+    return Kernel(
+        (call,),
+        broadcast_extents,
+        find_overlaps=lambda: overlaps_same_shape(op, graph, core),
+        find_terms=lambda: _broadcast_terms(call, core),
+    )
+
+
+def broadcast_extents(touched: Touched) -> Extents:
+    """What a call of `broadcast_kernel` touches."""
+    call = touched.call
+    one, two, output = (call.arguments[name] for name in ("input_1", "input_2", "output"))
+    assert isinstance(one, Input) and isinstance(two, Input) and isinstance(output, Output)
+    pointers = (touched.inputs[one.index], touched.inputs[two.index])
+    read = []
+    for reference, step, pointer in zip((one, two), ("step_1", "step_2"), pointers, strict=True):
+        assert pointer is not None
+        read.append((reference.index, _stepped(call, reference, call[step], pointer.element_bytes)))
+    width = touched.outputs[0].element_bytes
+    return Extents(joined(read), {0: _stepped(call, output, 1, width)})
+
+
+def _stepped(call: Call, pointer: Input | Output, step: int, width: int) -> Extent:
+    """An operand whose pointer the loops move on, and the kernel by `step` elements."""
+    steps = dict(pointer.steps)
+    last, count = (call["size"] - 1) * step, call["size"] if step else 1
+    for loop in call.loops:
+        last += (loop.count - 1) * steps.get(loop.variable, 0)
+        count *= loop.count if steps.get(loop.variable) else 1
+    return Extent(0, (last + 1) * width, touched=count * width)
+
+
+def _broadcast_terms(call: Call, core: Core) -> Terms:
+    """A call for each run that both operands walk."""
+    calls, size = math.prod(loop.count for loop in call.loops), call["size"]
+    terms: Terms = {"call": 1.0, "run": calls}
+    dense = call["step_1"] == 1 and call["step_2"] == 1
+    if not dense or call.find("params.negative_bias") is None:
+        return {**terms, "element": calls * size}
+    if core.mve:
+        return {**terms, "vector": calls * -(-size // 4)}
+    if (call["params.min"], call["params.max"]) != (-128, 127):
+        return {**terms, "element": calls * size}
+    one_bias = call["params.negative_bias"] == 0 and call.get("params.rounding") == 0
+    return {**terms, **runs_of_four(size, calls, " of one bias" if one_bias else "")}

@@ -1,0 +1,341 @@
+"""The kernel that is chosen for an operator, as a value.
+
+A kind's `select` chooses once. Planner, memory, cost and codegen read the answer: which C functions
+are called and with what arguments, the constants and the scratch that they need, where the output
+may lie over an input, which images may have gaps between their lines, what the calls touch, and how
+often their loops turn.
+
+For example the call `thimble_add_s8(a, 1, b, 1, y, 96, &params)`:
+
+    Call(
+        "thimble_add_s8",
+        {
+            "input_1": Input(0), "step_1": 1, "input_2": Input(1), "step_2": 1,
+            "output": Output(0), "size": 96,
+            "params": Struct("thimble_add_params", {"bias": 7, "min": -128, "max": 127}),
+        },
+    )
+
+Numbers are printed by `codegen`; blocks of one operator whose calls differ in numbers alone share a
+function. Nothing here is text of C but names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toolchain.ops.extents import Extents, Pointer
+
+Array = NDArray[np.generic]
+Terms: TypeAlias = Mapping[str, float]
+"""How often each loop of a kernel turns, by what is done there."""
+Steps: TypeAlias = tuple[tuple[str, int], ...]
+"""What a pointer moves on by in the loops around a call: each loop's variable, and elements."""
+
+
+@dataclass(frozen=True)
+class Input:
+    """A pointer to element `at` of the operator's input `index`; NULL if that is absent.
+
+    `element`: the C type that it is cast to, where that is not the tensor's own.
+    """
+
+    index: int
+    at: int = 0
+    steps: Steps = ()
+    element: str = ""
+
+
+@dataclass(frozen=True)
+class Output:
+    """The same to output `index`."""
+
+    index: int
+    at: int = 0
+    steps: Steps = ()
+    element: str = ""
+
+
+@dataclass(frozen=True)
+class Packed:
+    """A pointer to the constant `key`. `writable`: to a type without const, which CMSIS-NN's own
+    structs have though it only reads."""
+
+    key: str
+    writable: bool = False
+
+
+@dataclass(frozen=True)
+class Scratch:
+    """A pointer to the operator's scratch, `at_bytes` from its start; NULL if it has none.
+
+    `element`: the C type that it is cast to; '' for void.
+    """
+
+    at_bytes: int = 0
+    element: str = ""
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """An enumerator or a macro of a public header."""
+
+    name: str
+
+
+NULL = Symbol("NULL")
+
+
+@dataclass(frozen=True)
+class Struct:
+    """An initialiser of a struct. As an argument it is an object, whose address is given."""
+
+    type: str
+    members: Mapping[str, Argument]
+
+
+@dataclass(frozen=True)
+class Row:
+    """An initialiser of an array that is a member of a struct."""
+
+    values: tuple[Argument, ...]
+
+
+@dataclass(frozen=True)
+class Items:
+    """An array of its own, whose first element's address is given. `element`: its C type."""
+
+    element: str
+    values: tuple[Argument, ...]
+
+
+Argument: TypeAlias = (
+    int | float | Input | Output | Packed | Scratch | Symbol | Struct | Row | Items
+)
+"""A float is printed as a float32."""
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A loop around a call: `variable` runs from 0 to below `count`."""
+
+    variable: str
+    count: int
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of the C function `function`, which a file of its own name defines.
+
+    `arguments`, in order, by the names of its parameters. `loops`, outermost first, are around it.
+    `status`: it returns what the operator's function must return. `template`: the file in
+    `templates/ops` that prints it; other than `call` for those whose body is an expression.
+    `note`: a line for the reader of the C, of what the numbers alone don't tell. `defined`: whether
+    a source file of that name defines the function, and not a header or the template itself.
+    """
+
+    function: str
+    arguments: Mapping[str, Argument]
+    loops: tuple[Loop, ...] = ()
+    status: bool = False
+    template: str = "call"
+    note: str = ""
+    defined: bool = True
+
+    def find(self, path: str) -> Argument | None:
+        """The argument at `path`, as `shape.kernel_h` or `params.gates.0.shift`; None if absent."""
+        found: Argument | None = None
+        members: Mapping[str, Argument] = self.arguments
+        for name in path.split("."):
+            found = members.get(name)
+            if isinstance(found, Struct):
+                members = found.members
+            elif isinstance(found, Row | Items):
+                members = {str(i): value for i, value in enumerate(found.values)}
+            else:
+                members = {}
+        return found
+
+    def __getitem__(self, path: str) -> int:
+        """The integer at `path`. Raises KeyError where there is none."""
+        found = self.find(path)
+        if not isinstance(found, int | np.integer):
+            raise KeyError(f"{self.function} has no integer argument {path}")
+        return int(found)
+
+    def get(self, path: str, default: int = 0) -> int:
+        """The integer at `path`; `default` where there is none."""
+        return self[path] if self.find(path) is not None else default
+
+    def row(self, path: str) -> tuple[int, ...]:
+        """The integers of the array at `path`; () where it is absent or NULL."""
+        found = self.find(path)
+        if not isinstance(found, Row | Items):
+            return ()
+        return tuple(self[f"{path}.{i}"] for i in range(len(found.values)))
+
+    def integers(self) -> Iterator[tuple[str, int]]:
+        """Every integer that is printed, with the innermost name that leads to it."""
+        for loop in self.loops:
+            yield "count", loop.count
+        for name, value in self.arguments.items():
+            yield from _integers(name, value)
+
+
+def _integers(name: str, value: Argument) -> Iterator[tuple[str, int]]:
+    if isinstance(value, int | np.integer):
+        yield name, int(value)
+    elif isinstance(value, Struct):
+        for own, part in value.members.items():
+            yield from _integers(own, part)
+    elif isinstance(value, Row | Items):
+        for part in value.values:
+            yield from _integers(name, part)
+    elif isinstance(value, Input | Output):
+        yield "at", value.at
+        for _, elements in value.steps:
+            yield "step", elements
+
+
+@dataclass(frozen=True)
+class Constant:
+    """An array that codegen emits as `static const` in the model's weights.
+
+    `key` is what `Packed` calls it by; `comment` is one line for the reader of the C. `make` packs
+    the data when they are first read, and only then.
+    """
+
+    key: str
+    make: Callable[[], Array]
+    comment: str = ""
+
+    @cached_property
+    def data(self) -> Array:
+        return self.make()
+
+
+def constant(key: str, data: Array, comment: str = "") -> Constant:
+    """A constant whose data need no packing."""
+    return Constant(key, lambda: data, comment)
+
+
+@dataclass(frozen=True)
+class SafeOverlap:
+    """Output `output` may begin at or below input `input`, `lead_bytes` apart (see ir.memory).
+
+    `exact`: at that distance and at no other.
+    """
+
+    input: int
+    output: int = 0
+    lead_bytes: int = 0
+    exact: bool = False
+
+
+@dataclass(frozen=True)
+class Touched:
+    """All that the extents of a call may follow from: its arguments, and where operands lie.
+
+    Of `inputs` None is an absent one.
+    """
+
+    calls: tuple[Call, ...]
+    constants: Mapping[str, Array]
+    inputs: tuple[Pointer | None, ...]
+    outputs: tuple[Pointer, ...]
+
+    @property
+    def call(self) -> Call:
+        """The only call."""
+        (call,) = self.calls
+        return call
+
+    def has(self, index: int) -> bool:
+        """Whether input `index` is there; a kernel is given NULL for it otherwise."""
+        return index < len(self.inputs) and self.inputs[index] is not None
+
+    def input_line(self, index: int = 0) -> int:
+        """Bytes from line to line of input `index`; 0 without gaps."""
+        pointer = self.inputs[index]
+        return 0 if pointer is None else pointer.line
+
+    @property
+    def output_line(self) -> int:
+        return self.outputs[0].line
+
+
+def _nothing() -> tuple[SafeOverlap, ...]:
+    return ()
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """How one operator becomes C on one core.
+
+    calls       what its function does, one after the other; none for an operator that is a view.
+    extents     which bytes the calls touch, by their arguments alone (`ops/extents.py`).
+    constants   what `Packed` arguments name.
+    scratch_bytes  working memory in the arena while the operator runs.
+    strided     the operands, input 0 or output 0, whose image lines may have gaps between them, as
+                those of an image that is a part of a wider one.
+    calls_with_gaps  its calls then, of `(input_line, output_line)`: the bytes from one line to the
+                next of input 0 and of output 0, or 0 where there are no gaps.
+    find_overlaps  the safe in-place and diagonal overlaps of output and input.
+    find_terms  how often the kernel's loops turn, for the cost model; None where only the rough
+                formula by multiply-accumulates is known.
+    name        what the cost model calls it; by default its functions.
+    """
+
+    calls: tuple[Call, ...]
+    extents: Callable[[Touched], Extents]
+    constants: tuple[Constant, ...] = ()
+    scratch_bytes: int = 0
+    strided: frozenset[str] = frozenset()
+    calls_with_gaps: Callable[[int, int], tuple[Call, ...]] | None = None
+    find_overlaps: Callable[[], tuple[SafeOverlap, ...]] = _nothing
+    find_terms: Callable[[], Terms] | None = None
+    label: str = field(default="", repr=False)
+    lowering: object = None
+
+    @cached_property
+    def functions(self) -> tuple[str, ...]:
+        """The C functions that are called, each once: they say which sources to link."""
+        if self.lowering is not None:
+            return tuple(getattr(self.lowering, "functions", ()))
+        return tuple(dict.fromkeys(call.function for call in self.calls if call.defined))
+
+    @property
+    def name(self) -> str:
+        return self.label or "+".join(self.functions)
+
+    def calls_at(self, input_line: int, output_line: int) -> tuple[Call, ...]:
+        """Its calls for operands that are placed so (see `calls_with_gaps`)."""
+        if not input_line and not output_line:
+            return self.calls
+        assert self.calls_with_gaps is not None
+        return self.calls_with_gaps(input_line, output_line)
+
+    @cached_property
+    def overlaps(self) -> tuple[SafeOverlap, ...]:
+        return self.find_overlaps()
+
+    @cached_property
+    def terms(self) -> Terms | None:
+        return None if self.find_terms is None else MappingProxyType(dict(self.find_terms()))
+
+    @cached_property
+    def constant_bytes(self) -> int:
+        """Bytes of its constants; those that share data with another operator's count here too."""
+        return sum(int(one.data.nbytes) for one in self.constants)
+
+
+def numbers(values: Sequence[int]) -> Row:
+    """An initialiser of integers."""
+    return Row(tuple(int(value) for value in values))
