@@ -16,7 +16,6 @@ from toolchain.boards import Core
 from toolchain.cost.analytic import only_views
 from toolchain.cost.key import COPIES, Key, operator_key
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
-from toolchain.kernel_timing import Kernel, copies_kernel
 from toolchain.ops import spec_of
 from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.arithmetic.rounding import Rounding
@@ -32,6 +31,7 @@ from toolchain.ops.movement.concat import Concat
 from toolchain.ops.pooling.common import Pool2D
 from toolchain.ops.reduction.common import Reduce
 from toolchain.ops.reduction.requantise_sums import Law, RequantiseSums
+from toolchain.timing.kernel_timing import Kernel, copies_kernel
 
 Rng = np.random.Generator
 _X = Quantisation((0.05,), (-3,))

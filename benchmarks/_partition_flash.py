@@ -10,12 +10,12 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from toolchain import cmsis_nn
 from toolchain.boards import board as find_board
 from toolchain.codegen import generate
-from toolchain.cost.size import code_estimate_bytes
 from toolchain.device.build import build
 from toolchain.ir import Graph, Plan
+from toolchain.kernels import cmsis_nn
+from toolchain.memory.firmware_size import code_estimate_bytes
 from toolchain.planner import PlanOptions, plan_graph
 
 Report = Callable[[str], None]

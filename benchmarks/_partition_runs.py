@@ -13,12 +13,12 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.zoo_network import Network
-from toolchain import cmsis_nn
 from toolchain.boards import board as find_board
 from toolchain.codegen import generate
 from toolchain.device.build import build
 from toolchain.device.session import open_board
 from toolchain.ir import Graph, Plan
+from toolchain.kernels import cmsis_nn
 from toolchain.ops.spec import Array
 from toolchain.partition import Scheme, split
 from toolchain.planner import PlanOptions, plan_graph, predict_latency

@@ -26,13 +26,14 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from toolchain import arena, arrangement, passes, schedule
+from toolchain import arena, passes, schedule
 from toolchain.boards import board as find_board
 from toolchain.errors import ThimbleError
 from toolchain.frontends import load_model
 from toolchain.frontends.minimalloc import read_buffers
 from toolchain.frontends.neutral import read_neutral
 from toolchain.ir import MemoryProblem
+from toolchain.memory import arrangement
 from toolchain.planner import PlanOptions, choose_views, rewrite_identities
 
 PUBLISHED = Path(__file__).with_name("arena_published.json")

@@ -28,16 +28,16 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks._cost_grid import families, kernels
-from toolchain import cmsis_nn
 from toolchain.boards import board as find_board
 from toolchain.cost.database import Database
 from toolchain.cost.element_terms import memcpy_terms
 from toolchain.cost.fitted import COEFFICIENTS, family_of, kernel_terms
 from toolchain.cost.key import COPIES
 from toolchain.cost.window_terms import SELDOM, Terms
+from toolchain.deployment.measurements import current_build
 from toolchain.errors import ThimbleError
-from toolchain.kernel_timing import Kernel, time_kernels
-from toolchain.measurements import current_build
+from toolchain.kernels import cmsis_nn
+from toolchain.timing.kernel_timing import Kernel, time_kernels
 
 FIT, HELD_OUT = 1, 2
 AT_ONCE = 32

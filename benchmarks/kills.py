@@ -117,7 +117,7 @@ def compiling(scene: Scene, models: tuple[Path, ...]) -> None:
 
 def random_kills(place: Path, runs: int, rng: random.Random) -> Counter[str]:
     """Kill a compiling process `runs` times; how often what was found."""
-    import toolchain.deployment  # noqa: F401  (once, before the children)
+    import toolchain.deployment.compile  # noqa: F401  (once, before the children)
 
     results, begin = {}, time.perf_counter()
     for name, model in zip(("one", "other"), MODELS, strict=True):

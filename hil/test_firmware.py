@@ -15,12 +15,12 @@ from tests.support.probe import (
     probe_input,
     probe_output,
 )
-from toolchain import bench
-from toolchain.bench import BenchBoard
+from toolchain.bench import bench_file
+from toolchain.bench.bench_file import BenchBoard
+from toolchain.bench.pytest_plugin import StartFirmware, echo_firmware
 from toolchain.device.link import BoardFaultError
 from toolchain.device.session import Session
 from toolchain.errors import LinkError
-from toolchain.pytest_plugin import StartFirmware, echo_firmware
 
 DIGITS = Path(__file__).resolve().parents[1] / "examples" / "digits" / "digits_int8.tflite"
 
@@ -76,4 +76,4 @@ def test_a_pulled_cable_is_an_error_and_no_hang(
 def test_bench_boards_have_labels_of_their_own(tmp_path: Path) -> None:
     file = tmp_path / "bench.toml"
     file.write_text('[[board]]\nboard = "mps2-an386"\n' * 2)
-    assert [b.label for b in bench.read_bench(file).boards] == ["mps2-an386", "mps2-an386-2"]
+    assert [b.label for b in bench_file.read_bench(file).boards] == ["mps2-an386", "mps2-an386-2"]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from toolchain.bench import BenchBoard
+from toolchain.bench.bench_file import BenchBoard
+from toolchain.bench.pytest_plugin import ECHO_BYTES
 from toolchain.device import protocol
 from toolchain.device.link import BoardResetError, Link, RefusedError
 from toolchain.device.protocol import Frame, Type
 from toolchain.device.session import Session
-from toolchain.pytest_plugin import ECHO_BYTES
 
 
 def test_the_board_says_what_it_is(board: BenchBoard, echo: Session) -> None:

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from toolchain.bench import BenchBoard
+from toolchain.bench.bench_file import BenchBoard
+from toolchain.bench.pytest_plugin import RunModel
+from toolchain.deployment.profiling import profile_deployment
 from toolchain.device.session import Session
 from toolchain.frontends.reference import open_reference
-from toolchain.profiling import profile_deployment
-from toolchain.pytest_plugin import RunModel
 
 RUNS = 3
 REPEATS = 5

@@ -9,33 +9,31 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from toolchain.deployment import (
+    from toolchain.deployment.compile import (
         Compiled,
-        Deployment,
-        Inference,
         compile_library,
         compile_model,
         compile_shared,
-        deployed,
     )
+    from toolchain.deployment.run import Deployment, Inference, deployed
+    from toolchain.deployment.verification import Verification, verify_model
     from toolchain.frontends import load_model
     from toolchain.planner import PlanOptions, check_fit, plan_model
-    from toolchain.verification import Verification, verify_model
 
 _HOMES = {
-    "Compiled": "deployment",
-    "Deployment": "deployment",
-    "Inference": "deployment",
+    "Compiled": "deployment.compile",
+    "Deployment": "deployment.run",
+    "Inference": "deployment.run",
     "PlanOptions": "planner",
-    "Verification": "verification",
+    "Verification": "deployment.verification",
     "check_fit": "planner",
-    "compile_library": "deployment",
-    "compile_model": "deployment",
-    "compile_shared": "deployment",
-    "deployed": "deployment",
+    "compile_library": "deployment.compile",
+    "compile_model": "deployment.compile",
+    "compile_shared": "deployment.compile",
+    "deployed": "deployment.run",
     "load_model": "frontends",
     "plan_model": "planner",
-    "verify_model": "verification",
+    "verify_model": "deployment.verification",
 }
 
 __all__ = [

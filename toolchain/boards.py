@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from toolchain.errors import InputError
-from toolchain.records import field_of, read_toml, record
+from toolchain.files.records import field_of, read_toml, record
 from toolchain.resources import BOARDS
 
 GUARD_BYTES = 4096

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from toolchain import arena, arrangement, banking, partition, passes, schedule
-from toolchain.bank_layout import Layout
+from toolchain import arena, partition, passes, schedule
 from toolchain.boards import Board, Content, Core
 from toolchain.boards import board as find_board
 from toolchain.codegen.bounds import check_call, check_moves
@@ -15,25 +14,28 @@ from toolchain.codegen.views import moves
 from toolchain.cost import Cost, CostModel
 from toolchain.cost.analytic import AnalyticCostModel
 from toolchain.cost.key import Key, copies_key, operator_key
-from toolchain.cost.size import (
-    code_estimate_bytes,
-    firmware_data_bytes,
-    firmware_layout,
-    weight_bytes,
-)
 from toolchain.errors import DoesNotFitError
-from toolchain.float_use import check_leave
 from toolchain.frontends import load_model
 from toolchain.ir import ArenaPlan, Graph, MemoryProblem, Op, Schedule
 from toolchain.ir.arena import arena_plan
 from toolchain.ir.boundary import Boundary
 from toolchain.ir.memory import footprint, peak_bytes
 from toolchain.ir.plan import Plan, PlannedOp
+from toolchain.memory import arrangement, banks
+from toolchain.memory.bank_layout import Layout
+from toolchain.memory.firmware_size import (
+    code_estimate_bytes,
+    firmware_data_bytes,
+    firmware_layout,
+    weight_bytes,
+)
+from toolchain.memory.problem import memory_problem, memory_problems
+from toolchain.memory.views import View, optional_views
 from toolchain.ops import kernel_of, spec_of
 from toolchain.ops.check import check
-from toolchain.ops.storage import View, memory_problem, memory_problems, optional_views
 from toolchain.partition import splitters
 from toolchain.passes.partition_concats import lowest_peak
+from toolchain.quantise.float_use import check_leave
 from toolchain.report.front import FrontRow, Split
 from toolchain.report.plan import MemoryNeed
 
@@ -148,19 +150,19 @@ def _over_banks(
     if target.is_host or options.one_bank:
         return plan
     try:
-        if not banking.faster_bank(target, firmware_layout(target, [plan])):
+        if not banks.faster_bank(target, firmware_layout(target, [plan])):
             return plan
     except DoesNotFitError:
         pass
     report("placing tensors in banks")
     views = len(plan.operators) - plan.calls
-    spread = banking.over_banks(
+    spread = banks.over_banks(
         plan.graph,
         problem,
         plan.schedule.order,
         frozenset(op.name for op in plan.operators if op.is_view),
         target,
-        banking.Needs(
+        banks.Needs(
             code_estimate_bytes(plan), weight_bytes(plan), firmware_data_bytes(plan) + 4 * views
         ),
         arena.allocator(options.allocator),

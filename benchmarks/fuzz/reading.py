@@ -13,7 +13,6 @@ from benchmarks.fuzz.pool import Serve
 from toolchain import arena, passes, schedule
 from toolchain.boards import board
 from toolchain.errors import DoesNotFitError
-from toolchain.float_use import check_leave
 from toolchain.frontends import front_end_of
 from toolchain.ir import Plan
 from toolchain.ir.arena import ArenaPart
@@ -25,6 +24,7 @@ from toolchain.planner import (
     plan_graph,
     predict_latency,
 )
+from toolchain.quantise.float_use import check_leave
 
 READ_SECONDS = 20.0
 PLAN_SECONDS = 120.0

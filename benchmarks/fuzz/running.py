@@ -36,11 +36,10 @@ from benchmarks.fuzz.outcome import (
 from benchmarks.fuzz.pool import Serve
 from benchmarks.fuzz.reading import PLAN_SECONDS, plan_options, planned, read_outcome
 from tests.support.host import model_of
-from toolchain import cmsis_nn
+from toolchain.deployment.verification import compare, unit_of
 from toolchain.device.compiler import BuildError
 from toolchain.device.host import HostModel, HostProgram, build
 from toolchain.errors import DoesNotFitError, InputError, LinkError, ResultError
-from toolchain.float_use import float_use
 from toolchain.frontends.reference import (
     OnnxRuntime,
     Reference,
@@ -48,10 +47,11 @@ from toolchain.frontends.reference import (
     open_reference,
 )
 from toolchain.ir import Plan
+from toolchain.kernels import cmsis_nn
 from toolchain.ops.interpret import interpret
 from toolchain.ops.movement.gather import index_limits
 from toolchain.ops.spec import Array
-from toolchain.verification import compare, unit_of
+from toolchain.quantise.float_use import float_use
 
 _TURNS = 3
 """Inferences of each model: two random ones, one of extreme values; state goes on from one."""

@@ -31,15 +31,15 @@ from benchmarks.fuzz.reading import check_plan
 from benchmarks.zoo_mobile import mobilenet_v2
 from tests.support import random_networks, split_graphs
 from tests.support.host import model_of, random_inputs
-from toolchain import cmsis_nn
 from toolchain.boards import board
 from toolchain.codegen import generate
-from toolchain.cost.size import firmware_data_bytes
 from toolchain.device.build import build as build_firmware
 from toolchain.device.host import HostProgram, build
 from toolchain.device.session import open_board
 from toolchain.errors import DoesNotFitError, LinkError
 from toolchain.ir import Graph, Plan
+from toolchain.kernels import cmsis_nn
+from toolchain.memory.firmware_size import firmware_data_bytes
 from toolchain.ops.check import check
 from toolchain.ops.interpret import interpret
 from toolchain.ops.spec import Array

@@ -17,7 +17,7 @@ from rich.table import Table
 
 from toolchain import compile_model, deployed
 from toolchain.boards import board as find_board
-from toolchain.deployment import compiled_need
+from toolchain.deployment.compile import compiled_need
 from toolchain.errors import ThimbleError
 from toolchain.planner import DEFAULT_BOARD
 from toolchain.report.plan import memory_table, proof_line

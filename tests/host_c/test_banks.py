@@ -15,7 +15,7 @@ from tests.support import split_graphs
 from tests.support.host import model_of, plan_of, random_inputs, reference_outputs
 from tests.support.random_networks import random_network
 from tests.support.states import GRAPHS
-from toolchain import arena, cmsis_nn, schedule
+from toolchain import arena, schedule
 from toolchain.arena._spread import spread
 from toolchain.boards import HOST
 from toolchain.codegen import generate
@@ -24,10 +24,11 @@ from toolchain.errors import LinkError
 from toolchain.ir import Bank, Graph, Plan
 from toolchain.ir.arena import arena_problem
 from toolchain.ir.banks import check_spread, spread_plan
+from toolchain.kernels import cmsis_nn
+from toolchain.memory.problem import memory_problem
 from toolchain.ops.check import check
 from toolchain.ops.interpret import interpret
 from toolchain.ops.spec import Array
-from toolchain.ops.storage import memory_problem
 from toolchain.partition import CannotSplitError, split
 
 

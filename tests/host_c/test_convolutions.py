@@ -13,9 +13,9 @@ import pytest
 
 from tests.support.convolutions import convolutions, in_whole_words
 from tests.support.host import host_model, random_inputs, reference_outputs
-from toolchain import cmsis_nn
 from toolchain.boards import Core
 from toolchain.device.host import HostProgram, build
+from toolchain.kernels import cmsis_nn
 from toolchain.ops import forms, kernel_of
 
 KINDS = ("conv2d", "depthwise_conv2d", "fully_connected", "transpose_conv2d", "batch_matmul")

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from tests.support.host import host_model, random_inputs, reference_outputs
-from toolchain import cmsis_nn
 from toolchain.boards import HOST
 from toolchain.device.host import HostProgram, build
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
+from toolchain.kernels import cmsis_nn
 from toolchain.ops import kernel_of, spec_of
 from toolchain.ops.elementwise import addition
 from toolchain.ops.elementwise.common import scalar_constant

@@ -20,13 +20,13 @@ from tests.support.host import (
     run_graph_on_host,
     run_graphs_on_host,
 )
-from toolchain import cmsis_nn
 from toolchain.boards import HOST
 from toolchain.codegen import generate
 from toolchain.device.host import HostProgram, build
 from toolchain.errors import LinkError
 from toolchain.ir import Boundary, DType, Graph, Quantisation, Sources, Tensor
 from toolchain.ir.boundary import End
+from toolchain.kernels import cmsis_nn
 from toolchain.ops import forms
 from toolchain.resources import RUNTIME_C
 

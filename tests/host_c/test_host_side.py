@@ -8,8 +8,8 @@ import pytest
 
 from tests.support.detection import detector_bytes
 from toolchain.cli import run
+from toolchain.deployment.verification import verify_model
 from toolchain.frontends import left_to_the_caller
-from toolchain.verification import verify_model
 
 
 @pytest.fixture

@@ -12,10 +12,10 @@ import pytest
 from tests.support.host import host_model, model_of, random_inputs, reference_outputs
 from tests.support.merge import merged
 from tests.support.overlaps import allowed_overlaps, tight_plan
-from toolchain import cmsis_nn
 from toolchain.boards import HOST, Core
 from toolchain.device.host import HostProgram, build
 from toolchain.ir import Graph
+from toolchain.kernels import cmsis_nn
 from toolchain.ops import kernel_of, spec_of
 
 PACKED = {"conv2d": "thimble_convolve_s4", "fully_connected": "thimble_fully_connected_s4"}

@@ -11,10 +11,10 @@ import pytest
 
 from tests.support.graphs import dense_chain
 from tests.support.host import plan_of
-from toolchain import cmsis_nn
 from toolchain.boards import HOST, Core
 from toolchain.codegen import generate, library_files, write_library
 from toolchain.ir import Sources
+from toolchain.kernels import cmsis_nn
 from toolchain.ops import forms
 
 CORTEX_M55 = Core("cortex-m55", dsp=True, mve=True, fpu=True)

@@ -10,8 +10,9 @@ import pytest
 
 from tests.support.host import model_of, plan_of, random_inputs, reference_outputs
 from tests.support.random_networks import random_network
-from toolchain import arena, cmsis_nn
+from toolchain import arena
 from toolchain.device.host import HostProgram, build
+from toolchain.kernels import cmsis_nn
 
 NETWORKS = 50
 

@@ -24,12 +24,12 @@ from tests.support.host import (
     reference_outputs,
     run_graph_on_host,
 )
-from toolchain import cmsis_nn
 from toolchain.boards import HOST
 from toolchain.device.host import HostProgram, build
 from toolchain.errors import ThimbleError
 from toolchain.ir import Graph, Op, Quantisation
 from toolchain.ir.verify import InvalidGraphError
+from toolchain.kernels import cmsis_nn
 from toolchain.ops import forms, kernel_of
 from toolchain.ops.check import check
 from toolchain.ops.normalisation.softmax import Softmax

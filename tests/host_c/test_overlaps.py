@@ -11,9 +11,9 @@ import pytest
 
 from tests.support.host import model_of, random_inputs, reference_outputs
 from tests.support.overlaps import overlapping_samples, tight_plan
-from toolchain import cmsis_nn
 from toolchain.boards import HOST
 from toolchain.device.host import HostProgram, build
+from toolchain.kernels import cmsis_nn
 from toolchain.ops import forms
 
 SAMPLES = 12

@@ -16,9 +16,9 @@ from tests.support.host import (
 )
 from tests.support.merge import merged
 from tests.support.split_graphs import random_network, random_scheme, tiled_convolutions
-from toolchain import cmsis_nn
 from toolchain.device.host import HostProgram, build
 from toolchain.ir import Graph
+from toolchain.kernels import cmsis_nn
 from toolchain.ops.check import check
 from toolchain.partition import CannotSplitError, split
 

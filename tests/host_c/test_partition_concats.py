@@ -9,6 +9,7 @@ from tests.support.host import run_graph_on_host
 from toolchain.boards import HOST, board
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
 from toolchain.ir.memory import peak_bytes
+from toolchain.memory.problem import memory_problem
 from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.check import check
 from toolchain.ops.convolution.common import same_padding
@@ -16,7 +17,6 @@ from toolchain.ops.convolution.conv2d import Conv2D
 from toolchain.ops.convolution.depthwise_conv2d import DepthwiseConv2D
 from toolchain.ops.interpret import interpret
 from toolchain.ops.movement.concat import Concat
-from toolchain.ops.storage import memory_problem
 from toolchain.passes.partition_concats import lowest_peak, partition, sites
 from toolchain.planner import PlanOptions, plan_graph
 from toolchain.schedule import scheduler

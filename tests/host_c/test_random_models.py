@@ -11,10 +11,11 @@ from tests.support.host import host_model, random_inputs
 from tests.support.litert import run_litert
 from tests.support.random_graphs import random_movement_graph
 from tests.support.tflite_writer import tflite_bytes
-from toolchain import cmsis_nn, passes
+from toolchain import passes
 from toolchain.device.host import HostProgram, build
 from toolchain.frontends.tflite import FRONT_END
 from toolchain.ir import Graph
+from toolchain.kernels import cmsis_nn
 
 MODELS = 40
 

@@ -10,15 +10,15 @@ import pytest
 
 from tests.support.host import host_model
 from tests.support.states import GRAPHS, assign, filled_in_place, state, tensor, window
-from toolchain import cmsis_nn
 from toolchain.boards import HOST
 from toolchain.device.host import HostModel, HostProgram, build
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Graph
+from toolchain.kernels import cmsis_nn
+from toolchain.memory.problem import memory_problem
 from toolchain.ops.check import check
 from toolchain.ops.interpret import interpret
 from toolchain.ops.spec import Array
-from toolchain.ops.storage import memory_problem
 
 
 def _sequence(graph: Graph, model: HostModel, frames: list[tuple[Array, ...]]) -> None:

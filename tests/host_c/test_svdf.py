@@ -10,8 +10,8 @@ import pytest
 
 from tests.support.host import host_model
 from tests.support.tflite_writer import tflite_bytes
-from toolchain import cmsis_nn
 from toolchain.device.host import HostProgram, build
+from toolchain.kernels import cmsis_nn
 from toolchain.ops import spec_of
 from toolchain.ops.interpret import interpret
 from toolchain.ops.spec import Array

@@ -23,10 +23,10 @@ from toolchain.boards import HOST
 from toolchain.codegen.bounds import call_extents
 from toolchain.ir import Graph, Op, Plan
 from toolchain.ir.arena import arena_problem
+from toolchain.memory.problem import memory_problem
 from toolchain.ops import forms, kernel_of
 from toolchain.ops.check import check as checked
 from toolchain.ops.spec import SafeOverlap
-from toolchain.ops.storage import memory_problem
 from toolchain.partition import CannotSplitError, split
 
 SAMPLES = 40

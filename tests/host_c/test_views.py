@@ -16,12 +16,12 @@ from tests.support.host import (
     run_graphs_on_host,
 )
 from tests.support.random_graphs import random_movement_graph
-from toolchain import cmsis_nn
 from toolchain.device.host import HostProgram, build
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
+from toolchain.kernels import cmsis_nn
+from toolchain.memory.views import optional_views
 from toolchain.ops.movement.pack import Pack
 from toolchain.ops.movement.unpack import Unpack
-from toolchain.ops.storage import optional_views
 
 GRAPHS = 60
 Q = Quantisation((0.1,), (0,))

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from tests.support.host import model_of, random_inputs
-from toolchain import cmsis_nn
 from toolchain.boards import board
 from toolchain.device.host import HostProgram, build
 from toolchain.frontends import load_model
+from toolchain.kernels import cmsis_nn
 from toolchain.ops.interpret import interpret
 from toolchain.passes import prepare
 from toolchain.planner import plan_graph

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from toolchain.cli import run
-from toolchain.deployment import compile_model
+from toolchain.deployment.compile import compile_model
 
 HOSTILE = Path(__file__).resolve().parents[2].parent / "shared" / "hostile"
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
@@ -166,7 +166,7 @@ def test_arrays_of_the_right_kind_are_taken(
     compiled: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Else the tests above would see nothing but refusals."""
-    from toolchain.deployment import compiled_model
+    from toolchain.deployment.folder import compiled_model
 
     (end,) = compiled_model(compiled).inputs
     np.save(tmp_path / "a.npy", np.zeros(end.model_shape, end.model_dtype.numpy))

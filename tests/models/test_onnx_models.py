@@ -10,10 +10,10 @@ import onnx
 import pytest
 
 from tests.support.onnx_models import compare
+from toolchain.deployment.verification import verify_model
 from toolchain.errors import UnsupportedError
 from toolchain.frontends.onnx import read
 from toolchain.planner import PlanOptions, plan_model
-from toolchain.verification import verify_model
 
 MODELS = Path(__file__).parents[2].parent / "shared" / "models"
 QUANTISED = {

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from toolchain.deployment.verification import verify_model
 from toolchain.errors import DoesNotFitError
 from toolchain.planner import PlanOptions, plan_model, ram_bytes
-from toolchain.verification import verify_model
 
 MODELS = Path(__file__).resolve().parents[2].parent / "shared" / "models"
 FOMO = MODELS / "openmv_fomo_face_detection.tflite"

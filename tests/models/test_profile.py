@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from toolchain import compile_model
-from toolchain.profiling import profile_folder
+from toolchain.deployment.profiling import profile_folder
 
 MODELS = Path(__file__).resolve().parents[2].parent / "shared" / "models"
 MLPERF_TINY = (

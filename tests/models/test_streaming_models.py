@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from toolchain.deployment import compile_model, deployed
+from toolchain.deployment.compile import compile_model
+from toolchain.deployment.run import deployed
+from toolchain.deployment.verification import verify_model
 from toolchain.frontends.reference import open_reference
-from toolchain.verification import verify_model
 
 MODELS = Path(__file__).parents[2].parent / "shared" / "models"
 NAMES = ("esphome_v2_okay_nabu", "esphome_v2_alexa")

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given, settings
 
 from tests.support.problems import memory_problems
-from toolchain import arena, arrangement, schedule
+from toolchain import arena, schedule
 from toolchain.ir import Buffer, Member, MemoryProblem
 from toolchain.ir.arena import check_placement
 from toolchain.ir.memory import check_order, peak_bytes
+from toolchain.memory import arrangement
 
 EXACT = arena.allocator("exact")
 

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from toolchain.arrays import read_array, read_named_arrays, read_sequence
 from toolchain.errors import InputError
+from toolchain.files.arrays import read_array, read_named_arrays, read_sequence
 from toolchain.ir import DType, End, Quantisation, Tensor
 
 END = End(Tensor("x", (2, 3), DType.INT8, Quantisation((0.1,), (0,))))
@@ -83,7 +83,7 @@ def test_a_small_file_takes_no_large_memory(tmp_path: Path) -> None:
     code = (
         "import sys, resource\n"
         "from pathlib import Path\n"
-        "from toolchain.arrays import read_array\n"
+        "from toolchain.files.arrays import read_array\n"
         "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
         "for name in sys.argv[1:]:\n"
         "    try: read_array(Path(name))\n"

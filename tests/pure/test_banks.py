@@ -15,13 +15,13 @@ from tests.support.placements import smallest_arena_bytes
 from tests.support.small_boards import small_board
 from toolchain import arena
 from toolchain.arena._spread import spread
-from toolchain.bank_layout import Layout, arena_rooms, layout
 from toolchain.boards import GUARD_BYTES, Board, board, boards
-from toolchain.cost.accesses import accesses
-from toolchain.cost.size import shared_arena
 from toolchain.errors import DoesNotFitError
 from toolchain.ir import ArenaPart, ArenaProblem, Bank, Block, Plan, SharedPair, Spread
 from toolchain.ir.banks import check_spread
+from toolchain.memory.bank_layout import Layout, arena_rooms, layout
+from toolchain.memory.firmware_size import shared_arena
+from toolchain.memory.traffic import accesses
 from toolchain.ops.check import check
 from toolchain.planner import PlanOptions, check_fit, plan_graph
 

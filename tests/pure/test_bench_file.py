@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from toolchain.bench import read_bench
+from toolchain.bench.bench_file import read_bench
 from toolchain.errors import InputError
 
 

@@ -11,11 +11,11 @@ import pytest
 from tests.support import grids
 from tests.support.host import plan_of
 from tests.support.split_graphs import random_network, random_scheme
-from toolchain import cmsis_nn
 from toolchain.boards import HOST
 from toolchain.codegen import generate
 from toolchain.codegen.holes import OFFSET, SIZE, columns_of, cut, mark, plain
 from toolchain.ir import Graph, Sources
+from toolchain.kernels import cmsis_nn
 from toolchain.ops.check import check
 from toolchain.ops.convolution.common import Padding
 from toolchain.ops.convolution.conv2d import Conv2D

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from toolchain.bank_layout import layout
 from toolchain.boards import Board, Content, MemoryKind, board, boards, read_board
 from toolchain.device.flash import choose, runners
 from toolchain.errors import DoesNotFitError, InputError
+from toolchain.memory.bank_layout import layout
 from toolchain.resources import RUNTIME_C
 
 EMULATED = {"netduinoplus2", "mps2-an386", "mps2-an500", "mps3-an547"}

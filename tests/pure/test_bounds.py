@@ -10,13 +10,13 @@ from types import MappingProxyType
 import numpy as np
 import pytest
 
-from toolchain import cmsis_nn
 from toolchain.boards import HOST, Core, board
 from toolchain.codegen import generate
 from toolchain.codegen.bounds import call_extents, check_call
 from toolchain.errors import UnsupportedError
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
 from toolchain.ir.verify import InvalidGraphError
+from toolchain.kernels import cmsis_nn
 from toolchain.ops import forms, kernel_of
 from toolchain.ops.check import check
 from toolchain.ops.elementwise.addition import Sum

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from toolchain import cmsis_nn
-from toolchain.c_sources import CTree, source_closure
 from toolchain.errors import InputError, MissingToolError
+from toolchain.kernels import cmsis_nn
+from toolchain.kernels.c_sources import CTree, source_closure
 
 FOLDER = "aidge_export_arm_cortexm/_CMSIS-NN/CMSIS-NN"
 WHEEL = "aidge_export_arm_cortexm-0.2.1-py3-none-any.whl"
@@ -70,7 +70,8 @@ def test_the_cache_is_filled_once_and_mended(index: Path, real_content: dict[str
 
 def test_two_processes_at_once(index: Path, real_content: dict[str, bytes]) -> None:
     make_wheel(index, real_content)
-    command = [sys.executable, "-c", "from toolchain import cmsis_nn; print(cmsis_nn.find())"]
+    finding = "from toolchain.kernels import cmsis_nn; print(cmsis_nn.find())"
+    command = [sys.executable, "-c", finding]
     both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
     said = {process.communicate()[0].strip() for process in both}
     assert [process.returncode for process in both] == [0, 0]

@@ -21,8 +21,8 @@ from toolchain.cost.key import Build, Key, copies_key, operator_key
 from toolchain.cost.measured import measured_model
 from toolchain.errors import InputError
 from toolchain.ir import Graph
-from toolchain.kernel_shapes import read_shapes
 from toolchain.ops import forms
+from toolchain.timing.kernel_shapes import read_shapes
 
 BUILD = Build("gcc 12.2.1 -O2", "cmsis-nn-5.0.0")
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolchain.boards import board
-from toolchain.deployment import PLAN_FILE, compiled_board, compiled_model
+from toolchain.deployment.folder import PLAN_FILE, compiled_board, compiled_model
 from toolchain.device.firmware import (
     Firmware,
     FirmwareModel,

@@ -8,8 +8,8 @@ from tests.support.split_graphs import random_network
 from toolchain.boards import HOST
 from toolchain.cost.analytic import AnalyticCostModel
 from toolchain.ir.memory import peak_bytes
+from toolchain.memory.problem import memory_problem
 from toolchain.ops.check import check
-from toolchain.ops.storage import memory_problem
 from toolchain.partition import CannotSplitError, Mode, Scheme, split
 from toolchain.partition.estimate import Estimator
 from toolchain.partition.region import region

@@ -12,12 +12,12 @@ import pytest
 
 from tests.support.floats import island, network
 from tests.support.tflite_writer import tflite_bytes
+from toolchain.deployment.verification import FLOAT_TOLERANCE, unit_of
 from toolchain.errors import UnsupportedError
-from toolchain.float_use import float_use
 from toolchain.frontends import load_model
 from toolchain.ir import DType, End, Graph, Quantisation, Tensor
 from toolchain.planner import PlanOptions, plan_model
-from toolchain.verification import FLOAT_TOLERANCE, unit_of
+from toolchain.quantise.float_use import float_use
 
 
 def written(graph: Graph, folder: Path) -> Path:

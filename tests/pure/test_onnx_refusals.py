@@ -23,8 +23,8 @@ from tests.support.onnx_models import (
     surrounded,
 )
 from toolchain.errors import InputError, UnsupportedError
-from toolchain.float_use import check_leave
 from toolchain.frontends.onnx import read
+from toolchain.quantise.float_use import check_leave
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_qdq.onnx"
 PATH = Path("model.onnx")

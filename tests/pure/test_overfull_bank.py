@@ -6,9 +6,9 @@ import pytest
 
 from tests.support.floats import island
 from toolchain.boards import board
-from toolchain.cost.size import firmware_layout
 from toolchain.device.build import BuildOptions, roomier_banks
 from toolchain.device.compiler import BankOverflowError
+from toolchain.memory.firmware_size import firmware_layout
 from toolchain.planner import plan_graph
 
 

@@ -26,8 +26,8 @@ from toolchain.ir import (
 from toolchain.ir.arena import arena_problem, check_placement
 from toolchain.ir.memory import footprint, peak_bytes
 from toolchain.ir.progress import Takeover, live_runs
+from toolchain.memory.problem import memory_problem
 from toolchain.ops.check import check
-from toolchain.ops.storage import memory_problem
 from toolchain.partition import CannotSplitError, split
 
 TOUCHES = st.lists(

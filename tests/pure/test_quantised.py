@@ -18,9 +18,9 @@ from toolchain.frontends.tflite import FRONT_END
 from toolchain.ir import DType, Graph, Quantisation, Tensor
 from toolchain.ir.tensor import SMALLEST_SCALE
 from toolchain.ir.verify import InvalidGraphError
+from toolchain.memory.problem import memory_problem
 from toolchain.ops import forms
 from toolchain.ops.check import check
-from toolchain.ops.storage import memory_problem
 from toolchain.passes import prepare
 
 STOPS_ON_DATA = {"div", "rsqrt", "sqrt"}

@@ -14,7 +14,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolchain.errors import InputError
-from toolchain.records import DEEPEST, decode, field_of, parse_json, read_json, read_toml, record
+from toolchain.files.records import (
+    DEEPEST,
+    decode,
+    field_of,
+    parse_json,
+    read_json,
+    read_toml,
+    record,
+)
 
 
 class Colour(Enum):

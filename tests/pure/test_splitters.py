@@ -18,7 +18,7 @@ from toolchain.cost.analytic import AnalyticCostModel
 from toolchain.errors import InputError
 from toolchain.ir.memory import peak_bytes
 from toolchain.ir.plan import Plan
-from toolchain.ops.storage import memory_problem
+from toolchain.memory.problem import memory_problem
 from toolchain.partition import Point, Task, Watch, split_all, splitters
 from toolchain.planner import PlanOptions, front_rows, plan_graph, split_front
 from toolchain.report.front import FrontRow, front_table

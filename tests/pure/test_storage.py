@@ -9,6 +9,8 @@ from toolchain.boards import HOST
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ir.memory import applied_overlaps, peak_bytes
+from toolchain.memory.problem import memory_problem
+from toolchain.memory.views import View, optional_views
 from toolchain.ops.movement.concat import Concat
 from toolchain.ops.movement.pad import Pad
 from toolchain.ops.movement.reshape import Reshape
@@ -16,7 +18,6 @@ from toolchain.ops.movement.slice import Slice
 from toolchain.ops.movement.split import Split
 from toolchain.ops.movement.transpose import Transpose
 from toolchain.ops.resize.common import Resize
-from toolchain.ops.storage import View, memory_problem, optional_views
 from toolchain.ops.unary.leaky_relu import LeakyRelu
 from toolchain.planner import choose_views
 

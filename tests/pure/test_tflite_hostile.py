@@ -21,9 +21,9 @@ from toolchain.frontends import load_model
 from toolchain.frontends._tflite_options import options_of
 from toolchain.frontends.tflite import FRONT_END
 from toolchain.ir import Graph
+from toolchain.memory.problem import memory_problem
 from toolchain.ops import forms
 from toolchain.ops.check import check
-from toolchain.ops.storage import memory_problem
 from toolchain.passes import prepare
 
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits_int8.tflite"

@@ -7,8 +7,8 @@ import time
 import numpy as np
 import pytest
 
+from toolchain.deployment.verification import Difference, Differences, compare
 from toolchain.errors import ResultError
-from toolchain.verification import Difference, Differences, compare
 
 
 def test_every_differing_element_is_found_and_placed() -> None:

@@ -18,6 +18,7 @@ import pytest
 
 from tests.support.probe import probe_firmware, probe_input, probe_output
 from tests.support.stlink import StLinkPort
+from toolchain.bench.pytest_plugin import echo_firmware
 from toolchain.boards import board
 from toolchain.device import protocol
 from toolchain.device.firmware import Firmware
@@ -27,7 +28,6 @@ from toolchain.device.protocol import Frame, Type
 from toolchain.device.qemu import Machine
 from toolchain.device.session import Session, open_board
 from toolchain.errors import LinkError
-from toolchain.pytest_plugin import echo_firmware
 
 ROOT = Path(__file__).resolve().parents[2]
 BAUD = 115_200
@@ -175,7 +175,7 @@ def test_the_bench_runs_over_it(tmp_path: Path) -> None:
         bench.write_text(f'[[board]]\nboard = "netduinoplus2"\nport = "{port.link}"\n')
         command = [sys.executable, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider"]
         installed = {entry.name for entry in entry_points(group="pytest11")}
-        command += [] if "thimble" in installed else ["-p", "toolchain.pytest_plugin"]
+        command += [] if "thimble" in installed else ["-p", "toolchain.bench.pytest_plugin"]
         done = subprocess.run(
             [*command, "hil/test_link.py", "-k", "says or refused or reset", "--bench", str(bench)],
             cwd=ROOT,

@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 
 from tests.support.host import plan_of
-from toolchain import cmsis_nn
-from toolchain.bank_layout import layout
 from toolchain.boards import board
 from toolchain.codegen import generate
 from toolchain.device.build import ModelFiles, build_files
@@ -17,6 +15,8 @@ from toolchain.device.firmware import FirmwareModel, FirmwarePart, OperatorName,
 from toolchain.device.session import open_board
 from toolchain.errors import LinkError
 from toolchain.ir import DType
+from toolchain.kernels import cmsis_nn
+from toolchain.memory.bank_layout import layout
 from toolchain.ops import forms
 from toolchain.resources import RUNTIME_C
 

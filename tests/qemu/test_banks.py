@@ -13,13 +13,13 @@ from elftools.elf.elffile import ELFFile
 from tests.support.graphs import dense_chain, skip_network
 from tests.support.host import random_inputs
 from tests.support.small_boards import small_board
-from toolchain import cmsis_nn
 from toolchain.boards import GUARD_BYTES, board
 from toolchain.cli import run
 from toolchain.codegen import generate
 from toolchain.device.build import build
 from toolchain.device.session import open_board
 from toolchain.errors import DoesNotFitError
+from toolchain.kernels import cmsis_nn
 from toolchain.ops import forms
 from toolchain.ops.check import check
 from toolchain.ops.interpret import interpret

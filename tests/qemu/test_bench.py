@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(
 
 def bench_command(*arguments: str, bench: Path | None) -> list[str]:
     installed = {entry.name for entry in entry_points(group="pytest11")}
-    plugin = [] if "thimble" in installed else ["-p", "toolchain.pytest_plugin"]
+    plugin = [] if "thimble" in installed else ["-p", "toolchain.bench.pytest_plugin"]
     named = ["--bench", str(bench)] if bench else []
     return [
         *(sys.executable, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider"),

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from tests.support.host import plan_of
-from toolchain import cmsis_nn
 from toolchain.boards import HOST, Core, boards
 from toolchain.codegen import generate
+from toolchain.kernels import cmsis_nn
 from toolchain.ops import forms
 from toolchain.resources import RUNTIME_C
 

@@ -13,9 +13,9 @@ from tests.support.floats import island, network
 from tests.support.merge import merged
 from tests.support.tflite_writer import tflite_bytes
 from toolchain.boards import board
+from toolchain.deployment.verification import verify_model
 from toolchain.ops import forms
 from toolchain.planner import PlanOptions, plan_graph
-from toolchain.verification import verify_model
 
 BOARDS = ("mps2-an500", "netduinoplus2", "mps3-an547")
 KINDS = [kind for kind in forms() if kind.endswith("_f32")]

@@ -19,12 +19,12 @@ from tests.support.grids import (
 from tests.support.host import random_inputs
 from tests.support.merge import merged
 from tests.support.overlaps import allowed_overlaps, overlapping_samples, tight_plan
-from toolchain import cmsis_nn
 from toolchain.boards import board
 from toolchain.codegen import generate
 from toolchain.device.build import build
 from toolchain.device.session import open_board
 from toolchain.ir import Plan
+from toolchain.kernels import cmsis_nn
 from toolchain.ops import forms
 from toolchain.ops.interpret import interpret
 from toolchain.ops.spec import Array

@@ -16,13 +16,13 @@ from tests.support.merge import merged
 from tests.support.split_graphs import inverted_bottleneck, random_network, random_scheme
 from tests.support.tflite_writer import tflite_bytes
 from toolchain.boards import board
+from toolchain.deployment.verification import verify_model
 from toolchain.errors import DoesNotFitError
 from toolchain.ir import DType, Graph, Op, Tensor
 from toolchain.ops.check import check
 from toolchain.ops.movement.block_concat import BlockConcat
 from toolchain.partition import CannotSplitError, Mode, Scheme, split
 from toolchain.planner import PlanOptions, check_fit, plan_graph, plan_model
-from toolchain.verification import verify_model
 
 pytestmark = pytest.mark.skipif(
     not (shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm")),

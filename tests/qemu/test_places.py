@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from toolchain.bench.pytest_plugin import echo_firmware
 from toolchain.device.firmware import Firmware
 from toolchain.device.qemu import find_qemu
-from toolchain.pytest_plugin import echo_firmware
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE_SECONDS = 30.0
@@ -107,7 +107,7 @@ def bench(lab: Lab, *places: str) -> subprocess.CompletedProcess[str]:
         str(file),
     ]
     installed = {entry.name for entry in entry_points(group="pytest11")}
-    command += [] if "thimble" in installed else ["-p", "toolchain.pytest_plugin"]
+    command += [] if "thimble" in installed else ["-p", "toolchain.bench.pytest_plugin"]
     return subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False
     )

@@ -11,15 +11,15 @@ import pytest
 from toolchain.boards import board
 from toolchain.cli import run
 from toolchain.cost.database import Database
-from toolchain.cost_check import check_model
+from toolchain.deployment.measurements import cost_model
+from toolchain.deployment.profiling import profile_folder, record
 from toolchain.device.firmware import Firmware
 from toolchain.device.session import Session, open_board
 from toolchain.errors import InputError, LinkError
-from toolchain.kernel_timing import copies_kernel, read_kernels, time_kernels
-from toolchain.measurements import cost_model
-from toolchain.profiling import profile_folder, record
 from toolchain.report.profile import bar, flame
-from toolchain.tuning import tune
+from toolchain.timing.cost_check import check_model
+from toolchain.timing.kernel_timing import copies_kernel, read_kernels, time_kernels
+from toolchain.timing.tuning import tune
 
 pytestmark = pytest.mark.skipif(
     not (shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm")),

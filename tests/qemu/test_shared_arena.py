@@ -11,10 +11,10 @@ import pytest
 
 from tests.support.graphs import dense_chain
 from tests.support.host import random_inputs, reference_outputs
-from toolchain import cmsis_nn
 from toolchain.boards import board
 from toolchain.codegen import generate
-from toolchain.deployment import compile_shared, deployed
+from toolchain.deployment.compile import compile_shared
+from toolchain.deployment.run import deployed
 from toolchain.device.build import build
 from toolchain.device.firmware import Firmware, load_firmware
 from toolchain.device.link import RefusedError
@@ -22,6 +22,7 @@ from toolchain.device.protocol import ErrorCode
 from toolchain.device.session import open_board
 from toolchain.errors import InputError, LinkError
 from toolchain.ir import Graph
+from toolchain.kernels import cmsis_nn
 from toolchain.ops import forms
 from toolchain.ops.interpret import interpret
 from toolchain.ops.spec import Array

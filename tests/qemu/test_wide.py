@@ -9,8 +9,8 @@ import pytest
 
 from tests.support.tflite_writer import tflite_bytes
 from tests.support.wide import network
+from toolchain.deployment.verification import verify_model
 from toolchain.ir import DType
-from toolchain.verification import verify_model
 
 BOARDS = ("host", "netduinoplus2", "mps3-an547")
 

@@ -10,12 +10,12 @@ import numpy as np
 from toolchain.boards import HOST
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Graph, Op, Quantisation, Tensor
-from toolchain.kernel_shapes import graph_of_shape
 from toolchain.ops import forms, kernel_of
 from toolchain.ops.arithmetic.fixed_point import ScaleError
 from toolchain.ops.convolution.common import Padding, Window, constant_of
 from toolchain.ops.convolution.conv2d import Conv2D
 from toolchain.ops.convolution.depthwise_conv2d import DepthwiseConv2D
+from toolchain.timing.kernel_shapes import graph_of_shape
 
 
 def _rebuilt(graph: Graph, op: Op, *changed: Tensor) -> Graph:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from toolchain import arena, cmsis_nn, schedule
+from toolchain import arena, schedule
 from toolchain.boards import HOST, Core
 from toolchain.codegen import generate
 from toolchain.codegen.bounds import call_extents
@@ -17,9 +17,11 @@ from toolchain.device.host import HostModel, HostProgram, build
 from toolchain.ir import ArenaProblem, Graph, Op, Placement, Plan, PlannedOp, Sources, Tensor
 from toolchain.ir.arena import arena_plan, arena_problem, check_placement
 from toolchain.ir.memory import check_order, footprint
+from toolchain.kernels import cmsis_nn
+from toolchain.memory.problem import memory_problem
+from toolchain.memory.views import View
 from toolchain.ops import kernel_of, spec_of
 from toolchain.ops.spec import Array
-from toolchain.ops.storage import View, memory_problem
 
 GAP_BYTES = 32
 

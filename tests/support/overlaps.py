@@ -12,7 +12,7 @@ from tests.support.host import plan_of
 from tests.support.merge import merged
 from toolchain.boards import Core
 from toolchain.ir import Graph, Op, Plan
-from toolchain.ops import kernel_of, spec_of
+from toolchain.ops import forms, kernel_of, spec_of
 from toolchain.ops.spec import SafeOverlap
 
 ALIGNMENT = 8

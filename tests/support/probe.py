@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.bank_layout import layout
 from toolchain.boards import Board
 from toolchain.device.build import BuildOptions, ModelFiles, build_files
 from toolchain.device.firmware import Firmware, FirmwareModel, FirmwarePart, OperatorName, Port
 from toolchain.ir import DType
+from toolchain.memory.bank_layout import layout
 
 BYTES = 600
 BUS_FAULT, UNDEFINED, OVERFLOW, FAILS = 0xF1, 0xF2, 0xF3, 0xF4

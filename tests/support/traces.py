@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tests.support.host import plan_of
-from toolchain import cmsis_nn
 from toolchain.boards import HOST
-from toolchain.cmsis_nn import tree
 from toolchain.codegen import generate
 from toolchain.device.compiler import Unit, compile_units, find_host_compiler, link_program
 from toolchain.ir import Graph, Plan
+from toolchain.kernels import cmsis_nn
+from toolchain.kernels.cmsis_nn import tree
 from toolchain.ops.spec import SafeOverlap
 from toolchain.resources import RUNTIME_C
 

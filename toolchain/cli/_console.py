@@ -12,9 +12,9 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.segment import Segment
 
-from toolchain.float_use import float_use
 from toolchain.frontends import left_to_the_caller
 from toolchain.ir import Plan
+from toolchain.quantise.float_use import float_use
 
 _PICTURES = {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n"}
 _PICTURES |= {0x7F: 0x2421} | dict.fromkeys(range(0x80, 0xA0), 0xFFFD)

@@ -22,8 +22,8 @@ from typing import Any
 from typer.core import TyperGroup
 
 from toolchain.cli._console import error_console
-from toolchain.cmsis_nn import cache_folder
 from toolchain.errors import ThimbleError
+from toolchain.kernels.cmsis_nn import cache_folder
 
 RAISE_VARIABLE = "THIMBLE_RAISE"
 INPUT, INTERNAL, INTERRUPTED, PIPE_CLOSED = 2, 70, 130, 141

@@ -30,7 +30,7 @@ from toolchain.cli._options import (
     SplitterOption,
     plan_options,
 )
-from toolchain.deployment import (
+from toolchain.deployment.compile import (
     SharedCompiled,
     compile_library,
     compile_model,
@@ -44,7 +44,7 @@ from toolchain.planner import DEFAULT_BOARD
 from toolchain.report.plan import memory_table, proof_line
 from toolchain.report.text import boundary_line
 from toolchain.report.tuning import tuning_table
-from toolchain.tuning import tune as tune_model
+from toolchain.timing.tuning import tune as tune_model
 
 
 def command(

@@ -15,7 +15,7 @@ from toolchain.cli._console import output_console, progress
 from toolchain.cli._json import JsonOption, write_json
 from toolchain.cli._options import CmsisNnOption, PortOption
 from toolchain.cost.database import Database
-from toolchain.cost_check import Check, check_models, emulated_boards
+from toolchain.timing.cost_check import Check, check_models, emulated_boards
 
 group = typer.Typer(
     help="Measured latencies: list, share, check. `thimble profile` measures.",

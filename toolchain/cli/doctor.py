@@ -10,7 +10,7 @@ from rich.table import Table
 
 from toolchain.cli._console import output_console
 from toolchain.cli._json import JsonOption, write_json
-from toolchain.doctor import Finding, examine
+from toolchain.device.doctor import Finding, examine
 from toolchain.edgetpu.interpreters import KNOWN, Combination
 
 

@@ -10,7 +10,7 @@ import typer
 
 from toolchain.cli._console import output_console, progress
 from toolchain.cli._json import JsonOption, write_json
-from toolchain.deployment import compiled_board
+from toolchain.deployment.folder import compiled_board
 from toolchain.device.firmware import load_firmware
 from toolchain.device.flash import choose, flash
 

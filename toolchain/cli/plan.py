@@ -25,8 +25,7 @@ from toolchain.cli._options import (
     SplitterOption,
     plan_options,
 )
-from toolchain.float_use import float_json
-from toolchain.measurements import cost_model
+from toolchain.deployment.measurements import cost_model
 from toolchain.partition import DEFAULT_SECONDS, splitters
 from toolchain.planner import (
     DEFAULT_BOARD,
@@ -37,6 +36,7 @@ from toolchain.planner import (
     predict_latency,
     split_front,
 )
+from toolchain.quantise.float_use import float_json
 from toolchain.report.front import front_json, front_table
 from toolchain.report.front_plot import front_svg
 from toolchain.report.operators import operator_table

@@ -12,11 +12,11 @@ import typer
 from toolchain.cli._console import output_console, progress
 from toolchain.cli._json import JsonOption, write_json
 from toolchain.cli._options import BoardOption, CmsisNnOption, PortOption
-from toolchain.kernel_timing import Timing, read_kernels, time_kernels
+from toolchain.deployment.profiling import DEFAULT_RUNS, Part, Profile, profile_folder, record
 from toolchain.planner import DEFAULT_BOARD
-from toolchain.profiling import DEFAULT_RUNS, Part, Profile, profile_folder, record
 from toolchain.report.profile import Row, flame, profile_table
 from toolchain.report.text import share
+from toolchain.timing.kernel_timing import Timing, read_kernels, time_kernels
 
 
 def command(

@@ -12,7 +12,7 @@ from rich.table import Table
 from toolchain.cli._console import output_console, progress
 from toolchain.cli._json import JsonOption, write_json
 from toolchain.errors import InputError
-from toolchain.quantisation import METHODS, Quantised, as_json, quantise_model
+from toolchain.quantise.post_training import METHODS, Quantised, as_json, quantise_model
 from toolchain.report.text import size
 
 _SHOWN = 15

@@ -10,11 +10,11 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from toolchain.arrays import Array, read_sequence
 from toolchain.cli._console import output_console, progress
 from toolchain.cli._json import JsonOption, write_json
 from toolchain.cli._options import PortOption
-from toolchain.deployment import Deployment, deployed
+from toolchain.deployment.run import Deployment, deployed
+from toolchain.files.arrays import Array, read_sequence
 from toolchain.report.text import shape, share
 
 

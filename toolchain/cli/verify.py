@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from toolchain import arena, schedule
-from toolchain.arrays import read_sequence
 from toolchain.cli._console import output_console, progress, warn_of_float, warn_of_host_side
 from toolchain.cli._json import JsonOption, check_apart, write_json
 from toolchain.cli._options import (
@@ -28,12 +27,13 @@ from toolchain.cli._options import (
     SplitterOption,
     plan_options,
 )
+from toolchain.deployment.verification import Verification, verify_model
 from toolchain.errors import NotJudgedError, ResultError
+from toolchain.files.arrays import read_sequence
 from toolchain.partition import DEFAULT_SECONDS, splitters
 from toolchain.planner import DEFAULT_BOARD
 from toolchain.report.text import size
 from toolchain.report.verification import difference_table
-from toolchain.verification import Verification, verify_model
 
 _SHOWN = 20
 

@@ -6,9 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from toolchain import cmsis_nn
 from toolchain.boards import Core
-from toolchain.c_sources import CTree, source_closure
 from toolchain.codegen.environment import environment
 from toolchain.codegen.header import accessors
 from toolchain.codegen.memory_map import memory_map
@@ -16,6 +14,8 @@ from toolchain.codegen.names import model_identifier
 from toolchain.codegen.operators import code, operands
 from toolchain.codegen.writer import Writer
 from toolchain.ir import ERROR_ARENA, CodeOperator, DType, Plan, Sources
+from toolchain.kernels import cmsis_nn
+from toolchain.kernels.c_sources import CTree, source_closure
 from toolchain.resources import RUNTIME_C
 
 STATIC_ALIGNMENT_BYTES = 8

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from toolchain.ir import ArenaPlan, Graph, Op
+from toolchain.memory.views import covers
 from toolchain.ops import spec_of
 from toolchain.ops.movement.block_concat import single_run
-from toolchain.ops.storage import covers
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from toolchain.cmsis_nn import cache_folder
 from toolchain.cost.key import Build, Key
 from toolchain.errors import InputError
+from toolchain.files.records import field_of, read_json
+from toolchain.kernels.cmsis_nn import cache_folder
 from toolchain.output import write_file
-from toolchain.records import field_of, read_json
 
 ENVIRONMENT_VARIABLE = "THIMBLE_MEASUREMENTS"
 SCHEMA_VERSION = 1

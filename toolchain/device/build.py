@@ -10,21 +10,21 @@ from pathlib import Path
 import jinja2
 from elftools.elf.elffile import ELFFile
 
-from toolchain import cmsis_nn
-from toolchain.bank_layout import Layout
 from toolchain.boards import GUARD_BYTES, Board
-from toolchain.cost.size import (
+from toolchain.device import compiler
+from toolchain.device.compiler import Unit
+from toolchain.device.firmware import Firmware, FirmwareModel, FirmwarePart, Sizes, firmware_model
+from toolchain.errors import DoesNotFitError, InputError
+from toolchain.ir import Plan, Sources
+from toolchain.kernels import cmsis_nn
+from toolchain.memory.bank_layout import Layout
+from toolchain.memory.firmware_size import (
     STACK_BYTES,
     code_estimate_bytes,
     firmware_layout,
     shared_arena,
     weight_bytes,
 )
-from toolchain.device import compiler
-from toolchain.device.compiler import Unit
-from toolchain.device.firmware import Firmware, FirmwareModel, FirmwarePart, Sizes, firmware_model
-from toolchain.errors import DoesNotFitError, InputError
-from toolchain.ir import Plan, Sources
 from toolchain.resources import RUNTIME_C, TEMPLATES
 
 _BIN_LIMIT_BYTES = 64 * 1024 * 1024

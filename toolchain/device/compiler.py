@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from toolchain.cmsis_nn import cache_folder
 from toolchain.errors import (
     DoesNotFitError,
     InputError,
@@ -24,6 +23,7 @@ from toolchain.errors import (
     ResultError,
     ThimbleError,
 )
+from toolchain.kernels.cmsis_nn import cache_folder
 
 _UNFINISHED = ".tmp"
 _PREFIX = "arm-none-eabi-"

@@ -12,8 +12,8 @@ from typing import Any
 from toolchain.boards import Board, board
 from toolchain.device.protocol import TYPE_CODES
 from toolchain.errors import InputError
+from toolchain.files.records import read_json, record
 from toolchain.ir import DType, Plan, Sources
-from toolchain.records import read_json, record
 
 MANIFEST = "firmware.json"
 

@@ -20,7 +20,6 @@ import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from numpy.typing import NDArray
 
-from toolchain.cmsis_nn import tree
 from toolchain.device.compiler import (
     Unit,
     compile_unit,
@@ -30,6 +29,7 @@ from toolchain.device.compiler import (
 )
 from toolchain.errors import LinkError
 from toolchain.ir import ERROR_ARENA, Graph, Sources
+from toolchain.kernels.cmsis_nn import tree
 from toolchain.resources import RUNTIME_C, TEMPLATES
 
 OWN_WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Wundef", "-Wcast-align", "-Wshadow")

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from toolchain.arrays import read_array
 from toolchain.edgetpu import backends, compiler, coral
 from toolchain.edgetpu.check import broken_rules
 from toolchain.edgetpu.figures import operator_weights_ms
@@ -22,6 +21,7 @@ from toolchain.edgetpu.runner import Pipeline, RunTimes, Tensors
 from toolchain.edgetpu.simulate import Load, Simulation, simulate
 from toolchain.edgetpu.split import split_file
 from toolchain.errors import InputError
+from toolchain.files.arrays import read_array
 from toolchain.frontends import read_model_file
 from toolchain.ops.spec import Array
 

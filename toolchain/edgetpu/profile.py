@@ -14,7 +14,7 @@ from typing import Any
 from toolchain.edgetpu.cost import PROCESSOR, EdgeTpuCost
 from toolchain.edgetpu.folder import PipelineFolder
 from toolchain.errors import InputError
-from toolchain.records import field_of, read_json
+from toolchain.files.records import field_of, read_json
 
 FORMAT = "thimble-edgetpu-profile"
 

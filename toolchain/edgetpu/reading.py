@@ -12,8 +12,8 @@ from toolchain.edgetpu._tflite import read_tflite
 from toolchain.edgetpu.compiled import compiled_bytes
 from toolchain.edgetpu.graph import PipelineGraph, PipelineOp, PipelineTensor
 from toolchain.errors import InputError
+from toolchain.files.records import parse_json
 from toolchain.frontends import read_model_file
-from toolchain.records import parse_json
 
 LARGEST_OPERATORS = 20_000
 _LARGEST_BYTES = 1 << 40

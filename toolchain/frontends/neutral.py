@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from toolchain.errors import InputError
+from toolchain.files.records import parse_json
 from toolchain.frontends import read_model_file
 from toolchain.ir import Buffer, Member, MemoryProblem, Overlap
-from toolchain.records import parse_json
 
 MAX_TENSOR_BYTES = 1 << 48
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolchain.errors import InputError
+from toolchain.files.records import record
 from toolchain.ir import Boundary, DType, End, Quantisation, Tensor
-from toolchain.records import record
 
 _MOST_ELEMENTS = 1 << 31
 

@@ -13,11 +13,12 @@ import numpy as np
 from toolchain.boards import Board
 from toolchain.cost.database import Database
 from toolchain.cost.key import Build, Key
-from toolchain.deployment import KEYS_FILE, PLAN_FILE, Deployment, compiled_model, deployed
+from toolchain.deployment.folder import KEYS_FILE, PLAN_FILE, compiled_model
+from toolchain.deployment.measurements import taken
+from toolchain.deployment.run import Deployment, deployed
 from toolchain.errors import InputError
-from toolchain.measurements import taken
-from toolchain.records import field_of, read_json
-from toolchain.records import record as record_of
+from toolchain.files.records import field_of, read_json
+from toolchain.files.records import record as record_of
 
 Report = Callable[..., None]
 DEFAULT_RUNS = 5

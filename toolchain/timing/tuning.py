@@ -8,11 +8,11 @@ from pathlib import Path
 
 from toolchain.boards import board as find_board
 from toolchain.cost.database import Database
+from toolchain.deployment.measurements import cost_model, current_build
 from toolchain.errors import InputError
 from toolchain.ir import Plan
-from toolchain.kernel_timing import Kernel, plan_kernels, time_kernels
-from toolchain.measurements import cost_model, current_build
 from toolchain.planner import PlanOptions, plan_model, predict_latency
+from toolchain.timing.kernel_timing import Kernel, plan_kernels, time_kernels
 
 Report = Callable[..., None]
 _ROUNDS = 8

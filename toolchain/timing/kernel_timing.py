@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from toolchain import cmsis_nn
 from toolchain.boards import Board
 from toolchain.boards import board as find_board
 from toolchain.codegen import generate
@@ -21,7 +20,7 @@ from toolchain.cost import Cost
 from toolchain.cost.analytic import AnalyticCostModel
 from toolchain.cost.database import Database, Measurement
 from toolchain.cost.key import Key, copies_key, operator_key
-from toolchain.cost.size import firmware_layout
+from toolchain.deployment.measurements import current_build, taken
 from toolchain.device.build import BuildOptions, ModelFiles, build_files
 from toolchain.device.firmware import Firmware, FirmwareModel, FirmwarePart, OperatorName
 from toolchain.device.flash import flash as flash_board
@@ -29,12 +28,13 @@ from toolchain.device.link import BoardFaultError
 from toolchain.device.session import Session, open_board
 from toolchain.errors import DoesNotFitError, InputError, LinkError, MissingToolError
 from toolchain.ir import DType, Graph, Op, Plan, Tensor
-from toolchain.kernel_shapes import read_shapes
-from toolchain.measurements import current_build, taken
+from toolchain.kernels import cmsis_nn
+from toolchain.memory.firmware_size import firmware_layout
 from toolchain.ops.movement.concat import Concat
 from toolchain.output import scratch_folder
 from toolchain.planner import PlanOptions, plan_graph, plan_model
 from toolchain.resources import RUNTIME_C
+from toolchain.timing.kernel_shapes import read_shapes
 
 Report = Callable[..., None]
 BATCH = 64

@@ -27,14 +27,14 @@ from typing import IO, Any
 
 from toolchain.boards import Board
 from toolchain.boards import board as find_board
-from toolchain.cmsis_nn import cache_folder
 from toolchain.device.firmware import Firmware
 from toolchain.device.flash import flash
 from toolchain.device.places import reserved, serial_port
 from toolchain.device.ports import attached_ports, find_port, port_at
 from toolchain.device.session import Session, open_board
 from toolchain.errors import InputError, LinkError
-from toolchain.records import read_toml
+from toolchain.files.records import read_toml
+from toolchain.kernels.cmsis_nn import cache_folder
 
 try:
     import fcntl

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.boards import board as find_board
-from toolchain.deployment import Compiled, Deployment, Inference, compile_model, deployed
+from toolchain.deployment.compile import Compiled, compile_model
+from toolchain.deployment.run import Deployment, Inference, deployed
 from toolchain.device.session import MemoryUse
 from toolchain.errors import LinkError, ResultError
-from toolchain.float_use import float_use
 from toolchain.frontends.reference import (
     Judge,
     OnnxRuntime,
@@ -30,6 +30,7 @@ from toolchain.ops.interpret import interpret
 from toolchain.ops.movement.gather import index_limits
 from toolchain.output import scratch_folder
 from toolchain.planner import DEFAULT_BOARD, PlanOptions
+from toolchain.quantise.float_use import float_use
 
 Array = NDArray[np.generic]
 Report = Callable[..., None]

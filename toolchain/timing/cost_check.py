@@ -9,12 +9,12 @@ from pathlib import Path
 from toolchain.boards import boards
 from toolchain.cost import CostModel
 from toolchain.cost.analytic import AnalyticCostModel
-from toolchain.deployment import compile_model
+from toolchain.deployment.compile import compile_model
+from toolchain.deployment.measurements import cost_model
+from toolchain.deployment.profiling import profile_folder, record
 from toolchain.errors import DoesNotFitError
-from toolchain.measurements import cost_model
 from toolchain.output import scratch_folder
 from toolchain.planner import predict_latency
-from toolchain.profiling import profile_folder, record
 
 Report = Callable[..., None]
 

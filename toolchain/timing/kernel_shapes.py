@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from toolchain.errors import InputError
+from toolchain.files.records import read_json
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops import spec_of
 from toolchain.ops.convolution.common import UNPADDED, Padding, same_padding
@@ -25,7 +26,6 @@ from toolchain.ops.convolution.depthwise_conv2d import DepthwiseConv2D
 from toolchain.ops.matmul.fully_connected import FullyConnected
 from toolchain.ops.pooling.common import Pool2D
 from toolchain.ops.spec import OpSpec
-from toolchain.records import read_json
 
 _Q = Quantisation((0.05,), (-3,))
 _WINDOWS: Mapping[str, type[Conv2D] | type[DepthwiseConv2D]] = {

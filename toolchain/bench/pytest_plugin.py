@@ -2,7 +2,7 @@
 
     pytest --bench bench.toml
 
-`board`     the board at hand (bench.BenchBoard); parametrises the test over the bench
+`board`     the board at hand (BenchBoard); parametrises the test over the bench
 `firmware`  `firmware(model, **options)` compiles a model file for it (options: those of
             planner.PlanOptions), puts it there, and gives a deployment.Deployment
 `started`   the same for a firmware that is built already: gives a device.session.Session
@@ -21,17 +21,20 @@ from pathlib import Path
 
 import pytest
 
-from toolchain import bench, cmsis_nn
-from toolchain.bench import Bench, BenchBoard, NotThereError
+from toolchain.bench import bench_file
+from toolchain.bench.bench_file import Bench, BenchBoard, NotThereError
 from toolchain.boards import board as find_board
 from toolchain.codegen import generate
-from toolchain.deployment import Deployment, compile_model, compiled_model
+from toolchain.deployment.compile import compile_model
+from toolchain.deployment.folder import compiled_model
+from toolchain.deployment.run import Deployment
 from toolchain.device.build import build
 from toolchain.device.firmware import Firmware, load_firmware
 from toolchain.device.link import Link
 from toolchain.device.session import Session
 from toolchain.errors import DoesNotFitError, InputError, ThimbleError
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
+from toolchain.kernels import cmsis_nn
 from toolchain.ops.movement.reshape import Reshape
 from toolchain.output import scratch_folder
 from toolchain.planner import PlanOptions, plan_graph
@@ -60,7 +63,7 @@ def pytest_configure(config: pytest.Config) -> None:
     named = config.getoption("--bench")
     if named is not None:
         try:
-            config.pluginmanager.register(_BenchMode(bench.read_bench(Path(named))), _NAME)
+            config.pluginmanager.register(_BenchMode(bench_file.read_bench(Path(named))), _NAME)
         except ThimbleError as error:
             raise pytest.UsageError(str(error)) from error
 
@@ -153,7 +156,7 @@ def started(board: BenchBoard) -> Iterator[StartFirmware]:
     with ExitStack() as stack:
         open_now: list[Session] = []
         try:
-            port = stack.enter_context(bench.held(board))
+            port = stack.enter_context(bench_file.held(board))
         except ThimbleError as error:
             pytest.fail(str(error), pytrace=False)
 
@@ -161,7 +164,7 @@ def started(board: BenchBoard) -> Iterator[StartFirmware]:
             while open_now:
                 open_now.pop().close()
             try:
-                session = bench.start(board, firmware, port)
+                session = bench_file.start(board, firmware, port)
             except NotThereError as error:
                 pytest.skip(str(error))
             open_now.append(session)

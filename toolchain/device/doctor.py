@@ -8,9 +8,9 @@ import subprocess
 import sys
 from dataclasses import dataclass
 
-from toolchain import cmsis_nn
 from toolchain.edgetpu import interpreters
 from toolchain.errors import ThimbleError
+from toolchain.kernels import cmsis_nn
 
 _APT = "apt-get install -y --no-install-recommends "
 _PROGRAMS = (
@@ -74,7 +74,7 @@ def examine() -> tuple[Finding, ...]:
             "kernels",
             _kernels(),
             True,
-            f"python -m toolchain.cmsis_nn, or set {cmsis_nn.ENVIRONMENT_VARIABLE}",
+            f"python -m toolchain.kernels.cmsis_nn, or set {cmsis_nn.ENVIRONMENT_VARIABLE}",
         ),
         Finding(
             "Edge TPU",

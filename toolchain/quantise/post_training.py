@@ -18,8 +18,8 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 
-from toolchain.arrays import read_sequence
 from toolchain.errors import InputError, MissingToolError
+from toolchain.files.arrays import read_sequence
 from toolchain.ir import DType, End, Tensor
 from toolchain.output import scratch_folder, write_file
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from toolchain.boards import board as find_board
 from toolchain.cost.analytic import AnalyticCostModel, as_integers
-from toolchain.cost.size import weight_bytes
 from toolchain.errors import UnsupportedError
 from toolchain.ir import DType, Graph, Op
 from toolchain.ir.plan import Plan
+from toolchain.memory.firmware_size import weight_bytes
 from toolchain.ops import spec_of
 from toolchain.report.text import size
 

@@ -6,7 +6,6 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from toolchain import cmsis_nn
 from toolchain.boards import board as find_board
 from toolchain.cost import CostModel
 from toolchain.cost.analytic import AnalyticCostModel
@@ -16,6 +15,7 @@ from toolchain.cost.measured import measured_model
 from toolchain.device.build import BuildOptions
 from toolchain.device.compiler import compiler_version
 from toolchain.errors import MissingToolError
+from toolchain.kernels import cmsis_nn
 
 
 def current_build(cmsis_nn_folder: Path | None = None) -> Build | None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from toolchain.bank_layout import SECTION_ALIGNMENT_BYTES, Layout, layout
 from toolchain.boards import Board
 from toolchain.boards import board as find_board
 from toolchain.ir import ArenaPart
 from toolchain.ir.plan import Plan
+from toolchain.memory.bank_layout import SECTION_ALIGNMENT_BYTES, Layout, layout
 
 STACK_BYTES = 2048
 """Reserved for the stack; the firmware paints it and reports how much was used."""

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from toolchain.arena import Allocator
 from toolchain.arena._spread import spread
-from toolchain.bank_layout import Layout, arena_rooms
 from toolchain.boards import Board, Content
-from toolchain.cost.accesses import accesses
 from toolchain.ir import ArenaPlan, ArenaProblem, Bank, Graph, MemoryProblem
 from toolchain.ir.arena import arena_problem
 from toolchain.ir.banks import check_spread, spread_plan
+from toolchain.memory.bank_layout import Layout, arena_rooms
+from toolchain.memory.traffic import accesses
 
 
 @dataclass(frozen=True)

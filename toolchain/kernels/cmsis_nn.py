@@ -14,8 +14,8 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
-from toolchain.c_sources import CTree
 from toolchain.errors import InputError, MissingToolError
+from toolchain.kernels.c_sources import CTree
 from toolchain.output import scratch_folder
 
 ENVIRONMENT_VARIABLE = "CMSIS_NN_DIR"

@@ -1,0 +1,1 @@
+"""Boards on a bench, and the pytest plugin that runs tests on them."""

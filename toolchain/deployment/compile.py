@@ -1,0 +1,277 @@
+"""From a model file to a folder with firmware, or with sources for someone else's project."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from toolchain.boards import Board
+from toolchain.boards import board as find_board
+from toolchain.codegen import generate
+from toolchain.codegen.library import write_library
+from toolchain.codegen.names import model_identifier
+from toolchain.cost.key import Build
+from toolchain.deployment.folder import KEYS_FILE, PLAN_FILE
+from toolchain.deployment.measurements import cost_model, current_build
+from toolchain.device import host
+from toolchain.device.build import build
+from toolchain.device.firmware import Sizes
+from toolchain.errors import DoesNotFitError
+from toolchain.ir import Plan, Sources
+from toolchain.kernels import cmsis_nn
+from toolchain.memory.firmware_size import firmware_layout, shared_arena
+from toolchain.output import check_folder, free_name, replaced_folder
+from toolchain.planner import (
+    DEFAULT_BOARD,
+    PlanOptions,
+    check_fit,
+    estimated_need,
+    kernel_keys,
+    plan_model,
+    predict_latency,
+)
+from toolchain.quantise.float_use import float_json
+from toolchain.report.plan import MemoryNeed, plan_json
+
+Report = Callable[..., None]
+
+
+def _silent(text: str, done: int | None = None, total: int | None = None) -> None:
+    """Report nothing."""
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A model compiled into `folder`. `sizes` is None on the host, where nothing is counted."""
+
+    plan: Plan
+    sources: Sources
+    folder: Path
+    sizes: Sizes | None
+
+
+def compile_model(
+    model: str | Path,
+    board: str = DEFAULT_BOARD,
+    out: str | Path = "build",
+    options: PlanOptions | None = None,
+    cmsis_nn_folder: Path | None = None,
+    report: Report = _silent,
+    *,
+    force: bool = False,
+) -> Compiled:
+    """Plan `model`, generate its C, build firmware for `board` into the folder `out`.
+
+    `out` is written whole or not at all; an earlier result there is replaced, anything else is
+    left alone: a folder with files that were added or changed is refused, or with `force` keeps
+    what was added. Raises InputError, UnsupportedError, DoesNotFitError, MissingToolError.
+    """
+    target = find_board(board)
+    with _generated(model, target, Path(out), options, cmsis_nn_folder, report, force) as (
+        made,
+        fresh,
+    ):
+        if target.is_host:
+            report("compiling")
+            host.build([host.HostModel(made.sources, made.plan.graph)], made.cmsis_nn, fresh)
+            return made.compiled()
+        firmware = build(
+            [(made.plan, made.sources)],
+            target,
+            fresh,
+            cmsis_nn_folder=made.cmsis_nn,
+            report=lambda done, total: report("compiling", done, total),
+        )
+        return made.compiled(firmware.sizes)
+
+
+@dataclass(frozen=True)
+class SharedCompiled:
+    """Models that run one at a time in one arena. Each has a folder of its own in `folder`.
+
+    `sizes`: of the firmware that carries them all; None on the host and for a library.
+    """
+
+    models: tuple[Compiled, ...]
+    folder: Path
+    sizes: Sizes | None
+
+    @property
+    def arena_bytes(self) -> int:
+        return shared_arena([compiled.plan for compiled in self.models]).size_bytes
+
+
+def compile_shared(
+    models: Sequence[str | Path],
+    board: str = DEFAULT_BOARD,
+    out: str | Path = "build",
+    options: PlanOptions | None = None,
+    cmsis_nn_folder: Path | None = None,
+    report: Report = _silent,
+    *,
+    library: bool = False,
+    force: bool = False,
+) -> SharedCompiled:
+    """As `compile_model` (or `compile_library`) for several models that share one arena.
+
+    `out` gets one firmware, and per model a folder that can be run, profiled and deployed by
+    itself: the board is told which of its models is meant. Raises what `compile_model` raises.
+    """
+    target, folder = find_board(board), Path(out)
+    if library:
+        options = replace(options or PlanOptions(), one_bank=True)
+    inputs = [Path(model) for model in models]
+    check_folder(folder, force=force, inputs=inputs)
+    root = cmsis_nn.find(cmsis_nn_folder, report=report)
+    pairs: list[tuple[Plan, Sources]] = []
+    for model in models:
+        plan = plan_model(model, target.name, options, report, cost_model(target.name))
+        check_fit(plan)
+        taken = {sources.name.lower() for _, sources in pairs}
+        name = free_name(model_identifier(plan.graph.name), taken)
+        pairs.append((plan, generate(plan, target.core, root, name=name)))
+    if not target.is_host:
+        _check_fit_together(target, [plan for plan, _ in pairs])
+    with replaced_folder(folder, force=force, inputs=inputs) as fresh:
+        sizes, firmware = None, None
+        if library:
+            write_library([sources for _, sources in pairs], fresh)
+        elif not target.is_host:
+            firmware = build(
+                pairs,
+                target,
+                fresh,
+                cmsis_nn_folder=root,
+                report=lambda done, total: report("compiling", done, total),
+            )
+            sizes = firmware.sizes
+        done = []
+        for index, (plan, sources) in enumerate(pairs):
+            inside = fresh / sources.name
+            inside.mkdir(exist_ok=True)
+            if firmware is not None:
+                replace(firmware, index=index).save_model(inside)
+            elif not library:
+                report("compiling", index, len(pairs))
+                host.build([host.HostModel(sources, plan.graph)], root, inside)
+            made = _Generated(plan, sources, root, folder / sources.name, inside)
+            done.append(made.compiled(sizes))
+        shared = {"board": target.name, "models": [sources.name for _, sources in pairs]}
+        (fresh / PLAN_FILE).write_text(json.dumps(shared, indent=1) + "\n", encoding="utf-8")
+    return SharedCompiled(tuple(done), folder, sizes)
+
+
+def _check_fit_together(target: Board, plans: Sequence[Plan]) -> None:
+    try:
+        firmware_layout(target, plans)
+    except DoesNotFitError as error:
+        names = ", ".join(plan.graph.name for plan in plans)
+        raise DoesNotFitError(
+            f"{names} do not fit {target.name} together: {error}\n"
+            "What could help: fewer models in one firmware, a board with more flash."
+        ) from error
+
+
+def compile_library(
+    model: str | Path,
+    board: str = DEFAULT_BOARD,
+    out: str | Path = "build",
+    options: PlanOptions | None = None,
+    cmsis_nn_folder: Path | None = None,
+    report: Report = _silent,
+    *,
+    force: bool = False,
+) -> Compiled:
+    """As `compile_model`, but only sources for someone else's project; needs no compiler."""
+    target = find_board(board)
+    with _generated(model, target, Path(out), options, cmsis_nn_folder, report, force) as (
+        made,
+        fresh,
+    ):
+        write_library([made.sources], fresh)
+        return made.compiled()
+
+
+@dataclass(frozen=True)
+class _Generated:
+    """A plan and its C, about to be written to `folder`."""
+
+    plan: Plan
+    sources: Sources
+    cmsis_nn: Path
+    folder: Path
+    fresh: Path
+
+    def compiled(self, sizes: Sizes | None = None) -> Compiled:
+        """Add `plan.json` and close the work."""
+        text = json.dumps(compiled_json(self.plan, sizes), indent=1) + "\n"
+        (self.fresh / PLAN_FILE).write_text(text, encoding="utf-8")
+        build = current_build(self.cmsis_nn) if sizes is not None else None
+        if build is not None:
+            text = json.dumps(_kernels_json(self.plan, self.sources, build), indent=1) + "\n"
+            (self.fresh / KEYS_FILE).write_text(text, encoding="utf-8")
+        return Compiled(self.plan, self.sources, self.folder, sizes)
+
+
+@contextmanager
+def _generated(
+    model: str | Path,
+    target: Board,
+    folder: Path,
+    options: PlanOptions | None,
+    cmsis_nn_folder: Path | None,
+    report: Report,
+    force: bool,
+) -> Iterator[tuple[_Generated, Path]]:
+    """Everything up to the C, and a fresh folder that becomes `folder` when all went well."""
+    check_folder(folder, force=force, inputs=[Path(model)])
+    plan = plan_model(model, target.name, options, report, cost_model(target.name))
+    check_fit(plan)
+    root = cmsis_nn.find(cmsis_nn_folder, report=report)
+    report("generating C")
+    sources = generate(plan, target.core, root)
+    with replaced_folder(folder, force=force, inputs=[Path(model)]) as fresh:
+        yield _Generated(plan, sources, root, folder, fresh), fresh
+
+
+def _kernels_json(plan: Plan, sources: Sources, build: Build) -> dict[str, Any]:
+    """Under what each counted operator is measured, so that a profile can be kept.
+
+    None where its blocks are of several kernels or shapes: the count is their sum.
+    """
+    keys, estimates = kernel_keys(plan), predict_latency(plan).counts
+    entries: list[dict[str, Any] | None] = []
+    for op in sources.operators:
+        first, *others = op.numbers
+        key = keys[first]
+        alone = key is not None and all(keys[i] == key for i in others)
+        entries.append(
+            {**asdict(key), "estimate": estimates[first], "calls": len(op.numbers)}
+            if key is not None and alone
+            else None
+        )
+    return {**asdict(build), "operators": entries}
+
+
+def compiled_json(plan: Plan, sizes: Sizes | None) -> dict[str, Any]:
+    """What `plan.json` holds: the plan, with the linked firmware's sizes where there is one."""
+    latency = predict_latency(plan, cost_model(plan.board))
+    fields = plan_json(
+        plan,
+        compiled_need(plan, sizes),
+        latency_total=latency.total,
+        latency_unit=latency.unit,
+        measured_share=latency.measured_share,
+    )
+    return {**fields, **float_json(plan)}
+
+
+def compiled_need(plan: Plan, sizes: Sizes | None) -> MemoryNeed:
+    """RAM and flash of the linked firmware, or the estimate where nothing was linked."""
+    if sizes is None:
+        return estimated_need(plan)
+    return MemoryNeed(sizes.ram_bytes, sizes.flash_bytes, sizes.code_bytes, estimated=False)

@@ -1,0 +1,79 @@
+"""A folder that a model was compiled into: what it holds, and whether all of it is there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from toolchain.boards import Board
+from toolchain.boards import board as find_board
+from toolchain.errors import InputError
+from toolchain.files.records import decode, field_of, read_json
+from toolchain.ir import End
+from toolchain.output import check_whole
+from toolchain.report.ends import end_from_json
+
+PLAN_FILE = "plan.json"
+KEYS_FILE = "kernels.json"
+
+
+@dataclass(frozen=True)
+class CompiledModel:
+    """What `plan.json` says of a model. `stateful`: it keeps values from run to run."""
+
+    board: Board
+    inputs: tuple[End, ...]
+    outputs: tuple[End, ...]
+    stateful: bool
+
+
+def compiled_model(folder: str | Path) -> CompiledModel:
+    """What was compiled into `folder`. Raises InputError where nothing was, or not all is there."""
+    file, data = _read(Path(folder))
+    where = str(file)
+    if "models" in data:
+        names = field_of(data, "models", tuple[str, ...], where)
+        folders = ", ".join(str(Path(folder) / name) for name in names)
+        raise InputError(f"{folder} holds several models; name one of: {folders}")
+    try:
+        sides = [
+            [
+                end_from_json(entry, f"{where}: {side}[{i}]")
+                for i, entry in enumerate(field_of(data, side, tuple[Any, ...], where))
+            ]
+            for side in ("inputs", "outputs")
+        ]
+        stateful = bool(field_of(data, "states", Any, where))
+    except InputError as error:
+        raise InputError(f"{error}: the folder is damaged, compile again") from error
+    board = find_board(field_of(data, "board", str, where))
+    return CompiledModel(board, tuple(sides[0]), tuple(sides[1]), stateful)
+
+
+def compiled_board(folder: str | Path) -> Board:
+    """The board that a folder was compiled for. Raises InputError where nothing was."""
+    file, data = _read(Path(folder))
+    return find_board(field_of(data, "board", str, str(file)))
+
+
+def _read(folder: Path) -> tuple[Path, Mapping[str, Any]]:
+    """PLAN_FILE and the object in it."""
+    file = folder / PLAN_FILE
+    check_result(folder)
+    if not file.exists():
+        raise InputError(f"{folder} holds no compiled model: `thimble compile` makes one")
+    data: Mapping[str, Any] = decode(Mapping[str, Any], read_json(file), str(file))
+    return file, data
+
+
+def check_result(folder: Path) -> str:
+    """Raise InputError where not all is there that was compiled; else what stands for it all."""
+    return check_whole(folder, "compile again")
+
+
+def check_unchanged(folder: Path, before: str) -> None:
+    """Raise InputError where another result came into `folder` while this one was read."""
+    if check_result(folder) != before:
+        raise InputError(f"{folder} was replaced while it was read: run again")

@@ -1,0 +1,195 @@
+"""A compiled model at work: on a board, or on this machine."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toolchain.deployment.folder import (
+    CompiledModel,
+    check_result,
+    check_unchanged,
+    compiled_model,
+)
+from toolchain.device import host
+from toolchain.device.session import (
+    MemoryUse,
+    OperatorCount,
+    Run,
+    Session,
+    StateLostError,
+    open_board,
+    pattern_inputs,
+)
+from toolchain.errors import InputError
+from toolchain.ir import DType, Graph, Sources
+
+Array = NDArray[np.generic]
+_LOSSES_BORNE = 2
+
+
+@dataclass(frozen=True)
+class Inference:
+    """One inference in the model's own types: outputs by name, and what it took."""
+
+    outputs: Mapping[str, Array]
+    count: int
+    unit: str
+
+
+class Runner(Protocol):
+    """What runs a compiled model on the graph's own types: a session with a board, or the host."""
+
+    def run(self, inputs: Mapping[str, Array]) -> Run: ...
+
+    def operator_counts(self) -> tuple[OperatorCount, ...]: ...
+
+    def memory_use(self) -> MemoryUse: ...
+
+    def clear_state(self) -> None: ...
+
+
+class _HostSession:
+    """A model on this machine, where nothing is counted."""
+
+    def __init__(self, program: host.HostProgram, ends: Graph) -> None:
+        self.program = program
+        self.ends = ends
+        self._restart = True
+
+    def run(self, inputs: Mapping[str, Array]) -> Run:
+        given = [inputs[name] for name in self.ends.inputs]
+        results = self.program.run(given, restart=self._restart)
+        self._restart = False
+        return Run(dict(zip(self.ends.outputs, results, strict=True)), 0, "instructions")
+
+    def clear_state(self) -> None:
+        self._restart = True
+
+    def operator_counts(self) -> tuple[OperatorCount, ...]:
+        return ()
+
+    def memory_use(self) -> MemoryUse:
+        return MemoryUse(0, 0)
+
+
+class Deployment:
+    """A compiled model on a running board; takes and gives the model's own types.
+
+    `stateful`: the model keeps values from run to run, until `clear_state`.
+    """
+
+    def __init__(self, session: Runner, compiled: CompiledModel) -> None:
+        self.session = session
+        self.inputs = compiled.inputs
+        self.outputs = compiled.outputs
+        self.stateful = compiled.stateful
+
+    def run(self, inputs: Mapping[str, Array]) -> Inference:
+        """One inference. `inputs` by name, in the model's own shape and type.
+
+        Raises InputError for a missing, extra or ill-shaped input, LinkError where the board fails.
+        """
+        extra = set(inputs) - {end.name for end in self.inputs}
+        if extra:
+            known = ", ".join(end.name for end in self.inputs)
+            raise InputError(f"the model has no input {sorted(extra)[0]!r}; it has: {known}")
+        converted: dict[str, Array] = {}
+        for end in self.inputs:
+            if end.name not in inputs:
+                raise InputError(f"input {end.name!r} is missing")
+            values = np.asarray(inputs[end.name])
+            expected = end.model_dtype.value
+            if values.dtype.name != expected or values.size != end.tensor.elements:
+                raise InputError(
+                    f"input {end.name!r} takes {expected}{list(end.model_shape)}, "
+                    f"not {values.dtype.name}{list(values.shape)}"
+                )
+            converted[end.name] = end.to_graph(values.reshape(end.model_shape))
+        return self._inference(self.session.run(converted))
+
+    def run_sequence(self, frames: Sequence[Mapping[str, Array]]) -> Inference:
+        """Inferences one after another, the state anew before the first.
+
+        Outputs are stacked along a new first axis where there are several; the count is the
+        largest. Raises as `run`.
+        """
+        done = self._sequence(frames)
+        if len(done) == 1:
+            return done[0]
+        outputs = {end.name: np.stack([d.outputs[end.name] for d in done]) for end in self.outputs}
+        return Inference(outputs, max(d.count for d in done), done[0].unit)
+
+    def _sequence(self, frames: Sequence[Mapping[str, Array]]) -> list[Inference]:
+        """All frames in turn; once more from the first where the board lost the state."""
+        for _ in range(_LOSSES_BORNE):
+            with contextlib.suppress(StateLostError):
+                self.clear_state()
+                return [self.run(frame) for frame in frames]
+        self.clear_state()
+        return [self.run(frame) for frame in frames]
+
+    def _inference(self, done: Run) -> Inference:
+        outputs = {end.name: end.to_model(done.outputs[end.name]) for end in self.outputs}
+        return Inference(outputs, done.count, done.unit)
+
+    def clear_state(self) -> None:
+        """Give the model's state its initial value, as before the first run."""
+        if self.stateful:
+            self.session.clear_state()
+
+    def pattern(self, seed: int) -> dict[str, Array] | None:
+        """Random inputs that the board can make by itself, for `run_pattern`.
+
+        None where it cannot: on the host, and for a model that does not take bytes.
+        """
+        bytes_only = all(
+            end.tensor.dtype is DType.INT8 and end.model_dtype is not DType.FLOAT32
+            for end in self.inputs
+        )
+        if not isinstance(self.session, Session) or not bytes_only:
+            return None
+        made = pattern_inputs(self.session.firmware, seed)
+        return {end.name: end.to_model(made[end.name]) for end in self.inputs}
+
+    def run_pattern(self, seed: int) -> Inference:
+        """One inference on `pattern(seed)`, which need not pass through the serial port."""
+        if not isinstance(self.session, Session):
+            raise InputError("only a board makes its own inputs")
+        return self._inference(self.session.run_pattern(seed))
+
+    def operator_counts(self) -> tuple[OperatorCount, ...]:
+        """What each operator took in the last run."""
+        return self.session.operator_counts()
+
+    def memory_use(self) -> MemoryUse:
+        """Stack and arena bytes that were really touched since reset."""
+        return self.session.memory_use()
+
+
+@contextmanager
+def deployed(folder: str | Path, port: str | None = None) -> Iterator[Deployment]:
+    """The model compiled into `folder`, running on its board (see `open_board`)."""
+    path = Path(folder)
+    before = check_result(path)
+    found = compiled_model(path)
+    if found.board.is_host:
+        tensors = {end.name: end.tensor for end in (*found.inputs, *found.outputs)}.values()
+        inputs, outputs = ([end.name for end in side] for side in (found.inputs, found.outputs))
+        ends = Graph.build(path.name, tensors, (), inputs, outputs)
+        built = Sources(path.name, {}, (), (), (), (), (), (), 0)
+        model = host.HostModel(built, ends)
+        with host.HostProgram(path / host.PROGRAM, [model]) as program:
+            check_unchanged(path, before)
+            yield Deployment(_HostSession(program, ends), found)
+    else:
+        with open_board(path, port) as session:
+            check_unchanged(path, before)
+            yield Deployment(session, found)

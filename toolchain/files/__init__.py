@@ -1,0 +1,1 @@
+"""Files that others wrote, read with limits: JSON, TOML, NumPy. Errors name the field."""

@@ -1,0 +1,160 @@
+"""Graph to memory problem: which tensors share a buffer, and what each operator needs besides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from graphlib import CycleError, TopologicalSorter
+
+from toolchain.boards import Core
+from toolchain.errors import UnsupportedError
+from toolchain.ir import Buffer, Graph, Member, MemoryProblem, Op, Overlap
+from toolchain.memory.reads import touched_bytes
+from toolchain.memory.views import Place, View, places_of, possible_inlays
+from toolchain.ops import kernel_of
+from toolchain.ops.spec import SafeOverlap
+
+TENSOR_ALIGNMENT_BYTES = 4
+
+
+def _predecessors(
+    graph: Graph, uses: Sequence[Sequence[int]], buffer_of: Mapping[str, int]
+) -> tuple[tuple[int, ...], ...]:
+    """Those of the graph; and who updates a state runs after all who use the state's buffer.
+
+    Raises UnsupportedError where states wait for one another.
+    """
+    if not graph.states:
+        return graph.predecessors
+    before = [set(found) for found in graph.predecessors]
+    for state in graph.states:
+        writer, buffer = graph.producers[state.output], buffer_of[state.input]
+        before[writer].update(op for op, used in enumerate(uses) if buffer in used and op != writer)
+    try:
+        tuple(TopologicalSorter(dict(enumerate(before))).static_order())
+    except CycleError as error:
+        names = sorted({graph.ops[op].name for op in error.args[1]})
+        raise UnsupportedError(
+            f"states exchange their values without a copy between: {', '.join(names)}; "
+            "assign at most one of them directly from the other"
+        ) from error
+    return tuple(tuple(sorted(found)) for found in before)
+
+
+def memory_problem(
+    graph: Graph,
+    core: Core,
+    copying: frozenset[View] = frozenset(),
+    *,
+    progressive: bool = False,
+) -> MemoryProblem:
+    """What schedulers and allocators need of `graph` on `core`.
+
+    Buffers come in the order in which their root tensors stand in the graph. `copying`:
+    views that shall be copies instead. `progressive`: count only the part of a buffer that is
+    live at a step, which placements can use but the bounds of the schedulers that search do not
+    know. Raises UnsupportedError, which names every operator that has no kernel for its shape on
+    this core.
+    """
+    problem = memory_problems(graph, core)(copying)
+    return replace(problem, accesses=touched_bytes(graph, problem)) if progressive else problem
+
+
+def memory_problems(graph: Graph, core: Core) -> Callable[[frozenset[View]], MemoryProblem]:
+    """`memory_problem` for one graph and many choices of `copying`, without lowering it again."""
+    scratch = _scratch_bytes(graph, core)
+    safe = tuple(kernel_of(op, graph, core).overlaps for op in graph.ops)
+    inlays = possible_inlays(graph, core)
+    return lambda copying: _problem(graph, places_of(graph, inlays, copying), scratch, safe)
+
+
+def _scratch_bytes(graph: Graph, core: Core) -> tuple[int, ...]:
+    """What each operator's kernel needs besides its tensors; see `memory_problem`."""
+    scratch, refused = [], []
+    for op in graph.ops:
+        try:
+            scratch.append(kernel_of(op, graph, core).scratch_bytes)
+        except UnsupportedError as error:
+            refused.append(str(error))
+        except (ArithmeticError, ValueError) as error:  # absurd scales, from a hostile file
+            refused.append(f"{op.kind} {op.name!r}: {error}")
+    if refused:
+        raise UnsupportedError("\n".join(refused))
+    return tuple(scratch)
+
+
+def _joint_overlaps(
+    op: Op, places: Mapping[str, Place], safe_overlaps: Sequence[SafeOverlap]
+) -> dict[tuple[str, str], SafeOverlap]:
+    """Which input, by name, may lie under which buffer, by its root; leads between the buffers.
+
+    Outputs that lie in one buffer must all bear the input, at one distance; so must all uses of an
+    input that is read twice. An input whose buffer holds another input bears nothing, nor do
+    images whose lines lie apart.
+    """
+    held = [places[name].root for name in dict.fromkeys(op.present_inputs()) if name in places]
+    born = [places[name].root for name in op.outputs]
+    found: dict[tuple[str, str], list[SafeOverlap]] = {}
+    for safe in safe_overlaps:
+        source, target = op.inputs[safe.input], places[op.outputs[safe.output]]
+        apart = source in places and (places[source].pitch_bytes or target.pitch_bytes)
+        if source in places and not apart and held.count(places[source].root) == 1:
+            lead = safe.lead_bytes + target.offset_bytes - places[source].offset_bytes
+            found.setdefault((source, target.root), []).append(replace(safe, lead_bytes=lead))
+    joint = {}
+    for (source, root), each in found.items():
+        widest = max(each, key=lambda safe: (safe.lead_bytes, safe.exact))
+        exact = [safe for safe in each if safe.exact]
+        if (
+            root != places[source].root
+            and len(each) == born.count(root) * op.inputs.count(source)
+            and all(safe.lead_bytes == widest.lead_bytes for safe in exact)
+        ):
+            joint[source, root] = replace(widest, exact=bool(exact))
+    return joint
+
+
+def _problem(
+    graph: Graph,
+    places: Mapping[str, Place],
+    scratch_bytes: tuple[int, ...],
+    safe_overlaps: Sequence[Sequence[SafeOverlap]],
+) -> MemoryProblem:
+    members: dict[str, list[Member]] = {}
+    for name, place in places.items():
+        members.setdefault(place.root, []).append(
+            Member(name, place.offset_bytes, place.pitch_bytes)
+        )
+    index = {root: i for i, root in enumerate(members)}
+    buffers = tuple(
+        Buffer(
+            name=root,
+            size_bytes=max(m.offset_bytes + graph.tensors[m.tensor].size_bytes for m in held),
+            members=tuple(held),
+            alignment_bytes=max(
+                TENSOR_ALIGNMENT_BYTES, *(graph.tensors[m.tensor].dtype.size_bytes for m in held)
+            ),
+            from_start=any(m.tensor in graph.sources for m in held),
+            to_end=any(m.tensor in graph.kept for m in held),
+        )
+        for root, held in members.items()
+    )
+    uses, overlaps = [], []
+    for number, op in enumerate(graph.ops):
+        named = [n for n in (*op.present_inputs(), *op.outputs) if n in places]
+        uses.append(tuple(sorted({index[places[n].root] for n in named})))
+        for (source, root), safe in _joint_overlaps(op, places, safe_overlaps[number]).items():
+            pair = index[places[source].root], index[root]
+            alignment = min(buffers[side].alignment_bytes for side in pair)
+            if safe.exact and safe.lead_bytes % alignment:
+                continue
+            lead = -(-safe.lead_bytes // alignment) * alignment  # offsets differ by multiples of it
+            overlaps.append(Overlap(number, *pair, lead, safe.exact))
+    return MemoryProblem(
+        ops=tuple(op.name for op in graph.ops),
+        predecessors=_predecessors(graph, uses, {n: index[p.root] for n, p in places.items()}),
+        uses=tuple(uses),
+        scratch_bytes=scratch_bytes,
+        buffers=buffers,
+        overlaps=tuple(overlaps),
+    )

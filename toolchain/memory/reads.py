@@ -1,0 +1,49 @@
+"""Which bytes of its buffers each operator touches: what is live of a buffer at a step."""
+
+from __future__ import annotations
+
+from toolchain.ir import Access, Graph, MemoryProblem
+from toolchain.memory.views import covers
+from toolchain.ops import spec_of
+from toolchain.ops.spec import Alias, Inlay
+
+
+def touched_bytes(graph: Graph, problem: MemoryProblem) -> tuple[tuple[Access, ...], ...]:
+    """Of each operator the bytes that it reads and all that it writes, and those between lines that
+    lie apart; none where views leave it nothing to do."""
+    at = {
+        member.tensor: (index, member.offset_bytes)
+        for index, buffer in enumerate(problem.buffers)
+        for member in buffer.members
+    }
+    pitches = {m.tensor: m.pitch_bytes for b in problem.buffers for m in b.members}
+
+    def in_place(alias: Alias | Inlay) -> bool:
+        base, pitch = at.get(alias.base), alias.pitch_bytes if isinstance(alias, Inlay) else 0
+        lies = base is not None and at.get(alias.view) == (base[0], base[1] + alias.offset_bytes)
+        return lies and pitches[alias.view] == pitch
+
+    def extent(name: str) -> int:
+        tensor, pitch = graph.tensors[name], pitches[name]
+        lines = tensor.shape[1] if pitch else 1
+        return (lines - 1) * pitch + tensor.size_bytes // lines
+
+    found: list[tuple[Access, ...]] = []
+    for op in graph.ops:
+        aliases = spec_of(op.kind).aliases(op, graph)
+        if aliases and covers(op, graph, aliases) and all(map(in_place, aliases)):
+            found.append(())
+            continue
+        inlays = spec_of(op.kind).inlays(op, graph)
+        if inlays and all(map(in_place, inlays)):
+            found.append(())
+            continue
+        runs = [(name, 0, extent(name)) for name in op.outputs if name in at]
+        for name, (begin, end) in zip(op.inputs, spec_of(op.kind).reads(op, graph), strict=True):
+            if name in at:
+                apart = bool(pitches[name])
+                runs.append((name, 0, extent(name)) if apart else (name, begin, end))
+        touched = ((*at[name], begin, end) for name, begin, end in runs)
+        accesses = (Access(buffer, at + begin, at + end) for buffer, at, begin, end in touched)
+        found.append(tuple(dict.fromkeys(accesses)))
+    return tuple(found)

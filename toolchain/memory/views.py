@@ -1,0 +1,178 @@
+"""Which tensors can be laid in one another, as views, and where each lies in its buffer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from toolchain.boards import Core
+from toolchain.ir import Graph, Op, State
+from toolchain.ops import kernel_of, spec_of
+from toolchain.ops.spec import Alias, Inlay
+
+View = tuple[str, str]
+"""An operator and a tensor that is a view through it, by name."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A tensor's root tensor and its offset inside that; `pitch_bytes` as in `Member`."""
+
+    root: str
+    offset_bytes: int
+    pitch_bytes: int = 0
+
+
+class _Layout:
+    """Tensors laid in one another, as aliases are taken one by one.
+
+    A state's next value lies where the state lies. A buffer holds one state at most, and none
+    together with a graph output: the state's new value is written when all else is read.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._parent = {state.output: (state.input, 0) for state in graph.states}
+        self._state = {state.output: state for state in graph.states}
+        self._owners: dict[str, set[str]] = {name: {"outputs"} for name in graph.outputs}
+        self._owners |= {state.input: {state.input} for state in graph.states}
+        self._bases = {state.input for state in graph.states}
+        self._pitch: dict[str, int] = {}
+
+    def find(self, name: str) -> Place:
+        offset, pitch = 0, self._pitch.get(name, 0)
+        while name in self._parent:
+            name, step = self._parent[name]
+            offset += step
+        return Place(name, offset, pitch)
+
+    def inlay(self, inlays: Sequence[Inlay]) -> None:
+        """Lay images into a larger one as lines with gaps; all or none. After all `lay`s.
+
+        None of the views may be laid elsewhere, nor anything in them, nor the base so itself.
+        """
+        views = {inlay.view for inlay in inlays}
+        if any(view in self._parent or view in self._bases for view in views):
+            return
+        if inlays[0].base in self._pitch:
+            return
+        for inlay in inlays:
+            self._parent[inlay.view] = (inlay.base, inlay.offset_bytes)
+            self._bases.add(inlay.base)
+            self._pitch[inlay.view] = inlay.pitch_bytes
+
+    def lay(self, alias: Alias) -> None:
+        """Lay the view in its base, unless that cannot hold.
+
+        A tensor is laid in another at most once. Where it is already a view of all of some other
+        tensor (a reshape of it), that one is laid there in its stead. A graph input never moves
+        into another tensor, since nothing but the caller may write over its neighbours before its
+        last use.
+        """
+        graph = self._graph
+        root, into = self.find(alias.view).root, self.find(alias.base).root
+        same_size = graph.tensors[root].size_bytes == graph.tensors[alias.view].size_bytes
+        if not same_size or root in graph.inputs or root == into:
+            return
+        owners = self._owners.get(root, set()) | self._owners.get(into, set())
+        if len(owners) > 1:
+            return
+        if alias.base in self._state and not self._may_fill(self._state[alias.base], root):
+            return
+        self._parent[root] = (alias.base, alias.offset_bytes)
+        self._bases.add(alias.base)
+        if owners:
+            self._owners[into] = owners
+
+    def _may_fill(self, state: State, root: str) -> bool:
+        """Whether what lies in `root` may be computed right where the state lies.
+
+        It may where the state lies alone, and every operator that reads it runs before any that
+        writes to `root`, whatever the order of the rest.
+        """
+        graph = self._graph
+        held = [t.name for t in graph.activations()]
+        alone = {n for n in held if self.find(n).root == state.input}
+        if alone != {state.input, state.output}:
+            return False
+        writer = graph.producers[state.output]
+        readers = set(graph.consumers[state.input]) - {writer}
+        written = [name for name in held if self.find(name).root == root]
+        before = _ancestors(graph)
+        return all(
+            name in graph.producers and readers <= before[graph.producers[name]] for name in written
+        )
+
+
+def _ancestors(graph: Graph) -> list[set[int]]:
+    """For each operator those that its inputs depend on."""
+    found: list[set[int]] = []
+    for before in graph.predecessors:
+        found.append(set(before).union(*(found[p] for p in before)))
+    return found
+
+
+def possible_inlays(graph: Graph, core: Core) -> tuple[tuple[Inlay, ...], ...]:
+    """Those of each operator, where all who touch the images bear their gaps."""
+    fixed = {*graph.sources, *graph.kept}
+
+    def bears(other: int, view: str) -> bool:
+        op = graph.ops[other]
+        return view in kernel_of(op, graph, core).strided
+
+    def possible(op: int, inlay: Inlay) -> bool:
+        view, base = graph.tensors[inlay.view], graph.tensors[inlay.base]
+        touching = {*graph.consumers[view.name], graph.producers.get(view.name, op)} - {op}
+        return (
+            not (view.is_constant or base.is_constant or view.name in fixed)
+            and bool(touching)
+            and all(bears(other, view.name) for other in touching)
+        )
+
+    each = ((i, spec_of(op.kind).inlays(op, graph)) for i, op in enumerate(graph.ops))
+    return tuple(
+        inlays for i, inlays in each if inlays and all(possible(i, inlay) for inlay in inlays)
+    )
+
+
+def places_of(
+    graph: Graph, inlays: Sequence[Sequence[Inlay]], copying: frozenset[View]
+) -> dict[str, Place]:
+    """Follow every alias to its root. One that cannot hold is left out: its operator copies."""
+    layout = _Layout(graph)
+    for op in graph.ops:
+        for alias in spec_of(op.kind).aliases(op, graph):
+            view, base = graph.tensors[alias.view], graph.tensors[alias.base]
+            if (
+                not view.is_constant
+                and not base.is_constant
+                and (op.name, view.name) not in copying
+            ):
+                layout.lay(alias)
+    for of_one in inlays:
+        layout.inlay(of_one)
+    return {t.name: layout.find(t.name) for t in graph.activations()}
+
+
+def optional_views(graph: Graph) -> tuple[View, ...]:
+    """Views of a part, which keep the rest of a buffer alive: to copy may be cheaper."""
+
+    def of_a_part(alias: Alias) -> bool:
+        return graph.tensors[alias.view].size_bytes < graph.tensors[alias.base].size_bytes
+
+    return tuple(
+        (op.name, alias.view)
+        for op in graph.ops
+        for alias in spec_of(op.kind).aliases(op, graph)
+        if of_a_part(alias)
+    )
+
+
+def covers(op: Op, graph: Graph, aliases: Sequence[Alias]) -> bool:
+    """Whether the aliases say where every byte of every output comes from."""
+    views = {alias.view for alias in aliases}
+    for name in op.outputs:
+        parts = sum(graph.tensors[a.view].size_bytes for a in aliases if a.base == name)
+        if name not in views and parts != graph.tensors[name].size_bytes:
+            return False
+    return True
