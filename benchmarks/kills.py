@@ -29,7 +29,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from toolchain.output import MARKER, check_whole, replaced_folder
+from toolchain.files import MARKER, check_whole, replaced_folder
 
 ROOT = Path(__file__).resolve().parents[1]
 DIGITS = ROOT / "examples" / "digits"
@@ -191,7 +191,7 @@ _BEGIN, _END = "/thimble-begins", "/thimble-ends"
 
 def replacing(variant: Variant, place: Path, ready: Callable[[], None] = lambda: None) -> Scene:
     """Replace once, as `variant` says, in what `Scene.begin` made; `ready` is called before."""
-    from toolchain.output import _folders
+    from toolchain.files import _folders
 
     scene = Scene(place, variant.theirs, absent=not (variant.exchange and variant.old))
     if not variant.exchange:

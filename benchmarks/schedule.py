@@ -24,8 +24,8 @@ from benchmarks._plot import scatter
 from benchmarks.random_graphs import FAMILIES
 from toolchain.frontends.neutral import read_neutral
 from toolchain.ir import MemoryProblem, Schedule
+from toolchain.memory.off_chip import off_chip_traffic
 from toolchain.schedule import Scheduler, names, scheduler
-from toolchain.schedule._traffic import off_chip_traffic
 from toolchain.schedule.ilp import Ilp
 from toolchain.schedule.serenity import Serenity
 

@@ -64,5 +64,5 @@ if [ "$(cat "$stamp" 2>/dev/null)" != "$wanted" ]; then
 fi
 
 # --- CMSIS-NN: from the pinned wheel into the user's cache -----------------------------------
-.venv/bin/python -c "from toolchain.kernels import cmsis_nn; cmsis_nn.find()" >/dev/null
+.venv/bin/python -m toolchain.kernels.cmsis_nn >/dev/null
 say "Ready: .venv/bin/thimble --help"

@@ -34,8 +34,8 @@ from toolchain.memory.views import View, optional_views
 from toolchain.ops import kernel_of, spec_of
 from toolchain.ops.check import check
 from toolchain.partition import splitters
-from toolchain.passes.partition_concats import lowest_peak
-from toolchain.quantise.float_use import check_leave
+from toolchain.passes.identity_rewriting import lowest_peak
+from toolchain.passes.refuse_float import refuse_float
 from toolchain.report.front import FrontRow, Split
 from toolchain.report.plan import MemoryNeed
 
@@ -107,7 +107,7 @@ def plan_model(
     """
     report(f"reading {model}")
     prepared = passes.prepare(load_model(model))
-    check_leave(prepared.graph, allowed=options is not None and options.allow_float)
+    refuse_float(prepared.graph, allowed=options is not None and options.allow_float)
     return plan_graph(
         prepared.graph, find_board(board), options, prepared.boundaries, report, costs
     )

@@ -17,6 +17,7 @@ from toolchain.frontends import front_end_of
 from toolchain.ir import Plan
 from toolchain.ir.arena import ArenaPart
 from toolchain.passes import Prepared
+from toolchain.passes.refuse_float import refuse_float
 from toolchain.planner import (
     PlanOptions,
     check_fit,
@@ -24,7 +25,6 @@ from toolchain.planner import (
     plan_graph,
     predict_latency,
 )
-from toolchain.quantise.float_use import check_leave
 
 READ_SECONDS = 20.0
 PLAN_SECONDS = 120.0
@@ -37,7 +37,7 @@ def prepared_file(data: bytes, suffix: str) -> Prepared:
     """The graph that is ready to compile. Raises as `plan_model`."""
     path = Path("case" + suffix)
     found = passes.prepare(front_end_of(path, data).read(data, path))
-    check_leave(found.graph, allowed=True)
+    refuse_float(found.graph, allowed=True)
     return found
 
 

@@ -16,7 +16,7 @@ from tests.support.host import model_of, plan_of, random_inputs, reference_outpu
 from tests.support.random_networks import random_network
 from tests.support.states import GRAPHS
 from toolchain import arena, schedule
-from toolchain.arena._spread import spread
+from toolchain.arena.banks.spread import spread
 from toolchain.boards import HOST
 from toolchain.codegen import generate
 from toolchain.device.host import HostModel, HostProgram, build

@@ -16,7 +16,7 @@ from benchmarks.kills import THEIRS, tree, write_tree
 from tests.support.refused import small_disk
 from toolchain.cli import run
 from toolchain.edgetpu.folder import read_folder
-from toolchain.output import MARKER
+from toolchain.files import MARKER
 
 ROOT = Path(__file__).resolve().parents[2]
 DIGITS = ROOT / "examples" / "digits" / "digits_int8.tflite"

@@ -14,7 +14,7 @@ from tests.support.graphs import skip_network
 from tests.support.placements import smallest_arena_bytes
 from tests.support.small_boards import small_board
 from toolchain import arena
-from toolchain.arena._spread import spread
+from toolchain.arena.banks.spread import spread
 from toolchain.boards import GUARD_BYTES, Board, board, boards
 from toolchain.errors import DoesNotFitError
 from toolchain.ir import ArenaPart, ArenaProblem, Bank, Block, Plan, SharedPair, Spread

@@ -29,8 +29,8 @@ from toolchain.edgetpu.folder import MANIFEST as PIPELINE
 from toolchain.edgetpu.folder import read_folder
 from toolchain.edgetpu.profile import read_profile
 from toolchain.errors import InputError
+from toolchain.files import replaced_folder
 from toolchain.ir import Boundary, DType, End, Quantisation, Tensor
-from toolchain.output import replaced_folder
 from toolchain.report.ends import end_json
 
 _Q = Quantisation((0.5,), (-3,))

@@ -25,7 +25,7 @@ from toolchain.edgetpu.reading import read_graph
 from toolchain.edgetpu.runner import Pipeline, StageError
 from toolchain.edgetpu.simulate import Load, simulate
 from toolchain.errors import InputError, MissingToolError
-from toolchain.output import replaced_folder
+from toolchain.files import replaced_folder
 
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits_int8.tflite"
 

@@ -24,7 +24,7 @@ from tests.support.onnx_models import (
 )
 from toolchain.errors import InputError, UnsupportedError
 from toolchain.frontends.onnx import read
-from toolchain.quantise.float_use import check_leave
+from toolchain.passes.refuse_float import refuse_float
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_qdq.onnx"
 PATH = Path("model.onnx")
@@ -50,8 +50,8 @@ def conv_model() -> onnx.ModelProto:
 def test_float_model_is_told_how_to_quantise() -> None:
     graph = read(conv_model().SerializeToString(), PATH)
     with pytest.raises(UnsupportedError, match=r"float model.*thimble quantize.*--float"):
-        check_leave(graph, allowed=False)
-    check_leave(graph, allowed=True)
+        refuse_float(graph, allowed=False)
+    refuse_float(graph, allowed=True)
     nodes = [helper.make_node("CumSum", ["x", "axis"], ["y"])]
     model = model_of(nodes, {"x": (1, 3)}, ["y"], {"axis": np.int64(0)})
     message = refused(model)

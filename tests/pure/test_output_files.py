@@ -18,7 +18,7 @@ from tests.support.refused import as_nobody, open_folder, small_disk
 from toolchain import frontends
 from toolchain.cli import run
 from toolchain.errors import InputError
-from toolchain.output import replaced_file, scratch_folder, write_file
+from toolchain.files import replaced_file, scratch_folder, write_file
 
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits_int8.tflite"
 
@@ -148,7 +148,7 @@ def test_links_and_open_files_stay(tmp_path: Path) -> None:
     write_file(tmp_path / "dangling", "new")
     assert (tmp_path / "link").is_symlink() and (tmp_path / "dangling").is_symlink()
     assert (tmp_path / "file").read_text() == (tmp_path / "made").read_text() == "new"
-    script = "from toolchain.output import write_file\nfrom pathlib import Path\n"
+    script = "from toolchain.files import write_file\nfrom pathlib import Path\n"
     script += "print('before', flush=True)\nwrite_file(Path('/dev/stdout'), 'text')\n"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
     assert done.stdout == b"before\ntext"
@@ -163,7 +163,7 @@ def test_names_that_are_no_text(tmp_path: Path) -> None:
 def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path: Path) -> None:
     script = (
         "import os, signal, sys\nfrom pathlib import Path\n"
-        "from toolchain.output import replaced_file\n"
+        "from toolchain.files import replaced_file\n"
         "with replaced_file(Path(sys.argv[1])) as file:\n"
         "    file.write(bytes(100000))\n    os.kill(os.getpid(), signal.SIGKILL)\n"
     )
@@ -190,7 +190,7 @@ def test_writers_of_one_file_wait_for_each_other(tmp_path: Path) -> None:
 def test_folders_of_killed_commands_are_removed_by_the_next(tmp_path: Path) -> None:
     script = (
         "import os, signal, sys\nfrom pathlib import Path\n"
-        "from toolchain.output import scratch_folder\n"
+        "from toolchain.files import scratch_folder\n"
         "with scratch_folder(Path(sys.argv[1])) as folder:\n"
         "    (folder / 'deep').mkdir()\n    (folder / 'deep' / 'file').write_text('')\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"

@@ -20,7 +20,7 @@ from benchmarks.kills import NEW, OLD, THEIRS, VARIANTS, Variant, killed_at, tre
 from benchmarks.kills import replacing as replace_once
 from tests.support.refused import NOBODY, as_nobody, open_folder, small_disk
 from toolchain.errors import InputError, ResultError
-from toolchain.output import (
+from toolchain.files import (
     MARKER,
     _folders,
     check_folder,
@@ -455,7 +455,7 @@ def test_a_second_writer_is_refused(out: Path) -> None:
 def test_processes_that_write_one_folder_at_once(tmp_path: Path) -> None:
     script = (
         "import sys, time\nfrom pathlib import Path\nfrom toolchain.errors import InputError\n"
-        "from toolchain.output import check_whole, replaced_folder\n"
+        "from toolchain.files import check_whole, replaced_folder\n"
         "done = 0\n"
         "while done < 20:\n"
         "    try:\n"

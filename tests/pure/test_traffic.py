@@ -9,8 +9,8 @@ import pytest
 from benchmarks.random_graphs import FAMILIES
 from tests.support.orders import hard_problem
 from toolchain.ir import Buffer, Member, MemoryProblem
+from toolchain.memory.off_chip import off_chip_traffic
 from toolchain.schedule import scheduler
-from toolchain.schedule._traffic import off_chip_traffic
 
 
 def test_an_order_whose_peak_fits_causes_none() -> None:

@@ -1,4 +1,4 @@
-"""Allocators, found by their files: each public module here holds one `ALLOCATOR`.
+"""Allocators, found by their files: each public module here, but no package, holds one `ALLOCATOR`.
 
 A module's file name with `_` written as `-` is the allocator's name.
 """
@@ -38,7 +38,7 @@ class Allocator(Protocol):
 @cache
 def names() -> tuple[str, ...]:
     """Names of all allocators, sorted."""
-    modules = (m.name for m in pkgutil.iter_modules(__path__))
+    modules = (m.name for m in pkgutil.iter_modules(__path__) if not m.ispkg)
     return tuple(sorted(name.replace("_", "-") for name in modules if name[0] != "_"))
 
 

@@ -33,10 +33,10 @@ from toolchain.device.firmware import Firmware, load_firmware
 from toolchain.device.link import Link
 from toolchain.device.session import Session
 from toolchain.errors import DoesNotFitError, InputError, ThimbleError
+from toolchain.files import scratch_folder
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
 from toolchain.kernels import cmsis_nn
 from toolchain.ops.movement.reshape import Reshape
-from toolchain.output import scratch_folder
 from toolchain.planner import PlanOptions, plan_graph
 
 ECHO_BYTES = 512

@@ -12,7 +12,7 @@ from typing import Any
 from typer.core import TyperCommand
 
 from toolchain.errors import InputError
-from toolchain.output import is_listed
+from toolchain.files import is_listed
 
 _OUTPUTS = ("json", "out", "output", "picture", "plot")
 """The parameters that name what is written, in every command."""

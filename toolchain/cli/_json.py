@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from toolchain.errors import InputError
-from toolchain.output import write_file
+from toolchain.files import write_file
 
 JsonOption = Annotated[
     str | None,

@@ -12,6 +12,7 @@ from toolchain.cli._console import output_console
 from toolchain.cli._json import JsonOption, write_json
 from toolchain.device.doctor import Finding, examine
 from toolchain.edgetpu.interpreters import KNOWN, Combination
+from toolchain.edgetpu.interpreters import finding as edge_tpu
 
 
 def command(json: JsonOption = None) -> None:
@@ -20,7 +21,7 @@ def command(json: JsonOption = None) -> None:
     Exits 1 if something that compiling, emulating or verifying needs is missing; tools that only
     some boards need (flash tools) are listed but do not count.
     """
-    findings = examine()
+    findings = (*examine(), edge_tpu())
     if json:
         content = {"ready": _ready(findings), "findings": [_as_json(f) for f in findings]}
         write_json(json, {**content, "edge_tpu_known": [asdict(known) for known in KNOWN]})

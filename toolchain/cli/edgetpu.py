@@ -25,7 +25,7 @@ from toolchain.edgetpu.planning import plan as make_plan
 from toolchain.edgetpu.profile import profile_json, profile_of, read_profile
 from toolchain.edgetpu.sticks import apart, best_of, plans_up_to
 from toolchain.errors import InputError, MissingToolError, ResultError
-from toolchain.output import check_folder, replaced_file, write_file
+from toolchain.files import check_folder, replaced_file, write_file
 
 group = typer.Typer(
     help="Pipelines of Coral Edge TPUs: plan, split, run, simulate, profile.",

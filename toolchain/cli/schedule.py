@@ -17,8 +17,8 @@ from toolchain.errors import InputError, ResultError
 from toolchain.frontends import load_model
 from toolchain.frontends.neutral import is_neutral, read_neutral
 from toolchain.ir import MemoryProblem
+from toolchain.memory.off_chip import off_chip_traffic
 from toolchain.planner import DEFAULT_BOARD, choose_views
-from toolchain.schedule._traffic import off_chip_traffic
 
 
 def command(

@@ -18,9 +18,9 @@ from typing import Any, Self
 
 from toolchain.cost.key import Build, Key
 from toolchain.errors import InputError
+from toolchain.files import write_file
 from toolchain.files.records import field_of, read_json
 from toolchain.kernels.cmsis_nn import cache_folder
-from toolchain.output import write_file
 
 ENVIRONMENT_VARIABLE = "THIMBLE_MEASUREMENTS"
 SCHEMA_VERSION = 1

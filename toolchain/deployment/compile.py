@@ -21,10 +21,10 @@ from toolchain.device import host
 from toolchain.device.build import build
 from toolchain.device.firmware import Sizes
 from toolchain.errors import DoesNotFitError
+from toolchain.files import check_folder, free_name, replaced_folder
 from toolchain.ir import Plan, Sources
 from toolchain.kernels import cmsis_nn
 from toolchain.memory.firmware_size import firmware_layout, shared_arena
-from toolchain.output import check_folder, free_name, replaced_folder
 from toolchain.planner import (
     DEFAULT_BOARD,
     PlanOptions,

@@ -10,9 +10,9 @@ from typing import Any
 from toolchain.boards import Board
 from toolchain.boards import board as find_board
 from toolchain.errors import InputError
+from toolchain.files import check_whole
 from toolchain.files.records import decode, field_of, read_json
 from toolchain.ir import End
-from toolchain.output import check_whole
 from toolchain.report.ends import end_from_json
 
 PLAN_FILE = "plan.json"

@@ -18,6 +18,7 @@ from toolchain.deployment.compile import Compiled, compile_model
 from toolchain.deployment.run import Deployment, Inference, deployed
 from toolchain.device.session import MemoryUse
 from toolchain.errors import LinkError, ResultError
+from toolchain.files import scratch_folder
 from toolchain.frontends.reference import (
     Judge,
     OnnxRuntime,
@@ -28,7 +29,6 @@ from toolchain.frontends.reference import (
 from toolchain.ir import DType, End
 from toolchain.ops.interpret import interpret
 from toolchain.ops.movement.gather import index_limits
-from toolchain.output import scratch_folder
 from toolchain.planner import DEFAULT_BOARD, PlanOptions
 from toolchain.quantise.float_use import float_use
 

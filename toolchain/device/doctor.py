@@ -8,7 +8,6 @@ import subprocess
 import sys
 from dataclasses import dataclass
 
-from toolchain.edgetpu import interpreters
 from toolchain.errors import ThimbleError
 from toolchain.kernels import cmsis_nn
 
@@ -75,13 +74,6 @@ def examine() -> tuple[Finding, ...]:
             _kernels(),
             True,
             f"python -m toolchain.kernels.cmsis_nn, or set {cmsis_nn.ENVIRONMENT_VARIABLE}",
-        ),
-        Finding(
-            "Edge TPU",
-            "run pipelines on sticks",
-            interpreters.found().text,
-            False,
-            interpreters.GET_LIBRARY,
         ),
     )
 

@@ -22,7 +22,7 @@ from typing import ClassVar
 from toolchain.boards import Board
 from toolchain.device.firmware import Firmware
 from toolchain.errors import InputError, LinkError, MissingToolError
-from toolchain.output import scratch_folder
+from toolchain.files import scratch_folder
 
 _TIMEOUT_SECONDS = 300.0
 _ID_BITS = 0xFFF

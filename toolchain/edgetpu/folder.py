@@ -14,8 +14,8 @@ from toolchain.edgetpu.cost import EdgeTpuCost
 from toolchain.edgetpu.planning import PipelinePlan
 from toolchain.edgetpu.split import Segment
 from toolchain.errors import InputError
+from toolchain.files import check_whole, file_stem, free_name, replaced_folder
 from toolchain.files.records import read_json, record
-from toolchain.output import check_whole, file_stem, free_name, replaced_folder
 
 MANIFEST = "pipeline.json"
 FORMAT = "thimble-edgetpu-pipeline"

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from toolchain.device.doctor import Finding
 from toolchain.errors import MissingToolError
 
 T = TypeVar("T")
@@ -288,6 +289,11 @@ def found() -> Found:
         runtime = f"does not load: {trial.died}"
     sticks = tuple(str(stick) for stick in told.get("sticks", ()))
     return Found(library_version() if runtime else "", runtime, sticks, installed(), _pycoral())
+
+
+def finding() -> Finding:
+    """What is found, as `thimble doctor` lists it."""
+    return Finding("Edge TPU", "run pipelines on sticks", found().text, False, GET_LIBRARY)
 
 
 def _pycoral() -> str:

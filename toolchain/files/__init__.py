@@ -1,1 +1,33 @@
-"""Files that others wrote, read with limits: JSON, TOML, NumPy. Errors name the field."""
+"""Files: what others wrote, read with limits; what a user asked for, written whole or not at all.
+
+`records`, `arrays`: JSON, TOML and NumPy files; errors name the field.
+
+`replaced_file`, `write_file`: one file. `replaced_folder`: a folder with the list of its files, by
+which it is known as ours later. `check_folder`: may it be written? `check_whole`: is it all there?
+`is_listed`: is a file one of its own?
+`scratch_folder`: a folder for the time of a command.
+"""
+
+from toolchain.files._files import replaced_file, write_file
+from toolchain.files._folders import (
+    MARKER,
+    check_folder,
+    check_whole,
+    is_listed,
+    replaced_folder,
+)
+from toolchain.files._names import file_stem, free_name
+from toolchain.files._scratch import scratch_folder
+
+__all__ = [
+    "MARKER",
+    "check_folder",
+    "check_whole",
+    "file_stem",
+    "free_name",
+    "is_listed",
+    "replaced_file",
+    "replaced_folder",
+    "scratch_folder",
+    "write_file",
+]

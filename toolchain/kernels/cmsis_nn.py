@@ -15,8 +15,8 @@ from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
 from toolchain.errors import InputError, MissingToolError
+from toolchain.files import scratch_folder
 from toolchain.kernels.c_sources import CTree
-from toolchain.output import scratch_folder
 
 ENVIRONMENT_VARIABLE = "CMSIS_NN_DIR"
 PINNED_WHEEL = "aidge_export_arm_cortexm==0.2.1"
@@ -150,3 +150,7 @@ def _move_into_place(source: Path, target: Path) -> Path:
         shutil.rmtree(damaged)
         source.rename(target)
     return target
+
+
+if __name__ == "__main__":
+    print(find())

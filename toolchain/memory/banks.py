@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from toolchain.arena import Allocator
-from toolchain.arena._spread import spread
+from toolchain.arena.banks.spread import spread
 from toolchain.boards import Board, Content
 from toolchain.ir import ArenaPlan, ArenaProblem, Bank, Graph, MemoryProblem
 from toolchain.ir.arena import arena_problem

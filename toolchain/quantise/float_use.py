@@ -1,4 +1,4 @@
-"""Which part of a model computes in float32, whether that needs leave, and what int8 would save."""
+"""Which part of a model computes in float32, and what int8 would save."""
 
 from __future__ import annotations
 
@@ -7,18 +7,11 @@ from typing import Any
 
 from toolchain.boards import board as find_board
 from toolchain.cost.analytic import AnalyticCostModel, as_integers
-from toolchain.errors import UnsupportedError
-from toolchain.ir import DType, Graph, Op
+from toolchain.ir import DType
 from toolchain.ir.plan import Plan
 from toolchain.memory.firmware_size import weight_bytes
-from toolchain.ops import spec_of
+from toolchain.passes.refuse_float import computes_in_float
 from toolchain.report.text import size
-
-_INTEGERS = frozenset({DType.INT8, DType.UINT8, DType.INT16})
-ADVICE = (
-    "quantise it to int8 (TensorFlow's converter with a representative_dataset, or `thimble "
-    "quantize` for an ONNX file), or run it in float with --float"
-)
 
 
 @dataclass(frozen=True)
@@ -51,39 +44,6 @@ class FloatUse:
             f"weights, not {size(self.weight_bytes)}, about {size(self.int8_arena_bytes)} of "
             f"arena, not {size(self.arena_bytes)}, and run about {self.speedup:.1f} times as fast"
         )
-
-
-def computes_in_float(op: Op) -> bool:
-    """Whether its kernel takes and gives float32, and nothing else."""
-    return spec_of(op.kind).dtypes == {DType.FLOAT32}
-
-
-def check_leave(graph: Graph, *, allowed: bool) -> None:
-    """Raise UnsupportedError for a float model unless float is `allowed`.
-
-    Islands of float in a quantised model need no leave. A float model is one without integer
-    activations, or one that multiplies more by float weights than by integer ones.
-    """
-    floats = [op for op in graph.ops if computes_in_float(op)]
-    if allowed or not floats:
-        return
-    integers = any(t.dtype in _INTEGERS for t in graph.activations())
-    weighted = sum(_weights(op, graph) for op in floats)
-    others = sum(_weights(op, graph) for op in graph.ops if not computes_in_float(op))
-    if integers and weighted <= others:
-        return
-    raise UnsupportedError(
-        f"{graph.name} is a float model ({len(floats)} of {len(graph.ops)} operators compute in "
-        f"float32); {ADVICE}"
-    )
-
-
-def _weights(op: Op, graph: Graph) -> int:
-    """Constant elements that an operator multiplies by; those of mere elementwise ones are few."""
-    if not spec_of(op.kind).macs(op, graph):
-        return 0
-    given = [graph.tensors[name] for name in op.present_inputs()]
-    return sum(tensor.elements for tensor in given if tensor.is_constant)
 
 
 def float_json(plan: Plan) -> dict[str, Any]:

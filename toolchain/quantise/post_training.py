@@ -19,9 +19,9 @@ import onnx
 from numpy.typing import NDArray
 
 from toolchain.errors import InputError, MissingToolError
+from toolchain.files import scratch_folder, write_file
 from toolchain.files.arrays import read_sequence
 from toolchain.ir import DType, End, Tensor
-from toolchain.output import scratch_folder, write_file
 
 Array = NDArray[np.generic]
 Sample = dict[str, Array]

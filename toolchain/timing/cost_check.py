@@ -13,7 +13,7 @@ from toolchain.deployment.compile import compile_model
 from toolchain.deployment.measurements import cost_model
 from toolchain.deployment.profiling import profile_folder, record
 from toolchain.errors import DoesNotFitError
-from toolchain.output import scratch_folder
+from toolchain.files import scratch_folder
 from toolchain.planner import predict_latency
 
 Report = Callable[..., None]

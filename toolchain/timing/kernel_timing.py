@@ -27,11 +27,11 @@ from toolchain.device.flash import flash as flash_board
 from toolchain.device.link import BoardFaultError
 from toolchain.device.session import Session, open_board
 from toolchain.errors import DoesNotFitError, InputError, LinkError, MissingToolError
+from toolchain.files import scratch_folder
 from toolchain.ir import DType, Graph, Op, Plan, Tensor
 from toolchain.kernels import cmsis_nn
 from toolchain.memory.firmware_size import firmware_layout
 from toolchain.ops.movement.concat import Concat
-from toolchain.output import scratch_folder
 from toolchain.planner import PlanOptions, plan_graph, plan_model
 from toolchain.resources import RUNTIME_C
 from toolchain.timing.kernel_shapes import read_shapes

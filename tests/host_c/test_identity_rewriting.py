@@ -17,7 +17,7 @@ from toolchain.ops.convolution.conv2d import Conv2D
 from toolchain.ops.convolution.depthwise_conv2d import DepthwiseConv2D
 from toolchain.ops.interpret import interpret
 from toolchain.ops.movement.concat import Concat
-from toolchain.passes.partition_concats import lowest_peak, partition, sites
+from toolchain.passes.identity_rewriting import lowest_peak, partition, sites
 from toolchain.planner import PlanOptions, plan_graph
 from toolchain.schedule import scheduler
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from toolchain.errors import InputError
-from toolchain.output import _lock
+from toolchain.files import _lock
 
 _PART = ".thimble-part"
 _OPEN_FILES = tuple(map(Path, ("/dev/stdout", "/dev/stderr", "/dev/fd", "/proc")))

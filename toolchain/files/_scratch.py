@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from toolchain.errors import InputError
-from toolchain.output import _lock
+from toolchain.files import _lock
 
 _PREFIX = "thimble-"
 _LOCK = ".thimble-lock"

@@ -24,8 +24,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from toolchain.errors import InputError, ThimbleError
+from toolchain.files import _lock
 from toolchain.files.records import read_json
-from toolchain.output import _lock
 
 MARKER = ".thimble.json"
 """The list of a folder's files, with their hashes, in the folder."""

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from toolchain.arena import Allocator
-from toolchain.arena._assignment import assign, live_blocks, load_bytes, place_jointly
 from toolchain.arena._bounds import load_bound_bytes
+from toolchain.arena.banks.assignment import assign, live_blocks, load_bytes, place_jointly
 from toolchain.ir import ArenaProblem, Bank, Spread
 
 SECONDS = 10.0

@@ -1,0 +1,1 @@
+"""One arena over several memory banks."""

@@ -1,0 +1,46 @@
+"""Which operators compute in float32, and whether a model is one of float."""
+
+from __future__ import annotations
+
+from toolchain.errors import UnsupportedError
+from toolchain.ir import DType, Graph, Op
+from toolchain.ops import spec_of
+
+_INTEGERS = frozenset({DType.INT8, DType.UINT8, DType.INT16})
+ADVICE = (
+    "quantise it to int8 (TensorFlow's converter with a representative_dataset, or `thimble "
+    "quantize` for an ONNX file), or run it in float with --float"
+)
+
+
+def computes_in_float(op: Op) -> bool:
+    """Whether its kernel takes and gives float32, and nothing else."""
+    return spec_of(op.kind).dtypes == {DType.FLOAT32}
+
+
+def refuse_float(graph: Graph, *, allowed: bool) -> None:
+    """Raise UnsupportedError for a float model unless float is `allowed`.
+
+    A quantised model may compute in float here and there. A float model is one without integer
+    activations, or one that multiplies more by float weights than by integer ones.
+    """
+    floats = [op for op in graph.ops if computes_in_float(op)]
+    if allowed or not floats:
+        return
+    integers = any(t.dtype in _INTEGERS for t in graph.activations())
+    weighted = sum(_weights(op, graph) for op in floats)
+    others = sum(_weights(op, graph) for op in graph.ops if not computes_in_float(op))
+    if integers and weighted <= others:
+        return
+    raise UnsupportedError(
+        f"{graph.name} is a float model ({len(floats)} of {len(graph.ops)} operators compute in "
+        f"float32); {ADVICE}"
+    )
+
+
+def _weights(op: Op, graph: Graph) -> int:
+    """Constant elements that an operator multiplies by; those of mere elementwise ones are few."""
+    if not spec_of(op.kind).macs(op, graph):
+        return 0
+    given = [graph.tensors[name] for name in op.present_inputs()]
+    return sum(tensor.elements for tensor in given if tensor.is_constant)
