@@ -123,8 +123,7 @@ def _image_graph() -> tuple[Graph, Kernel]:
     images = [Tensor(n, (1, 4, 3, 2), DType.INT8, q) for n in "xzy"]
     op = Op("add", "op", ("x", "z"), ("y",), Sum())
     graph = Graph.build("image", images, [op], ["x", "z"], ["y"])
-    kernel = kernel_of(op, graph, HOST)
-    return graph, replace(kernel, calls_with_gaps=lambda input_line, output_line: kernel.calls)
+    return graph, kernel_of(op, graph, HOST)
 
 
 def test_a_kernel_that_knows_no_lines_may_not_have_an_image_whose_lines_lie_apart() -> None:

@@ -213,7 +213,7 @@ def test_every_kind_has_a_key_without_addresses() -> None:
     for kind, spec in forms().items():
         graph = spec.sample(rng)
         key = operator_key(graph.ops[0], graph, core)
-        assert kind in key.shape and " at 0x" not in key.shape, key
+        assert spec.kind in key.shape and " at 0x" not in key.shape, key
 
 
 @pytest.mark.parametrize(

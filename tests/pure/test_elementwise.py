@@ -195,7 +195,7 @@ def test_scales_that_overflow_are_refused(kind: str, scales: tuple[float, float,
 
 
 def test_types_other_than_int8_are_refused() -> None:
-    graph = _binary("add", (1.0, 1.0, 1.0))
+    graph = _binary("div", (1.0, 1.0, 1.0))
     tensors = [replace(t, dtype=DType.INT16) for t in graph.tensors.values()]
     wide = Graph.build("wide", tensors, graph.ops, graph.inputs, graph.outputs)
     with pytest.raises(UnsupportedError, match="int16"):

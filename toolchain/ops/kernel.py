@@ -316,10 +316,11 @@ class Kernel:
         return self.label or "+".join(self.functions)
 
     def calls_at(self, input_line: int, output_line: int) -> tuple[Call, ...]:
-        """Its calls for operands that are placed so (see `calls_with_gaps`)."""
-        if not input_line and not output_line:
+        """Its calls for operands that are placed so (see `calls_with_gaps`).
+
+        A kernel that cannot walk them has the same calls for all: its extents give it away."""
+        if self.calls_with_gaps is None or not (input_line or output_line):
             return self.calls
-        assert self.calls_with_gaps is not None
         return self.calls_with_gaps(input_line, output_line)
 
     @cached_property
