@@ -210,7 +210,7 @@ def test_estimates_are_scaled_where_the_board_counts_cycles(tmp_path: Path) -> N
 def test_every_kind_has_a_key_without_addresses() -> None:
     rng = np.random.default_rng(3)
     core = board("mps2-an386").core
-    for kind, spec in forms().items():
+    for spec in forms().values():
         graph = spec.sample(rng)
         key = operator_key(graph.ops[0], graph, core)
         assert spec.kind in key.shape and " at 0x" not in key.shape, key
