@@ -89,7 +89,7 @@ def sample(kind: str, index: int, seed: int) -> tuple[Graph, np.random.Generator
     """Case `index` of a kind and the generator to go on with; the same each time."""
     rng = np.random.default_rng([seed, zlib.crc32(kind.encode()), index])
     graph = forms()[kind].sample(rng)
-    if [op.kind for op in graph.ops] != [kind]:
+    if [op.kind for op in graph.ops] != [forms()[kind].kind]:
         raise ValueError(f"a sample of {kind} is {[op.kind for op in graph.ops]}")
     if kind in _FOUR_BITS and rng.random() < _FOUR_BIT_SHARE:
         graph = _with_four_bits(graph, rng)

@@ -8,7 +8,7 @@ from benchmarks.zoo_network import ACTIVATION, Network
 from toolchain.ir import Graph, Quantisation
 from toolchain.ops.matmul.batch_matmul import BatchMatMul
 from toolchain.ops.movement.slice import Slice
-from toolchain.ops.normalisation.softmax import Softmax
+from toolchain.ops.normalisation.softmax_s8 import Softmax
 from toolchain.ops.unary.lookup import Lookup
 
 SQUARES = Quantisation((0.140625,), (-128,))

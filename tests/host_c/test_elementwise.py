@@ -15,10 +15,10 @@ from toolchain.boards import HOST
 from toolchain.device.host import HostProgram, build
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
 from toolchain.kernels import cmsis_nn
-from toolchain.ops import kernel_of, spec_of
+from toolchain.ops import forms, kernel_of
 from toolchain.ops.elementwise import addition
 from toolchain.ops.elementwise.common import scalar_constant
-from toolchain.ops.normalisation.softmax import Softmax
+from toolchain.ops.normalisation.softmax_s8 import Softmax
 from toolchain.ops.spec import Array
 from toolchain.ops.unary.quantize import Quantize
 
@@ -35,7 +35,7 @@ def test_sum_without_an_exact_form(monkeypatch: pytest.MonkeyPatch) -> None:
     """TFLite's own steps, which the search for a form has always spared so far."""
     monkeypatch.setattr(addition, "_form", lambda arithmetic: None)
     rng = np.random.default_rng(1)
-    samples = [spec_of(kind).sample(rng) for kind in ("add", "sub") for _ in range(20)]
+    samples = [forms()[kind].sample(rng) for kind in ("add", "sub") for _ in range(20)]
     graphs = [g for g in samples if scalar_constant(g.ops[0], g) is None]
     inputs = [random_inputs(graph, rng) for graph in graphs]
     for graph, given, got in zip(graphs, inputs, _run(graphs, inputs), strict=True):
@@ -51,9 +51,9 @@ def test_all_pairs_of_operands() -> None:
     graphs = []
     for kind in ("add", "sub", "mul", "minimum", "maximum", "prelu"):
         for scales in ((0.5, 0.25, 1.0), (0.5, 0.5, 4.0), (0.013, 0.0071, 0.0152)):
-            graph = spec_of(kind).sample(rng)
+            graph = forms()[kind].sample(rng)
             while any(t.is_constant for t in graph.tensors.values()):
-                graph = spec_of(kind).sample(rng)
+                graph = forms()[kind].sample(rng)
             quants = [
                 Quantisation((float(np.float32(s)),), (int(z),))
                 for s, z in zip(scales, rng.choice((-128, 0, 3, 127), 3), strict=True)
@@ -92,7 +92,7 @@ def test_one_tensor_as_both_operands() -> None:
     rng = np.random.default_rng(4)
     graphs, inputs = [], []
     for kind in ("add", "mul", "maximum"):
-        sample = spec_of(kind).sample(rng).ops[0]
+        sample = forms()[kind].sample(rng).ops[0]
         quants = [Quantisation((float(np.float32(s)),), (5,)) for s in (0.02, 0.03)]
         x, y = (Tensor(n, (33,), DType.INT8, q) for n, q in zip("xy", quants, strict=True))
         op = replace(sample, inputs=("x", "x"), outputs=("y",))

@@ -16,7 +16,7 @@ from toolchain.boards import HOST, Core
 from toolchain.device.host import HostProgram, build
 from toolchain.ir import Graph
 from toolchain.kernels import cmsis_nn
-from toolchain.ops import kernel_of, spec_of
+from toolchain.ops import forms, kernel_of
 
 PACKED = {"conv2d": "thimble_convolve_s4", "fully_connected": "thimble_fully_connected_s4"}
 HELIUM = Core("cortex-m55", dsp=True, mve=True, fpu=True)
@@ -32,7 +32,7 @@ def samples(kind: str) -> list[Graph]:
     rng = np.random.default_rng(len(kind))
     graphs = []
     while len(graphs) < SAMPLES:
-        graph = spec_of(kind).sample(rng)
+        graph = forms()[kind].sample(rng)
         shape = graph.tensors["weights"].shape
         few = with_weights(graph, rng.integers(-8, 8, shape).astype(np.int8))
         if kernel(few, HOST) == PACKED[kind]:

@@ -12,7 +12,7 @@ from tests.support.legacy import as_uint8
 from tests.support.tflite_writer import tflite_bytes
 from toolchain.frontends.tflite import FRONT_END
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
-from toolchain.ops import spec_of
+from toolchain.ops import forms
 from toolchain.ops.convolution.conv2d import Conv2D
 from toolchain.passes import prepare
 
@@ -34,7 +34,7 @@ def _compare(graphs: list[Graph], rng: np.random.Generator) -> None:
 )
 def test_c_equals_reference(kind: str) -> None:
     rng = np.random.default_rng(len(kind))
-    files = [tflite_bytes(as_uint8(spec_of(kind).sample(rng), rng)) for _ in range(SAMPLES)]
+    files = [tflite_bytes(as_uint8(forms()[kind].sample(rng), rng)) for _ in range(SAMPLES)]
     graphs = [prepare(FRONT_END.read(data, Path("m.tflite"))).graph for data in files]
     _compare(graphs, rng)
 

@@ -12,7 +12,7 @@ from tests.support.host import host_model
 from tests.support.tflite_writer import tflite_bytes
 from toolchain.device.host import HostProgram, build
 from toolchain.kernels import cmsis_nn
-from toolchain.ops import spec_of
+from toolchain.ops import forms
 from toolchain.ops.interpret import interpret
 from toolchain.ops.spec import Array
 
@@ -23,7 +23,7 @@ RUNS = 5
 def test_runs_equal_tflite_micro(kind: str) -> None:
     runtime = pytest.importorskip("tflite_micro.python.tflite_micro.runtime")
     rng = np.random.default_rng(5)
-    samples = [spec_of(kind).sample(rng) for _ in range(16)]
+    samples = [forms()[kind].sample(rng) for _ in range(16)]
     graphs = [graph for graph in samples if graph.ops[0].inputs[3]]  # tflite-micro wants a bias
     models = [host_model(graph, f"m{index}") for index, graph in enumerate(graphs)]
     with tempfile.TemporaryDirectory() as folder:

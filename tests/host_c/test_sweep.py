@@ -15,7 +15,7 @@ from tests.support.litert import run_litert
 from tests.support.tflite_writer import tflite_bytes
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops import forms
-from toolchain.ops.normalisation.softmax import Softmax
+from toolchain.ops.normalisation.softmax_s8 import Softmax
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def test_kind_without_a_generator_is_missing(
         raise NotImplementedError
 
     without = {**forms(), "add": replace(forms()["add"], sample=none)}
-    monkeypatch.setattr(_cases, "specs", lambda: without)
+    monkeypatch.setattr(_cases, "forms", lambda: without)
     row = sweep.Row("add", "LiteRT")
     assert sweep.read_cases(row, 3, 0, reference) == []
     assert row.missing
@@ -85,7 +85,7 @@ def test_softmax_s16_where_a_sum_or_quotient_reaches_one() -> None:
         shape = (1, columns)
         x = Tensor("x", shape, DType.INT16, Quantisation((float(np.float32(10 / 65535)),), (0,)))
         y = Tensor("y", shape, DType.INT16, Quantisation((1 / 32768,), (0,)))
-        op = Op("softmax_s16", "softmax", ("x",), ("y",), Softmax(1.0))
+        op = Op("softmax", "softmax", ("x",), ("y",), Softmax(1.0))
         graph = Graph.build("edge", [x, y], [op], ["x"], ["y"])
         data = np.full(shape, 32767, np.int16)
         data[0, -1] = last

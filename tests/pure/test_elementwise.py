@@ -17,7 +17,7 @@ from tests.support.tflite_writer import tflite_bytes
 from toolchain.boards import HOST
 from toolchain.errors import UnsupportedError
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
-from toolchain.ops import kernel_of, spec_of
+from toolchain.ops import forms, kernel_of, spec_of
 from toolchain.ops.arithmetic import libm, tanhf
 from toolchain.ops.arithmetic.affine_form import INT8_LEVELS, affine_form, two_sided_form
 from toolchain.ops.elementwise import addition, mul
@@ -30,7 +30,7 @@ UNARY = ("hard_swish", "leaky_relu", "logistic", "quantize", "relu", "tanh")
 def _every_byte(kind: str, rng: np.random.Generator) -> tuple[Graph, np.ndarray]:
     """A sample of a unary kind, widened to all 256 inputs."""
     while True:
-        graph = spec_of(kind).sample(rng)
+        graph = forms()[kind].sample(rng)
         dtype = graph.tensors["x"].dtype
         if dtype in (DType.INT8, DType.UINT8):
             break
@@ -174,7 +174,7 @@ def _binary(kind: str, scales: tuple[float, float, float]) -> Graph:
         Tensor(n, (4,), DType.INT8, Quantisation((s,), (0,)))
         for n, s in zip("aby", scales, strict=True)
     )
-    sample = spec_of(kind).sample(np.random.default_rng(0)).ops[0]
+    sample = forms()[kind].sample(np.random.default_rng(0)).ops[0]
     op = replace(sample, inputs=("a", "b"), outputs=("y",))
     return Graph.build("extreme", [a, b, y], [op], ["a", "b"], ["y"])
 
@@ -220,7 +220,7 @@ def test_absurd_scales_are_lowered_or_refused(kind: str) -> None:
     rng = np.random.default_rng(5)
     extremes = np.array([1e-45, 1e-38, 1e-30, 1e-10, 1.0, 1e10, 1e30, 3.4e38], dtype=np.float32)
     for _ in range(25):
-        graph = spec_of(kind).sample(rng)
+        graph = forms()[kind].sample(rng)
         tensors = [
             replace(t, quantisation=Quantisation((float(rng.choice(extremes)),), t.q.zero_points))
             if t.quantisation

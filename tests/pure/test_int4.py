@@ -14,14 +14,14 @@ from tests.support.tflite_writer import tflite_bytes
 from toolchain.errors import InputError
 from toolchain.frontends.tflite import FRONT_END
 from toolchain.ir import DType, Graph
-from toolchain.ops import spec_of
+from toolchain.ops import forms
 
 KINDS = ("conv2d", "depthwise_conv2d", "fully_connected")
 
 
 def _sample(kind: str, rng: np.random.Generator) -> Graph:
     """A sample with weights of 4 bits."""
-    graph = spec_of(kind).sample(rng)
+    graph = forms()[kind].sample(rng)
     weights = graph.tensors["weights"]
     few = replace(weights, constant=rng.integers(-8, 8, weights.shape).astype(np.int8))
     tensors = [few if t is weights else t for t in graph.tensors.values()]

@@ -14,7 +14,7 @@ from tests.support.litert import run_litert
 from tests.support.tflite_writer import tflite_bytes
 from toolchain.frontends.tflite import FRONT_END
 from toolchain.ir import DType
-from toolchain.ops import spec_of
+from toolchain.ops import forms, spec_of
 from toolchain.ops.interpret import interpret
 from toolchain.passes import prepare
 
@@ -46,7 +46,7 @@ KINDS = (
 def test_equals_litert(kind: str, litert_runs: int) -> None:
     rng = np.random.default_rng(zlib.crc32(kind.encode()))
     for run in range(litert_runs):
-        graph = as_uint8(spec_of(kind).sample(rng), rng)
+        graph = as_uint8(forms()[kind].sample(rng), rng)
         data = tflite_bytes(graph)
         values = random_inputs(graph, rng)
         got = interpret(FRONT_END.read(data, Path("legacy.tflite")), values)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from toolchain.cli import run
-from toolchain.ops import forms
+from toolchain.ops import specs
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -19,7 +19,7 @@ def test_the_document_is_up_to_date(capsys: pytest.CaptureFixture[str]) -> None:
     assert printed == (ROOT / "docs" / "operators.md").read_text(), (
         "run `thimble ops --markdown docs/operators.md`"
     )
-    for kind in forms():
+    for kind in specs():
         assert f"| {kind} |" in printed
 
 

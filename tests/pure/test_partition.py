@@ -18,7 +18,7 @@ from toolchain.boards import Core, board
 from toolchain.cost import Cost
 from toolchain.cost.analytic import AnalyticCostModel
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
-from toolchain.ops import spec_of
+from toolchain.ops import forms, spec_of
 from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.check import check
 from toolchain.ops.matmul.common import BatchMatMul
@@ -83,7 +83,7 @@ def test_blocks_of_a_sample_compute_the_same(kind: str) -> None:
     rng = np.random.default_rng(3)
     valid = 0
     for _ in range(60):
-        graph = spec_of(kind).sample(rng)
+        graph = forms()[kind].sample(rng)
         (op,) = graph.ops
         for axis in spec_of(kind).axes(op, graph):
             count = int(rng.integers(1, graph.output(op).shape[axis.axis] + 1))
@@ -151,7 +151,7 @@ def test_sums_in_parts_are_the_sums(kind: str) -> None:
     rng = np.random.default_rng(3)
     summed = 0
     for _ in range(40):
-        graph = _any_rounding(spec_of(kind).sample(rng), rng)
+        graph = _any_rounding(forms()[kind].sample(rng), rng)
         (op,) = graph.ops
         for reduction in spec_of(kind).reductions(op, graph):
             seed = reduction.reaches[0]

@@ -13,7 +13,7 @@ from toolchain.ops.elementwise.binary_f32 import Binary
 from toolchain.ops.matmul.fully_connected import FullyConnected
 from toolchain.ops.movement.concat import Concat
 from toolchain.ops.movement.reshape import Reshape
-from toolchain.ops.normalisation.softmax import Softmax
+from toolchain.ops.normalisation.softmax_s8 import Softmax
 from toolchain.ops.pooling.common import Pool2D
 from toolchain.ops.reduction.reduce_f32 import ReduceFloat
 from toolchain.ops.unary.quantize import Quantize
@@ -63,7 +63,7 @@ def island() -> Graph:
     conv = b.quantised("conv", 0.2, -5, 1, 6, 6, 8)
     b.op("conv2d", ("x", *b.weights("filters", 0.05, 8, 3, 3, 4)), conv, Conv2D())
     real = b.op("dequantize", (conv,), b.real("real", 1, 6, 6, 8), Attributes())
-    soft = b.op("softmax_f32", (real,), b.real("soft", 1, 6, 6, 8), Softmax())
+    soft = b.op("softmax", (real,), b.real("soft", 1, 6, 6, 8), Softmax())
     mean = b.op("reduce_f32", (real,), b.real("mean", 1, 6, 6, 1), ReduceFloat((3,), True))
     away = b.op("binary_f32", (real, mean), b.real("away", 1, 6, 6, 8), Binary("sub"))
     bent = b.op("unary_f32", (away,), b.real("bent", 1, 6, 6, 8), Unary("gelu_tanh"))
@@ -105,5 +105,5 @@ def network() -> Graph:
         b.real("scores", 1, 4),
         FullyConnected(),
     )
-    b.op("softmax_f32", (scores,), b.real("y", 1, 4), Softmax())
+    b.op("softmax", (scores,), b.real("y", 1, 4), Softmax())
     return Graph.build("floats", b.tensors, b.ops, ["x"], ["y"])

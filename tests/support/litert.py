@@ -13,15 +13,15 @@ from tests.support.tflite_writer import tflite_bytes
 from toolchain.frontends._judges import rule_of
 from toolchain.frontends._runtime import Runtime
 from toolchain.frontends._tflite_file import read_file
-from toolchain.ops import spec_of
+from toolchain.ops import forms
 
-OWN_FUNCTIONS = frozenset({"softmax_f32", "unary_f32"})
+OWN_FUNCTIONS = frozenset({"softmax.float32", "unary_f32"})
 """Kinds whose exp and the like are not those of a C library: the last bits differ."""
 
 
 def judged_by_reference_kernels(kind: str) -> bool:
     """Whether a random sample of the kind is one that LiteRT's reference kernels judge."""
-    graph = spec_of(kind).sample(np.random.default_rng(0))
+    graph = forms()[kind].sample(np.random.default_rng(0))
     model = read_file(tflite_bytes(graph))
     return rule_of(model.ops[0], model).judges[0] is Runtime.LITERT_REFERENCE
 

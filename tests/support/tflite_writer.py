@@ -57,7 +57,7 @@ class _Writer:
         return self.index[tensor.name]
 
     def operator(self, op: Op) -> Any:
-        binding = spec_of(op.kind).tflite
+        binding = spec_of(op.kind).form(op, self.graph).tflite
         assert binding is not None, f"{op.kind} has no TFLite binding"
         form = binding.write(op, self.graph)
         code = schema.OperatorCodeT()

@@ -15,7 +15,7 @@ from toolchain.ops.matmul.fully_connected import FullyConnected
 from toolchain.ops.movement.concat import Concat
 from toolchain.ops.movement.pad import Pad
 from toolchain.ops.movement.reshape import Reshape
-from toolchain.ops.normalisation.softmax import Softmax
+from toolchain.ops.normalisation.softmax_s8 import Softmax
 from toolchain.ops.pooling.common import Pool2D
 from toolchain.ops.unary.quantize import Quantize
 
@@ -95,7 +95,7 @@ def network() -> Graph:
     scores = b.op(
         "fully_connected_s16", [flat, *own], b.value("scores", (1, 5), 0.0005), FullyConnected()
     )
-    chances = b.op("softmax_s16", [scores], b.value("chances", (1, 5), 1 / 32768), Softmax())
+    chances = b.op("softmax", [scores], b.value("chances", (1, 5), 1 / 32768), Softmax())
     b.tensors.append(Tensor("result", (1, 5), DType.FLOAT32))
     b.op("dequantize", [chances], "result", Attributes())
     return Graph.build("wide", b.tensors, b.ops, ["image"], ["result"])

@@ -55,9 +55,9 @@ class AnalyticCostModel:
         if count is not None:
             return Cost(round(count), measured=False)
         fit = HELIUM if core.mve else DSP if core.dsp else PLAIN
-        if spec_of(op.kind).dtypes == {DType.INT16}:
+        if spec_of(op.kind).form(op, graph).dtypes == {DType.INT16}:
             fit = WIDE_SUMS if spec_of(op.kind).macs(op, graph) else WIDE_ELEMENTS
-        if spec_of(op.kind).dtypes == {DType.FLOAT32}:
+        if spec_of(op.kind).form(op, graph).dtypes == {DType.FLOAT32}:
             fit = FLOAT_UNIT if core.fpu else FLOAT_SOFTWARE
         elif op.kind == "block_concat":
             size_bytes = sum(graph.tensors[name].size_bytes for name in op.outputs)

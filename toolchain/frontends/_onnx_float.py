@@ -21,7 +21,7 @@ from toolchain.ops import spec_of
 from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.elementwise.binary_f32 import FUNCTIONS as BINARY
 from toolchain.ops.elementwise.binary_f32 import Binary
-from toolchain.ops.normalisation.softmax import Softmax
+from toolchain.ops.normalisation.softmax_s8 import Softmax
 from toolchain.ops.readers.onnx import resolve_axes
 from toolchain.ops.reduction.common import Reduce
 from toolchain.ops.reduction.reduce_f32 import ReduceFloat
@@ -66,7 +66,7 @@ def as_float(kind: str, attributes: Attributes) -> tuple[str, Attributes]:
         resize = Resize(attributes.height, attributes.width, corners, centers)
         return "resize_bilinear_f32", resize
     if kind == "softmax_once":
-        return "softmax_f32", Softmax()
+        return "softmax", Softmax()
     if isinstance(attributes, Lookup) and attributes.function == "LeakyRelu":
         return "unary_f32", Unary("leaky_relu", attributes.parameters[0])
     renamed = f"{kind}_f32"

@@ -13,9 +13,9 @@ ADVICE = (
 )
 
 
-def computes_in_float(op: Op) -> bool:
+def computes_in_float(op: Op, graph: Graph) -> bool:
     """Whether its kernel takes and gives float32, and nothing else."""
-    return spec_of(op.kind).dtypes == {DType.FLOAT32}
+    return spec_of(op.kind).form(op, graph).dtypes == {DType.FLOAT32}
 
 
 def refuse_float(graph: Graph, *, allowed: bool) -> None:
@@ -24,12 +24,12 @@ def refuse_float(graph: Graph, *, allowed: bool) -> None:
     A quantised model may compute in float here and there. A float model is one without integer
     activations, or one that multiplies more by float weights than by integer ones.
     """
-    floats = [op for op in graph.ops if computes_in_float(op)]
+    floats = [op for op in graph.ops if computes_in_float(op, graph)]
     if allowed or not floats:
         return
     integers = any(t.dtype in _INTEGERS for t in graph.activations())
     weighted = sum(_weights(op, graph) for op in floats)
-    others = sum(_weights(op, graph) for op in graph.ops if not computes_in_float(op))
+    others = sum(_weights(op, graph) for op in graph.ops if not computes_in_float(op, graph))
     if integers and weighted <= others:
         return
     raise UnsupportedError(

@@ -55,7 +55,7 @@ def float_json(plan: Plan) -> dict[str, Any]:
 def float_use(plan: Plan) -> FloatUse | None:
     """None where no operator computes in float32."""
     graph, core = plan.graph, find_board(plan.board).core
-    floats = [op for op in graph.ops if computes_in_float(op)]
+    floats = [op for op in graph.ops if computes_in_float(op, graph)]
     if not floats:
         return None
     model = AnalyticCostModel()

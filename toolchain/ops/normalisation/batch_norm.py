@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
-from toolchain.ops import extents
 from toolchain.ops.arithmetic.rounding import nearest
 from toolchain.ops.axes import leading_axes
 from toolchain.ops.elementwise.common import (
@@ -23,10 +22,18 @@ from toolchain.ops.elementwise.common import (
     sample_quantisation,
     sample_shape,
 )
+from toolchain.ops.kernel import (
+    Call,
+    Input,
+    Kernel,
+    Output,
+    Packed,
+    Struct,
+    constant,
+)
+from toolchain.ops.normalisation.rows import row_extents
 from toolchain.ops.spec import (
     Array,
-    Constant,
-    Lowering,
     OnnxBinding,
     OnnxNode,
     OpSpec,
@@ -67,21 +74,33 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return (np.clip(nearest(value) + y.q.zero_point, -128, 127).astype(np.int8),)
 
 
-def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     require_types(op, graph, DType.INT8)
     x, y = graph.input(op, 0), graph.output(op)
     gain, offset = _reals(op)
-    return Lowering(
-        functions=("thimble_batch_norm_s8",),
-        constants=(Constant("gain", gain), Constant("offset", offset)),
-        fields={
+    params = Struct(
+        "thimble_batch_norm_params",
+        {
             "pixels": x.elements // x.shape[-1],
             "channels": x.shape[-1],
-            "input_scale": float(np.float32(x.q.scale)).hex(),
+            "gain": Packed("gain"),
+            "offset": Packed("offset"),
+            "input_scale": float(x.q.scale),
             "input_zero_point": x.q.zero_point,
-            "output_scale": float(np.float32(y.q.scale)).hex(),
+            "output_scale": float(y.q.scale),
             "output_zero_point": y.q.zero_point,
         },
+    )
+    call = Call("thimble_batch_norm_s8", {"params": params, "input": Input(0), "output": Output(0)})
+    return Kernel(
+        (call,),
+        row_extents(
+            "params.pixels",
+            "params.channels",
+            lambda t: dict.fromkeys(("gain", "offset"), 4 * t.call["params.channels"]),
+        ),
+        constants=(constant("gain", gain), constant("offset", offset)),
+        find_overlaps=lambda: overlaps_same_shape(op, graph, core),
     )
 
 
@@ -119,10 +138,8 @@ SPEC = OpSpec(
     attributes=BatchNorm,
     infer=_infer,
     reference=_reference,
-    lower=_lower,
-    extents=extents.batch_norm,
+    select=_select,
     sample=_sample,
-    overlaps=overlaps_same_shape,
     axes=leading_axes,
     onnx=OnnxBinding(("BatchNormalization",), _read_onnx),
     limits="int8, for inference; computed in float32",

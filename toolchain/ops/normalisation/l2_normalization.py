@@ -12,7 +12,6 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
-from toolchain.ops import extents
 from toolchain.ops.arithmetic.fixed_point import (
     inverse_square_root,
     multiply_by_quantized_multiplier,
@@ -26,9 +25,15 @@ from toolchain.ops.elementwise.common import (
     sample_quantisation,
     sample_shape,
 )
+from toolchain.ops.kernel import (
+    Call,
+    Input,
+    Kernel,
+    Output,
+)
+from toolchain.ops.normalisation.rows import row_extents
 from toolchain.ops.spec import (
     Array,
-    Lowering,
     OpSpec,
     ReadOp,
     TfliteBinding,
@@ -53,7 +58,7 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return (np.clip(scaled, -128, 127).astype(np.int8).reshape(y.shape),)
 
 
-def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     require_types(op, graph, DType.INT8)
     x, y = graph.input(op, 0), graph.output(op)
     if not x.shape or x.shape[-1] > _LONGEST:
@@ -66,13 +71,20 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
             f"l2_normalization {op.name!r}: the output has scale {y.q.scale:g} and zero point "
             f"{y.q.zero_point}, not 1/128 and 0; convert with TFLite's int8 quantiser"
         )
-    return Lowering(
-        functions=("thimble_l2_normalization_s8",),
-        fields={
+    call = Call(
+        "thimble_l2_normalization_s8",
+        {
+            "input": Input(0),
+            "output": Output(0),
             "rows": x.elements // x.shape[-1],
             "columns": x.shape[-1],
             "zero_point": x.q.zero_point,
         },
+    )
+    return Kernel(
+        (call,),
+        row_extents("rows", "columns"),
+        find_overlaps=lambda: overlaps_same_shape(op, graph, core),
     )
 
 
@@ -101,10 +113,8 @@ SPEC = OpSpec(
     attributes=Attributes,
     infer=infer_unary,
     reference=_reference,
-    lower=_lower,
-    extents=extents.l2_normalization,
+    select=_select,
     sample=_sample,
-    overlaps=overlaps_same_shape,
     axes=leading_axes,
     tflite=TfliteBinding(("L2_NORMALIZATION",), _read, _write),
     limits="int8, last dimension, output scale 1/128",

@@ -18,20 +18,28 @@ from numpy.typing import NDArray
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
-from toolchain.ops import extents
 from toolchain.ops.arithmetic.rounding import nearest
 from toolchain.ops.axes import elementwise_axes
 from toolchain.ops.elementwise.common import sample_quantisation, sample_shape
+from toolchain.ops.kernel import (
+    Call,
+    Input,
+    Kernel,
+    Output,
+    Packed,
+    SafeOverlap,
+    Struct,
+    Touched,
+    constant,
+)
+from toolchain.ops.normalisation.rows import row_extents
 from toolchain.ops.readers.onnx import resolve_axes
 from toolchain.ops.spec import (
     Array,
     Axis,
-    Constant,
-    Lowering,
     OnnxBinding,
     OnnxNode,
     OpSpec,
-    SafeOverlap,
     TensorType,
 )
 
@@ -69,9 +77,9 @@ def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
     if not int(_by_channel(op)) <= axis < len(x.shape):
         raise ValueError(f"dimension {axis} of {x}")
     count = x.shape[axis - 1] if _by_channel(op) else length
-    for constant in (graph.input(op, 1), graph.input(op, 2)):
-        if constant.elements != count or not constant.is_constant:
-            raise ValueError(f"{constant} has not {count} elements")
+    for given in (graph.input(op, 1), graph.input(op, 2)):
+        if given.elements != count or not given.is_constant:
+            raise ValueError(f"{given} has not {count} elements")
     return (TensorType(x.shape, x.dtype),)
 
 
@@ -112,32 +120,44 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return (stored.astype(np.int8).reshape(y.shape),)
 
 
-def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     x, y, (_, length) = graph.input(op, 0), graph.output(op), _row(op, graph)
     if length > _LONGEST:
         raise UnsupportedError(
             f"layer_norm {op.name!r}: rows of {length} elements, at most {_LONGEST} are supported"
         )
     gains, offsets, epsilon = _factors(op, graph)
-    return Lowering(
-        functions=("thimble_layer_norm_s8",),
-        constants=(
-            Constant("gain", gains, "gain in steps of the output"),
-            Constant("offset", offsets, "offset in steps of the output"),
-        ),
-        fields={
+    params = Struct(
+        "thimble_layer_norm_params",
+        {
             "rows": x.elements // length,
             "length": length,
             "channels": len(gains) if _by_channel(op) else 0,
-            "epsilon": float(epsilon).hex(),
+            "epsilon": float(epsilon),
             "zero_point": y.q.zero_point,
+            "gain": Packed("gain"),
+            "offset": Packed("offset"),
         },
+    )
+    call = Call("thimble_layer_norm_s8", {"params": params, "input": Input(0), "output": Output(0)})
+    return Kernel(
+        (call,),
+        row_extents("params.rows", "params.length", _tables),
+        constants=(
+            constant("gain", gains, "gain in steps of the output"),
+            constant("offset", offsets, "offset in steps of the output"),
+        ),
+        # A row is read whole before its first element is written; then each before its own.
+        find_overlaps=lambda: (SafeOverlap(0),),
     )
 
 
-def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
-    """A row is read whole before its first element is written; then each before its own."""
-    return (SafeOverlap(0),)
+def _tables(touched: Touched) -> dict[str, int]:
+    """A gain for each element of a row or, with `channels`, for each channel."""
+    call = touched.call
+    channels = call["params.channels"]
+    count = min(channels, call["params.rows"]) if channels else call["params.length"]
+    return {"gain": 4 * count, "offset": 4 * count}
 
 
 def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
@@ -205,10 +225,8 @@ SPEC = OpSpec(
     attributes=LayerNorm,
     infer=_infer,
     reference=_reference,
-    lower=_lower,
-    extents=extents.layer_norm,
+    select=_select,
     sample=_sample,
-    overlaps=_overlaps,
     axes=_axes,
     onnx=OnnxBinding(("InstanceNormalization", "LayerNormalization"), _read_onnx),
     dtypes=frozenset({DType.INT8, DType.FLOAT32}),

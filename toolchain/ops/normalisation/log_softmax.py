@@ -13,7 +13,6 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
-from toolchain.ops import extents
 from toolchain.ops.arithmetic.fixed_point import (
     multiply_by_quantized_multiplier,
     one_over_one_plus_x,
@@ -31,11 +30,24 @@ from toolchain.ops.elementwise.common import (
     sample_quantisation,
     sample_shape,
 )
-from toolchain.ops.normalisation.softmax import MOST_COLUMNS, Softmax, exponentials, softmax_scaling
+from toolchain.ops.kernel import (
+    Call,
+    Input,
+    Kernel,
+    Output,
+    Packed,
+    Struct,
+    constant,
+)
+from toolchain.ops.normalisation.rows import row_extents
+from toolchain.ops.normalisation.softmax_s8 import (
+    MOST_COLUMNS,
+    Softmax,
+    exponentials,
+    softmax_scaling,
+)
 from toolchain.ops.spec import (
     Array,
-    Constant,
-    Lowering,
     OpSpec,
     ReadOp,
     TfliteBinding,
@@ -106,7 +118,7 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return (output.astype(np.int8).reshape(shape),)
 
 
-def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     require_types(op, graph, DType.INT8)
     x, y = graph.input(op, 0), graph.output(op)
     columns = x.shape[-1] if x.shape else 0
@@ -121,12 +133,10 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
     reverse = _reverse(op, graph)
     entries = min(-least, 255) + 1
     table = exponentials(op, graph, np.arange(256, dtype=np.int64)).astype(np.int32)
-    return Lowering(
-        functions=("thimble_log_softmax_s8",),
-        constants=(Constant("exponentials", table[:entries], "exp(-i * scale), Q0.31"),),
-        fields={
-            "rows": x.elements // columns,
-            "columns": columns,
+    params = Struct(
+        "thimble_log_softmax_params",
+        {
+            "exponentials": Packed("exponentials"),
             "entries": entries,
             "multiplier": multiplier,
             "shift": shift,
@@ -134,6 +144,22 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
             "reverse_shift": reverse[1],
             "least": least,
         },
+    )
+    call = Call(
+        "thimble_log_softmax_s8",
+        {
+            "input": Input(0),
+            "output": Output(0),
+            "rows": x.elements // columns,
+            "columns": columns,
+            "params": params,
+        },
+    )
+    return Kernel(
+        (call,),
+        row_extents("rows", "columns", lambda t: {"exponentials": 4 * t.call["params.entries"]}),
+        constants=(constant("exponentials", table[:entries], "exp(-i * scale), Q0.31"),),
+        find_overlaps=lambda: overlaps_same_shape(op, graph, core),
     )
 
 
@@ -156,10 +182,8 @@ SPEC = OpSpec(
     attributes=Softmax,
     infer=infer_unary,
     reference=_reference,
-    lower=_lower,
-    extents=extents.softmax(4, "s8"),
+    select=_select,
     sample=_sample,
-    overlaps=overlaps_same_shape,
     axes=leading_axes,
     tflite=TfliteBinding(
         ("LOG_SOFTMAX",),

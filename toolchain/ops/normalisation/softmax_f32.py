@@ -10,14 +10,19 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Graph, Op
-from toolchain.ops import extents
 from toolchain.ops.arithmetic import float_math
-from toolchain.ops.normalisation import softmax
-from toolchain.ops.normalisation.softmax import Softmax
-from toolchain.ops.readers.floats import FLOAT, check_float_node, float_sample, literal
+from toolchain.ops.elementwise.common import overlaps_same_shape
+from toolchain.ops.kernel import (
+    Call,
+    Input,
+    Kernel,
+    Output,
+)
+from toolchain.ops.normalisation.rows import row_extents
+from toolchain.ops.normalisation.softmax_s8 import SOFTMAX_S8, Softmax
+from toolchain.ops.readers.floats import FLOAT, check_float_node, float_sample
 from toolchain.ops.spec import (
     Array,
-    Lowering,
     ReadOp,
     TfliteBinding,
     TfliteNode,
@@ -42,17 +47,24 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return ((exponentials / total[:, None]).reshape(shape),)
 
 
-def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     x = graph.input(op, 0)
     if not x.shape:
         raise UnsupportedError(f"{op.kind} {op.name!r}: the input is a scalar")
-    return Lowering(
-        functions=("thimble_softmax_f32",),
-        fields={
+    call = Call(
+        "thimble_softmax_f32",
+        {
+            "input": Input(0),
+            "output": Output(0),
             "rows": x.elements // x.shape[-1],
             "columns": x.shape[-1],
-            "beta": literal(_attributes(op).beta),
+            "beta": float(_attributes(op).beta),
         },
+    )
+    return Kernel(
+        (call,),
+        row_extents("rows", "columns"),
+        find_overlaps=lambda: overlaps_same_shape(op, graph, core),
     )
 
 
@@ -66,17 +78,16 @@ def _write(op: Op, graph: Graph) -> WrittenOp:
 
 
 def _sample(rng: np.random.Generator) -> Graph:
-    graph = float_sample(softmax.SPEC.sample, "softmax_f32")(rng)
+    graph = float_sample(SOFTMAX_S8.sample, "softmax")(rng)
     (op,) = graph.ops
     return graph.with_ops([replace(op, attributes=Softmax(_attributes(op).beta))])
 
 
-SPEC = replace(
-    softmax.SPEC,
-    kind="softmax_f32",
+SOFTMAX_F32 = replace(
+    SOFTMAX_S8,
+    kind="softmax",
     reference=_reference,
-    lower=_lower,
-    extents=extents.softmax(0, "f32"),
+    select=_select,
     sample=_sample,
     tflite=TfliteBinding(("SOFTMAX",), _read, _write),
     onnx=None,

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
-from toolchain.ops import extents
 from toolchain.ops.arithmetic.rounding import nearest
 from toolchain.ops.axes import leading_axes
 from toolchain.ops.elementwise.common import (
@@ -25,8 +24,18 @@ from toolchain.ops.elementwise.common import (
     sample_quantisation,
     sample_shape,
 )
+from toolchain.ops.kernel import (
+    Call,
+    Input,
+    Kernel,
+    Output,
+    Packed,
+    Struct,
+    constant,
+)
+from toolchain.ops.normalisation.rows import row_extents
 from toolchain.ops.readers.onnx import resolve_axes
-from toolchain.ops.spec import Array, Constant, Lowering, OnnxBinding, OnnxNode, OpSpec
+from toolchain.ops.spec import Array, OnnxBinding, OnnxNode, OpSpec
 
 NATURAL = Quantisation((1 / 256,), (-128,))
 """For a result that the model leaves in float: as TFLite stores it."""
@@ -54,21 +63,34 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return (stored.astype(np.int8).reshape(y.shape),)
 
 
-def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     require_types(op, graph, DType.INT8)
     x, y, table = graph.input(op, 0), graph.output(op), _exponentials(op, graph)
     if not x.shape:
         raise UnsupportedError(f"softmax {op.name!r}: the input is a scalar")
-    return Lowering(
-        functions=("thimble_softmax_once_s8",),
-        constants=(Constant("exponentials", table, "exp(-i * scale)"),),
-        fields={
+    params = Struct(
+        "thimble_softmax_once_params",
+        {
             "rows": x.elements // x.shape[-1],
             "columns": x.shape[-1],
             "entries": len(table),
-            "scale": float(np.float32(y.q.scale)).hex(),
+            "exponentials": Packed("exponentials"),
+            "scale": float(y.q.scale),
             "zero_point": y.q.zero_point,
         },
+    )
+    call = Call(
+        "thimble_softmax_once_s8", {"params": params, "input": Input(0), "output": Output(0)}
+    )
+    return Kernel(
+        (call,),
+        row_extents(
+            "params.rows",
+            "params.columns",
+            lambda t: {"exponentials": 4 * t.call["params.entries"]},
+        ),
+        constants=(constant("exponentials", table, "exp(-i * scale)"),),
+        find_overlaps=lambda: overlaps_same_shape(op, graph, core),
     )
 
 
@@ -107,10 +129,8 @@ SPEC = OpSpec(
     attributes=Attributes,
     infer=infer_unary,
     reference=_reference,
-    lower=_lower,
-    extents=extents.softmax(4, "s8"),
+    select=_select,
     sample=_sample,
-    overlaps=overlaps_same_shape,
     axes=leading_axes,
     onnx=OnnxBinding(("Softmax",), _read_onnx),
     limits="int8, one dimension, any output scale; computed in float32",

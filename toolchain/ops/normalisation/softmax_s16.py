@@ -16,19 +16,30 @@ from numpy.typing import NDArray
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
-from toolchain.ops import extents
 from toolchain.ops.arithmetic.fixed_point import (
     multiply_by_quantized_multiplier,
     quantize_multiplier,
 )
-from toolchain.ops.elementwise.common import Int64, check_node, require_types, sample_shape
-from toolchain.ops.normalisation import softmax
-from toolchain.ops.normalisation.softmax import Softmax
+from toolchain.ops.elementwise.common import (
+    Int64,
+    check_node,
+    overlaps_same_shape,
+    require_types,
+    sample_shape,
+)
+from toolchain.ops.kernel import (
+    Call,
+    Constant,
+    Input,
+    Kernel,
+    Output,
+    Packed,
+)
+from toolchain.ops.normalisation.rows import row_extents
+from toolchain.ops.normalisation.softmax_s8 import SOFTMAX_S8, Softmax
 from toolchain.ops.readers.wide import WIDE
 from toolchain.ops.spec import (
     Array,
-    Constant,
-    Lowering,
     Quantised,
     ReadOp,
     TfliteBinding,
@@ -105,7 +116,7 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return (output.astype(np.int16).reshape(shape),)
 
 
-def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     require_types(op, graph, DType.INT16)
     x, y = graph.input(op, 0), graph.output(op)
     if not x.shape:
@@ -127,19 +138,32 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
             f"{op.kind} {op.name!r}: rows of {columns} elements, at most {_MOST_COLUMNS} are "
             "supported"
         )
-    return Lowering(
-        functions=("thimble_softmax_s16",),
-        constants=(
-            Constant("exponentials", _exponentials(), "exp(x), x from -10 to 0, Q0.15"),
-            Constant("reciprocals", _reciprocals(), "1 / (1 + x), x from 0 to 1, Q0.15"),
-        ),
-        fields={
+    call = Call(
+        "thimble_softmax_s16",
+        {
+            "input": Input(0),
+            "output": Output(0),
             "rows": x.elements // columns,
             "columns": columns,
             "multiplier": multiplier,
             "shift": shift,
+            "exponentials": Packed("exponentials"),
+            "reciprocals": Packed("reciprocals"),
         },
     )
+    return Kernel(
+        (call,),
+        row_extents("rows", "columns", lambda t: dict.fromkeys(_TABLES, 2 * 513)),
+        constants=(
+            Constant("exponentials", _exponentials, "exp(x), x from -10 to 0, Q0.15"),
+            Constant("reciprocals", _reciprocals, "1 / (1 + x), x from 0 to 1, Q0.15"),
+        ),
+        find_overlaps=lambda: overlaps_same_shape(op, graph, core),
+    )
+
+
+_TABLES = ("exponentials", "reciprocals")
+"""512 steps each, and the end of the last one."""
 
 
 def _read(node: TfliteNode) -> ReadOp:
@@ -158,16 +182,15 @@ def _sample(rng: np.random.Generator) -> Graph:
     x = Tensor("x", shape, DType.INT16, Quantisation((scale,), (0,)))
     y = Tensor("y", shape, DType.INT16, Quantisation((_OUTPUT_SCALE,), (0,)))
     beta = 1.0 if rng.random() < 0.6 else float(np.float32(2.0 ** rng.uniform(-2, 2)))
-    op = Op("softmax_s16", "softmax", ("x",), ("y",), Softmax(beta))
+    op = Op("softmax", "softmax", ("x",), ("y",), Softmax(beta))
     return Graph.build("sample", [x, y], [op], ["x"], ["y"])
 
 
-SPEC = replace(
-    softmax.SPEC,
-    kind="softmax_s16",
+SOFTMAX_S16 = replace(
+    SOFTMAX_S8,
+    kind="softmax",
     reference=_reference,
-    lower=_lower,
-    extents=extents.softmax_s16,
+    select=_select,
     sample=_sample,
     tflite=TfliteBinding(("SOFTMAX",), _read, _write),
     onnx=None,

@@ -1,0 +1,230 @@
+"""Softmax over the last dimension. TFLite SOFTMAX, int8 to int8, output scale 1/256, zero -128; or
+to int16, scale 1/65536, zero -32768.
+
+Arithmetic: `reference_ops::Softmax` for integers (gemmlowp fixed point: exponentials with 5 integer
+bits, sums with 12); parameters as in `PreprocessSoftmaxScaling` and `CalculateInputRadius`. Where
+the sum of a row's exponentials reaches 512 LiteRT aborts; every quotient is below half a unit then,
+and rounds to 0 here.
+
+CMSIS-NN's `arm_softmax_s8` is exact too, but evaluates two exponential series an element (530
+instructions on a Cortex-M4, 3.7 KB of code); a table of at most 1 KB takes their place.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from toolchain.boards import Core
+from toolchain.errors import UnsupportedError
+from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
+from toolchain.ops.arithmetic.fixed_point import (
+    one_over_one_plus_x,
+    quantize_multiplier,
+    rounding_divide_by_pot,
+    saturating_doubling_high_mul,
+)
+from toolchain.ops.axes import leading_axes
+from toolchain.ops.elementwise.common import (
+    Int64,
+    check_node,
+    overlaps_same_shape,
+    require_types,
+    sample_shape,
+)
+from toolchain.ops.kernel import (
+    Call,
+    Input,
+    Kernel,
+    Output,
+    Packed,
+    Terms,
+    constant,
+)
+from toolchain.ops.normalisation.rows import row_extents
+from toolchain.ops.spec import (
+    Array,
+    OpSpec,
+    Quantised,
+    ReadOp,
+    TensorType,
+    TfliteBinding,
+    TfliteNode,
+    WrittenOp,
+)
+
+_DIFF_INTEGER_BITS = 5
+_SUM_INTEGER_BITS = 12
+_Q31_MAX = 2**31 - 1
+_OUTPUTS = {DType.INT8: (1 / 256, -128), DType.INT16: (1 / 65536, -32768)}
+"""Scale and zero point of each output type."""
+MOST_COLUMNS = 4095
+"""The sum of more exponentials leaves Q12.19."""
+
+
+@dataclass(frozen=True)
+class Softmax(Attributes):
+    """`beta` multiplies the inputs; an exact float32 value. `to`: the output's type for int8."""
+
+    beta: float = 1.0
+    to: DType = DType.INT8
+
+
+def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
+    assert isinstance(op.attributes, Softmax)
+    x = graph.input(op, 0)
+    return (TensorType(x.shape, op.attributes.to if x.dtype is DType.INT8 else x.dtype),)
+
+
+def softmax_scaling(op: Op, graph: Graph) -> tuple[int, int, int]:
+    """Multiplier, left shift, and the least input difference that still counts."""
+    assert isinstance(op.attributes, Softmax)
+    scale = graph.input(op, 0).q.scale
+    real = op.attributes.beta * scale * (1 << (31 - _DIFF_INTEGER_BITS))
+    if not real > 1:
+        raise UnsupportedError(
+            f"softmax {op.name!r}: beta {op.attributes.beta:g} times the input scale {scale:g} is "
+            "below 2**-26; requantise the model with a representative data set"
+        )
+    multiplier, shift = quantize_multiplier(min(real, _Q31_MAX / 2))
+    span = ((1 << _DIFF_INTEGER_BITS) - 1) * (1 << (31 - _DIFF_INTEGER_BITS)) / (1 << shift)
+    return multiplier, shift, -math.floor(span)
+
+
+def _exp_on_negative_values(a: Int64) -> Int64:
+    """gemmlowp `exp_on_negative_values`: Q5.26 in, Q0.31 out."""
+    quarter = 1 << 24
+    mod = (a & (quarter - 1)) - quarter
+    x = (mod << 5) + (1 << 28)
+    x2 = saturating_doubling_high_mul(x, x)
+    x3 = saturating_doubling_high_mul(x2, x)
+    x4 = saturating_doubling_high_mul(x2, x2)
+    third = saturating_doubling_high_mul(rounding_divide_by_pot(x4, 2) + x3, 715827883)
+    series = x + rounding_divide_by_pot(third + x2, 1)
+    result = 1895147668 + saturating_doubling_high_mul(series, 1895147668)
+    remainder = mod - a
+    factors = (1672461947, 1302514674, 790015084, 290630308, 39332535, 720401, 242)
+    for bit, factor in enumerate(factors, start=24):
+        scaled = saturating_doubling_high_mul(result, factor)
+        result = np.where(remainder & (1 << bit), scaled, result)
+    exact: Int64 = np.where(a == 0, _Q31_MAX, result)
+    return exact
+
+
+def exponentials(op: Op, graph: Graph, differences: Int64) -> Int64:
+    """exp(-difference * scale * beta) in Q0.31, of differences that still count."""
+    multiplier, shift, least = softmax_scaling(op, graph)
+    counted = np.minimum(differences, -least)
+    return _exp_on_negative_values(saturating_doubling_high_mul(-counted << shift, multiplier))
+
+
+def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    least = softmax_scaling(op, graph)[2]
+    y = graph.output(op)
+    shape, bits = y.shape, 8 * y.dtype.size_bytes
+    low, high = -(1 << (bits - 1)), (1 << (bits - 1)) - 1
+    rows = inputs[0].reshape(-1, shape[-1]).astype(np.int64)
+    diff = rows - rows.max(axis=1, keepdims=True)
+    counts = diff >= least
+    exps = exponentials(op, graph, np.where(counts, -diff, 0))
+    to_sum = rounding_divide_by_pot(exps, _SUM_INTEGER_BITS)
+    total = np.where(counts, to_sum, 0).sum(axis=1, keepdims=True)
+    headroom = np.array([[32 - int(value).bit_length()] for value in total[:, 0]], dtype=np.int64)
+    exponent = _SUM_INTEGER_BITS - headroom + 31 - bits
+    total, headroom = np.where(exponent < 32, total, 1 << 19), np.where(exponent < 32, headroom, 12)
+    reciprocal = one_over_one_plus_x((total << headroom) - (1 << 31))
+    result = rounding_divide_by_pot(saturating_doubling_high_mul(exps, reciprocal), exponent)
+    output = np.where(counts & (exponent < 32), np.clip(result + low, low, high), low)
+    return (output.astype(y.dtype.numpy).reshape(shape),)
+
+
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
+    require_types(op, graph, *_OUTPUTS)
+    x, y = graph.input(op, 0), graph.output(op)
+    scale, zero = _OUTPUTS[y.dtype]
+    if not x.shape:
+        raise UnsupportedError(f"softmax {op.name!r}: the input is a scalar")
+    if y.q.zero_point != zero or abs(y.q.scale / scale - 1) > 1e-3:
+        raise UnsupportedError(
+            f"softmax {op.name!r}: the output has scale {y.q.scale:g} and zero point "
+            f"{y.q.zero_point}, not {scale:g} and {zero}; convert with TFLite's int8 quantiser"
+        )
+    columns = x.shape[-1]
+    if y.dtype is DType.INT16 and columns > MOST_COLUMNS:
+        raise UnsupportedError(
+            f"softmax {op.name!r}: {columns} columns to int16 are more than {MOST_COLUMNS}, whose "
+            "sum the fixed point of its kernel holds; convert it with an int8 output"
+        )
+    table = exponentials(op, graph, np.arange(256, dtype=np.int64)).astype(np.int32)
+    entries = min(-softmax_scaling(op, graph)[2], 255) + 1
+    narrow, rows = y.dtype is DType.INT8, x.elements // columns
+    call = Call(
+        "thimble_softmax_s8" if narrow else "thimble_softmax_s8_s16",
+        {
+            "input": Input(0),
+            "output": Output(0),
+            "rows": rows,
+            "columns": columns,
+            "exponentials": Packed("exponentials"),
+            "entries": entries,
+        },
+    )
+    return Kernel(
+        (call,),
+        row_extents("rows", "columns", lambda t: {"exponentials": 4 * t.call["entries"]}),
+        constants=(constant("exponentials", table[:entries], "exp(-i * scale * beta), Q0.31"),),
+        find_overlaps=lambda: overlaps_same_shape(op, graph, core),
+        find_terms=(lambda: _terms(rows, columns)) if narrow else None,
+    )
+
+
+def _terms(rows: int, columns: int) -> Terms:
+    """`thimble_softmax_s8` reads each row three times."""
+    return {
+        "call": 1.0,
+        "row": rows,
+        "element": rows * columns,
+        "sixteen": rows * (columns // 16),
+        "rest": rows * (columns % 16),
+    }
+
+
+def _read(node: TfliteNode) -> ReadOp:
+    check_node(node, *_OUTPUTS)
+    return ReadOp(Softmax(float(node.options.beta), node.outputs[0].dtype), (0,))
+
+
+def _write(op: Op, graph: Graph) -> WrittenOp:
+    assert isinstance(op.attributes, Softmax)
+    return WrittenOp("SOFTMAX", "SoftmaxOptions", {"beta": op.attributes.beta}, version=2)
+
+
+def _sample(rng: np.random.Generator) -> Graph:
+    shape = (*sample_shape(rng, 3, 6), int(rng.integers(1, 40)))
+    scale = float(np.float32(2.0 ** rng.uniform(-10, 2)))
+    zero = int(rng.integers(-128, 128))
+    x = Tensor("x", shape, DType.INT8, Quantisation((scale,), (zero,)))
+    to = DType.INT8 if rng.random() < 0.7 else DType.INT16
+    output_scale, output_zero = _OUTPUTS[to]
+    y = Tensor("y", shape, to, Quantisation((output_scale,), (output_zero,)))
+    beta = 1.0 if rng.random() < 0.6 else float(np.float32(2.0 ** rng.uniform(-2, 3)))
+    op = Op("softmax", "softmax", ("x",), ("y",), Softmax(beta, to))
+    return Graph.build("sample", [x, y], [op], ["x"], ["y"])
+
+
+SOFTMAX_S8 = OpSpec(
+    quantised=Quantised(wide_zero=-(2**15)),
+    kind="softmax",
+    attributes=Softmax,
+    infer=_infer,
+    reference=_reference,
+    select=_select,
+    sample=_sample,
+    axes=leading_axes,
+    tflite=TfliteBinding(("SOFTMAX",), _read, _write),
+    dtypes=frozenset(_OUTPUTS),
+    limits="int8, last dimension, output int8 of scale 1/256 or int16 of scale 1/65536",
+)
