@@ -11,7 +11,7 @@ from toolchain.bench.bench_file import BenchBoard
 from toolchain.bench.pytest_plugin import RunModel
 from toolchain.deployment.profiling import profile_deployment
 from toolchain.device.session import Session
-from toolchain.frontends.reference import open_reference
+from toolchain.reference import open_reference
 
 RUNS = 3
 REPEATS = 5

@@ -40,18 +40,18 @@ from toolchain.deployment.verification import compare, unit_of
 from toolchain.device.compiler import BuildError
 from toolchain.device.host import HostModel, HostProgram, build
 from toolchain.errors import DoesNotFitError, InputError, LinkError, ResultError
-from toolchain.frontends.reference import (
-    OnnxRuntime,
-    Reference,
-    RuntimeProcess,
-    open_reference,
-)
 from toolchain.ir import Plan
 from toolchain.kernels import cmsis_nn
 from toolchain.ops.interpret import interpret
 from toolchain.ops.movement.gather import index_limits
 from toolchain.ops.spec import Array
 from toolchain.quantise.float_use import float_use
+from toolchain.reference import (
+    OnnxRuntime,
+    Reference,
+    RuntimeProcess,
+    open_reference,
+)
 
 _TURNS = 3
 """Inferences of each model: two random ones, one of extreme values; state goes on from one."""

@@ -9,7 +9,7 @@ import pytest
 from tests.support.detection import detector_bytes
 from toolchain.cli import run
 from toolchain.deployment.verification import verify_model
-from toolchain.frontends import left_to_the_caller
+from toolchain.frontends import host_operators
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def test_its_inputs_are_the_outputs(detector: Path) -> None:
 
 
 def test_it_is_named(detector: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (left,) = left_to_the_caller(detector)
+    (left,) = host_operators(detector)
     assert left.operator == "TFLite_Detection_PostProcess"
     assert left.reads == ("boxes_list", "scores")
     assert left.constants == ("anchors",)

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from toolchain.frontends import load_model
-from toolchain.frontends.reference import open_reference
 from toolchain.ir.boundary import End
 from toolchain.ops.interpret import interpret
 from toolchain.passes import prepare
+from toolchain.reference import open_reference
 
 MODELS = Path(__file__).resolve().parents[2].parent / "shared" / "models"
 RUNS = {

@@ -10,7 +10,7 @@ import pytest
 from toolchain.deployment.compile import compile_model
 from toolchain.deployment.run import deployed
 from toolchain.deployment.verification import verify_model
-from toolchain.frontends.reference import open_reference
+from toolchain.reference import open_reference
 
 MODELS = Path(__file__).parents[2].parent / "shared" / "models"
 NAMES = ("esphome_v2_okay_nabu", "esphome_v2_alexa")

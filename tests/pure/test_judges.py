@@ -16,18 +16,17 @@ import pytest
 from tests.pure.test_ops_litert import random_value
 from tests.support.tflite_writer import tflite_bytes
 from toolchain.errors import InputError
-from toolchain.frontends import _runtime_child as child
 from toolchain.frontends import load_model
-from toolchain.frontends._judges import RULES, Rule
-from toolchain.frontends._runtime import RefusedError, Runtime, RuntimeProcess, open_model
-from toolchain.frontends._tflite_file import read_file
-from toolchain.frontends.reference import NumpyReference, TfliteReference, open_reference
+from toolchain.frontends.tflite.file import read_file
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops import forms, spec_of
 from toolchain.ops.interpret import interpret
 from toolchain.ops.movement.tile import Tile
 from toolchain.ops.reduction.common import Reduce
 from toolchain.ops.unary.relu import Bounds, Relu
+from toolchain.reference import NumpyReference, TfliteReference, child, open_reference
+from toolchain.reference.judges import RULES, Rule
+from toolchain.reference.process import RefusedError, Runtime, RuntimeProcess, open_model
 
 needs_micro = pytest.mark.skipif(
     importlib.util.find_spec("tflite_micro") is None,
@@ -200,7 +199,7 @@ def test_names_that_are_not_text_are_no_hindrance(tmp_path: Path) -> None:
 CRASHING = """
 import os, sys
 sys.path.insert(0, {folder!r})
-import _runtime_child as child
+import child
 def answer(opened, message, parts):
     {what}
 child.serve(sys.stdin.buffer, sys.stdout.buffer, answer)

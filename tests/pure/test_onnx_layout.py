@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolchain.frontends._onnx_layout import Layout, channels_last, move
+from toolchain.frontends.onnx.layout import Layout, channels_last, move
 
 
 def in_memory(value: np.ndarray, layout: Layout) -> np.ndarray:

@@ -14,13 +14,13 @@ import pytest
 
 from tests.support.litert import OWN_FUNCTIONS
 from tests.support.tflite_writer import tflite_bytes
-from toolchain.frontends._judges import rule_of, tolerance_of
-from toolchain.frontends._runtime import Runtime, RuntimeProcess, open_model
-from toolchain.frontends._tflite_file import read_file
 from toolchain.frontends.tflite import FRONT_END
+from toolchain.frontends.tflite.file import read_file
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops import forms, spec_of
 from toolchain.ops.normalisation.softmax_s8 import Softmax
+from toolchain.reference.judges import rule_of, tolerance_of
+from toolchain.reference.process import Runtime, RuntimeProcess, open_model
 
 KINDS = sorted(kind for kind, spec in forms().items() if spec.tflite is not None)
 

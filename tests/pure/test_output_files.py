@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 from tests.support.refused import as_nobody, open_folder, small_disk
-from toolchain import frontends
 from toolchain.cli import run
 from toolchain.errors import InputError
 from toolchain.files import replaced_file, scratch_folder, write_file
+from toolchain.frontends import model_file
 
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits_int8.tflite"
 
@@ -282,6 +282,6 @@ def test_nan_is_no_number(
 def test_a_file_without_an_end_is_refused(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(frontends, "LARGEST_FILE_BYTES", 1 << 20)
+    monkeypatch.setattr(model_file, "LARGEST_FILE_BYTES", 1 << 20)
     assert run(["arena", "/dev/zero"]) == 2
     assert "/dev/zero is larger than" in capfd.readouterr().err

@@ -9,13 +9,13 @@ import onnx
 import onnxruntime
 
 from tests.support.tflite_writer import tflite_bytes
-from toolchain.frontends._onnx_trace import operator_differences, watched
 from toolchain.frontends.onnx import read_traced
-from toolchain.frontends.reference import OnnxRuntime, TfliteReference, open_reference
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops.interpret import interpret
 from toolchain.ops.reduction.common import Reduce
 from toolchain.ops.unary.relu import Bounds, Relu
+from toolchain.reference import OnnxRuntime, TfliteReference, open_reference
+from toolchain.reference.operator_differences import operator_differences, watched
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_qdq.onnx"
 

@@ -18,8 +18,8 @@ from tests.support.tflite_writer import tflite_bytes
 from toolchain.boards import HOST
 from toolchain.errors import InputError, UnsupportedError
 from toolchain.frontends import load_model
-from toolchain.frontends._tflite_options import options_of
 from toolchain.frontends.tflite import FRONT_END
+from toolchain.frontends.tflite.options import options_of
 from toolchain.ir import Graph
 from toolchain.memory.problem import memory_problem
 from toolchain.ops import forms

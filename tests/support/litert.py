@@ -10,10 +10,10 @@ from ai_edge_litert.interpreter import Interpreter, OpResolverType
 from numpy.typing import NDArray
 
 from tests.support.tflite_writer import tflite_bytes
-from toolchain.frontends._judges import rule_of
-from toolchain.frontends._runtime import Runtime
-from toolchain.frontends._tflite_file import read_file
+from toolchain.frontends.tflite.file import read_file
 from toolchain.ops import forms
+from toolchain.reference.judges import rule_of
+from toolchain.reference.process import Runtime
 
 OWN_FUNCTIONS = frozenset({"softmax.float32", "unary_f32"})
 """Kinds whose exp and the like are not those of a C library: the last bits differ."""

@@ -12,7 +12,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.segment import Segment
 
-from toolchain.frontends import left_to_the_caller
+from toolchain.frontends import host_operators
 from toolchain.ir import Plan
 from toolchain.quantise.float_use import float_use
 
@@ -45,7 +45,7 @@ def error_console() -> Console:
 
 def warn_of_host_side(model: Path) -> dict[str, Any]:
     """One line for each operator that the firmware leaves to its caller; a field for `--json`."""
-    found = left_to_the_caller(model)
+    found = host_operators(model)
     for left in found:
         error_console().print(f"warning: {left}.", markup=False, highlight=False)
     return {"left_to_the_caller": [asdict(left) for left in found]} if found else {}

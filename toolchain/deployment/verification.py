@@ -19,18 +19,18 @@ from toolchain.deployment.run import Deployment, Inference, deployed
 from toolchain.device.session import MemoryUse
 from toolchain.errors import LinkError, ResultError
 from toolchain.files import scratch_folder
-from toolchain.frontends.reference import (
+from toolchain.ir import DType, End
+from toolchain.ops.interpret import interpret
+from toolchain.ops.movement.gather import index_limits
+from toolchain.planner import DEFAULT_BOARD, PlanOptions
+from toolchain.quantise.float_use import float_use
+from toolchain.reference import (
     Judge,
     OnnxRuntime,
     OperatorDifferences,
     Reference,
     open_reference,
 )
-from toolchain.ir import DType, End
-from toolchain.ops.interpret import interpret
-from toolchain.ops.movement.gather import index_limits
-from toolchain.planner import DEFAULT_BOARD, PlanOptions
-from toolchain.quantise.float_use import float_use
 
 Array = NDArray[np.generic]
 Report = Callable[..., None]

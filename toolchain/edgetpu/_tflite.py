@@ -9,14 +9,8 @@ from pathlib import Path
 from toolchain.edgetpu.compiled import compiled_bytes
 from toolchain.edgetpu.graph import PipelineGraph, PipelineOp, PipelineTensor
 from toolchain.errors import InputError
-from toolchain.frontends.tflite_records import (
-    QUANTISE,
-    FileModel,
-    FileOp,
-    FileTensor,
-    of_model,
-    read_file,
-)
+from toolchain.frontends.tflite.file import FileModel, FileOp, FileTensor, read_file
+from toolchain.frontends.tflite.refusals import QUANTISE, of_model
 from toolchain.ir import DType
 
 COMPILED_OPERATOR = "edgetpu-custom-op"

@@ -1,45 +1,41 @@
-"""Front ends: a model file in, a Graph out. Each public module here holds one `FRONT_END`."""
+"""Front ends: a model file in, a Graph out.
+
+A package here that has a `FRONT_END` is one. `neutral` and `minimalloc` read files that have sizes
+and no operators.
+"""
 
 from __future__ import annotations
 
 import importlib
-import os
 import pkgutil
 from functools import cache
 from pathlib import Path
 
 from toolchain.errors import InputError
-from toolchain.frontends._front_end import FrontEnd
-from toolchain.frontends._tflite_host_side import HostSide, host_side
+from toolchain.frontends.front_end import FrontEnd, HostOperator
+from toolchain.frontends.model_file import read_model_file
 from toolchain.ir import Graph
 
-LARGEST_FILE_BYTES = 1 << 30
+__all__ = [
+    "FrontEnd",
+    "HostOperator",
+    "front_end_of",
+    "front_ends",
+    "host_operators",
+    "load_model",
+    "read_model_file",
+]
 
 
 @cache
 def front_ends() -> tuple[FrontEnd, ...]:
-    """Every front end, in the alphabetical order of its file."""
+    """Every front end, in the alphabetical order of its package."""
     found = []
     for module in sorted(pkgutil.iter_modules(__path__), key=lambda m: m.name):
         loaded = importlib.import_module(f"{__name__}.{module.name}")
         if hasattr(loaded, "FRONT_END"):
             found.append(loaded.FRONT_END)
     return tuple(found)
-
-
-def read_model_file(path: Path) -> bytes:
-    """The bytes of a model file. Raises InputError where it cannot be read or is far too large."""
-    try:
-        with path.open("rb") as file:
-            size = os.fstat(file.fileno()).st_size  # a device says 0, and may never end
-            data = b"" if size > LARGEST_FILE_BYTES else file.read(LARGEST_FILE_BYTES + 1)
-    except FileNotFoundError as error:
-        raise InputError(f"there is no file {path}") from error
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}") from error
-    if max(size, len(data)) > LARGEST_FILE_BYTES:
-        raise InputError(f"{path} is larger than {LARGEST_FILE_BYTES} bytes")
-    return data
 
 
 def front_end_of(path: Path, data: bytes) -> FrontEnd:
@@ -54,11 +50,11 @@ def front_end_of(path: Path, data: bytes) -> FrontEnd:
     raise InputError(f"{path} is no model file that Thimble reads ({suffixes})")
 
 
-def left_to_the_caller(path: str | Path) -> tuple[HostSide, ...]:
-    """Operators of a model file that are the host's work. Raises as `load_model`."""
+def host_operators(path: str | Path) -> tuple[HostOperator, ...]:
+    """Operators of a model file that the firmware's caller runs. Raises as `load_model`."""
     file = Path(path)
     data = read_model_file(file)
-    return host_side(data) if front_end_of(file, data).name == "TFLite" else ()
+    return front_end_of(file, data).host_operators(data)
 
 
 def load_model(path: str | Path) -> Graph:

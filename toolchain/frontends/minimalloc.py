@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from toolchain.errors import InputError, UnsupportedError
-from toolchain.frontends import read_model_file
+from toolchain.frontends.model_file import read_model_file
 from toolchain.ir import ArenaProblem
 from toolchain.ir.arena import Block
 

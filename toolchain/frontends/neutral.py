@@ -16,7 +16,7 @@ from typing import Any
 
 from toolchain.errors import InputError
 from toolchain.files.records import parse_json
-from toolchain.frontends import read_model_file
+from toolchain.frontends.model_file import read_model_file
 from toolchain.ir import Buffer, Member, MemoryProblem, Overlap
 
 MAX_TENSOR_BYTES = 1 << 48

@@ -1,35 +1,19 @@
-"""The runtimes whose outputs ours are compared with, run on the model file itself.
+"""The reference of a TFLite file: its operators, each run by the runtime that is right on it.
 
-Which runtime judges which operator is said in `_judges.py`. Each runs in a process of its own.
+Which runtime judges which operator is said in `judges.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Protocol
-
-import onnx
 
 from toolchain.errors import InputError
-from toolchain.frontends import front_end_of, load_model, read_model_file
-from toolchain.frontends._judges import RULES, rule_of, tolerance_of
-from toolchain.frontends._onnx_trace import (
-    OperatorDifferences,
-    operator_differences,
-    watched,
-)
-from toolchain.frontends._runtime import (
-    NotInstalledError,
-    OpenModel,
-    RefusedError,
-    Runtime,
-    RuntimeProcess,
-    missing,
-    open_model,
-)
-from toolchain.frontends._tflite_cut import (
+from toolchain.frontends.tflite.file import FileModel, read_file
+from toolchain.frontends.tflite.host_side import bytes_without_host_side
+from toolchain.ir import Graph
+from toolchain.ops.spec import Array
+from toolchain.reference.cut import (
     Cutter,
     Part,
     can_be_cut,
@@ -38,59 +22,16 @@ from toolchain.frontends._tflite_cut import (
     parts,
     shared_variables,
 )
-from toolchain.frontends._tflite_file import FileModel, read_file
-from toolchain.frontends._tflite_host_side import bytes_without_host_side
-from toolchain.frontends.onnx import read_traced
-from toolchain.ir import Graph
-from toolchain.ops.interpret import interpret
-from toolchain.ops.spec import Array
-
-__all__ = [
-    "Judge",
-    "NumpyReference",
-    "OnnxRuntime",
-    "OperatorDifferences",
-    "Reference",
-    "RuntimeProcess",
-    "TfliteReference",
-    "open_reference",
-]
-
-
-@dataclass(frozen=True)
-class Judge:
-    """A runtime, the operators of the file that it runs, and why it and no other."""
-
-    runtime: str
-    operators: tuple[str, ...]
-    why: str
-
-
-class Reference(Protocol):
-    """A runtime that has a model loaded.
-
-    `name` says which it is, for the user, `judges` for programs. `tolerance`: by how many units in
-    the last place an output may differ from it and still count as equal. `not_independent`: why
-    only Thimble's own arithmetic could be compared with; '' where another's was.
-    """
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def judges(self) -> tuple[Judge, ...]: ...
-
-    @property
-    def tolerance(self) -> int: ...
-
-    @property
-    def not_independent(self) -> str: ...
-
-    def run(self, inputs: Sequence[Array]) -> tuple[Array, ...]:
-        """Outputs of one inference, in the file's order, for inputs in the file's order."""
-
-    def restart(self) -> None:
-        """Forget what the model keeps from run to run."""
+from toolchain.reference.judges import RULES, rule_of, tolerance_of
+from toolchain.reference.process import (
+    NotInstalledError,
+    OpenModel,
+    RefusedError,
+    Runtime,
+    RuntimeProcess,
+    open_model,
+)
+from toolchain.reference.reference import Judge, NumpyReference, Reference
 
 
 @dataclass(frozen=True)
@@ -131,89 +72,6 @@ class TfliteReference:
     def restart(self) -> None:
         for step in self.steps:
             step.model.restart()
-
-
-@dataclass(frozen=True)
-class NumpyReference:
-    """Our own operator references, where no other runtime takes the file."""
-
-    graph: Graph
-    not_independent: str
-    states: dict[str, Array] = field(default_factory=dict)
-    name: str = "Thimble's own NumPy references"
-    tolerance: int = 0
-
-    @property
-    def judges(self) -> tuple[Judge, ...]:
-        kinds = tuple(op.kind for op in self.graph.ops)
-        return (Judge(self.name, kinds, self.not_independent),)
-
-    def run(self, inputs: Sequence[Array]) -> tuple[Array, ...]:
-        return interpret(self.graph, inputs, self.states)
-
-    def restart(self) -> None:
-        self.states.clear()
-
-
-@dataclass(frozen=True)
-class OnnxRuntime:
-    """ONNX Runtime on the processor, one thread, its optimiser off.
-
-    The optimiser drops roundings to int8 that the file asks for (between a convolution and a SiLU,
-    say): what it then computes is several units off from what the file means.
-    """
-
-    model: OpenModel
-    data: bytes
-    operators: tuple[str, ...] = ()
-    name: str = Runtime.ONNX_RUNTIME.title
-    tolerance: int = 1
-    not_independent: str = ""
-
-    @property
-    def judges(self) -> tuple[Judge, ...]:
-        return (Judge(self.name, self.operators, "it defines what a quantised ONNX file means"),)
-
-    def run(self, inputs: Sequence[Array]) -> tuple[Array, ...]:
-        return self.model.run(inputs)
-
-    def restart(self) -> None:
-        """An ONNX model keeps nothing."""
-
-    def by_operators(self, inputs: Sequence[Array]) -> OperatorDifferences:
-        """Every operator of the model, fed what ONNX Runtime gives its inputs."""
-        graph, stored = read_traced(self.data, Path("model.onnx"))
-        traced = _open_onnx_runtime(self.model.process, watched(self.data, tuple(stored)))
-        return operator_differences(graph, stored, traced.run(inputs), inputs)
-
-
-def open_reference(path: Path, process: RuntimeProcess | None = None) -> Reference:
-    """The runtime to compare a model file with, or several that share its operators.
-
-    Our own interpreter only where no other takes an operator. `process`: one to use in place of a
-    new one. Raises as `load_model` does for a file that cannot be read; InputError where a runtime
-    crashes on it; MissingToolError.
-    """
-    data = read_model_file(path)
-    process = process or RuntimeProcess()
-    front_end = front_end_of(path, data)
-    if front_end.name == "TFLite":
-        graph = load_model(path)
-        return _open_tflite(legible(bytes_without_host_side(data)), graph, process)
-    if front_end.name == "ONNX":
-        model = _open_onnx_runtime(process, data)
-        operators = tuple(node.op_type for node in onnx.load_from_string(data).graph.node)
-        return OnnxRuntime(model, data, operators)
-    raise InputError(f"{path}: there is no reference runtime for {front_end.name} files")
-
-
-def _open_onnx_runtime(process: RuntimeProcess, data: bytes) -> OpenModel:
-    try:
-        return open_model(process, Runtime.ONNX_RUNTIME, data)
-    except NotInstalledError as error:
-        raise missing(Runtime.ONNX_RUNTIME) from error
-    except RefusedError as error:
-        raise InputError(f"ONNX Runtime refuses the model: {error}") from error
 
 
 _SHOWN = 2
@@ -339,7 +197,13 @@ def _line(error: Exception) -> str:
     return text if len(text) <= 200 else text[:200] + "..."
 
 
-def _open_tflite(data: bytes, graph: Graph, process: RuntimeProcess) -> Reference:
+def open_tflite(data: bytes, graph: Graph, process: RuntimeProcess) -> Reference:
+    """The reference of a TFLite file that was read as `graph`.
+
+    Our own interpreter where no runtime takes an operator. Raises InputError where a runtime
+    crashes on the file.
+    """
+    data = legible(bytes_without_host_side(data))
     model = read_file(data)
     choosing = _Choosing(data, model, graph, process)
     try:

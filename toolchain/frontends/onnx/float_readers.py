@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.frontends._onnx_node import ACTIVATIONS, NodeView
-from toolchain.frontends._onnx_quantisation import RefusedError
+from toolchain.frontends.onnx.node import ACTIVATIONS, NodeView
+from toolchain.frontends.onnx.quantisation import RefusedError
 from toolchain.ir import Attributes, DType, Quantisation
 from toolchain.ops import spec_of
 from toolchain.ops.arithmetic.activation import Activation

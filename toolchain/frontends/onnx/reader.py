@@ -10,14 +10,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from toolchain.errors import InputError, UnsupportedError
-from toolchain.frontends import _onnx_quantisation as quantisation
-from toolchain.frontends._front_end import FrontEnd, Problem, unsupported
-from toolchain.frontends._onnx_expand import EXPANDED, expand
-from toolchain.frontends._onnx_file import FileModel, read_file
-from toolchain.frontends._onnx_functions import fuse_functions
-from toolchain.frontends._onnx_import import STRUCTURAL, Importer, bindings
-from toolchain.frontends._onnx_shapes import FOLDED, resolve
-from toolchain.frontends._onnx_trace import Stored
+from toolchain.frontends.front_end import FrontEnd, Problem, unsupported
+from toolchain.frontends.onnx import quantisation
+from toolchain.frontends.onnx.expand import EXPANDED, expand
+from toolchain.frontends.onnx.file import FileModel, read_file
+from toolchain.frontends.onnx.functions import fuse_functions
+from toolchain.frontends.onnx.importer import STRUCTURAL, Importer, bindings
+from toolchain.frontends.onnx.shapes import FOLDED, resolve
+from toolchain.frontends.onnx.stored import Stored
 from toolchain.ir import Graph
 from toolchain.ir.verify import InvalidGraphError
 from toolchain.ops.check import check

@@ -9,7 +9,7 @@ that depends on it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -17,30 +17,12 @@ import ai_edge_litert.schema_py_generated as schema
 import flatbuffers.builder
 
 from toolchain.errors import InputError
-from toolchain.frontends._tflite_file import FileModel, FileOp, read_file
+from toolchain.frontends.front_end import HostOperator
+from toolchain.frontends.tflite.file import FileModel, FileOp, read_file
 
 _WORK: Mapping[str, str] = MappingProxyType(
     {"TFLite_Detection_PostProcess": "decoding boxes and suppressing overlapping ones"}
 )
-
-
-@dataclass(frozen=True)
-class HostSide:
-    """An operator left to the caller: what it does, which outputs of the firmware it reads in its
-    order, which constants of the model file, and which outputs of the model it gave."""
-
-    operator: str
-    work: str
-    reads: tuple[str, ...]
-    constants: tuple[str, ...]
-    gave: tuple[str, ...]
-
-    def __str__(self) -> str:
-        constants = f", with the file's constant {', '.join(self.constants)}"
-        return (
-            f"{self.operator} ({self.work}) is left to the caller: the firmware's outputs "
-            f"{', '.join(self.reads)} are what it reads{constants if self.constants else ''}"
-        )
 
 
 def _is_host_side(op: FileOp) -> bool:
@@ -102,14 +84,14 @@ def bytes_without_host_side(data: bytes) -> bytes:
     return bytes(builder.Output())
 
 
-def host_side(data: bytes) -> tuple[HostSide, ...]:
-    """What is left to the caller of a TFLite file's firmware."""
+def host_operators(data: bytes) -> tuple[HostOperator, ...]:
+    """Operators of a TFLite file that the firmware's caller runs."""
     model = read_file(data)
     found = []
     for op in filter(_is_host_side, model.ops):
         present = [i for i in op.inputs if i != -1]
         found.append(
-            HostSide(
+            HostOperator(
                 op.custom,
                 _WORK[op.custom],
                 tuple(model.tensors[i].name for i in present if not _constant(model, i)),

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.frontends._tflite_file import FileOp
+from toolchain.frontends.tflite.file import FileOp
 from toolchain.ir import DType, Tensor
 
 _INTEGERS = (DType.INT32, DType.INT64)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from toolchain.errors import InputError, UnsupportedError
-from toolchain.frontends._onnx_file import Array, FileModel, Node, dtype_name
+from toolchain.frontends.onnx.file import Array, FileModel, Node, dtype_name
 from toolchain.ir import Quantisation
 from toolchain.ir.tensor import is_scale
 from toolchain.ops.spec import OnnxData

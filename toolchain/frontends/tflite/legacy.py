@@ -16,7 +16,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from toolchain.errors import InputError
-from toolchain.frontends._tflite_file import FileModel, FileOp, FileTensor
+from toolchain.frontends.tflite.file import FileModel, FileOp, FileTensor
 from toolchain.ir import DType, Quantisation
 from toolchain.ops.arithmetic.fixed_point import ScaleError, quantize_multiplier
 

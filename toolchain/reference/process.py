@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from toolchain.errors import InputError, MissingToolError
-from toolchain.frontends import _runtime_child as child
 from toolchain.ops.spec import Array
+from toolchain.reference import child
 
 LIMIT_SECONDS = 600.0
 """For one answer. The largest model here takes LiteRT's reference kernels some ten seconds."""

@@ -14,7 +14,7 @@ from typing import Any
 import ai_edge_litert.schema_py_generated as schema
 
 from toolchain.errors import InputError
-from toolchain.frontends._flatbuffer import Table
+from toolchain.frontends.tflite.flatbuffer import Table
 
 LONGEST_OPTION = 64
 """Items in a vector inside an operator's options: shapes and axes, nothing longer."""

@@ -13,7 +13,7 @@ from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 from toolchain.errors import InputError
-from toolchain.frontends._onnx_file import Array, End, FileModel, Node, check_shape, dtype_name
+from toolchain.frontends.onnx.file import Array, End, FileModel, Node, check_shape, dtype_name
 
 FOLDED = frozenset(
     {

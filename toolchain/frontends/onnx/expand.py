@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from toolchain.errors import InputError
-from toolchain.frontends._onnx_file import Array, FileModel, Node
+from toolchain.frontends.onnx.file import Array, FileModel, Node
 
 _CONTRIB = "com.microsoft."
 _ONE_AXIS = 13

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.errors import InputError
-from toolchain.frontends._flatbuffer import FlatBuffer, Table
-from toolchain.frontends._tflite_options import decoded, members, read_options
+from toolchain.frontends.tflite.flatbuffer import FlatBuffer, Table
+from toolchain.frontends.tflite.options import decoded, members, read_options
 from toolchain.ir import DType, Quantisation, Tensor
 from toolchain.ir.tensor import is_scale
 
@@ -51,7 +51,7 @@ class FileTensor:
 class FileOp:
     """An operator of the file. `code` is its builtin name, or `custom` of a custom operator.
 
-    `options`: as `_tflite_options.read_options` gives them. `misplaced_options`: the type of those
+    `options`: as `options.read_options` gives them. `misplaced_options`: the type of those
     that the file gives it though they are another operator's.
     """
 
@@ -82,7 +82,7 @@ class FileOp:
 class FileModel:
     """A subgraph of a file; the main one has all the `others`, in the file's order.
 
-    `legacy`: the tensors were uint8 and have been lowered to int8 (`_tflite_legacy`).
+    `legacy`: the tensors were uint8 and have been lowered to int8 (`legacy`).
     """
 
     tensors: tuple[FileTensor, ...]

@@ -12,30 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 import onnx
 
-from toolchain.frontends._onnx_layout import Layout
+from toolchain.frontends.onnx.stored import Stored
 from toolchain.ir import DType, Graph
 from toolchain.ops.interpret import evaluate
 from toolchain.ops.spec import Array
 
 _ABSENT = np.zeros(0)
-
-
-@dataclass(frozen=True)
-class Stored:
-    """The graph's tensor that holds what a QuantizeLinear of the file gives, and how it lies."""
-
-    tensor: str
-    layout: Layout
-
-    def of(self, values: Array, graph: Graph) -> Array:
-        """ONNX Runtime's `values` as the graph's tensor holds them."""
-        shift = 128 if values.dtype == np.uint8 else 0
-        layout = self.layout
-        logical = [factor for dim in layout.dims for factor in dim]
-        factors = (values.astype(np.int16) - shift).astype(np.int8)
-        factors = factors.reshape([layout.sizes[factor] for factor in logical])
-        moved = factors.transpose([logical.index(factor) for factor in layout.order])
-        return np.ascontiguousarray(moved).reshape(graph.tensors[self.tensor].shape)
 
 
 @dataclass(frozen=True)

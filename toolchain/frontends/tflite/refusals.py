@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from toolchain.errors import UnsupportedError
-from toolchain.frontends._tflite_file import FileModel, FileOp, FileTensor
+from toolchain.frontends.tflite.file import FileModel, FileOp, FileTensor
 from toolchain.ir import DType
 
 _RECURRENT = frozenset(

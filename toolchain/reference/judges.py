@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from toolchain.frontends._runtime import Runtime
-from toolchain.frontends._tflite_file import FileModel, FileOp
+from toolchain.frontends.tflite.file import FileModel, FileOp
+from toolchain.reference.process import Runtime
 
 _REF, _PLAIN, _MICRO = Runtime.LITERT_REFERENCE, Runtime.LITERT_DEFAULT, Runtime.TFLITE_MICRO
 _NARROW, _WIDE, _QUANTISED = ("INT8",), ("INT16",), ("INT8", "INT16")

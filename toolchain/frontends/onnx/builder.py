@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.errors import UnsupportedError
-from toolchain.frontends._onnx_layout import Layout, channels_last, move
+from toolchain.frontends.onnx.layout import Layout, channels_last, move
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops.movement.reshape import Reshape
 from toolchain.ops.movement.transpose import Transpose

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.errors import InputError, UnsupportedError
-from toolchain.frontends import _onnx_quantisation as quantisation
-from toolchain.frontends._onnx_file import Array, Node
-from toolchain.frontends._onnx_shapes import ShapedModel, evaluate
+from toolchain.frontends.onnx import quantisation
+from toolchain.frontends.onnx.file import Array, Node
+from toolchain.frontends.onnx.shapes import ShapedModel, evaluate
 from toolchain.ops.unary.lookup import FUNCTIONS, TABLE_OPERATOR
 
 _UNARY = frozenset(FUNCTIONS) | {"Relu"}

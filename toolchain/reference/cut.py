@@ -11,7 +11,7 @@ import ai_edge_litert.schema_py_generated as schema
 import flatbuffers.builder
 
 from toolchain.errors import InputError
-from toolchain.frontends._tflite_file import FileModel
+from toolchain.frontends.tflite.file import FileModel
 from toolchain.ir import Graph
 
 _HOLDING = frozenset({"CALL_ONCE", "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE"})

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.frontends._onnx_builder import Value
-from toolchain.frontends._onnx_file import Node
-from toolchain.frontends._onnx_layout import Layout
-from toolchain.frontends._onnx_quantisation import RefusedError
+from toolchain.frontends.onnx.builder import Value
+from toolchain.frontends.onnx.file import Node
+from toolchain.frontends.onnx.layout import Layout
+from toolchain.frontends.onnx.quantisation import RefusedError
 from toolchain.ir import Attributes, DType, Quantisation
 from toolchain.ops.spec import Array, OnnxData
 
 if TYPE_CHECKING:
-    from toolchain.frontends._onnx_import import Importer
+    from toolchain.frontends.onnx.importer import Importer
 
 
 class NodeView:

@@ -1,7 +1,7 @@
 """Walks a resolved ONNX model and builds the Graph.
 
 QuantizeLinear and DequantizeLinear only say how a real-valued tensor is stored; Transpose, Reshape
-and the like only rename dimensions (`_onnx_layout`). Everything else is read by the `onnx` binding
+and the like only rename dimensions (`layout`). Everything else is read by the `onnx` binding
 of an OpSpec.
 """
 
@@ -16,16 +16,16 @@ from types import MappingProxyType
 import numpy as np
 
 from toolchain.errors import InputError, UnsupportedError
-from toolchain.frontends import _onnx_quantisation as quantisation
-from toolchain.frontends._front_end import Problem
-from toolchain.frontends._onnx_builder import GraphBuilder, Value, shifted
-from toolchain.frontends._onnx_file import End, Node
-from toolchain.frontends._onnx_float import READERS, REAL, FloatNodeView
-from toolchain.frontends._onnx_layout import Layout
-from toolchain.frontends._onnx_node import NodeView
-from toolchain.frontends._onnx_quantisation import RefusedError
-from toolchain.frontends._onnx_shapes import ShapedModel
-from toolchain.frontends._onnx_trace import Stored
+from toolchain.frontends.front_end import Problem
+from toolchain.frontends.onnx import quantisation
+from toolchain.frontends.onnx.builder import GraphBuilder, Value, shifted
+from toolchain.frontends.onnx.file import End, Node
+from toolchain.frontends.onnx.float_readers import READERS, REAL, FloatNodeView
+from toolchain.frontends.onnx.layout import Layout
+from toolchain.frontends.onnx.node import NodeView
+from toolchain.frontends.onnx.quantisation import RefusedError
+from toolchain.frontends.onnx.shapes import ShapedModel
+from toolchain.frontends.onnx.stored import Stored
 from toolchain.ir import DType, Graph, Quantisation
 from toolchain.ops import specs
 from toolchain.ops.spec import OnnxBinding, OnnxData

@@ -12,10 +12,9 @@ from types import MappingProxyType
 from typing import Any
 
 from toolchain.errors import InputError, UnsupportedError
-from toolchain.frontends import _tflite_legacy as legacy
-from toolchain.frontends import _tflite_refusals as refusals
-from toolchain.frontends._front_end import FrontEnd, Problem, unsupported
-from toolchain.frontends._tflite_file import (
+from toolchain.frontends.front_end import FrontEnd, Problem, unsupported
+from toolchain.frontends.tflite import legacy, refusals
+from toolchain.frontends.tflite.file import (
     IDENTIFIER,
     LARGEST_ACTIVATION_BYTES,
     FileModel,
@@ -23,10 +22,10 @@ from toolchain.frontends._tflite_file import (
     FileTensor,
     read_file,
 )
-from toolchain.frontends._tflite_host_side import without_host_side
-from toolchain.frontends._tflite_refusals import RefusedError
-from toolchain.frontends._tflite_shapes import folded
-from toolchain.frontends._tflite_states import OPERATORS, Variables, of_variable
+from toolchain.frontends.tflite.host_side import host_operators, without_host_side
+from toolchain.frontends.tflite.refusals import RefusedError
+from toolchain.frontends.tflite.shapes import folded
+from toolchain.frontends.tflite.states import OPERATORS, Variables, of_variable
 from toolchain.ir import Attributes, DType, Graph, Op, State, Tensor
 from toolchain.ir.verify import InvalidGraphError
 from toolchain.ops import specs
@@ -376,4 +375,4 @@ def _recognises(data: bytes) -> bool:
 READ_AWAY = tuple(sorted({*OPERATORS, "SHAPE"}))
 """Operators that are gone once the file is read: states, and arithmetic on shapes."""
 
-FRONT_END = FrontEnd("TFLite", (".tflite", ".lite"), _recognises, read)
+FRONT_END = FrontEnd("TFLite", (".tflite", ".lite"), _recognises, read, host_operators)

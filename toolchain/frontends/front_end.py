@@ -11,18 +11,45 @@ from toolchain.ir import Graph
 
 
 @dataclass(frozen=True)
+class HostOperator:
+    """An operator left to the caller: what it does, which outputs of the firmware it reads in its
+    order, which constants of the model file, and which outputs of the model it gave."""
+
+    operator: str
+    work: str
+    reads: tuple[str, ...]
+    constants: tuple[str, ...]
+    gave: tuple[str, ...]
+
+    def __str__(self) -> str:
+        constants = f", with the file's constant {', '.join(self.constants)}"
+        return (
+            f"{self.operator} ({self.work}) is left to the caller: the firmware's outputs "
+            f"{', '.join(self.reads)} are what it reads{constants if self.constants else ''}"
+        )
+
+
+def no_host_operators(data: bytes) -> tuple[HostOperator, ...]:
+    """Of a format whose operators the firmware runs all."""
+    return ()
+
+
+@dataclass(frozen=True)
 class FrontEnd:
     """A model format.
 
     recognises  whether the content begins like one; False for a file too damaged to tell.
     read        file content and its path (for messages and the graph's name) to a Graph; raises
                 InputError or UnsupportedError, nothing else.
+    host_operators  file content to the operators that the firmware's caller runs; raises
+                InputError.
     """
 
     name: str
     suffixes: tuple[str, ...]
     recognises: Callable[[bytes], bool]
     read: Callable[[bytes, Path], Graph]
+    host_operators: Callable[[bytes], tuple[HostOperator, ...]] = no_host_operators
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,5 @@
+"""The TFLite front end: `file` checks the file, `reader` makes the Graph of it."""
+
+from toolchain.frontends.tflite.reader import FRONT_END, READ_AWAY
+
+__all__ = ["FRONT_END", "READ_AWAY"]

@@ -1,0 +1,45 @@
+"""Other people's runtimes, whose outputs ours are compared with, run on the model file itself.
+
+Which runtime judges which operator is said in `judges.py`. Each runs in a process of its own
+(`process.py`), so that a crash of it is a sentence and not the end of Thimble.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from toolchain.errors import InputError
+from toolchain.frontends import front_end_of, load_model, read_model_file
+from toolchain.reference.onnx_runtime import OnnxRuntime, open_onnx_runtime
+from toolchain.reference.operator_differences import OperatorDifferences
+from toolchain.reference.process import RuntimeProcess
+from toolchain.reference.reference import Judge, NumpyReference, Reference
+from toolchain.reference.tflite import TfliteReference, open_tflite
+
+__all__ = [
+    "Judge",
+    "NumpyReference",
+    "OnnxRuntime",
+    "OperatorDifferences",
+    "Reference",
+    "RuntimeProcess",
+    "TfliteReference",
+    "open_reference",
+]
+
+
+def open_reference(path: Path, process: RuntimeProcess | None = None) -> Reference:
+    """The runtime to compare a model file with, or several that share its operators.
+
+    Our own interpreter only where no other takes an operator. `process`: one to use in place of a
+    new one. Raises as `load_model` does for a file that cannot be read; InputError where a runtime
+    crashes on it; MissingToolError.
+    """
+    data = read_model_file(path)
+    process = process or RuntimeProcess()
+    front_end = front_end_of(path, data)
+    if front_end.name == "TFLite":
+        return open_tflite(data, load_model(path), process)
+    if front_end.name == "ONNX":
+        return open_onnx_runtime(data, process)
+    raise InputError(f"{path}: there is no reference runtime for {front_end.name} files")

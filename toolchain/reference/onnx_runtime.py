@@ -1,0 +1,77 @@
+"""ONNX Runtime as the reference of an ONNX file, whole or operator by operator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import onnx
+
+from toolchain.errors import InputError
+from toolchain.frontends.onnx import read_traced
+from toolchain.ops.spec import Array
+from toolchain.reference.operator_differences import (
+    OperatorDifferences,
+    operator_differences,
+    watched,
+)
+from toolchain.reference.process import (
+    NotInstalledError,
+    OpenModel,
+    RefusedError,
+    Runtime,
+    RuntimeProcess,
+    missing,
+    open_model,
+)
+from toolchain.reference.reference import Judge
+
+
+@dataclass(frozen=True)
+class OnnxRuntime:
+    """ONNX Runtime on the processor, one thread, its optimiser off.
+
+    The optimiser drops roundings to int8 that the file asks for (between a convolution and a SiLU,
+    say): what it then computes is several units off from what the file means.
+    """
+
+    model: OpenModel
+    data: bytes
+    operators: tuple[str, ...] = ()
+    name: str = Runtime.ONNX_RUNTIME.title
+    tolerance: int = 1
+    not_independent: str = ""
+
+    @property
+    def judges(self) -> tuple[Judge, ...]:
+        return (Judge(self.name, self.operators, "it defines what a quantised ONNX file means"),)
+
+    def run(self, inputs: Sequence[Array]) -> tuple[Array, ...]:
+        return self.model.run(inputs)
+
+    def restart(self) -> None:
+        """An ONNX model keeps nothing."""
+
+    def by_operators(self, inputs: Sequence[Array]) -> OperatorDifferences:
+        """Every operator of the model, fed what ONNX Runtime gives its inputs."""
+        graph, stored = read_traced(self.data, Path("model.onnx"))
+        traced = _open(self.model.process, watched(self.data, tuple(stored)))
+        return operator_differences(graph, stored, traced.run(inputs), inputs)
+
+
+def open_onnx_runtime(data: bytes, process: RuntimeProcess) -> OnnxRuntime:
+    """The reference of an ONNX file. Raises InputError where ONNX Runtime refuses the file, and
+    MissingToolError where it is not installed."""
+    model = _open(process, data)
+    operators = tuple(node.op_type for node in onnx.load_from_string(data).graph.node)
+    return OnnxRuntime(model, data, operators)
+
+
+def _open(process: RuntimeProcess, data: bytes) -> OpenModel:
+    try:
+        return open_model(process, Runtime.ONNX_RUNTIME, data)
+    except NotInstalledError as error:
+        raise missing(Runtime.ONNX_RUNTIME) from error
+    except RefusedError as error:
+        raise InputError(f"ONNX Runtime refuses the model: {error}") from error
