@@ -102,7 +102,6 @@ def loose(root: Path) -> list[str]:
     return [f"{f.relative_to(root)}:1: in no room" for f in files if f.name != "__init__.py"]
 
 
-@pytest.mark.xfail(strict=True, reason="frontends: _onnx_node, _onnx_import and _onnx_float")
 def test_no_circle() -> None:
     assert not circle(imports(ROOT))
 

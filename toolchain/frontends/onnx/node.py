@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from toolchain.frontends.onnx.arithmetic import Arithmetic
 from toolchain.frontends.onnx.builder import Value
 from toolchain.frontends.onnx.file import Node
 from toolchain.frontends.onnx.layout import Layout
 from toolchain.frontends.onnx.quantisation import RefusedError
+from toolchain.frontends.onnx.values import Values
 from toolchain.ir import Attributes, DType, Quantisation
 from toolchain.ops.spec import Array, OnnxData
 
-if TYPE_CHECKING:
-    from toolchain.frontends.onnx.importer import Importer
-
 
 class NodeView:
-    """Answers questions from the importer's tables; `_last` is the tensor that emit defines."""
+    """Answers from `values`, in the model's arithmetic. `_last` is the tensor that emit defines."""
 
-    def __init__(self, importer: Importer, node: Node) -> None:
-        self._importer = importer
+    def __init__(self, values: Values, node: Node, arithmetic: Arithmetic) -> None:
+        self._values = values
         self._node = node
+        self._arithmetic = arithmetic
         self._last = node.outputs[0]
 
     @property
@@ -37,7 +37,7 @@ class NodeView:
 
     @property
     def opset(self) -> int:
-        return self._importer.opset
+        return self._values.opset
 
     @property
     def inputs(self) -> int:
@@ -49,11 +49,11 @@ class NodeView:
 
     @property
     def in_float(self) -> bool:
-        return False
+        return self._arithmetic.in_float
 
     @property
     def holds_integers(self) -> bool:
-        return self._importer.holds_integers(self._node)
+        return self._values.holds_integers(self._node)
 
     def attribute(self, name: str, default: Any = None) -> Any:
         return self._node.attributes.get(name, default)
@@ -62,12 +62,12 @@ class NodeView:
         return index < len(self._node.inputs) and bool(self._node.inputs[index])
 
     def is_constant(self, index: int) -> bool:
-        return self._node.inputs[index] in self._importer.data
+        return self._node.inputs[index] in self._values.constants
 
     def constant(self, index: int) -> OnnxData:
         if not self.is_constant(index):
             raise RefusedError(f"its input {index} is not constant")
-        return self._importer.data[self._node.inputs[index]]
+        return self._values.constants[self._node.inputs[index]]
 
     def integers(self, index: int) -> tuple[int, ...]:
         data = self.constant(index)
@@ -82,18 +82,23 @@ class NodeView:
 
     def output_shape(self, index: int = 0) -> tuple[int, ...]:
         name = self._last if index == 0 else self._node.outputs[index]
-        return self._importer.shapes[name]
+        return self._values.shapes[name]
 
     def quantisation(self, index: int) -> Quantisation:
+        if self._arithmetic.quantisation is not None:
+            return self._arithmetic.quantisation
         if self.is_constant(index):
-            return self._int8_constant(index)[1]
-        quantisation = self._value(index).quantisation
-        if quantisation is None:
+            found = self._constant_operand(index, None)[1]
+        else:
+            found = self._value(index).quantisation
+        if found is None:
             raise RefusedError(f"its input {index} is not quantised")
-        return quantisation
+        return found
 
     def output_quantisation(self, default: Quantisation | None = None) -> Quantisation:
-        found = self._importer.coming_quantisation(self._last) or default
+        if self._arithmetic.quantisation is not None:
+            return self._arithmetic.quantisation
+        found = self._values.coming_quantisation(self._last) or default
         if found is None:
             raise RefusedError(
                 "nothing quantises its result: it would be computed in float",
@@ -106,7 +111,7 @@ class NodeView:
         if not moving:
             raise RefusedError("all of its inputs are constant", "simplify the model (onnxsim)")
         largest = max(moving, key=lambda value: (len(value.shape), int(np.prod(value.shape))))
-        return self._importer.builder.axes(largest)
+        return self._values.builder.axes(largest)
 
     def operand(
         self,
@@ -116,70 +121,66 @@ class NodeView:
         quantisation: Quantisation | None = None,
     ) -> str:
         if self.is_constant(index):
-            data, q = self._int8_constant(index)
-            if quantisation is not None and not self.holds_integers:
-                data, q = _stored(self.constant(index).real, quantisation), quantisation
+            data, q = self._constant_operand(index, quantisation)
             whole = data.reshape((1,) * (len(axes) - data.ndim) + data.shape).transpose(axes)
             return self.add_constant("constant", whole.reshape(shape or whole.shape), q)
         value = self._value(index)
+        if self._arithmetic.quantisation is not None:
+            quantisation = None  # all have the same
         if quantisation is not None and value.stored and value.quantisation != quantisation:
             raise RefusedError("it joins integers of different scales or zero points")
         if quantisation is not None:
             name = f"{self.name}/input{index}"
-            value = self._importer.builder.requantised(value, quantisation, name)
+            value = self._values.builder.requantised(value, quantisation, name)
         missing = len(axes) - len(value.shape)
         if missing > 0:
             layout = value.layout
             wider = Layout(((),) * missing + layout.dims, layout.sizes, layout.order)
             value = Value(value.tensor, wider, value.quantisation)
-        return self._importer.builder.operand(value, axes, shape)
+        return self._values.builder.operand(value, axes, shape)
 
     def row_operand(self, index: int) -> tuple[str, NDArray[np.intp]]:
-        return self._importer.builder.rows(self._value(index))
+        return self._values.builder.rows(self._value(index))
 
     def add_constant(self, stem: str, data: Array, quantisation: Quantisation | None) -> str:
+        if data.dtype.kind == "f":
+            data = data.astype(np.float32)
         owned = np.ascontiguousarray(data)
-        return self._importer.builder.add_tensor(
+        quantisation = None if self.in_float else quantisation
+        return self._values.builder.add_tensor(
             f"{self.name}/{stem}", owned.shape, DType(str(owned.dtype)), quantisation, owned
         )
 
     def following_bias(self, axis: int) -> NDArray[np.float64] | None:
-        importer = self._importer
-        add = importer.only_consumer(self._last)
+        values = self._values
+        add = values.only_consumer(self._last)
         if add is None or add.operator != "Add" or len(add.inputs) != 2:
             return None
         other = add.inputs[1] if add.inputs[0] == self._last else add.inputs[0]
-        shape = importer.shapes[self._last]
-        if other not in importer.data or importer.shapes[add.outputs[0]] != shape:
+        shape = values.shapes[self._last]
+        if other not in values.constants or values.shapes[add.outputs[0]] != shape:
             return None
-        constant = importer.data[other].real
+        constant = values.constants[other].real
         aligned = constant.reshape((1,) * (len(shape) - constant.ndim) + constant.shape)
         axis %= len(shape)
         if any(size != 1 for place, size in enumerate(aligned.shape) if place != axis):
             return None
-        importer.absorb(add)
+        values.absorb(add)
         self._last = add.outputs[0]
         return np.broadcast_to(aligned.reshape(-1), (shape[axis],)).copy()
 
     def fused_activation(self) -> str:
-        importer = self._importer
-        follower = importer.only_consumer(self._last)
+        values = self._values
+        follower = values.only_consumer(self._last)
         if follower is None or follower.operator not in ("Relu", "Clip"):
             return "NONE"
-        bounds = importer.clip_bounds(follower)
+        bounds = values.clip_bounds(follower)
         if bounds is None:
             return "NONE"
-        q = self.output_quantisation()
-        low, high = bounds
-        reach = [(v - q.zero_point) * q.scale for v in (-128, 127)]
-        name = ACTIVATIONS.get(bounds)
-        if low <= reach[0] + q.scale / 4 and high >= reach[1] - q.scale / 4:
-            name = "NONE"
-        elif name is None and high >= reach[1] - q.scale / 4:
-            name = ACTIVATIONS.get((low, float("inf")))
+        name = self._arithmetic.activation(bounds, self.output_quantisation())
         if name is None:
             return "NONE"
-        importer.absorb(follower)
+        values.absorb(follower)
         self._last = follower.outputs[0]
         return name
 
@@ -190,12 +191,12 @@ class NodeView:
         inputs: Sequence[str],
         shape: tuple[int, ...],
         quantisation: Quantisation,
-        dtype: DType = DType.INT8,
     ) -> str:
-        builder = self._importer.builder
+        builder = self._values.builder
+        kind, attributes = self._arithmetic.kind(kind, attributes)
+        dtype = self._arithmetic.dtype(DType.INT8)
         stem = f"{self._last}/{kind}"
-        q = None if dtype is DType.FLOAT32 else quantisation
-        output = builder.add_tensor(stem, shape, dtype, q)
+        output = builder.add_tensor(stem, shape, dtype, _of(dtype, quantisation))
         builder.add_op(kind, f"{self.name}/{kind}", attributes, inputs, [output])
         return output
 
@@ -209,69 +210,54 @@ class NodeView:
         shape: tuple[int, ...] | None = None,
         dtype: DType = DType.INT8,
     ) -> None:
-        builder, names = self._importer.builder, [self._last, *self._node.outputs[1:]]
+        builder, names = self._values.builder, [self._last, *self._node.outputs[1:]]
+        dtype = self._arithmetic.dtype(dtype)
+        kind, attributes = self._arithmetic.kind(kind, attributes)
+        quantisation = self._arithmetic.quantisation or quantisation
         outputs = []
         for name in names:
-            logical = self._importer.shapes[name]
+            logical = self._values.shapes[name]
             layout = Layout.of(logical, axes)
             stored = shape if shape is not None else tuple(logical[axis] for axis in axes)
-            q = None if dtype is DType.FLOAT32 else quantisation
-            tensor = builder.add_tensor(name, stored, dtype, q)
+            tensor = builder.add_tensor(name, stored, dtype, _of(dtype, quantisation))
             outputs.append(tensor)
-            self._importer.define(name, Value(tensor, layout, quantisation, self.holds_integers))
+            self._values.define(name, Value(tensor, layout, quantisation, self.holds_integers))
         builder.add_op(kind, self.name, attributes, inputs, outputs)
 
     def emit_like(
-        self,
-        index: int,
-        kind: str,
-        attributes: Attributes,
-        quantisation: Quantisation,
-        dtype: DType = DType.INT8,
+        self, index: int, kind: str, attributes: Attributes, quantisation: Quantisation
     ) -> None:
-        value, builder = self._value(index), self._importer.builder
+        kind, attributes = self._arithmetic.kind(kind, attributes)
+        value, builder = self._value(index), self._values.builder
+        quantisation = self._arithmetic.quantisation or quantisation
         shape = builder.tensor(value.tensor).shape
-        q = None if dtype is DType.FLOAT32 else quantisation
-        tensor = builder.add_tensor(self._last, shape, dtype, q)
+        dtype = self._arithmetic.dtype(DType.INT8)
+        tensor = builder.add_tensor(self._last, shape, dtype, _of(dtype, quantisation))
         builder.add_op(kind, self.name, attributes, [value.tensor], [tensor])
         stored = self.holds_integers
-        self._importer.define(self._last, Value(tensor, value.layout, quantisation, stored))
+        self._values.define(self._last, Value(tensor, value.layout, quantisation, stored))
 
     def unsupported(self, why: str, remedy: str = "") -> Exception:
         return RefusedError(why, remedy)
 
     def _value(self, index: int) -> Value:
-        return self._importer.value(self._node, index)
+        return self._values.value(self._node, index)
 
-    def _int8_constant(self, index: int) -> tuple[NDArray[np.int8], Quantisation]:
-        """A constant operand as per-tensor int8; a float one is quantised here."""
+    def _constant_operand(
+        self, index: int, wanted: Quantisation | None
+    ) -> tuple[Array, Quantisation | None]:
+        """Input `index`, constant, as kernels read it; stored integers keep their values."""
         constant = self.constant(index)
-        q = constant.quantisation
-        if self.holds_integers and constant.data.dtype in (np.int8, np.uint8):
-            shift = 128 if constant.data.dtype == np.uint8 else 0
-            stored = (constant.data.astype(np.int16) - shift).astype(np.int8)
-            others = [i for i in range(self.inputs) if self.has(i) and not self.is_constant(i)]
-            return stored, self.quantisation(others[0])
-        if q is not None and constant.data.dtype == np.int8 and not q.per_channel:
-            return constant.data.astype(np.int8), q
-        real = constant.real
-        largest = float(np.float32(np.abs(real).max())) if real.size else 0.0
-        steps = 1 if np.isin(np.abs(real), (0.0, largest)).all() else 127
-        scale = float(np.float32(largest / steps)) or 1.0
-        data = np.clip(np.round(real / scale), -127, 127).astype(np.int8)
-        return data, Quantisation((scale,), (0,))
+        if self.in_float or not self.holds_integers:
+            return self._arithmetic.constant(constant, wanted)
+        if constant.data.dtype not in (np.int8, np.uint8):
+            return self._arithmetic.constant(constant, None)
+        shift = 128 if constant.data.dtype == np.uint8 else 0
+        stored = (constant.data.astype(np.int16) - shift).astype(np.int8)
+        others = [i for i in range(self.inputs) if self.has(i) and not self.is_constant(i)]
+        return stored, self.quantisation(others[0])
 
 
-def _stored(real: NDArray[np.float64], q: Quantisation) -> NDArray[np.int8]:
-    """QuantizeLinear: halves to even, saturated."""
-    stored: NDArray[np.int8] = np.clip(np.rint(real / q.scale) + q.zero_point, -128, 127).astype(
-        np.int8
-    )
-    return stored
-
-
-ACTIVATIONS = {
-    (0.0, float("inf")): "RELU",
-    (0.0, 6.0): "RELU6",
-    (-1.0, 1.0): "RELU_N1_TO_1",
-}
+def _of(dtype: DType, quantisation: Quantisation | None) -> Quantisation | None:
+    """That of a tensor of type `dtype`: float32 has none."""
+    return None if dtype is DType.FLOAT32 else quantisation

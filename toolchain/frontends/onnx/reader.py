@@ -12,10 +12,13 @@ from pathlib import Path
 from toolchain.errors import InputError, UnsupportedError
 from toolchain.frontends.front_end import FrontEnd, Problem, unsupported
 from toolchain.frontends.onnx import quantisation
+from toolchain.frontends.onnx.arithmetic import Arithmetic, Int8
 from toolchain.frontends.onnx.expand import EXPANDED, expand
 from toolchain.frontends.onnx.file import FileModel, read_file
+from toolchain.frontends.onnx.float_arithmetic import Float32
 from toolchain.frontends.onnx.functions import fuse_functions
-from toolchain.frontends.onnx.importer import STRUCTURAL, Importer, bindings
+from toolchain.frontends.onnx.importer import Importer, bindings
+from toolchain.frontends.onnx.operators import STRUCTURAL
 from toolchain.frontends.onnx.shapes import FOLDED, resolve
 from toolchain.frontends.onnx.stored import Stored
 from toolchain.ir import Graph
@@ -51,7 +54,8 @@ def _read(data: bytes, path: Path) -> tuple[Graph, Mapping[str, Stored]]:
     if unknown:
         raise _refused(path, unknown, file, in_float)
     shaped = resolve(expanded)
-    importer = Importer(shaped if in_float else fuse_functions(shaped), in_float)
+    arithmetic: Arithmetic = Float32() if in_float else Int8()
+    importer = Importer(shaped if in_float else fuse_functions(shaped), arithmetic)
     graph = importer.graph(path.stem)
     if graph is None:
         raise _refused(path, importer.problems, file, in_float)

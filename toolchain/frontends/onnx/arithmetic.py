@@ -1,0 +1,107 @@
+"""What the operators of a model compute in: all that sets int8 models apart from float32 ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toolchain.ir import Attributes, DType, Quantisation
+from toolchain.ops.spec import Array, OnnxData, OnnxNode
+
+UNIT = Quantisation((1.0,), (0,))
+"""Stored values are the real ones: how float32 tensors look to readers of quantised operators."""
+
+ACTIVATIONS: Mapping[tuple[float, float], str] = MappingProxyType(
+    {
+        (0.0, float("inf")): "RELU",
+        (0.0, 6.0): "RELU6",
+        (-1.0, 1.0): "RELU_N1_TO_1",
+    }
+)
+"""Least and largest result to the name in `Activation`."""
+
+
+class Arithmetic(Protocol):
+    """See `Int8`, and `Float32` in `float_arithmetic`."""
+
+    @property
+    def in_float(self) -> bool: ...
+
+    @property
+    def quantisation(self) -> Quantisation | None:
+        """That every tensor is taken to have; None where each has one of its own."""
+
+    @property
+    def readers(self) -> Mapping[str, Callable[[OnnxNode], None]]:
+        """ONNX operators that are read otherwise than by the OpSpec that names them."""
+
+    def kind(self, kind: str, attributes: Attributes) -> tuple[str, Attributes]:
+        """The kind that does what a reader asks for. Raises RefusedError where there is none."""
+
+    def dtype(self, dtype: DType) -> DType:
+        """The element type of a result that a reader gives as `dtype`, INT8 the usual one.
+
+        Raises RefusedError where results cannot be of that type.
+        """
+
+    def constant(
+        self, constant: OnnxData, wanted: Quantisation | None
+    ) -> tuple[Array, Quantisation | None]:
+        """A constant operand as kernels read it, at the quantisation `wanted` if there is one."""
+
+    def activation(self, bounds: tuple[float, float], output: Quantisation) -> str | None:
+        """Name in `Activation` of a clip to `bounds` whose result is stored as `output` says.
+
+        None where no activation is that clip.
+        """
+
+
+class Int8:
+    """Tensors are int8 with a scale and a zero point; real constants are quantised here."""
+
+    in_float = False
+    quantisation = None
+    readers: Mapping[str, Callable[[OnnxNode], None]] = MappingProxyType({})
+
+    def kind(self, kind: str, attributes: Attributes) -> tuple[str, Attributes]:
+        return kind, attributes
+
+    def dtype(self, dtype: DType) -> DType:
+        return dtype
+
+    def constant(
+        self, constant: OnnxData, wanted: Quantisation | None
+    ) -> tuple[Array, Quantisation | None]:
+        if wanted is not None:
+            return _stored(constant.real, wanted), wanted
+        q = constant.quantisation
+        if q is not None and constant.data.dtype == np.int8 and not q.per_channel:
+            return constant.data.astype(np.int8), q
+        real = constant.real
+        largest = float(np.float32(np.abs(real).max())) if real.size else 0.0
+        steps = 1 if np.isin(np.abs(real), (0.0, largest)).all() else 127
+        scale = float(np.float32(largest / steps)) or 1.0
+        data = np.clip(np.round(real / scale), -127, 127).astype(np.int8)
+        return data, Quantisation((scale,), (0,))
+
+    def activation(self, bounds: tuple[float, float], output: Quantisation) -> str | None:
+        """NONE where int8 reaches no further than the bounds."""
+        low, high = bounds
+        reach = [(v - output.zero_point) * output.scale for v in (-128, 127)]
+        ends_within = high >= reach[1] - output.scale / 4
+        if low <= reach[0] + output.scale / 4 and ends_within:
+            return "NONE"
+        name = ACTIVATIONS.get(bounds)
+        return ACTIVATIONS.get((low, float("inf"))) if name is None and ends_within else name
+
+
+def _stored(real: NDArray[np.float64], q: Quantisation) -> NDArray[np.int8]:
+    """QuantizeLinear: halves to even, saturated."""
+    stored: NDArray[np.int8] = np.clip(np.rint(real / q.scale) + q.zero_point, -128, 127).astype(
+        np.int8
+    )
+    return stored

@@ -1,0 +1,94 @@
+"""Float models: the readers of quantised operators, their operators turned into float32 kinds.
+
+A reader sees every tensor as if it were quantised with scale 1 (`UNIT`), constants as they are.
+What it emits gets the kind that computes the same in float32, and float32 tensors.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+from toolchain.frontends.onnx.arithmetic import ACTIVATIONS, UNIT
+from toolchain.frontends.onnx.float_readers import READERS
+from toolchain.frontends.onnx.quantisation import RefusedError
+from toolchain.ir import Attributes, DType, Quantisation
+from toolchain.ops import spec_of
+from toolchain.ops.arithmetic.activation import Activation
+from toolchain.ops.elementwise.binary_f32 import FUNCTIONS as BINARY
+from toolchain.ops.elementwise.binary_f32 import Binary
+from toolchain.ops.normalisation.softmax_s8 import Softmax
+from toolchain.ops.reduction.common import Reduce
+from toolchain.ops.reduction.reduce_f32 import ReduceFloat
+from toolchain.ops.reduction.reduce_max import ReduceMax
+from toolchain.ops.resize.common import Resize
+from toolchain.ops.resize.resize_linear import ResizeLinear
+from toolchain.ops.spec import Array, OnnxData
+from toolchain.ops.unary.lookup import Lookup
+from toolchain.ops.unary.unary_f32 import Unary
+
+_MOVERS = frozenset(
+    {"concat", "gather", "mirror_pad", "pad", "reshape", "resize_nearest", "slice", "split"}
+    | {"tile", "transpose"}
+)
+_REDUCTIONS = MappingProxyType({"mean": "mean", "sum": "sum"})
+
+
+def _as_float(kind: str, attributes: Attributes) -> tuple[str, Attributes]:
+    """The kind that computes in float32 what `kind` computes in int8.
+
+    Raises RefusedError where there is none.
+    """
+    if kind in _MOVERS:
+        return kind, attributes
+    if kind in BINARY:
+        activation = getattr(attributes, "activation", Activation.NONE)
+        return "binary_f32", Binary(kind, activation)
+    if kind in _REDUCTIONS and isinstance(attributes, Reduce):
+        own = attributes.axes, attributes.keep_dims
+        return "reduce_f32", ReduceFloat(*own, reduction=_REDUCTIONS[kind])
+    if isinstance(attributes, ReduceMax):
+        name = "minimum" if attributes.smallest else "maximum"
+        return "reduce_f32", ReduceFloat(attributes.axes, attributes.keep_dims, reduction=name)
+    if isinstance(attributes, ResizeLinear):
+        sizes = (attributes.height, attributes.width)
+        sources = [size / scale for size, scale in zip(sizes, attributes.scales, strict=True)]
+        if any(abs(source - round(source)) > 1e-4 for source in sources):
+            raise RefusedError("its scales are not those of its sizes", "export it with sizes")
+        corners = attributes.coordinates == "align_corners"
+        centers = attributes.coordinates in ("half_pixel", "pytorch_half_pixel")
+        resize = Resize(attributes.height, attributes.width, corners, centers)
+        return "resize_bilinear_f32", resize
+    if kind == "softmax_once":
+        return "softmax", Softmax()
+    if isinstance(attributes, Lookup) and attributes.function == "LeakyRelu":
+        return "unary_f32", Unary("leaky_relu", attributes.parameters[0])
+    renamed = f"{kind}_f32"
+    try:
+        spec_of(renamed)
+    except KeyError:
+        raise RefusedError("it has no float32 kernel", "quantise the model to int8") from None
+    return renamed, attributes
+
+
+class Float32:
+    """Tensors are float32."""
+
+    in_float = True
+    quantisation = UNIT
+    readers = READERS
+
+    def kind(self, kind: str, attributes: Attributes) -> tuple[str, Attributes]:
+        return _as_float(kind, attributes)
+
+    def dtype(self, dtype: DType) -> DType:
+        if dtype not in (DType.INT8, DType.FLOAT32):
+            raise RefusedError("it has no float32 kernel", "quantise the model to int8")
+        return DType.FLOAT32
+
+    def constant(
+        self, constant: OnnxData, wanted: Quantisation | None
+    ) -> tuple[Array, Quantisation | None]:
+        return constant.real, None
+
+    def activation(self, bounds: tuple[float, float], output: Quantisation) -> str | None:
+        return ACTIVATIONS.get(bounds)
