@@ -52,6 +52,14 @@ class FrontEnd:
     host_operators: Callable[[bytes], tuple[HostOperator, ...]] = no_host_operators
 
 
+class RefusedError(UnsupportedError):
+    """One operator's refusal, before it is reported together with all others."""
+
+    def __init__(self, why: str, remedy: str = "") -> None:
+        super().__init__(why)
+        self.why, self.remedy = why, remedy
+
+
 @dataclass(frozen=True)
 class Problem:
     """An operator that cannot be compiled. `index` is its place in the file, from 0."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
+from toolchain.frontends.front_end import RefusedError
 from toolchain.frontends.onnx.arithmetic import ACTIVATIONS, UNIT
 from toolchain.frontends.onnx.float_readers import READERS
-from toolchain.frontends.onnx.quantisation import RefusedError
 from toolchain.ir import Attributes, DType, Quantisation
 from toolchain.ops import spec_of
 from toolchain.ops.arithmetic.activation import Activation

@@ -14,7 +14,7 @@ from functools import cache
 from types import MappingProxyType
 
 from toolchain.errors import InputError, UnsupportedError
-from toolchain.frontends.front_end import Problem
+from toolchain.frontends.front_end import Problem, RefusedError
 from toolchain.frontends.onnx import quantisation
 from toolchain.frontends.onnx.arithmetic import UNIT, Arithmetic
 from toolchain.frontends.onnx.builder import Value, shifted
@@ -22,7 +22,6 @@ from toolchain.frontends.onnx.file import End, Node
 from toolchain.frontends.onnx.layout import Layout
 from toolchain.frontends.onnx.node import NodeView
 from toolchain.frontends.onnx.operators import BLOCKS, COPYING, MOVES_INTEGERS, RENAMING
-from toolchain.frontends.onnx.quantisation import RefusedError
 from toolchain.frontends.onnx.shapes import ShapedModel
 from toolchain.frontends.onnx.stored import Stored
 from toolchain.frontends.onnx.values import Values

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from toolchain.frontends.front_end import RefusedError
 from toolchain.frontends.onnx.arithmetic import Arithmetic
 from toolchain.frontends.onnx.builder import Value
 from toolchain.frontends.onnx.file import Node
 from toolchain.frontends.onnx.layout import Layout
-from toolchain.frontends.onnx.quantisation import RefusedError
 from toolchain.frontends.onnx.values import Values
 from toolchain.ir import Attributes, DType, Quantisation
 from toolchain.ops.spec import Array, OnnxData

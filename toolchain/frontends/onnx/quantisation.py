@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from toolchain.errors import InputError, UnsupportedError
+from toolchain.errors import InputError
+from toolchain.frontends.front_end import RefusedError
 from toolchain.frontends.onnx.file import Array, FileModel, Node, dtype_name
 from toolchain.ir import Quantisation
 from toolchain.ir.tensor import is_scale
@@ -28,14 +29,6 @@ _DYNAMIC = frozenset(
     }
 )
 _PULP = frozenset({"RequantShift", "iGELU", "iLayerNorm", "ITAMax", "IntegerMean", "iSoftmax"})
-
-
-class RefusedError(UnsupportedError):
-    """One operator's refusal, before it is reported together with all others."""
-
-    def __init__(self, why: str, remedy: str = "") -> None:
-        super().__init__(why)
-        self.why, self.remedy = why, remedy
 
 
 def is_float(model: FileModel) -> bool:

@@ -11,12 +11,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from toolchain.errors import InputError
+from toolchain.frontends.front_end import RefusedError
 from toolchain.frontends.onnx import quantisation
 from toolchain.frontends.onnx.builder import GraphBuilder, Value
 from toolchain.frontends.onnx.file import Node
 from toolchain.frontends.onnx.layout import Layout
 from toolchain.frontends.onnx.operators import KEEPS_VALUES
-from toolchain.frontends.onnx.quantisation import RefusedError
 from toolchain.frontends.onnx.shapes import ShapedModel
 from toolchain.ir import DType, Quantisation
 from toolchain.ops.spec import OnnxData

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from toolchain.errors import InputError, UnsupportedError
-from toolchain.frontends.front_end import FrontEnd, Problem, unsupported
+from toolchain.frontends.front_end import FrontEnd, Problem, RefusedError, unsupported
 from toolchain.frontends.tflite import legacy, refusals
 from toolchain.frontends.tflite.file import (
     IDENTIFIER,
@@ -23,7 +23,6 @@ from toolchain.frontends.tflite.file import (
     read_file,
 )
 from toolchain.frontends.tflite.host_side import host_operators, without_host_side
-from toolchain.frontends.tflite.refusals import RefusedError
 from toolchain.frontends.tflite.shapes import folded
 from toolchain.frontends.tflite.states import OPERATORS, Variables, of_variable
 from toolchain.ir import Attributes, DType, Graph, Op, State, Tensor

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from toolchain.errors import UnsupportedError
 from toolchain.frontends.tflite.file import FileModel, FileOp, FileTensor
 from toolchain.ir import DType
 
@@ -50,14 +49,6 @@ _BY_TYPE = {
     "INT2": ("int2 weights are not supported", "convert with int8 weights"),
     "RESOURCE": ("it passes a variable on", "read and assign variables directly"),
 }
-
-
-class RefusedError(UnsupportedError):
-    """One operator's refusal, before it is reported together with all others."""
-
-    def __init__(self, why: str, remedy: str = "") -> None:
-        super().__init__(why)
-        self.why, self.remedy = why, remedy
 
 
 def of_operator(op: FileOp) -> tuple[str, str]:

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from toolchain.errors import InputError
+from toolchain.frontends.front_end import RefusedError
 from toolchain.frontends.tflite.file import FileModel, FileOp
-from toolchain.frontends.tflite.refusals import RefusedError
 from toolchain.ir import DType, Op, State, Tensor
 from toolchain.ops.movement.assign import Assign
 from toolchain.ops.movement.reshape import Reshape
