@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,8 @@ from toolchain.ir import Graph, Plan
 from toolchain.kernels import cmsis_nn
 from toolchain.memory.firmware_size import code_estimate_bytes
 from toolchain.planner import PlanOptions, plan_graph
+from toolchain.progress import Report
 
-Report = Callable[[str], None]
 AIM = 1.5
 """Code and tables of a split plan over those of the unsplit one, at most."""
 

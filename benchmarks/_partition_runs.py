@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,8 +22,8 @@ from toolchain.kernels import cmsis_nn
 from toolchain.ops.spec import Array
 from toolchain.partition import Scheme, split
 from toolchain.planner import PlanOptions, plan_graph, predict_latency
+from toolchain.progress import Report
 
-Report = Callable[[str], None]
 COPIES = ("slice", "concat", "block_concat")
 SEEDS = (1, 2)
 

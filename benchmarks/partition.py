@@ -23,7 +23,7 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,7 @@ from toolchain.boards import board as find_board
 from toolchain.ir import Graph, Plan
 from toolchain.partition import Point, SmallestArena, splitters
 from toolchain.planner import PlanOptions, plan_graph, split_front, split_plan
+from toolchain.progress import Report
 
 SHARED_MODELS = Path(__file__).resolve().parents[2] / "shared" / "models"
 FILES = {
@@ -77,8 +78,6 @@ RUNS = (
 PARTS = ("networks", "runs", "flash", "table3")
 SCHEDULERS = ("rpo", "hmcos", "auto")
 BUDGETS = (0.0, 0.01, 0.02, 0.05, 0.1)
-
-Report = Callable[[str], None]
 
 
 def graph_of(name: str, models: Path) -> Graph | None:
@@ -197,7 +196,7 @@ def main() -> int:
             else:
                 yield name, graph
 
-    def report(text: str) -> None:
+    def report(text: str, done: int | None = None, total: int | None = None) -> None:
         log.print(text, style="dim")
 
     if options.part in (None, "networks"):

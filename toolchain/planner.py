@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -36,18 +36,13 @@ from toolchain.ops.check import check
 from toolchain.partition import splitters
 from toolchain.passes.identity_rewriting import lowest_peak
 from toolchain.passes.refuse_float import refuse_float
+from toolchain.progress import Report, silent
 from toolchain.report.front import FrontRow, Split
 from toolchain.report.plan import MemoryNeed
 
 DEFAULT_BOARD = "netduinoplus2"
 REWRITE_TRIAL_SECONDS = 2.0
 """Most time to order a graph while rewrites are compared."""
-
-Report = Callable[..., None]
-
-
-def _silent(text: str, done: int | None = None, total: int | None = None) -> None:
-    """Report nothing."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +92,7 @@ def plan_model(
     model: str | Path,
     board: str = DEFAULT_BOARD,
     options: PlanOptions | None = None,
-    report: Report = _silent,
+    report: Report = silent,
     costs: CostModel | None = None,
 ) -> Plan:
     """Read a model file and plan it for a board. `costs` (estimates): what splitting is weighed by.
@@ -118,7 +113,7 @@ def plan_graph(
     target: Board,
     options: PlanOptions | None = None,
     boundaries: tuple[Boundary, ...] = (),
-    report: Report = _silent,
+    report: Report = silent,
     costs: CostModel | None = None,
 ) -> Plan:
     """Order and place a graph that is ready to compile, its operators split if `options` say so.
@@ -225,7 +220,7 @@ def split_front(
     plan: Plan,
     options: PlanOptions | None = None,
     costs: CostModel | None = None,
-    report: Report = _silent,
+    report: Report = silent,
 ) -> partition.Front:
     """Ways to split the operators of an unsplit plan: peak against predicted slowdown."""
     options = options or PlanOptions()
@@ -274,7 +269,7 @@ def split_plan(
         found = replace(
             found, order=given, method=f"{plan.schedule.method}, split", peak_bytes=peak
         )
-    made = _placed(graph, target, problem, found, options, _silent)
+    made = _placed(graph, target, problem, found, options, silent)
     return replace(
         made,
         boundaries=plan.boundaries,

@@ -235,7 +235,7 @@ def test_flashing_identifies_writes_and_verifies(name: str, tmp_path: Path, tool
     good = "firmware" if name == "dfu" else VERIFIED[name]
     tools.say(name, SAID[name], good)
     shown: list[str] = []
-    flash(firmware, name, report=shown.append)
+    flash(firmware, name, show=shown.append)
     assert len(tools.ran()) == len(shown) == (3 if name in ("pyocd", "dfu") else 2)
 
     tools.say(name, OTHER[name], good)

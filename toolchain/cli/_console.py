@@ -59,7 +59,7 @@ def warn_of_float(plan: Plan) -> None:
 
 
 class Steps:
-    """Names what is under way; callers pass it on as a plain `Callable[[str], None]`."""
+    """A `Report`: names what is under way on the terminal."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -26,6 +25,7 @@ from toolchain.edgetpu.profile import profile_json, profile_of, read_profile
 from toolchain.edgetpu.sticks import apart, best_of, plans_up_to
 from toolchain.errors import InputError, MissingToolError, ResultError
 from toolchain.files import check_folder, replaced_file, write_file
+from toolchain.progress import Report
 
 group = typer.Typer(
     help="Pipelines of Coral Edge TPUs: plan, split, run, simulate, profile.",
@@ -126,7 +126,7 @@ def _planned(
     stages: str,
     most: int,
     options: Options,
-    step: Callable[[str], None],
+    step: Report,
 ) -> tuple[PipelinePlan, tuple[PipelinePlan, ...]]:
     """The plan, and those for other numbers of sticks where `stages` is `auto`."""
     step("reading")

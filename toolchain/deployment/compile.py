@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -34,14 +34,9 @@ from toolchain.planner import (
     plan_model,
     predict_latency,
 )
+from toolchain.progress import Report, silent
 from toolchain.quantise.float_use import float_json
 from toolchain.report.plan import MemoryNeed, plan_json
-
-Report = Callable[..., None]
-
-
-def _silent(text: str, done: int | None = None, total: int | None = None) -> None:
-    """Report nothing."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +55,7 @@ def compile_model(
     out: str | Path = "build",
     options: PlanOptions | None = None,
     cmsis_nn_folder: Path | None = None,
-    report: Report = _silent,
+    report: Report = silent,
     *,
     force: bool = False,
 ) -> Compiled:
@@ -84,7 +79,7 @@ def compile_model(
             target,
             fresh,
             cmsis_nn_folder=made.cmsis_nn,
-            report=lambda done, total: report("compiling", done, total),
+            report=report,
         )
         return made.compiled(firmware.sizes)
 
@@ -111,7 +106,7 @@ def compile_shared(
     out: str | Path = "build",
     options: PlanOptions | None = None,
     cmsis_nn_folder: Path | None = None,
-    report: Report = _silent,
+    report: Report = silent,
     *,
     library: bool = False,
     force: bool = False,
@@ -146,7 +141,7 @@ def compile_shared(
                 target,
                 fresh,
                 cmsis_nn_folder=root,
-                report=lambda done, total: report("compiling", done, total),
+                report=report,
             )
             sizes = firmware.sizes
         done = []
@@ -182,7 +177,7 @@ def compile_library(
     out: str | Path = "build",
     options: PlanOptions | None = None,
     cmsis_nn_folder: Path | None = None,
-    report: Report = _silent,
+    report: Report = silent,
     *,
     force: bool = False,
 ) -> Compiled:

@@ -19,13 +19,9 @@ from toolchain.deployment.run import Deployment, deployed
 from toolchain.errors import InputError
 from toolchain.files.records import field_of, read_json
 from toolchain.files.records import record as record_of
+from toolchain.progress import Report, silent
 
-Report = Callable[..., None]
 DEFAULT_RUNS = 5
-
-
-def _silent(text: str, done: int | None = None, total: int | None = None) -> None:
-    """Report nothing."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +121,7 @@ def _shared(values: Iterable[str]) -> str:
 
 
 def profile_folder(
-    folder: str | Path, port: str | None = None, runs: int = DEFAULT_RUNS, report: Report = _silent
+    folder: str | Path, port: str | None = None, runs: int = DEFAULT_RUNS, report: Report = silent
 ) -> Profile:
     """Run what `thimble compile` wrote `runs` times on the same pseudo-random input, and count.
 
@@ -142,7 +138,7 @@ def profile_folder(
 
 
 def profile_deployment(
-    deployment: Deployment, folder: Path, board: Board, runs: int, report: Report = _silent
+    deployment: Deployment, folder: Path, board: Board, runs: int, report: Report = silent
 ) -> Profile:
     """As `profile_folder`, for a model that runs already."""
     planned = _planned(folder)

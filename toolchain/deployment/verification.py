@@ -23,6 +23,7 @@ from toolchain.ir import DType, End
 from toolchain.ops.interpret import interpret
 from toolchain.ops.movement.gather import index_limits
 from toolchain.planner import DEFAULT_BOARD, PlanOptions
+from toolchain.progress import Report, silent
 from toolchain.quantise.float_use import float_use
 from toolchain.reference import (
     Judge,
@@ -33,7 +34,6 @@ from toolchain.reference import (
 )
 
 Array = NDArray[np.generic]
-Report = Callable[..., None]
 _BIG_INPUT_BYTES = 4096
 _DECIMALS = 4
 """Of a difference: float32 outputs are not exact multiples of their scale."""
@@ -41,10 +41,6 @@ FLOAT_TOLERANCE = 2.0**-16
 """Of a float32 tensor's largest element. Each operation errs by 2^-24 of its result, in another
 order of sums by at most 2^-24 a term; functions like exp by 2^-22. A hundred such layers, one upon
 another, stay within it."""
-
-
-def _silent(text: str, done: int | None = None, total: int | None = None) -> None:
-    """Report nothing."""
 
 
 def _none(inputs: tuple[End, ...]) -> Iterable[Sequence[Mapping[str, Array]]]:
@@ -176,7 +172,7 @@ def verify_model(
     options: PlanOptions | None = None,
     out: str | Path | None = None,
     cmsis_nn_folder: Path | None = None,
-    report: Report = _silent,
+    report: Report = silent,
     *,
     force: bool = False,
 ) -> Verification:

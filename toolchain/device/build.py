@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from toolchain.memory.firmware_size import (
     shared_arena,
     weight_bytes,
 )
+from toolchain.progress import Report, silent
 from toolchain.resources import RUNTIME_C, TEMPLATES
 
 _BIN_LIMIT_BYTES = 64 * 1024 * 1024
@@ -165,7 +166,7 @@ def build_files(
     banks: Layout,
     options: BuildOptions | None = None,
     *,
-    report: Callable[[int, int], None] = lambda done, total: None,
+    report: Report = silent,
 ) -> Firmware:
     """Build firmware from C files that define `<name>_run` of every model, into `folder`.
 
@@ -218,7 +219,7 @@ def build(
     options: BuildOptions | None = None,
     *,
     cmsis_nn_folder: Path | None = None,
-    report: Callable[[int, int], None] = lambda done, total: None,
+    report: Report = silent,
 ) -> Firmware:
     """Write the generated files to `folder` and build the firmware there.
 

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
@@ -24,6 +24,7 @@ from toolchain.errors import (
     ThimbleError,
 )
 from toolchain.kernels.cmsis_nn import cache_folder
+from toolchain.progress import Report, silent
 
 _UNFINISHED = ".tmp"
 _PREFIX = "arm-none-eabi-"
@@ -149,12 +150,12 @@ def compile_unit(gcc: str, unit: Unit, target: Path) -> None:
 
 def compile_units(
     units: Iterable[Unit],
-    report: Callable[[int, int], None] = lambda done, total: None,
+    report: Report = silent,
     gcc: str = "",
 ) -> tuple[Path, ...]:
     """The objects of `units`, in their order, compiled unless the cache has them.
 
-    `report` gets the count done and the total; `gcc` is the cross compiler unless another is
+    `report` is told how many are compiled; `gcc` is the cross compiler unless another is
     named. Raises BuildError with the compiler's words.
     """
     gcc = gcc or find_tool("gcc")
@@ -167,12 +168,12 @@ def compile_units(
         digests = [headers_digest(include) for include in folders]
         targets.append(folder / f"{_key(gcc, unit, digests)}{unit.suffix}")
     missing = {t: u for t, u in zip(targets, listed, strict=True) if not t.exists()}
-    report(len(listed) - len(missing), len(listed))
+    report("compiling", len(listed) - len(missing), len(listed))
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
         jobs = [pool.submit(compile_unit, gcc, unit, target) for target, unit in missing.items()]
         for count, job in enumerate(jobs, len(listed) - len(missing) + 1):
             job.result()
-            report(count, len(listed))
+            report("compiling", count, len(listed))
     for target in targets:
         with contextlib.suppress(OSError):
             os.utime(target)

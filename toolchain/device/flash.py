@@ -419,22 +419,22 @@ def flash(
     firmware: Firmware,
     wanted: str | None = None,
     probe: str = "",
-    report: Callable[[str], None] = lambda line: None,
+    show: Callable[[str], None] = lambda line: None,
 ) -> None:
-    """Check which chip there is, write, verify; `report` gets each command line before it runs.
+    """Check which chip there is, write, verify; `show` gets each command line before it runs.
 
     Raises IdentityError where the chip is another one and UnreadError where it does not answer
     (nothing is written then), LinkError where the tool fails or the flash does not hold what was
     written.
     """
     board = firmware.board
-    runner = _identified(choose(board, wanted, probe=probe), board, report)
+    runner = _identified(choose(board, wanted, probe=probe), board, show)
     with scratch_folder() as scratch:
         write, verify = runner.write(firmware), runner.verify(firmware, scratch)
-        report(shlex.join(write))
+        show(shlex.join(write))
         said = _run(runner, board, write)
         if verify:
-            report(shlex.join(verify))
+            show(shlex.join(verify))
             said = _run(runner, board, verify, may_fail=runner.leaves)
         if not runner.matches(firmware, said, scratch):
             raise LinkError(
@@ -443,16 +443,16 @@ def flash(
             )
 
 
-def _identified(runner: Runner, board: Board, report: Callable[[str], None]) -> Runner:
+def _identified(runner: Runner, board: Board, show: Callable[[str], None]) -> Runner:
     """`runner`, connecting in the way in which the board's chip answers."""
     line = runner.identify(board)
-    report(shlex.join(line))
+    show(shlex.join(line))
     try:
         runner.check(board, _run(runner, board, line, may_fail=True))
     except UnreadError as error:
         if error.hopeless or not runner.resets or runner.under_reset:
             raise
-        return _identified(replace(runner, under_reset=True), board, report)
+        return _identified(replace(runner, under_reset=True), board, show)
     return runner
 
 

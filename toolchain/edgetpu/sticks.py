@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from toolchain.edgetpu.graph import PipelineGraph
 from toolchain.edgetpu.planning import Options, PipelinePlan, plan
 from toolchain.errors import InputError, ResultError
+from toolchain.progress import Report, silent
 
 PAYS = 0.05
 """A stick pays where it shortens the period by at least this share."""
@@ -17,12 +18,12 @@ def plans_up_to(
     graphs: Sequence[PipelineGraph],
     most: int,
     options: Options,
-    step: Callable[[str], None] = lambda _: None,
+    report: Report = silent,
 ) -> tuple[PipelinePlan, ...]:
     """A plan for 1, 2, ... sticks, as far as the models can be cut."""
     found = []
     for stages in range(1, most + 1):
-        step(f"{stages} of {most} sticks")
+        report(f"{stages} of {most} sticks")
         try:
             found.append(plan(graphs, stages, options))
         except (InputError, ResultError):

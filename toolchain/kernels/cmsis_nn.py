@@ -11,12 +11,12 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
 from toolchain.errors import InputError, MissingToolError
 from toolchain.files import scratch_folder
 from toolchain.kernels.c_sources import CTree
+from toolchain.progress import Report, silent
 
 ENVIRONMENT_VARIABLE = "CMSIS_NN_DIR"
 PINNED_WHEEL = "aidge_export_arm_cortexm==0.2.1"
@@ -52,9 +52,7 @@ def installed(explicit: Path | None = None) -> Path | None:
     return cached if cached.is_dir() and _digest(cached) == _TREE_SHA256 else None
 
 
-def find(
-    explicit: Path | None = None, *, report: Callable[[str], None] = lambda message: None
-) -> Path:
+def find(explicit: Path | None = None, *, report: Report = silent) -> Path:
     """As `installed`, but fills the cache from the pinned wheel where nothing is there yet.
 
     `report` gets one line before the download. Raises MissingToolError with the remedy where the

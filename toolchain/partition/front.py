@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from types import TracebackType
 
@@ -12,9 +12,9 @@ from toolchain.boards import Core
 from toolchain.cost import CostModel
 from toolchain.ir import Graph, MemoryProblem
 from toolchain.partition.scheme import Scheme
+from toolchain.progress import Report, silent
 
 DEFAULT_SECONDS = 30.0
-Report = Callable[..., None]
 CTRL_C = "by Ctrl-C"
 
 
@@ -72,7 +72,7 @@ class Watch:
     the context must leave behind it, wherever it is cut off, what was found until then.
     """
 
-    def __init__(self, seconds: float = DEFAULT_SECONDS, report: Report | None = None) -> None:
+    def __init__(self, seconds: float = DEFAULT_SECONDS, report: Report = silent) -> None:
         self._limit = seconds
         self._begin = time.process_time()
         self._report = report
@@ -91,8 +91,6 @@ class Watch:
 
     def tell(self, text: str, peak_bytes: float = math.inf, slowdown: float = 0.0) -> None:
         """Say what is tried, and the best that was found until now."""
-        if self._report is None:
-            return
         best = f", best {peak_bytes:,} B at {slowdown:.1%}" if peak_bytes < math.inf else ""
         done = min(round(100 * self.seconds / self._limit), 100) if self._limit else 100
         self._report(f"splitting operators: {text}{best}", done, 100)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import logging
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,18 +22,14 @@ from toolchain.errors import InputError, MissingToolError
 from toolchain.files import scratch_folder, write_file
 from toolchain.files.arrays import read_sequence
 from toolchain.ir import DType, End, Tensor
+from toolchain.progress import Report, silent
 
 Array = NDArray[np.generic]
 Sample = dict[str, Array]
-Report = Callable[..., None]
 
 METHODS = ("MinMax", "Entropy", "Percentile")
 _DEQUANTISED = "_DequantizeLinear_Output"
 _MOST_COMPARED = 32
-
-
-def _silent(text: str, done: int | None = None, total: int | None = None) -> None:
-    """Report nothing."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +76,7 @@ def quantise_model(
     *,
     method: str = METHODS[0],
     per_channel: bool = True,
-    report: Report = _silent,
+    report: Report = silent,
 ) -> Quantised:
     """Write `model` as int8 to `out`, calibrated on `data`, and compare the two on that data.
 

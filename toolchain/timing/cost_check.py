@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,12 +15,7 @@ from toolchain.deployment.profiling import profile_folder, record
 from toolchain.errors import DoesNotFitError
 from toolchain.files import scratch_folder
 from toolchain.planner import predict_latency
-
-Report = Callable[..., None]
-
-
-def _silent(text: str, done: int | None = None, total: int | None = None) -> None:
-    """Report nothing."""
+from toolchain.progress import Report, silent
 
 
 @dataclass(frozen=True)
@@ -59,7 +54,7 @@ def check_model(
     port: str | None = None,
     cmsis_nn_folder: Path | None = None,
     keep: bool = True,
-    report: Report = _silent,
+    report: Report = silent,
 ) -> Check | None:
     """Predict, compile, measure, compare; None where the model does not fit the board.
 
@@ -108,7 +103,7 @@ def check_models(
     board_names: Sequence[str],
     port: str | None = None,
     cmsis_nn_folder: Path | None = None,
-    report: Report = _silent,
+    report: Report = silent,
 ) -> tuple[Check, ...]:
     """`check_model` for each model on each board that it fits."""
     found: list[Check] = []

@@ -33,18 +33,14 @@ from toolchain.kernels import cmsis_nn
 from toolchain.memory.firmware_size import firmware_layout
 from toolchain.ops.movement.concat import Concat
 from toolchain.planner import PlanOptions, plan_graph, plan_model
+from toolchain.progress import Report, silent
 from toolchain.resources import RUNTIME_C
 from toolchain.timing.kernel_shapes import read_shapes
 
-Report = Callable[..., None]
 BATCH = 64
 """Most kernels in one firmware."""
 REPLUG_SECONDS = 60.0
 _RETRY_SECONDS = 0.5
-
-
-def _silent(text: str, done: int | None = None, total: int | None = None) -> None:
-    """Report nothing."""
 
 
 @dataclass(frozen=True)
@@ -146,7 +142,7 @@ def time_kernels(
     database: Database | None = None,
     opener: Opener = open_board,
     replug_seconds: float = REPLUG_SECONDS,
-    report: Report = _silent,
+    report: Report = silent,
 ) -> Timing:
     """Measure what the database lacks (everything, if `again`), `runs` times each.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,14 +11,10 @@ from toolchain.deployment.measurements import cost_model, current_build
 from toolchain.errors import InputError
 from toolchain.ir import Plan
 from toolchain.planner import PlanOptions, plan_model, predict_latency
+from toolchain.progress import Report, silent
 from toolchain.timing.kernel_timing import Kernel, plan_kernels, time_kernels
 
-Report = Callable[..., None]
 _ROUNDS = 8
-
-
-def _silent(text: str, done: int | None = None, total: int | None = None) -> None:
-    """Report nothing."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +45,7 @@ def tune(
     port: str | None = None,
     cmsis_nn_folder: Path | None = None,
     database: Database | None = None,
-    report: Report = _silent,
+    report: Report = silent,
 ) -> Tuning:
     """Measure on `board` (in QEMU, or at `port`) what plans of `model` run, until one settles.
 
