@@ -57,7 +57,7 @@ def test_another_firmware_is_refused(
     session = started(echo_firmware(board.name, tmp_path / "echo"))
     other = probe_firmware(board.board, tmp_path / "probe")
     with pytest.raises(LinkError, match="runs another firmware"):
-        Session(other, session.link._transport, None)
+        Session(other, session.link.transport, None)
 
 
 def test_a_pulled_cable_is_an_error_and_no_hang(

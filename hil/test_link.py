@@ -8,9 +8,27 @@ import pytest
 from toolchain.bench.bench_file import BenchBoard
 from toolchain.bench.pytest_plugin import ECHO_BYTES
 from toolchain.device import protocol
-from toolchain.device.link import BoardResetError, Link, RefusedError
+from toolchain.device.link import BoardResetError, Link, RefusedError, Transport
 from toolchain.device.protocol import Frame, Type
 from toolchain.device.session import Session
+
+
+class Recorder:
+    """A line that keeps what is written to it. It is closed by who opened it."""
+
+    def __init__(self, line: Transport) -> None:
+        self._line = line
+        self.sent: list[bytes] = []
+
+    def read(self, timeout_seconds: float) -> bytes:
+        return self._line.read(timeout_seconds)
+
+    def write(self, data: bytes) -> None:
+        self.sent.append(data)
+        self._line.write(data)
+
+    def close(self) -> None:
+        """Nothing: the line goes on."""
 
 
 def test_the_board_says_what_it_is(board: BenchBoard, echo: Session) -> None:
@@ -44,7 +62,7 @@ def test_noise_before_a_request_costs_a_retry_at_most(board: BenchBoard, echo: S
     rng = np.random.default_rng(2)
     data = rng.integers(-128, 128, (1, ECHO_BYTES)).astype(np.int8)
     for _ in range(5):
-        echo.link._transport.write(rng.bytes(20))
+        echo.link.transport.write(rng.bytes(20))
         np.testing.assert_array_equal(echo.run([data]).outputs["output"], data.ravel())
 
 
@@ -52,33 +70,31 @@ def test_a_late_copy_changes_nothing(board: BenchBoard, echo: Session) -> None:
     """A frame of the past, sent once more: the board refuses it, and goes on."""
     data = np.full((1, ECHO_BYTES), 7, np.int8)
     echo.run([data])
-    old = Frame(echo.link._sequence - 2, Type.WRITE, bytes(5) + b"\x55" * 100)
-    echo.link._transport.write(protocol.DELIMITER + protocol.encode(old))
-    np.testing.assert_array_equal(np.frombuffer(echo._read(0, ECHO_BYTES), np.int8), data.ravel())
+    old = Frame(echo.link.sequence - 2, Type.WRITE, bytes(5) + b"\x55" * 100)
+    echo.link.transport.write(protocol.DELIMITER + protocol.encode(old))
+    np.testing.assert_array_equal(
+        np.frombuffer(echo.read_output(0, ECHO_BYTES), np.int8), data.ravel()
+    )
 
 
 def test_frames_of_an_earlier_connection_change_nothing(board: BenchBoard, echo: Session) -> None:
     """A whole inference of the past, sent once more between writing and running."""
-    transport, old = echo.link._transport, np.full((1, ECHO_BYTES), 7, np.int8)
-    sent: list[bytes] = []
-    write = transport.write
-    transport.write = lambda data: (sent.append(data), write(data))[1]  # type: ignore[method-assign]
-    echo.greet()
-    echo.run([old])
-    transport.write = write  # type: ignore[method-assign]
+    line = echo.link.transport
+    recorder = Recorder(line)
+    Session(echo.firmware, recorder, None).run([np.full((1, ECHO_BYTES), 7, np.int8)])
     data = np.full((1, ECHO_BYTES), 9, np.int8)
-    for late in (sent[1:], sent):
+    for late in (recorder.sent[1:], recorder.sent):
         echo.greet()
-        echo._write(0, data.tobytes())
-        write(b"".join(late))
+        echo.write_input(0, data.tobytes())
+        line.write(b"".join(late))
         np.testing.assert_array_equal(echo.run([data]).outputs["output"], data.ravel())
 
 
 def test_a_reset_in_the_middle_is_noticed_and_made_good(board: BenchBoard, echo: Session) -> None:
     data = np.full((1, ECHO_BYTES), 9, np.int8)
-    echo._write(0, data.tobytes())
+    echo.write_input(0, data.tobytes())
     echo.link.request(Type.RESET)
-    Link(echo.link._transport).handshake(10.0)  # somebody else's greeting
+    Link(echo.link.transport).handshake(10.0)  # somebody else's greeting
     with pytest.raises(BoardResetError):
         echo.link.request(Type.RUN)
     np.testing.assert_array_equal(echo.run([data]).outputs["output"], data.ravel())

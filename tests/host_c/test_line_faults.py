@@ -107,7 +107,7 @@ def test_a_reset_in_the_middle_is_made_good(library: ctypes.CDLL, firmware: Firm
     line.power_on()
     session = opened(firmware, line)
     data = random_input(rng)
-    session._write(0, data.tobytes())
+    session.write_input(0, data.tobytes())
     line.power_on()
     for kind, payload in ((Type.RUN, b""), (Type.COUNTS, b"\0\0"), (Type.MEMORY, b"")):
         with pytest.raises(BoardResetError, match="reset in the middle"):

@@ -97,9 +97,9 @@ def test_an_answer_to_nobody_is_lost_and_harms_nothing(firmware: Firmware, tmp_p
     with adapter(firmware, tmp_path) as port:
         for _ in range(3):
             session = open_board(firmware, port=str(port.link))
-            session._write(0, probe_input(rng).tobytes())
-            sequence = session.link._sequence + 1
-            session.link._transport.write(protocol.encode(Frame(sequence, Type.RUN)))
+            session.write_input(0, probe_input(rng).tobytes())
+            sequence = session.link.sequence + 1
+            session.link.transport.write(protocol.encode(Frame(sequence, Type.RUN)))
             session.close()
             time.sleep(2 * SEEN_CLOSED_SECONDS)
             with open_board(firmware, port=str(port.link)) as again:
@@ -146,7 +146,7 @@ def test_a_board_that_loses_its_power_with_it_begins_the_inference_again(
         Session(firmware, SerialTransport(port.device, BAUD, port.attached), None) as session,
     ):
         data = probe_input(rng)
-        session._write(0, data.tobytes())  # lost with the power
+        session.write_input(0, data.tobytes())  # lost with the power
         port.replug(0.2, after.transport)
         assert is_right(session, rng) == is_right(session, rng)
 

@@ -126,17 +126,17 @@ def test_bad_frames_get_an_error_and_change_nothing(session: Session) -> None:
     memory = session.memory_use()
     for parameter in BAD:
         sent, code = parameter.values
-        session.link._sequence = AT
+        session.link.sequence = AT
         greeting = protocol.encode(Frame(AT, Type.HELLO))
         assert [f.sequence for f in replies(session, greeting)] == [AT]
         frames = replies(session, sent)
         assert [(f.type, f.payload) for f in frames] == [(protocol.ERROR, bytes([code]))]
         late, unread = code is ErrorCode.ORDER, code <= ErrorCode.VERSION
         assert frames[0].sequence == (0 if unread else AT - 4 if late else AT + 1)
-        session.link._sequence = AT if late or unread else AT + 1
+        session.link.sequence = AT if late or unread else AT + 1
         reply = session.link.request(Type.RUN)
         assert protocol.parse_words(reply[:8]) == (0, count)
-        output = session._read(0, BYTES)
+        output = session.read_output(0, BYTES)
         assert output == probe_output(data).tobytes(), parameter.id
     assert session.memory_use().arena_bytes == memory.arena_bytes
 

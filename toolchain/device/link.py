@@ -284,16 +284,18 @@ class Link:
         timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._transport = transport
+        self.transport = transport
+        """The line itself, for who speaks on it beside this link."""
         self._decoder = protocol.Decoder()
-        self._sequence = 0
+        self.sequence = 0
+        """Of the last request."""
         self._clock = clock
         self.timeout_seconds = timeout_seconds
         self.answer_seconds = 0.0
         """From the last request, first sent, to its answer."""
 
     def close(self) -> None:
-        self._transport.close()
+        self.transport.close()
 
     def request(
         self, kind: Type, payload: bytes = b"", *, timeout_seconds: float | None = None
@@ -304,14 +306,14 @@ class Link:
         came in five attempts, or the board kept silent for `timeout_seconds` in all: it is asked
         again at longer and longer intervals. A port that goes away is waited for.
         """
-        self._sequence = self._sequence % _LAST_SEQUENCE + 1
-        encoded = protocol.encode(Frame(self._sequence, kind, payload))
+        self.sequence = self.sequence % _LAST_SEQUENCE + 1
+        encoded = protocol.encode(Frame(self.sequence, kind, payload))
         patience = self.timeout_seconds if timeout_seconds is None else timeout_seconds
         asked = self._clock()
         wait, silent, damaged, why = min(_FIRST_WAIT_SECONDS, patience / 4), 0.0, 0, ""
         while silent < patience and damaged < _ATTEMPTS:
             try:
-                self._transport.write(protocol.DELIMITER + encoded)
+                self.transport.write(protocol.DELIMITER + encoded)
                 reply, why = self._await(kind, self._clock() + wait)
                 if reply is None:
                     reply = self._settled(kind)
@@ -343,7 +345,7 @@ class Link:
         The reply's payload if it was among what came.
         """
         until = self._clock() + _NOISE_SECONDS
-        while self._clock() < until and (data := self._transport.read(_QUIET_SECONDS)):
+        while self._clock() < until and (data := self.transport.read(_QUIET_SECONDS)):
             for raw in self._decoder.feed(data):
                 with contextlib.suppress(protocol.FrameError):
                     reply = self._accepted(protocol.decode(raw), kind)
@@ -357,14 +359,14 @@ class Link:
         It chooses the model that all later requests are about.
         """
         deadline = self._clock() + patience_seconds
-        self._sequence = random.SystemRandom().randint(1, _LAST_SEQUENCE)
+        self.sequence = random.SystemRandom().randint(1, _LAST_SEQUENCE)
         hello = protocol.DELIMITER + protocol.encode(
-            Frame(self._sequence, Type.HELLO, bytes((model,)) if model else b"")
+            Frame(self.sequence, Type.HELLO, bytes((model,)) if model else b"")
         )
         while True:
             left = deadline - self._clock()
             try:
-                self._transport.write(hello)
+                self.transport.write(hello)
                 until = self._clock() + min(_HANDSHAKE_STEP_SECONDS, max(left, 0.0))
                 reply, why = self._await(Type.HELLO, until)
             except LineLostError as error:
@@ -380,7 +382,7 @@ class Link:
     def _await(self, kind: Type, deadline: float) -> tuple[bytes | None, str]:
         """The reply's payload, or None and the reason why the request is to be sent again."""
         while (left := deadline - self._clock()) > 0:
-            for raw in self._decoder.feed(self._transport.read(left)):
+            for raw in self._decoder.feed(self.transport.read(left)):
                 try:
                     frame = protocol.decode(raw)
                 except protocol.FrameError as error:
@@ -401,7 +403,7 @@ class Link:
                 raise BoardFaultError(fault)
         if frame.type == ERROR and _error_code(frame.payload) is ErrorCode.VERSION:
             raise protocol.VersionError
-        if frame.sequence != self._sequence:
+        if frame.sequence != self.sequence:
             return None
         if frame.type == ERROR:
             code = _error_code(frame.payload)

@@ -137,7 +137,7 @@ class Session:
 
         def inference() -> Run:
             for index, given in enumerate(data):
-                self._write(index, given)
+                self.write_input(index, given)
             return self._run()
 
         return self._whole(inference)
@@ -185,7 +185,7 @@ class Session:
             who = self._who(done.status)
             raise LinkError(f"the model failed on the board with status {done.status}{who}")
         outputs = {
-            port.name: _from_bytes(port, self._read(index, port.size_bytes))
+            port.name: _from_bytes(port, self.read_output(index, port.size_bytes))
             for index, port in enumerate(self.firmware.model.outputs)
         }
         return Run(outputs, self._counted(done.ticks), self.hello.unit)
@@ -268,13 +268,15 @@ class Session:
             raise InputError(f"{len(inputs)} arrays for {len(ports)} inputs ({names})")
         return list(zip(ports, inputs, strict=True))
 
-    def _write(self, index: int, data: bytes) -> None:
+    def write_input(self, index: int, data: bytes) -> None:
+        """The bytes of input `index`, as many frames as that takes. Raises as `Link.request`."""
         step = self.hello.data_bytes
         for offset in range(0, len(data), step):
             chunk = data[offset : offset + step]
             self.link.request(Type.WRITE, bytes((index,)) + offset.to_bytes(4, "little") + chunk)
 
-    def _read(self, index: int, size: int) -> bytes:
+    def read_output(self, index: int, size: int) -> bytes:
+        """The first `size` bytes of output `index`. Raises as `Link.request`."""
         step, data = self.hello.data_bytes, bytearray()
         while len(data) < size:
             length = min(step, size - len(data))
