@@ -11,7 +11,7 @@ import pytest
 from tests.pure.test_judges import tile_file
 from tests.support.tflite_writer import tflite_bytes
 from toolchain.cli import run
-from toolchain.ops import spec_of
+from toolchain.ops import forms
 from toolchain.planner import plan_model
 
 
@@ -23,7 +23,7 @@ def _verify(folder: Path, data: bytes) -> tuple[int, dict[str, object]]:
 
 
 def test_int16_sums_match(tmp_path: Path) -> None:
-    graph = spec_of("sum_s16").sample(np.random.default_rng(4))
+    graph = forms()["sum.int16"].sample(np.random.default_rng(4))
     code, report = _verify(tmp_path, tflite_bytes(graph))
     assert (code, report["passed"], report["independent"]) == (0, True, True)
     (judge,) = report["judges"]  # type: ignore[misc]

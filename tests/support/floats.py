@@ -15,7 +15,7 @@ from toolchain.ops.movement.concat import Concat
 from toolchain.ops.movement.reshape import Reshape
 from toolchain.ops.normalisation.softmax_s8 import Softmax
 from toolchain.ops.pooling.common import Pool2D
-from toolchain.ops.reduction.reduce_f32 import ReduceFloat
+from toolchain.ops.reduction.common import Reduce
 from toolchain.ops.unary.quantize import Quantize
 from toolchain.ops.unary.unary_f32 import Unary
 
@@ -64,7 +64,7 @@ def island() -> Graph:
     b.op("conv2d", ("x", *b.weights("filters", 0.05, 8, 3, 3, 4)), conv, Conv2D())
     real = b.op("dequantize", (conv,), b.real("real", 1, 6, 6, 8), Attributes())
     soft = b.op("softmax", (real,), b.real("soft", 1, 6, 6, 8), Softmax())
-    mean = b.op("reduce_f32", (real,), b.real("mean", 1, 6, 6, 1), ReduceFloat((3,), True))
+    mean = b.op("mean", (real,), b.real("mean", 1, 6, 6, 1), Reduce((3,), True))
     away = b.op("binary_f32", (real, mean), b.real("away", 1, 6, 6, 8), Binary("sub"))
     bent = b.op("unary_f32", (away,), b.real("bent", 1, 6, 6, 8), Unary("gelu_tanh"))
     scaled = b.op("binary_f32", (soft, bent), b.real("scaled", 1, 6, 6, 8), Binary("mul"))

@@ -6,20 +6,15 @@ What it emits gets the kind that computes the same in float32, and float32 tenso
 
 from __future__ import annotations
 
-from types import MappingProxyType
-
 from toolchain.frontends.front_end import RefusedError
 from toolchain.frontends.onnx.arithmetic import ACTIVATIONS, UNIT
 from toolchain.frontends.onnx.float_readers import READERS
 from toolchain.ir import Attributes, DType, Quantisation
-from toolchain.ops import spec_of
+from toolchain.ops import specs
 from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.elementwise.binary_f32 import FUNCTIONS as BINARY
 from toolchain.ops.elementwise.binary_f32 import Binary
 from toolchain.ops.normalisation.softmax_s8 import Softmax
-from toolchain.ops.reduction.common import Reduce
-from toolchain.ops.reduction.reduce_f32 import ReduceFloat
-from toolchain.ops.reduction.reduce_max import ReduceMax
 from toolchain.ops.resize.common import Resize
 from toolchain.ops.resize.resize_linear import ResizeLinear
 from toolchain.ops.spec import Array, OnnxData
@@ -30,7 +25,6 @@ _MOVERS = frozenset(
     {"concat", "gather", "mirror_pad", "pad", "reshape", "resize_nearest", "slice", "split"}
     | {"tile", "transpose"}
 )
-_REDUCTIONS = MappingProxyType({"mean": "mean", "sum": "sum"})
 
 
 def _as_float(kind: str, attributes: Attributes) -> tuple[str, Attributes]:
@@ -43,12 +37,9 @@ def _as_float(kind: str, attributes: Attributes) -> tuple[str, Attributes]:
     if kind in BINARY:
         activation = getattr(attributes, "activation", Activation.NONE)
         return "binary_f32", Binary(kind, activation)
-    if kind in _REDUCTIONS and isinstance(attributes, Reduce):
-        own = attributes.axes, attributes.keep_dims
-        return "reduce_f32", ReduceFloat(*own, reduction=_REDUCTIONS[kind])
-    if isinstance(attributes, ReduceMax):
-        name = "minimum" if attributes.smallest else "maximum"
-        return "reduce_f32", ReduceFloat(attributes.axes, attributes.keep_dims, reduction=name)
+    known = specs().get(kind)
+    if known is not None and DType.FLOAT32 in known.variants:
+        return kind, attributes
     if isinstance(attributes, ResizeLinear):
         sizes = (attributes.height, attributes.width)
         sources = [size / scale for size, scale in zip(sizes, attributes.scales, strict=True)]
@@ -63,10 +54,8 @@ def _as_float(kind: str, attributes: Attributes) -> tuple[str, Attributes]:
     if isinstance(attributes, Lookup) and attributes.function == "LeakyRelu":
         return "unary_f32", Unary("leaky_relu", attributes.parameters[0])
     renamed = f"{kind}_f32"
-    try:
-        spec_of(renamed)
-    except KeyError:
-        raise RefusedError("it has no float32 kernel", "quantise the model to int8") from None
+    if renamed not in specs():
+        raise RefusedError("it has no float32 kernel", "quantise the model to int8")
     return renamed, attributes
 
 

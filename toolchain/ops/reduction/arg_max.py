@@ -13,7 +13,15 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
-from toolchain.ops import extents
+from toolchain.ops.extents import Extents, whole
+from toolchain.ops.kernel import (
+    Call,
+    Input,
+    Kernel,
+    Output,
+    Struct,
+    Touched,
+)
 from toolchain.ops.movement.copies import (
     int32_constant,
     integers,
@@ -26,7 +34,6 @@ from toolchain.ops.spec import (
     STORED,
     Array,
     Axis,
-    Lowering,
     OnnxBinding,
     OnnxNode,
     OpSpec,
@@ -73,17 +80,27 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return (found.astype(attributes.output.numpy),)
 
 
-def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     x, axis = graph.input(op, 0), _axis(op, graph)
-    return Lowering(
-        functions=("thimble_arg_max_s8",),
-        fields={
+    params = Struct(
+        "thimble_arg_max_params",
+        {
             "outer": math.prod(x.shape[:axis]),
             "count": x.shape[axis],
             "inner": math.prod(x.shape[axis + 1 :]),
             "flip": -1 if _attributes(op).smallest else 0,
             "index_bytes": _attributes(op).output.size_bytes,
         },
+    )
+    call = Call("thimble_arg_max_s8", {"params": params, "input": Input(0), "output": Output(0)})
+    return Kernel((call,), _extents)
+
+
+def _extents(touched: Touched) -> Extents:
+    call = touched.call
+    lines = call["params.outer"] * call["params.inner"]
+    return Extents(
+        {0: whole(lines * call["params.count"])}, {0: whole(lines, call["params.index_bytes"])}
     )
 
 
@@ -157,8 +174,7 @@ SPEC = OpSpec(
     attributes=ArgMax,
     infer=_infer,
     reference=_reference,
-    lower=_lower,
-    extents=extents.arg_max,
+    select=_select,
     sample=_sample,
     axes=_axes,
     tflite=TfliteBinding(("ARG_MAX", "ARG_MIN"), _read, _write),

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops.arithmetic.fixed_point import (
@@ -34,11 +33,9 @@ from toolchain.ops.reduction.requantise_sums import Law, RequantiseSums
 from toolchain.ops.spec import (
     Array,
     Axis,
-    Lowering,
     Reach,
     ReadOp,
     Reduction,
-    SafeOverlap,
     TensorType,
     TfliteNode,
     WrittenOp,
@@ -153,56 +150,6 @@ def blocks(op: Op, graph: Graph) -> tuple[int, int, int, int, int]:
     return (padded[0], padded[1], padded[2], padded[3], padded[4])
 
 
-def lower_reduction(op: Op, graph: Graph, *, mean: bool) -> Lowering:
-    x, y = graph.input(op, 0), graph.output(op)
-    outer, first, middle, second, inner = blocks(op, graph)
-    multiplier, shift = scaling(op, graph, mean=mean)
-    once = 0
-    if reduce_attributes(op).rounding is Rounding.ONNX:
-        fit = single_scaling(op, graph, mean=mean)
-        multiplier, shift, once = fit.multiplier, 0, 31 - fit.shift
-    return Lowering(
-        functions=("thimble_reduce_sum_s8",),
-        fields={
-            "outer": outer,
-            "first": first,
-            "middle": middle,
-            "second": second,
-            "inner": inner,
-            "input_sum": x.q.zero_point * first * second,
-            "output_offset": y.q.zero_point,
-            "multiplier": multiplier,
-            "shift": shift,
-            "once": once,
-            "count": averaged(op, graph, mean=mean),
-        },
-    )
-
-
-def lower_wide_reduction(op: Op, graph: Graph, *, mean: bool) -> Lowering:
-    """Of int16. Raises UnsupportedError where a sum might leave int32."""
-    count = math.prod(graph.input(op, 0).shape[axis] for axis in reduced_axes(op, graph))
-    multiplier, shift = scaling(op, graph, mean=mean)
-    if count << (15 + max(shift, 0)) >= 1 << 31:
-        raise UnsupportedError(
-            f"{op.kind} {op.name!r}: {count} elements and an output scale of "
-            f"{graph.output(op).q.scale:g} overrun 32 bits; reduce the axes in two steps"
-        )
-    outer, first, middle, second, inner = blocks(op, graph)
-    return Lowering(
-        functions=("thimble_reduce_sum_s16",),
-        fields={
-            "outer": outer,
-            "first": first,
-            "middle": middle,
-            "second": second,
-            "inner": inner,
-            "multiplier": multiplier,
-            "shift": shift,
-        },
-    )
-
-
 def reduction_axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
     """Every axis that is kept."""
     reduced, kept = reduced_axes(op, graph), reduce_attributes(op).keep_dims
@@ -246,11 +193,6 @@ def reduction_reductions(op: Op, graph: Graph, *, mean: bool) -> tuple[Reduction
         )
         for axis in axes
     )
-
-
-def reduction_overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
-    """Each output is written after all its inputs are read, and lies before the next ones."""
-    return (SafeOverlap(0),)
 
 
 def read_reduction(node: TfliteNode) -> ReadOp:

@@ -10,15 +10,22 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
-from toolchain.ops import extents
 from toolchain.ops.elementwise.common import infer_unary
+from toolchain.ops.extents import Extents, whole
+from toolchain.ops.kernel import (
+    Call,
+    Input,
+    Kernel,
+    Output,
+    SafeOverlap,
+    Struct,
+    Touched,
+)
 from toolchain.ops.movement.copies import int32_constant, integers, resolve_axis, sample_shape
 from toolchain.ops.spec import (
     Array,
-    Lowering,
     OpSpec,
     ReadOp,
-    SafeOverlap,
     TfliteBinding,
     TfliteNode,
     WrittenOp,
@@ -56,14 +63,12 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return (np.flip(sums, axis) if attributes.reverse else sums,)
 
 
-def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     attributes, x = _attributes(op), graph.input(op, 0)
     axis = resolve_axis(attributes.axis, len(x.shape))
-    function = f"thimble_cumsum_{_SUFFIXES[x.dtype]}"
-    return Lowering(
-        functions=(function,),
-        fields={
-            "function": function,
+    params = Struct(
+        "thimble_cumsum_params",
+        {
             "outer": math.prod(x.shape[:axis]),
             "count": x.shape[axis],
             "inner": math.prod(x.shape[axis + 1 :]),
@@ -71,6 +76,18 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
             "reverse": int(attributes.reverse),
         },
     )
+    call = Call(
+        f"thimble_cumsum_{_SUFFIXES[x.dtype]}",
+        {"params": params, "input": Input(0), "output": Output(0)},
+    )
+    # Each place is read once, right before it is written; but not from the first to the last.
+    return Kernel((call,), _extents, find_overlaps=lambda: (SafeOverlap(0, exact=True),))
+
+
+def _extents(touched: Touched) -> Extents:
+    call = touched.call
+    size = call["params.outer"] * call["params.count"] * call["params.inner"]
+    return Extents({0: whole(size, 4)}, {0: whole(size, 4)})
 
 
 def _read(node: TfliteNode) -> ReadOp:
@@ -97,20 +114,13 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", ends, [op], ["x"], ["y"])
 
 
-def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
-    """Each place is read once, right before it is written; but not from the first to the last."""
-    return (SafeOverlap(0, exact=True),)
-
-
 SPEC = OpSpec(
     kind="cumsum",
     attributes=CumSum,
     infer=infer_unary,
     reference=_reference,
-    lower=_lower,
-    extents=extents.cumsum,
+    select=_select,
     sample=_sample,
-    overlaps=_overlaps,
     tflite=TfliteBinding(("CUMSUM",), _read, _write),
     dtypes=frozenset(_SUFFIXES),
     limits="float32 or int32 (TFLite has no quantised form); constant axis",

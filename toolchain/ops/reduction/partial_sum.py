@@ -13,16 +13,24 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import DType, Graph, Op, Tensor
-from toolchain.ops import extents
 from toolchain.ops.convolution.common import wrap_int32
+from toolchain.ops.kernel import (
+    NULL,
+    Call,
+    Input,
+    Kernel,
+    Output,
+    SafeOverlap,
+    Struct,
+)
 from toolchain.ops.reduction.common import (
     Reduce,
-    blocks,
     infer_reduction,
     reduced_axes,
     sample_reduction,
 )
-from toolchain.ops.spec import Array, Lowering, OpSpec, SafeOverlap, TensorType
+from toolchain.ops.reduction.kernels import reduce_extents, reduction_terms, shape_of
+from toolchain.ops.spec import Array, OpSpec, TensorType
 
 SUMS = 1
 
@@ -44,17 +52,25 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return (wrap_int32(total).astype(np.int32),)
 
 
-def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
-    names = ("outer", "first", "middle", "second", "inner")
-    return Lowering(
-        functions=("thimble_partial_sum_s8",),
-        fields=dict(zip(names, blocks(op, graph), strict=True)),
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
+    shape, adds = shape_of(op, graph), bool(op.inputs[SUMS])
+    call = Call(
+        "thimble_partial_sum_s8",
+        {
+            "shape": Struct("thimble_reduce_shape", shape),
+            "input": Input(0),
+            "sums": Input(SUMS) if adds else NULL,
+            "output": Output(0),
+        },
     )
-
-
-def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
-    """Each sum is read just before it is written."""
-    return (SafeOverlap(SUMS),) if op.inputs[SUMS] else ()
+    output = graph.output(op).elements
+    return Kernel(
+        (call,),
+        reduce_extents("shape"),
+        # Each sum is read just before it is written.
+        find_overlaps=lambda: (SafeOverlap(SUMS),) if adds else (),
+        find_terms=lambda: {**reduction_terms(shape), "added": output * adds},
+    )
 
 
 def _sample(rng: np.random.Generator) -> Graph:
@@ -74,10 +90,8 @@ SPEC = OpSpec(
     attributes=Reduce,
     infer=_infer,
     reference=_reference,
-    lower=_lower,
-    extents=extents.reduction(1, 4),
+    select=_select,
     sample=_sample,
-    overlaps=_overlaps,
     dtypes=frozenset({DType.INT8, DType.INT32}),
     made_by_passes=True,
     limits="int8 to int32 sums, axes in at most two groups of neighbours; made by splitting only",

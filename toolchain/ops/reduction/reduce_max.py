@@ -1,4 +1,4 @@
-"""Largest (or smallest) element over any axes. TFLite REDUCE_MAX and REDUCE_MIN, int8."""
+"""Largest (or smallest) element over any axes. TFLite REDUCE_MAX and REDUCE_MIN."""
 
 from __future__ import annotations
 
@@ -9,31 +9,32 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import DType, Graph, Op, Tensor
-from toolchain.ops import extents
+from toolchain.ops.kernel import Kernel
+from toolchain.ops.readers.floats import FLOAT
 from toolchain.ops.readers.onnx_pooling import read_reduction_of
+from toolchain.ops.readers.wide import WIDE, wide_sample
 from toolchain.ops.reduction.common import (
     Reduce,
-    blocks,
     infer_reduction,
     read_reduction,
     reduced_axes,
     reduction_axes,
-    reduction_overlaps,
     sample_reduction,
     write_reduction,
 )
+from toolchain.ops.reduction.floats import float_reduction_sample
+from toolchain.ops.reduction.kernels import extremum_kernel, float_reduction
 from toolchain.ops.spec import (
     ALIKE,
     Array,
-    Lowering,
     OnnxBinding,
     OnnxNode,
     OpSpec,
     ReadOp,
-    TensorType,
     TfliteBinding,
     TfliteNode,
     WrittenOp,
+    by_type,
 )
 
 
@@ -49,10 +50,6 @@ def _smallest(op: Op) -> bool:
     return op.attributes.smallest
 
 
-def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
-    return infer_reduction(op, graph)
-
-
 def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
     extreme = np.minimum if _smallest(op) else np.maximum
     found: Array = np.asarray(extreme.reduce(inputs[0], axis=reduced_axes(op, graph)))
@@ -60,22 +57,14 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return (found.reshape(y.shape).astype(y.dtype.numpy),)
 
 
-def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
-    outer, first, middle, second, inner = blocks(op, graph)
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     wide = graph.output(op).dtype is DType.INT16
     function = "thimble_reduce_max_s16" if wide else "thimble_reduce_max_s8"
-    return Lowering(
-        functions=(function,),
-        fields={
-            "function": function,
-            "outer": outer,
-            "first": first,
-            "middle": middle,
-            "second": second,
-            "inner": inner,
-            "flip": -1 if _smallest(op) else 0,
-        },
-    )
+    return extremum_kernel(op, graph, function, smallest=_smallest(op))
+
+
+def _select_float(op: Op, graph: Graph, core: Core) -> Kernel:
+    return float_reduction(op, graph, "minimum" if _smallest(op) else "maximum")
 
 
 def _read(node: TfliteNode) -> ReadOp:
@@ -103,18 +92,39 @@ def _from_onnx(node: OnnxNode, axes: tuple[int, ...], keep_dims: bool) -> Reduce
     return ReduceMax(axes, keep_dims, smallest=node.operator == "ReduceMin")
 
 
-SPEC = OpSpec(
+def _sample_float(rng: np.random.Generator) -> Graph:
+    graph = float_reduction_sample(rng, "reduce_max", ReduceMax)
+    (op,) = graph.ops
+    assert isinstance(op.attributes, ReduceMax)
+    smallest = replace(op.attributes, smallest=bool(rng.random() < 0.4))
+    return replace(graph, ops=(replace(op, attributes=smallest),))
+
+
+_INT8 = OpSpec(
     quantised=ALIKE,
     kind="reduce_max",
     attributes=ReduceMax,
-    infer=_infer,
+    infer=infer_reduction,
     reference=_reference,
-    lower=_lower,
-    extents=extents.extremum,
+    select=_select,
     sample=_sample,
     tflite=TfliteBinding(("REDUCE_MAX", "REDUCE_MIN"), _read, _write),
-    overlaps=reduction_overlaps,
     axes=reduction_axes,
     onnx=OnnxBinding(("ReduceMax", "ReduceMin"), read_reduction_of("reduce_max", _from_onnx)),
     limits="int8; constant axes in at most two groups of neighbours",
 )
+_INT16 = replace(
+    _INT8,
+    sample=wide_sample(_INT8.sample, suffix=""),
+    onnx=None,
+    dtypes=WIDE,
+    limits="int16; constant axes in at most two groups of neighbours",
+)
+_FLOAT32 = replace(
+    _INT16,
+    select=_select_float,
+    sample=_sample_float,
+    dtypes=FLOAT,
+    limits="float32; constant axes in at most two groups of neighbours",
+)
+SPEC = by_type({DType.INT8: _INT8, DType.INT16: _INT16, DType.FLOAT32: _FLOAT32})

@@ -16,17 +16,31 @@ from numpy.typing import NDArray
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
-from toolchain.ops import product_extents
 from toolchain.ops.arithmetic.activation import Activation, clamp_range
 from toolchain.ops.arithmetic.fixed_point import (
     multiply_by_quantized_multiplier,
     quantize_multiplier,
 )
 from toolchain.ops.arithmetic.onnx_rounding import FLOAT_CODE
+from toolchain.ops.arithmetic.requant import requant
 from toolchain.ops.arithmetic.single_rounding import SingleRounding
 from toolchain.ops.convolution.common import wrap_int32
 from toolchain.ops.convolution.packing import SHIFT_BIAS, left_shift
-from toolchain.ops.spec import Array, Constant, Lowering, OpSpec, SafeOverlap, TensorType
+from toolchain.ops.extents import Extents, whole
+from toolchain.ops.kernel import (
+    Argument,
+    Call,
+    Constant,
+    Input,
+    Kernel,
+    Output,
+    Packed,
+    SafeOverlap,
+    Terms,
+    Touched,
+    constant,
+)
+from toolchain.ops.spec import Array, OpSpec, TensorType
 
 
 class Law(Enum):
@@ -113,35 +127,67 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return (np.clip(scaled, low, high).astype(np.int8).reshape(y.shape),)
 
 
-def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     y, attributes = graph.output(op), _attributes(op)
     low, high = clamp_range(attributes.activation, y)
     channels = len(attributes.multipliers) if attributes.scales else 1
-    fields = {
-        "law": attributes.law.value,
-        "pixels": y.elements // channels,
-        "channels": channels,
-        "count": attributes.count,
-        "bias": attributes.bias,
-        "output_offset": attributes.offset,
-        "activation_min": low,
-        "activation_max": high,
+    pixels, elements, narrow = y.elements // channels, y.elements, (low, high) != (-128, 127)
+    ending: dict[str, Argument] = {
+        "requant": requant(attributes.offset, low, high),
+        "sums": Input(0),
     }
-    if not attributes.scales:
-        return Lowering(functions=("thimble_average_sums_s8",), fields=fields)
+    constants: tuple[Constant, ...] = ()
+    if attributes.scales:
+        call, constants = _scaling_call(attributes, pixels, channels, ending)
+    else:
+        given: dict[str, Argument] = {
+            "size": pixels,
+            "bias": attributes.bias,
+            "count": attributes.count,
+            "to_even": int(attributes.law is Law.EVEN),
+        }
+        call = Call("thimble_average_sums_s8", {**given, **ending, "output": Output(0)})
+
+    def terms() -> Terms:
+        return {
+            "call": 1.0,
+            "pixel": pixels,
+            "narrow pixel": pixels * narrow,
+            "narrow element": elements * narrow,
+            "element": elements * (not narrow),
+        }
+
+    return Kernel(
+        (call,),
+        _extents,
+        constants=constants,
+        # One byte is written after every four that were read.
+        find_overlaps=lambda: (SafeOverlap(0),),
+        find_terms=terms,
+    )
+
+
+def _scaling_call(
+    attributes: RequantiseSums, pixels: int, channels: int, ending: dict[str, Argument]
+) -> tuple[Call, tuple[Constant, ...]]:
     once = attributes.law is Law.ONCE
     parts = (attributes.multipliers, attributes.codes, *((attributes.lows,) if once else ()))
     packed = np.array(parts, dtype=np.int32).T.reshape(-1)
     comment = "multipliers, shift codes, low parts" if once else "multipliers, shift codes"
     name = "thimble_requantize_sums_once_s8" if once else "thimble_requantize_sums_s8"
-    return Lowering(
-        functions=(name,), constants=(Constant("parameters", packed, comment),), fields=fields
-    )
+    given: dict[str, Argument] = {"pixels": pixels, "channels": channels, "bias": attributes.bias}
+    arguments = {**given, **ending, "parameters": Packed("parameters"), "output": Output(0)}
+    return Call(name, arguments), (constant("parameters", packed, comment),)
 
 
-def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
-    """One byte is written after every four that were read."""
-    return (SafeOverlap(0),)
+def _extents(touched: Touched) -> Extents:
+    call = touched.call
+    if call.function == "thimble_average_sums_s8":
+        return Extents({0: whole(call["size"], 4)}, {0: whole(call["size"])})
+    words = 3 if call.function == "thimble_requantize_sums_once_s8" else 2
+    channels = call["channels"]
+    size = call["pixels"] * channels
+    return Extents({0: whole(size, 4)}, {0: whole(size)}, {"parameters": 4 * words * channels})
 
 
 def _sample(rng: np.random.Generator) -> Graph:
@@ -171,10 +217,8 @@ SPEC = OpSpec(
     attributes=RequantiseSums,
     infer=_infer,
     reference=_reference,
-    lower=_lower,
-    extents=product_extents.requantise_sums,
+    select=_select,
     sample=_sample,
-    overlaps=_overlaps,
     dtypes=frozenset({DType.INT8, DType.INT32}),
     made_by_passes=True,
     limits="int32 sums to int8; made by rewriting only",

@@ -12,8 +12,15 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
-from toolchain.ops import extents
 from toolchain.ops.elementwise.common import sample_shape
+from toolchain.ops.extents import Extents, whole
+from toolchain.ops.kernel import (
+    Call,
+    Input,
+    Kernel,
+    Output,
+    Touched,
+)
 from toolchain.ops.movement.copies import (
     int32_constant,
     integers,
@@ -22,7 +29,6 @@ from toolchain.ops.movement.copies import (
 from toolchain.ops.spec import (
     ALIKE,
     Array,
-    Lowering,
     OpSpec,
     ReadOp,
     TensorType,
@@ -55,12 +61,28 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return (np.take_along_axis(inputs[0], order, axis=-1), order.astype(np.int32))
 
 
-def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     x = graph.input(op, 0)
     columns = x.shape[-1]
-    return Lowering(
-        functions=("thimble_top_k_s8",),
-        fields={"rows": x.elements // columns, "columns": columns, "k": _k(op)},
+    call = Call(
+        "thimble_top_k_s8",
+        {
+            "input": Input(0),
+            "rows": x.elements // columns,
+            "columns": columns,
+            "k": _k(op),
+            "values": Output(0),
+            "indices": Output(1),
+        },
+    )
+    return Kernel((call,), _extents)
+
+
+def _extents(touched: Touched) -> Extents:
+    rows = touched.call["rows"]
+    found = rows * touched.call["k"]
+    return Extents(
+        {0: whole(rows * touched.call["columns"])}, {0: whole(found), 1: whole(found, 4)}
     )
 
 
@@ -93,8 +115,7 @@ SPEC = OpSpec(
     attributes=TopK,
     infer=_infer,
     reference=_reference,
-    lower=_lower,
-    extents=extents.top_k,
+    select=_select,
     sample=_sample,
     tflite=TfliteBinding(("TOPK_V2",), _read, _write),
     dtypes=frozenset({DType.INT8, DType.INT32}),
