@@ -20,6 +20,7 @@ float thimble_gelu_f32(float x);      /**< by the error function */
 float thimble_gelu_tanh_f32(float x); /**< its approximation by tanh */
 float thimble_sqrt_f32(float x);      /**< correctly rounded */
 
+/** The second where either is NaN, as TFLite's MINIMUM and MAXIMUM. */
 static inline float thimble_min_f32(float a, float b)
 {
     return a < b ? a : b;
@@ -30,9 +31,11 @@ static inline float thimble_max_f32(float a, float b)
     return a > b ? a : b;
 }
 
+/** `std::min(std::max(x, low), high)`: NaN stays NaN, and -0 stays -0 where a bound is 0. */
 static inline float thimble_clamp_f32(float x, float low, float high)
 {
-    return thimble_min_f32(thimble_max_f32(x, low), high);
+    const float raised = x < low ? low : x;
+    return high < raised ? high : raised;
 }
 
 /** Softmax of each row; in place where that is wanted. */

@@ -6,6 +6,7 @@ import random
 import re
 import time
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -357,3 +358,87 @@ def test_parts_that_overlap_many_times_are_refused_quickly() -> None:
     with pytest.raises(InputError, match="overlap one another"):
         read(data)
     assert time.monotonic() - start < SLOWEST_SECONDS
+
+
+def single(kind: str, change: Callable[[Any, Any], None]) -> bytes:
+    """The first sample of a kind that `change(model, main subgraph)` takes, changed."""
+    model = unpacked(tflite_bytes(forms()[kind].sample(np.random.default_rng(0))))
+    change(model, model.subgraphs[0])
+    return packed(model)
+
+
+@pytest.mark.parametrize(
+    ("kind", "field", "value", "what"),
+    [
+        ("conv2d", "strideH", 32768, "stride"),
+        ("conv2d", "dilationWFactor", 70000, "dilation"),
+        ("depthwise_conv2d", "strideW", 65535, "stride"),
+        ("transpose_conv2d", "strideH", 65535, "stride"),
+        ("average_pool2d", "filterWidth", 100_000, "padding"),
+        ("max_pool2d_f32", "filterHeight", 100_000, "padding"),
+    ],
+)
+def test_windows_beyond_16_bits_are_refused(kind: str, field: str, value: int, what: str) -> None:
+    """LiteRT refuses them; tflite-micro wraps them to other numbers."""
+
+    def change(model: Any, main: Any) -> None:
+        options = main.operators[0].builtinOptions
+        options.padding = schema.Padding.SAME
+        setattr(options, field, value)
+
+    with pytest.raises(UnsupportedError, match=rf"{what} \[.*beyond 32,767"):
+        read(single(kind, change))
+
+
+def reshaping(code: str, options: Any, shape: list[int], axis: int | None = None) -> bytes:
+    """EXPAND_DIMS or SQUEEZE of int8[3, 1, 2] to `shape`."""
+    model = unpacked(tflite_bytes(forms()["reshape"].sample(np.random.default_rng(0))))
+    main = model.subgraphs[0]
+    op, (x, y) = main.operators[0], (main.tensors[main.inputs[0]], main.tensors[main.outputs[0]])
+    x.shape, y.shape = [3, 1, 2], shape
+    op.inputs = [main.inputs[0]]
+    op.builtinOptionsType = 0 if options is None else schema.BuiltinOptions.SqueezeOptions
+    op.builtinOptions = options
+    if axis is not None:
+        types: Any = schema
+        data, place = types.BufferT(), types.TensorT()
+        data.data = np.array([axis], np.int32).view(np.uint8)
+        model.buffers.append(data)
+        place.name, place.shape, place.type = "axis", [1], types.TensorType.INT32
+        place.buffer = len(model.buffers) - 1
+        main.tensors.append(place)
+        op.inputs.append(len(main.tensors) - 1)
+    types_of_op: Any = schema.BuiltinOperator
+    code_of = model.operatorCodes[op.opcodeIndex]
+    code_of.builtinCode = code_of.deprecatedBuiltinCode = getattr(types_of_op, code)
+    return packed(model)
+
+
+def squeezing(*axes: int) -> Any:
+    types: Any = schema
+    options = types.SqueezeOptionsT()
+    options.squeezeDims = list(axes)
+    return options
+
+
+@pytest.mark.parametrize(
+    ("code", "options", "axis", "shape"),
+    [
+        ("EXPAND_DIMS", None, 0, [1, 3, 1, 2]),
+        ("EXPAND_DIMS", None, -1, [3, 1, 2, 1]),
+        ("SQUEEZE", squeezing(), None, [3, 2]),
+        ("SQUEEZE", squeezing(1), None, [3, 2]),
+        ("SQUEEZE", squeezing(-2), None, [3, 2]),
+    ],
+)
+def test_axes_put_in_or_left_out_make_the_shape(
+    code: str, options: Any, axis: int | None, shape: list[int]
+) -> None:
+    assert read(reshaping(code, options, shape, axis)).outputs
+    with pytest.raises(InputError, match="but its inputs make it"):
+        read(reshaping(code, options, shape[::-1], axis))
+
+
+def test_axes_that_are_not_1_are_not_left_out() -> None:
+    with pytest.raises(InputError, match=r"SQUEEZE .* is malformed"):
+        read(reshaping("SQUEEZE", squeezing(0), [1, 2]))

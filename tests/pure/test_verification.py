@@ -26,6 +26,9 @@ def test_floats_are_compared_by_their_bits() -> None:
     assert not list(compare(0, "y", want.copy(), want))
     got = np.array([-0.0, np.nan, np.nextafter(np.float32(1), np.float32(2))], np.float32)
     assert [d.index for d in compare(0, "y", got, want)] == [(0,), (2,)]
+    negative = np.array([0.0, -np.nan, 1.0], np.float32)
+    assert negative.tobytes() != want.tobytes()
+    assert not list(compare(0, "y", negative, want))
 
 
 def test_another_type_is_an_error_not_a_difference() -> None:

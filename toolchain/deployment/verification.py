@@ -313,7 +313,7 @@ def _random_case(
 
 
 def compare(run: int, output: str, got: Array, want: Array) -> Differing:
-    """Elements whose bytes differ; NaN equals NaN of the same bits.
+    """Elements whose bytes differ. Any NaN equals any other: processors choose its bits freely.
 
     Raises ResultError where the reference gives another type or another number of elements.
     """
@@ -325,7 +325,10 @@ def compare(run: int, output: str, got: Array, want: Array) -> Differing:
     bits = np.dtype(f"u{got.dtype.itemsize}")
     ours = np.ascontiguousarray(got).reshape(-1)
     theirs = np.ascontiguousarray(want).reshape(-1)
-    places = np.flatnonzero(ours.view(bits) != theirs.view(bits))
+    differ = ours.view(bits) != theirs.view(bits)
+    if got.dtype.kind == "f":
+        differ &= ~(np.isnan(ours) & np.isnan(theirs))
+    places = np.flatnonzero(differ)
     indices = np.stack(np.unravel_index(places, got.shape), axis=-1) if got.ndim else None
     if indices is None:
         indices = np.zeros((len(places), 0), np.intp)

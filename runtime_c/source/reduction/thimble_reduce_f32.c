@@ -9,11 +9,20 @@ static float joined(thimble_reduction reduction, float a, float b)
     return reduction == THIMBLE_MINIMUM ? thimble_min_f32(b, a) : a + b;
 }
 
+/* NaN is passed over, and no result lies beyond the largest number. */
+static float start(thimble_reduction reduction)
+{
+    const float largest = 3.402823466e38f;
+    if (reduction == THIMBLE_MAXIMUM) {
+        return -largest;
+    }
+    return reduction == THIMBLE_MINIMUM ? largest : 0.0f;
+}
+
 THIMBLE_EXACT_FLOAT void
 thimble_reduce_f32(const thimble_reduce_f32_params *params, const float *input, float *output)
 {
     const thimble_reduce_f32_params p = *params;
-    const int32_t sums = p.reduction == THIMBLE_SUM || p.reduction == THIMBLE_MEAN;
     const float count = (float)(p.first * p.second);
     const int32_t block = p.middle * p.second * p.inner;
 
@@ -21,7 +30,7 @@ thimble_reduce_f32(const thimble_reduce_f32_params *params, const float *input, 
         for (int32_t middle = 0; middle < p.middle; middle++) {
             for (int32_t inner = 0; inner < p.inner; inner++) {
                 const float *from = input + middle * p.second * p.inner + inner;
-                float found = sums ? 0.0f : *from;
+                float found = start(p.reduction);
                 for (int32_t first = 0; first < p.first; first++) {
                     for (int32_t second = 0; second < p.second; second++) {
                         found = joined(p.reduction, found, from[first * block + second * p.inner]);

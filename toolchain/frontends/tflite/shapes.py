@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from toolchain.frontends.tflite.file import FileOp
 from toolchain.ir import DType, Tensor
+from toolchain.ops.movement.reshape import squeezed
 
 _INTEGERS = (DType.INT32, DType.INT64)
 _LARGEST_ELEMENTS = 256
@@ -60,7 +61,7 @@ _RULES: Mapping[str, Rule] = MappingProxyType(
         "PACK": lambda op, given: np.stack(given, axis=int(op.needed_options.axis)),
         "REDUCE_PROD": _product,
         "RESHAPE": lambda op, given: given[0].reshape(tuple(given[1].reshape(-1))),
-        "SQUEEZE": lambda op, given: np.squeeze(given[0]),
+        "SQUEEZE": lambda op, given: squeezed(given[0], op.options),
         "STRIDED_SLICE": _strided_slice,
         "SUB": lambda op, given: given[0] - given[1],
     }

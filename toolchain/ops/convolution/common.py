@@ -18,6 +18,7 @@ from toolchain.ops.readers.wide import scale_sums
 from toolchain.ops.spec import Array, TfliteNode
 
 INPUT, WEIGHTS, BIAS = 0, 1, 2
+INT16_MAX = 32767
 
 
 @dataclass(frozen=True)
@@ -90,12 +91,29 @@ def read_padding(
     stride: tuple[int, int],
     dilation: tuple[int, int] = (1, 1),
 ) -> Padding:
-    """The paddings that the schema's SAME or VALID means for this image."""
+    """The paddings that the schema's SAME or VALID means for this image.
+
+    Raises the node's error where kernels of TFLite, which keep strides, dilations and paddings in
+    16 bits, would take others.
+    """
     if min(*stride, *dilation, *kernel) < 1:
         raise node.unsupported(f"stride {stride}, dilation {dilation}, kernel {kernel}")
+    check_16_bits(node, "stride", stride)
+    check_16_bits(node, "dilation", dilation)
     if node.options.padding == "VALID":
         return UNPADDED
-    return same_padding(size, kernel, stride, dilation)
+    padding = same_padding(size, kernel, stride, dilation)
+    check_16_bits(node, "padding", (padding.top, padding.left))
+    return padding
+
+
+def check_16_bits(node: TfliteNode, name: str, pair: tuple[int, int]) -> None:
+    """Raise the node's error where a height or width is beyond what TFLite's kernels hold."""
+    if max(pair) > INT16_MAX:
+        raise node.unsupported(
+            f"{name} {list(pair)} beyond {INT16_MAX:,}: TFLite's kernels keep 16 bits of it",
+            "use a smaller window or stride",
+        )
 
 
 def padding_scheme(window: Window, size: tuple[int, int]) -> str:

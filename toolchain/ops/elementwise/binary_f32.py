@@ -20,7 +20,15 @@ from toolchain.ops.elementwise.common import (
     overlaps_same_shape,
     sample_broadcast_shapes,
 )
-from toolchain.ops.readers.floats import FLOAT, HEADER, bounds, check_float_node, clamped
+from toolchain.ops.readers.floats import (
+    FLOAT,
+    HEADER,
+    bounds,
+    check_float_node,
+    clamped,
+    larger,
+    smaller,
+)
 from toolchain.ops.spec import (
     Array,
     Lowering,
@@ -51,8 +59,8 @@ FUNCTIONS: Mapping[str, _Function] = MappingProxyType(
     {
         "add": _Function("ADD", lambda a, b: a + b, "AddOptions"),
         "div": _Function("DIV", lambda a, b: a / b, "DivOptions"),
-        "maximum": _Function("MAXIMUM", np.maximum, "MaximumMinimumOptions"),
-        "minimum": _Function("MINIMUM", np.minimum, "MaximumMinimumOptions"),
+        "maximum": _Function("MAXIMUM", larger, "MaximumMinimumOptions"),
+        "minimum": _Function("MINIMUM", smaller, "MaximumMinimumOptions"),
         "mul": _Function("MUL", lambda a, b: a * b, "MulOptions"),
         "prelu": _Function("PRELU", lambda a, b: np.where(a >= 0, a, a * b), ""),
         "squared_difference": _Function(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -93,9 +94,27 @@ def _aliases(op: Op, graph: Graph) -> tuple[Alias, ...]:
     return (Alias(op.outputs[0], op.inputs[0]),)
 
 
+def squeezed(data: Array, options: Any) -> Array:
+    """Without the axes that SQUEEZE's options name; without all of length 1 where they name none.
+
+    Raises ValueError for an axis that there is not, or is longer.
+    """
+    axes = () if options is None or options.squeezeDims is None else options.squeezeDims
+    return np.squeeze(data, tuple(int(axis) for axis in axes) or None)
+
+
 def _target(node: TfliteNode) -> tuple[int, ...]:
-    """The shape asked for: of RESHAPE its second input or its option, one -1 in it left open."""
+    """The shape asked for: of RESHAPE its second input or its option, one -1 in it left open.
+
+    Of EXPAND_DIMS and SQUEEZE the input's with the axes put in or left out.
+    """
     x, shape = node.inputs[0], node.inputs[1] if len(node.inputs) > 1 else None
+    if x is not None and node.builtin == "EXPAND_DIMS":
+        axis = int(node.constant(1).reshape(-1)[0])
+        return np.expand_dims(np.broadcast_to(np.False_, x.shape), axis).shape
+    if x is not None and node.builtin == "SQUEEZE":
+        options = node.options if node.has_options else None
+        return squeezed(np.broadcast_to(np.False_, x.shape), options).shape
     wanted: Sequence[int] = ()
     if node.builtin == "RESHAPE" and shape is not None and shape.constant is not None:
         wanted = [int(size) for size in shape.constant.reshape(-1)]

@@ -11,7 +11,7 @@ import numpy as np
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops.arithmetic.activation import Activation, clamp_range, read_activation
 from toolchain.ops.axes import elementwise_axes, window_axes
-from toolchain.ops.convolution.common import Padding
+from toolchain.ops.convolution.common import Padding, check_16_bits
 from toolchain.ops.convolution.common import Window as Walk
 from toolchain.ops.movement.copies import sample_quantisation
 from toolchain.ops.readers.floats import window_fields
@@ -189,6 +189,7 @@ def read_pool(node: TfliteNode) -> ReadOp:
             *same_padding(x.shape[1], window[0], stride[0]),
             *same_padding(x.shape[2], window[1], stride[1]),
         )
+        check_16_bits(node, "padding", (padding[0], padding[2]))
     lift = 128 if node.legacy and node.builtin == "AVERAGE_POOL_2D" else 0
     return ReadOp(Pool2D(*window, *stride, padding, read_activation(node), lift), (0,))
 

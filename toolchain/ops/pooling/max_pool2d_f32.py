@@ -12,15 +12,16 @@ from toolchain.ir import Graph, Op
 from toolchain.ops import product_extents
 from toolchain.ops.pooling import max_pool2d
 from toolchain.ops.pooling.common import lower_float_pool, pool_attributes, pool_lead_bytes, windows
-from toolchain.ops.readers.floats import FLOAT, clamped, float_sample
+from toolchain.ops.readers.floats import FLOAT, clamped, extreme, float_sample
 from toolchain.ops.spec import Array, Lowering, SafeOverlap, no_reductions
 
 
 def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
     result = np.empty(graph.output(op).shape, np.float32)
     for at in windows(op, graph):
-        part = inputs[0][:, at.rows, at.columns]
-        result[:, at.row, at.column] = part.max(axis=(1, 2))
+        part = inputs[0].astype(np.float32)[:, at.rows, at.columns]
+        taps = part.reshape(len(part), -1, part.shape[3])
+        result[:, at.row, at.column] = extreme(taps.swapaxes(0, 1))
     return (clamped(result, pool_attributes(op).activation),)
 
 

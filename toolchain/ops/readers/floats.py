@@ -41,8 +41,33 @@ def bounds(activation: Activation) -> dict[str, str]:
 
 
 def clamped(values: Float32, activation: Activation) -> Float32:
+    """NaN stays NaN, and -0 stays -0 where a bound is 0 (`ActivationFunctionWithMinMax`)."""
     low, high = (np.float32(bound) for bound in _BOUNDS[activation])
-    return np.minimum(np.maximum(values, low), high)
+    return clip(values, low, high)
+
+
+def clip(values: Float32, low: np.float32, high: np.float32) -> Float32:
+    """`std::min(std::max(values, low), high)`, also of NaN and of zeros."""
+    raised = np.where(values < low, low, values)
+    return np.where(high < raised, high, raised)
+
+
+def larger(a: Float32, b: Float32) -> Float32:
+    """`a > b ? a : b`: the second where either is NaN, as TFLite's MAXIMUM."""
+    return np.where(a > b, a, b)
+
+
+def extreme(rows: Float32, smallest: bool = False) -> Float32:
+    """The largest (smallest) along the first axis. NaN is passed over, as by TFLite."""
+    found = np.full(rows.shape[1:], _LARGEST if smallest else -_LARGEST, np.float32)
+    for row in rows:
+        found = smaller(row, found) if smallest else larger(row, found)
+    return found
+
+
+def smaller(a: Float32, b: Float32) -> Float32:
+    """`a < b ? a : b`, as TFLite's MINIMUM."""
+    return np.where(a < b, a, b)
 
 
 def literal(value: float) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.ir import DType, Graph, Op, Tensor
 from toolchain.ops.kernel import Kernel
-from toolchain.ops.readers.floats import FLOAT
+from toolchain.ops.readers.floats import FLOAT, extreme
 from toolchain.ops.readers.onnx_pooling import read_reduction_of
 from toolchain.ops.readers.wide import WIDE, wide_sample
 from toolchain.ops.reduction.common import (
@@ -22,7 +22,7 @@ from toolchain.ops.reduction.common import (
     sample_reduction,
     write_reduction,
 )
-from toolchain.ops.reduction.floats import float_reduction_sample
+from toolchain.ops.reduction.floats import float_reduction_sample, rows_of_floats
 from toolchain.ops.reduction.kernels import extremum_kernel, float_reduction
 from toolchain.ops.spec import (
     ALIKE,
@@ -51,10 +51,15 @@ def _smallest(op: Op) -> bool:
 
 
 def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    extreme = np.minimum if _smallest(op) else np.maximum
-    found: Array = np.asarray(extreme.reduce(inputs[0], axis=reduced_axes(op, graph)))
+    function = np.minimum if _smallest(op) else np.maximum
+    found: Array = np.asarray(function.reduce(inputs[0], axis=reduced_axes(op, graph)))
     y = graph.output(op)
     return (found.reshape(y.shape).astype(y.dtype.numpy),)
+
+
+def _reference_float(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    found = extreme(rows_of_floats(op, graph, inputs), smallest=_smallest(op))
+    return (found.reshape(graph.output(op).shape),)
 
 
 def _select(op: Op, graph: Graph, core: Core) -> Kernel:
@@ -122,6 +127,7 @@ _INT16 = replace(
 )
 _FLOAT32 = replace(
     _INT16,
+    reference=_reference_float,
     select=_select_float,
     sample=_sample_float,
     dtypes=FLOAT,

@@ -19,7 +19,7 @@ from toolchain.ops.arithmetic import float_math
 from toolchain.ops.arithmetic.float_math import Float32
 from toolchain.ops.axes import elementwise_axes
 from toolchain.ops.elementwise.common import infer_unary, overlaps_same_shape, sample_shape
-from toolchain.ops.readers.floats import FLOAT, HEADER, check_float_node, literal
+from toolchain.ops.readers.floats import FLOAT, HEADER, check_float_node, clip, literal
 from toolchain.ops.spec import (
     Array,
     Lowering,
@@ -75,7 +75,7 @@ FUNCTIONS: Mapping[str, _Function] = MappingProxyType(
             "GELU", lambda x, a: float_math.gelu_tanh(x), "thimble_gelu_tanh_f32"
         ),
         "hard_swish": _Function(
-            "HARD_SWISH", lambda x, a: x * np.minimum(_SIX, np.maximum(_ZERO, x + _THREE)) / _SIX
+            "HARD_SWISH", lambda x, a: x * clip(x + _THREE, _ZERO, _SIX) / _SIX
         ),
         "leaky_relu": _Function("LEAKY_RELU", _leaky),
         "log": _Function("LOG", lambda x, a: float_math.log(x), "thimble_log_f32"),
@@ -83,14 +83,10 @@ FUNCTIONS: Mapping[str, _Function] = MappingProxyType(
             "LOGISTIC", lambda x, a: float_math.logistic(x), "thimble_logistic_f32"
         ),
         "neg": _Function("NEG", lambda x, a: -x),
-        "relu": _Function("RELU", lambda x, a: np.maximum(x, _ZERO)),
-        "relu6": _Function("RELU6", lambda x, a: np.minimum(np.maximum(x, _ZERO), _SIX)),
-        "relu_0_to_1": _Function(
-            "RELU_0_TO_1", lambda x, a: np.minimum(np.maximum(x, _ZERO), _ONE)
-        ),
-        "relu_n1_to_1": _Function(
-            "RELU_N1_TO_1", lambda x, a: np.minimum(np.maximum(x, -_ONE), _ONE)
-        ),
+        "relu": _Function("RELU", lambda x, a: np.where(x < _ZERO, _ZERO, x)),
+        "relu6": _Function("RELU6", lambda x, a: clip(x, _ZERO, _SIX)),
+        "relu_0_to_1": _Function("RELU_0_TO_1", lambda x, a: clip(x, _ZERO, _ONE)),
+        "relu_n1_to_1": _Function("RELU_N1_TO_1", lambda x, a: clip(x, -_ONE, _ONE)),
         "rsqrt": _Function("RSQRT", lambda x, a: _ONE / _root(x), "thimble_sqrt_f32"),
         "sqrt": _Function("SQRT", lambda x, a: _root(x), "thimble_sqrt_f32"),
         "square": _Function("SQUARE", lambda x, a: x * x),

@@ -1,0 +1,75 @@
+"""Float kinds fed NaN, infinities, zeros of both signs, denormals: C, NumPy and LiteRT agree."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tests.support.host import reference_outputs, run_graphs_on_host
+from tests.support.litert import judged_by_reference_kernels, run_litert
+from tests.support.tflite_writer import tflite_bytes
+from toolchain.ir import DType, Graph, Op, Tensor
+from toolchain.ops import forms
+from toolchain.ops.readers.floats import FLOAT
+from toolchain.ops.unary.unary_f32 import Unary
+
+KINDS = sorted(kind for kind, spec in forms().items() if spec.dtypes == FLOAT)
+SPECIALS = np.array(
+    [0, -0.0, 1, -1, 3.4e38, -3.4e38, np.inf, -np.inf, np.nan, 1e-40, 2.5, -7], np.float32
+)
+SAMPLES = 6
+LAST_BITS = 1e-5
+EXTENDED = ("abs", "relu", "relu6", "relu_0_to_1", "relu_n1_to_1", "hard_swish", "leaky_relu")
+
+
+def fed(graph: Graph, rng: np.random.Generator, share: float) -> list[NDArray[np.float32]]:
+    values = []
+    for name in graph.inputs:
+        shape = graph.tensors[name].shape
+        special = rng.random(shape) < share
+        value = np.where(special, rng.choice(SPECIALS, shape), rng.normal(0, 2, shape))
+        values.append(value.astype(np.float32))
+    return values
+
+
+def alike(got: NDArray[np.float32], want: NDArray[np.float32], close: float = 0.0) -> bool:
+    """Equal, or near, where both are finite; where either is not, the same infinity or both NaN."""
+    finite = np.isfinite(got) & np.isfinite(want)
+    near = np.abs(got[finite] - want[finite]) <= close * np.maximum(1, np.abs(want[finite]))
+    rest = np.array_equal(got[~finite], want[~finite], equal_nan=True)
+    return bool(near.all()) and rest
+
+
+def equal_bits(got: NDArray[np.float32], want: NDArray[np.float32]) -> bool:
+    """One NaN is as good as another."""
+    numbers = ~np.isnan(got)
+    signs = np.array_equal(np.signbit(got[numbers]), np.signbit(want[numbers]))
+    return signs and np.array_equal(got, want, equal_nan=True)
+
+
+@pytest.mark.filterwarnings("ignore:.*encountered:RuntimeWarning")
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_no_ordinary_number(kind: str) -> None:
+    cases = []
+    for seed in range(SAMPLES):
+        rng = np.random.default_rng(seed)
+        graph = forms()[kind].sample(rng)
+        cases.append((graph, fed(graph, rng, 0.3 if seed % 2 else 0.03)))
+    for (graph, inputs), (got,) in zip(cases, run_graphs_on_host(cases), strict=True):
+        (wanted,) = reference_outputs(graph, inputs)
+        assert equal_bits(got, wanted)
+        if judged_by_reference_kernels(kind):
+            (theirs,) = run_litert(tflite_bytes(graph), inputs)
+            assert alike(got, theirs.reshape(got.shape), LAST_BITS)
+
+
+def test_activations_keep_nan_and_the_sign_of_zero() -> None:
+    cases = []
+    for function in EXTENDED:
+        tensors = [Tensor(name, SPECIALS.shape, DType.FLOAT32) for name in ("x", "y")]
+        op = Op("unary_f32", "unary", ("x",), ("y",), Unary(function, 0.25))
+        cases.append((Graph.build(function, tensors, [op], ["x"], ["y"]), [SPECIALS]))
+    for (graph, inputs), (got,) in zip(cases, run_graphs_on_host(cases), strict=True):
+        (theirs,) = run_litert(tflite_bytes(graph), inputs)
+        assert equal_bits(got, theirs)
