@@ -5,13 +5,16 @@ from __future__ import annotations
 import zlib
 from pathlib import Path
 
+import ai_edge_litert.schema_py_generated as schema
 import numpy as np
 import pytest
 
 from tests.support.host import random_inputs
 from tests.support.legacy import as_uint8
 from tests.support.litert import run_litert
+from tests.support.mutations import packed, unpacked
 from tests.support.tflite_writer import tflite_bytes
+from toolchain.errors import InputError
 from toolchain.frontends.tflite import FRONT_END
 from toolchain.ir import DType
 from toolchain.ops import forms, spec_of
@@ -63,3 +66,14 @@ def test_only_the_ends_stay_uint8() -> None:
     assert {t.dtype for t in prepared.graph.activations()} == {DType.INT8}
     assert [b.dtype for b in prepared.boundaries] == [DType.UINT8] * 2
     assert [prepared.graph.inputs, prepared.graph.outputs] == [("x",), ("y",)]
+
+
+def test_uint8_beside_int8_is_refused() -> None:
+    """Lowered, the two would look alike; LiteRT refuses them, tflite-micro reads one as other."""
+    rng = np.random.default_rng(0)
+    model = unpacked(tflite_bytes(as_uint8(spec_of("maximum").sample(rng), rng)))
+    main = model.subgraphs[0]
+    second = main.tensors[main.operators[0].inputs[1]]
+    second.type, second.quantization.zeroPoint = schema.TensorType.INT8, [0]
+    with pytest.raises(InputError, match=r"MAXIMUM \(operator 0\) takes uint8 .* and int8"):
+        FRONT_END.read(packed(model), Path("legacy.tflite"))

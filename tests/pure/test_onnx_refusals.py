@@ -367,3 +367,59 @@ def test_integers_without_a_zero_point_are_of_the_type_they_were_written_in(
     else:
         message = refused(model)
         assert "DequantizeLinear (operator 2)" in message and "another scale" in message
+
+
+@pytest.mark.parametrize("bias", [2**31 - 1, -(2**31) + 20_000])
+def test_a_bias_that_fits_32_bits_but_not_with_the_sums(bias: int) -> None:
+    """Weights of 100 times an input that is 255 steps from its zero point, nine times over."""
+    constants: dict[str, np.ndarray] = {
+        "s": np.float32(0.01),
+        "z": np.int8(-128),
+        "w": np.full((1, 1, 3, 3), 100, np.int8),
+        "ws": np.float32(0.02),
+        "b": np.array([bias], np.int32),
+        "bs": np.float32(np.float32(0.01) * np.float32(0.02)),
+        "ys": np.float32(1000),
+    }
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "s", "z"], ["q"]),
+        helper.make_node("DequantizeLinear", ["q", "s", "z"], ["r"]),
+        helper.make_node("DequantizeLinear", ["w", "ws"], ["wr"]),
+        helper.make_node("DequantizeLinear", ["b", "bs"], ["br"]),
+        helper.make_node("Conv", ["r", "wr", "br"], ["c"]),
+        helper.make_node("QuantizeLinear", ["c", "ys", "z"], ["cq"]),
+        helper.make_node("DequantizeLinear", ["cq", "ys", "z"], ["y"]),
+    ]
+    model = model_of(nodes, {"x": (1, 1, 4, 4)}, ["y"], constants)
+    assert "its bias is too large for an int32 accumulator" in refused(model)
+    small = constants | {"b": np.array([bias // 2], np.int32)}
+    sound = model_of(nodes, {"x": (1, 1, 4, 4)}, ["y"], small)
+    assert compare(sound.SerializeToString(), random_feeds(sound, 5, 0)).largest <= 1
+
+
+@pytest.mark.parametrize(("columns", "steps", "sound"), [(11, 1600, True), (11, 1650, False)])
+def test_a_quantised_softmax_that_overruns_float32(columns: int, steps: int, sound: bool) -> None:
+    """ONNX Runtime's kernel holds exp(5) * columns; beyond, what should be the largest is 0."""
+    constants = {
+        "xs": np.float32(0.05),
+        "xz": np.uint8(255),
+        "ys": np.float32(1 / steps),
+        "yz": np.uint8(0),
+    }
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "xs", "xz"], ["q"]),
+        helper.make_node(
+            "QLinearSoftmax",
+            ["q", "xs", "xz", "ys", "yz"],
+            ["s"],
+            domain="com.microsoft",
+            axis=-1,
+            opset=17,
+        ),
+        helper.make_node("DequantizeLinear", ["s", "ys", "yz"], ["y"]),
+    ]
+    model = model_of(nodes, {"x": (2, columns)}, ["y"], constants)
+    if sound:
+        assert compare(model.SerializeToString(), random_feeds(model, 5, 0)).largest <= 1
+    else:
+        assert "at which ONNX Runtime's kernel overruns float32" in refused(model)

@@ -163,10 +163,16 @@ def _binary(operator: str, expander: _Expander, node: Node) -> Iterator[Node]:
     yield from expander.core(node, operator, operands, (node.inputs[6], _optional(node, 7)))
 
 
-def _unary(operator: str, expander: _Expander, node: Node) -> Iterator[Node]:
+_OWN = frozenset({"opset", "channels_last"})
+"""Attributes that the real-valued operators do not have."""
+
+
+def _unary(
+    operator: str, expander: _Expander, node: Node, kept: frozenset[str] = frozenset()
+) -> Iterator[Node]:
     x = expander.dequantize(node, 0)
     yield x
-    attributes = {k: v for k, v in node.attributes.items() if k not in ("opset", "channels_last")}
+    attributes = {k: v for k, v in node.attributes.items() if k not in _OWN - kept}
     if node.attributes.get("channels_last"):
         raise InputError(f"{node} has channels_last set; export the model in NCHW")
     scale = (node.inputs[3], _optional(node, 4))
@@ -174,13 +180,16 @@ def _unary(operator: str, expander: _Expander, node: Node) -> Iterator[Node]:
 
 
 def _softmax(expander: _Expander, node: Node) -> Iterator[Node]:
-    """Its own opset says what its axis means: from 13 on one dimension, before all that follow."""
+    """Its own opset says what its axis means: from 13 on one dimension, before all that follow.
+
+    The attribute stays, and tells the reader of Softmax which kernel of ONNX Runtime it stands for.
+    """
     own = node.attributes.get("opset", expander.opset)
     if (own < _ONE_AXIS) != (expander.opset < _ONE_AXIS):
         raise InputError(
             f"{node} is of opset {own} in a file of opset {expander.opset}, whose softmax differs"
         )
-    yield from _unary("Softmax", expander, node)
+    yield from _unary("Softmax", expander, node, frozenset({"opset"}))
 
 
 def _concat(expander: _Expander, node: Node) -> Iterator[Node]:

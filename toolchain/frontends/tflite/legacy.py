@@ -10,6 +10,7 @@ flip the top bit there.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -62,6 +63,19 @@ def _lowered(found: FileTensor) -> FileTensor:
         tensor, dtype=DType.INT8, quantisation=replace(q, zero_points=zeros), constant=data
     )
     return replace(found, tensor=narrow, type_name="INT8")
+
+
+def _refuse_mixed(op: FileOp, tensors: Sequence[FileTensor]) -> None:
+    """Raise InputError where 8-bit tensors are of both signs: lowered, they would look alike."""
+    legacy = [found for found in tensors if _is_uint8(found)]
+    signed = [
+        found for found in tensors if found.tensor is not None and found.tensor.dtype is DType.INT8
+    ]
+    if legacy and signed:
+        raise InputError(
+            f"{op} takes uint8 ({legacy[0].name!r}) and int8 ({signed[0].name!r}) at once, which "
+            "no kernel of TFLite does; put a quantize operator between them"
+        )
 
 
 class _Rewriter:
@@ -130,6 +144,8 @@ class _Rewriter:
 
     def _operator(self, op: FileOp) -> None:
         """The operator on int8 tensors; one with weights gets weights of its own."""
+        if op.code not in _CONVERSIONS:
+            _refuse_mixed(op, [self._old.tensors[i] for i in (*op.inputs, *op.outputs) if i != -1])
         x = self._old.tensors[op.inputs[0]] if op.inputs and op.inputs[0] != -1 else None
         weights = None
         if op.code in _WEIGHTED and x is not None and _is_uint8(x) and len(op.inputs) > 1:

@@ -257,7 +257,7 @@ def _read_onnx(node: OnnxNode) -> None:
         node.add_constant("weights", filters, weights.quantisation(3 if depthwise else 0)),
     ]
     if bias is not None:
-        inputs.append(add_bias(node, bias, node.quantisation(INPUT).scale, weights.scales))
+        inputs.append(add_bias(node, bias, node.quantisation(INPUT).scale, weights))
     chosen = DepthwiseConv2D if depthwise else Conv2D
     attributes = chosen(walk.stride, walk.dilation, padding, activation, Rounding.ONNX)
     kind = "depthwise_conv2d" if depthwise else "conv2d"

@@ -36,6 +36,7 @@ from toolchain.ops.convolution.common import (
 from toolchain.ops.convolution.lowering import lower_transpose_conv2d
 from toolchain.ops.convolution.overlaps import transpose_conv2d_overlaps
 from toolchain.ops.readers.onnx import (
+    StoredWeights,
     add_bias,
     image_axes,
     image_shape,
@@ -287,7 +288,8 @@ def _read_onnx(node: OnnxNode) -> None:
         node.add_constant("weights", filters, weight_quantisation(scales, 0)),
     ]
     if bias is not None:
-        operands.append(add_bias(node, bias, node.quantisation(INPUT).scale, scales))
+        stored = StoredWeights(filters, scales)
+        operands.append(add_bias(node, bias, node.quantisation(INPUT).scale, stored))
     attributes = TransposeConv2D(
         (size[1], size[2]), (stride[0], stride[1]), padding, activation, Rounding.ONNX
     )

@@ -329,7 +329,7 @@ def _emit_onnx(
     inputs = [x, node.add_constant("weights", filters, quantisation)]
     if bias is not None:
         whole = np.broadcast_to(bias.reshape(-1), (units,))
-        inputs.append(add_bias(node, whole, node.quantisation(INPUT).scale, weights.scales))
+        inputs.append(add_bias(node, whole, node.quantisation(INPUT).scale, weights))
     node.emit(kind, attributes, inputs, q, tuple(range(len(shape))), stored)
 
 

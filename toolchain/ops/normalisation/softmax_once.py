@@ -7,6 +7,7 @@ machine. (TFLite's softmax is fixed point: see `softmax`.)
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -40,6 +41,9 @@ from toolchain.ops.spec import Array, OnnxBinding, OnnxNode, OpSpec
 NATURAL = Quantisation((1 / 256,), (-128,))
 """For a result that the model leaves in float: as TFLite stores it."""
 
+_LEAST = math.exp(5)
+"""ONNX Runtime's QLinearSoftmax scales its exponentials so that the sum of a row is this far below
+the largest float32, and multiplies each by 1 / output scale before it divides by the sum."""
 _NOTHING = 1e-9
 """A share of a row that no sum notices."""
 
@@ -108,8 +112,15 @@ def _read_onnx(node: OnnxNode) -> None:
             )
         axis = rank - 1
     order = (*(other for other in node.axes(0) if other != axis), axis)
+    q = node.output_quantisation(NATURAL)
+    if node.attribute("opset", None) is not None and 1 / q.scale > _LEAST * node.shape(0)[axis]:
+        raise node.unsupported(
+            f"QLinearSoftmax with an output scale of {q.scale:g}, at which ONNX Runtime's kernel "
+            "overruns float32",
+            "give it the output scale 1/256",
+        )
     x = node.operand(0, order)
-    node.emit("softmax_once", Attributes(), [x], node.output_quantisation(NATURAL), order)
+    node.emit("softmax_once", Attributes(), [x], q, order)
 
 
 def _sample(rng: np.random.Generator) -> Graph:

@@ -156,15 +156,27 @@ _MOST_LOST = 0.25
 """Of a step of the output, by rounding a bias to steps of the accumulator. Exporters lose none."""
 
 
+_FARTHEST = 255
+"""An int8 input from its zero point."""
+
+
 def add_bias(
-    node: OnnxNode, real: NDArray[np.float64], x_scale: float, weight_scales: NDArray[np.float32]
+    node: OnnxNode,
+    real: NDArray[np.float64],
+    x_scale: float,
+    weights: StoredWeights,
 ) -> str:
-    """An int32 bias of `real` values in the scale of the accumulator."""
+    """An int32 bias of `real` values in the scale of the accumulator, one for each row of weights.
+
+    Raises the node's error where a sum of products and the bias may leave 32 bits.
+    """
     if node.in_float:
         return node.add_constant("bias", real.astype(np.float32), None)
-    scales = np.float32(x_scale) * weight_scales
+    scales = np.float32(x_scale) * weights.scales
     stored = np.rint(real / scales.astype(np.float64))
-    if np.abs(stored).max(initial=0) > np.iinfo(np.int32).max:
+    taps = weights.data.reshape(len(stored), -1).astype(np.int64) - weights.zero_point
+    reach = np.abs(taps).sum(axis=1) * _FARTHEST
+    if (np.abs(stored) + reach).max(initial=0) > np.iinfo(np.int32).max:
         raise node.unsupported("its bias is too large for an int32 accumulator")
     lost = np.abs(stored * scales - real).max(initial=0) / node.output_quantisation().scale
     if lost > _MOST_LOST:
