@@ -18,13 +18,14 @@ from tests.support.tflite_writer import tflite_bytes
 from toolchain.errors import InputError
 from toolchain.frontends import load_model
 from toolchain.frontends.tflite.file import read_file
+from toolchain.frontends.tflite.versions import LAST
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops import forms, spec_of
 from toolchain.ops.interpret import interpret
 from toolchain.ops.movement.tile import Tile
 from toolchain.ops.reduction.common import Reduce
 from toolchain.ops.unary.relu import Bounds, Relu
-from toolchain.reference import NumpyReference, TfliteReference, child, open_reference
+from toolchain.reference import TfliteReference, child, open_reference
 from toolchain.reference.judges import RULES, Rule
 from toolchain.reference.process import RefusedError, Runtime, RuntimeProcess, open_model
 
@@ -122,11 +123,61 @@ def test_tile_is_judged_at_any_version(version: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", [99, 2**31 - 1, 0, -5])
-def test_a_version_that_nothing_knows_is_not_judged_silently(version: int, tmp_path: Path) -> None:
-    reference = open_reference(_write(tmp_path, tile_file(version)))
-    assert isinstance(reference, NumpyReference)
-    assert "TILE (operator 0)" in reference.not_independent
-    assert f"'{version}'" in reference.not_independent
+def test_a_version_that_nothing_knows_is_refused(version: int, tmp_path: Path) -> None:
+    message = rf"TILE \(operator 0\) has version {version}; the versions known are 1 to 3"
+    with pytest.raises(InputError, match=message):
+        open_reference(_write(tmp_path, tile_file(version)))
+
+
+def test_versions_are_those_that_litert_takes() -> None:
+    """Each operator's last version is one that a resolver finds, and the next is not."""
+    plain = tflite_bytes(_chain())
+    process = RuntimeProcess()
+
+    def found(code: str, version: int, resolver: Runtime) -> bool:
+        def another(model: schema.ModelT) -> None:
+            number = getattr(schema.BuiltinOperator, code)
+            added = schema.OperatorCodeT()
+            added.builtinCode, added.deprecatedBuiltinCode = number, min(number, 127)
+            added.version = version
+            model.operatorCodes.append(added)
+
+        try:
+            open_model(process, resolver, _edited(plain, another))
+        except RefusedError as error:
+            assert "Didn't find op for builtin opcode" in str(error)
+            return False
+        return True
+
+    resolvers = (Runtime.LITERT_REFERENCE, Runtime.LITERT_DEFAULT)
+    for code, last in LAST.items():
+        assert any(found(code, last, resolver) for resolver in resolvers), code
+        assert not any(found(code, last + 1, resolver) for resolver in resolvers), code
+    read = {code for spec in forms().values() if spec.tflite for code in spec.tflite.builtins}
+    assert read <= set(LAST)
+
+
+@pytest.mark.parametrize("key", [None, b"\xff"], ids=["no key", "no text"])
+def test_a_broken_signature_does_not_keep_a_file_from_its_judge(
+    key: bytes | None, tmp_path: Path
+) -> None:
+    graph = forms()["relu"].sample(np.random.default_rng(0))
+
+    def signed(model: schema.ModelT) -> None:
+        signature = schema.SignatureDefT()
+        signature.signatureKey, signature.subgraphIndex = key, 7
+        model.signatureDefs = [signature]
+
+    data = _edited(tflite_bytes(graph), signed)
+    with pytest.raises(RefusedError):
+        open_model(RuntimeProcess(), Runtime.LITERT_REFERENCE, data)
+    reference = open_reference(_write(tmp_path, data))
+    assert not reference.not_independent
+    (judge,) = reference.judges
+    assert judge.runtime == Runtime.LITERT_REFERENCE.title
+    assert "of a copy of its operators, since it refuses the file" in judge.why
+    values = [random_value(graph.tensors[name], np.random.default_rng(1)) for name in graph.inputs]
+    np.testing.assert_array_equal(reference.run(values)[0], interpret(graph, values)[0])
 
 
 @needs_micro

@@ -37,6 +37,8 @@ class LiteRT:
     def restart(self) -> None:
         self._interpreter = self._make()
         self._interpreter.allocate_tensors()
+        self._interpreter.get_input_details()  # raise where a name is no text
+        self._interpreter.get_output_details()
 
     def run(self, inputs: Sequence[Array]) -> list[Array]:
         interpreter = self._interpreter

@@ -66,30 +66,9 @@ def part_of(model: FileModel, ops: Sequence[int]) -> Part:
     )
 
 
-def legible(data: bytes) -> bytes:
-    """The file with what is not UTF-8 in names of tensors replaced, which runtimes stumble over."""
-    changed = bytearray(data)
-    types: Any = schema  # code without types
-    try:
-        model = types.Model.GetRootAs(data)
-        for number in range(model.SubgraphsLength()):
-            graph = model.Subgraphs(number)
-            for index in range(graph.TensorsLength()):
-                table = graph.Tensors(index)._tab
-                field = table.Offset(10)
-                if field:
-                    at, size = table.Vector(field), table.VectorLen(field)
-                    name = data[at : at + size].decode("utf-8", "replace")
-                    if "\ufffd" in name:
-                        plain = bytes(byte if byte < 128 else 0x5F for byte in data[at : at + size])
-                        changed[at : at + size] = plain
-    except (struct.error, IndexError, TypeError, ValueError, OverflowError):
-        return data  # the runtime says what it thinks of it
-    return bytes(changed)
-
-
 class Cutter:
-    """Writes parts of a file. `graph` has the shapes that the file may leave open.
+    """Writes parts of a file, without what no operator needs: signatures and metadata, which may be
+    broken, and names that are not UTF-8. `graph` has the shapes that the file may leave open.
 
     Raises InputError where the file cannot be written again.
     """
@@ -97,12 +76,23 @@ class Cutter:
     def __init__(self, data: bytes, model: FileModel, graph: Graph) -> None:
         types: Any = schema
         try:
-            self._model = types.ModelT.InitFromObj(types.Model.GetRootAs(data))
+            file = types.Model.GetRootAs(data)
+            self._model = types.ModelT()
+            self._model.version = file.Version()
+            self._model.operatorCodes = [
+                types.OperatorCodeT.InitFromObj(file.OperatorCodes(i))
+                for i in range(file.OperatorCodesLength())
+            ]
+            self._model.subgraphs = [types.SubGraphT.InitFromObj(file.Subgraphs(0))]
+            self._model.buffers = [
+                types.BufferT.InitFromObj(file.Buffers(i)) for i in range(file.BuffersLength())
+            ]
         except (struct.error, IndexError, TypeError, ValueError, OverflowError) as error:
             raise InputError(f"the file cannot be taken apart: {error}") from error
         self._file = model
         main = self._model.subgraphs[0]
         for found, tensor in zip(model.tensors, main.tensors, strict=True):
+            tensor.name = _legible(tensor.name)
             known = graph.tensors.get(found.name)
             if known is not None and not known.is_constant and not found.variable:
                 tensor.shape, tensor.shapeSignature = list(known.shape), None
@@ -113,7 +103,7 @@ class Cutter:
         whole = self._model.subgraphs[0]
         main, model = types.SubGraphT(), types.ModelT()
         touched = {i for place in part.ops for i in self._touched(place)}
-        main.name = whole.name
+        main.name = _legible(whole.name)
         main.tensors = [
             tensor if i in touched else _nothing(f"unused_{i}")
             for i, tensor in enumerate(whole.tensors)
@@ -138,6 +128,17 @@ class Cutter:
     def _touched(self, place: int) -> Collection[int]:
         op = self._file.ops[place]
         return [i for i in (*op.inputs, *op.outputs, *op.intermediates) if i >= 0]
+
+
+def _legible(name: bytes | None) -> bytes | None:
+    """What runtimes take for text, of the same length."""
+    if name is None:
+        return None
+    try:
+        name.decode()
+    except UnicodeDecodeError:
+        return bytes(byte if byte < 128 else ord("_") for byte in name)
+    return name
 
 
 def _nothing(name: str) -> Any:

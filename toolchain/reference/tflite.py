@@ -17,7 +17,6 @@ from toolchain.reference.cut import (
     Cutter,
     Part,
     can_be_cut,
-    legible,
     part_of,
     parts,
     shared_variables,
@@ -85,7 +84,10 @@ class _NoJudgeError(Exception):
 
 @dataclass
 class _Choosing:
-    """Who judges what: `turn` counts, for each operator, the judges of its rule that refused."""
+    """Who judges what: `turn` counts, for each operator, the judges of its rule that refused.
+
+    `copied`: why a copy of the file's operators was judged where one runtime judges them all.
+    """
 
     data: bytes
     model: FileModel
@@ -93,6 +95,7 @@ class _Choosing:
     process: RuntimeProcess
     turn: list[int] = field(init=False)
     refusals: dict[int, list[str]] = field(default_factory=dict)
+    copied: str = ""
     cutter: Cutter | None = None
 
     def __post_init__(self) -> None:
@@ -156,17 +159,27 @@ class _Choosing:
         return None
 
     def _step(self, part: Part, alone: bool) -> _Step:
+        """Of the file as it is, where one runtime takes all of it; else of a copy."""
         runtime = self.judge(part.ops[0])
-        data = self.data
+        refused: RefusedError | None = None
         if alone:
             part = Part(part.ops, self.model.inputs, self.model.outputs)
-        if not alone or runtime is Runtime.TFLITE_MICRO:
+        if alone and runtime is not Runtime.TFLITE_MICRO:
             try:
-                self.cutter = self.cutter or Cutter(self.data, self.model, self.graph)
-                data = self.cutter.written(part)
-            except InputError as error:
-                raise RefusedError(str(error)) from error
-        return _Step(part, open_model(self.process, runtime, data, len(part.writes)))
+                return _Step(part, open_model(self.process, runtime, self.data, len(part.writes)))
+            except NotInstalledError:
+                raise
+            except RefusedError as error:
+                refused = error
+        try:
+            self.cutter = self.cutter or Cutter(self.data, self.model, self.graph)
+            data = self.cutter.written(part)
+        except InputError as error:
+            raise RefusedError(str(error)) from error
+        step = _Step(part, open_model(self.process, runtime, data, len(part.writes)))
+        if refused is not None:
+            self.copied = f"of a copy of its operators, since it refuses the file: {_line(refused)}"
+        return step
 
     def _refused(self, place: int, error: RefusedError) -> None:
         judge = self.judge(place)
@@ -185,7 +198,8 @@ class _Choosing:
             rules = [self.rules[place] for place in places]
             chosen = [rule.why for rule in rules if rule.judges[0] is runtime is not _USUAL]
             said = [text for place in places for text in self.refusals.get(place, [])]
-            why = "; ".join(dict.fromkeys([*chosen, *said[:_SHOWN]])) or RULES[-1].why
+            copied = [self.copied] if self.copied else []
+            why = "; ".join(dict.fromkeys([*chosen, *said[:_SHOWN], *copied])) or RULES[-1].why
             operators = tuple(self.model.ops[p].custom or self.model.ops[p].code for p in places)
             judges.append(Judge(runtime.title, operators, why))
         return tuple(judges)
@@ -203,7 +217,7 @@ def open_tflite(data: bytes, graph: Graph, process: RuntimeProcess) -> Reference
     Our own interpreter where no runtime takes an operator. Raises InputError where a runtime
     crashes on the file.
     """
-    data = legible(bytes_without_host_side(data))
+    data = bytes_without_host_side(data)
     model = read_file(data)
     choosing = _Choosing(data, model, graph, process)
     try:

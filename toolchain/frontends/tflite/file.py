@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from toolchain.errors import InputError
 from toolchain.frontends.tflite.flatbuffer import FlatBuffer, Table
 from toolchain.frontends.tflite.options import decoded, members, read_options
+from toolchain.frontends.tflite.versions import check_version
 from toolchain.ir import DType, Quantisation, Tensor
 from toolchain.ir.tensor import is_scale
 
@@ -278,6 +279,7 @@ def _operator(
     if number >= len(codes):
         raise InputError(f"the file is corrupt: operator {index} has code {number}")
     code, custom, version = codes[number]
+    check_version(code, version, f"{code} (operator {index})")
     inputs, outputs = _indices(table, 1), _indices(table, 2)
     between = _indices(table, 8)
     for tensor in (*(i for i in inputs if i != -1), *outputs, *between):
