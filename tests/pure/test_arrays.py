@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from toolchain.errors import InputError
-from toolchain.files.arrays import read_array, read_named_arrays, read_sequence
+from toolchain.files.arrays import MOST_INFERENCES, read_array, read_named_arrays, read_sequence
 from toolchain.ir import DType, End, Quantisation, Tensor
 
 END = End(Tensor("x", (2, 3), DType.INT8, Quantisation((0.1,), (0,))))
@@ -137,3 +137,14 @@ def test_a_long_list_of_names_is_cut_short(tmp_path: Path) -> None:
     np.savez(file, **{f"a{number}": np.zeros(1, np.int8) for number in range(40)})
     with pytest.raises(InputError, match=r"has no array 'x'; it has: a0, .*, a7 and 32 more$"):
         read_named_arrays(file, ["x"])
+
+
+def test_a_small_file_of_millions_of_inferences_is_refused(tmp_path: Path) -> None:
+    """A thousand times its size when unpacked, and a sound array."""
+    file = tmp_path / "frames.npz"
+    np.savez_compressed(file, x=np.zeros((MOST_INFERENCES + 1, 2, 3), np.int8))
+    assert file.stat().st_size < 20_000
+    with pytest.raises(
+        InputError, match=r"for 1,000,001 inferences of input 'x'; .* several files"
+    ):
+        read_sequence([file], [END])

@@ -49,8 +49,9 @@ def command(
         step("starting")
         with deployed(folder, port) as deployment:
             step("running")
-            frames = read_sequence(inputs, deployment.inputs) if inputs else None
-            done = deployment.run_sequence(frames or [_random(deployment, seed)])
+            given = read_sequence(inputs, deployment.inputs) if inputs else None
+            frames = given or [_random(deployment, seed)]
+            done = deployment.run_sequence(frames, step)
             counts = deployment.operator_counts() if operators else ()
     if json:
         write_json(

@@ -30,6 +30,7 @@ from toolchain.device.session import (
 )
 from toolchain.errors import InputError
 from toolchain.ir import DType, Graph, Sources
+from toolchain.progress import Report, silent
 
 Array = NDArray[np.generic]
 _LOSSES_BORNE = 2
@@ -115,26 +116,34 @@ class Deployment:
             converted[end.name] = end.to_graph(values.reshape(end.model_shape))
         return self._inference(self.session.run(converted))
 
-    def run_sequence(self, frames: Sequence[Mapping[str, Array]]) -> Inference:
+    def run_sequence(
+        self, frames: Sequence[Mapping[str, Array]], report: Report = silent
+    ) -> Inference:
         """Inferences one after another, the state anew before the first.
 
         Outputs are stacked along a new first axis where there are several; the count is the
         largest. Raises as `run`.
         """
-        done = self._sequence(frames)
+        done = self._sequence(frames, report)
         if len(done) == 1:
             return done[0]
         outputs = {end.name: np.stack([d.outputs[end.name] for d in done]) for end in self.outputs}
         return Inference(outputs, max(d.count for d in done), done[0].unit)
 
-    def _sequence(self, frames: Sequence[Mapping[str, Array]]) -> list[Inference]:
+    def _sequence(self, frames: Sequence[Mapping[str, Array]], report: Report) -> list[Inference]:
         """All frames in turn; once more from the first where the board lost the state."""
         for _ in range(_LOSSES_BORNE):
             with contextlib.suppress(StateLostError):
-                self.clear_state()
-                return [self.run(frame) for frame in frames]
+                return self._in_turn(frames, report)
+        return self._in_turn(frames, report)
+
+    def _in_turn(self, frames: Sequence[Mapping[str, Array]], report: Report) -> list[Inference]:
         self.clear_state()
-        return [self.run(frame) for frame in frames]
+        done: list[Inference] = []
+        for frame in frames:
+            report("running", len(done), len(frames))
+            done.append(self.run(frame))
+        return done
 
     def _inference(self, done: Run) -> Inference:
         outputs = {end.name: end.to_model(done.outputs[end.name]) for end in self.outputs}

@@ -20,6 +20,8 @@ from toolchain.ir import End
 Array = NDArray[np.generic]
 LARGEST_BYTES = 1 << 31
 """Of one array, and of one file of raw bytes."""
+MOST_INFERENCES = 1_000_000
+"""Of one input's data: more is a mistake, or a small file that unpacks to zeros without end."""
 _LARGEST_HEADER_BYTES = 10_000
 _SHOWN = 8
 _MOST_DIMENSIONS = 32
@@ -226,6 +228,12 @@ def _fitted(values: Array, file: Path, end: End) -> Array:
     A float array may hold exact integers.
     """
     wanted = end.model_dtype.numpy
+    count = values.size // end.tensor.elements
+    if count > MOST_INFERENCES:
+        raise InputError(
+            f"{file} holds data for {count:,} inferences of input {end.name!r}; the most at once "
+            f"is {MOST_INFERENCES:,}: use several files"
+        )
     if not values.size or values.size % end.tensor.elements:
         raise InputError(
             f"{file}: input {end.name!r} takes shape {list(end.model_shape)}, "
