@@ -256,7 +256,7 @@ def test_the_resolved_path_decides(out: Path, name: str, monkeypatch: pytest.Mon
         ("here", "working folder"),
         ("dangling", "symbolic link to .*nowhere"),
         ("dangling/below", "symbolic link to .*nowhere"),
-        ("loop", "symbolic link"),
+        ("loop", "symbolic link that leads back to itself"),
         ("file", "is a file"),
         ("file/below", "cannot write"),
         ("a" * 300, "cannot write .*File name too long"),

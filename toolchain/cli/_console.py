@@ -20,8 +20,22 @@ _PICTURES = {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n
 _PICTURES |= {0x7F: 0x2421} | dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
 
 
+STANDARD_OUTPUT = "the standard output"
+
+
 class _Plain(Console):
-    """Shows control characters as pictures: a terminal is not to obey the names in a file."""
+    """Shows control characters as pictures: a terminal is not to obey the names in a file.
+
+    Where the standard output cannot be written, the OSError names it.
+    """
+
+    def print(self, *args: Any, **named: Any) -> None:
+        try:
+            super().print(*args, **named)
+        except OSError as error:
+            if not self.stderr:
+                error.filename = error.filename or STANDARD_OUTPUT
+            raise
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None

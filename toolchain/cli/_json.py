@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from toolchain.cli._console import STANDARD_OUTPUT
 from toolchain.errors import InputError
 from toolchain.files import write_file
 
@@ -54,4 +55,4 @@ def write_text(target: str, text: str) -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise InputError(f"cannot write the standard output: {error.strerror}") from error
+        raise InputError(f"cannot write {STANDARD_OUTPUT}: {error.strerror}") from error

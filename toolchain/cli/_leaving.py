@@ -21,7 +21,7 @@ from typing import Any
 
 from typer.core import TyperGroup
 
-from toolchain.cli._console import error_console
+from toolchain.cli._console import STANDARD_OUTPUT, error_console
 from toolchain.errors import ThimbleError
 from toolchain.kernels.cmsis_nn import cache_folder
 
@@ -80,7 +80,8 @@ def leave(error: BaseException, arguments: Sequence[str]) -> int:
         _say("error:", f"memory ran out{f': {error}' if str(error) else ''}")
         return INPUT
     if isinstance(error, OSError) and error.errno is not None:
-        named = f"{error.filename}: " if error.filename else ""
+        written = "cannot write " if error.filename == STANDARD_OUTPUT else ""
+        named = f"{written}{error.filename}: " if error.filename else ""
         _say("error:", f"{named}{error.strerror or os.strerror(error.errno)}")
         return INPUT
     if os.environ.get(RAISE_VARIABLE):
@@ -99,8 +100,9 @@ def flush_output() -> None:
     """Write out what is left. Raises OSError where that cannot be, once: the rest is dropped."""
     try:
         sys.stdout.flush()
-    except OSError:
+    except OSError as error:
         _drop_output()
+        error.filename = error.filename or STANDARD_OUTPUT
         raise
 
 

@@ -215,10 +215,23 @@ def _busy(folder: Path, work: Path) -> InputError:
     )
 
 
+def _leads_nowhere(link: Path) -> bool:
+    """Whether a link leads to itself, or through more links than the system follows."""
+    try:
+        link.stat()
+    except OSError as error:
+        return error.errno == errno.ELOOP
+    return False
+
+
 def _decided(folder: Path, inputs: Iterable[Path]) -> Path:
     """The folder that is meant, links followed. Raises InputError where it may not be replaced."""
     for part in (folder, *folder.parents):
         if part.is_symlink() and not part.exists():
+            if _leads_nowhere(part):
+                raise InputError(
+                    f"{part} is a symbolic link that leads back to itself: name another folder"
+                )
             raise InputError(
                 f"{part} is a symbolic link to {part.readlink()}, which is not there: make that "
                 "folder, or name another"
