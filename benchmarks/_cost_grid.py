@@ -23,6 +23,7 @@ from toolchain.ops.convolution.common import Padding, Window, same_padding
 from toolchain.ops.convolution.conv2d import Conv2D
 from toolchain.ops.convolution.depthwise_conv2d import DepthwiseConv2D
 from toolchain.ops.convolution.partial_conv2d import PartialConv2D
+from toolchain.ops.lowering import lower
 from toolchain.ops.matmul.common import BatchMatMul
 from toolchain.ops.matmul.fully_connected import FullyConnected
 from toolchain.ops.matmul.partial_fully_connected import PartialFullyConnected
@@ -393,7 +394,7 @@ def kernels(family: str, seed: int, core: Core) -> tuple[Kernel, ...]:
     for _ in range(count):
         graph = sampler(rng)
         (op,) = graph.ops
-        key = operator_key(op, graph, core)
+        key = operator_key(lower(graph, core), 0)
         if not only_views(op, graph):
             copies = key.kernel.startswith(("thimble_copy_nd", "thimble_move"))
             found.setdefault(key, Kernel(key, graph, apart=copies))

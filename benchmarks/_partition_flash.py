@@ -13,9 +13,10 @@ from rich.table import Table
 from toolchain.boards import board as find_board
 from toolchain.codegen import generate
 from toolchain.device.build import build
-from toolchain.ir import Graph, Plan
+from toolchain.ir import Graph
 from toolchain.kernels import cmsis_nn
 from toolchain.memory.firmware_size import code_estimate_bytes
+from toolchain.memory.plan import Plan
 from toolchain.planner import PlanOptions, plan_graph
 from toolchain.progress import Report
 

@@ -17,12 +17,14 @@ from toolchain.boards import board as find_board
 from toolchain.codegen import generate
 from toolchain.device.build import build
 from toolchain.device.session import open_board
-from toolchain.ir import Graph, Plan
+from toolchain.ir import Graph
 from toolchain.kernels import cmsis_nn
+from toolchain.memory.plan import Plan
 from toolchain.ops.spec import Array
 from toolchain.partition import Scheme, split
-from toolchain.planner import PlanOptions, plan_graph, predict_latency
+from toolchain.planner import PlanOptions, plan_graph
 from toolchain.progress import Report
+from toolchain.report.latency import predict_latency
 
 COPIES = ("slice", "concat", "block_concat")
 SEEDS = (1, 2)

@@ -34,6 +34,7 @@ from toolchain.frontends.minimalloc import read_buffers
 from toolchain.frontends.neutral import read_neutral
 from toolchain.ir import MemoryProblem
 from toolchain.memory import arrangement
+from toolchain.ops.lowering import lower
 from toolchain.planner import PlanOptions, choose_views, rewrite_identities
 
 PUBLISHED = Path(__file__).with_name("arena_published.json")
@@ -167,7 +168,7 @@ def models(shared: Path, limit: float, board: str, console: Console) -> list[Any
             continue
         with console.status(path.name):
             graph = rewrite_identities(graph, core, PlanOptions())
-            problem = choose_views(graph, core)
+            problem = choose_views(lower(graph, core))
             row: dict[str, Any] = {"model": path.name, "tflm": None}
             row |= {kind: arenas(p, limit) for kind, p in kinds(problem).items()}
             theirs = tflm_bytes(path) if path.suffix == ".tflite" else None

@@ -37,6 +37,7 @@ from toolchain.cost.window_terms import SELDOM, Terms
 from toolchain.deployment.measurements import current_build
 from toolchain.errors import ThimbleError
 from toolchain.kernels import cmsis_nn
+from toolchain.ops.lowering import lower
 from toolchain.timing.kernel_timing import Kernel, time_kernels
 
 FIT, HELD_OUT = 1, 2
@@ -67,7 +68,7 @@ def measure(found: Sequence[Kernel], board: str, database: Database) -> Points:
         if counts.get(kernel.key):
             name, terms = COPIES, memcpy_terms(kernel.copies)
             if not kernel.copies:
-                name, terms = kernel_terms(kernel.graph.ops[0], kernel.graph, core)
+                name, terms = kernel_terms(lower(kernel.graph, core), 0)
             points[name].append(Point(terms, counts[kernel.key]))
     return points
 

@@ -27,8 +27,8 @@ from toolchain.codegen import generate
 from toolchain.device.build import build
 from toolchain.device.session import open_board
 from toolchain.ir import DType, Graph, Op, Quantisation, Sources, Tensor
-from toolchain.ir.plan import Plan
 from toolchain.kernels import cmsis_nn
+from toolchain.memory.plan import Plan
 from toolchain.ops import spec_of
 from toolchain.ops.convolution.common import UNPADDED, Padding, Window
 from toolchain.ops.convolution.conv2d import Conv2D

@@ -35,7 +35,8 @@ from benchmarks._partition_report import OURS, PUBLISHED, aims, show_networks
 from benchmarks._partition_runs import measure_runs, measure_table_3, show_runs, show_table_3
 from toolchain import load_model, passes
 from toolchain.boards import board as find_board
-from toolchain.ir import Graph, Plan
+from toolchain.ir import Graph
+from toolchain.memory.plan import Plan
 from toolchain.partition import Point, SmallestArena, splitters
 from toolchain.planner import PlanOptions, plan_graph, split_front, split_plan
 from toolchain.progress import Report

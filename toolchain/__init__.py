@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from toolchain.deployment.run import Deployment, Inference, deployed
     from toolchain.deployment.verification import Verification, verify_model
     from toolchain.frontends import load_model
-    from toolchain.planner import PlanOptions, check_fit, plan_model
+    from toolchain.memory.firmware_size import check_fit
+    from toolchain.planner import PlanOptions, plan_model
 
 _HOMES = {
     "Compiled": "deployment.compile",
@@ -26,7 +27,7 @@ _HOMES = {
     "Inference": "deployment.run",
     "PlanOptions": "planner",
     "Verification": "deployment.verification",
-    "check_fit": "planner",
+    "check_fit": "memory.firmware_size",
     "compile_library": "deployment.compile",
     "compile_model": "deployment.compile",
     "compile_shared": "deployment.compile",

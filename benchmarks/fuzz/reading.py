@@ -14,17 +14,13 @@ from toolchain import arena, passes, schedule
 from toolchain.boards import board
 from toolchain.errors import DoesNotFitError
 from toolchain.frontends import front_end_of
-from toolchain.ir import Plan
 from toolchain.ir.arena import ArenaPart
+from toolchain.memory.firmware_size import check_fit, estimated_need
+from toolchain.memory.plan import Plan
 from toolchain.passes import Prepared
 from toolchain.passes.refuse_float import refuse_float
-from toolchain.planner import (
-    PlanOptions,
-    check_fit,
-    estimated_need,
-    plan_graph,
-    predict_latency,
-)
+from toolchain.planner import PlanOptions, plan_graph
+from toolchain.report.latency import predict_latency
 
 READ_SECONDS = 20.0
 PLAN_SECONDS = 120.0

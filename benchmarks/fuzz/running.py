@@ -40,8 +40,8 @@ from toolchain.deployment.verification import compare, unit_of
 from toolchain.device.compiler import BuildError
 from toolchain.device.host import HostModel, HostProgram, build
 from toolchain.errors import DoesNotFitError, InputError, LinkError, ResultError
-from toolchain.ir import Plan
 from toolchain.kernels import cmsis_nn
+from toolchain.memory.plan import Plan
 from toolchain.ops.interpret import interpret
 from toolchain.ops.movement.gather import index_limits
 from toolchain.ops.spec import Array

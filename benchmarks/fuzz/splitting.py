@@ -37,9 +37,10 @@ from toolchain.device.build import build as build_firmware
 from toolchain.device.host import HostProgram, build
 from toolchain.device.session import open_board
 from toolchain.errors import DoesNotFitError, LinkError
-from toolchain.ir import Graph, Plan
+from toolchain.ir import Graph
 from toolchain.kernels import cmsis_nn
 from toolchain.memory.firmware_size import firmware_data_bytes
+from toolchain.memory.plan import Plan
 from toolchain.ops.check import check
 from toolchain.ops.interpret import interpret
 from toolchain.ops.spec import Array

@@ -21,20 +21,22 @@ from toolchain.boards import HOST
 from toolchain.codegen import generate
 from toolchain.device.host import HostModel, HostProgram, build
 from toolchain.errors import LinkError
-from toolchain.ir import Bank, Graph, Plan
+from toolchain.ir import Bank, Graph
 from toolchain.ir.arena import arena_problem
 from toolchain.ir.banks import check_spread, spread_plan
 from toolchain.kernels import cmsis_nn
+from toolchain.memory.plan import Plan
 from toolchain.memory.problem import memory_problem
 from toolchain.ops.check import check
 from toolchain.ops.interpret import interpret
+from toolchain.ops.lowering import lower
 from toolchain.ops.spec import Array
 from toolchain.partition import CannotSplitError, split
 
 
 def banked(graph: Graph, share: float = 0.6) -> Plan | None:
     """A plan over a bank of `share` of what one piece needs and one that is small; None if none."""
-    problem = memory_problem(graph, HOST)
+    problem = memory_problem(lower(graph, HOST))
     order = schedule.scheduler("rpo").schedule(problem).order
     blocks = arena_problem(problem, order)
     whole = plan_of(graph)

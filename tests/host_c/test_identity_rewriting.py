@@ -16,6 +16,7 @@ from toolchain.ops.convolution.common import same_padding
 from toolchain.ops.convolution.conv2d import Conv2D
 from toolchain.ops.convolution.depthwise_conv2d import DepthwiseConv2D
 from toolchain.ops.interpret import interpret
+from toolchain.ops.lowering import lower
 from toolchain.ops.movement.concat import Concat
 from toolchain.passes.identity_rewriting import lowest_peak, partition, sites
 from toolchain.planner import PlanOptions, plan_graph
@@ -75,7 +76,7 @@ def cell(seed: int, depthwise: bool) -> Graph:
 
 
 def peak(graph: Graph) -> int:
-    problem = memory_problem(graph, HOST)
+    problem = memory_problem(lower(graph, HOST))
     return peak_bytes(problem, scheduler("auto").schedule(problem).order)
 
 

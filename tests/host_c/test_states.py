@@ -18,6 +18,7 @@ from toolchain.kernels import cmsis_nn
 from toolchain.memory.problem import memory_problem
 from toolchain.ops.check import check
 from toolchain.ops.interpret import interpret
+from toolchain.ops.lowering import lower
 from toolchain.ops.spec import Array
 
 
@@ -45,7 +46,7 @@ def test_frames_and_resets_equal_the_reference(name: str, spread: bool) -> None:
 
 
 def test_a_window_owns_the_state_that_it_begins_with() -> None:
-    problem = memory_problem(window(5, 2), HOST)
+    problem = memory_problem(lower(window(5, 2), HOST))
     held = [{m.tensor for m in buffer.members} for buffer in problem.buffers]
     assert {"s", "s_next", "w", "v", "r"} in held
     buffer = problem.buffers[held.index({"s", "s_next", "w", "v", "r"})]
@@ -56,12 +57,12 @@ def test_a_window_owns_the_state_that_it_begins_with() -> None:
 
 def test_a_state_is_updated_when_everything_of_its_buffer_is_read() -> None:
     graph = window(5, 2)
-    problem = memory_problem(graph, HOST)
+    problem = memory_problem(lower(graph, HOST))
     assert set(problem.predecessors[graph.producers["s_next"]]) >= {1, 2, 3}
 
 
 def test_a_value_is_computed_in_the_state_where_nothing_reads_it_later() -> None:
-    problem = memory_problem(filled_in_place(), HOST)
+    problem = memory_problem(lower(filled_in_place(), HOST))
     assert {"s", "s_next", "z"} in [{m.tensor for m in b.members} for b in problem.buffers]
 
 
@@ -70,4 +71,4 @@ def test_states_that_exchange_their_values_are_refused() -> None:
     ops = [assign("a", "b"), assign("b", "a")]
     graph = Graph.build("swap", tensors, ops, ["x"], ["x"], [state("a", 3), state("b", 3)])
     with pytest.raises(UnsupportedError, match="exchange"):
-        memory_problem(check(graph), HOST)
+        memory_problem(lower(check(graph), HOST))

@@ -21,11 +21,13 @@ from tests.support.split_graphs import random_network, random_scheme, tiled_conv
 from tests.support.traces import Run, Times, Trace, record, record_run
 from toolchain.boards import HOST
 from toolchain.codegen.bounds import call_extents
-from toolchain.ir import Graph, Op, Plan
+from toolchain.ir import Graph, Op
 from toolchain.ir.arena import arena_problem
+from toolchain.memory.plan import Plan
 from toolchain.memory.problem import memory_problem
 from toolchain.ops import forms, kernel_of
 from toolchain.ops.check import check as checked
+from toolchain.ops.lowering import lower
 from toolchain.ops.spec import SafeOverlap
 from toolchain.partition import CannotSplitError, split
 
@@ -111,7 +113,7 @@ def test_nothing_is_touched_beyond_what_counts_as_live(
     split_run: tuple[Plan, Run, Times],
 ) -> None:
     plan, run, steps = split_run
-    problem, order = memory_problem(plan.graph, HOST, progressive=True), plan.schedule.order
+    problem, order = memory_problem(lower(plan.graph, HOST), progressive=True), plan.schedule.order
     partial = 0
     for buffer, runs in zip(problem.buffers, problem.live_runs(order), strict=True):
         begin = plan.arena.offsets[buffer.members[0].tensor] - buffer.members[0].offset_bytes
@@ -133,7 +135,7 @@ def test_bytes_of_parts_are_written_over_only_when_all_have_read_them(
 ) -> None:
     """At the closest distances that are allowed at the step, whatever the other steps allow."""
     plan, run, steps = split_run
-    problem, order = memory_problem(plan.graph, HOST, progressive=True), plan.schedule.order
+    problem, order = memory_problem(lower(plan.graph, HOST), progressive=True), plan.schedule.order
     blocks = arena_problem(problem, order)
     call_of = {step: call for call, step in enumerate(steps.tolist())}
     ends = np.append(run.begun, run.last_read.max() + 1)

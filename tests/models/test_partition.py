@@ -8,7 +8,8 @@ import pytest
 
 from toolchain.deployment.verification import verify_model
 from toolchain.errors import DoesNotFitError
-from toolchain.planner import PlanOptions, plan_model, ram_bytes
+from toolchain.memory.firmware_size import ram_bytes
+from toolchain.planner import PlanOptions, plan_model
 
 MODELS = Path(__file__).resolve().parents[2].parent / "shared" / "models"
 FOMO = MODELS / "openmv_fomo_face_detection.tflite"

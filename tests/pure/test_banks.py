@@ -17,13 +17,14 @@ from toolchain import arena
 from toolchain.arena.banks.spread import spread
 from toolchain.boards import GUARD_BYTES, Board, board, boards
 from toolchain.errors import DoesNotFitError
-from toolchain.ir import ArenaPart, ArenaProblem, Bank, Block, Plan, SharedPair, Spread
+from toolchain.ir import ArenaPart, ArenaProblem, Bank, Block, SharedPair, Spread
 from toolchain.ir.banks import check_spread
 from toolchain.memory.bank_layout import Layout, arena_rooms, layout
-from toolchain.memory.firmware_size import shared_arena
+from toolchain.memory.firmware_size import check_fit, shared_arena
+from toolchain.memory.plan import Plan
 from toolchain.memory.traffic import accesses
 from toolchain.ops.check import check
-from toolchain.planner import PlanOptions, check_fit, plan_graph
+from toolchain.planner import PlanOptions, plan_graph
 
 EXACT = arena.allocator("exact")
 FAST, SLOW = Bank("FAST", 40, 1), Bank("SLOW", 60, 5)

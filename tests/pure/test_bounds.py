@@ -23,6 +23,7 @@ from toolchain.ops.elementwise.addition import Sum
 from toolchain.ops.extents import Extent
 from toolchain.ops.kernel import Kernel, Row, Struct
 from toolchain.ops.kernel import constant as given
+from toolchain.ops.lowering import lower
 from toolchain.ops.matmul.fully_connected import FullyConnected
 from toolchain.ops.resize.common import Resize
 from toolchain.planner import plan_graph
@@ -184,7 +185,7 @@ def test_the_planner_and_the_generator_refuse_what_no_shape_rule_has_seen(output
         _dense("fully_connected", keep_dims=False, depth=8, outputs=6), board("host")
     )
     with pytest.raises(UnsupportedError, match="writes bytes 0 to 6 of output 'y'"):
-        generate(replace(sound, graph=wrong), HOST, cmsis_nn.find())
+        generate(replace(sound, lowered=lower(wrong, HOST)), HOST, cmsis_nn.find())
 
 
 @pytest.mark.parametrize("kind", ["resize_bilinear", "resize_bilinear_s16", "resize_bilinear_f32"])

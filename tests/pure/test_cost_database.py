@@ -22,6 +22,7 @@ from toolchain.cost.measured import measured_model
 from toolchain.errors import InputError
 from toolchain.ir import Graph
 from toolchain.ops import forms
+from toolchain.ops.lowering import lower
 from toolchain.timing.kernel_shapes import read_shapes
 
 BUILD = Build("gcc 12.2.1 -O2", "cmsis-nn-5.0.0")
@@ -182,15 +183,15 @@ def graphs(tmp_path: Path) -> tuple[Graph, ...]:
 def test_measured_costs_go_before_estimates(tmp_path: Path) -> None:
     core = board("netduinoplus2").core
     made = graphs(tmp_path)
-    keys = [operator_key(g.ops[0], g, core) for g in made]
+    keys = [operator_key(lower(g, core), 0) for g in made]
     assert len(set(keys)) == len(made)
-    assert keys == [operator_key(g.ops[0], g, core) for g in graphs(tmp_path)]
+    assert keys == [operator_key(lower(g, core), 0) for g in graphs(tmp_path)]
     assert "int8[1,32,32,8]" in keys[0].shape and "stride=(2,2)" in keys[1].shape
     assert measured_model([]) == AnalyticCostModel()
     model: CostModel = measured_model([row(key=keys[0], count=123)])
-    first, second = (model.cost(g.ops[0], g, core) for g in made[:2])
+    first, second = (model.cost(lower(g, core), 0) for g in made[:2])
     assert (first.count, first.measured) == (123, True)
-    assert second == AnalyticCostModel().cost(made[1].ops[0], made[1], core)
+    assert second == AnalyticCostModel().cost(lower(made[1], core), 0)
     assert not second.measured
     copied = measured_model([row(key=copies_key([64, 8]), count=40)])
     assert copied.copies([8, 64], core).count == 40
@@ -203,8 +204,8 @@ def test_estimates_are_scaled_where_the_board_counts_cycles(tmp_path: Path) -> N
     rows = [row(n, unit="cycles", count=1500, estimate=1000) for n in range(3)]
     model = measured_model(rows)
     assert model.unit == "cycles"
-    estimate = AnalyticCostModel().cost(made[0].ops[0], made[0], core).count
-    assert model.cost(made[0].ops[0], made[0], core).count == round(1.5 * estimate)
+    estimate = AnalyticCostModel().cost(lower(made[0], core), 0).count
+    assert model.cost(lower(made[0], core), 0).count == round(1.5 * estimate)
 
 
 def test_every_kind_has_a_key_without_addresses() -> None:
@@ -212,7 +213,7 @@ def test_every_kind_has_a_key_without_addresses() -> None:
     core = board("mps2-an386").core
     for spec in forms().values():
         graph = spec.sample(rng)
-        key = operator_key(graph.ops[0], graph, core)
+        key = operator_key(lower(graph, core), 0)
         assert spec.kind in key.shape and " at 0x" not in key.shape, key
 
 

@@ -10,6 +10,7 @@ from toolchain.cost.analytic import AnalyticCostModel
 from toolchain.ir.memory import peak_bytes
 from toolchain.memory.problem import memory_problem
 from toolchain.ops.check import check
+from toolchain.ops.lowering import lower
 from toolchain.partition import CannotSplitError, Mode, Scheme, split
 from toolchain.partition.estimate import Estimator
 from toolchain.partition.region import region
@@ -40,7 +41,7 @@ def test_no_split_graph_needs_more_than_its_estimate() -> None:
             continue
         made += 1
         whole = region(graph, range(len(graph.ops)), seed)
-        problem = memory_problem(fine, HOST, progressive=True)
+        problem = memory_problem(lower(fine, HOST), progressive=True)
         scratch = tuple(
             max(
                 needed

@@ -11,8 +11,8 @@ import pytest
 
 from tests.support.host import plan_of, random_inputs, reference_outputs
 from toolchain.boards import HOST, Core
-from toolchain.codegen.views import moves
 from toolchain.ir import Attributes, DType, Graph
+from toolchain.memory.moves import moves
 from toolchain.ops import forms, kernel_of
 from toolchain.resources import TEMPLATES
 

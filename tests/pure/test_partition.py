@@ -21,6 +21,7 @@ from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops import forms, spec_of
 from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.check import check
+from toolchain.ops.lowering import Lowered, lower
 from toolchain.ops.matmul.common import BatchMatMul
 from toolchain.partition import CannotSplitError, Mode, Scheme, single_outputs, split
 from toolchain.planner import plan_graph, split_front
@@ -174,7 +175,7 @@ class PerRun:
 
     unit = "instructions"
 
-    def cost(self, op: Op, graph: Graph, core: Core) -> Cost:
+    def cost(self, lowered: Lowered, number: int) -> Cost:
         return Cost(1, measured=True)
 
     def copies(self, sizes: Sequence[int], core: Core) -> Cost:
@@ -197,7 +198,7 @@ def test_a_matrix_product_in_blocks_of_few_rows_is_dear() -> None:
         tensors = [Tensor(name, shape, DType.INT8, quantised) for name, shape in shapes.items()]
         op = Op("batch_matmul", "product", ("x", "y"), ("z",), BatchMatMul(False, True))
         graph = Graph.build("product", tensors, [op], ["x", "y"], ["z"])
-        return AnalyticCostModel().cost(op, graph, board("mps2-an500").core).count
+        return AnalyticCostModel().cost(lower(graph, board("mps2-an500").core), 0).count
 
     assert count(1) == pytest.approx(14_129, rel=0.05)
     assert count(2) == pytest.approx(18_001, rel=0.05)

@@ -28,6 +28,7 @@ from toolchain.ir.memory import footprint, peak_bytes
 from toolchain.ir.progress import Takeover, live_runs
 from toolchain.memory.problem import memory_problem
 from toolchain.ops.check import check
+from toolchain.ops.lowering import lower
 from toolchain.partition import CannotSplitError, split
 
 TOUCHES = st.lists(
@@ -170,8 +171,8 @@ def test_split_networks_count_and_place_what_is_live() -> None:
         except CannotSplitError:
             continue
         made += 1
-        whole = memory_problem(fine, HOST)
-        live = memory_problem(fine, HOST, progressive=True)
+        whole = memory_problem(lower(fine, HOST))
+        live = memory_problem(lower(fine, HOST), progressive=True)
         order = tuple(range(len(fine.ops)))
         assert all(
             a <= b for a, b in zip(footprint(live, order), footprint(whole, order), strict=True)

@@ -21,6 +21,7 @@ from toolchain.ir.verify import InvalidGraphError
 from toolchain.memory.problem import memory_problem
 from toolchain.ops import forms
 from toolchain.ops.check import check
+from toolchain.ops.lowering import lower
 from toolchain.passes import prepare
 
 STOPS_ON_DATA = {"div", "rsqrt", "sqrt"}
@@ -44,7 +45,7 @@ def quantised(graph: Graph) -> list[Tensor]:
 def read(graph: Graph) -> Graph:
     """As it comes out of a file, if it can be planned. Raises InputError."""
     made = prepare(check(FRONT_END.read(tflite_bytes(graph), Path("sample.tflite")))).graph
-    memory_problem(made, HOST)
+    memory_problem(lower(made, HOST))
     return made
 
 
@@ -139,7 +140,7 @@ def test_a_ratio_that_overruns_is_refused_by_name(kind: str) -> None:
     finer = Quantisation((float(np.float32(y.q.scale * 1e-12)),), y.q.zero_points)
     graph = with_tensor(sample, replace(y, quantisation=finer))
     with pytest.raises(UnsupportedError, match="32 bits; requantise the model") as caught:
-        memory_problem(graph, HOST)
+        memory_problem(lower(graph, HOST))
     assert repr(sample.ops[0].name) in str(caught.value)
 
 

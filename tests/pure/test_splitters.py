@@ -17,8 +17,9 @@ from toolchain.boards import board
 from toolchain.cost.analytic import AnalyticCostModel
 from toolchain.errors import InputError
 from toolchain.ir.memory import peak_bytes
-from toolchain.ir.plan import Plan
+from toolchain.memory.plan import Plan
 from toolchain.memory.problem import memory_problem
+from toolchain.ops.lowering import lower
 from toolchain.partition import Point, Task, Watch, split_all, splitters
 from toolchain.planner import PlanOptions, front_rows, plan_graph, split_front
 from toolchain.report.front import FrontRow, front_table
@@ -43,7 +44,7 @@ def peak_of(plan: Plan, point: Point) -> int:
     finer = split_all(
         plan.graph.with_ops([plan.graph.ops[i] for i in plan.schedule.order]), point.schemes
     )
-    problem = memory_problem(finer, board(plan.board).core, progressive=True)
+    problem = memory_problem(lower(finer, board(plan.board).core), progressive=True)
     return peak_bytes(problem, range(len(finer.ops)))
 
 
@@ -117,7 +118,7 @@ def test_the_input_is_kept_whole_and_a_graph_of_one_step_is_left_alone() -> None
     core = board(plan.board).core
     task = Task(
         plan.graph,
-        memory_problem(plan.graph, core),
+        memory_problem(lower(plan.graph, core)),
         plan.schedule.order,
         core,
         AnalyticCostModel(),

@@ -11,6 +11,7 @@ from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ir.memory import applied_overlaps, peak_bytes
 from toolchain.memory.problem import memory_problem
 from toolchain.memory.views import View, optional_views
+from toolchain.ops.lowering import lower
 from toolchain.ops.movement.concat import Concat
 from toolchain.ops.movement.pad import Pad
 from toolchain.ops.movement.reshape import Reshape
@@ -39,7 +40,7 @@ def relu(source: str, target: str) -> Op:
 
 def places(graph: Graph, copying: frozenset[View] = frozenset()) -> dict[str, tuple[str, int]]:
     """Each tensor's buffer and its offset in it."""
-    problem = memory_problem(graph, HOST, copying)
+    problem = memory_problem(lower(graph, HOST), copying)
     return {m.tensor: (b.name, m.offset_bytes) for b in problem.buffers for m in b.members}
 
 
@@ -152,7 +153,7 @@ def test_nothing_overwrites_a_graph_output() -> None:
         "x",
         "y z",
     )
-    problem = memory_problem(made, HOST)
+    problem = memory_problem(lower(made, HOST))
     assert [(o.op, o.input) for o in applied_overlaps(problem, (0, 1))] == [(0, 0)]
 
 
@@ -164,7 +165,7 @@ def test_wide_elements_are_aligned() -> None:
         "x",
         "y",
     )
-    assert [b.alignment_bytes for b in memory_problem(made, HOST).buffers] == [8]
+    assert [b.alignment_bytes for b in memory_problem(lower(made, HOST)).buffers] == [8]
 
 
 def test_a_view_that_costs_more_than_it_saves_is_copied() -> None:
@@ -185,8 +186,8 @@ def test_a_view_that_costs_more_than_it_saves_is_copied() -> None:
         "z",
     )
     assert optional_views(made) == (("make z", "s"), ("make z", "t"))
-    in_place = memory_problem(made, HOST)
-    chosen = choose_views(made, HOST)
+    in_place = memory_problem(lower(made, HOST))
+    chosen = choose_views(lower(made, HOST))
     members = {m.tensor: b.name for b in chosen.buffers for m in b.members}
     assert members["s"] == "s"
     order = tuple(range(len(made.ops)))
@@ -201,5 +202,5 @@ def test_every_operator_without_a_kernel_is_named() -> None:
         op("resize_nearest", Resize(40000, 1), "y", "z"),
     ]
     with pytest.raises(UnsupportedError) as caught:
-        memory_problem(graph(tensors, ops, "x", "z"), HOST)
+        memory_problem(lower(graph(tensors, ops, "x", "z"), HOST))
     assert "'make y'" in str(caught.value) and "'make z'" in str(caught.value)

@@ -25,6 +25,7 @@ from toolchain.ir import Graph
 from toolchain.memory.problem import memory_problem
 from toolchain.ops import forms
 from toolchain.ops.check import check
+from toolchain.ops.lowering import lower
 from toolchain.passes import prepare
 
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits_int8.tflite"
@@ -41,7 +42,7 @@ def read_or_refuse(data: bytes) -> None:
     start = time.monotonic()
     try:
         graph = prepare(check(read(data))).graph
-        memory_problem(graph, HOST)
+        memory_problem(lower(graph, HOST))
     except InputError as error:
         assert str(error)
     assert time.monotonic() - start < SLOWEST_SECONDS

@@ -20,11 +20,12 @@ from toolchain.device.build import build
 from toolchain.device.session import open_board
 from toolchain.errors import DoesNotFitError
 from toolchain.kernels import cmsis_nn
+from toolchain.memory.firmware_size import check_fit
 from toolchain.ops import forms
 from toolchain.ops.check import check
 from toolchain.ops.interpret import interpret
 from toolchain.ops.spec import Array
-from toolchain.planner import PlanOptions, check_fit, plan_graph
+from toolchain.planner import PlanOptions, plan_graph
 
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits_int8.tflite"
 BANKS = {

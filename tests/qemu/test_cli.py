@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
+from elftools.elf.elffile import ELFFile
 
 from toolchain.cli import run
 
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits"
 MODEL = str(DIGITS / "digits_int8.tflite")
+KWS = DIGITS.parents[2] / "shared" / "models" / "mlperf_tiny_kws_dscnn_int8.tflite"
 PLAN_FIELDS = {
     "model",
     "board",
@@ -24,6 +27,7 @@ PLAN_FIELDS = {
     "ram_bytes",
     "flash_bytes",
     "code_bytes",
+    "weight_bytes",
     "slowdown_percent",
     "latency",
     "seconds",
@@ -173,3 +177,25 @@ def test_every_command_teaches_in_its_help(capsys: pytest.CaptureFixture[str]) -
     for name in ("boards", "compile", "doctor", "flash", "plan", "profile", "run", "verify"):
         assert run([name, "--help"]) == 0
         assert "--json" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("model", [Path(MODEL), KWS], ids=["digits", "kws"])
+def test_one_figure_of_weights(model: Path, tmp_path: Path) -> None:
+    """`plan`, `compile`, the header and the linked arrays agree."""
+    if not model.exists():
+        pytest.skip(f"{model} is not there")
+    planned, made, folder = tmp_path / "plan.json", tmp_path / "made.json", tmp_path / "made"
+    assert run(["plan", str(model), "--json", str(planned)]) == 0
+    assert run(["compile", str(model), "-o", str(folder), "--json", str(made)]) == 0
+    (name,) = (path.stem for path in folder.glob("*.h") if not path.stem.endswith("_weights"))
+    with (folder / "firmware.elf").open("rb") as file:
+        elf = ELFFile(file)
+        symbols = elf.get_section_by_name(".symtab").iter_symbols()
+        arrays = [s for s in symbols if s["st_info"]["type"] == "STT_OBJECT"]
+        sizes = {s.name: s["st_size"] for s in arrays if s.name.startswith(f"{name}_op")}
+    linked = sum(sizes.values()) - sizes[f"{name}_operators"]
+    header = (folder / f"{name}.h").read_text(encoding="utf-8")
+    assert linked > 0
+    assert json.loads(planned.read_text())["weight_bytes"] == linked
+    assert json.loads(made.read_text())["weight_bytes"] == linked
+    assert re.search(rf"weights +{linked:,} bytes of flash", header)

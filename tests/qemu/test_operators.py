@@ -23,8 +23,8 @@ from toolchain.boards import board
 from toolchain.codegen import generate
 from toolchain.device.build import build
 from toolchain.device.session import open_board
-from toolchain.ir import Plan
 from toolchain.kernels import cmsis_nn
+from toolchain.memory.plan import Plan
 from toolchain.ops import forms
 from toolchain.ops.interpret import interpret
 from toolchain.ops.spec import Array

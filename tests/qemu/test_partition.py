@@ -19,10 +19,11 @@ from toolchain.boards import board
 from toolchain.deployment.verification import verify_model
 from toolchain.errors import DoesNotFitError
 from toolchain.ir import DType, Graph, Op, Tensor
+from toolchain.memory.firmware_size import check_fit
 from toolchain.ops.check import check
 from toolchain.ops.movement.block_concat import BlockConcat
 from toolchain.partition import CannotSplitError, Mode, Scheme, split
-from toolchain.planner import PlanOptions, check_fit, plan_graph, plan_model
+from toolchain.planner import PlanOptions, plan_graph, plan_model
 
 pytestmark = pytest.mark.skipif(
     not (shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm")),

@@ -12,15 +12,17 @@ from toolchain import arena, schedule
 from toolchain.boards import HOST, Core
 from toolchain.codegen import generate
 from toolchain.codegen.bounds import call_extents
-from toolchain.codegen.views import moves
 from toolchain.device.host import HostModel, HostProgram, build
-from toolchain.ir import ArenaProblem, Graph, Op, Placement, Plan, PlannedOp, Sources, Tensor
+from toolchain.ir import ArenaProblem, Graph, Op, Placement, Sources, Tensor
 from toolchain.ir.arena import arena_plan, arena_problem, check_placement
 from toolchain.ir.memory import check_order, footprint
 from toolchain.kernels import cmsis_nn
+from toolchain.memory.moves import moves
+from toolchain.memory.plan import Plan, planned_ops
 from toolchain.memory.problem import memory_problem
 from toolchain.memory.views import View
 from toolchain.ops import kernel_of, spec_of
+from toolchain.ops.lowering import lower
 from toolchain.ops.spec import Array
 
 GAP_BYTES = 32
@@ -36,29 +38,20 @@ def plan_of(
     progressive: bool = False,
 ) -> Plan:
     """Reverse post-order and an allocator, both checked; or, `spread`, `spread_out`."""
-    problem = memory_problem(graph, core, copying, progressive=progressive)
+    lowered = lower(graph, core)
+    problem = memory_problem(lowered, copying, progressive=progressive)
     order = schedule.scheduler("rpo").schedule(problem)
     check_order(problem, order.order)
     blocks = arena_problem(problem, order.order)
     placement = spread_out(blocks) if spread else arena.allocator(allocator).place(blocks)
     check_placement(blocks, placement)
-    kernels = [kernel_of(op, graph, core) for op in graph.ops]
+    placed = arena_plan(problem, order.order, placement, blocks)
     return Plan(
-        graph=graph,
+        lowered=lowered,
         board="host",
-        core=core.name,
         schedule=order,
-        arena=arena_plan(problem, order.order, placement, blocks),
-        operators=tuple(
-            PlannedOp(
-                op.name,
-                op.kind,
-                spec_of(op.kind).macs(op, graph),
-                lowering.scratch_bytes,
-                lowering.functions,
-            )
-            for op, lowering in zip(graph.ops, kernels, strict=True)
-        ),
+        arena=placed,
+        operators=planned_ops(lowered, placed),
         step_bytes=footprint(problem, order.order),
     )
 

@@ -18,9 +18,10 @@ from tests.support.host import plan_of
 from toolchain.boards import HOST
 from toolchain.codegen import generate
 from toolchain.device.compiler import Unit, compile_units, find_host_compiler, link_program
-from toolchain.ir import Graph, Plan
+from toolchain.ir import Graph
 from toolchain.kernels import cmsis_nn
 from toolchain.kernels.cmsis_nn import tree
+from toolchain.memory.plan import Plan
 from toolchain.ops.spec import SafeOverlap
 from toolchain.resources import RUNTIME_C
 

@@ -13,7 +13,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.segment import Segment
 
 from toolchain.frontends import host_operators
-from toolchain.ir import Plan
+from toolchain.memory.plan import Plan
 from toolchain.quantise.float_use import float_use
 
 _PICTURES = {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n"}

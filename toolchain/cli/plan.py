@@ -26,19 +26,13 @@ from toolchain.cli._options import (
     plan_options,
 )
 from toolchain.deployment.measurements import cost_model
+from toolchain.memory.firmware_size import check_fit, estimated_need
 from toolchain.partition import DEFAULT_SECONDS, splitters
-from toolchain.planner import (
-    DEFAULT_BOARD,
-    check_fit,
-    estimated_need,
-    front_rows,
-    plan_model,
-    predict_latency,
-    split_front,
-)
+from toolchain.planner import DEFAULT_BOARD, front_rows, plan_model, split_front
 from toolchain.quantise.float_use import float_json
 from toolchain.report.front import front_json, front_table
 from toolchain.report.front_plot import front_svg
+from toolchain.report.latency import predict_latency
 from toolchain.report.operators import operator_table
 from toolchain.report.plan import memory_table, plan_json, proof_line
 

@@ -18,6 +18,7 @@ from toolchain.frontends import load_model
 from toolchain.frontends.neutral import is_neutral, read_neutral
 from toolchain.ir import MemoryProblem
 from toolchain.memory.off_chip import off_chip_traffic
+from toolchain.ops.lowering import lower
 from toolchain.planner import DEFAULT_BOARD, choose_views
 
 
@@ -108,7 +109,7 @@ def _problem(path: Path, board: str) -> tuple[str, MemoryProblem, list[int | str
         graph = read_neutral(path)
         return graph.name, graph.memory_problem(), [node.id for node in graph.nodes]
     model = passes.prepare(load_model(path)).graph
-    problem = choose_views(model, find_board(board).core)
+    problem = choose_views(lower(model, find_board(board).core))
     return model.name, problem, list(problem.ops)
 
 

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from toolchain.boards import Core
-from toolchain.codegen.views import Move
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Graph, Op, Tensor
+from toolchain.memory.moves import Move
 from toolchain.ops import spec_of
 from toolchain.ops.extents import Arguments, Extent, Extents, Pointer
 from toolchain.ops.kernel import Call, Kernel, Touched

@@ -13,9 +13,10 @@ from toolchain.codegen.memory_map import memory_map
 from toolchain.codegen.names import model_identifier
 from toolchain.codegen.operators import code, operands
 from toolchain.codegen.writer import Writer
-from toolchain.ir import ERROR_ARENA, CodeOperator, DType, Plan, Sources
+from toolchain.ir import ERROR_ARENA, CodeOperator, DType, Sources
 from toolchain.kernels import cmsis_nn
 from toolchain.kernels.c_sources import CTree, source_closure
+from toolchain.memory.plan import Plan
 from toolchain.resources import RUNTIME_C
 
 STATIC_ALIGNMENT_BYTES = 8
@@ -36,12 +37,12 @@ def generate(plan: Plan, core: Core, cmsis_nn_folder: Path, *, name: str = "") -
     depends on nothing but the arguments. Raises UnsupportedError where an operator has no kernel,
     MissingToolError where a kernel's source is not found.
     """
-    if plan.core != core.name:
-        raise ValueError(f"the plan is for core {plan.core}, not {core.name}")
+    if plan.lowered.core != core:
+        raise ValueError(f"the plan is for core {plan.lowered.core.name}, not {core.name}")
     if plan.arena.alignment_bytes > STATIC_ALIGNMENT_BYTES:
         raise ValueError(f"C99 cannot align a static arena to {plan.arena.alignment_bytes} bytes")
     prefix = model_identifier(name or plan.graph.name)
-    writer = Writer(plan, core, prefix)
+    writer = Writer(plan, prefix)
     made = code(writer.calls(), plan.schedule.order, prefix)
     step_of = {op: step for step, op in enumerate(plan.schedule.order)}
     counted = tuple(
@@ -102,6 +103,18 @@ def generate(plan: Plan, core: Core, cmsis_nn_folder: Path, *, name: str = "") -
         stateful=bool(plan.graph.states),
         parts=plan.arena.parts,
     )
+
+
+def constant_bytes(plan: Plan) -> int:
+    """Bytes of the constants that the C of a plan holds, each array once.
+
+    Raises UnsupportedError where a call would touch bytes beyond its operands.
+    """
+    writer = Writer(plan, "model")
+    writer.calls()
+    writer.resets()
+    accessors(plan, writer.constants, writer.places)
+    return writer.constants.size_bytes
 
 
 def _below(files: Iterable[Path], folder: Path) -> tuple[str, ...]:

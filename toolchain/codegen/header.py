@@ -9,8 +9,9 @@ from toolchain.codegen.arrays import c_type
 from toolchain.codegen.constants import ConstantTable
 from toolchain.codegen.names import Names, tensor_identifier
 from toolchain.codegen.places import Places
-from toolchain.ir import Boundary, DType, Plan, Tensor
+from toolchain.ir import Boundary, DType, Tensor
 from toolchain.ir.boundary import End
+from toolchain.memory.plan import Plan
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,8 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from toolchain.ir import Op, Plan
+from toolchain.ir import Op
+from toolchain.memory.plan import Plan
 
 
 @dataclass(frozen=True)

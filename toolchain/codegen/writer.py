@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from toolchain.boards import Core
 from toolchain.codegen.arrays import c_float, c_type
 from toolchain.codegen.bounds import calls_at, check_call, check_moves
 from toolchain.codegen.calls import (
@@ -30,9 +29,9 @@ from toolchain.codegen.environment import environment
 from toolchain.codegen.holes import mark
 from toolchain.codegen.names import Names, identifier
 from toolchain.codegen.places import Places
-from toolchain.codegen.views import Move, moves
-from toolchain.ir import DType, Op, Plan, Tensor
-from toolchain.ops import kernel_of
+from toolchain.ir import DType, Op, Tensor
+from toolchain.memory.moves import Move, moves
+from toolchain.memory.plan import Plan
 from toolchain.ops.kernel import Input, Kernel, Output, Packed, Scratch
 from toolchain.ops.spec import Lowering
 
@@ -98,9 +97,9 @@ class Reset:
 class Writer:
     """Renders the operators of one plan and gathers the constants and functions they use."""
 
-    def __init__(self, plan: Plan, core: Core, name: str) -> None:
+    def __init__(self, plan: Plan, name: str) -> None:
         self.plan = plan
-        self.core = core
+        self.core = plan.lowered.core
         self.name = name
         self.names = Names()
         self.places = Places(plan.arena, name)
@@ -205,7 +204,7 @@ class Writer:
         leaf = Leaf(role, OFFSET, str(start))
         return Address(element, const, base=base, offset=leaf, wide=wide, steps=steps)
 
-    def text(self, op: Op, lowering: Lowering, owner: str) -> str:
+    def text(self, op: Op, kernel: Kernel, lowering: Lowering, owner: str) -> str:
         symbols = {
             constant.key: mark(
                 self.constants.symbol(
@@ -226,7 +225,7 @@ class Writer:
                 graph=self.plan.graph,
                 inputs=self.operands(op.inputs, owner, "input", writable=False),
                 outputs=self.operands(op.outputs, owner, "output", writable=True),
-                scratch=self.scratch(op, kernel_of(op, self.plan.graph, self.core)),
+                scratch=self.scratch(op, kernel),
                 fields=SimpleNamespace(**lowering.fields),
                 constants=SimpleNamespace(**symbols),
                 core=self.core,
@@ -275,7 +274,7 @@ class Writer:
         """
         graph, arena = self.plan.graph, self.plan.arena
         op = graph.ops[number]
-        kernel = kernel_of(op, graph, self.core)
+        kernel = self.plan.lowered.kernels[number]
         if wanted is None:
             check_call(op, graph, kernel, arena.pitches, self.core)
         else:
@@ -283,7 +282,7 @@ class Writer:
         text = ""
         if wanted is None and isinstance(kernel.lowering, Lowering):
             self.functions.update(kernel.functions)
-            text = self.text(op, kernel.lowering, owner)
+            text = self.text(op, kernel, kernel.lowering, owner)
         return Call(
             number=number,
             op=op,

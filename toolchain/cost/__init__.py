@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from toolchain.boards import Core
-from toolchain.ir import Graph, Op
+from toolchain.ops.lowering import Lowered
 
 
 @dataclass(frozen=True)
@@ -25,8 +25,8 @@ class CostModel(Protocol):
     def unit(self) -> str:
         """'instructions' or 'cycles'."""
 
-    def cost(self, op: Op, graph: Graph, core: Core) -> Cost:
-        """Of an operator that runs as a kernel."""
+    def cost(self, lowered: Lowered, number: int) -> Cost:
+        """Of operator `number` of the graph, which runs as a kernel."""
 
     def copies(self, sizes: Sequence[int], core: Core) -> Cost:
         """Of an operator that is nothing but copies of so many bytes each."""

@@ -15,6 +15,7 @@ from toolchain.cost import Cost
 from toolchain.cost.fitted import fitted_copies, fitted_count
 from toolchain.ir import DType, Graph, Op
 from toolchain.ops import spec_of
+from toolchain.ops.lowering import Lowered
 
 
 @dataclass(frozen=True)
@@ -47,11 +48,13 @@ class AnalyticCostModel:
 
     unit: str = "instructions"
 
-    def cost(self, op: Op, graph: Graph, core: Core) -> Cost:
+    def cost(self, lowered: Lowered, number: int) -> Cost:
         """Estimated instructions; 0 for an operator that only renames bytes."""
+        graph, core = lowered.graph, lowered.core
+        op = graph.ops[number]
         if only_views(op, graph):
             return Cost(0, measured=False)
-        count = fitted_count(op, graph, core)
+        count = fitted_count(lowered, number)
         if count is not None:
             return Cost(round(count), measured=False)
         fit = HELIUM if core.mve else DSP if core.dsp else PLAIN

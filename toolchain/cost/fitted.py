@@ -36,9 +36,8 @@ from toolchain.cost.window_terms import (
     partial_conv2d_terms,
     pool_terms,
 )
-from toolchain.errors import UnsupportedError
-from toolchain.ir import Graph, Op
-from toolchain.ops import kernel_of, spec_of
+from toolchain.ops import spec_of
+from toolchain.ops.lowering import Lowered
 from toolchain.ops.spec import Lowering
 
 COEFFICIENTS = Path(__file__).with_name("coefficients.json")
@@ -50,9 +49,10 @@ def family_of(core: Core) -> str:
     return "helium" if core.mve else "dsp" if core.dsp else ""
 
 
-def kernel_terms(op: Op, graph: Graph, core: Core) -> tuple[str, Terms]:
-    """The kernel of an operator, and what its loops do. Raises UnsupportedError as `kernel_of`."""
-    chosen = kernel_of(op, graph, core)
+def kernel_terms(lowered: Lowered, number: int) -> tuple[str, Terms]:
+    """The kernel of operator `number`, and what its loops do."""
+    graph, core, chosen = lowered.graph, lowered.core, lowered.kernels[number]
+    op = graph.ops[number]
     if chosen.lowering is None:
         terms = chosen.terms
         if terms is None:
@@ -102,13 +102,10 @@ def kernel_terms(op: Op, graph: Graph, core: Core) -> tuple[str, Terms]:
     return kernel, plain_terms(op, graph, spec.macs(op, graph))
 
 
-def fitted_count(op: Op, graph: Graph, core: Core) -> float | None:
+def fitted_count(lowered: Lowered, number: int) -> float | None:
     """Estimated instructions; None where no coefficients are known for this kernel and core."""
-    kernels = _coefficients().get(family_of(core), {})
-    try:
-        kernel, terms = kernel_terms(op, graph, core)
-    except UnsupportedError:
-        return None
+    kernels = _coefficients().get(family_of(lowered.core), {})
+    kernel, terms = kernel_terms(lowered, number)
     each = kernels.get(kernel)
     return sum(each.get(name, 0.0) * count for name, count in terms.items()) if each else None
 

@@ -10,9 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from toolchain.boards import Core
-from toolchain.ir import Graph, Op, Tensor
-from toolchain.ops import kernel_of
+from toolchain.ir import Tensor
+from toolchain.ops.lowering import Lowered
 from toolchain.resources import RUNTIME_C, TEMPLATES
 
 COPIES = "memcpy"
@@ -36,9 +35,10 @@ class Build:
     cmsis_nn: str
 
 
-def operator_key(op: Op, graph: Graph, core: Core) -> Key:
-    """The key of an operator that runs as a kernel. Raises UnsupportedError as `lower` does."""
-    kernel = kernel_of(op, graph, core)
+def operator_key(lowered: Lowered, number: int) -> Key:
+    """The key of operator `number` of the graph, which runs as a kernel."""
+    graph, kernel = lowered.graph, lowered.kernels[number]
+    op = graph.ops[number]
     fields_of = getattr(kernel.lowering, "fields", {})
     switches = {
         name: value for name, value in sorted(fields_of.items()) if isinstance(value, bool | str)

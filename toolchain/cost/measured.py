@@ -11,8 +11,7 @@ from toolchain.cost import Cost, CostModel
 from toolchain.cost.analytic import AnalyticCostModel
 from toolchain.cost.database import Measurement
 from toolchain.cost.key import Key, copies_key, operator_key
-from toolchain.errors import UnsupportedError
-from toolchain.ir import Graph, Op
+from toolchain.ops.lowering import Lowered
 
 
 @dataclass(frozen=True)
@@ -28,13 +27,10 @@ class MeasuredCostModel:
     scale: float = 1.0
     fallback: CostModel = field(default_factory=AnalyticCostModel)
 
-    def cost(self, op: Op, graph: Graph, core: Core) -> Cost:
+    def cost(self, lowered: Lowered, number: int) -> Cost:
         """The measured cost of this kernel on this shape; else the estimate."""
-        try:
-            count = self.counts.get(operator_key(op, graph, core))
-        except UnsupportedError:
-            count = None
-        return self._known(count, lambda: self.fallback.cost(op, graph, core))
+        count = self.counts.get(operator_key(lowered, number))
+        return self._known(count, lambda: self.fallback.cost(lowered, number))
 
     def copies(self, sizes: Sequence[int], core: Core) -> Cost:
         """The measured cost of copies of so many bytes each; else the estimate."""

@@ -22,21 +22,21 @@ from toolchain.device.build import build
 from toolchain.device.firmware import Sizes
 from toolchain.errors import DoesNotFitError
 from toolchain.files import check_folder, free_name, replaced_folder
-from toolchain.ir import Plan, Sources
+from toolchain.ir import Sources
 from toolchain.kernels import cmsis_nn
-from toolchain.memory.firmware_size import firmware_layout, shared_arena
-from toolchain.planner import (
-    DEFAULT_BOARD,
-    PlanOptions,
+from toolchain.memory.firmware_size import (
+    MemoryNeed,
     check_fit,
     estimated_need,
-    kernel_keys,
-    plan_model,
-    predict_latency,
+    firmware_layout,
+    shared_arena,
 )
+from toolchain.memory.plan import Plan
+from toolchain.planner import DEFAULT_BOARD, PlanOptions, plan_model
 from toolchain.progress import Report, silent
 from toolchain.quantise.float_use import float_json
-from toolchain.report.plan import MemoryNeed, plan_json
+from toolchain.report.latency import kernel_keys, predict_latency
+from toolchain.report.plan import plan_json
 
 
 @dataclass(frozen=True)

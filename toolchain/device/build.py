@@ -15,7 +15,7 @@ from toolchain.device import compiler
 from toolchain.device.compiler import Unit
 from toolchain.device.firmware import Firmware, FirmwareModel, FirmwarePart, Sizes, firmware_model
 from toolchain.errors import DoesNotFitError, InputError
-from toolchain.ir import Plan, Sources
+from toolchain.ir import Sources
 from toolchain.kernels import cmsis_nn
 from toolchain.memory.bank_layout import Layout
 from toolchain.memory.firmware_size import (
@@ -23,8 +23,8 @@ from toolchain.memory.firmware_size import (
     code_estimate_bytes,
     firmware_layout,
     shared_arena,
-    weight_bytes,
 )
+from toolchain.memory.plan import Plan
 from toolchain.progress import Report, silent
 from toolchain.resources import RUNTIME_C, TEMPLATES
 
@@ -275,7 +275,7 @@ def roomier_banks(
         return None
     expected = code_estimate_bytes(*plans)
     if banks.weights == banks.code:
-        expected += sum(weight_bytes(plan) for plan in plans)
+        expected += sum(plan.weight_bytes for plan in plans)
     real = banks.code.size_bytes + overflow.excess_bytes
     try:
         other = firmware_layout(board, plans, options.stack_bytes, max(real - expected, 0))

@@ -13,7 +13,8 @@ from toolchain.boards import Board, board
 from toolchain.device.protocol import TYPE_CODES
 from toolchain.errors import InputError
 from toolchain.files.records import read_json, record
-from toolchain.ir import DType, Plan, Sources
+from toolchain.ir import DType, Sources
+from toolchain.memory.plan import Plan
 
 MANIFEST = "firmware.json"
 

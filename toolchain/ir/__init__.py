@@ -5,7 +5,6 @@ from toolchain.ir.banks import Bank, Spread
 from toolchain.ir.boundary import Boundary, End
 from toolchain.ir.graph import Attributes, Graph, Op, State
 from toolchain.ir.memory import Buffer, Member, MemoryProblem, Overlap
-from toolchain.ir.plan import Plan, PlannedOp
 from toolchain.ir.progress import Access, LiveRun
 from toolchain.ir.schedule import Schedule
 from toolchain.ir.sources import ERROR_ARENA, CodeOperator, Sources
@@ -32,8 +31,6 @@ __all__ = [
     "Op",
     "Overlap",
     "Placement",
-    "Plan",
-    "PlannedOp",
     "Quantisation",
     "Schedule",
     "SharedPair",

@@ -8,10 +8,17 @@ from dataclasses import dataclass
 from toolchain.arena import Allocator
 from toolchain.arena.banks.spread import spread
 from toolchain.boards import Board, Content
+from toolchain.errors import DoesNotFitError
 from toolchain.ir import ArenaPlan, ArenaProblem, Bank, Graph, MemoryProblem
 from toolchain.ir.arena import arena_problem
 from toolchain.ir.banks import check_spread, spread_plan
 from toolchain.memory.bank_layout import Layout, arena_rooms
+from toolchain.memory.firmware_size import (
+    code_estimate_bytes,
+    firmware_data_bytes,
+    firmware_layout,
+)
+from toolchain.memory.plan import Plan
 from toolchain.memory.traffic import accesses
 
 
@@ -29,6 +36,35 @@ def faster_bank(board: Board, chosen: Layout) -> bool:
     return any(
         Content.ARENA in bank.holds and bank.access_cycles < chosen.arena.access_cycles
         for bank in board.memories
+    )
+
+
+def wants_banks(plan: Plan, board: Board) -> bool:
+    """Whether no bank holds all of the arena, or a faster one holds a part of it."""
+    try:
+        return faster_bank(board, firmware_layout(board, [plan]))
+    except DoesNotFitError:
+        return True
+
+
+def spread_arena(
+    plan: Plan,
+    problem: MemoryProblem,
+    board: Board,
+    allocator: Allocator,
+    time_limit_seconds: float | None = None,
+) -> ArenaPlan | None:
+    """The arena of a plan in more than one bank (`over_banks`)."""
+    views = len(plan.operators) - plan.calls
+    return over_banks(
+        plan.graph,
+        problem,
+        plan.schedule.order,
+        frozenset(op.name for op in plan.operators if op.is_view),
+        board,
+        Needs(code_estimate_bytes(plan), plan.weight_bytes, firmware_data_bytes(plan) + 4 * views),
+        allocator,
+        time_limit_seconds,
     )
 
 

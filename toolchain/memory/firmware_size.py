@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from toolchain.boards import Board
+from toolchain.boards import Board, Content
 from toolchain.boards import board as find_board
+from toolchain.errors import DoesNotFitError
 from toolchain.ir import ArenaPart
-from toolchain.ir.plan import Plan
 from toolchain.memory.bank_layout import SECTION_ALIGNMENT_BYTES, Layout, layout
+from toolchain.memory.plan import Plan
 
 STACK_BYTES = 2048
 """Reserved for the stack; the firmware paints it and reports how much was used."""
@@ -20,11 +21,6 @@ _BYTES_PER_FUNCTION = 1200
 _BYTES_PER_OPERATOR = 180
 _BYTES_PER_BLOCK = 10
 """A row of its operator's table (equal ones are kept once) and a step."""
-
-
-def weight_bytes(plan: Plan) -> int:
-    """Constant tensors of the graph, each counted once."""
-    return sum(t.size_bytes for t in plan.graph.tensors.values() if t.is_constant)
 
 
 def code_estimate_bytes(*plans: Plan) -> int:
@@ -60,7 +56,7 @@ def firmware_layout(
     return layout(
         board,
         code_bytes=code_estimate_bytes(*plans) + more_code_bytes,
-        weight_bytes=sum(weight_bytes(plan) for plan in plans),
+        weight_bytes=sum(plan.weight_bytes for plan in plans),
         data_bytes=max(map(firmware_data_bytes, plans)) - STACK_BYTES + stack_bytes,
         arena_banks=shared_arena(plans).banks,
     )
@@ -111,3 +107,62 @@ def shared_arena(plans: Sequence[Plan]) -> SharedArena:
                 sizes[part.bank] = begins[index] + part.size_bytes
         offsets.append(tuple(begins))
     return SharedArena(tuple(parts), tuple(offsets), tuple(sizes.items()))
+
+
+@dataclass(frozen=True)
+class MemoryNeed:
+    """All RAM (.data, .bss, arena, stack) and flash; `code_bytes` is flash apart from weights.
+
+    `estimated` before linking; afterwards the figures are the linked ELF's.
+    """
+
+    ram_bytes: int
+    flash_bytes: int
+    code_bytes: int
+    estimated: bool
+
+
+def ram_bytes(plan: Plan) -> int:
+    """Estimated RAM of the firmware: arena, data and stack."""
+    return plan.arena.size_bytes + firmware_data_bytes(plan)
+
+
+def estimated_need(plan: Plan) -> MemoryNeed:
+    """RAM and flash of the firmware before it is linked."""
+    code = code_estimate_bytes(plan)
+    return MemoryNeed(
+        ram_bytes=ram_bytes(plan),
+        flash_bytes=code + plan.weight_bytes,
+        code_bytes=code,
+        estimated=True,
+    )
+
+
+def check_fit(plan: Plan) -> Layout | None:
+    """The banks that hold each part of the firmware; None on the host, which has no limit.
+
+    Before compiling the code's size is an estimate. Raises DoesNotFitError: by how much, which
+    step holds the peak, what could help.
+    """
+    target = find_board(plan.board)
+    if target.is_host:
+        return None
+    try:
+        return firmware_layout(target, [plan])
+    except DoesNotFitError as error:
+        step = plan.peak_step
+        lines = [f"{plan.graph.name} does not fit {plan.board}: {error}"]
+        if plan.schedule.order:
+            op = plan.graph.ops[plan.schedule.order[step]]
+            lines.append(
+                f"The peak of {plan.step_bytes[step]:,} bytes is at step {step}, "
+                f"{op.kind} {op.name!r}."
+            )
+        banks = [m.name for m in target.memories if Content.ARENA in m.holds]
+        if len(banks) > 1:
+            lines.append(f"Nor was a way found to spread the arena over {' and '.join(banks)}.")
+        lines.append(
+            "What could help: a board with more memory (`thimble boards`), a smaller input or "
+            "narrower layers around that step, another --scheduler, splitting operators (--ram)."
+        )
+        raise DoesNotFitError("\n".join(lines)) from error

@@ -6,12 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 
-from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Buffer, Graph, Member, MemoryProblem, Op, Overlap
 from toolchain.memory.reads import touched_bytes
-from toolchain.memory.views import Place, View, places_of, possible_inlays
-from toolchain.ops import kernel_of
+from toolchain.memory.views import Place, View, optional_views, places_of, possible_inlays
+from toolchain.ops.lowering import Lowered
 from toolchain.ops.spec import SafeOverlap
 
 TENSOR_ALIGNMENT_BYTES = 4
@@ -42,45 +41,47 @@ def _predecessors(
 
 
 def memory_problem(
-    graph: Graph,
-    core: Core,
+    lowered: Lowered,
     copying: frozenset[View] = frozenset(),
     *,
     progressive: bool = False,
 ) -> MemoryProblem:
-    """What schedulers and allocators need of `graph` on `core`.
+    """What schedulers and allocators need of a graph and its kernels.
 
     Buffers come in the order in which their root tensors stand in the graph. `copying`:
     views that shall be copies instead. `progressive`: count only the part of a buffer that is
     live at a step, which placements can use but the bounds of the schedulers that search do not
-    know. Raises UnsupportedError, which names every operator that has no kernel for its shape on
-    this core.
+    know. Raises UnsupportedError where states wait for one another.
     """
-    problem = memory_problems(graph, core)(copying)
-    return replace(problem, accesses=touched_bytes(graph, problem)) if progressive else problem
+    problem = memory_problems(lowered)(copying)
+    if not progressive:
+        return problem
+    return replace(problem, accesses=touched_bytes(lowered.graph, problem))
 
 
-def memory_problems(graph: Graph, core: Core) -> Callable[[frozenset[View]], MemoryProblem]:
-    """`memory_problem` for one graph and many choices of `copying`, without lowering it again."""
-    scratch = _scratch_bytes(graph, core)
-    safe = tuple(kernel_of(op, graph, core).overlaps for op in graph.ops)
-    inlays = possible_inlays(graph, core)
+def memory_problems(lowered: Lowered) -> Callable[[frozenset[View]], MemoryProblem]:
+    """`memory_problem` for one graph and many choices of `copying`."""
+    graph = lowered.graph
+    scratch = tuple(kernel.scratch_bytes for kernel in lowered.kernels)
+    safe = tuple(kernel.overlaps for kernel in lowered.kernels)
+    inlays = possible_inlays(lowered)
     return lambda copying: _problem(graph, places_of(graph, inlays, copying), scratch, safe)
 
 
-def _scratch_bytes(graph: Graph, core: Core) -> tuple[int, ...]:
-    """What each operator's kernel needs besides its tensors; see `memory_problem`."""
-    scratch, refused = [], []
-    for op in graph.ops:
-        try:
-            scratch.append(kernel_of(op, graph, core).scratch_bytes)
-        except UnsupportedError as error:
-            refused.append(str(error))
-        except (ArithmeticError, ValueError) as error:  # absurd scales, from a hostile file
-            refused.append(f"{op.kind} {op.name!r}: {error}")
-    if refused:
-        raise UnsupportedError("\n".join(refused))
-    return tuple(scratch)
+def cheapest_views(lowered: Lowered, peak_bytes: Callable[[MemoryProblem], int]) -> MemoryProblem:
+    """Lay all views in place, but let those copy that cost more memory than they save.
+
+    A view of a part keeps the whole buffer alive: a small skip connection that is laid in a big
+    concat holds its room from the start. Each is tried in turn; `peak_bytes` judges.
+    """
+    problem_of = memory_problems(lowered)
+    copying: frozenset[View] = frozenset()
+    problem = problem_of(copying)
+    for view in optional_views(lowered.graph):
+        other = problem_of(copying | {view})
+        if peak_bytes(other) < peak_bytes(problem):
+            problem, copying = other, copying | {view}
+    return problem
 
 
 def _joint_overlaps(

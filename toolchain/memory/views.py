@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from toolchain.boards import Core
 from toolchain.ir import Graph, Op, State
-from toolchain.ops import kernel_of, spec_of
+from toolchain.ops import spec_of
+from toolchain.ops.lowering import Lowered
 from toolchain.ops.spec import Alias, Inlay
 
 View = tuple[str, str]
@@ -112,13 +112,10 @@ def _ancestors(graph: Graph) -> list[set[int]]:
     return found
 
 
-def possible_inlays(graph: Graph, core: Core) -> tuple[tuple[Inlay, ...], ...]:
+def possible_inlays(lowered: Lowered) -> tuple[tuple[Inlay, ...], ...]:
     """Those of each operator, where all who touch the images bear their gaps."""
+    graph = lowered.graph
     fixed = {*graph.sources, *graph.kept}
-
-    def bears(other: int, view: str) -> bool:
-        op = graph.ops[other]
-        return view in kernel_of(op, graph, core).strided
 
     def possible(op: int, inlay: Inlay) -> bool:
         view, base = graph.tensors[inlay.view], graph.tensors[inlay.base]
@@ -126,7 +123,7 @@ def possible_inlays(graph: Graph, core: Core) -> tuple[tuple[Inlay, ...], ...]:
         return (
             not (view.is_constant or base.is_constant or view.name in fixed)
             and bool(touching)
-            and all(bears(other, view.name) for other in touching)
+            and all(view.name in lowered.kernels[other].strided for other in touching)
         )
 
     each = ((i, spec_of(op.kind).inlays(op, graph)) for i, op in enumerate(graph.ops))

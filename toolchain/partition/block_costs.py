@@ -10,7 +10,7 @@ from itertools import zip_longest
 from toolchain.boards import Core
 from toolchain.cost import CostModel
 from toolchain.ir import DType, Graph, Op, Tensor
-from toolchain.ops import kernel_of
+from toolchain.ops.lowering import lower
 from toolchain.ops.movement.block_concat import BlockConcat
 from toolchain.ops.spec import Axis, Part, Reduction, SafeOverlap
 from toolchain.partition.region import Region
@@ -33,7 +33,8 @@ class BlockCosts:
     @cached_property
     def unsplit(self) -> tuple[int, ...]:
         """The cost of every operator as it is."""
-        return tuple(self._costs.cost(op, self.graph, self._core).count for op in self.graph.ops)
+        lowered = lower(self.graph, self._core)
+        return tuple(self._costs.cost(lowered, i).count for i in range(len(self.graph.ops)))
 
     def copy(self, name: str, size_bytes: int) -> int:
         """The cost of copying so many bytes of an activation."""
@@ -45,7 +46,7 @@ class BlockCosts:
             y = replace(tensor, name="y", shape=(length,))
             op = Op("block_concat", "copy", ("x",), ("y",), BlockConcat(0, ((0, length),)))
             graph = Graph.build("copy", [x, y], [op], ["x"], ["y"])
-            self._copies[key] = self._costs.cost(op, graph, self._core).count
+            self._copies[key] = self._costs.cost(lower(graph, self._core), 0).count
         return self._copies[key]
 
     def block(
@@ -62,9 +63,8 @@ class BlockCosts:
                 graph = _resized(self.graph, block, shapes)
             else:
                 block, graph = _sum_block(self.graph, op, split, shapes)
-            count = self._costs.cost(block, graph, self._core).count
-            overlaps = kernel_of(block, graph, self._core).overlaps
-            self._blocks[key] = count, overlaps
+            lowered = lower(graph, self._core)
+            self._blocks[key] = self._costs.cost(lowered, 0).count, lowered.kernels[0].overlaps
         return self._blocks[key]
 
     def endings(self, region: Region) -> int:
@@ -76,7 +76,7 @@ class BlockCosts:
             sums = Tensor(f"{y.name}.sums", y.shape, DType.INT32)
             ending = Op("requantise_sums", op.name, (sums.name,), (y.name,), reduction.ending())
             graph = Graph.build("ending", [sums, y], [ending], [sums.name], [y.name])
-            count += self._costs.cost(ending, graph, self._core).count
+            count += self._costs.cost(lower(graph, self._core), 0).count
         return count
 
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from toolchain.boards import board as find_board
 from toolchain.cost.analytic import AnalyticCostModel, as_integers
 from toolchain.ir import DType
-from toolchain.ir.plan import Plan
-from toolchain.memory.firmware_size import weight_bytes
+from toolchain.memory.plan import Plan
 from toolchain.passes.refuse_float import computes_in_float
 from toolchain.report.text import size
 
@@ -54,15 +52,15 @@ def float_json(plan: Plan) -> dict[str, Any]:
 
 def float_use(plan: Plan) -> FloatUse | None:
     """None where no operator computes in float32."""
-    graph, core = plan.graph, find_board(plan.board).core
+    graph, core = plan.graph, plan.lowered.core
     floats = [op for op in graph.ops if computes_in_float(op, graph)]
     if not floats:
         return None
     model = AnalyticCostModel()
-    costs = {op.name: model.cost(op, graph, core).count for op in graph.ops}
+    costs = {op.name: model.cost(plan.lowered, i).count for i, op in enumerate(graph.ops)}
     saved = sum(costs[op.name] - as_integers(op, graph, core) for op in floats)
     total = max(sum(costs.values()), 1)
-    weights = weight_bytes(plan)
+    weights = plan.weight_bytes
     constants = [t for t in graph.tensors.values() if t.is_constant and t.dtype is DType.FLOAT32]
     narrow = sum(t.size_bytes - t.size_bytes // 4 for t in constants)
     live = [t.size_bytes for t in graph.activations()]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.markup import escape
 from rich.table import Table
 
-from toolchain.ir.plan import Plan
+from toolchain.memory.plan import Plan
 from toolchain.report.text import shape, share
 
 

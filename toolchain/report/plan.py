@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from rich.table import Table
 
-from toolchain.ir.plan import Plan
+from toolchain.memory.firmware_size import MemoryNeed
+from toolchain.memory.plan import Plan
 from toolchain.report.blocks import blocks, moved_bytes
 from toolchain.report.ends import end_json
 from toolchain.report.text import share, size
-
-
-@dataclass(frozen=True)
-class MemoryNeed:
-    """All RAM (.data, .bss, arena, stack) and flash; `code_bytes` is flash apart from weights.
-
-    `estimated` before linking; afterwards the figures are the linked ELF's.
-    """
-
-    ram_bytes: int
-    flash_bytes: int
-    code_bytes: int
-    estimated: bool
 
 
 def plan_json(
@@ -49,6 +36,7 @@ def plan_json(
         "ram_bytes": need.ram_bytes,
         "flash_bytes": need.flash_bytes,
         "code_bytes": need.code_bytes,
+        "weight_bytes": plan.weight_bytes,
         "memory_estimated": need.estimated,
         "slowdown_percent": round(100 * plan.slowdown, 4),
         "search_stopped": plan.search_stopped,
@@ -99,7 +87,8 @@ def memory_table(plan: Plan, need: MemoryNeed, ram_bytes: int, flash_bytes: int)
     table.add_column("of the board's", justify="right")
     table.add_column("")
     guess = ", estimated" if need.estimated else ""
-    weights = need.flash_bytes - need.code_bytes
+    rest = need.flash_bytes - need.code_bytes - plan.weight_bytes
+    data = f" + {rest:,} B other data" if rest else ""
     parts = [
         (
             f"  in {part.bank}",
@@ -113,8 +102,13 @@ def memory_table(plan: Plan, need: MemoryNeed, ram_bytes: int, flash_bytes: int)
         ("arena", plan.arena.size_bytes, 0, "activations and scratch"),
         *parts,
         ("RAM", need.ram_bytes, ram_bytes, f"arena + data + stack{guess}"),
-        ("weights", weights, 0, "constants of the model"),
-        ("flash", need.flash_bytes, flash_bytes, f"weights + {need.code_bytes:,} B code{guess}"),
+        ("weights", plan.weight_bytes, 0, "constants of the model"),
+        (
+            "flash",
+            need.flash_bytes,
+            flash_bytes,
+            f"weights + {need.code_bytes:,} B code{data}{guess}",
+        ),
     ):
         of = f"{size(available)}, {share(used, available)}" if available else "-"
         table.add_row(name, size(used), of, note)

@@ -14,8 +14,8 @@ from toolchain.deployment.measurements import cost_model
 from toolchain.deployment.profiling import profile_folder, record
 from toolchain.errors import DoesNotFitError
 from toolchain.files import scratch_folder
-from toolchain.planner import predict_latency
 from toolchain.progress import Report, silent
+from toolchain.report.latency import predict_latency
 
 
 @dataclass(frozen=True)

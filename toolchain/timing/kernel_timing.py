@@ -15,7 +15,6 @@ from pathlib import Path
 from toolchain.boards import Board
 from toolchain.boards import board as find_board
 from toolchain.codegen import generate
-from toolchain.codegen.views import moves
 from toolchain.cost import Cost
 from toolchain.cost.analytic import AnalyticCostModel
 from toolchain.cost.database import Database, Measurement
@@ -28,9 +27,12 @@ from toolchain.device.link import BoardFaultError
 from toolchain.device.session import Session, open_board
 from toolchain.errors import DoesNotFitError, InputError, LinkError, MissingToolError
 from toolchain.files import scratch_folder
-from toolchain.ir import DType, Graph, Op, Plan, Tensor
+from toolchain.ir import DType, Graph, Op, Tensor
 from toolchain.kernels import cmsis_nn
 from toolchain.memory.firmware_size import firmware_layout
+from toolchain.memory.moves import moves
+from toolchain.memory.plan import Plan
+from toolchain.ops.lowering import lower
 from toolchain.ops.movement.concat import Concat
 from toolchain.planner import PlanOptions, plan_graph, plan_model
 from toolchain.progress import Report, silent
@@ -76,19 +78,18 @@ def read_kernels(source: Path, board: str) -> tuple[Kernel, ...]:
     core = find_board(board).core
     if source.suffix == ".json":
         graphs = read_shapes(source)
-        found = [Kernel(operator_key(g.ops[0], g, core), g) for g in graphs]
+        found = [Kernel(operator_key(lower(g, core), 0), g) for g in graphs]
         return tuple({kernel.key: kernel for kernel in found}.values())
     return plan_kernels(plan_model(source, board))
 
 
 def plan_kernels(plan: Plan) -> tuple[Kernel, ...]:
     """The distinct kernels that a plan runs, copies among them; a pure view is none."""
-    core = find_board(plan.board).core
     found: dict[Key, Kernel] = {}
-    for op in plan.graph.ops:
+    for number, op in enumerate(plan.graph.ops):
         wanted = moves(op, plan.graph, plan.arena)
         if wanted is None:
-            key = operator_key(op, plan.graph, core)
+            key = operator_key(plan.lowered, number)
             found.setdefault(key, Kernel(key, _alone(op, plan.graph)))
         elif wanted:
             copying = copies_kernel(tuple(sorted(move.size_bytes for move in wanted)))
@@ -189,7 +190,7 @@ def time_kernels(
 def _estimate(kernel: Kernel, plan: Plan, target: Board) -> Cost:
     if kernel.copies:
         return AnalyticCostModel().copies(kernel.copies, target.core)
-    return AnalyticCostModel().cost(plan.graph.ops[0], plan.graph, target.core)
+    return AnalyticCostModel().cost(plan.lowered, 0)
 
 
 class _Line:

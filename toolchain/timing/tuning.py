@@ -9,9 +9,10 @@ from toolchain.boards import board as find_board
 from toolchain.cost.database import Database
 from toolchain.deployment.measurements import cost_model, current_build
 from toolchain.errors import InputError
-from toolchain.ir import Plan
-from toolchain.planner import PlanOptions, plan_model, predict_latency
+from toolchain.memory.plan import Plan
+from toolchain.planner import PlanOptions, plan_model
 from toolchain.progress import Report, silent
+from toolchain.report.latency import predict_latency
 from toolchain.timing.kernel_timing import Kernel, plan_kernels, time_kernels
 
 _ROUNDS = 8

@@ -1,4 +1,4 @@
-"""The plan: a graph, the order of its operators, where every tensor lies, and what that costs."""
+"""The plan: a graph, its kernels, their order, where every tensor lies, and what that costs."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from toolchain.ir.arena import ArenaPlan
 from toolchain.ir.boundary import Boundary, End
 from toolchain.ir.graph import Graph
 from toolchain.ir.schedule import Schedule
+from toolchain.memory.moves import moves
+from toolchain.ops import spec_of
+from toolchain.ops.lowering import Lowered
 
 
 @dataclass(frozen=True)
@@ -30,21 +33,26 @@ class Plan:
     """Everything that codegen needs and the report shows.
 
     `operators` is parallel to `graph.ops`; `step_bytes` (the stable footprint) to
-    `schedule.order`. `core` and `board` are names. `slowdown`: what splitting operators costs, as
-    a fraction of the unsplit graph's predicted latency. `search_stopped`: what cut the search for
-    ways to split short; empty where nothing did.
+    `schedule.order`. `board` is a name. `weight_bytes`: of the constants that the generated C
+    holds. `slowdown`: what splitting operators costs, as a fraction of the unsplit graph's
+    predicted latency. `search_stopped`: what cut the search for ways to split short; empty where
+    nothing did.
     """
 
-    graph: Graph
+    lowered: Lowered
     board: str
-    core: str
     schedule: Schedule
     arena: ArenaPlan
     operators: tuple[PlannedOp, ...]
     step_bytes: tuple[int, ...]
+    weight_bytes: int = 0
     boundaries: tuple[Boundary, ...] = ()
     slowdown: float = 0.0
     search_stopped: str = ""
+
+    @property
+    def graph(self) -> Graph:
+        return self.lowered.graph
 
     @property
     def macs(self) -> int:
@@ -82,3 +90,19 @@ class Plan:
 
     def _end(self, name: str) -> End:
         return End(self.graph.tensors[name], self.boundary(name))
+
+
+def planned_ops(lowered: Lowered, placed: ArenaPlan) -> tuple[PlannedOp, ...]:
+    """What is known of each operator once its tensors have a place."""
+    graph = lowered.graph
+    return tuple(
+        PlannedOp(
+            name=op.name,
+            kind=op.kind,
+            macs=spec_of(op.kind).macs(op, graph),
+            scratch_bytes=kernel.scratch_bytes,
+            functions=kernel.functions,
+            is_view=moves(op, graph, placed) == (),
+        )
+        for op, kernel in zip(graph.ops, lowered.kernels, strict=True)
+    )
