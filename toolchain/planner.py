@@ -30,19 +30,20 @@ from toolchain.report.front import FrontRow, Split
 
 DEFAULT_BOARD = "netduinoplus2"
 REWRITE_TRIAL_SECONDS = 2.0
-"""Most time to order a graph while rewrites are compared."""
+"""Most work to order a graph while rewrites are compared, in seconds' worth."""
 
 
 @dataclass(frozen=True)
 class PlanOptions:
-    """How to plan. `time_limit_seconds` bounds the scheduler and the allocator, each.
+    """How to plan. `time_limit_seconds` bounds the scheduler and the allocator, each. Limits in
+    seconds count work, which takes about so long on one core: no clock changes a plan.
 
     `rewrite`: partition concatenations where that lowers the peak; convolutions that sum in parts
     take about three times the instructions.
     `ram_bytes`: split operators, where that is needed, until arena, data and stack fit into so
     much RAM, at the least cost. `max_slowdown`: split them for the smallest arena that costs no
     more than this fraction of the latency. `splitter` searches for that, for at most
-    `split_seconds` of the processor.
+    `split_seconds`.
     `allow_float`: also models that compute in float32; without it islands of float alone.
     `one_bank`: keep the arena in one piece, even where it then lies in a slow bank or in none.
     """

@@ -15,6 +15,7 @@ from toolchain.arena._many import heap_offsets, load_bound, orders
 from toolchain.cli import run
 from toolchain.ir import ArenaProblem, Placement
 from toolchain.ir.arena import Block, check_placement
+from toolchain.search import Work
 
 HOSTILE = Path(__file__).parents[2].parent / "shared" / "hostile"
 
@@ -46,7 +47,7 @@ def _overlapping(problem: ArenaProblem, offsets: tuple[int, ...]) -> bool:
 def test_heaps_are_valid_placements(seed: int) -> None:
     problem = _problem(1500, 200, 60 if seed % 2 else 3, seed, *((1, 16, 64)[: seed % 3 + 1]))
     for order in orders(problem):
-        offsets = heap_offsets(problem, order, float("inf"))
+        offsets = heap_offsets(problem, order, Work())
         assert not _overlapping(problem, offsets)
         aligned = zip(offsets, problem.blocks, strict=True)
         assert all(at % block.alignment_bytes == 0 for at, block in aligned)
@@ -72,7 +73,7 @@ def test_the_check_of_many_finds_any_overlap(seed: int) -> None:
     """One block is moved: it fails where comparing each with each does, and passes elsewhere."""
     rng = random.Random(seed)
     problem = _problem(2500, 300, 40, seed)
-    offsets = list(heap_offsets(problem, next(orders(problem)), float("inf")))
+    offsets = list(heap_offsets(problem, next(orders(problem)), Work()))
     top = 1 << 40
     check_placement(problem, Placement("test", tuple(offsets), top, 0))
     found = 0

@@ -11,11 +11,12 @@ from toolchain.ir.memory import check_order, peak_bytes
 from toolchain.schedule import DEFAULT, names, scheduler
 from toolchain.schedule._exact.compiled import unread_bytes
 from toolchain.schedule._ilp.fusion import fuse
-from toolchain.schedule._sets import Clock, bits, least_peak_order
+from toolchain.schedule._sets import bits, least_peak_order
 from toolchain.schedule._steps import Steps
 from toolchain.schedule.hmcos import Hmcos
 from toolchain.schedule.ilp import Ilp
 from toolchain.schedule.serenity import Serenity
+from toolchain.search import Work
 
 
 def test_the_methods_are_found_by_their_files() -> None:
@@ -83,8 +84,7 @@ def _order_units(steps: Steps, units: list[tuple[int, ...]]) -> list[int]:
         _, peak, after = steps.run(done, live, units[unit])
         return peak, after, units[unit]
 
-    clock = Clock(float("inf"))
-    return least_peak_order(masks, before, run, 0, steps.start_bytes, 1 << 60, clock)[0]
+    return least_peak_order(masks, before, run, 0, steps.start_bytes, 1 << 60, Work())[0]
 
 
 def test_every_cut_is_passed_by_every_order() -> None:

@@ -20,8 +20,9 @@ class Allocator(Protocol):
     """Gives every block a byte offset.
 
     `place` returns a valid placement (`ir.arena.check_placement`) with a proved lower bound on the
-    size of every placement, within about `time_limit_seconds` where one is given. With a capacity
-    a search may stop at the first placement within it. Equal input gives equal offsets.
+    size of every placement. `time_limit_seconds` counts work (`toolchain.search.Work`), no clock.
+    With a capacity a search may stop at the first placement within it. Equal input gives equal
+    offsets.
     """
 
     @property

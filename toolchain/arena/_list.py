@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from toolchain.arena._bounds import load_bound_bytes
 from toolchain.arena._fit import fit, size_bytes
-from toolchain.arena._many import heap_offsets, load_bound, orders, plain, too_many
+from toolchain.arena._many import compare, heap_offsets, load_bound, orders, plain, too_many
 from toolchain.ir import ArenaProblem, Placement
+from toolchain.search import Stopwatch, Work
 
 
 @dataclass(frozen=True)
@@ -30,12 +30,13 @@ class ListAllocator:
 
         Where the time limit would not do for that, a heap's placement is given instead.
         """
-        begin, bound = time.perf_counter(), load_bound_bytes
+        watch, bound = Stopwatch(), load_bound_bytes
         limit = math.inf if time_limit_seconds is None else time_limit_seconds
+        work = Work(limit)
         if plain(problem) and too_many(problem, limit):
-            deadline = time.process_time() + limit
-            offsets, bound = heap_offsets(problem, next(orders(problem)), deadline), load_bound
+            offsets, bound = heap_offsets(problem, next(orders(problem)), work), load_bound
         else:
+            compare(problem, work)
             offsets = fit(problem, self.order(problem))
         size = size_bytes(problem, offsets)
         return Placement(
@@ -43,5 +44,6 @@ class ListAllocator:
             offsets=offsets,
             size_bytes=size,
             lower_bound_bytes=min(size, bound(problem)),
-            seconds=time.perf_counter() - begin,
+            seconds=watch.seconds,
+            work_seconds=work.spent_seconds,
         )

@@ -7,7 +7,6 @@ that live together. For plain blocks only.
 
 from __future__ import annotations
 
-import time
 from bisect import bisect_left, insort
 from collections.abc import Iterator, Sequence
 
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.ir import ArenaProblem
+from toolchain.search import Work
 
 _SECONDS_A_PAIR, _SECONDS_A_BLOCK = 5e-6, 5e-5
 _SOON_SECONDS = 0.1
@@ -23,8 +23,8 @@ _MOST_PAIRS = 3_000_000
 """Each takes half a kilobyte."""
 _TRIED = 16
 """Gaps that are large enough but for the alignment, before a block goes on top of all."""
-_LOOK_EVERY = 512
-"""Blocks from one look at the clock to the next."""
+_NS_A_BLOCK, _NS_A_GAP = 5000, 1
+"""What a heap takes for a block, and for each gap that a list of all of them moves."""
 _SAFE = 1 << 62
 Order = NDArray[np.intp]
 
@@ -90,8 +90,13 @@ def stacked(problem: ArenaProblem, indices: Sequence[int], bottom: int, offsets:
             bottom = offsets[index] + block.size_bytes
 
 
-def heap_offsets(problem: ArenaProblem, order: Order, deadline: float) -> tuple[int, ...]:
-    """Offsets of all blocks. At `deadline`, of processor time, the rest is stacked on top."""
+def compare(problem: ArenaProblem, work: Work) -> None:
+    """Charge for comparing blocks pair by pair."""
+    work.spend_seconds(_pairs(problem) * _SECONDS_A_PAIR + len(problem.blocks) * _SECONDS_A_BLOCK)
+
+
+def heap_offsets(problem: ArenaProblem, order: Order, work: Work) -> tuple[int, ...]:
+    """Offsets of all blocks. Where the work is over, the rest is stacked on top."""
     blocks = problem.blocks
     offsets = [0] * len(blocks)
     ends = np.fromiter((b.end for b in blocks), np.int64, len(blocks))
@@ -99,7 +104,8 @@ def heap_offsets(problem: ArenaProblem, order: Order, deadline: float) -> tuple[
     dead, heap = 0, _Heap()
     waiting = order.tolist()
     for count, index in enumerate(waiting):
-        if count % _LOOK_EVERY == 0 and time.process_time() > deadline:
+        work.spend(_NS_A_BLOCK + _NS_A_GAP * heap.gaps)
+        if work.over:
             stacked(problem, waiting[count:], heap.highest, offsets)
             break
         block = blocks[index]
@@ -124,6 +130,10 @@ class _Heap:
         self._by_size: list[tuple[int, int]] = []
         self._end_of: dict[int, int] = {}
         self._begin_of: dict[int, int] = {}
+
+    @property
+    def gaps(self) -> int:
+        return len(self._by_size)
 
     def take(self, size: int, unit: int) -> int:
         """An offset in the smallest gap that holds it, else on top."""

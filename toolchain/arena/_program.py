@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from toolchain import search
 from toolchain.arena._separation import Separation
 from toolchain.ir import ArenaProblem
 from toolchain.ir.progress import Interval
+from toolchain.search import Work
+
+NS_A_DISTANCE = 24_000
+"""To write down that two blocks lie apart."""
+_SECONDS_PER_UNIT = 1.0
+"""Of CP-SAT's deterministic time."""
 
 
 @dataclass(frozen=True)
@@ -25,18 +31,17 @@ def solve(
     hint: tuple[int, ...],
     lower_bytes: int,
     upper_bytes: int,
-    deadline: float,
+    work: Work,
 ) -> Answer:
     """Look for a placement below `upper_bytes`. Offsets count in units of each block's alignment.
 
     Two blocks that live together lie below, between or above the distances that `Separation`
     forbids them.
     """
+    if work.over:
+        return Answer(None, lower_bytes)
     from ortools.sat.python import cp_model  # takes a second to import, and is seldom needed
 
-    seconds = deadline - time.process_time()
-    if seconds <= 0:
-        return Answer(None, lower_bytes)
     model = cp_model.CpModel()
     blocks = problem.blocks
     live = [i for i, b in enumerate(blocks) if b.start < b.end and b.size_bytes]
@@ -53,14 +58,10 @@ def solve(
     for i in live:
         for j, intervals in neighbours[i]:
             if j < i and blocks[j].size_bytes:
+                work.spend(len(intervals) * NS_A_DISTANCE)
                 keep_apart(model, offsets[i] - offsets[j], intervals)
     model.minimize(size)
-    solver = cp_model.CpSolver()
-    solver.parameters.catch_sigint_signal = False  # else Ctrl-C kills Python ever after
-    solver.parameters.num_workers = 1
-    solver.parameters.random_seed = 1
-    solver.parameters.max_time_in_seconds = seconds
-    status = solver.solve(model)
+    solver, status = search.solve(model, work, _SECONDS_PER_UNIT)
     if status == cp_model.INFEASIBLE:
         return Answer(None, upper_bytes)
     bound = max(lower_bytes, round(solver.best_objective_bound))

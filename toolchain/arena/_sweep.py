@@ -24,6 +24,7 @@ from toolchain.arena._separation import Separation
 from toolchain.arena._skyline import Verdict
 from toolchain.arena._within import Program
 from toolchain.ir import ArenaProblem, Block
+from toolchain.search import Work
 
 _BATCH = 60
 _BACK = ((60, 0.1, False), (150, 0.1, False), (150, 0.1, True), (300, 0.2, False))
@@ -40,6 +41,8 @@ _PERIODS = (2, 1, 4, 3)
 """How many blocks of the operator ago an offset is looked for; strides of 2 make periods of 2."""
 _ALONE, _ALONE_EFFORT = 150, 0.2
 """To find out whether a batch that stays out fits alone, with so many before and after."""
+_NS_A_NEIGHBOUR = 650
+"""To look where a block lies that lives together with another."""
 EFFORT = 0.8
 """Of the constraint programs of one sweep, in CP-SAT's deterministic seconds."""
 
@@ -75,10 +78,11 @@ class _Families:
 
 
 class Sweep:
-    """Sweeps over one problem."""
+    """Sweeps over one problem, which share a budget of work."""
 
-    def __init__(self, problem: ArenaProblem, separation: Separation) -> None:
+    def __init__(self, problem: ArenaProblem, separation: Separation, work: Work) -> None:
         self._blocks = problem.blocks
+        self._work = work
         self._separation = separation
         live = [i for i, b in enumerate(problem.blocks) if b.start < b.end and b.size_bytes]
         steps = max((problem.blocks[i].end for i in live), default=0)
@@ -94,12 +98,9 @@ class Sweep:
         block = self._blocks[index]
         return -block.size_bytes * (block.end - block.start), index
 
-    def within(self, capacity_bytes: int, deadline: float) -> Outcome:
-        """A placement of all blocks within the capacity, if a sweep of limited effort finds one.
-
-        `deadline` is a reading of `time.process_time`.
-        """
-        program = Program(self._blocks, self._separation, capacity_bytes, EFFORT, deadline)
+    def within(self, capacity_bytes: int) -> Outcome:
+        """A placement of all blocks within the capacity, if a sweep of limited effort finds one."""
+        program = Program(self._blocks, self._separation, capacity_bytes, EFFORT, self._work)
         pinned = self._pin(capacity_bytes)
         core: set[int] = set()
         around = _BATCH // 4
@@ -130,15 +131,13 @@ class Sweep:
             failed = [i for at in gaps for i in _stretch(waiting, at, around)]
             around *= 2
 
-    def least_bytes(
-        self, core: Sequence[int], above_bytes: int, deadline: float
-    ) -> tuple[int, int]:
+    def least_bytes(self, core: Sequence[int], above_bytes: int) -> tuple[int, int]:
         """What the core needs, as far as proved (or 0), and what is enough for it."""
         proved, low, high, step = -1, above_bytes, 0, 1 + above_bytes // 100
         while not high or high - low > 1:
             capacity = (low + high) // 2 if high else low + step
             step *= 2
-            program = Program(self._blocks, self._separation, capacity, _ALONE_EFFORT, deadline)
+            program = Program(self._blocks, self._separation, capacity, _ALONE_EFFORT, self._work)
             verdict, placed = program.place(core, {}, {})
             if verdict is Verdict.FOUND:
                 high = max(at + self._blocks[i].size_bytes for i, at in placed.items())
@@ -146,7 +145,7 @@ class Sweep:
                 low = capacity
                 if verdict is Verdict.IMPOSSIBLE:
                     proved = capacity
-            if program.late or (verdict is Verdict.STOPPED and high):
+            if self._work.over or (verdict is Verdict.STOPPED and high):
                 break
         return proved + 1, high or low
 
@@ -264,6 +263,7 @@ class Sweep:
 
     def _forbidden(self, index: int, *placed: Mapping[int, int]) -> list[tuple[int, int]]:
         """Open ranges that the offset may not fall in."""
+        self._work.spend(_NS_A_NEIGHBOUR * len(self._separation.neighbours[index]))
         return [
             (at[other] + low, at[other] + high)
             for other, intervals in self._separation.neighbours[index]

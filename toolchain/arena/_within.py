@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from toolchain.arena._program import keep_apart
+from toolchain import search
+from toolchain.arena._program import NS_A_DISTANCE, keep_apart
 from toolchain.arena._separation import Separation
 from toolchain.arena._skyline import Verdict
 from toolchain.ir import Block
+from toolchain.search import Work
+
+_QUICK_RESTARTS = "PORTFOLIO_WITH_QUICK_RESTART_SEARCH"
+_SECONDS_PER_UNIT, _NS_A_PROGRAM = 2.5, 8_000_000
+"""Of CP-SAT's deterministic time, and for each program beside that."""
 
 
 class Program:
@@ -22,21 +27,17 @@ class Program:
         separation: Separation,
         capacity_bytes: int,
         effort: float,
-        deadline: float,
+        work: Work,
     ) -> None:
         self._blocks = blocks
         self._neighbours = separation.neighbours
         self._capacity = capacity_bytes
         self._left = effort
-        self._deadline = deadline
+        self._work = work
 
     @property
     def exhausted(self) -> bool:
-        return self._left <= 0 or self.late
-
-    @property
-    def late(self) -> bool:
-        return time.process_time() > self._deadline
+        return self._left <= 0 or self._work.over
 
     def place(
         self,
@@ -71,21 +72,20 @@ class Program:
         for i in chosen:
             for j, intervals in self._neighbours[i]:
                 if j in offsets and j < i:
+                    self._work.spend(len(intervals) * NS_A_DISTANCE)
                     keep_apart(model, offsets[i] - offsets[j], intervals)
-        solver = cp_model.CpSolver()
-        parameters = solver.parameters
-        parameters.catch_sigint_signal = False  # else Ctrl-C kills Python ever after
-        parameters.num_workers = 1
-        parameters.random_seed = 1
-        parameters.cp_model_presolve = False
-        parameters.cp_model_probing_level = 0
-        parameters.linearization_level = 0
-        parameters.symmetry_level = 0
-        if restart_often:
-            parameters.search_branching = parameters.PORTFOLIO_WITH_QUICK_RESTART_SEARCH
-        parameters.max_deterministic_time = min(effort, self._left)
-        parameters.max_time_in_seconds = max(self._deadline - time.process_time(), 0.01)
-        status = solver.solve(model)
+        self._work.spend(_NS_A_PROGRAM)
+        solver, status = search.solve(
+            model,
+            self._work,
+            _SECONDS_PER_UNIT,
+            min(effort, self._left),
+            cp_model_presolve=False,
+            cp_model_probing_level=0,
+            linearization_level=0,
+            symmetry_level=0,
+            search_branching=_QUICK_RESTARTS if restart_often else "AUTOMATIC_SEARCH",
+        )
         self._left -= solver.response_proto.deterministic_time
         if status == cp_model.INFEASIBLE:
             return Verdict.IMPOSSIBLE, {}

@@ -1,4 +1,4 @@
-"""The smallest arena, proved; or, when time is up, the best that was found and a bound.
+"""The smallest arena, proved; or, when the work is used up, the best that was found and a bound.
 
 1. List allocators and a load bound: where they meet, that is the answer.
 2. A skyline search (`_skyline.py`) for a placement as small as the bound, under several rules in
@@ -10,22 +10,29 @@
 
 Where blocks are live in part, or are very many, sweeps (`_sweep.py`) come first: within 8% of the
 bound, then ever closer to it. Very many blocks get nothing else. Where even comparing blocks that
-live together would take longer than there is, heaps (`_many.py`) give the answer.
+live together would take more work than there is, heaps (`_many.py`) give the answer.
 
-Time is the processor's, so that a busy machine finds what an idle one does.
+Limits are counted work (`toolchain.search`), so that a busy machine finds what an idle one does.
 """
 
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import product
 
 from toolchain.arena._bounds import load_bound_bytes
 from toolchain.arena._fit import Fitter, live_blocks, size_bytes
-from toolchain.arena._many import heap_offsets, load_bound, orders, plain, stacked, too_many
+from toolchain.arena._many import (
+    compare,
+    heap_offsets,
+    load_bound,
+    orders,
+    plain,
+    stacked,
+    too_many,
+)
 from toolchain.arena._program import solve
 from toolchain.arena._separation import Separation
 from toolchain.arena._shapes import Shapes, shapes
@@ -35,6 +42,7 @@ from toolchain.arena.first_fit import by_start
 from toolchain.arena.greedy_breadth import by_breadth
 from toolchain.arena.greedy_size import by_size
 from toolchain.ir import ArenaProblem, Placement
+from toolchain.search import Stopwatch, Work
 
 DEFAULT_TIME_LIMIT_SECONDS = 10.0
 _TRIALS_PER_SHAPE = 4
@@ -90,18 +98,19 @@ class Exact:
         time_limit_seconds: float | None = None,
         capacity_bytes: int | None = None,
     ) -> Placement:
-        """The smallest placement, or the best that was found within the time limit.
+        """The smallest placement, or the best that was found with so many seconds' worth of work.
 
         With a capacity it stops at the first placement within it, or when there can be none.
         """
-        begin = time.perf_counter()
+        watch = Stopwatch()
         limit = DEFAULT_TIME_LIMIT_SECONDS if time_limit_seconds is None else time_limit_seconds
-        deadline = time.process_time() + limit
+        work = Work(limit)
         heaps: _Bounds | None = None
         if plain(problem) and (len(problem.blocks) > _MANY or too_many(problem, limit)):
-            heaps = _heaps(problem, deadline, capacity_bytes or 0)
-            if heaps.closed or too_many(problem, deadline - time.process_time()):
-                return _placement(self.name, heaps, begin)
+            heaps = _heaps(problem, work, capacity_bytes or 0)
+            if heaps.closed or too_many(problem, work.left_seconds):
+                return _placement(self.name, heaps, watch, work)
+        compare(problem, work)
         separation = Separation(problem)
         fitter = Fitter(problem, separation)
         bounds = _Bounds(
@@ -115,40 +124,41 @@ class Exact:
         count = len(live_blocks(problem))
         in_part = any(block.profile for block in problem.blocks)
         if not bounds.closed and (count > _MANY or in_part):
-            _Sweeps(problem, bounds, Sweep(problem, separation)).search(deadline)
+            _Sweeps(problem, bounds, Sweep(problem, separation, work)).search(work)
         few = count <= (_FEW_IN_PART if in_part else _MANY)
         if few and not bounds.closed:
-            _search(problem, bounds, deadline)
+            _search(problem, bounds, work)
         if few and not bounds.closed:
-            answer = solve(problem, bounds.offsets, bounds.lower_bytes, bounds.size_bytes, deadline)
+            answer = solve(problem, bounds.offsets, bounds.lower_bytes, bounds.size_bytes, work)
             bounds.lower_bytes = max(bounds.lower_bytes, answer.lower_bound_bytes)
             if answer.offsets is not None:
                 bounds.offer(answer.offsets)
-        return _placement(self.name, bounds, begin)
+        return _placement(self.name, bounds, watch, work)
 
 
-def _heaps(problem: ArenaProblem, deadline: float, capacity_bytes: int) -> _Bounds:
+def _heaps(problem: ArenaProblem, work: Work, capacity_bytes: int) -> _Bounds:
     """The best of some heaps, and the load as the bound."""
     offsets = [0] * len(problem.blocks)
     stacked(problem, range(len(offsets)), 0, offsets)
     bounds = _Bounds(problem, tuple(offsets), load_bound(problem), capacity_bytes)
     took = 0.0
     for order in orders(problem):
-        before = time.process_time()
-        if bounds.closed or before + took > deadline:
+        if bounds.closed or took > work.left_seconds:
             break
-        bounds.offer(heap_offsets(problem, order, deadline))
-        took = time.process_time() - before
+        before = work.spent_seconds
+        bounds.offer(heap_offsets(problem, order, work))
+        took = work.spent_seconds - before
     return bounds
 
 
-def _placement(name: str, bounds: _Bounds, begin: float) -> Placement:
+def _placement(name: str, bounds: _Bounds, watch: Stopwatch, work: Work) -> Placement:
     return Placement(
         allocator=name,
         offsets=bounds.offsets,
         size_bytes=bounds.size_bytes,
         lower_bound_bytes=min(bounds.lower_bytes, bounds.size_bytes),
-        seconds=time.perf_counter() - begin,
+        seconds=watch.seconds,
+        work_seconds=work.spent_seconds,
     )
 
 
@@ -184,17 +194,17 @@ class _Sweeps:
     bounds: _Bounds
     sweep: Sweep
 
-    def search(self, deadline: float) -> None:
+    def search(self, work: Work) -> None:
         """Within ever more, until a sweep succeeds; then ever closer to what failed or is proved.
 
         Where a stretch is proved not to fit, what is enough for it alone is tried next.
         """
         bounds = self.bounds
         if bounds.capacity_bytes:
-            self._within(max(bounds.capacity_bytes, bounds.lower_bytes), deadline)
+            self._within(max(bounds.capacity_bytes, bounds.lower_bytes))
             return
         low, share, enough, found = bounds.lower_bytes, _FIRST_SHARE, 0, False
-        while not bounds.closed and time.process_time() < deadline:
+        while not bounds.closed and not work.over:
             room = bounds.size_bytes - low
             wanted = _even(low + int(room * _CLOSER if found else min(room, low * share)))
             near = room < low * _NEAR
@@ -202,7 +212,7 @@ class _Sweeps:
                 wanted = max(low, enough)
             if wanted >= bounds.size_bytes:
                 break
-            answer = self._within(wanted, deadline)
+            answer = self._within(wanted)
             if near:
                 break
             if answer is None:
@@ -210,20 +220,20 @@ class _Sweeps:
             else:
                 low, enough, share = max(bounds.lower_bytes, wanted + 1), answer, 2 * share
 
-    def _within(self, wanted_bytes: int, deadline: float) -> int | None:
+    def _within(self, wanted_bytes: int) -> int | None:
         """None if there is a placement. Else what is enough for the stretch that failed, if known.
 
         What is proved about that stretch raises the bound.
         """
         bounds = self.bounds
-        outcome = self.sweep.within(wanted_bytes, deadline)
+        outcome = self.sweep.within(wanted_bytes)
         if outcome.verdict is Verdict.FOUND:
             bounds.offer(outcome.offsets)
             return None
         if outcome.verdict is not Verdict.IMPOSSIBLE:
             return wanted_bytes
         bounds.lower_bytes = max(bounds.lower_bytes, wanted_bytes + 1)
-        proved, enough = self.sweep.least_bytes(outcome.core, wanted_bytes, deadline)
+        proved, enough = self.sweep.least_bytes(outcome.core, wanted_bytes)
         bounds.lower_bytes = max(bounds.lower_bytes, proved)
         return enough
 
@@ -257,11 +267,11 @@ class _Target:
                     yield choice, _shaken(self._given, rng), few
             trials *= 2
 
-    def take_turn(self, problem: ArenaProblem, bounds: _Bounds, deadline: float) -> Verdict:
+    def take_turn(self, problem: ArenaProblem, bounds: _Bounds, work: Work) -> Verdict:
         """One rule, with the trials that it is due."""
         choice, rank, trials = next(self._rules)
         search = Skyline(self._given, self.capacity_bytes, choice, rank, self._impossible)
-        verdict = search.run(trials, deadline)
+        verdict = search.run(trials, work)
         if search.blocked_bytes is not None:
             self._blocked.append(search.blocked_bytes)
         if verdict is Verdict.FOUND:
@@ -278,7 +288,7 @@ class _Target:
         return min(self._blocked)
 
 
-def _search(problem: ArenaProblem, bounds: _Bounds, deadline: float) -> None:
+def _search(problem: ArenaProblem, bounds: _Bounds, work: Work) -> None:
     """Close the bounds by skyline searches: at the bound itself, and between it and the best.
 
     What lies between is tried halfway first, then ever closer to the best. For tied blocks the
@@ -287,7 +297,7 @@ def _search(problem: ArenaProblem, bounds: _Bounds, deadline: float) -> None:
     given = shapes(problem)
     lower, closer = bounds.lower_bytes, 1
     targets: dict[int, _Target] = {}
-    while not bounds.closed and lower < bounds.size_bytes and time.process_time() < deadline:
+    while not bounds.closed and lower < bounds.size_bytes and not work.over:
         best = bounds.size_bytes
         wanted = [max(lower, bounds.capacity_bytes)]
         if not bounds.capacity_bytes and best - lower > 1:
@@ -297,8 +307,8 @@ def _search(problem: ArenaProblem, bounds: _Bounds, deadline: float) -> None:
             target = targets.setdefault(capacity, _Target(given, capacity))
             verdict = Verdict.STOPPED
             for _ in range(_TURNS):
-                if verdict is Verdict.STOPPED and time.process_time() < deadline:
-                    verdict = target.take_turn(problem, bounds, deadline)
+                if verdict is Verdict.STOPPED and not work.over:
+                    verdict = target.take_turn(problem, bounds, work)
             if verdict is Verdict.IMPOSSIBLE:
                 lower = max(lower, target.next_capacity_bytes)
                 if not given.rigid:

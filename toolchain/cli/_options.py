@@ -62,7 +62,9 @@ SplitSecondsOption = Annotated[
     typer.Option(
         "--split-seconds",
         min=0.0,
-        help="Most processor time for that search. Ctrl-C ends it sooner; the best found is kept.",
+        help="Most work of that search, in seconds that it takes on one core of a desktop "
+        "computer. No clock is read: the plan is the same on every machine. Ctrl-C ends it sooner; "
+        "the best found is kept.",
     ),
 ]
 OneBankOption = Annotated[

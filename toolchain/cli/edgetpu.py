@@ -74,7 +74,14 @@ Together = Annotated[
 CacheMib = Annotated[
     float, typer.Option("--cache-mib", min=0.0, max=1024.0, help="Parameter cache of a stick, MiB.")
 ]
-Seconds = Annotated[float, typer.Option(min=0.1, help="Time limit for each objective.")]
+Seconds = Annotated[
+    float,
+    typer.Option(
+        min=0.1,
+        help="Most work of the solver for each objective, in seconds that it takes on one core of "
+        "a desktop computer. No clock is read: the plan is the same on every machine.",
+    ),
+]
 ProfileFile = Annotated[
     Path | None,
     typer.Option(

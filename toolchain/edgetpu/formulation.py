@@ -15,11 +15,15 @@ from typing import Any
 
 from ortools.sat.python import cp_model
 
+from toolchain import search
 from toolchain.edgetpu.cost import EdgeTpuCost
 from toolchain.edgetpu.figures import measure
 from toolchain.edgetpu.graph import PipelineGraph
 from toolchain.edgetpu.rules import Rules
+from toolchain.search import Work
 
+_SECONDS_PER_UNIT = 1.5
+"""Of CP-SAT's deterministic time."""
 PICOSECONDS = 1e9
 """In a millisecond. Times are whole picoseconds, the time of a byte is rounded down."""
 
@@ -326,7 +330,6 @@ def solve(
     start_params: int | None = None,
     optima: Mapping[str, int] | None = None,
     seconds: float = 60.0,
-    workers: int = 2,
     times_ms: Sequence[float] | None = None,
 ) -> Solution | None:
     """Solve for one objective after the other, each held (within `slack`) before the next.
@@ -334,8 +337,9 @@ def solve(
     `start` is a plan to begin with. `start_params`: its largest stage, where it is as good in all
     objectives before `params`, which then need not pass it. `optima`: what each objective, those
     before it held, is known to be at best, and is in `start`: that plan is then only held against
-    the program. Where time runs out the plan so far stands, with its bound. None where there is no
-    plan, or none was found in time.
+    the program. `seconds`: most work for each objective, in seconds that it takes on one core.
+    Where it is used up the plan so far stands, with its bound. None where there is no plan, or none
+    was found with so much work.
     """
     program = Program(models, stages, cost, balance, times_ms)
     steps: list[Step] = []
@@ -347,18 +351,17 @@ def solve(
         if found is not None:
             program.hint(found)
         program.model.minimize(expression)
-        solver = cp_model.CpSolver()
-        solver.parameters.catch_sigint_signal = False  # else Ctrl-C kills Python ever after
-        solver.parameters.num_workers = workers
-        solver.parameters.max_time_in_seconds = seconds
-        solver.parameters.random_seed = 1
-        solver.parameters.symmetry_level = 0
-        solver.parameters.fix_variables_to_their_hinted_value = optima is not None
-        status = solver.solve(program.model)
+        solver, status = search.solve(
+            program.model,
+            Work(seconds),
+            _SECONDS_PER_UNIT,
+            symmetry_level=0,
+            fix_variables_to_their_hinted_value=optima is not None,
+        )
         if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
             value, bound = round(solver.objective_value), round(solver.best_objective_bound)
             found = program.read(solver)
-        elif status == cp_model.UNKNOWN and found is not None:  # out of time: keep what there is
+        elif status == cp_model.UNKNOWN and found is not None:  # out of work: keep what there is
             value = _value(models, found, stages, name, cost, balance, times_ms)
             bound = min(value, max(0, math.floor(solver.best_objective_bound)))
         else:

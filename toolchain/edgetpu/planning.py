@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import islice, product
@@ -19,6 +18,7 @@ from toolchain.edgetpu.lattice import solve as solve_lattice
 from toolchain.edgetpu.refine import refine
 from toolchain.edgetpu.rules import Rules, check_stages, rules_of
 from toolchain.errors import InputError, ResultError
+from toolchain.search import Stopwatch
 
 _GAP = 1e-9
 _MOST_COMBINATIONS = 256
@@ -31,6 +31,7 @@ _NEAR = 1e-3
 class Options:
     """How to plan. `slack`: by how much an objective may give way to those behind it (0.05: 5%).
 
+    `seconds`: most work of the solver for each objective, in seconds that it takes on one core.
     `times_ms`: measured time of each operator of the one model, instead of the cost model's.
     """
 
@@ -40,7 +41,6 @@ class Options:
     slack: float = 0.0
     same_stage_children: bool = False
     seconds: float = 60.0
-    workers: int = 2
     times_ms: tuple[float, ...] | None = None
 
 
@@ -85,14 +85,14 @@ def plan(graphs: Sequence[PipelineGraph], stages: int, options: Options) -> Pipe
     """Assign every operator of every model to a stage.
 
     Raises InputError, naming the rule and the remedy, where a model cannot have so many stages,
-    ResultError where none was found in time.
+    ResultError where none was found.
     """
     names = objectives.parse(options.objective)
     if options.times_ms is not None and (
         len(graphs) != 1 or len(options.times_ms) != len(graphs[0].ops)
     ):
         raise InputError("a profile belongs to one model: it names another number of operators")
-    begin = time.perf_counter()
+    watch = Stopwatch()
     rules = [rules_of(graph, options.same_stage_children) for graph in graphs]
     for graph, rule in zip(graphs, rules, strict=True):
         check_stages(graph, rule, stages)
@@ -117,7 +117,7 @@ def plan(graphs: Sequence[PipelineGraph], stages: int, options: Options) -> Pipe
         figures,
         totals,
         proofs,
-        time.perf_counter() - begin,
+        watch.seconds,
     )
     check_plan(
         graphs,
@@ -227,7 +227,6 @@ def _exact(
         start_params=largest,
         optima=optima,
         seconds=options.seconds,
-        workers=options.workers,
     )
     if solution is None:
         raise _none_found(models, stages, options)
@@ -241,8 +240,8 @@ def _none_found(
     names = ", ".join(graph.name for graph, _ in models)
     kept = " with the children of a fan-out together" if options.same_stage_children else ""
     return ResultError(
-        f"{names}: no {stages} stages{kept} that meet the runner's rules were found within "
-        f"{options.seconds:g} s; ask for fewer stages or allow more --seconds"
+        f"{names}: no {stages} stages{kept} that meet the runner's rules were found with "
+        f"{options.seconds:g} s' worth of work; ask for fewer stages or allow more --seconds"
     )
 
 
@@ -289,7 +288,6 @@ def _bounded_period(
         options.balance,
         start=best,
         seconds=options.seconds,
-        workers=options.workers,
         times_ms=options.times_ms,
     )
     bound, others = 0.0, starts[1:_MOST_STARTS]

@@ -101,13 +101,17 @@ class ArenaProblem:
 
 @dataclass(frozen=True)
 class Placement:
-    """Offsets in bytes, parallel to the problem's blocks, and a bound no placement can beat."""
+    """Offsets in bytes, parallel to the problem's blocks, and a bound no placement can beat.
+
+    `seconds`: by the clock. `work_seconds`: counted by the allocator, the same in every run.
+    """
 
     allocator: str
     offsets: tuple[int, ...]
     size_bytes: int
     lower_bound_bytes: int
     seconds: float = field(default=0.0, compare=False)
+    work_seconds: float = field(default=0.0, compare=False)
 
     @property
     def proved_optimal(self) -> bool:

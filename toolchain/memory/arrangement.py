@@ -7,7 +7,6 @@ with as small a peak may not: they are walked through by moving one operator at 
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -15,11 +14,14 @@ from toolchain.arena import Allocator
 from toolchain.ir import ArenaProblem, MemoryProblem, Placement, Schedule
 from toolchain.ir.arena import arena_problem, check_placement
 from toolchain.ir.memory import check_order, peak_bytes
+from toolchain.search import Work
 
 ORDERS = 24
 """Most orders that are placed before the first one stands."""
 SECONDS = 2.0
-"""Most time for them all; each gets a sixth of it."""
+"""Most work for them all, in seconds' worth; each gets a sixth of it."""
+_NS_A_MOVE, _NS_A_PEAK = 350, 4500
+"""To move an operator, and to find the peak of an order, for each operator of the graph."""
 _MOVES_PER_OPERATOR = 8
 
 
@@ -52,13 +54,13 @@ def place(
 
 def compact(problem: MemoryProblem, first: Arrangement, allocator: Allocator) -> Arrangement:
     """The smallest arena of `first` and other orders; `first` itself where it meets its peak."""
-    best, deadline = first, time.perf_counter() + SECONDS
-    orders = _orders(problem, first.schedule.order, random.Random(1))
+    best, work = first, Work(SECONDS)
+    orders = _orders(problem, first.schedule.order, random.Random(1), work)
     for _ in range(ORDERS):
         if best.placement.size_bytes <= first.schedule.peak_bytes:
             break
-        order = _next_below(problem, orders, best.placement.size_bytes)
-        if order is None or time.perf_counter() > deadline:
+        order = _next_below(problem, orders, best.placement.size_bytes, work)
+        if order is None:
             break
         peak = peak_bytes(problem, order)
         made = place(
@@ -68,20 +70,28 @@ def compact(problem: MemoryProblem, first: Arrangement, allocator: Allocator) ->
             SECONDS / 6,
             first.schedule.peak_bytes,
         )
+        work.spend_seconds(made.placement.work_seconds)
         if made.placement.size_bytes < best.placement.size_bytes:
             best = made
     return best
 
 
 def _next_below(
-    problem: MemoryProblem, orders: Iterator[tuple[int, ...]], size_bytes: int
+    problem: MemoryProblem, orders: Iterator[tuple[int, ...]], size_bytes: int, work: Work
 ) -> tuple[int, ...] | None:
-    """The next order whose peak is below an arena that is known."""
-    return next((order for order in orders if peak_bytes(problem, order) < size_bytes), None)
+    """The next order whose peak is below an arena that is known; None where there are no more, or
+    the work is used up."""
+    for order in orders:
+        if work.over:
+            break
+        work.spend(_NS_A_PEAK * len(order))
+        if peak_bytes(problem, order) < size_bytes:
+            return order
+    return None
 
 
 def _orders(
-    problem: MemoryProblem, start: tuple[int, ...], rng: random.Random
+    problem: MemoryProblem, start: tuple[int, ...], rng: random.Random, work: Work
 ) -> Iterator[tuple[int, ...]]:
     """Orders one move from `start`, then two, and so on; none twice. Ends where few are left."""
     follows: list[list[int]] = [[] for _ in problem.ops]
@@ -92,6 +102,7 @@ def _orders(
     while reached:
         at = reached[len(reached) - 1 - int(rng.random() ** 2 * len(reached))]
         for _ in range(_MOVES_PER_OPERATOR * len(start)):
+            work.spend(_NS_A_MOVE * len(at))
             moved = _move(problem, follows, at, rng)
             if moved not in seen:
                 seen.add(moved)

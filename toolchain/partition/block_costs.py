@@ -36,6 +36,11 @@ class BlockCosts:
         lowered = lower(self.graph, self._core)
         return tuple(self._costs.cost(lowered, i).count for i in range(len(self.graph.ops)))
 
+    @property
+    def known(self) -> int:
+        """How many shapes of blocks and copies have been looked at."""
+        return len(self._blocks) + len(self._copies)
+
     def copy(self, name: str, size_bytes: int) -> int:
         """The cost of copying so many bytes of an activation."""
         key = (name, size_bytes)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import TracebackType
@@ -13,6 +12,7 @@ from toolchain.cost import CostModel
 from toolchain.ir import Graph, MemoryProblem
 from toolchain.partition.scheme import Scheme
 from toolchain.progress import Report, silent
+from toolchain.search import Stopwatch, Work
 
 DEFAULT_SECONDS = 30.0
 CTRL_C = "by Ctrl-C"
@@ -66,33 +66,35 @@ class Front:
 
 
 class Watch:
-    """The clock of a search, and its voice. As a context it ends the search at Ctrl-C.
+    """The budget of a search, and its voice. As a context it ends the search at Ctrl-C.
 
-    Time is the processor's, so that a busy machine finds what an idle one does. What is done in
-    the context must leave behind it, wherever it is cut off, what was found until then.
+    `seconds`: as much work as takes about so long on one core; no clock ends the search, so a busy
+    machine finds what an idle one does. What is done in the context must leave behind it, wherever
+    it is cut off, what was found until then.
     """
 
     def __init__(self, seconds: float = DEFAULT_SECONDS, report: Report = silent) -> None:
         self._limit = seconds
-        self._begin = time.process_time()
+        self._stopwatch = Stopwatch()
+        self.work = Work(seconds)
         self._report = report
         self.stopped = ""
 
     @property
     def seconds(self) -> float:
-        """Of the processor, since the beginning."""
-        return time.process_time() - self._begin
+        """By the clock, since the beginning; for reports."""
+        return self._stopwatch.seconds
 
     def over(self) -> bool:
-        """Whether time is up; the search is then to end with what it has found."""
-        if self.seconds > self._limit:
-            self.stopped = f"after {self._limit:g} s of the processor"
+        """Whether the work is used up; the search is then to end with what it has found."""
+        if self.work.over:
+            self.stopped = f"after {self._limit:g} s' worth of work"
         return bool(self.stopped)
 
     def tell(self, text: str, peak_bytes: float = math.inf, slowdown: float = 0.0) -> None:
         """Say what is tried, and the best that was found until now."""
         best = f", best {peak_bytes:,} B at {slowdown:.1%}" if peak_bytes < math.inf else ""
-        done = min(round(100 * self.seconds / self._limit), 100) if self._limit else 100
+        done = min(round(100 * self.work.spent_seconds / self._limit), 100) if self._limit else 100
         self._report(f"splitting operators: {text}{best}", done, 100)
 
     def __enter__(self) -> Watch:

@@ -15,7 +15,10 @@ from itertools import pairwise
 from toolchain.partition.front import Front, Point, Task, Watch
 from toolchain.partition.program import Mode
 from toolchain.partition.segments import Segment, Segments, Span
+from toolchain.search import Work
 
+_NS_A_SEGMENT = 110
+"""To weigh a known segment for a chain."""
 _MOST_BLOCKS = 128
 _APART = 1.1
 """Least ratio of two numbers of blocks that are tried."""
@@ -34,7 +37,7 @@ _FAR = 120
 
 def pareto_front(task: Task, watch: Watch) -> Front:
     """The front of all chains of segments of the order. Cut short, it holds what was found."""
-    search = _Search(Segments(task))
+    search = _Search(Segments(task, watch.work))
     with watch:
         search.run(watch)
     chains = search.chains
@@ -49,7 +52,7 @@ class _Search:
     def __init__(self, all_of: Segments) -> None:
         self.all_of = all_of
         self.steps = len(all_of.step_bytes)
-        self.chains = _Chains(self.steps)
+        self.chains = _Chains(self.steps, all_of.work)
         self._tried: set[tuple[int, int]] = set()
         for segment in all_of.unsplit():
             self.chains.add(segment)
@@ -148,7 +151,9 @@ def _counts(span: Span) -> list[int]:
 class _Chains:
     """Segments by their end, and the shortest paths over them."""
 
-    def __init__(self, steps: int) -> None:
+    def __init__(self, steps: int, work: Work) -> None:
+        self._work = work
+        self._size = 0
         self._ending: list[list[Segment]] = [[] for _ in range(steps + 1)]
 
     def add(self, segment: Segment) -> None:
@@ -162,6 +167,7 @@ class _Chains:
             ):
                 return
         others.append(segment)
+        self._size += 1
 
     @property
     def lowest(self) -> int:
@@ -174,6 +180,7 @@ class _Chains:
 
     def reached(self, limit: float) -> set[int]:
         """The borders that a chain from the first one reaches below the limit."""
+        self._work.spend(_NS_A_SEGMENT * self._size)
         found = {0}
         for at in range(1, len(self._ending)):
             if any(s.begin in found and s.peak_bytes < limit for s in self._ending[at]):
@@ -183,6 +190,7 @@ class _Chains:
     def chain(self, limit: float, room: float = 0.0) -> list[Segment]:
         """The cheapest chain with every segment's peak below `limit`, of those that have the fewest
         segments within that share of it; empty where there is none."""
+        self._work.spend(_NS_A_SEGMENT * self._size)
         near = limit * (1 - room) if room else math.inf
         costs: list[tuple[float, float, float]] = [(0, 0, 0)]
         chosen: list[Segment | None] = [None]

@@ -17,9 +17,9 @@ class Scheduler(Protocol):
     """Orders the operators of a memory problem.
 
     `schedule` returns a valid order (`ir.memory.check_order`) with its peak and a proved lower
-    bound on every order's peak, within about `time_limit_seconds` where one is given. With a
-    budget it may stop at the first order whose peak is at most `budget_bytes`. Equal input gives
-    an equal order, unless the time limit cuts it short.
+    bound on every order's peak. `time_limit_seconds` counts work (`toolchain.search.Work`), no
+    clock. With a budget it may stop at the first order whose peak is at most `budget_bytes`. Equal
+    input gives an equal order.
     """
 
     @property

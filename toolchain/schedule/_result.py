@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
 from toolchain.ir import MemoryProblem, Schedule
 from toolchain.ir.memory import check_order, peak_bytes
 from toolchain.schedule._bounds import operator_bound_bytes
+from toolchain.search import Stopwatch
 
 
 def checked(
@@ -15,13 +15,13 @@ def checked(
     order: Sequence[int],
     method: str,
     lower_bound_bytes: int,
-    begin_seconds: float,
+    watch: Stopwatch,
 ) -> Schedule:
     """The answer, its peak computed by `ir.memory`, never by the method itself.
 
     A bound on whole buffers holds no longer where the problem counts what is live of them.
 
-    `begin_seconds` is `time.perf_counter()` at the start. Raises ValueError where the order is
+    `watch` runs since the start. Raises ValueError where the order is
     not one, or beats a bound that was called proved: a defect of the method.
     """
     check_order(problem, order)
@@ -30,5 +30,4 @@ def checked(
     peak = peak_bytes(problem, order)
     if peak < lower_bound_bytes:
         raise ValueError(f"{method}: peak {peak} B is below its lower bound {lower_bound_bytes} B")
-    seconds = time.perf_counter() - begin_seconds
-    return Schedule(tuple(order), method, peak, lower_bound_bytes, seconds)
+    return Schedule(tuple(order), method, peak, lower_bound_bytes, watch.seconds)

@@ -7,16 +7,20 @@ have run), the order with the least peak. A state whose peak exceeds the budget 
 
 from __future__ import annotations
 
-import time
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from toolchain.search import Work
+
+_NS_A_UNIT, _NS_AN_OPERATOR = 1000, 300
+"""To try a unit at a state, and for each operator of it, or that is ready."""
 Run = Callable[[int, int, int], tuple[int, int, tuple[int, ...]]]
 """(unit, done, live bytes) to the unit's peak, live bytes after it, and its operators in order."""
 
 
-class OutOfTimeError(Exception):
-    """The deadline, or the limit of one step, has passed."""
+class OutOfWorkError(Exception):
+    """The work, or the limit of one step, is used up."""
 
 
 class NoOrderError(Exception):
@@ -44,19 +48,6 @@ class _State:
         return [op for ops in reversed(parts) for op in ops]
 
 
-@dataclass(frozen=True)
-class Clock:
-    """`deadline_seconds` on `time.perf_counter`, and the most that one step may take."""
-
-    deadline_seconds: float
-    step_seconds: float = float("inf")
-
-    def check(self, step_begin: float) -> None:
-        now = time.perf_counter()
-        if now > self.deadline_seconds or now - step_begin > self.step_seconds:
-            raise OutOfTimeError
-
-
 def least_peak_order(
     masks: Sequence[int],
     before: Sequence[int],
@@ -64,24 +55,27 @@ def least_peak_order(
     done: int,
     live_bytes: int,
     budget_bytes: int,
-    clock: Clock,
+    work: Work,
+    step_seconds: float = math.inf,
 ) -> tuple[list[int], int, int]:
     """Order all units from the state `done`: the operators, their peak, live bytes after them.
 
     `masks[u]`: the operators of unit u as a bit set; `before[u]`: the operators that must have
-    run. Raises NoOrderError and OutOfTimeError.
+    run. `step_seconds`: the most work of one step. Raises NoOrderError and OutOfWorkError.
     """
     followers = _followers(masks, before)
     ready = tuple(unit for unit, needed in enumerate(before) if not needed & ~done)
     layer = {done: _State(done, ready, live_bytes, 0, None)}
     beyond: int | None = None
     for _ in masks:
-        begin = time.perf_counter()
+        begin = work.spent_seconds
         following: dict[int, _State] = {}
         for state in layer.values():
-            clock.check(begin)
+            if work.over or work.spent_seconds - begin > step_seconds:
+                raise OutOfWorkError
             for unit in state.ready:
                 peak, live, ops = run(unit, state.done, state.live_bytes)
+                work.spend(_NS_A_UNIT + _NS_AN_OPERATOR * (len(ops) + len(state.ready)))
                 if peak > budget_bytes:
                     beyond = peak if beyond is None else min(beyond, peak)
                     continue

@@ -10,7 +10,6 @@ on the way. From the back the same holds of the reversed graph.
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 
 from toolchain.ir import MemoryProblem, Schedule
@@ -22,6 +21,7 @@ from toolchain.schedule._exact.search import Search, Verdict
 from toolchain.schedule._result import checked
 from toolchain.schedule.kahn import kahn_order
 from toolchain.schedule.rpo import SCHEDULER as RPO
+from toolchain.search import Stopwatch, Work
 
 DEFAULT_TIME_LIMIT_SECONDS = 30.0
 
@@ -29,6 +29,8 @@ LARGEST_SEARCHED = 20_000
 """Operators; the sets of all ancestors take memory with the square of their number."""
 
 _STATES_A_TURN = 400
+_NS_A_PAIR = 10
+"""Of operators, to tell which come after which."""
 
 
 @dataclass
@@ -81,13 +83,15 @@ class _Searcher:
         """The search with the least claim goes next; improvers may spend twice as much."""
         return self.spent_states * (2 if self._proves else 1)
 
-    def take_turn(self, bounds: _Bounds) -> None:
+    def take_turn(self, bounds: _Bounds, work: Work) -> None:
         search = self._search
         limit = bounds.lower_bytes if self._proves else bounds.upper_bytes - 1
         if search.limit_bytes != limit:
             search.begin(limit)
         before, gap_bytes = search.states, bounds.upper_bytes - bounds.lower_bytes
+        spent = search.spent
         verdict = search.run(_STATES_A_TURN)
+        work.spend(search.spent - spent)
         self.spent_states += max(search.states - before, 1)
         if verdict is Verdict.FOUND:
             order = search.order
@@ -98,14 +102,15 @@ class _Searcher:
         self.spent_states *= (bounds.upper_bytes - bounds.lower_bytes) / gap_bytes
 
 
-def _close(problem: Compiled, bounds: _Bounds, deadline_seconds: float) -> None:
-    """Bring the bounds together, or as near as the time allows.
+def _close(problem: Compiled, bounds: _Bounds, work: Work) -> None:
+    """Bring the bounds together, or as near as the work allows.
 
     The next turn goes to the search that has spent the least for what it achieved, so those that
     get on with this graph run on, and none is left behind for ever.
     """
-    if bounds.closed or time.perf_counter() > deadline_seconds:
+    if bounds.closed or work.over:
         return
+    work.spend(_NS_A_PAIR * problem.count**2)
     mirror = problem.reversed()
     searchers = (
         _Searcher(problem, backwards=False, proves=False),
@@ -113,23 +118,23 @@ def _close(problem: Compiled, bounds: _Bounds, deadline_seconds: float) -> None:
         _Searcher(problem, backwards=False, proves=True),
         _Searcher(mirror, backwards=True, proves=True),
     )
-    while not bounds.closed and time.perf_counter() <= deadline_seconds:
-        min(searchers, key=lambda searcher: searcher.claim).take_turn(bounds)
+    while not bounds.closed and not work.over:
+        min(searchers, key=lambda searcher: searcher.claim).take_turn(bounds, work)
 
 
-def _solve(problem: MemoryProblem, budget: int | None, deadline_seconds: float) -> _Bounds:
-    """Bounds on the problem, as close as the time allows. No graph input may be unread."""
+def _solve(problem: MemoryProblem, budget: int | None, work: Work) -> _Bounds:
+    """Bounds on the problem, as close as the work allows. No graph input may be unread."""
     baselines = [list(RPO.schedule(problem).order), kahn_order(problem)]
     best = min(baselines, key=lambda order: peak_bytes(problem, order))
     bounds = _Bounds(problem, best, operator_bound_bytes(problem), budget)
     if not problem.ops:
         bounds.lower_bytes = bounds.upper_bytes
     if not bounds.closed and len(problem.ops) <= LARGEST_SEARCHED:
-        _close(compiled(problem), bounds, deadline_seconds)
+        _close(compiled(problem), bounds, work)
     return bounds
 
 
-def _first_step(bounds: _Bounds, deadline_seconds: float) -> None:
+def _first_step(bounds: _Bounds, work: Work) -> None:
     """Inputs that nothing reads weigh on the first step alone: try each operator as the first.
 
     `bounds.lower_bytes` holds without them when this begins, and with them at the end.
@@ -146,7 +151,7 @@ def _first_step(bounds: _Bounds, deadline_seconds: float) -> None:
             max(bounds.lower_bytes, step_bytes),
             bounds.budget_bytes,
         )
-        _close(problem.after(first), rest, deadline_seconds)
+        _close(problem.after(first), rest, work)
         bounds.offer(rest.order)
         least.append(rest.lower_bytes)
     bounds.lower_bytes = min(bounds.upper_bytes, *least)
@@ -169,22 +174,22 @@ class Auto:
         time_limit_seconds: float | None = None,
         budget_bytes: int | None = None,
     ) -> Schedule:
-        """The order with the smallest peak, or the best that was found within the time limit.
+        """The order with the smallest peak, or the best that was found within the limit.
 
         With a budget it stops at the first order that meets it; where none can, at the optimum.
         Graphs of more than `LARGEST_SEARCHED` operators get the better of the two baselines.
         """
-        begin = time.perf_counter()
+        watch = Stopwatch()
         limit = DEFAULT_TIME_LIMIT_SECONDS if time_limit_seconds is None else time_limit_seconds
-        deadline = begin + limit
+        work = Work(limit)
         if problem.ops and unread_bytes(problem):
-            relaxed = _solve(_without_unread(problem), budget_bytes, deadline)
+            relaxed = _solve(_without_unread(problem), budget_bytes, work)
             bounds = _Bounds(problem, relaxed.order, relaxed.lower_bytes, budget_bytes)
             if not bounds.closed and len(problem.ops) <= LARGEST_SEARCHED:
-                _first_step(bounds, deadline)
+                _first_step(bounds, work)
         else:
-            bounds = _solve(problem, budget_bytes, deadline)
-        return checked(problem, bounds.order, self.name, bounds.lower_bytes, begin)
+            bounds = _solve(problem, budget_bytes, work)
+        return checked(problem, bounds.order, self.name, bounds.lower_bytes, watch)
 
 
 SCHEDULER = Auto()

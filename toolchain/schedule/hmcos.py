@@ -12,7 +12,6 @@ The method proves nothing by itself: sequences and groups may hide the optimum.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -22,9 +21,10 @@ from toolchain.schedule._bounds import operator_bound_bytes
 from toolchain.schedule._hmcos.groups import Unit, hierarchy, needs, unit
 from toolchain.schedule._hmcos.sequences import sequences
 from toolchain.schedule._result import checked
-from toolchain.schedule._sets import Clock, NoOrderError, OutOfTimeError, least_peak_order
+from toolchain.schedule._sets import NoOrderError, OutOfWorkError, least_peak_order
 from toolchain.schedule._steps import Steps
 from toolchain.schedule.rpo import SCHEDULER as RPO
+from toolchain.search import Stopwatch, Work
 
 DEFAULT_TIME_LIMIT_SECONDS = 60.0
 
@@ -32,14 +32,14 @@ DEFAULT_TIME_LIMIT_SECONDS = 60.0
 class _Orderer:
     """Orders units; remembers how a group is ordered in each value context."""
 
-    def __init__(self, steps: Steps, clock: Clock) -> None:
+    def __init__(self, steps: Steps, work: Work) -> None:
         self._steps = steps
-        self._clock = clock
+        self._work = work
         self._memory: dict[tuple[int, tuple[bool, ...]], tuple[int, tuple[int, ...]]] = {}
         self._shared: dict[int, list[int]] = {}
 
     def order(self, units: Sequence[Unit], budget_bytes: int) -> list[int]:
-        """Raises NoOrderError and OutOfTimeError."""
+        """Raises NoOrderError and OutOfWorkError."""
         steps = self._steps
 
         def run(index: int, done: int, live: int) -> tuple[int, int, tuple[int, ...]]:
@@ -51,7 +51,7 @@ class _Orderer:
         masks = [u.mask for u in units]
         before = [needs(steps.resolved, mask) for mask in masks]
         found, _, _ = least_peak_order(
-            masks, before, run, 0, steps.start_bytes, budget_bytes, self._clock
+            masks, before, run, 0, steps.start_bytes, budget_bytes, self._work
         )
         return found
 
@@ -79,9 +79,7 @@ class _Orderer:
             return inner, after, ops
 
         try:
-            found, least, _ = least_peak_order(
-                masks, before, run, done, live, peak - 1, self._clock
-            )
+            found, least, _ = least_peak_order(masks, before, run, done, live, peak - 1, self._work)
         except NoOrderError:
             return peak - live, plain
         return least - live, tuple(found)
@@ -119,7 +117,7 @@ class Hmcos:
         budget_bytes: int | None = None,
     ) -> Schedule:
         """Never worse than reverse post-order; with a budget, stops at the first order within."""
-        begin = time.perf_counter()
+        watch = Stopwatch()
         limit = DEFAULT_TIME_LIMIT_SECONDS if time_limit_seconds is None else time_limit_seconds
         bound = operator_bound_bytes(problem)
         goal = max(bound, budget_bytes or 0)
@@ -127,7 +125,7 @@ class Hmcos:
         steps = Steps(problem)
         chains = sequences(steps.resolved)
         units = hierarchy(steps.resolved, chains) if self.grouping else [unit([c]) for c in chains]
-        orderer = _Orderer(steps, Clock(begin + limit))
+        orderer = _Orderer(steps, Work(limit))
         while True:
             budget = peak_bytes(problem, best)
             if budget <= goal:
@@ -143,9 +141,9 @@ class Hmcos:
                     for u in units
                     for part in ([unit([c]) for c in u.members] if u in groups else [u])
                 ]
-            except OutOfTimeError:
+            except OutOfWorkError:
                 break
-        return checked(problem, best, self.name, bound, begin)
+        return checked(problem, best, self.name, bound, watch)
 
 
 def _at_the_peak(problem: MemoryProblem, order: Sequence[int], units: Sequence[Unit]) -> list[Unit]:

@@ -12,7 +12,6 @@ Proved where no cut of the second kind was needed and every program was solved t
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -23,10 +22,11 @@ from toolchain.schedule._bounds import operator_bound_bytes
 from toolchain.schedule._exact.compiled import unread_bytes
 from toolchain.schedule._ilp.fusion import fuse
 from toolchain.schedule._result import checked
-from toolchain.schedule._sets import Clock, OutOfTimeError
+from toolchain.schedule._sets import OutOfWorkError
 from toolchain.schedule._steps import Steps
 from toolchain.schedule.kahn import kahn_order
 from toolchain.schedule.rpo import SCHEDULER as RPO
+from toolchain.search import Stopwatch, Work
 
 DEFAULT_TIME_LIMIT_SECONDS = 60.0
 
@@ -53,7 +53,7 @@ class Ilp:
         budget_bytes: int | None = None,
     ) -> Schedule:
         """Never worse than the baselines; a budget of the caller's is not used."""
-        begin = time.perf_counter()
+        watch = Stopwatch()
         limit = DEFAULT_TIME_LIMIT_SECONDS if time_limit_seconds is None else time_limit_seconds
         bound = operator_bound_bytes(problem)
         baselines = [list(RPO.schedule(problem).order), kahn_order(problem)]
@@ -62,10 +62,10 @@ class Ilp:
             steps = Steps(problem)
             units = self._units(steps, unread_bytes(problem) > 0)
             order, bound = self._parts(
-                steps, units, _regroup(steps, units, best), bound, begin + limit
+                steps, units, _regroup(steps, units, best), bound, Work(limit)
             )
             best = min(best, order, key=lambda o: peak_bytes(problem, o))
-        return checked(problem, best, self.name, bound, begin)
+        return checked(problem, best, self.name, bound, watch)
 
     def _units(self, steps: Steps, unread: bool) -> Units:
         """Fused units; inputs that nothing reads weigh on one step, where no fusion is proved."""
@@ -74,9 +74,9 @@ class Ilp:
         return [(op,) for op in range(steps.resolved.count)]
 
     def _parts(
-        self, steps: Steps, units: Units, order: list[int], bound: int, deadline: float
+        self, steps: Steps, units: Units, order: list[int], bound: int, work: Work
     ) -> tuple[list[int], int]:
-        """Solve part after part; the parts not reached in time keep the order they had."""
+        """Solve part after part; the parts that no work is left for keep the order they had."""
         cuts, soft = self._cuts(steps, units, order)
         result: list[int] = []
         live = steps.start_bytes
@@ -84,12 +84,11 @@ class Ilp:
             inside = end & ~start
             part = [op for op in order if inside >> op & 1]
             _, peak, after = steps.run(start, live, tuple(part))
-            left = deadline - time.perf_counter()
-            if peak > bound and left > 0:
-                share = left / (len(cuts) - 1 - index)
-                found, proved = self._solve(
-                    steps, units, start, part, live, peak, min(left, 2 * share)
-                )
+            if peak > bound and not work.over:
+                share = work.left_seconds / (len(cuts) - 1 - index)
+                own = Work(min(work.left_seconds, 2 * share))
+                found, proved = self._solve(steps, units, start, part, live, peak, own)
+                work.spend(own.spent)
                 _, reached, after = steps.run(start, live, tuple(found))
                 if reached <= peak:
                     part = found
@@ -107,7 +106,7 @@ class Ilp:
         part: list[int],
         live: int,
         peak: int,
-        seconds: float,
+        work: Work,
     ) -> tuple[list[int], int]:
         from toolchain.schedule._ilp.program import Program
 
@@ -115,10 +114,9 @@ class Ilp:
         own = [unit for unit in units if unit[0] in inside]
         if len(own) < 2:
             return part, peak
-        clock = Clock(time.perf_counter() + seconds)
         try:
-            answer = Program(steps, own, start, self.pruning, clock).solve(live, peak, part)
-        except OutOfTimeError:
+            answer = Program(steps, own, start, self.pruning, work).solve(live, peak, part)
+        except OutOfWorkError:
             return part, 0
         return answer.order or part, answer.bound_bytes
 

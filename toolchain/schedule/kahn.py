@@ -6,11 +6,10 @@ budget of SERENITY (MLSys 2020, 3.2). Linear in operators and edges.
 
 from __future__ import annotations
 
-import time
-
 from toolchain.ir import MemoryProblem, Schedule
 from toolchain.schedule._bounds import operator_bound_bytes
 from toolchain.schedule._result import checked
+from toolchain.search import Stopwatch
 
 
 def kahn_order(problem: MemoryProblem) -> list[int]:
@@ -39,9 +38,9 @@ class Kahn:
         budget_bytes: int | None = None,
     ) -> Schedule:
         """The time limit is never reached, and the budget changes nothing."""
-        begin = time.perf_counter()
+        watch = Stopwatch()
         order = kahn_order(problem)
-        return checked(problem, order, self.name, operator_bound_bytes(problem), begin)
+        return checked(problem, order, self.name, operator_bound_bytes(problem), watch)
 
 
 SCHEDULER = Kahn()

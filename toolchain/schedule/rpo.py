@@ -5,11 +5,10 @@ The baseline that SERENITY and HMCOS compare with: what frameworks do when they 
 
 from __future__ import annotations
 
-import time
-
 from toolchain.ir import MemoryProblem, Schedule
 from toolchain.ir.memory import peak_bytes
 from toolchain.schedule._bounds import operator_bound_bytes
+from toolchain.search import Stopwatch
 
 
 class ReversePostOrder:
@@ -22,7 +21,7 @@ class ReversePostOrder:
         budget_bytes: int | None = None,
     ) -> Schedule:
         """Linear in operators and edges: the time limit is never reached, the budget not used."""
-        begin = time.perf_counter()
+        watch = Stopwatch()
         has_successor = {p for before in problem.predecessors for p in before}
         order: list[int] = []
         placed: set[int] = set()
@@ -43,7 +42,7 @@ class ReversePostOrder:
             method=self.name,
             peak_bytes=peak_bytes(problem, order),
             lower_bound_bytes=operator_bound_bytes(problem),
-            seconds=time.perf_counter() - begin,
+            seconds=watch.seconds,
         )
 
 

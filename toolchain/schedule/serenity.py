@@ -7,24 +7,26 @@ networks for edge devices", MLSys 2020.
 - Divide and conquer (3.2): the graph is cut at single operators that every order passes, and the
   parts are ordered one after another; the optimum is the largest of the parts' optima.
 - Algorithm 2, adaptive soft budgeting: states above a budget tau are dropped. tau begins at the
-  hard budget, the peak of Kahn's order. A step that takes longer than T says 'timeout' and halves
-  tau; 'no solution' moves tau half way back to its last value; until there is a solution.
+  hard budget, the peak of Kahn's order. A step that takes longer than T, here in counted work, says
+  'timeout' and halves tau; 'no solution' moves tau half way back to its last value; until there is
+  a solution.
 
-When the time is up, the parts that are not done keep Kahn's order, and nothing is proved of them.
+At the limit the parts that are not done keep Kahn's order, and nothing is proved of them.
 """
 
 from __future__ import annotations
 
 import itertools
-import time
+import math
 from dataclasses import dataclass
 
 from toolchain.ir import MemoryProblem, Schedule
 from toolchain.schedule._bounds import operator_bound_bytes
 from toolchain.schedule._result import checked
-from toolchain.schedule._sets import Clock, NoOrderError, OutOfTimeError, least_peak_order
+from toolchain.schedule._sets import NoOrderError, OutOfWorkError, least_peak_order
 from toolchain.schedule._steps import Steps
 from toolchain.schedule.kahn import kahn_order
+from toolchain.search import Stopwatch, Work
 
 DEFAULT_TIME_LIMIT_SECONDS = 60.0
 
@@ -33,7 +35,7 @@ DEFAULT_TIME_LIMIT_SECONDS = 60.0
 class Serenity:
     """`divide` and `budgeting` switch two of the three parts off for ablations.
 
-    `step_seconds` is the paper's T, the longest that one step of the search may take before the
+    `step_seconds` is the paper's T, the most work that one step of the search may take before the
     budget falls.
     """
 
@@ -48,10 +50,10 @@ class Serenity:
         time_limit_seconds: float | None = None,
         budget_bytes: int | None = None,
     ) -> Schedule:
-        """Exact where it ends in time. A budget of the caller's is not used: tau is its own."""
-        begin = time.perf_counter()
+        """Exact where it ends within the limit. The caller's budget is not used: tau is its own."""
+        watch = Stopwatch()
         limit = DEFAULT_TIME_LIMIT_SECONDS if time_limit_seconds is None else time_limit_seconds
-        steps = Steps(problem)
+        work, steps = Work(limit), Steps(problem)
         everything = (1 << len(problem.ops)) - 1
         cuts = steps.cuts() if self.divide else [0, everything]
         kahn = kahn_order(problem)
@@ -60,18 +62,17 @@ class Serenity:
         live = steps.start_bytes
         for start, end in itertools.pairwise(cuts):
             part = [op for op in kahn if (end & ~start) >> op & 1]
-            clock = Clock(begin + limit, self.step_seconds if self.budgeting else float("inf"))
             try:
-                found, peak, live = self._part(steps, part, start, live, clock)
+                found, peak, live = self._part(steps, part, start, live, work)
                 bound = max(bound, peak)
-            except OutOfTimeError:
+            except OutOfWorkError:
                 found = part
                 _, _, live = steps.run(start, live, tuple(part))
             order += found
-        return checked(problem, order, self.name, bound, begin)
+        return checked(problem, order, self.name, bound, watch)
 
     def _part(
-        self, steps: Steps, part: list[int], start: int, live: int, clock: Clock
+        self, steps: Steps, part: list[int], start: int, live: int, work: Work
     ) -> tuple[list[int], int, int]:
         """The least peak of one part, by Algorithm 2 around Algorithm 1."""
         masks = [1 << op for op in part]
@@ -84,19 +85,27 @@ class Serenity:
         _, hard, _ = steps.run(start, live, tuple(part))
         tau, last = hard, hard
         refused = 0
+        step_seconds = self.step_seconds if self.budgeting else math.inf
         while True:
             try:
                 return least_peak_order(
-                    masks, before, run, start, live, tau if self.budgeting else hard, clock
+                    masks,
+                    before,
+                    run,
+                    start,
+                    live,
+                    tau if self.budgeting else hard,
+                    work,
+                    step_seconds,
                 )
             except NoOrderError as error:
                 refused = max(refused, error.beyond_bytes)
                 last, tau = max(tau, last), max((tau + max(tau, last)) // 2, refused)
-            except OutOfTimeError:
-                if not self.budgeting or time.perf_counter() > clock.deadline_seconds:
+            except OutOfWorkError:
+                if not self.budgeting or work.over:
                     raise
                 if tau <= refused:
-                    clock = Clock(clock.deadline_seconds, 2 * clock.step_seconds)
+                    step_seconds *= 2
                 last, tau = tau, max(tau // 2, refused)
 
 

@@ -9,11 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from toolchain import search
 from toolchain.ir import ArenaProblem, Bank, SharedPair
 from toolchain.ir.memory import together_bytes
+from toolchain.search import Work
 
 _NEARER = 1000
 """How much more a cycle weighs than a byte in a later bank."""
+_SECONDS_PER_UNIT = 1.0
+"""Of CP-SAT's deterministic time."""
 _PER_BYTE = 4
 """A byte more of RAM must save so many cycles."""
 
@@ -82,8 +86,8 @@ def assign(
         )
         + _PER_BYTE * _NEARER * sum(used)
     )
-    solver = _solver(seconds)
-    if solver.solve(model) not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+    solver, status = search.solve(model, Work(seconds), _SECONDS_PER_UNIT)
+    if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         return None
     return _banks_of(solver, problem, inside)
 
@@ -91,7 +95,8 @@ def assign(
 def place_jointly(
     problem: ArenaProblem, banks: Sequence[Bank], accesses: Sequence[int], seconds: float
 ) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-    """Banks and offsets of all blocks; None where none were found in time."""
+    """Banks and offsets of all blocks; None where none were found with so
+    much work."""
     from ortools.sat.python import cp_model
 
     blocks, live = problem.blocks, live_blocks(problem)
@@ -136,8 +141,8 @@ def place_jointly(
             for k, bank in enumerate(banks)
         )
     )
-    solver = _solver(seconds)
-    if solver.solve(model) not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+    solver, status = search.solve(model, Work(seconds), _SECONDS_PER_UNIT)
+    if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         return None
     found = [0] * len(blocks)
     for i in live:
@@ -157,18 +162,6 @@ def _members(
             if problem.blocks[i].size_bytes > size:
                 model.add(literal == 0)
     return inside
-
-
-def _solver(seconds: float) -> Any:
-    from ortools.sat.python import cp_model
-
-    solver = cp_model.CpSolver()
-    solver.parameters.catch_sigint_signal = False  # else Ctrl-C kills Python ever after
-    solver.parameters.num_workers = 1
-    solver.parameters.random_seed = 1
-    solver.parameters.max_deterministic_time = seconds
-    solver.parameters.max_time_in_seconds = 4 * seconds
-    return solver
 
 
 def _banks_of(solver: Any, problem: ArenaProblem, inside: dict[int, list[Any]]) -> tuple[int, ...]:

@@ -16,8 +16,8 @@ DEFAULT = "auto"
 class Splitter(Protocol):
     """Searches for partition schemes that trade latency for memory.
 
-    `front` gives the Pareto front of what was found. Equal input gives an equal front, unless the
-    watch cuts the search short. Ctrl-C ends it, too, with what was found by then.
+    `front` gives the Pareto front of what was found. Equal input gives an equal front. Ctrl-C
+    ends the search, with what was found by then.
     """
 
     @property

@@ -1,6 +1,6 @@
 """Chains of segments of the order by shortest paths: `partition.search`.
 
-What time is left goes to `motes`, whose points are other ways to reach nearly as low a peak: which
+What work is left goes to `motes`, whose points are other ways to reach nearly as low a peak: which
 of them makes the smallest arena only placing them tells.
 """
 

@@ -32,6 +32,8 @@ from toolchain.partition.program import Mode
 from toolchain.partition.segments import Segment, Segments
 
 _BEAM = 8
+_NS_A_STATE, _NS_A_STEP, _NS_A_SCHEME = 3000, 90, 500
+"""To weigh a set of schemes, for each step that they split; and to try one more scheme."""
 _NARROW = 0.5
 _BORDERS = 5
 _MOST_BLOCKS = 256
@@ -76,7 +78,7 @@ class _Search:
     """Beam searches under several budgets, which share what they tried."""
 
     def __init__(self, task: Task, watch: Watch) -> None:
-        self.segments = Segments(task)
+        self.segments = Segments(task, watch.work)
         self._watch = watch
         self._schemes: dict[tuple[int, int], list[Segment]] = {}
         self._whole = self._state(())
@@ -113,6 +115,7 @@ class _Search:
     def _next(self, state: _State, most: float) -> Iterator[_State]:
         """The state with one scheme more that lowers its bottleneck."""
         for segment in self._schemes_at(*state.bottleneck, state.peak_bytes):
+            self._watch.work.spend(_NS_A_SCHEME * (len(state.chosen) + 1))
             if segment.peak_bytes >= state.peak_bytes:
                 continue
             kept = [s for s in state.chosen if s.end <= segment.begin or segment.end <= s.begin]
@@ -126,6 +129,7 @@ class _Search:
                 yield made
 
     def _state(self, chosen: tuple[Segment, ...]) -> _State:
+        self._watch.work.spend(_NS_A_STATE + _NS_A_STEP * sum(s.end - s.begin for s in chosen))
         peak, held, at = 0, 0, (0, 0)
         inside = {step for s in chosen for step in range(s.begin, s.end)}
         for step in self._highest:

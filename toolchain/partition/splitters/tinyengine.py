@@ -22,7 +22,7 @@ class _TinyEngine:
     name = "tinyengine"
 
     def front(self, task: Task, watch: Watch) -> Front:
-        segments = Segments(task)
+        segments = Segments(task, watch.work)
         steps = segments.step_bytes
         last = len(steps)
         found: list[Segment] = []

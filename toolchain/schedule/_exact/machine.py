@@ -7,7 +7,8 @@ At a state D (the set of operators that have run), for every operator v not in D
 
 Both change only where a neighbour was the last but one user of a buffer (the last one frees it),
 or the first of several possible writers. `trail`, `nets` and `steps` hold the operators that have
-run, and the net and the footprint of each. The last user's index is kept as a sum, so a change
+run, and the net and the footprint of each. `moves` counts what was ever run, `looks` what else was
+looked at: the work of a search. The last user's index is kept as a sum, so a change
 costs O(1).
 """
 
@@ -27,6 +28,8 @@ class Machine:
         self.live_bytes = problem.base_bytes + sum(
             size for size, early in zip(problem.sizes, problem.early, strict=True) if early
         )
+        self.moves = 0
+        self.looks = 0
         self.trail: list[int] = []
         self.nets: list[int] = []
         self.steps: list[int] = []
@@ -97,6 +100,7 @@ class Machine:
         """Run a ready operator."""
         problem, left, left_sum = self.problem, self._left, self._left_sum
         change = self.net[op]
+        self.moves += 1
         self.steps.append(self.live_bytes + self.rise[op])
         self.live_bytes += change
         self.trail.append(op)
@@ -169,6 +173,7 @@ class Machine:
         net, rise, movable = self.net, self.rise, self.movable
         while True:
             room = limit_bytes - self.live_bytes
+            self.looks += len(self.ready)
             safe = [v for v in self.ready if net[v] <= 0 and rise[v] <= room and movable[v]]
             if not safe:
                 return
@@ -186,6 +191,7 @@ class Machine:
         trail, nets, movable = self.trail, self.nets, self.movable
         falls = {trail[i]: -nets[i] for i in range(start, len(trail)) if nets[i] < 0}
         descendants = self.problem.descendants
+        self.looks += len(trail) - start
         for i in range(len(trail) - 1, start - 1, -1):
             op = trail[i]
             if not movable[op]:
@@ -194,6 +200,7 @@ class Machine:
             if debt <= 0:
                 continue
             below = descendants[op]
+            self.looks += len(falls)
             for payer in list(falls):
                 if below >> payer & 1:
                     credit = falls[payer]

@@ -16,6 +16,10 @@ from toolchain.schedule._exact.compiled import Compiled
 from toolchain.schedule._exact.machine import Machine
 
 _MEMORY_FOR_DEAD_STATES_BYTES = 600_000_000
+_NS_A_MOVE, _NS_AN_OPERATOR, _NS_A_LOOK = 2600, 0.09, 86
+"""To run an operator and take it back; for each operator that the sets of them may hold; and to
+look at one that is ready or has run. Measured over 1,885 turns of 400 states: nine in ten are
+predicted within 26% of the processor's time."""
 
 
 class Verdict(Enum):
@@ -60,6 +64,13 @@ class Search:
         self.states = 0
         self.limit_bytes = -1
         self.begin(-1)
+
+    @property
+    def spent(self) -> int:
+        """The work of all decisions, in nanoseconds."""
+        machine = self._machine
+        move = int(_NS_A_MOVE + machine.problem.count * _NS_AN_OPERATOR)
+        return machine.moves * move + machine.looks * _NS_A_LOOK
 
     def begin(self, limit_bytes: int) -> None:
         """Start a decision, at the last bottom of the stack that was reached within the limit."""
@@ -111,6 +122,7 @@ class Search:
         """List the frame's choices, lowest state first; True where one of them needs no others."""
         machine, limit, base = self._machine, self.limit_bytes, frame.length
         choices = []
+        machine.looks += len(machine.ready)
         for op in sorted(machine.ready):
             step_bytes = machine.live_bytes + machine.rise[op]
             if step_bytes > limit:

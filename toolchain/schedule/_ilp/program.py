@@ -16,15 +16,20 @@ liveness of buffers before their first writer and after their last user (9, 10).
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from ortools.sat.python import cp_model
 
-from toolchain.schedule._sets import Clock
+from toolchain.schedule._sets import OutOfWorkError
 from toolchain.schedule._steps import Steps
+from toolchain.search import Work, solve
+
+_NS_A_TERM = 2500
+"""To write down an operator, or a buffer, at a step of the program."""
+_SECONDS_PER_UNIT = 1.7
+"""Of CP-SAT's deterministic time."""
 
 Literal = cp_model.IntVar | int
 
@@ -46,15 +51,15 @@ class Program:
         units: Sequence[tuple[int, ...]],
         start: int,
         pruning: bool,
-        clock: Clock,
+        work: Work,
     ) -> None:
-        """Raises OutOfTimeError where the time ends while the program is written down."""
+        """Raises OutOfWorkError where the work ends while the program is written down."""
         self._steps = steps
         self._problem = steps.resolved
         self._units = units
         self._start = start
         self._pruning = pruning
-        self._clock = clock
+        self._work = work
         self._ops = [op for unit in units for op in unit]
         self._inside = sum(1 << op for op in self._ops)
         self._count = len(self._ops)
@@ -62,6 +67,11 @@ class Program:
         self._model = cp_model.CpModel()
         self._begun = [self._begun_row(unit) for unit in units]
         self._sequence()
+
+    def _charge(self, terms: int) -> None:
+        self._work.spend(terms * _NS_A_TERM)
+        if self._work.over:
+            raise OutOfWorkError
 
     def _begun_row(self, unit: tuple[int, ...]) -> list[Literal]:
         """Whether the unit's first operator has run, by step."""
@@ -95,10 +105,10 @@ class Program:
                 if not (isinstance(before, int) and isinstance(now, int)):
                     model.add(before <= now)
         for t in range(self._count):
-            self._clock.check(time.perf_counter())
+            self._charge(self._count)
             model.add(sum(self._ran(op, t) for op in self._ops) == t + 1)
         for op in self._ops:
-            self._clock.check(time.perf_counter())
+            self._charge(self._count * len(problem.predecessors[op]))
             for predecessor in problem.predecessors[op]:
                 if self._inside >> predecessor & 1:
                     for t in range(self._count):
@@ -113,7 +123,7 @@ class Program:
     def solve(self, live_bytes: int, budget_bytes: int, hint: Sequence[int]) -> Answer:
         """Minimise the peak, at most `budget_bytes`, from `live_bytes` live at the start.
 
-        Raises OutOfTimeError as the constructor does.
+        Raises OutOfWorkError as the constructor does.
         """
         model, problem = self._model, self._problem
         moving = sorted({b for op in self._ops for b in problem.uses[op]})
@@ -122,9 +132,10 @@ class Program:
             users = self._steps.users[b]
             if problem.early[b] or users & self._start:
                 still -= problem.sizes[b]
+        uses = len(self._ops) + sum(len(problem.users[b]) for b in moving)
         peak = model.new_int_var(0, max(budget_bytes, 0), "peak")
         for t in range(self._count):
-            self._clock.check(time.perf_counter())
+            self._charge(2 * uses)
             load: list[cp_model.LinearExpr | int] = [still]
             for b in moving:
                 load.append(problem.sizes[b] * self._live(b, t))
@@ -137,14 +148,7 @@ class Program:
             model.add(sum(load) <= peak)
         model.minimize(peak)
         self._hint(hint)
-        solver = cp_model.CpSolver()
-        solver.parameters.catch_sigint_signal = False  # else Ctrl-C kills Python ever after
-        solver.parameters.max_time_in_seconds = max(
-            self._clock.deadline_seconds - time.perf_counter(), 0.01
-        )
-        solver.parameters.num_workers = 1
-        solver.parameters.random_seed = 1
-        status = solver.solve(model)
+        solver, status = solve(model, self._work, _SECONDS_PER_UNIT)
         if status == cp_model.INFEASIBLE:
             return Answer(None, budget_bytes + 1)
         bound = int(solver.best_objective_bound)

@@ -1,0 +1,33 @@
+"""CP-SAT, run so that one program gives one answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from toolchain.search.work import Work
+
+
+def solve(
+    model: Any, work: Work, seconds_per_unit: float, most: float | None = None, **parameters: Any
+) -> tuple[Any, Any]:
+    """Solve a `cp_model.CpModel` within what is left of `work`: the solver, and its status.
+
+    One thread, one seed, and no limit but CP-SAT's own count of its work, "deterministic time".
+    `seconds_per_unit`: what a unit of that takes for programs like this one on one core.
+    `most`: units, where fewer than the work allows are wanted. `parameters`: CP-SAT's, by name;
+    so are values of enumerations.
+    """
+    from ortools.sat.python import cp_model  # takes a second to import, and is seldom needed
+
+    solver = cp_model.CpSolver()
+    given = solver.parameters
+    given.catch_sigint_signal = False  # else Ctrl-C kills Python ever after
+    given.num_workers = 1
+    given.random_seed = 1
+    for name, value in parameters.items():
+        setattr(given, name, getattr(given, value) if isinstance(value, str) else value)
+    units = work.left_seconds / seconds_per_unit
+    given.max_deterministic_time = units if most is None else min(units, most)
+    status = solver.solve(model)
+    work.spend_seconds(solver.response_proto.deterministic_time * seconds_per_unit)
+    return solver, status
