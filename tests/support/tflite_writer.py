@@ -57,7 +57,10 @@ class _Writer:
         return self.index[tensor.name]
 
     def operator(self, op: Op) -> Any:
-        binding = spec_of(op.kind).form(op, self.graph).tflite
+        spec = spec_of(op.kind)
+        if spec.variants:  # of legacy files the tensors are uint8, and int8 writes them
+            spec = spec.variants.get(self.graph.input(op, 0).dtype, spec)
+        binding = spec.tflite
         assert binding is not None, f"{op.kind} has no TFLite binding"
         form = binding.write(op, self.graph)
         code = schema.OperatorCodeT()
