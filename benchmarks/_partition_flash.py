@@ -17,7 +17,8 @@ from toolchain.ir import Graph
 from toolchain.kernels import cmsis_nn
 from toolchain.memory.firmware_size import code_estimate_bytes
 from toolchain.memory.plan import Plan
-from toolchain.planner import PlanOptions, plan_graph
+from toolchain.planner import plan_graph
+from toolchain.planning.options import PlanOptions
 from toolchain.progress import Report
 
 AIM = 1.5

@@ -22,7 +22,8 @@ from toolchain.kernels import cmsis_nn
 from toolchain.memory.plan import Plan
 from toolchain.ops.spec import Array
 from toolchain.partition import Scheme, split
-from toolchain.planner import PlanOptions, plan_graph
+from toolchain.planner import plan_graph
+from toolchain.planning.options import PlanOptions
 from toolchain.progress import Report
 from toolchain.report.latency import predict_latency
 

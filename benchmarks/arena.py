@@ -35,7 +35,8 @@ from toolchain.frontends.neutral import read_neutral
 from toolchain.ir import MemoryProblem
 from toolchain.memory import arrangement
 from toolchain.ops.lowering import lower
-from toolchain.planner import PlanOptions, choose_views, rewrite_identities
+from toolchain.planning.options import PlanOptions
+from toolchain.planning.ordering import choose_views, rewrite_identities
 
 PUBLISHED = Path(__file__).with_name("arena_published.json")
 TFLM = """
@@ -167,7 +168,7 @@ def models(shared: Path, limit: float, board: str, console: Console) -> list[Any
         except ThimbleError:
             continue
         with console.status(path.name):
-            graph = rewrite_identities(graph, core, PlanOptions())
+            graph = rewrite_identities(graph, core, PlanOptions().scheduler)
             problem = choose_views(lower(graph, core))
             row: dict[str, Any] = {"model": path.name, "tflm": None}
             row |= {kind: arenas(p, limit) for kind, p in kinds(problem).items()}

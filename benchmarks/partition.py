@@ -38,7 +38,9 @@ from toolchain.boards import board as find_board
 from toolchain.ir import Graph
 from toolchain.memory.plan import Plan
 from toolchain.partition import Point, SmallestArena, splitters
-from toolchain.planner import PlanOptions, plan_graph, split_front, split_plan
+from toolchain.planner import plan_graph
+from toolchain.planning.options import PlanOptions
+from toolchain.planning.splitting import split_front, split_plan
 from toolchain.progress import Report
 
 SHARED_MODELS = Path(__file__).resolve().parents[2] / "shared" / "models"

@@ -30,7 +30,7 @@ sys.path.insert(0, str(ROOT))
 from benchmarks.arena import tflm_bytes  # noqa: E402
 from toolchain import load_model, verify_model  # noqa: E402
 from toolchain.errors import DoesNotFitError, ThimbleError, UnsupportedError  # noqa: E402
-from toolchain.planner import PlanOptions  # noqa: E402
+from toolchain.planning.options import PlanOptions  # noqa: E402
 
 SHARED_MODELS = ROOT.parent / "shared" / "models"
 

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from toolchain.deployment.verification import Verification, verify_model
     from toolchain.frontends import load_model
     from toolchain.memory.firmware_size import check_fit
-    from toolchain.planner import PlanOptions, plan_model
+    from toolchain.planner import plan_model
+    from toolchain.planning.options import PlanOptions
 
 _HOMES = {
     "Compiled": "deployment.compile",

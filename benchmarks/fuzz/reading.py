@@ -19,7 +19,8 @@ from toolchain.memory.firmware_size import check_fit, estimated_need
 from toolchain.memory.plan import Plan
 from toolchain.passes import Prepared
 from toolchain.passes.refuse_float import refuse_float
-from toolchain.planner import PlanOptions, plan_graph
+from toolchain.planner import plan_graph
+from toolchain.planning.options import PlanOptions
 from toolchain.report.latency import predict_latency
 
 READ_SECONDS = 20.0

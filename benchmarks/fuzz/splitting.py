@@ -45,7 +45,8 @@ from toolchain.ops.check import check
 from toolchain.ops.interpret import interpret
 from toolchain.ops.spec import Array
 from toolchain.partition import splitters
-from toolchain.planner import PlanOptions, plan_graph
+from toolchain.planner import plan_graph
+from toolchain.planning.options import PlanOptions
 
 _SPLIT_SECONDS = 1.0
 _CASE_SECONDS = 60.0

@@ -19,7 +19,8 @@ from toolchain.ops.interpret import interpret
 from toolchain.ops.lowering import lower
 from toolchain.ops.movement.concat import Concat
 from toolchain.passes.identity_rewriting import lowest_peak, partition, sites
-from toolchain.planner import PlanOptions, plan_graph
+from toolchain.planner import plan_graph
+from toolchain.planning.options import PlanOptions
 from toolchain.schedule import scheduler
 
 

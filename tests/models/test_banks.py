@@ -12,7 +12,8 @@ from toolchain.boards import board
 from toolchain.deployment.verification import verify_model
 from toolchain.errors import DoesNotFitError
 from toolchain.memory.firmware_size import check_fit
-from toolchain.planner import PlanOptions, plan_model
+from toolchain.planner import plan_model
+from toolchain.planning.options import PlanOptions
 
 SHARED = Path(__file__).resolve().parents[2].parent / "shared"
 YAMNET = SHARED / "models" / "st_yamnet_256_64x96_esc10_int8.tflite"

@@ -13,7 +13,8 @@ from tests.support.onnx_models import compare
 from toolchain.deployment.verification import verify_model
 from toolchain.errors import UnsupportedError
 from toolchain.frontends.onnx import read
-from toolchain.planner import PlanOptions, plan_model
+from toolchain.planner import plan_model
+from toolchain.planning.options import PlanOptions
 
 MODELS = Path(__file__).parents[2].parent / "shared" / "models"
 QUANTISED = {

@@ -9,7 +9,8 @@ import pytest
 from toolchain.deployment.verification import verify_model
 from toolchain.errors import DoesNotFitError
 from toolchain.memory.firmware_size import ram_bytes
-from toolchain.planner import PlanOptions, plan_model
+from toolchain.planner import plan_model
+from toolchain.planning.options import PlanOptions
 
 MODELS = Path(__file__).resolve().parents[2].parent / "shared" / "models"
 FOMO = MODELS / "openmv_fomo_face_detection.tflite"

@@ -24,7 +24,8 @@ from toolchain.memory.firmware_size import check_fit, shared_arena
 from toolchain.memory.plan import Plan
 from toolchain.memory.traffic import accesses
 from toolchain.ops.check import check
-from toolchain.planner import PlanOptions, plan_graph
+from toolchain.planner import plan_graph
+from toolchain.planning.options import PlanOptions
 
 EXACT = arena.allocator("exact")
 FAST, SLOW = Bank("FAST", 40, 1), Bank("SLOW", 60, 5)

@@ -16,7 +16,8 @@ from toolchain.deployment.verification import FLOAT_TOLERANCE, unit_of
 from toolchain.errors import UnsupportedError
 from toolchain.frontends import load_model
 from toolchain.ir import DType, End, Graph, Quantisation, Tensor
-from toolchain.planner import PlanOptions, plan_model
+from toolchain.planner import plan_model
+from toolchain.planning.options import PlanOptions
 from toolchain.quantise.float_use import float_use
 
 

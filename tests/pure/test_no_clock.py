@@ -22,7 +22,9 @@ from toolchain.ir import ArenaProblem, Block
 from toolchain.ir.printer import graph_text
 from toolchain.memory import arrangement
 from toolchain.partition import Front, splitters
-from toolchain.planner import PlanOptions, plan_graph, split_front
+from toolchain.planner import plan_graph
+from toolchain.planning.options import PlanOptions
+from toolchain.planning.splitting import split_front
 from toolchain.search import Work, solve
 
 PACKAGE = Path(toolchain.__file__).parent

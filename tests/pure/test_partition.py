@@ -24,7 +24,8 @@ from toolchain.ops.check import check
 from toolchain.ops.lowering import Lowered, lower
 from toolchain.ops.matmul.common import BatchMatMul
 from toolchain.partition import CannotSplitError, Mode, Scheme, single_outputs, split
-from toolchain.planner import plan_graph, split_front
+from toolchain.planner import plan_graph
+from toolchain.planning.splitting import split_front
 
 
 def test_random_valid_schemes_compute_the_same() -> None:

@@ -21,7 +21,9 @@ from toolchain.memory.plan import Plan
 from toolchain.memory.problem import memory_problem
 from toolchain.ops.lowering import lower
 from toolchain.partition import Point, Task, Watch, split_all, splitters
-from toolchain.planner import PlanOptions, front_rows, plan_graph, split_front
+from toolchain.planner import plan_graph
+from toolchain.planning.options import PlanOptions
+from toolchain.planning.splitting import front_rows, split_front
 from toolchain.report.front import FrontRow, front_table
 from toolchain.report.front_plot import front_svg
 

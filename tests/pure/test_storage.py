@@ -20,7 +20,7 @@ from toolchain.ops.movement.split import Split
 from toolchain.ops.movement.transpose import Transpose
 from toolchain.ops.resize.common import Resize
 from toolchain.ops.unary.leaky_relu import LeakyRelu
-from toolchain.planner import choose_views
+from toolchain.planning.ordering import choose_views
 
 Q = Quantisation((0.5,), (0,))
 

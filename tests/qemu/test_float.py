@@ -15,7 +15,8 @@ from tests.support.tflite_writer import tflite_bytes
 from toolchain.boards import board
 from toolchain.deployment.verification import verify_model
 from toolchain.ops import forms
-from toolchain.planner import PlanOptions, plan_graph
+from toolchain.planner import plan_graph
+from toolchain.planning.options import PlanOptions
 
 BOARDS = ("mps2-an500", "netduinoplus2", "mps3-an547")
 KINDS = [kind for kind in forms() if kind.endswith("_f32")]

@@ -23,7 +23,8 @@ from toolchain.memory.firmware_size import check_fit
 from toolchain.ops.check import check
 from toolchain.ops.movement.block_concat import BlockConcat
 from toolchain.partition import CannotSplitError, Mode, Scheme, split
-from toolchain.planner import PlanOptions, plan_graph, plan_model
+from toolchain.planner import plan_graph, plan_model
+from toolchain.planning.options import PlanOptions
 
 pytestmark = pytest.mark.skipif(
     not (shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm")),

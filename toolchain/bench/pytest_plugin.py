@@ -37,7 +37,8 @@ from toolchain.files import scratch_folder
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
 from toolchain.kernels import cmsis_nn
 from toolchain.ops.movement.reshape import Reshape
-from toolchain.planner import PlanOptions, plan_graph
+from toolchain.planner import plan_graph
+from toolchain.planning.options import PlanOptions
 
 ECHO_BYTES = 512
 _NAME = "thimble-bench"

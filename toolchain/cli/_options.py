@@ -11,7 +11,7 @@ import typer
 from toolchain import arena, schedule
 from toolchain.errors import InputError
 from toolchain.partition import DEFAULT_SECONDS, splitters
-from toolchain.planner import PlanOptions
+from toolchain.planning.options import PlanOptions
 
 ModelArgument = Annotated[
     Path, typer.Argument(metavar="MODEL", help="An int8 .tflite file, or a QDQ or QLinear .onnx.")

@@ -28,7 +28,8 @@ from toolchain.cli._options import (
 from toolchain.deployment.measurements import cost_model
 from toolchain.memory.firmware_size import check_fit, estimated_need
 from toolchain.partition import DEFAULT_SECONDS, splitters
-from toolchain.planner import DEFAULT_BOARD, front_rows, plan_model, split_front
+from toolchain.planner import DEFAULT_BOARD, plan_model
+from toolchain.planning.splitting import front_rows, split_front
 from toolchain.quantise.float_use import float_json
 from toolchain.report.front import front_json, front_table
 from toolchain.report.front_plot import front_svg

@@ -19,7 +19,8 @@ from toolchain.frontends.neutral import is_neutral, read_neutral
 from toolchain.ir import MemoryProblem
 from toolchain.memory.off_chip import off_chip_traffic
 from toolchain.ops.lowering import lower
-from toolchain.planner import DEFAULT_BOARD, choose_views
+from toolchain.planner import DEFAULT_BOARD
+from toolchain.planning.ordering import choose_views
 
 
 def command(

@@ -32,7 +32,8 @@ from toolchain.memory.firmware_size import (
     shared_arena,
 )
 from toolchain.memory.plan import Plan
-from toolchain.planner import DEFAULT_BOARD, PlanOptions, plan_model
+from toolchain.planner import DEFAULT_BOARD, plan_model
+from toolchain.planning.options import PlanOptions
 from toolchain.progress import Report, silent
 from toolchain.quantise.float_use import float_json
 from toolchain.report.latency import kernel_keys, predict_latency

@@ -34,7 +34,8 @@ from toolchain.memory.moves import moves
 from toolchain.memory.plan import Plan
 from toolchain.ops.lowering import lower
 from toolchain.ops.movement.concat import Concat
-from toolchain.planner import PlanOptions, plan_graph, plan_model
+from toolchain.planner import plan_graph, plan_model
+from toolchain.planning.options import PlanOptions
 from toolchain.progress import Report, silent
 from toolchain.resources import RUNTIME_C
 from toolchain.timing.kernel_shapes import read_shapes

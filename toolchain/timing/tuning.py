@@ -10,7 +10,8 @@ from toolchain.cost.database import Database
 from toolchain.deployment.measurements import cost_model, current_build
 from toolchain.errors import InputError
 from toolchain.memory.plan import Plan
-from toolchain.planner import PlanOptions, plan_model
+from toolchain.planner import plan_model
+from toolchain.planning.options import PlanOptions
 from toolchain.progress import Report, silent
 from toolchain.report.latency import predict_latency
 from toolchain.timing.kernel_timing import Kernel, plan_kernels, time_kernels

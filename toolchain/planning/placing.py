@@ -1,0 +1,58 @@
+"""An order becomes a plan: every tensor gets its place, in one piece of RAM or in several."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from toolchain import arena
+from toolchain.boards import Board
+from toolchain.codegen import constant_bytes
+from toolchain.ir import MemoryProblem, Schedule
+from toolchain.ir.arena import arena_plan
+from toolchain.ir.memory import footprint
+from toolchain.memory import arrangement, banks
+from toolchain.memory.plan import Plan, planned_ops
+from toolchain.ops.lowering import Lowered
+from toolchain.planning.options import PlanOptions
+from toolchain.progress import Report
+
+
+def place(
+    lowered: Lowered, target: Board, problem: MemoryProblem, found: Schedule, options: PlanOptions
+) -> Plan:
+    """The plan of one order, or of another whose arena is smaller."""
+    allocator = arena.allocator(options.allocator)
+    made = arrangement.place(problem, found, allocator, options.time_limit_seconds)
+    unsplit = not (options.splits or problem.accesses)
+    if options.allocator == arena.DEFAULT and unsplit:
+        made = arrangement.compact(problem, made, allocator)
+    order = made.schedule.order
+    placed = arena_plan(problem, order, made.placement, made.blocks)
+    plan = Plan(
+        lowered=lowered,
+        board=target.name,
+        schedule=made.schedule,
+        arena=placed,
+        operators=planned_ops(lowered, placed),
+        step_bytes=footprint(problem, order),
+    )
+    return replace(plan, weight_bytes=constant_bytes(plan))
+
+
+def over_banks(
+    plan: Plan, target: Board, problem: MemoryProblem, options: PlanOptions, report: Report
+) -> Plan:
+    """The plan with its arena spread over banks, where none holds all of it, or a slow one does.
+
+    Not where --ram is met only in one piece.
+    """
+    if target.is_host or options.one_bank or not banks.wants_banks(plan, target):
+        return plan
+    report("placing tensors in banks")
+    allocator = arena.allocator(options.allocator)
+    spread = banks.spread_arena(plan, problem, target, allocator, options.time_limit_seconds)
+    if spread is None:
+        return plan
+    made = replace(plan, arena=spread, operators=planned_ops(plan.lowered, spread))
+    made = replace(made, weight_bytes=constant_bytes(made))
+    return plan if options.met_by(plan) and not options.met_by(made) else made
