@@ -53,6 +53,9 @@ def _as_float(kind: str, attributes: Attributes) -> tuple[str, Attributes]:
         return "softmax", Softmax()
     if isinstance(attributes, Lookup) and attributes.function == "LeakyRelu":
         return "unary_f32", Unary("leaky_relu", attributes.parameters[0])
+    found = specs().get(kind)
+    if found is not None and DType.FLOAT32 in found.variants:
+        return kind, attributes
     renamed = f"{kind}_f32"
     if renamed not in specs():
         raise RefusedError("it has no float32 kernel", "quantise the model to int8")
