@@ -27,7 +27,7 @@ def with_own_kernel(core: Core = HOST) -> Sources:
 
 def with_cmsis_nn(core: Core = HOST) -> Sources:
     """Max pooling of int16 is CMSIS-NN's on every core."""
-    graph = forms()["max_pool2d_s16"].sample(np.random.default_rng(0))
+    graph = forms()["max_pool2d.int16"].sample(np.random.default_rng(0))
     sources = generate(plan_of(graph, core), core, cmsis_nn.find(), name="arms")
     assert sources.cmsis_nn
     return sources

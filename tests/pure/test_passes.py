@@ -261,11 +261,54 @@ def test_pad_merges_into_max_pool_only_with_the_smallest_value(
     assert kinds(prepared_equal(build.graph([y])).graph)["pad"] == pads
 
 
-def test_pad_that_a_pool_window_would_cover_alone_stays() -> None:
+LOWEST_FLOAT = float(np.finfo(np.float32).min)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value", "pads"),
+    [
+        (DType.INT16, -32768, 0),
+        (DType.INT16, -128, 1),
+        (DType.INT16, 0, 1),
+        (DType.INT16, None, 1),
+        (DType.FLOAT32, LOWEST_FLOAT, 0),
+        (DType.FLOAT32, -32768.0, 1),
+        (DType.FLOAT32, None, 1),
+    ],
+)
+def test_the_smallest_value_is_that_of_the_pools_type(
+    dtype: DType, value: float | None, pads: int
+) -> None:
+    q = None if dtype is DType.FLOAT32 else Quantisation((0.0625,), (0,))
+    build = Builder()
+    padded = build.op("pad", [build.input((1, 6, 7, 3), dtype, q)], Pad(IMAGE, value), q, dtype)
+    y = build.op("max_pool2d", [padded], Pool2D(3, 3, 2, 2), q, dtype)
+    result = prepared_equal(build.graph([y]))
+    assert kinds(result.graph) == Counter({"max_pool2d": 1, **({"pad": 1} if pads else {})})
+    (pool,) = (op for op in result.graph.ops if op.kind == "max_pool2d")
+    assert isinstance(pool.attributes, Pool2D)
+    assert pool.attributes.padding == ((0, 0, 0, 0) if pads else (1, 2, 2, 1))
+
+
+def test_a_pad_of_int16_stays_before_an_average() -> None:
+    q = Quantisation((0.0625,), (0,))
+    build = Builder()
+    given = build.input((1, 6, 7, 3), DType.INT16, q)
+    padded = build.op("pad", [given], Pad(IMAGE, -32768), q, DType.INT16)
+    y = build.op("average_pool2d", [padded], Pool2D(3, 3, 2, 2), q, DType.INT16)
+    assert kinds(prepared_equal(build.graph([y])).graph)["pad"] == 1
+
+
+LOWEST = ((DType.INT8, -128), (DType.INT16, -32768), (DType.FLOAT32, LOWEST_FLOAT))
+
+
+@pytest.mark.parametrize(("dtype", "value"), LOWEST)
+def test_pad_that_a_pool_window_would_cover_alone_stays(dtype: DType, value: float) -> None:
+    q = None if dtype is DType.FLOAT32 else Quantisation((0.0625,), (0,))
     build = Builder()
     wide = ((0, 0), (3, 0), (0, 0), (0, 0))
-    padded = build.op("pad", [build.input((1, 6, 6, 3))], Pad(wide, -128))
-    y = build.op("max_pool2d", [padded], Pool2D(2, 2, 1, 1))
+    padded = build.op("pad", [build.input((1, 6, 6, 3), dtype, q)], Pad(wide, value), q, dtype)
+    y = build.op("max_pool2d", [padded], Pool2D(2, 2, 1, 1), q, dtype)
     assert kinds(prepared_equal(build.graph([y])).graph)["pad"] == 1
 
 

@@ -14,12 +14,13 @@ from tests.support.merge import merged
 from tests.support.tflite_writer import tflite_bytes
 from toolchain.boards import board
 from toolchain.deployment.verification import verify_model
+from toolchain.ir import DType
 from toolchain.ops import forms
 from toolchain.planner import plan_graph
 from toolchain.planning.options import PlanOptions
 
 BOARDS = ("mps2-an500", "netduinoplus2", "mps3-an547")
-KINDS = [kind for kind in forms() if kind.endswith("_f32")]
+KINDS = [name for name, form in forms().items() if form.dtypes == {DType.FLOAT32}]
 
 pytestmark = pytest.mark.skipif(
     not (shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm")),

@@ -66,8 +66,8 @@ def test_operators_equal_their_references(
         "fully_connected",
         "conv2d_s16",
         "depthwise_conv2d_s16",
-        "average_pool2d_s16",
-        "max_pool2d_s16",
+        "average_pool2d.int16",
+        "max_pool2d.int16",
     ],
 )
 def test_kernels_bear_their_overlaps(board_name: str, kind: str, tmp_path: Path) -> None:

@@ -95,8 +95,8 @@ def network() -> Graph:
     bent = b.op("unary_f32", (left,), b.real("bent", 1, 5, 5, 6), Unary("tanh"))
     total = b.op("binary_f32", (stem, bent), b.real("total", 1, 5, 5, 6), Binary("add"))
     pool = Pool2D(2, 2, 2, 2)
-    top = b.op("max_pool2d_f32", (total,), b.real("top", 1, 2, 2, 6), pool)
-    average = b.op("average_pool2d_f32", (total,), b.real("average", 1, 2, 2, 6), pool)
+    top = b.op("max_pool2d", (total,), b.real("top", 1, 2, 2, 6), pool)
+    average = b.op("average_pool2d", (total,), b.real("average", 1, 2, 2, 6), pool)
     both = b.op("concat", (top, average), b.real("both", 1, 2, 2, 12), Concat(3))
     flat = b.op("reshape", (both,), b.real("flat", 1, 48), Reshape((1, 48)))
     scores = b.op(

@@ -81,10 +81,10 @@ def network() -> Graph:
     total = b.op("add", [scaled, left], b.value("total", (1, 6, 5, 8), 0.0009), Sum())
     bent = b.op("tanh_s16", [total], b.value("bent", (1, 6, 5, 8), 1 / 32768), Attributes())
     largest = b.op(
-        "max_pool2d_s16", [bent], b.value("largest", (1, 3, 2, 8), 1 / 32768), Pool2D(2, 2, 2, 2)
+        "max_pool2d", [bent], b.value("largest", (1, 3, 2, 8), 1 / 32768), Pool2D(2, 2, 2, 2)
     )
     average = b.op(
-        "average_pool2d_s16",
+        "average_pool2d",
         [bent],
         b.value("average", (1, 3, 2, 8), 1 / 32768),
         Pool2D(2, 2, 2, 2),

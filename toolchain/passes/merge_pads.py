@@ -2,8 +2,8 @@
 
 The padded copy of the image then never exists. A convolution's own padding is real 0.0, which is
 the stored zero point, so that a pad with that value merges exactly. A max pool leaves padded
-elements out, so that a pad with the smallest stored value merges exactly, unless a window would
-cover nothing else.
+elements out, so that a pad with the smallest value of the type merges exactly, unless a window
+would cover nothing else. The smallest float32 is the smallest finite one: no maximum is below it.
 """
 
 from __future__ import annotations
@@ -79,13 +79,18 @@ def _widened(op: Op, sides: Mapping[int, tuple[int, int]], value: float, graph: 
         old = attributes.padding
         padding = Padding(old.top + top, old.left + left, old.bottom + bottom, old.right + right)
         return replace(op, attributes=replace(attributes, padding=padding))
-    if op.kind == "max_pool2d" and isinstance(attributes, Pool2D):
-        smallest = int(np.iinfo(x.dtype.value).min)
+    if op.kind == "max_pool2d" and isinstance(attributes, Pool2D) and value == _smallest(x):
         first = attributes.padding
-        if value == smallest:
-            wider = (first[0] + top, first[1] + bottom, first[2] + left, first[3] + right)
-            return replace(op, attributes=replace(attributes, padding=wider))
+        wider = (first[0] + top, first[1] + bottom, first[2] + left, first[3] + right)
+        return replace(op, attributes=replace(attributes, padding=wider))
     return None
+
+
+def _smallest(tensor: Tensor) -> float:
+    """The smallest value that a maximum can have."""
+    if tensor.dtype is DType.FLOAT32:
+        return float(np.finfo(np.float32).min)
+    return int(np.iinfo(tensor.dtype.value).min)
 
 
 def _keeps_shape(op: Op, graph: Graph) -> bool:

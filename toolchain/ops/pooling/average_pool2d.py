@@ -1,42 +1,45 @@
-"""Average over windows, padding not counted, halves rounded away from zero.
+"""Average over windows, padding not counted; integers round halves away from zero.
 
-TFLite AVERAGE_POOL_2D, int8, `reference_integer_ops::AveragePool`.
+TFLite AVERAGE_POOL_2D: of int8 and int16 `reference_integer_ops::AveragePool`, of float32
+`reference_ops::AveragePool`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from toolchain.boards import Core
-from toolchain.ir import Graph, Op
-from toolchain.ops import product_extents
+from toolchain.ir import DType, Graph, Op
 from toolchain.ops.arithmetic.activation import clamp_range
+from toolchain.ops.kernel import Kernel
 from toolchain.ops.pooling.common import (
     Pool2D,
     infer_pool,
-    lower_pool,
     pool_attributes,
     pool_axes,
-    pool_lead_bytes,
     read_pool,
     sample_pool,
     windows,
     write_pool,
 )
+from toolchain.ops.pooling.kernels import float_pool_kernel, pool_kernel
+from toolchain.ops.readers.floats import FLOAT, clamped, float_sample
 from toolchain.ops.readers.onnx_pooling import read_average_pool
+from toolchain.ops.readers.wide import WIDE, wide_sample
 from toolchain.ops.reduction.common import Reduce
 from toolchain.ops.reduction.requantise_sums import Law, RequantiseSums
 from toolchain.ops.spec import (
     Array,
-    Lowering,
     OnnxBinding,
     OpSpec,
     Reach,
     Reduction,
-    SafeOverlap,
     TfliteBinding,
+    by_type,
+    no_reductions,
 )
 
 
@@ -53,16 +56,33 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return (np.clip(result, low, high).astype(y.dtype.numpy),)
 
 
-def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
-    """CMSIS-NN where it has Helium; ours elsewhere: fewer instructions and no scratch."""
+def _float_reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    result = np.empty(graph.output(op).shape, np.float32)
+    for at in windows(op, graph):
+        part = inputs[0].astype(np.float32)[:, at.rows, at.columns]
+        taps = part.reshape(len(part), -1, part.shape[3])
+        total = np.zeros((len(part), part.shape[3]), np.float32)
+        for index in range(taps.shape[1]):
+            total = total + taps[:, index]
+        result[:, at.row, at.column] = total / np.float32(taps.shape[1])
+    return (clamped(result, pool_attributes(op).activation),)
+
+
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
+    """CMSIS-NN where it has Helium; ours elsewhere: fewer instructions and no scratch.
+
+    All of them sum a window before they write the average."""
     if pool_attributes(op).lift:
-        return lower_pool(op, graph, "thimble_average_pool_lifted_s8")
-    return lower_pool(op, graph, "arm_avgpool_s8" if core.mve else "thimble_average_pool_s8")
+        return pool_kernel(op, graph, core, "thimble_average_pool_lifted_s8")
+    return pool_kernel(op, graph, core, "arm_avgpool_s8" if core.mve else "thimble_average_pool_s8")
 
 
-def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
-    """The kernel sums a window before it writes the average."""
-    return (SafeOverlap(0, 0, pool_lead_bytes(op, graph, reads_first=True)),)
+def _select_wide(op: Op, graph: Graph, core: Core) -> Kernel:
+    return pool_kernel(op, graph, core, "arm_avgpool_s16")
+
+
+def _select_float(op: Op, graph: Graph, core: Core) -> Kernel:
+    return float_pool_kernel(op, graph, "thimble_average_pool_f32")
 
 
 def _reductions(op: Op, graph: Graph) -> tuple[Reduction, ...]:
@@ -89,20 +109,38 @@ def _reductions(op: Op, graph: Graph) -> tuple[Reduction, ...]:
     )
 
 
-SPEC = OpSpec(
+_INT8 = OpSpec(
     kind="average_pool2d",
     attributes=Pool2D,
     infer=infer_pool,
     reference=_reference,
-    lower=_lower,
-    extents=product_extents.pool,
+    select=_select,
     sample=lambda rng: sample_pool(rng, "average_pool2d"),
     tflite=TfliteBinding(
         ("AVERAGE_POOL_2D",), read_pool, lambda op, graph: write_pool(op, graph, "AVERAGE_POOL_2D")
     ),
-    overlaps=_overlaps,
     axes=pool_axes,
     reductions=_reductions,
     onnx=OnnxBinding(("AveragePool",), read_average_pool),
     limits="int8, NHWC; padding is not counted",
 )
+_INT16 = replace(
+    _INT8,
+    select=_select_wide,
+    sample=wide_sample(_INT8.sample, suffix=""),
+    onnx=None,
+    reductions=no_reductions,
+    dtypes=WIDE,
+    limits="int16, NHWC; padding is not counted",
+)
+_FLOAT32 = replace(
+    _INT8,
+    reference=_float_reference,
+    select=_select_float,
+    sample=float_sample(_INT8.sample, _INT8.kind),
+    onnx=None,
+    reductions=no_reductions,
+    dtypes=FLOAT,
+    limits="float32, NHWC",
+)
+SPEC = by_type({DType.INT8: _INT8, DType.INT16: _INT16, DType.FLOAT32: _FLOAT32})

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
-from toolchain.ops.arithmetic.activation import Activation, clamp_range, read_activation
+from toolchain.ops.arithmetic.activation import Activation, read_activation
 from toolchain.ops.axes import elementwise_axes, window_axes
 from toolchain.ops.convolution.common import Padding, check_16_bits
 from toolchain.ops.convolution.common import Window as Walk
 from toolchain.ops.movement.copies import sample_quantisation
-from toolchain.ops.readers.floats import window_fields
-from toolchain.ops.spec import Axis, Lowering, ReadOp, TensorType, TfliteNode, WrittenOp
+from toolchain.ops.spec import Axis, ReadOp, TensorType, TfliteNode, WrittenOp
 
 
 @dataclass(frozen=True)
@@ -48,6 +46,17 @@ class Window:
 def pool_attributes(op: Op) -> Pool2D:
     assert isinstance(op.attributes, Pool2D)
     return op.attributes
+
+
+def pool_window(op: Op) -> Walk:
+    """The window's walk over the image."""
+    attributes = pool_attributes(op)
+    top, bottom, left, right = attributes.padding
+    return Walk(
+        (attributes.filter_height, attributes.filter_width),
+        (attributes.stride_height, attributes.stride_width),
+        padding=Padding(top, left, bottom, right),
+    )
 
 
 def same_padding(size: int, window: int, stride: int) -> tuple[int, int]:
@@ -87,18 +96,12 @@ def _positions(size: int, window: int, stride: int, before: int, after: int) -> 
 def pool_axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
     """Rows, columns and channels."""
     attributes = pool_attributes(op)
-    top, bottom, left, right = attributes.padding
-    walk = Walk(
-        (attributes.filter_height, attributes.filter_width),
-        (attributes.stride_height, attributes.stride_width),
-        padding=Padding(top, left, bottom, right),
-    )
 
     def padded(pad: Padding) -> Pool2D:
         return replace(attributes, padding=(pad.top, pad.bottom, pad.left, pad.right))
 
     channels = [axis for axis in elementwise_axes(op, graph) if axis.axis == 3]
-    return (*window_axes(op, walk, padded), *channels)
+    return (*window_axes(op, pool_window(op), padded), *channels)
 
 
 def windows(op: Op, graph: Graph) -> Iterator[Window]:
@@ -134,44 +137,6 @@ def pool_lead_bytes(op: Op, graph: Graph, *, reads_first: bool) -> int:
         int((written + (0 if reads_first else 1) - firsts).max()),
     )
     return max(lead, 0) * channels * x.dtype.size_bytes
-
-
-def lower_pool(op: Op, graph: Graph, function: str, scratch_bytes: int = 0) -> Lowering:
-    """A call of `function`, whose arguments are those of CMSIS-NN's pools."""
-    fields = _fields(op, graph, function) | {"scratch_bytes": scratch_bytes}
-    return Lowering(functions=(function,), scratch_bytes=scratch_bytes, fields=fields)
-
-
-def lower_float_pool(op: Op, graph: Graph, function: str) -> Lowering:
-    """A call of a float32 pool."""
-    attributes, (top, bottom, left, right) = pool_attributes(op), pool_attributes(op).padding
-    walk = Walk(
-        (attributes.filter_height, attributes.filter_width),
-        (attributes.stride_height, attributes.stride_width),
-        padding=Padding(top, left, bottom, right),
-    )
-    fields = window_fields(op, graph, walk, attributes.activation, graph.input(op, 0).shape[3])
-    return Lowering(functions=(function,), fields=fields | {"function": function})
-
-
-def _fields(op: Op, graph: Graph, function: str) -> dict[str, Any]:
-    """What `_pool.c.j2` prints."""
-    attributes, x, y = pool_attributes(op), graph.input(op, 0), graph.output(op)
-    low, high = clamp_range(attributes.activation, y)
-    return {
-        "function": function,
-        "lift": attributes.lift,
-        "input_shape": x.shape,
-        "output_shape": y.shape,
-        "filter_height": attributes.filter_height,
-        "filter_width": attributes.filter_width,
-        "stride_height": attributes.stride_height,
-        "stride_width": attributes.stride_width,
-        "padding_top": attributes.padding[0],
-        "padding_left": attributes.padding[2],
-        "activation_min": low,
-        "activation_max": high,
-    }
 
 
 def read_pool(node: TfliteNode) -> ReadOp:

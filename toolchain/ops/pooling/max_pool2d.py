@@ -1,36 +1,35 @@
-"""Maximum over windows. TFLite MAX_POOL_2D, int8, `reference_integer_ops::MaxPool`."""
+"""Maximum over windows.
+
+TFLite MAX_POOL_2D: of int8 and int16 `reference_integer_ops::MaxPool`, of float32
+`reference_ops::MaxPool`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from toolchain.boards import Core
-from toolchain.ir import Graph, Op
-from toolchain.ops import product_extents
+from toolchain.ir import DType, Graph, Op
 from toolchain.ops.arithmetic.activation import clamp_range
+from toolchain.ops.kernel import Kernel
 from toolchain.ops.pooling.common import (
     Pool2D,
     infer_pool,
-    lower_pool,
     pool_attributes,
     pool_axes,
-    pool_lead_bytes,
     read_pool,
     sample_pool,
     windows,
     write_pool,
 )
+from toolchain.ops.pooling.kernels import float_pool_kernel, pool_kernel
+from toolchain.ops.readers.floats import FLOAT, clamped, extreme, float_sample
 from toolchain.ops.readers.onnx_pooling import read_max_pool
-from toolchain.ops.spec import (
-    Array,
-    Lowering,
-    OnnxBinding,
-    OpSpec,
-    SafeOverlap,
-    TfliteBinding,
-)
+from toolchain.ops.readers.wide import WIDE, wide_sample
+from toolchain.ops.spec import Array, OnnxBinding, OpSpec, TfliteBinding, by_type
 
 
 def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
@@ -42,29 +41,60 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return (np.clip(result, low, high).astype(y.dtype.numpy),)
 
 
-def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
-    """CMSIS-NN where it has Helium; elsewhere it compares byte by byte, and ours does not."""
-    return lower_pool(op, graph, "arm_max_pool_s8" if core.mve else "thimble_max_pool_s8")
+def _float_reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    result = np.empty(graph.output(op).shape, np.float32)
+    for at in windows(op, graph):
+        part = inputs[0].astype(np.float32)[:, at.rows, at.columns]
+        taps = part.reshape(len(part), -1, part.shape[3])
+        result[:, at.row, at.column] = extreme(taps.swapaxes(0, 1))
+    return (clamped(result, pool_attributes(op).activation),)
 
 
-def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
-    """CMSIS-NN keeps its running maximum in the output pixel."""
-    return (SafeOverlap(0, 0, pool_lead_bytes(op, graph, reads_first=not core.mve)),)
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
+    """CMSIS-NN where it has Helium; elsewhere it compares byte by byte, and ours does not.
+
+    CMSIS-NN keeps its running maximum in the output pixel."""
+    function = "arm_max_pool_s8" if core.mve else "thimble_max_pool_s8"
+    return pool_kernel(op, graph, core, function, reads_first=not core.mve)
 
 
-SPEC = OpSpec(
+def _select_wide(op: Op, graph: Graph, core: Core) -> Kernel:
+    return pool_kernel(op, graph, core, "arm_max_pool_s16", reads_first=False)
+
+
+def _select_float(op: Op, graph: Graph, core: Core) -> Kernel:
+    return float_pool_kernel(op, graph, "thimble_max_pool_f32")
+
+
+_INT8 = OpSpec(
     kind="max_pool2d",
     attributes=Pool2D,
     infer=infer_pool,
     reference=_reference,
-    lower=_lower,
-    extents=product_extents.pool,
+    select=_select,
     sample=lambda rng: sample_pool(rng, "max_pool2d"),
     tflite=TfliteBinding(
         ("MAX_POOL_2D",), read_pool, lambda op, graph: write_pool(op, graph, "MAX_POOL_2D")
     ),
-    overlaps=_overlaps,
     axes=pool_axes,
     onnx=OnnxBinding(("MaxPool", "GlobalMaxPool"), read_max_pool),
     limits="int8, NHWC",
 )
+_INT16 = replace(
+    _INT8,
+    select=_select_wide,
+    sample=wide_sample(_INT8.sample, suffix=""),
+    onnx=None,
+    dtypes=WIDE,
+    limits="int16, NHWC",
+)
+_FLOAT32 = replace(
+    _INT8,
+    reference=_float_reference,
+    select=_select_float,
+    sample=float_sample(_INT8.sample, _INT8.kind),
+    onnx=None,
+    dtypes=FLOAT,
+    limits="float32, NHWC",
+)
+SPEC = by_type({DType.INT8: _INT8, DType.INT16: _INT16, DType.FLOAT32: _FLOAT32})

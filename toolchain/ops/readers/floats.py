@@ -34,9 +34,14 @@ _BOUNDS: Mapping[Activation, tuple[float, float]] = MappingProxyType(
 )
 
 
+def range_of(activation: Activation) -> tuple[float, float]:
+    """Least and largest value of a fused activation (`CalculateActivationRange`)."""
+    return _BOUNDS[activation]
+
+
 def bounds(activation: Activation) -> dict[str, str]:
-    """`min` and `max` of a fused activation (`CalculateActivationRange`), as C literals."""
-    low, high = _BOUNDS[activation]
+    """`min` and `max` of a fused activation, as C literals."""
+    low, high = range_of(activation)
     return {"min": literal(low), "max": literal(high)}
 
 

@@ -1,0 +1,83 @@
+"""What calls of float32 kernels share that slide a window over an image (`thimble_window_f32`)."""
+
+from __future__ import annotations
+
+from toolchain.ops.arithmetic.activation import Activation
+from toolchain.ops.convolution.common import Window
+from toolchain.ops.extents import Extent, whole, window_reach
+from toolchain.ops.kernel import Call, Struct
+from toolchain.ops.readers.floats import range_of
+
+_WIDTH = 4
+"""Bytes of a float32."""
+
+
+def window_f32(
+    x: tuple[int, ...],
+    y: tuple[int, ...],
+    window: Window,
+    activation: Activation,
+    depth: int = 0,
+) -> Struct:
+    """The walk over an NHWC image of shape `x` to one of shape `y`.
+
+    `depth`: the channels that a filter sees; all of them where it is not given.
+    """
+    low, high = range_of(activation)
+    return Struct(
+        "thimble_window_f32",
+        {
+            "batches": x[0],
+            "input_h": x[1],
+            "input_w": x[2],
+            "input_c": x[3],
+            "output_h": y[1],
+            "output_w": y[2],
+            "output_c": y[3],
+            "kernel_h": window.kernel[0],
+            "kernel_w": window.kernel[1],
+            "depth": depth or x[3],
+            "stride_h": window.stride[0],
+            "stride_w": window.stride[1],
+            "dilation_h": window.dilation[0],
+            "dilation_w": window.dilation[1],
+            "pad_top": window.padding.top,
+            "pad_left": window.padding.left,
+            "min": low,
+            "max": high,
+        },
+    )
+
+
+def image_f32(call: Call, end: str) -> Extent:
+    """The `input` or the `output` of a call whose argument `window` is such a walk."""
+    sizes = (call[f"window.{end}_{size}"] for size in "hwc")
+    elements = call["window.batches"]
+    for size in sizes:
+        elements *= size
+    return whole(elements, _WIDTH)
+
+
+def filters_f32(call: Call, depth: int) -> Extent:
+    """A filter for each output channel, of `depth` channels."""
+    taps = call["window.kernel_h"] * call["window.kernel_w"]
+    return whole(call["window.output_c"] * taps * depth, _WIDTH)
+
+
+def bias_f32(call: Call) -> Extent:
+    """One float32 for each output channel."""
+    return whole(call["window.output_c"], _WIDTH)
+
+
+def reach_f32(call: Call) -> int:
+    """The largest coordinate that the walk computes."""
+    return window_reach(
+        (
+            call[f"window.output_{axis}"],
+            call[f"window.stride_{axis}"],
+            call[f"window.kernel_{axis}"],
+            call[f"window.dilation_{axis}"],
+            call[f"window.pad_{side}"],
+        )
+        for axis, side in (("h", "top"), ("w", "left"))
+    )
