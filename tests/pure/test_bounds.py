@@ -148,11 +148,8 @@ def test_whole_extents_have_no_gap(extent: Extent, whole: bool) -> None:
     assert extent.whole is whole
 
 
-def _dense(kind: str, *, keep_dims: bool, depth: int, outputs: int) -> Graph:
+def _dense(dtype: DType, *, keep_dims: bool, depth: int, outputs: int) -> Graph:
     """Weights of 3 units of depth 4; an input of 8 elements in rows of `depth`."""
-    dtype = {"fully_connected_s16": DType.INT16, "fully_connected_f32": DType.FLOAT32}.get(
-        kind, DType.INT8
-    )
     q = None if dtype is DType.FLOAT32 else Quantisation((0.5,), (0,))
     kept = np.float32 if q is None else np.int8
     weights = np.ones((3, 4), kept)
@@ -161,29 +158,28 @@ def _dense(kind: str, *, keep_dims: bool, depth: int, outputs: int) -> Graph:
         Tensor("weights", (3, 4), dtype if q is None else DType.INT8, q, weights),
         Tensor("y", (outputs // 3, 3), dtype, q),
     ]
-    op = Op(kind, "fc", ("x", "weights"), ("y",), FullyConnected(keep_dims=keep_dims))
+    attributes = FullyConnected(keep_dims=keep_dims)
+    op = Op("fully_connected", "fc", ("x", "weights"), ("y",), attributes)
     return Graph.build("dense", tensors, [op], ["x"], ["y"])
 
 
-@pytest.mark.parametrize("kind", ["fully_connected", "fully_connected_s16", "fully_connected_f32"])
-def test_rows_that_are_kept_are_as_long_as_the_weights(kind: str) -> None:
-    check(_dense(kind, keep_dims=True, depth=4, outputs=6))
-    check(_dense(kind, keep_dims=False, depth=8, outputs=6))
+@pytest.mark.parametrize("dtype", [DType.INT8, DType.INT16, DType.FLOAT32])
+def test_rows_that_are_kept_are_as_long_as_the_weights(dtype: DType) -> None:
+    check(_dense(dtype, keep_dims=True, depth=4, outputs=6))
+    check(_dense(dtype, keep_dims=False, depth=8, outputs=6))
     with pytest.raises(InvalidGraphError, match="not 4 long"):
-        check(_dense(kind, keep_dims=True, depth=8, outputs=3))
+        check(_dense(dtype, keep_dims=True, depth=8, outputs=3))
     with pytest.raises(InvalidGraphError, match="not 4 long"):
-        check(_dense(kind, keep_dims=True, depth=2, outputs=12))
+        check(_dense(dtype, keep_dims=True, depth=2, outputs=12))
 
 
 @pytest.mark.parametrize("outputs", [3, 9])
 def test_the_planner_and_the_generator_refuse_what_no_shape_rule_has_seen(outputs: int) -> None:
     """A graph whose output is smaller, or larger, than what is computed: no verifier ran."""
-    wrong = _dense("fully_connected", keep_dims=False, depth=8, outputs=outputs)
+    wrong = _dense(DType.INT8, keep_dims=False, depth=8, outputs=outputs)
     with pytest.raises(UnsupportedError, match=r"'fc' \(fully_connected\): its kernel writes.*'y'"):
         plan_graph(wrong, board("netduinoplus2"))
-    sound = plan_graph(
-        _dense("fully_connected", keep_dims=False, depth=8, outputs=6), board("host")
-    )
+    sound = plan_graph(_dense(DType.INT8, keep_dims=False, depth=8, outputs=6), board("host"))
     with pytest.raises(UnsupportedError, match="writes bytes 0 to 6 of output 'y'"):
         generate(replace(sound, lowered=lower(wrong, HOST)), HOST, cmsis_nn.find())
 

@@ -100,7 +100,7 @@ def network() -> Graph:
     both = b.op("concat", (top, average), b.real("both", 1, 2, 2, 12), Concat(3))
     flat = b.op("reshape", (both,), b.real("flat", 1, 48), Reshape((1, 48)))
     scores = b.op(
-        "fully_connected_f32",
+        "fully_connected",
         (flat, b.constant("dense", 4, 48)),
         b.real("scores", 1, 4),
         FullyConnected(),

@@ -93,7 +93,7 @@ def network() -> Graph:
     flat = b.op("reshape", [both], b.value("flat", (1, 96), 1 / 32768), Reshape((1, 96)))
     own = b.weights("dense", (5, 96), 0, 1 / 32768)
     scores = b.op(
-        "fully_connected_s16", [flat, *own], b.value("scores", (1, 5), 0.0005), FullyConnected()
+        "fully_connected", [flat, *own], b.value("scores", (1, 5), 0.0005), FullyConnected()
     )
     chances = b.op("softmax", [scores], b.value("chances", (1, 5), 1 / 32768), Softmax())
     b.tensors.append(Tensor("result", (1, 5), DType.FLOAT32))

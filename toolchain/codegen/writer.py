@@ -163,7 +163,7 @@ class Writer:
             if not kernel.scratch_bytes:
                 return Word("NULL")
             offset = self.plan.arena.scratch_offsets[op.name] + reference.at_bytes
-            wide = reference.element not in _BYTES
+            wide = reference.element not in ("", *_BYTES)
             return self._place(offset, "scratch", reference.element, wide=wide)
 
         self.functions.update(kernel.functions)

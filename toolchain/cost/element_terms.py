@@ -12,7 +12,7 @@ from toolchain.boards import Core
 from toolchain.cost.window_terms import Terms, is_narrow, slow_channels
 from toolchain.ir import Graph, Op
 from toolchain.ops.matmul.common import matmul_attributes, matmul_depth
-from toolchain.ops.matmul.fully_connected import four_bit_filters
+from toolchain.ops.matmul.dense_kernels import four_bit_filters
 from toolchain.ops.movement.copies import StridedCopy
 from toolchain.ops.reduction.common import blocks
 from toolchain.ops.spec import Lowering

@@ -1,40 +1,43 @@
 """Matrix product over batches: output[..., i, j] = sum_k x[..., i, k] * y[..., k, j].
 
-TFLite BATCH_MATMUL, int8, either operand transposed in its last two dimensions, batch dimensions
-broadcast. Arithmetic: TFLite `reference_ops::BatchMatMul` for int8. ONNX MatMul of two activations
-rounds as ONNX Runtime does.
+TFLite BATCH_MATMUL of int8, int16 or float32, either operand transposed in its last two dimensions,
+batch dimensions broadcast. Arithmetic: TFLite `reference_ops::BatchMatMul`, for int16 with int64
+sums. ONNX MatMul of two int8 activations rounds as ONNX Runtime does.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from toolchain.boards import Core
+from toolchain.errors import UnsupportedError
 from toolchain.ir import DType, Graph, Op, Tensor
-from toolchain.ops import product_extents
 from toolchain.ops.arithmetic.fixed_point import quantize_multiplier
 from toolchain.ops.arithmetic.onnx_rounding import onnx_multiplier, requantise_onnx
 from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.convolution.common import requantise
 from toolchain.ops.convolution.packing import shift_code
+from toolchain.ops.elementwise.common import check_node, require_types
+from toolchain.ops.kernel import Kernel
 from toolchain.ops.matmul.common import (
     BatchMatMul,
     infer_matmul,
     matmul_attributes,
     matmul_depth,
-    matmul_fields,
     matmul_macs,
-    matmul_scratch_bytes,
     matmul_sums,
     sample_matmul,
 )
+from toolchain.ops.matmul.product_kernels import float_product_kernel, product_kernel
+from toolchain.ops.readers.floats import FLOAT, check_float_node, float_sample
+from toolchain.ops.readers.wide import LARGEST_SUM, WIDE, wide_sample
 from toolchain.ops.reduction.requantise_sums import RequantiseSums
 from toolchain.ops.spec import (
     Array,
     Axis,
-    Lowering,
     OnnxNode,
     OpSpec,
     Reach,
@@ -43,6 +46,8 @@ from toolchain.ops.spec import (
     TfliteBinding,
     TfliteNode,
     WrittenOp,
+    by_type,
+    no_reductions,
 )
 
 
@@ -68,7 +73,7 @@ def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
     )
 
 
-def matmul_requantisation(op: Op, graph: Graph) -> tuple[int, int]:
+def _requantisation(op: Op, graph: Graph) -> tuple[int, int]:
     """`GetQuantizedConvolutionMultipler`: the product of the input scales is taken in float32."""
     x, y = graph.input(op, 0), graph.input(op, 1)
     product = float(np.float32(x.q.scale) * np.float32(y.q.scale))
@@ -81,34 +86,49 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     if matmul_attributes(op).rounding is Rounding.ONNX:
         x, y = graph.input(op, 0), graph.input(op, 1)
         return (requantise_onnx(total, x, y, graph.output(op), (-128, 127)),)
-    multiplier, shift = matmul_requantisation(op, graph)
+    multiplier, shift = _requantisation(op, graph)
     info = np.iinfo(graph.output(op).dtype.value)
     return (requantise(total, multiplier, shift, graph.output(op), info.min, info.max),)
+
+
+def _float_reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    attributes = matmul_attributes(op)
+    left, right = (values.astype(np.float32) for values in inputs)
+    left = np.swapaxes(left, -1, -2) if attributes.adjoint_x else left
+    right = np.swapaxes(right, -1, -2) if attributes.adjoint_y else right
+    total = np.zeros(graph.output(op).shape, np.float32)
+    for index in range(left.shape[-1]):
+        total = total + left[..., :, index, None] * right[..., None, index, :]
+    return (total,)
 
 
 def _code(op: Op, graph: Graph) -> tuple[int, int]:
     """Multiplier and shift code."""
     if matmul_attributes(op).rounding is Rounding.ONNX:
         return onnx_multiplier(graph.input(op, 0), graph.input(op, 1), graph.output(op))
-    multiplier, shift = matmul_requantisation(op, graph)
+    multiplier, shift = _requantisation(op, graph)
     depth = matmul_depth(op, graph)
     return multiplier, shift_code(multiplier, shift, depth * 255 * 255)
 
 
-def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
-    multiplier, code = _code(op, graph)
-    return Lowering(
-        functions=("thimble_batch_matmul_s8",),
-        scratch_bytes=matmul_scratch_bytes(op, graph),
-        fields=matmul_fields(op, graph)
-        | {
-            "multiplier": multiplier,
-            "code": code,
-            "output_offset": graph.output(op).q.zero_point,
-            "activation_min": -128,
-            "activation_max": 127,
-        },
-    )
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
+    return product_kernel(op, graph, "thimble_batch_matmul_s8", _code(op, graph))
+
+
+def _select_wide(op: Op, graph: Graph, core: Core) -> Kernel:
+    require_types(op, graph, DType.INT16)
+    multiplier, shift = _requantisation(op, graph)
+    largest = matmul_depth(op, graph) * 2.0 ** (30 + shift) * multiplier / (1 << 31)
+    if largest >= LARGEST_SUM or shift > 14:
+        raise UnsupportedError(
+            f"{op.kind} {op.name!r}: its output scale {graph.output(op).q.scale:g} is too small "
+            "for the sums it holds; quantise the model with a representative data set"
+        )
+    return product_kernel(op, graph, "thimble_batch_matmul_s16", (multiplier, shift))
+
+
+def _select_float(op: Op, graph: Graph, core: Core) -> Kernel:
+    return float_product_kernel(op, graph)
 
 
 def _reductions(op: Op, graph: Graph) -> tuple[Reduction, ...]:
@@ -133,8 +153,21 @@ def _read(node: TfliteNode) -> ReadOp:
             raise node.unsupported("an operand that is not int8", "quantise the model to int8")
         if tensor.quantisation.per_channel:
             raise node.unsupported("a per-channel operand", "quantise it per tensor")
-    options = node.options
-    return ReadOp(BatchMatMul(bool(options.adjX), bool(options.adjY)), (0, 1))
+    return _read_options(node)
+
+
+def _read_wide(node: TfliteNode) -> ReadOp:
+    check_node(node, DType.INT16)
+    return _read_options(node)
+
+
+def _read_float(node: TfliteNode) -> ReadOp:
+    check_float_node(node)
+    return _read_options(node)
+
+
+def _read_options(node: TfliteNode) -> ReadOp:
+    return ReadOp(BatchMatMul(bool(node.options.adjX), bool(node.options.adjY)), (0, 1))
 
 
 def _write(op: Op, graph: Graph) -> WrittenOp:
@@ -165,17 +198,37 @@ def read_batched(node: OnnxNode) -> None:
     node.emit("batch_matmul", attributes, operands, q, axes)
 
 
-SPEC = OpSpec(
+_BUILTINS = ("BATCH_MATMUL",)
+_INT8 = OpSpec(
     kind="batch_matmul",
     attributes=BatchMatMul,
     infer=infer_matmul,
     reference=_reference,
-    lower=_lower,
-    extents=product_extents.matmul(1, 1),
+    select=_select,
     sample=sample_matmul,
     macs=matmul_macs,
     axes=_axes,
     reductions=_reductions,
-    tflite=TfliteBinding(("BATCH_MATMUL",), _read, _write),
+    tflite=TfliteBinding(_BUILTINS, _read, _write),
     limits="int8, per-tensor, up to three batch dimensions, constant or computed operands",
 )
+_INT16 = replace(
+    _INT8,
+    select=_select_wide,
+    sample=wide_sample(sample_matmul, suffix=""),
+    reductions=no_reductions,
+    tflite=TfliteBinding(_BUILTINS, _read_wide, _write),
+    dtypes=WIDE,
+    limits="int16, up to three batch dimensions, constant or computed operands",
+)
+_FLOAT32 = replace(
+    _INT8,
+    reference=_float_reference,
+    select=_select_float,
+    sample=float_sample(sample_matmul, _INT8.kind),
+    reductions=no_reductions,
+    tflite=TfliteBinding(_BUILTINS, _read_float, _write),
+    dtypes=FLOAT,
+    limits="float32, up to three batch dimensions, constant or computed operands",
+)
+SPEC = by_type({DType.INT8: _INT8, DType.INT16: _INT16, DType.FLOAT32: _FLOAT32})

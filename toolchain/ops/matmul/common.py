@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,20 +74,30 @@ def matmul_depth(op: Op, graph: Graph) -> int:
     return _matrix(graph.input(op, 0).shape, matmul_attributes(op).adjoint_x)[1]
 
 
-def matmul_scratch_bytes(op: Op, graph: Graph) -> int:
-    return 2 * -(-matmul_depth(op, graph) // 4) * 4
+@dataclass(frozen=True)
+class Matrix:
+    """Elements between neighbours of an operand: `outer` along the output's rows (of x) or columns
+    (of y), `inner` along the dimension that is summed over, and along each batch dimension."""
+
+    outer: int
+    inner: int
+    batch: tuple[int, ...]
 
 
-def matmul_fields(op: Op, graph: Graph) -> dict[str, Any]:
-    """What `_matmul_shape.c.j2` prints. Raises UnsupportedError for too many dimensions."""
-    return product_shape(op, graph) | {
-        "x_zero_point": graph.input(op, 0).q.zero_point,
-        "y_zero_point": graph.input(op, 1).q.zero_point,
-    }
+@dataclass(frozen=True)
+class ProductShape:
+    """x of [batch, rows, depth] times y of [batch, depth, columns], three batch dimensions."""
+
+    batch: tuple[int, ...]
+    rows: int
+    depth: int
+    columns: int
+    x: Matrix
+    y: Matrix
 
 
-def product_shape(op: Op, graph: Graph) -> dict[str, Any]:
-    """Sizes and steps. Raises UnsupportedError for too many batch dimensions."""
+def product_shape(op: Op, graph: Graph) -> ProductShape:
+    """Raises UnsupportedError for too many batch dimensions."""
     x, y, z = graph.input(op, 0), graph.input(op, 1), graph.output(op)
     attributes = matmul_attributes(op)
     if len(z.shape) > 2 + _BATCH_DIMS:
@@ -100,16 +109,16 @@ def product_shape(op: Op, graph: Graph) -> dict[str, Any]:
     columns = z.shape[-1]
     missing = (_BATCH_DIMS - (len(z.shape) - 2)) * (1,)
     batch = missing + z.shape[:-2]
-    return {
-        "batch": batch,
-        "x_batch": _batch_steps(x.shape, batch),
-        "y_batch": _batch_steps(y.shape, batch),
-        "rows": rows,
-        "depth": depth,
-        "columns": columns,
-        "x_steps": (1, rows) if attributes.adjoint_x else (depth, 1),
-        "y_steps": (depth, 1) if attributes.adjoint_y else (1, columns),
-    }
+    x_steps = (1, rows) if attributes.adjoint_x else (depth, 1)
+    y_steps = (depth, 1) if attributes.adjoint_y else (1, columns)
+    return ProductShape(
+        batch,
+        rows,
+        depth,
+        columns,
+        Matrix(*x_steps, _batch_steps(x.shape, batch)),
+        Matrix(*y_steps, _batch_steps(y.shape, batch)),
+    )
 
 
 def matmul_macs(op: Op, graph: Graph) -> int:

@@ -1,9 +1,9 @@
 """Fully connected: output[n, o] = activation(sum_i input[n, i] * weights[o, i] + bias[o]).
 
-TFLite FULLY_CONNECTED, int8, per-tensor or per-channel weights with zero point 0. Arithmetic:
-LiteRT `reference_integer_ops::FullyConnected` and `FullyConnectedPerChannel`, which since 2025
-scale the int32 sum in double precision and round once, halves away from zero (TFLM and CMSIS-NN
-round twice).
+TFLite FULLY_CONNECTED. Of int8 or int16 rows with int8 weights, per tensor or per channel, with
+zero point 0: LiteRT `reference_integer_ops::FullyConnected` and `FullyConnectedPerChannel`, which
+since 2025 scale the sum (int32, or int64 of int16 rows) in double precision and round once, halves
+away from zero (TFLM and CMSIS-NN round twice). Of float32: `reference_ops::FullyConnected`.
 """
 
 from __future__ import annotations
@@ -16,9 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.boards import Core
-from toolchain.errors import UnsupportedError
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
-from toolchain.ops import product_extents
 from toolchain.ops.arithmetic.activation import Activation, clamp_range, read_activation
 from toolchain.ops.arithmetic.fixed_point import round_half_away
 from toolchain.ops.arithmetic.rounding import Rounding
@@ -27,45 +25,44 @@ from toolchain.ops.convolution.common import (
     INPUT,
     WEIGHTS,
     check_operands,
-    constant_of,
     present_inputs,
     random_bias,
     random_quantisation,
 )
 from toolchain.ops.convolution.conv2d import Conv2D
-from toolchain.ops.convolution.lowering import bias_of
-from toolchain.ops.convolution.packing import (
-    Scaling,
-    fit_nibbles,
-    pack_common_scaling,
-    pack_fully_connected,
-    single_rounding_scaling,
-)
 from toolchain.ops.convolution.sums import run_of_rows
+from toolchain.ops.kernel import Kernel
 from toolchain.ops.matmul.batch_matmul import read_batched
+from toolchain.ops.matmul.dense_kernels import (
+    dense_kernel,
+    dense_scaling,
+    float_dense_kernel,
+    sum_factors,
+    wide_dense_kernel,
+)
 from toolchain.ops.matmul.partial_fully_connected import PartialFullyConnected, leading_dimensions
 from toolchain.ops.movement.reshape import Reshape
+from toolchain.ops.readers.floats import FLOAT, finished, float_sample
 from toolchain.ops.readers.onnx import StoredWeights, add_bias, onnx_bias, stored_weights
+from toolchain.ops.readers.wide import WIDE, wide_sample
 from toolchain.ops.reduction.requantise_sums import Law, RequantiseSums
 from toolchain.ops.spec import (
     WEIGHTED,
     Array,
     Axis,
-    Constant,
-    Lowering,
     OnnxBinding,
     OnnxNode,
     OpSpec,
     Reach,
     ReadOp,
     Reduction,
-    SafeOverlap,
     TensorType,
     TfliteBinding,
     TfliteNode,
     WrittenOp,
+    by_type,
+    no_reductions,
 )
-from toolchain.ops.walks import lead_bytes
 
 
 @dataclass(frozen=True)
@@ -90,13 +87,6 @@ def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
     return (TensorType((*rows, units), x.dtype),)
 
 
-def _factors(op: Op, graph: Graph) -> NDArray[np.float64]:
-    """Real scale of a sum in units of the output: one for every output, or one for all."""
-    x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
-    factors: NDArray[np.float64] = x.q.scale * np.array(weights.q.scales) / y.q.scale
-    return factors
-
-
 def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
     x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
     depth = weights.shape[1]
@@ -104,9 +94,20 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     total = rows @ inputs[WEIGHTS].astype(np.int64).T
     if len(op.inputs) > BIAS and op.inputs[BIAS]:
         total = total + inputs[BIAS].astype(np.int64)
-    scaled = round_half_away(total.astype(np.float64) * _factors(op, graph)) + y.q.zero_point
+    scaled = round_half_away(total.astype(np.float64) * sum_factors(op, graph)) + y.q.zero_point
     low, high = clamp_range(_attributes(op).activation, y)
     return (np.clip(scaled, low, high).astype(y.dtype.numpy).reshape(y.shape),)
+
+
+def _float_reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    units, depth = graph.input(op, WEIGHTS).shape
+    x, filters = (inputs[i].astype(np.float32) for i in (INPUT, WEIGHTS))
+    rows = x.reshape(-1, depth)
+    sums = np.zeros((len(rows), units), np.float32)
+    for index in range(depth):
+        sums = sums + rows[:, index, None] * filters[:, index]
+    y = graph.output(op)
+    return (finished(sums, op, inputs, _attributes(op).activation).reshape(y.shape),)
 
 
 def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
@@ -124,24 +125,9 @@ def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
     return (*rows, outputs)
 
 
-def _scaling(op: Op, graph: Graph) -> Scaling:
-    """Raises UnsupportedError where no integers scale as LiteRT does."""
-    x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
-    filters = constant_of(weights).astype(np.int8)
-    bias, factors = bias_of(op, graph, len(filters)), _factors(op, graph)
-    clamp = clamp_range(_attributes(op).activation, y)
-    scales = single_rounding_scaling(bias, filters, x.q.zero_point, factors, clamp, y.q.zero_point)
-    if scales is None:
-        raise UnsupportedError(
-            f"operator {op.name!r}: no integer multiplier rounds as LiteRT's double scale "
-            f"{factors.max()} does; change the output scale in its last digits"
-        )
-    return scales
-
-
 def _ending(op: Op, graph: Graph) -> RequantiseSums:
-    scales = _scaling(op, graph)
-    distinct = slice(1 if len(_factors(op, graph)) == 1 else None)
+    scales = dense_scaling(op, graph, _attributes(op).activation)
+    distinct = slice(1 if len(sum_factors(op, graph)) == 1 else None)
     return RequantiseSums(
         Law.ONCE,
         tuple(scales.multiplier[distinct].tolist()),
@@ -170,48 +156,16 @@ def _reductions(op: Op, graph: Graph) -> tuple[Reduction, ...]:
     )
 
 
-def four_bit_filters(op: Op, graph: Graph) -> bool:
-    """Whether the kernel is the one whose filters are packed in four bits."""
-    weights = graph.input(op, WEIGHTS)
-    return weights.shape[1] > 4 and fit_nibbles(constant_of(weights).astype(np.int8))
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
+    return dense_kernel(op, graph, _attributes(op).activation)
 
 
-def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
-    """Thimble's own kernel on every core: CMSIS-NN's rounds twice, LiteRT once."""
-    x, y = graph.input(op, INPUT), graph.output(op)
-    units, depth = graph.input(op, WEIGHTS).shape
-    low, high = clamp_range(_attributes(op).activation, y)
-    scales = _scaling(op, graph)
-    common = len(_factors(op, graph)) == 1
-    nibbles = four_bit_filters(op, graph)
-    packed = pack_fully_connected(scales, common, nibbles)
-    function = "thimble_fully_connected_s4" if nibbles else "thimble_fully_connected_s8"
-    constants = [Constant("parameters", packed, "biases, filters and requantisation")]
-    if common:
-        constants.append(Constant("scaling", pack_common_scaling(scales), "multipliers and shifts"))
-    return Lowering(
-        functions=(function,),
-        constants=tuple(constants),
-        fields={
-            "function": function,
-            "batches": x.elements // depth,
-            "depth": depth,
-            "units": units,
-            "output_offset": y.q.zero_point,
-            "activation_min": low,
-            "activation_max": high,
-            "common": common,
-        },
-    )
+def _select_wide(op: Op, graph: Graph, core: Core) -> Kernel:
+    return wide_dense_kernel(op, graph, _attributes(op).activation)
 
 
-def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
-    """Row by row; four units are written before the row is read again for the next four."""
-    units, depth = graph.input(op, WEIGHTS).shape
-    rows = np.arange(graph.input(op, INPUT).elements // depth)
-    early = (units - 1) // 4 * 4
-    lead = lead_bytes(rows * units + early, rows * depth) if early else 0
-    return (SafeOverlap(INPUT, 0, max(lead, lead_bytes(rows * units, rows * depth))),)
+def _select_float(op: Op, graph: Graph, core: Core) -> Kernel:
+    return float_dense_kernel(op, graph, _attributes(op).activation)
 
 
 def _macs(op: Op, graph: Graph) -> int:
@@ -337,20 +291,38 @@ def _read_onnx(node: OnnxNode) -> None:
     (_read_gemm if node.operator == "Gemm" else _read_matmul)(node)
 
 
-SPEC = OpSpec(
+_INT8 = OpSpec(
     quantised=WEIGHTED,
     kind="fully_connected",
     attributes=FullyConnected,
     infer=_infer,
     reference=_reference,
-    lower=_lower,
-    extents=product_extents.fully_connected,
+    select=_select,
     sample=_sample,
     macs=_macs,
-    overlaps=_overlaps,
     axes=_axes,
     reductions=_reductions,
     tflite=TfliteBinding(("FULLY_CONNECTED",), _read, _write),
     onnx=OnnxBinding(("Gemm", "MatMul"), _read_onnx),
     limits="int8 or legacy uint8; constant weights, int4 too, per channel or per tensor",
 )
+_INT16 = replace(
+    _INT8,
+    select=_select_wide,
+    sample=wide_sample(_sample, suffix=""),
+    onnx=None,
+    reductions=no_reductions,
+    dtypes=WIDE,
+    limits="int16 with constant int8 weights and int64 bias",
+)
+_FLOAT32 = replace(
+    _INT8,
+    reference=_float_reference,
+    select=_select_float,
+    sample=float_sample(_sample, _INT8.kind),
+    onnx=None,
+    reductions=no_reductions,
+    dtypes=FLOAT,
+    limits="float32, constant weights",
+)
+SPEC = by_type({DType.INT8: _INT8, DType.INT16: _INT16, DType.FLOAT32: _FLOAT32})

@@ -12,21 +12,17 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
-from toolchain.ops import product_extents
 from toolchain.ops.convolution.common import (
     BIAS,
     INPUT,
     WEIGHTS,
-    constant_of,
     random_bias,
     random_quantisation,
     wrap_int32,
 )
-from toolchain.ops.convolution.lowering import bias_of
-from toolchain.ops.convolution.packing import folded_bias, pack_sums
-from toolchain.ops.spec import WEIGHTED, Array, Constant, Lowering, OpSpec, SafeOverlap, TensorType
-
-SUMS = 3
+from toolchain.ops.kernel import Kernel
+from toolchain.ops.matmul.dense_kernels import SUMS, partial_dense_kernel
+from toolchain.ops.spec import WEIGHTED, Array, OpSpec, TensorType
 
 
 @dataclass(frozen=True)
@@ -74,25 +70,12 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return (wrap_int32(total).astype(np.int32),)
 
 
-def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
-    x, weights = graph.input(op, INPUT), graph.input(op, WEIGHTS)
-    units, depth = weights.shape
-    filters = constant_of(weights).astype(np.int8)
-    bias = folded_bias(bias_of(op, graph, units), filters, x.q.zero_point)
-    return Lowering(
-        functions=("thimble_partial_fully_connected_s8",),
-        constants=(Constant("parameters", pack_sums(filters, bias, 4), "biases and filters"),),
-        fields={"batches": x.elements // depth, "depth": depth, "units": units},
-    )
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
+    return partial_dense_kernel(op, graph)
 
 
 def _macs(op: Op, graph: Graph) -> int:
     return graph.output(op).elements * graph.input(op, WEIGHTS).shape[1]
-
-
-def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
-    """Each sum is read just before it is written."""
-    return (SafeOverlap(SUMS),) if op.inputs[SUMS] else ()
 
 
 def _sample(rng: np.random.Generator) -> Graph:
@@ -123,11 +106,9 @@ SPEC = OpSpec(
     attributes=PartialFullyConnected,
     infer=_infer,
     reference=_reference,
-    lower=_lower,
-    extents=product_extents.partial_fully_connected,
+    select=_select,
     sample=_sample,
     macs=_macs,
-    overlaps=_overlaps,
     dtypes=frozenset({DType.INT8, DType.INT32}),
     made_by_passes=True,
     limits="int8 rows, int32 sums; made by splitting only",

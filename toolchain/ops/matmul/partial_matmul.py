@@ -12,20 +12,17 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import DType, Graph, Op, Tensor
-from toolchain.ops import product_extents
 from toolchain.ops.convolution.common import wrap_int32
+from toolchain.ops.kernel import Kernel
 from toolchain.ops.matmul.common import (
     BatchMatMul,
     infer_matmul,
-    matmul_fields,
     matmul_macs,
-    matmul_scratch_bytes,
     matmul_sums,
     sample_matmul,
 )
-from toolchain.ops.spec import Array, Lowering, OpSpec, SafeOverlap, TensorType
-
-SUMS = 2
+from toolchain.ops.matmul.product_kernels import SUMS, partial_product_kernel
+from toolchain.ops.spec import Array, OpSpec, TensorType
 
 
 def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
@@ -44,17 +41,8 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return (wrap_int32(total).astype(np.int32),)
 
 
-def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
-    return Lowering(
-        functions=("thimble_partial_matmul_s8",),
-        scratch_bytes=matmul_scratch_bytes(op, graph),
-        fields=matmul_fields(op, graph),
-    )
-
-
-def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
-    """Each sum is read just before it is written, column by column."""
-    return (SafeOverlap(SUMS, exact=True),) if op.inputs[SUMS] else ()
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
+    return partial_product_kernel(op, graph)
 
 
 def _sample(rng: np.random.Generator) -> Graph:
@@ -75,11 +63,9 @@ SPEC = OpSpec(
     attributes=BatchMatMul,
     infer=_infer,
     reference=_reference,
-    lower=_lower,
-    extents=product_extents.matmul(1, 4),
+    select=_select,
     sample=_sample,
     macs=matmul_macs,
-    overlaps=_overlaps,
     dtypes=frozenset({DType.INT8, DType.INT32}),
     made_by_passes=True,
     limits="int8 matrices, int32 sums; made by splitting only",

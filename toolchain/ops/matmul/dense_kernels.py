@@ -1,0 +1,283 @@
+"""The kernels of fully connected layers: their calls, what these touch and how they loop."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toolchain.errors import UnsupportedError
+from toolchain.ir import Graph, Op
+from toolchain.ops.arithmetic.activation import Activation, clamp_range
+from toolchain.ops.arithmetic.requant import requant
+from toolchain.ops.convolution.common import BIAS, INPUT, WEIGHTS, Window, constant_of
+from toolchain.ops.convolution.lowering import bias_of
+from toolchain.ops.convolution.packing import (
+    Scaling,
+    fit_nibbles,
+    folded_bias,
+    pack_common_scaling,
+    pack_fully_connected,
+    pack_sums,
+    single_rounding_scaling,
+)
+from toolchain.ops.convolution.window_f32 import (
+    bias_f32,
+    filters_f32,
+    image_f32,
+    reach_f32,
+    window_f32,
+)
+from toolchain.ops.extents import Extents, round_up, whole
+from toolchain.ops.kernel import (
+    NULL,
+    Argument,
+    Call,
+    Constant,
+    Input,
+    Kernel,
+    Output,
+    Packed,
+    SafeOverlap,
+    Struct,
+    Terms,
+    Touched,
+    constant,
+)
+from toolchain.ops.readers import wide
+from toolchain.ops.terms import is_narrow, slow_channels
+from toolchain.ops.walks import lead_bytes
+
+SUMS = 3
+"""The input of a partial layer that holds the sums of the blocks before."""
+_FOUR_BITS = "thimble_fully_connected_s4"
+_SCALING_BYTES = 4 * 9
+"""Of four units: multipliers, their low parts, shift codes."""
+
+
+def sum_factors(op: Op, graph: Graph) -> NDArray[np.float64]:
+    """Real scale of a sum in units of the output: one for every output, or one for all."""
+    x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
+    factors: NDArray[np.float64] = x.q.scale * np.array(weights.q.scales) / y.q.scale
+    return factors
+
+
+def dense_scaling(op: Op, graph: Graph, activation: Activation) -> Scaling:
+    """Raises UnsupportedError where no integers scale as LiteRT does."""
+    x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
+    filters = constant_of(weights).astype(np.int8)
+    bias, factors = bias_of(op, graph, len(filters)), sum_factors(op, graph)
+    clamp = clamp_range(activation, y)
+    scales = single_rounding_scaling(bias, filters, x.q.zero_point, factors, clamp, y.q.zero_point)
+    if scales is None:
+        raise UnsupportedError(
+            f"operator {op.name!r}: no integer multiplier rounds as LiteRT's double scale "
+            f"{factors.max()} does; change the output scale in its last digits"
+        )
+    return scales
+
+
+def four_bit_filters(op: Op, graph: Graph) -> bool:
+    """Whether the kernel is the one whose filters are packed in four bits."""
+    weights = graph.input(op, WEIGHTS)
+    return weights.shape[1] > 4 and fit_nibbles(constant_of(weights).astype(np.int8))
+
+
+def dense_kernel(op: Op, graph: Graph, activation: Activation) -> Kernel:
+    """Thimble's own kernel on every core: CMSIS-NN's rounds twice, LiteRT once.
+
+    Raises UnsupportedError as `dense_scaling`.
+    """
+    scales = dense_scaling(op, graph, activation)
+    y = graph.output(op)
+    common, nibbles = len(sum_factors(op, graph)) == 1, four_bit_filters(op, graph)
+    arguments: dict[str, Argument] = {
+        **_sizes(op, graph),
+        "requant": requant(y.q.zero_point, *clamp_range(activation, y)),
+        "input": Input(INPUT),
+        "parameters": Packed("parameters"),
+        "common": Packed("scaling") if common else NULL,
+        "output": Output(0),
+    }
+    call = Call(_FOUR_BITS if nibbles else "thimble_fully_connected_s8", arguments)
+    parameters = Constant(
+        "parameters",
+        lambda: pack_fully_connected(scales, common, nibbles),
+        "biases, filters and requantisation",
+    )
+    scaling = Constant("scaling", lambda: pack_common_scaling(scales), "multipliers and shifts")
+    return Kernel(
+        (call,),
+        _dense_extents,
+        constants=(parameters, scaling) if common else (parameters,),
+        find_overlaps=lambda: (SafeOverlap(INPUT, 0, _lead_bytes(call)),),
+        find_terms=lambda: _dense_terms(op, graph, call),
+    )
+
+
+def partial_dense_kernel(op: Op, graph: Graph) -> Kernel:
+    """int32 sums over some of the inputs."""
+    x, weights = graph.input(op, INPUT), graph.input(op, WEIGHTS)
+
+    def packed() -> NDArray[np.int32]:
+        filters = constant_of(weights).astype(np.int8)
+        bias = folded_bias(bias_of(op, graph, len(filters)), filters, x.q.zero_point)
+        return pack_sums(filters, bias, 4)
+
+    arguments: dict[str, Argument] = {
+        **_sizes(op, graph),
+        "input": Input(INPUT),
+        "parameters": Packed("parameters"),
+        "sums": Input(SUMS),
+        "output": Output(0),
+    }
+    call = Call("thimble_partial_fully_connected_s8", arguments)
+    adds = bool(op.inputs[SUMS])
+    return Kernel(
+        (call,),
+        _partial_extents,
+        constants=(Constant("parameters", packed, "biases and filters"),),
+        # Each sum is read just before it is written.
+        find_overlaps=lambda: (SafeOverlap(SUMS),) if adds else (),
+        find_terms=lambda: _partial_terms(call, adds=adds),
+    )
+
+
+def wide_dense_kernel(op: Op, graph: Graph, activation: Activation) -> Kernel:
+    """int16 rows. CMSIS-NN keeps 16 bits of the factor, LiteRT all: the kernel is our own.
+
+    Raises UnsupportedError where the output's scale is too fine."""
+    y = graph.output(op)
+    low, high = clamp_range(activation, y)
+    factors, sizes = sum_factors(op, graph), _sizes(op, graph)
+    bias = wide.bias_of(op, graph, BIAS, sizes["units"])
+    largest = sizes["depth"] * 2.0**22 + np.abs(bias.astype(np.float64))  # 16 bits times 8, each
+    if (largest * factors).max() >= 2.0**31:
+        raise UnsupportedError(
+            f"{op.kind} {op.name!r}: the output scale {y.q.scale:g} is too fine; its values may "
+            "not fit 32 bits, where the reference wraps"
+        )
+    params = {**sizes, "per_channel": int(len(factors) > 1), "min": low, "max": high}
+    arguments: dict[str, Argument] = {
+        "params": Struct("thimble_fully_connected_s16_params", params),
+        "input": Input(INPUT),
+        "filters": Input(WEIGHTS),
+        "bias": Packed("bias"),
+        "factors": Packed("factors"),
+        "output": Output(0),
+    }
+    return Kernel(
+        (Call("thimble_fully_connected_s16", arguments),),
+        _wide_extents,
+        constants=(
+            constant("bias", bias, "int64"),
+            constant("factors", factors.view(np.int64), "bytes of doubles: scale of a sum"),
+        ),
+    )
+
+
+def float_dense_kernel(op: Op, graph: Graph, activation: Activation) -> Kernel:
+    """A convolution of one line of pixels, a row of inputs each."""
+    rows, depth, units = _sizes(op, graph).values()
+    window = window_f32((1, 1, rows, depth), (1, 1, rows, units), Window((1, 1)), activation)
+    arguments: dict[str, Argument] = {
+        "window": window,
+        "input": Input(INPUT),
+        "filters": Input(WEIGHTS),
+        "bias": Input(BIAS),
+        "output": Output(0),
+    }
+    note = "A fully connected layer is a convolution of a line of pixels: each row is a pixel."
+    return Kernel((Call("thimble_convolve_f32", arguments, note=note),), _float_extents)
+
+
+def _sizes(op: Op, graph: Graph) -> dict[str, int]:
+    """Rows, inputs and outputs of each."""
+    units, depth = graph.input(op, WEIGHTS).shape
+    return {"rows": graph.input(op, INPUT).elements // depth, "depth": depth, "units": units}
+
+
+def _lead_bytes(call: Call) -> int:
+    """Row by row; four units are written before the row is read again for the next four."""
+    units, depth, rows = call["units"], call["depth"], np.arange(call["rows"])
+    early = (units - 1) // 4 * 4
+    lead = lead_bytes(rows * units + early, rows * depth) if early else 0
+    return max(lead, lead_bytes(rows * units, rows * depth))
+
+
+def _parameter_bytes(call: Call, taps_per_word: int = 4) -> int:
+    """Biases and filters of units, four at a time."""
+    return 4 * -(-call["units"] // 4) * (4 + 4 * -(-call["depth"] // taps_per_word))
+
+
+def _dense_extents(touched: Touched) -> Extents:
+    call = touched.call
+    constants = {"parameters": _parameter_bytes(call, 8 if call.function == _FOUR_BITS else 4)}
+    if isinstance(call.arguments["common"], Packed):
+        constants["scaling"] = _SCALING_BYTES
+    else:
+        constants["parameters"] += round_up(call["units"], 4) // 4 * _SCALING_BYTES
+    read, written = (whole(call["rows"] * call[size]) for size in ("depth", "units"))
+    return Extents({0: read}, {0: written}, constants)
+
+
+def _partial_extents(touched: Touched) -> Extents:
+    call = touched.call
+    sums = whole(call["rows"] * call["units"], 4)
+    read = {0: whole(call["rows"] * call["depth"])}
+    if touched.has(SUMS):
+        read[SUMS] = sums
+    return Extents(read, {0: sums}, {"parameters": _parameter_bytes(call)})
+
+
+def _wide_extents(touched: Touched) -> Extents:
+    call = touched.call
+    rows, depth, units = (call[f"params.{name}"] for name in ("rows", "depth", "units"))
+    return Extents(
+        {0: whole(rows * depth, 2), 1: whole(units * depth)},
+        {0: whole(rows * units, 2)},
+        {"bias": 8 * units, "factors": 8 * (units if call["params.per_channel"] else 1)},
+    )
+
+
+def _float_extents(touched: Touched) -> Extents:
+    call = touched.call
+    read = {0: image_f32(call, "input"), 1: filters_f32(call, call["window.depth"])}
+    if touched.has(BIAS):
+        read[BIAS] = bias_f32(call)
+    return Extents(read, {0: image_f32(call, "output")}, largest=reach_f32(call))
+
+
+def _dense_terms(op: Op, graph: Graph, call: Call) -> Terms:
+    """Four units at a time."""
+    rows, depth, units = call["rows"], call["depth"], call["units"]
+    words, blocks = -(-depth // 4), rows * -(-units // 4)
+    _, slow = slow_channels(op, graph)
+    fours = slow[: units // 4 * 4].reshape(-1, 4)
+    slow_units = 4 * rows * int(fours.any(axis=1).sum())
+    quick = 0 if is_narrow(op, graph) else rows * (units // 4) - slow_units // 4
+    terms: Terms = {
+        "call": 1.0,
+        "row": rows,
+        "block": blocks,
+        "quick block": quick,
+        "lone unit": rows * units - 4 * quick - slow_units,
+        "slow unit": slow_units,
+        "uneven block": blocks * bool(depth % 4),
+    }
+    if call.function == _FOUR_BITS:
+        return {**terms, "eight taps": blocks * -(-depth // 8), "row word": rows * words}
+    return {**terms, "word": blocks * words}
+
+
+def _partial_terms(call: Call, *, adds: bool) -> Terms:
+    rows, depth, units = call["rows"], call["depth"], call["units"]
+    blocks = rows * -(-units // 4)
+    return {
+        "call": 1.0,
+        "row": rows,
+        "block": blocks,
+        "word": blocks * -(-depth // 4),
+        "uneven block": blocks * bool(depth % 4),
+        "output": rows * units,
+        "added": rows * units * adds,
+    }
