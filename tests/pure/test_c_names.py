@@ -109,6 +109,19 @@ def test_wrapped_lines_say_the_same() -> None:
     assert wrap("/* " + "x, " * 60 + "*/").count("\n") == 0
 
 
+def test_what_follows_a_bracket_is_indented_as_what_lies_before_it() -> None:
+    """Also where the bracket was opened some lines above."""
+    row = "{" + ", ".join(f".number_{i} = {i}" for i in range(12)) + "}"
+    lines = wrap(f"    .rows = {{{row}, {row}}}, .last = 1,").splitlines()
+    starts = [(len(line) - len(line.lstrip()), line.lstrip()[0]) for line in lines]
+    column = len("    .rows = {")
+    assert [start for start in starts if start != (column + 1, ".")] == [
+        (4, "."),
+        (column, "{"),
+        (4, "."),
+    ]
+
+
 def test_every_documented_macro_exists() -> None:
     """The table of what a user can define, against the templates."""
     document = Path(__file__).parents[2] / "docs" / "generated-c.md"

@@ -13,24 +13,26 @@ def wrap(text: str) -> str:
 
 
 def _wrapped(line: str) -> list[str]:
-    pieces = []
+    pieces: list[str] = []
+    indents: tuple[int, ...] = (len(line) - len(line.lstrip()),)
     while len(line) > LINE_WIDTH and line.lstrip()[:1] not in ("*", "/", "#"):
-        cut, indent = _break(line)
+        cut, indents = _break(line, indents)
         if not cut:
             break
         pieces.append(line[:cut])
-        line = " " * indent + line[cut:].lstrip()
+        line = " " * indents[-1] + line[cut:].lstrip()
     return [*pieces, line]
 
 
-def _break(line: str) -> tuple[int, int]:
-    """Where to end the line and how far to indent its rest; (0, 0) where it has no good place.
+def _break(line: str, indents: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
+    """Where to end the line, and the indents of its rest; 0 where it has no good place.
 
-    The last comma on the page that lies in the fewest brackets.
+    That is the last comma on the page that lies in the fewest brackets. `indents`: how far to
+    indent what lies in each of the brackets that are open where the line begins, outermost first,
+    after the indent of what lies in none.
     """
-    indent = len(line) - len(line.lstrip())
-    opened: list[int] = []
-    best: tuple[int, int, int] | None = None
+    opened = list(indents)
+    best: tuple[int, tuple[int, ...]] = (0, indents)
     quote = ""
     for column, character in enumerate(line[:LINE_WIDTH]):
         if quote:
@@ -38,11 +40,10 @@ def _break(line: str) -> tuple[int, int]:
         elif character in _QUOTES:
             quote = character
         elif character in "([{":
-            opened.append(column + 1)
+            deep = column + 1 > _DEEPEST_INDENT
+            opened.append(indents[0] + 4 if deep else column + 1)
         elif character in ")]}":
-            opened = opened[:-1]
-        elif character == "," and (best is None or len(opened) <= best[0]):
-            inside = opened[-1] if opened else indent
-            inside = inside if inside <= _DEEPEST_INDENT else indent + 4
-            best = (len(opened), column + 1, inside)
-    return (0, 0) if best is None else best[1:]
+            opened = opened[:-1] if len(opened) > 1 else opened
+        elif character == "," and (not best[0] or len(opened) <= len(best[1])):
+            best = (column + 1, tuple(opened))
+    return best
