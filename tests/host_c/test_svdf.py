@@ -19,7 +19,7 @@ from toolchain.ops.spec import Array
 RUNS = 5
 
 
-@pytest.mark.parametrize("kind", ["svdf", "svdf_s8"])
+@pytest.mark.parametrize("kind", ["svdf", "svdf.int8"])
 def test_runs_equal_tflite_micro(kind: str) -> None:
     runtime = pytest.importorskip("tflite_micro.python.tflite_micro.runtime")
     rng = np.random.default_rng(5)

@@ -285,7 +285,7 @@ def test_a_real_crash_of_tflite_micro_is_survived() -> None:
     """An SVDF without a bias, which it reads all the same."""
     rng = np.random.default_rng(5)
     graph = next(
-        g for g in (spec_of("svdf_s8").sample(rng) for _ in range(50)) if not g.ops[0].inputs[3]
+        g for g in (forms()["svdf.int8"].sample(rng) for _ in range(50)) if not g.ops[0].inputs[3]
     )
     x = np.zeros(graph.tensors["x"].shape, np.int8)
     with pytest.raises(InputError, match="tflite-micro crashed on this file"):

@@ -29,7 +29,7 @@ def test_operators_are_found_by_any_of_their_names(capsys: pytest.CaptureFixture
     assert [kind["name"] for kind in found["operators"]] == ["fully_connected", "reshape"]
     assert "Unsqueeze" in found["read_away"]["ONNX"]
     (fc, _) = found["operators"]
-    assert fc["types"] == ["int8"] and fc["kernels"] and fc["limits"]
+    assert fc["types"] == ["float32", "int16", "int8"] and fc["kernels"] and fc["limits"]
 
 
 def test_the_table_shows_kernels_and_memory(capsys: pytest.CaptureFixture[str]) -> None:

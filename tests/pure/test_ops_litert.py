@@ -61,11 +61,11 @@ def judge_of(data: bytes) -> tuple[Runtime, int]:
 @pytest.mark.parametrize("kind", KINDS)
 def test_reference_is_the_judges(kind: str, litert_runs: int, process: RuntimeProcess) -> None:
     rng = np.random.default_rng(zlib.crc32(kind.encode()))
-    if kind == "svdf_s8":
+    if kind == "svdf.int8":
         pytest.importorskip("tflite_micro")
     for run in range(litert_runs):
         graph = forms()[kind].sample(rng)
-        if kind == "svdf_s8" and not graph.ops[0].inputs[3]:
+        if kind == "svdf.int8" and not graph.ops[0].inputs[3]:
             continue  # tflite-micro reads the bias that is absent
         values = {name: random_value(graph.tensors[name], rng) for name in graph.inputs}
         data = tflite_bytes(graph)

@@ -42,7 +42,7 @@ def test_states_and_resets_equal_their_references(board_name: str, tmp_path: Pat
     """Windows that shift, exchanged states; LSTM and SVDF from run to run, then anew."""
     rng = np.random.default_rng(12)
     recurrent = [
-        forms()[kind].sample(rng) for kind in ("lstm", "svdf", "svdf_s8") for _ in range(SAMPLES)
+        forms()[kind].sample(rng) for kind in ("lstm", "svdf", "svdf.int8") for _ in range(SAMPLES)
     ]
     graph = merged([*GRAPHS.values(), *recurrent])
     compare(plan_graph(graph, board(board_name)), rng, tmp_path)

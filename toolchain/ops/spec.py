@@ -487,8 +487,9 @@ class OpSpec:
     quantised  how its tensors must be quantised.
     limits     one line for `thimble ops`: what is supported.
     made_by_passes  no front end reads it: only a rewrite makes it.
-    variants   the specs of a kind by the element type of its first input (`by_type`), where they
-               differ.
+    variants   the specs of a kind by the element type of its input `typed_by` (`by_type`), where
+               they differ.
+    typed_by   the input whose type tells them apart: the first one, or the state of some.
     """
 
     kind: str
@@ -514,6 +515,7 @@ class OpSpec:
     made_by_passes: bool = False
     quantised: Quantised = Quantised()
     variants: Mapping[DType, OpSpec] = field(default_factory=lambda: MappingProxyType({}))
+    typed_by: int = 0
 
     def plain_attributes(self) -> Attributes:
         """Attributes of the first element type, all with their defaults."""
@@ -526,19 +528,19 @@ class OpSpec:
         return tuple(self.variants.values()) or (self,)
 
     def form(self, op: Op, graph: Graph) -> OpSpec:
-        """The spec for the element type of the operator's first input.
+        """The spec for the element type of the operator's input `typed_by`.
 
         Raises ValueError where the kind has none for it."""
         if not self.variants:
             return self
-        dtype = graph.input(op, 0).dtype
+        dtype = graph.input(op, self.typed_by).dtype
         if dtype not in self.variants:
             raise ValueError(f"{self.kind} of {dtype.value} is not supported")
         return self.variants[dtype]
 
 
-def by_type(variants: Mapping[DType, OpSpec]) -> OpSpec:
-    """One kind of several element types, told apart by the type of the operator's first input.
+def by_type(variants: Mapping[DType, OpSpec], operand: int = 0) -> OpSpec:
+    """One kind of several element types, told apart by the type of the operator's input `operand`.
 
     The specs have the same kind. What takes an operator asks the spec of its type; the rest is the
     first one's: `sample`, `limits` and the readers of a type are found in `variants`.
@@ -564,6 +566,7 @@ def by_type(variants: Mapping[DType, OpSpec]) -> OpSpec:
         dtypes=frozenset().union(*(spec.dtypes for spec in specs)),
         limits="; ".join(dict.fromkeys(spec.limits for spec in specs)),
         variants=MappingProxyType(dict(variants)),
+        typed_by=operand,
         **fields,
     )
     return whole

@@ -9,8 +9,9 @@ states keep their values from run to run, as LiteRT's variable tensors do.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import starmap
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,6 @@ from numpy.typing import NDArray
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, State, Tensor
-from toolchain.ops import extents
 from toolchain.ops.arithmetic.fixed_point import (
     multiply_by_quantized_multiplier,
     quantize_multiplier,
@@ -26,10 +26,23 @@ from toolchain.ops.arithmetic.fixed_point import (
 )
 from toolchain.ops.arithmetic.fixed_s16 import logistic, tanh
 from toolchain.ops.convolution.common import constant_of
+from toolchain.ops.extents import Extent, Extents, whole
+from toolchain.ops.kernel import (
+    Argument,
+    Call,
+    Constant,
+    Input,
+    Kernel,
+    Output,
+    Packed,
+    Row,
+    Scratch,
+    Struct,
+    Touched,
+    constant,
+)
 from toolchain.ops.spec import (
     Array,
-    Constant,
-    Lowering,
     OpSpec,
     ReadOp,
     TensorType,
@@ -191,7 +204,7 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return y, hidden.astype(np.int8), cell.astype(np.int16)
 
 
-def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     gates = _gates(op, graph)
     if any(gate.overflows for gate in gates) or _hidden_scale(op)[1] > 0:
         raise UnsupportedError(
@@ -204,31 +217,99 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
         )
     batches, steps, inputs, units = _sizes(op, graph)
     time_major = _attributes(op).time_major
-    constants = []
-    for name, gate in zip(GATES, gates, strict=True):
-        data = (gate.weights, gate.recurrent, gate.bias, gate.recurrent_bias)
-        for key, values in zip(
-            ("weights", "recurrent", "bias", "recurrent_bias"), data, strict=True
-        ):
-            dtype = np.int32 if "bias" in key else np.int8
-            text = f"{key.replace('_', ' ')} of the {name} gate"
-            constants.append(Constant(f"{name}_{key}", values.astype(dtype), text))
-    return Lowering(
-        functions=("thimble_lstm_s8",),
-        scratch_bytes=len(GATES) * units * 2,
-        constants=tuple(constants),
-        fields={
-            "gates": [
-                {"name": name, "scale": gate.scale, "recurrent_scale": gate.recurrent_scale}
-                for name, gate in zip(GATES, gates, strict=True)
-            ],
-            "sizes": (batches, steps, inputs, units),
-            "strides": (1, batches) if time_major else (steps, 1),
-            "cell_integer_bits": _integer_bits(op, graph),
-            "cell_clip": _cell_clip(op, graph),
-            "hidden_scale": _hidden_scale(op),
-            "hidden_zero_point": _attributes(op).hidden_zero_point,
+    hidden_multiplier, hidden_shift = _hidden_scale(op)
+    params: dict[str, Argument] = {
+        "gates": Row(tuple(starmap(_packed_gate, zip(GATES, gates, strict=True)))),
+        "batches": batches,
+        "steps": steps,
+        "inputs": inputs,
+        "units": units,
+        "batch_stride": 1 if time_major else steps,
+        "step_stride": batches if time_major else 1,
+        "cell_integer_bits": _integer_bits(op, graph),
+        "cell_clip": _cell_clip(op, graph),
+        "hidden_multiplier": hidden_multiplier,
+        "hidden_shift": hidden_shift,
+        "hidden_zero_point": _attributes(op).hidden_zero_point,
+    }
+    arguments: dict[str, Argument] = {
+        "input": Input(INPUT),
+        "params": Struct("thimble_lstm_params", params),
+        "hidden": Output(1),
+        "cell": Output(2),
+        "gates": Scratch(element="int16_t"),
+        "output": Output(0),
+    }
+    return Kernel(
+        (Call("thimble_lstm_s8", arguments),),
+        _extents,
+        constants=tuple(_constants(gates)),
+        scratch_bytes=2 * len(GATES) * units,
+    )
+
+
+def _packed_gate(name: str, gate: _Gate) -> Struct:
+    (multiplier, shift), (recurrent_multiplier, recurrent_shift) = gate.scale, gate.recurrent_scale
+    return Struct(
+        "thimble_lstm_gate",
+        {
+            "input_weights": Packed(f"{name}_weights"),
+            "recurrent_weights": Packed(f"{name}_recurrent"),
+            "input_bias": Packed(f"{name}_bias"),
+            "recurrent_bias": Packed(f"{name}_recurrent_bias"),
+            "input_multiplier": multiplier,
+            "input_shift": shift,
+            "recurrent_multiplier": recurrent_multiplier,
+            "recurrent_shift": recurrent_shift,
         },
+    )
+
+
+def _constants(gates: Sequence[_Gate]) -> Iterator[Constant]:
+    """What the gates' structs name."""
+    for name, gate in zip(GATES, gates, strict=True):
+        data: dict[str, Array] = {
+            "weights": gate.weights.astype(np.int8),
+            "recurrent": gate.recurrent.astype(np.int8),
+            "bias": gate.bias.astype(np.int32),
+            "recurrent_bias": gate.recurrent_bias.astype(np.int32),
+        }
+        for key, values in data.items():
+            yield constant(f"{name}_{key}", values, f"{key.replace('_', ' ')} of the {name} gate")
+
+
+def _extents(touched: Touched) -> Extents:
+    """Row (batch, step) is number batch * batch_stride + step * step_stride."""
+    call = touched.call
+    batches, steps, inputs, units = (
+        call[f"params.{name}"] for name in ("batches", "steps", "inputs", "units")
+    )
+    rows = (batches - 1) * call["params.batch_stride"] + 1
+    rows += (steps - 1) * call["params.step_stride"]
+    gates = call.find("params.gates")
+    assert isinstance(gates, Row)
+    sizes = {
+        "input_weights": units * inputs,
+        "recurrent_weights": units * units,
+        "input_bias": 4 * units,
+        "recurrent_bias": 4 * units,
+    }
+    read: dict[str, int] = {}
+    for gate in gates.values:
+        assert isinstance(gate, Struct)
+        for name, size in sizes.items():
+            packed = gate.members[name]
+            assert isinstance(packed, Packed)
+            read[packed.key] = size
+    return Extents(
+        {INPUT: Extent(0, rows * inputs, touched=batches * steps * inputs)},
+        {
+            0: Extent(0, rows * units, touched=batches * steps * units),
+            1: whole(batches * units),
+            2: whole(batches * units, 2),
+        },
+        read,
+        scratch=2 * len(gates.values) * units,
     )
 
 
@@ -340,8 +421,7 @@ SPEC = OpSpec(
     attributes=Lstm,
     infer=_infer,
     reference=_reference,
-    lower=_lower,
-    extents=extents.lstm,
+    select=_select,
     sample=_sample,
     macs=_macs,
     tflite=TfliteBinding(("UNIDIRECTIONAL_SEQUENCE_LSTM",), _read, _write),

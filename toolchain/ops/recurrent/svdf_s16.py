@@ -1,8 +1,7 @@
-"""SVDF: a layer over time whose filters are rank-1 (a feature filter, then a time filter).
+"""SVDF with an int16 state.
 
-TFLite SVDF, int8 with an int16 state. The state holds the last `memory` results of each
-feature filter; it moves by one each run. Arithmetic: LiteRT `reference_ops::EvalIntegerSVDF`, which
-clamps to the types only, and scales in two roundings, as CMSIS-NN's kernel does.
+Arithmetic: LiteRT `reference_ops::EvalIntegerSVDF`, which clamps to the types only, and scales in
+two roundings, as CMSIS-NN's kernel does.
 """
 
 from __future__ import annotations
@@ -14,16 +13,25 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, State, Tensor
-from toolchain.ops import extents
 from toolchain.ops.arithmetic.fixed_point import (
     ScaleError,
     multiply_by_quantized_multiplier,
     quantize_multiplier,
 )
 from toolchain.ops.convolution.common import constant_of
+from toolchain.ops.extents import Extents, whole
+from toolchain.ops.kernel import (
+    Argument,
+    Call,
+    Input,
+    Kernel,
+    Output,
+    Scratch,
+    Struct,
+    Touched,
+)
 from toolchain.ops.spec import (
     Array,
-    Lowering,
     OpSpec,
     ReadOp,
     TensorType,
@@ -124,30 +132,84 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     )
 
 
-def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
-    x, y = graph.input(op, INPUT), graph.output(op)
-    batches, filters = x.shape[0], graph.input(op, FEATURES).shape[0]
-    units, memory = y.shape[1], graph.input(op, TIME).shape[1]
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
+    """CMSIS-NN's. It leaves the dimensions of state, bias and output unread.
+
+    Raises ScaleError for a bias that overflows its sums.
+    """
+    x, y, time = graph.input(op, INPUT), graph.output(op), graph.input(op, TIME)
+    batches, filters, units = x.shape[0], graph.input(op, FEATURES).shape[0], y.shape[1]
     into, out = scales(op, graph)
     if op.inputs[BIAS] and _largest_bias(op, graph) >= _LARGEST_BIAS:
         bias = _largest_bias(op, graph)
         raise ScaleError(f"its bias of {bias:,} leaves CMSIS-NN's 32-bit sums no room")
-    return Lowering(
-        functions=("arm_svdf_state_s16_s8",),
-        scratch_bytes=4 * batches * (filters + units),
-        fields={
-            "rank": rank_of(op),
-            "input_zero_point": x.q.zero_point,
-            "output_zero_point": y.q.zero_point,
-            "into": into,
-            "out": out,
-            "batches": batches,
-            "depth": x.shape[1],
-            "filters": filters,
-            "memory": memory,
-            "units": units,
-            "sums_words": batches * filters,
-        },
+    feature_bytes, unit_bytes = 4 * batches * filters, 4 * batches * units
+    params: dict[str, Argument] = {
+        "rank": rank_of(op),
+        "input_offset": x.q.zero_point,
+        "output_offset": y.q.zero_point,
+        "input_activation": _range(DType.INT16),
+        "output_activation": _range(DType.INT8),
+    }
+    arguments: dict[str, Argument] = {
+        "input_ctx": _context(0, feature_bytes),
+        "output_ctx": _context(feature_bytes, unit_bytes),
+        "svdf_params": Struct("cmsis_nn_svdf_params", params),
+        "input_quant_params": _factor(into),
+        "output_quant_params": _factor(out),
+        "input_dims": _dims(batches, x.shape[1]),
+        "input_data": Input(INPUT),
+        "state_dims": _dims(batches, filters * time.shape[1]),
+        "state_data": Output(1),
+        "weights_feature_dims": _dims(filters, x.shape[1]),
+        "weights_feature_data": Input(FEATURES),
+        "weights_time_dims": _dims(filters, time.shape[1]),
+        "weights_time_data": Input(TIME),
+        "bias_dims": _dims(1, units),
+        "bias_data": Input(BIAS),
+        "output_dims": _dims(batches, units),
+        "output_data": Output(0),
+    }
+    call = Call("arm_svdf_state_s16_s8", arguments, status=True)
+    return Kernel((call,), _extents, scratch_bytes=feature_bytes + unit_bytes)
+
+
+def _context(at_bytes: int, size_bytes: int) -> Struct:
+    """int32 sums in the scratch."""
+    return Struct("cmsis_nn_context", {"buf": Scratch(at_bytes), "size": size_bytes})
+
+
+def _range(dtype: DType) -> Struct:
+    info = np.iinfo(dtype.value)
+    return Struct("cmsis_nn_activation", {"min": int(info.min), "max": int(info.max)})
+
+
+def _factor(scale: tuple[int, int]) -> Struct:
+    members = dict(zip(("multiplier", "shift"), scale, strict=True))
+    return Struct("cmsis_nn_per_tensor_quant_params", members)
+
+
+def _dims(rows: int, columns: int) -> Struct:
+    return Struct("cmsis_nn_dims", {"n": rows, "h": columns, "w": 1, "c": 1})
+
+
+def _extents(touched: Touched) -> Extents:
+    """The units follow from filters and rank; both sums lie in scratch."""
+    call = touched.call
+    batches, depth = call["input_dims.n"], call["input_dims.h"]
+    filters, memory = call["weights_feature_dims.n"], call["weights_time_dims.h"]
+    rank = call["svdf_params.rank"]
+    units = filters // rank if rank else 0
+    read = {INPUT: whole(batches * depth), FEATURES: whole(filters * depth)}
+    read[TIME] = whole(filters * memory, 2)
+    if touched.has(BIAS):
+        read[BIAS] = whole(units, 4)
+    second = call.find("output_ctx.buf")
+    assert isinstance(second, Scratch)
+    return Extents(
+        read,
+        {0: whole(batches * units), 1: whole(batches * filters * memory, 2)},
+        scratch=max(4 * batches * filters, second.at_bytes + 4 * batches * units),
     )
 
 
@@ -226,13 +288,12 @@ def _sample(rng: np.random.Generator) -> Graph:
     return graph.with_ops(graph.ops)
 
 
-SPEC = OpSpec(
+SPEC_S16 = OpSpec(
     kind="svdf",
     attributes=Svdf,
     infer=_infer,
     reference=_reference,
-    lower=_lower,
-    extents=extents.svdf,
+    select=_select,
     sample=_sample,
     macs=_macs,
     tflite=TfliteBinding(("SVDF",), _read, write),

@@ -1,4 +1,4 @@
-"""SVDF with an int8 state, as the converters of 2020 wrote it. TFLite SVDF; see `svdf`.
+"""SVDF with an int8 state, as the converters of 2020 wrote it. See `svdf`.
 
 The state has a zero point. LiteRT takes its bytes for int16 and reads beyond it; the reference is
 TFLM's `EvalIntegerSvdfReference<int8_t>` as the tflite-micro wheel has it: a new state is clamped
@@ -14,47 +14,76 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import DType, Graph, Op, Quantisation, State
-from toolchain.ops import extents
-from toolchain.ops.recurrent import svdf
-from toolchain.ops.recurrent.svdf import BIAS, FEATURES, INPUT, STATE, TIME, rank_of, scales
-from toolchain.ops.spec import Array, Lowering, ReadOp, TfliteBinding, TfliteNode
+from toolchain.ops.extents import Extents, whole
+from toolchain.ops.kernel import Argument, Call, Input, Kernel, Output, Struct, Touched
+from toolchain.ops.recurrent.svdf_s16 import (
+    BIAS,
+    FEATURES,
+    INPUT,
+    SPEC_S16,
+    STATE,
+    TIME,
+    rank_of,
+    read_layer,
+    scales,
+    write,
+)
+from toolchain.ops.spec import Array, ReadOp, TfliteBinding, TfliteNode
 
 
-def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     x, y, state = graph.input(op, INPUT), graph.output(op), graph.input(op, STATE)
     (into_multiplier, into_shift), (out_multiplier, out_shift) = scales(op, graph)
-    return Lowering(
-        functions=("thimble_svdf_s8",),
-        fields={
-            "has_bias": bool(op.inputs[BIAS]),
-            "params": {
-                "batches": x.shape[0],
-                "depth": x.shape[1],
-                "units": y.shape[1],
-                "rank": rank_of(op),
-                "memory": graph.input(op, TIME).shape[1],
-                "input_zero_point": x.q.zero_point,
-                "state_zero_point": state.q.zero_point,
-                "output_zero_point": y.q.zero_point,
-                "into_multiplier": into_multiplier,
-                "into_shift": into_shift,
-                "out_multiplier": out_multiplier,
-                "out_shift": out_shift,
-            },
-        },
+    params = {
+        "batches": x.shape[0],
+        "depth": x.shape[1],
+        "units": y.shape[1],
+        "rank": rank_of(op),
+        "memory": graph.input(op, TIME).shape[1],
+        "input_zero_point": x.q.zero_point,
+        "state_zero_point": state.q.zero_point,
+        "output_zero_point": y.q.zero_point,
+        "into_multiplier": into_multiplier,
+        "into_shift": into_shift,
+        "out_multiplier": out_multiplier,
+        "out_shift": out_shift,
+    }
+    arguments: dict[str, Argument] = {
+        "params": Struct("thimble_svdf_params", params),
+        "input": Input(INPUT),
+        "features": Input(FEATURES),
+        "time": Input(TIME),
+        "bias": Input(BIAS),
+        "state": Output(1),
+        "output": Output(0),
+    }
+    return Kernel((Call("thimble_svdf_s8", arguments),), _extents)
+
+
+def _extents(touched: Touched) -> Extents:
+    """As its header says."""
+    call = touched.call
+    batches, depth, units, memory = (
+        call[f"params.{name}"] for name in ("batches", "depth", "units", "memory")
     )
+    filters = units * call["params.rank"]
+    read = {INPUT: whole(batches * depth), FEATURES: whole(filters * depth)}
+    read[TIME] = whole(filters * memory)
+    if touched.has(BIAS):
+        read[BIAS] = whole(units, 4)
+    return Extents(read, {0: whole(batches * units), 1: whole(batches * filters * memory)})
 
 
 def _read(node: TfliteNode) -> ReadOp:
     state = node.inputs[STATE] if len(node.inputs) == 5 else None
     if state is not None and state.q.per_channel:
         raise node.unsupported(f"tensor {state.name!r} has not one scale and zero point")
-    return svdf.read_layer(node, DType.INT8)
+    return read_layer(node, DType.INT8)
 
 
 def _sample(rng: np.random.Generator) -> Graph:
     """An int16 layer with scales of its time filters and of its state to match int8."""
-    wide = svdf.SPEC.sample(rng)
+    wide = SPEC_S16.sample(rng)
     (op,) = wide.ops
     x, features = wide.input(op, INPUT), wide.input(op, FEATURES)
     newest = x.q.scale * features.q.scale * 4000.0 * 2.0 ** rng.uniform(-2, 1)
@@ -76,21 +105,18 @@ def _sample(rng: np.random.Generator) -> Graph:
         tensors.append(tensor)
     initial = np.full(wide.states[0].initial.shape, state_q.zero_point, np.int8)
     kept = State(wide.states[0].input, wide.states[0].output, initial)
-    ops = [replace(op, kind="svdf_s8", name="svdf_s8")]
-    return Graph.build("sample", tensors, ops, wide.inputs, wide.outputs, [kept])
+    return Graph.build("sample", tensors, [op], wide.inputs, wide.outputs, [kept])
 
 
 def _quantisation(scale: float, zero_point: int) -> Quantisation:
     return Quantisation((float(np.float32(scale)),), (zero_point,))
 
 
-SPEC = replace(
-    svdf.SPEC,
-    kind="svdf_s8",
-    lower=_lower,
-    extents=extents.svdf_s8,
+SPEC_S8 = replace(
+    SPEC_S16,
+    select=_select,
     sample=_sample,
-    tflite=TfliteBinding(("SVDF",), _read, svdf.write),
+    tflite=TfliteBinding(("SVDF",), _read, write),
     dtypes=frozenset({DType.INT8}),
     limits="int8 with an int8 state of any zero point; RELU; state is kept from run to run",
 )
