@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from tests.support.host import random_inputs, run_graph_on_host
+from toolchain.boards import HOST
 from toolchain.errors import UnsupportedError
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
-from toolchain.ops.movement.tile import SPEC, Tile
+from toolchain.ops import kernel_of
+from toolchain.ops.movement.tile import Tile
 
 Q = Quantisation((0.1,), (3,))
 
@@ -33,4 +35,4 @@ def test_every_axis_repeats(shape: tuple[int, ...], repeats: tuple[int, ...]) ->
 def test_too_many_copies_are_refused() -> None:
     graph = _tiled((2, 3, 2, 3, 2), (9, 9, 9, 9, 9))
     with pytest.raises(UnsupportedError, match="in two steps"):
-        SPEC.lower(graph.ops[0], graph, None)  # type: ignore[arg-type]
+        kernel_of(graph.ops[0], graph, HOST)

@@ -15,8 +15,9 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, State, Tensor
-from toolchain.ops import extents
-from toolchain.ops.spec import STORED, Alias, Array, Lowering, OpSpec, TensorType
+from toolchain.ops.extents import Extents
+from toolchain.ops.kernel import Kernel
+from toolchain.ops.spec import STORED, Alias, Array, OpSpec, TensorType
 
 
 @dataclass(frozen=True)
@@ -35,8 +36,9 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return (inputs[0],)
 
 
-def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
-    return Lowering()
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
+    """Nothing is called: where the value does not lie in the state, it is copied as a view is."""
+    return Kernel((), lambda touched: Extents())
 
 
 def _aliases(op: Op, graph: Graph) -> tuple[Alias, ...]:
@@ -62,8 +64,7 @@ SPEC = OpSpec(
     attributes=Assign,
     infer=_infer,
     reference=_reference,
-    lower=_lower,
-    extents=extents.no_call,
+    select=_select,
     aliases=_aliases,
     sample=_sample,
     dtypes=frozenset(DType),

@@ -11,7 +11,7 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import DType, Graph, Op, Tensor
-from toolchain.ops import extents
+from toolchain.ops.kernel import Kernel
 from toolchain.ops.movement.batch_blocks import (
     BatchBlocks,
     batch_blocks,
@@ -22,14 +22,12 @@ from toolchain.ops.movement.batch_blocks import (
     spread_copies,
     write_blocks,
 )
-from toolchain.ops.movement.copies import lower_copies, sample_type
-from toolchain.ops.movement.copy_overlaps import copy_overlaps
+from toolchain.ops.movement.copies import sample_type
+from toolchain.ops.movement.kernels import copies_kernel
 from toolchain.ops.spec import (
     ALIKE,
     Array,
-    Lowering,
     OpSpec,
-    SafeOverlap,
     TensorType,
     TfliteBinding,
 )
@@ -62,13 +60,9 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return (moved,)
 
 
-def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
-    return lower_copies(spread_copies(op, graph.output(op), graph.input(op, 0), gather=True))
-
-
-def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     copies = spread_copies(op, graph.output(op), graph.input(op, 0), gather=True)
-    return copy_overlaps(op, graph, copies)
+    return copies_kernel(op, graph, copies)
 
 
 def _sample(rng: np.random.Generator) -> Graph:
@@ -92,10 +86,8 @@ SPEC = OpSpec(
     attributes=BatchBlocks,
     infer=_infer,
     reference=_reference,
-    lower=_lower,
-    extents=extents.copies,
+    select=_select,
     sample=_sample,
-    overlaps=_overlaps,
     tflite=TfliteBinding(
         ("BATCH_TO_SPACE_ND",),
         read_blocks,

@@ -14,11 +14,21 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
-from toolchain.ops import extents
-from toolchain.ops.movement.copies import StridedCopy, lower_copies, sample_shape, sample_type
+from toolchain.ops.extents import Extent, Extents, whole
+from toolchain.ops.kernel import (
+    Argument,
+    Call,
+    Input,
+    Kernel,
+    Output,
+    SafeOverlap,
+    Terms,
+    Touched,
+)
+from toolchain.ops.movement.copies import StridedCopy, sample_shape, sample_type
 from toolchain.ops.movement.copies import strided_copy as copy_block
-from toolchain.ops.movement.copy_overlaps import copy_overlaps
-from toolchain.ops.spec import STORED, Array, Lowering, OpSpec, SafeOverlap, TensorType
+from toolchain.ops.movement.kernels import copies_kernel, copy_source
+from toolchain.ops.spec import STORED, Array, OpSpec, TensorType
 
 
 @dataclass(frozen=True)
@@ -101,19 +111,46 @@ def _reads(op: Op, graph: Graph) -> tuple[tuple[int, int], ...]:
     return tuple(runs)
 
 
-def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     """One run of bytes by `thimble_move`, overlap or not; anything else by `thimble_copy_nd`."""
     run = single_run(op, graph)
     if run is None:
-        return lower_copies(_copies(op, graph))
-    return Lowering(functions=("thimble_move",), fields={"copies": (run,)})
+        return copies_kernel(op, graph, _copies(op, graph))
+    arguments: dict[str, Argument] = {
+        "target": Output(0),
+        "source": copy_source(run, op, graph),
+        "size_bytes": run.run_bytes,
+    }
+    # Moved at once, it may go anywhere, to where it was even.
+    overlap = SafeOverlap(0, lead_bytes=-graph.input(op, 0).size_bytes)
+    return Kernel(
+        (Call("thimble_move", arguments),),
+        _move_extents,
+        find_overlaps=lambda: (overlap,),
+        find_terms=lambda: _move_terms(run, core),
+    )
 
 
-def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
-    """One run of bytes is moved at once: it may go anywhere, to where it was even."""
-    if single_run(op, graph) is not None:
-        return (SafeOverlap(0, lead_bytes=-graph.input(op, 0).size_bytes),)
-    return copy_overlaps(op, graph, _copies(op, graph))
+def _move_extents(touched: Touched) -> Extents:
+    source, size_bytes = touched.call.arguments["source"], touched.call["size_bytes"]
+    assert isinstance(source, Input)
+    pointer = touched.inputs[source.index]
+    assert pointer is not None
+    begin = source.at * pointer.element_bytes
+    return Extents({source.index: Extent(begin, begin + size_bytes)}, {0: whole(size_bytes)})
+
+
+def _move_terms(run: StridedCopy, core: Core) -> Terms:
+    """`thimble_move`, of words where both ends are aligned."""
+    size = run.run_bytes
+    if core.mve:
+        return {"call": 1.0, "block": size // 32, "vector": -(-(size % 32) // 16)}
+    aligned = run.source_offset % 4 == 0 and size % 4 == 0
+    left = size % 32 if aligned else size
+    counts = {"sixteen": left // 16, "word": left % 16 // 4, "byte": left % 4}
+    if aligned:
+        counts["block"] = size // 32
+    return {"call": 1.0, **counts} | {f"any {name}": bool(n) for name, n in counts.items()}
 
 
 def _sample(rng: np.random.Generator) -> Graph:
@@ -143,10 +180,8 @@ SPEC = OpSpec(
     attributes=BlockConcat,
     infer=_infer,
     reference=_reference,
-    lower=_lower,
-    extents=extents.copies,
+    select=_select,
     sample=_sample,
-    overlaps=_overlaps,
     reads=_reads,
     dtypes=frozenset(DType),
     made_by_passes=True,

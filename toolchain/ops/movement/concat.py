@@ -13,19 +13,18 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
-from toolchain.ops import extents
 from toolchain.ops.arithmetic.activation import Activation, read_activation
 from toolchain.ops.axes import elementwise_axes
+from toolchain.ops.kernel import Kernel
 from toolchain.ops.movement.copies import (
     StridedCopy,
     image_pitch,
-    lower_copies,
     resolve_axis,
     sample_shape,
     sample_type,
 )
-from toolchain.ops.movement.copy_overlaps import copy_overlaps
 from toolchain.ops.movement.joining import Parts, gather_copies, parts_along
+from toolchain.ops.movement.kernels import copies_kernel
 from toolchain.ops.readers.onnx import resolve_axes
 from toolchain.ops.spec import (
     ALIKE,
@@ -33,12 +32,10 @@ from toolchain.ops.spec import (
     Array,
     Axis,
     Inlay,
-    Lowering,
     OnnxBinding,
     OnnxNode,
     OpSpec,
     ReadOp,
-    SafeOverlap,
     TensorType,
     TfliteBinding,
     TfliteNode,
@@ -87,8 +84,8 @@ def _copies(op: Op, graph: Graph) -> tuple[StridedCopy, ...]:
     return gather_copies(_parts(op, graph), graph.output(op).dtype.size_bytes)
 
 
-def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
-    return lower_copies(_copies(op, graph))
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
+    return copies_kernel(op, graph, _copies(op, graph))
 
 
 def _aliases(op: Op, graph: Graph) -> tuple[Alias, ...]:
@@ -113,10 +110,6 @@ def _inlays(op: Op, graph: Graph) -> tuple[Inlay, ...]:
         if pitch:
             found.append(Inlay(view.name, op.outputs[0], copy.target_offset, pitch))
     return tuple(found) if len(found) == len(op.inputs) else ()
-
-
-def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
-    return copy_overlaps(op, graph, _copies(op, graph))
 
 
 def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
@@ -178,13 +171,11 @@ SPEC = OpSpec(
     attributes=Concat,
     infer=_infer,
     reference=_reference,
-    lower=_lower,
-    extents=extents.copies,
+    select=_select,
     sample=_sample,
     tflite=TfliteBinding(("CONCATENATION",), _read, _write),
     aliases=_aliases,
     inlays=_inlays,
-    overlaps=_overlaps,
     axes=_axes,
     dtypes=frozenset(DType),
     onnx=OnnxBinding(("Concat",), _read_onnx),

@@ -1,7 +1,7 @@
 """Operators that only move bytes: every one is a list of strided copies, collapsed at compile time.
 
 An operator whose every copy is one run of contiguous bytes says so by aliases: the memory plan may
-lay its ends in the same place, and then it emits no code. The others go through `_copies.c.j2`.
+lay its ends in the same place, and then it emits no code. `kernels` makes calls of the others.
 """
 
 from __future__ import annotations
@@ -10,15 +10,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
 from toolchain.errors import UnsupportedError
 from toolchain.ir import DType, Quantisation, Tensor
-from toolchain.ops.spec import Array, Lowering, TfliteNode
+from toolchain.ops.spec import Array, TfliteNode
 
-KERNEL = "thimble_copy_nd"
 MAX_LOOPS = 6
 """THIMBLE_COPY_MAX_LOOPS in C."""
 
@@ -118,11 +116,6 @@ def image_pitch(image: Tensor, run_bytes: int, loops: Sequence[Loop], *, source:
         own, pitch = pitch, own
     dense = loops[0].count == height and own == run_bytes == line
     return pitch if dense and pitch > line else 0
-
-
-def lower_copies(copies: Sequence[StridedCopy], **fields: Any) -> Lowering:
-    """The lowering of an operator whose template is `_copies.c.j2`."""
-    return Lowering(functions=(KERNEL,), fields={"copies": tuple(copies), **fields})
 
 
 def resolve_axis(axis: int, rank: int) -> int:

@@ -9,24 +9,21 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
-from toolchain.ops import extents
+from toolchain.ops.kernel import Kernel
 from toolchain.ops.movement.copies import (
     StridedCopy,
-    lower_copies,
     row_major,
     sample_type,
     strided_copy,
 )
-from toolchain.ops.movement.copy_overlaps import copy_overlaps
+from toolchain.ops.movement.kernels import copies_kernel
 from toolchain.ops.spec import (
     ALIKE,
     Array,
     Axis,
-    Lowering,
     OpSpec,
     Reach,
     ReadOp,
-    SafeOverlap,
     TensorType,
     TfliteBinding,
     TfliteNode,
@@ -86,11 +83,8 @@ def blocks_spec(kind: str, *, to_space: bool) -> OpSpec:
         size_bytes = graph.input(op, 0).dtype.size_bytes
         return strided_copy(target, reads, row_major(target), size_bytes)
 
-    def lower(op: Op, graph: Graph, core: Core) -> Lowering:
-        return lower_copies(copies(op, graph))
-
-    def overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
-        return copy_overlaps(op, graph, copies(op, graph))
+    def select(op: Op, graph: Graph, core: Core) -> Kernel:
+        return copies_kernel(op, graph, copies(op, graph))
 
     def axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
         """Batches, rows and columns; `to_space` makes as many of these at once as a block has."""
@@ -131,11 +125,9 @@ def blocks_spec(kind: str, *, to_space: bool) -> OpSpec:
         attributes=Blocks,
         infer=infer,
         reference=reference,
-        lower=lower,
-        extents=extents.copies,
+        select=select,
         sample=sample,
         tflite=TfliteBinding((kind.upper(),), read, write),
-        overlaps=overlaps,
         axes=axes,
         dtypes=frozenset(DType),
         limits="any type, NHWC",

@@ -12,26 +12,23 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
-from toolchain.ops import extents
+from toolchain.ops.kernel import Kernel
 from toolchain.ops.movement.copies import (
     StridedCopy,
-    lower_copies,
     resolve_axis,
     sample_shape,
     sample_type,
 )
-from toolchain.ops.movement.copy_overlaps import copy_overlaps
 from toolchain.ops.movement.joining import Parts, gather_copies, parts_along
+from toolchain.ops.movement.kernels import copies_kernel
 from toolchain.ops.spec import (
     ALIKE,
     Alias,
     Array,
     Axis,
-    Lowering,
     OpSpec,
     Reach,
     ReadOp,
-    SafeOverlap,
     TensorType,
     TfliteBinding,
     TfliteNode,
@@ -83,8 +80,8 @@ def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
     return tuple(along(axis) for axis in range(rank) if axis != new)
 
 
-def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
-    return lower_copies(_copies(op, graph))
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
+    return copies_kernel(op, graph, _copies(op, graph))
 
 
 def _aliases(op: Op, graph: Graph) -> tuple[Alias, ...]:
@@ -93,10 +90,6 @@ def _aliases(op: Op, graph: Graph) -> tuple[Alias, ...]:
         return ()
     unit = parts.inner * y.dtype.size_bytes
     return tuple(Alias(name, y.name, index * unit) for index, name in enumerate(op.inputs))
-
-
-def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
-    return copy_overlaps(op, graph, _copies(op, graph))
 
 
 def _read(node: TfliteNode) -> ReadOp:
@@ -132,12 +125,10 @@ SPEC = OpSpec(
     attributes=Pack,
     infer=_infer,
     reference=_reference,
-    lower=_lower,
-    extents=extents.copies,
+    select=_select,
     sample=_sample,
     tflite=TfliteBinding(("PACK",), _read, _write),
     aliases=_aliases,
-    overlaps=_overlaps,
     axes=_axes,
     dtypes=frozenset(DType),
     limits="any type; operands quantised alike",

@@ -14,20 +14,19 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
-from toolchain.ops import extents
+from toolchain.ops.kernel import Kernel
 from toolchain.ops.movement.copies import (
     int32_constant,
-    lower_copies,
     sample_shape,
     sample_type,
     strided_copy,
 )
+from toolchain.ops.movement.kernels import copies_kernel
 from toolchain.ops.spec import (
     STORED,
     Alias,
     Array,
     Axis,
-    Lowering,
     OpSpec,
     Part,
     Reach,
@@ -85,9 +84,10 @@ def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
     return tuple(found for axis, other in pairs if (found := along(axis, other)) is not None)
 
 
-def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     x = graph.input(op, 0)
-    return lower_copies(strided_copy((x.elements,), (1,), (1,), x.dtype.size_bytes))
+    copies = strided_copy((x.elements,), (1,), (1,), x.dtype.size_bytes)
+    return copies_kernel(op, graph, copies)
 
 
 def _aliases(op: Op, graph: Graph) -> tuple[Alias, ...]:
@@ -167,8 +167,7 @@ SPEC = OpSpec(
     attributes=Reshape,
     infer=_infer,
     reference=_reference,
-    lower=_lower,
-    extents=extents.copies,
+    select=_select,
     sample=_sample,
     tflite=TfliteBinding(("RESHAPE", "SQUEEZE", "EXPAND_DIMS"), _read, _write),
     aliases=_aliases,

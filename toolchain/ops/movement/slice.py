@@ -13,21 +13,20 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
-from toolchain.ops import extents
+from toolchain.ops.kernel import Kernel
 from toolchain.ops.movement.copies import (
     StridedCopy,
     image_pitch,
     int32_constant,
     integers,
-    lower_copies,
     resolve_axis,
     row_major,
     sample_shape,
     sample_type,
     strided_copy,
 )
-from toolchain.ops.movement.copy_overlaps import copy_overlaps
 from toolchain.ops.movement.gather import Gather
+from toolchain.ops.movement.kernels import copies_kernel
 from toolchain.ops.movement.slicing import Masks, select
 from toolchain.ops.readers.onnx import axes_argument, resolve_axes
 from toolchain.ops.spec import (
@@ -36,13 +35,11 @@ from toolchain.ops.spec import (
     Array,
     Axis,
     Inlay,
-    Lowering,
     OnnxBinding,
     OnnxNode,
     OpSpec,
     Reach,
     ReadOp,
-    SafeOverlap,
     TensorType,
     TfliteBinding,
     TfliteNode,
@@ -118,8 +115,8 @@ def _copy(op: Op, graph: Graph) -> StridedCopy:
     return copy
 
 
-def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
-    return lower_copies([_copy(op, graph)])
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
+    return copies_kernel(op, graph, [_copy(op, graph)])
 
 
 def _aliases(op: Op, graph: Graph) -> tuple[Alias, ...]:
@@ -132,10 +129,6 @@ def _inlays(op: Op, graph: Graph) -> tuple[Inlay, ...]:
     copy, view = _copy(op, graph), graph.output(op)
     pitch = image_pitch(view, copy.run_bytes, copy.loops, source=True) if op.part_of else 0
     return (Inlay(view.name, op.inputs[0], copy.source_offset, pitch),) if pitch else ()
-
-
-def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
-    return copy_overlaps(op, graph, [_copy(op, graph)])
 
 
 def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
@@ -329,13 +322,11 @@ SPEC = OpSpec(
     attributes=Slice,
     infer=_infer,
     reference=_reference,
-    lower=_lower,
-    extents=extents.copies,
+    select=_select,
     sample=_sample,
     tflite=TfliteBinding(("SLICE", "STRIDED_SLICE", "REVERSE_V2"), _read, _write),
     aliases=_aliases,
     inlays=_inlays,
-    overlaps=_overlaps,
     axes=_axes,
     dtypes=frozenset(DType),
     onnx=OnnxBinding(("Slice", "Gather"), _read_onnx),

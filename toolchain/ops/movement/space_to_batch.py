@@ -12,7 +12,7 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import DType, Graph, Op, Tensor
-from toolchain.ops import extents
+from toolchain.ops.kernel import Kernel
 from toolchain.ops.movement.batch_blocks import (
     BatchBlocks,
     batch_blocks,
@@ -23,14 +23,12 @@ from toolchain.ops.movement.batch_blocks import (
     spread_copies,
     write_blocks,
 )
-from toolchain.ops.movement.copies import lower_copies, sample_type
-from toolchain.ops.movement.copy_overlaps import copy_overlaps
+from toolchain.ops.movement.copies import sample_type
+from toolchain.ops.movement.kernels import copies_kernel
 from toolchain.ops.spec import (
     ALIKE,
     Array,
-    Lowering,
     OpSpec,
-    SafeOverlap,
     TensorType,
     TfliteBinding,
 )
@@ -68,18 +66,9 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return (moved.reshape(y.shape),)
 
 
-def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
-    y = graph.output(op)
-    copies = spread_copies(op, graph.input(op, 0), y, gather=False)
-    return lower_copies(copies, fill=_fill(op, graph), bytes=y.size_bytes)
-
-
-def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
-    """None with padding, which is filled in first."""
-    if _fill(op, graph) is not None:
-        return ()
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     copies = spread_copies(op, graph.input(op, 0), graph.output(op), gather=False)
-    return copy_overlaps(op, graph, copies)
+    return copies_kernel(op, graph, copies, _fill(op, graph))
 
 
 def _sample(rng: np.random.Generator) -> Graph:
@@ -106,10 +95,8 @@ SPEC = OpSpec(
     attributes=BatchBlocks,
     infer=_infer,
     reference=_reference,
-    lower=_lower,
-    extents=extents.copies,
+    select=_select,
     sample=_sample,
-    overlaps=_overlaps,
     tflite=TfliteBinding(
         ("SPACE_TO_BATCH_ND",),
         read_blocks,

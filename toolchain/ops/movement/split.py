@@ -13,29 +13,26 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
-from toolchain.ops import extents
+from toolchain.ops.kernel import Kernel
 from toolchain.ops.movement.copies import (
     StridedCopy,
     int32_constant,
     integers,
-    lower_copies,
     resolve_axis,
     sample_shape,
     sample_type,
 )
-from toolchain.ops.movement.copy_overlaps import copy_overlaps
 from toolchain.ops.movement.joining import Parts, parts_along, scatter_copies
+from toolchain.ops.movement.kernels import copies_kernel
 from toolchain.ops.readers.onnx import resolve_axes
 from toolchain.ops.spec import (
     STORED,
     Alias,
     Array,
-    Lowering,
     OnnxBinding,
     OnnxNode,
     OpSpec,
     ReadOp,
-    SafeOverlap,
     TensorType,
     TfliteBinding,
     TfliteNode,
@@ -84,8 +81,8 @@ def _copies(op: Op, graph: Graph) -> tuple[StridedCopy, ...]:
     return scatter_copies(_parts(op, graph), graph.input(op, 0).dtype.size_bytes)
 
 
-def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
-    return lower_copies(_copies(op, graph))
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
+    return copies_kernel(op, graph, _copies(op, graph))
 
 
 def _aliases(op: Op, graph: Graph) -> tuple[Alias, ...]:
@@ -97,10 +94,6 @@ def _aliases(op: Op, graph: Graph) -> tuple[Alias, ...]:
         Alias(name, x.name, offset * unit)
         for name, offset in zip(op.outputs, parts.offsets, strict=True)
     )
-
-
-def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
-    return copy_overlaps(op, graph, _copies(op, graph))
 
 
 def _read(node: TfliteNode) -> ReadOp:
@@ -172,12 +165,10 @@ SPEC = OpSpec(
     attributes=Split,
     infer=_infer,
     reference=_reference,
-    lower=_lower,
-    extents=extents.copies,
+    select=_select,
     sample=_sample,
     tflite=TfliteBinding(("SPLIT", "SPLIT_V"), _read, _write),
     aliases=_aliases,
-    overlaps=_overlaps,
     dtypes=frozenset(DType),
     onnx=OnnxBinding(("Split",), _read_onnx),
     limits="any type; axis and sizes are constant",

@@ -15,31 +15,28 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
-from toolchain.ops import extents
+from toolchain.ops.kernel import Kernel
 from toolchain.ops.movement.copies import (
     MAX_LOOPS,
     StridedCopy,
     int32_constant,
     integers,
-    lower_copies,
     row_major,
     sample_shape,
     sample_type,
     strided_copy,
 )
-from toolchain.ops.movement.copy_overlaps import copy_overlaps
+from toolchain.ops.movement.kernels import copies_kernel
 from toolchain.ops.spec import (
     ALIKE,
     Alias,
     Array,
     Axis,
-    Lowering,
     OnnxBinding,
     OnnxNode,
     OpSpec,
     Reach,
     ReadOp,
-    SafeOverlap,
     TensorType,
     TfliteBinding,
     TfliteNode,
@@ -113,17 +110,13 @@ def _copies(op: Op, graph: Graph) -> tuple[StridedCopy, ...]:
     )
 
 
-def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
-    return lower_copies(_copies(op, graph))
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
+    return copies_kernel(op, graph, _copies(op, graph))
 
 
 def _aliases(op: Op, graph: Graph) -> tuple[Alias, ...]:
     plain = set(_repeats(op)) <= {1}
     return (Alias(op.outputs[0], op.inputs[0]),) if plain else ()
-
-
-def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
-    return copy_overlaps(op, graph, _copies(op, graph))
 
 
 def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
@@ -191,13 +184,11 @@ SPEC = OpSpec(
     attributes=Tile,
     infer=_infer,
     reference=_reference,
-    lower=_lower,
-    extents=extents.copies,
+    select=_select,
     sample=_sample,
     tflite=TfliteBinding(("TILE", "BROADCAST_TO"), _read, _write),
     onnx=OnnxBinding(("Tile", "Expand"), _read_onnx),
     aliases=_aliases,
-    overlaps=_overlaps,
     axes=_axes,
     dtypes=frozenset(DType),
     limits="any type; repeats are constant",

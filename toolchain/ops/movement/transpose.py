@@ -13,29 +13,26 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
-from toolchain.ops import extents
+from toolchain.ops.kernel import Kernel
 from toolchain.ops.movement.copies import (
     StridedCopy,
     int32_constant,
     integers,
-    lower_copies,
     resolve_axis,
     row_major,
     sample_shape,
     sample_type,
     strided_copy,
 )
-from toolchain.ops.movement.copy_overlaps import copy_overlaps
+from toolchain.ops.movement.kernels import copies_kernel
 from toolchain.ops.spec import (
     STORED,
     Alias,
     Array,
     Axis,
-    Lowering,
     OpSpec,
     Reach,
     ReadOp,
-    SafeOverlap,
     TensorType,
     TfliteBinding,
     TfliteNode,
@@ -85,18 +82,14 @@ def _copies(op: Op, graph: Graph) -> tuple[StridedCopy, ...]:
     return strided_copy(y.shape, reads, row_major(y.shape), x.dtype.size_bytes)
 
 
-def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
-    return lower_copies(_copies(op, graph))
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
+    return copies_kernel(op, graph, _copies(op, graph))
 
 
 def _aliases(op: Op, graph: Graph) -> tuple[Alias, ...]:
     x = graph.input(op, 0)
     moved = [axis for axis in _permutation(op, len(x.shape)) if x.shape[axis] > 1]
     return (Alias(op.outputs[0], op.inputs[0]),) if moved == sorted(moved) else ()
-
-
-def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
-    return copy_overlaps(op, graph, _copies(op, graph))
 
 
 def _read(node: TfliteNode) -> ReadOp:
@@ -127,12 +120,10 @@ SPEC = OpSpec(
     attributes=Transpose,
     infer=_infer,
     reference=_reference,
-    lower=_lower,
-    extents=extents.copies,
+    select=_select,
     sample=_sample,
     tflite=TfliteBinding(("TRANSPOSE",), _read, _write),
     aliases=_aliases,
-    overlaps=_overlaps,
     axes=_axes,
     dtypes=frozenset(DType),
     limits="any type, at most 6 dimensions; the permutation is constant",

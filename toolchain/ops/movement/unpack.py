@@ -12,24 +12,21 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
-from toolchain.ops import extents
+from toolchain.ops.kernel import Kernel
 from toolchain.ops.movement.copies import (
     StridedCopy,
-    lower_copies,
     resolve_axis,
     sample_shape,
     sample_type,
 )
-from toolchain.ops.movement.copy_overlaps import copy_overlaps
 from toolchain.ops.movement.joining import Parts, parts_along, scatter_copies
+from toolchain.ops.movement.kernels import copies_kernel
 from toolchain.ops.spec import (
     ALIKE,
     Alias,
     Array,
-    Lowering,
     OpSpec,
     ReadOp,
-    SafeOverlap,
     TensorType,
     TfliteBinding,
     TfliteNode,
@@ -67,8 +64,8 @@ def _copies(op: Op, graph: Graph) -> tuple[StridedCopy, ...]:
     return scatter_copies(_parts(op, graph), graph.input(op, 0).dtype.size_bytes)
 
 
-def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
-    return lower_copies(_copies(op, graph))
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
+    return copies_kernel(op, graph, _copies(op, graph))
 
 
 def _aliases(op: Op, graph: Graph) -> tuple[Alias, ...]:
@@ -77,10 +74,6 @@ def _aliases(op: Op, graph: Graph) -> tuple[Alias, ...]:
         return ()
     unit = parts.inner * x.dtype.size_bytes
     return tuple(Alias(name, x.name, index * unit) for index, name in enumerate(op.outputs))
-
-
-def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
-    return copy_overlaps(op, graph, _copies(op, graph))
 
 
 def _read(node: TfliteNode) -> ReadOp:
@@ -117,12 +110,10 @@ SPEC = OpSpec(
     attributes=Unpack,
     infer=_infer,
     reference=_reference,
-    lower=_lower,
-    extents=extents.copies,
+    select=_select,
     sample=_sample,
     tflite=TfliteBinding(("UNPACK",), _read, _write),
     aliases=_aliases,
-    overlaps=_overlaps,
     dtypes=frozenset(DType),
     limits="any type",
 )

@@ -1,0 +1,155 @@
+"""The kernel of operators that only move bytes: `thimble_copy_nd` for each strided copy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from toolchain.ir import Graph, Op
+from toolchain.ops.extents import Extent, Extents, Pointer, joined
+from toolchain.ops.kernel import (
+    NULL,
+    Argument,
+    Call,
+    Input,
+    Items,
+    Kernel,
+    Output,
+    Struct,
+    Terms,
+    Touched,
+)
+from toolchain.ops.movement.copies import Loop, StridedCopy
+from toolchain.ops.movement.copy_overlaps import copy_overlaps
+
+FUNCTION = "thimble_copy_nd"
+_FILL = "memset"
+
+
+def copies_kernel(
+    op: Op, graph: Graph, copies: Sequence[StridedCopy], fill: int | None = None
+) -> Kernel:
+    """`copies` one after the other.
+
+    `fill`: a byte that all of output 0 is filled with before; then it may lie over no input.
+    """
+    made = tuple(copies)
+    calls = tuple(_copy(copy, op, graph) for copy in made)
+    if fill is not None:
+        filled: dict[str, Argument] = {
+            "target": Output(0),
+            "value": fill,
+            "size_bytes": graph.output(op).size_bytes,
+        }
+        calls = (Call(_FILL, filled, defined=False), *calls)
+    return Kernel(
+        calls,
+        copies_extents,
+        find_overlaps=lambda: copy_overlaps(op, graph, made) if fill is None else (),
+        find_terms=lambda: _terms(made),
+        label=FUNCTION,
+    )
+
+
+def copy_source(copy: StridedCopy, op: Op, graph: Graph) -> Input:
+    """Where the copy reads first."""
+    return Input(copy.source, copy.source_offset // graph.input(op, copy.source).dtype.size_bytes)
+
+
+def copy_loops(loops: Sequence[Loop]) -> Argument:
+    """An array of `thimble_copy_loop`; NULL where there are none."""
+    if not loops:
+        return NULL
+    return Items(
+        "thimble_copy_loop",
+        tuple(
+            Struct(
+                "thimble_copy_loop",
+                {
+                    "count": loop.count,
+                    "source_stride": loop.source_stride,
+                    "target_stride": loop.target_stride,
+                },
+            )
+            for loop in loops
+        ),
+    )
+
+
+def _copy(copy: StridedCopy, op: Op, graph: Graph) -> Call:
+    target = graph.output(op, copy.target)
+    return Call(
+        FUNCTION,
+        {
+            "loops": copy_loops(copy.loops),
+            "loop_count": len(copy.loops),
+            "run_bytes": copy.run_bytes,
+            "source": copy_source(copy, op, graph),
+            "target": Output(copy.target, copy.target_offset // target.dtype.size_bytes),
+        },
+    )
+
+
+def copies_extents(touched: Touched) -> Extents:
+    """What the calls of `copies_kernel` touch: strided runs of bytes."""
+    read: list[tuple[int, Extent]] = []
+    written: list[tuple[int, Extent]] = []
+    for call in touched.calls:
+        target = call.arguments["target"]
+        assert isinstance(target, Output)
+        if call.function == _FILL:
+            size_bytes = call["size_bytes"]
+            written.append((target.index, Extent(0, size_bytes, touched=size_bytes)))
+            continue
+        source = call.arguments["source"]
+        assert isinstance(source, Input)
+        pointer = touched.inputs[source.index]
+        assert pointer is not None
+        read.append((source.index, _runs(call, source, pointer)))
+        written.append((target.index, _runs(call, target, touched.outputs[target.index])))
+    return Extents(joined(read), joined(written))
+
+
+def _runs(call: Call, end: Input | Output, pointer: Pointer) -> Extent:
+    """Where one copy reads, or writes."""
+    run_bytes = call["run_bytes"]
+    strides = "source_stride" if isinstance(end, Input) else "target_stride"
+    begin = end.at * pointer.element_bytes
+    return run_extent(begin, run_bytes, strided_loops(call, "loops", strides))
+
+
+def strided_loops(call: Call, path: str, strides: str) -> Iterator[tuple[int, int]]:
+    """Count and stride of each `thimble_copy_loop` of the array at `path`."""
+    found = call.find(path)
+    for level in range(len(found.values) if isinstance(found, Items) else 0):
+        yield call[f"{path}.{level}.count"], call[f"{path}.{level}.{strides}"]
+
+
+def run_extent(begin: int, run_bytes: int, loops: Iterator[tuple[int, int]]) -> Extent:
+    """Runs of bytes from `begin` on, one for each turn of the loops: count and stride in bytes."""
+    end, count = begin + run_bytes, run_bytes
+    for turns, stride in loops:
+        step = (turns - 1) * stride
+        begin, end = begin + min(step, 0), end + max(step, 0)
+        count *= turns
+    return Extent(begin, end, touched=count)
+
+
+def _terms(copies: Sequence[StridedCopy]) -> Terms:
+    """`thimble_copy_nd`, once for each copy."""
+    names = ("plain copy", "copy", "turn", "run", "word", "byte", "lone byte")
+    terms = {"call": 1.0, **dict.fromkeys(names, 0.0)}
+    for copy in copies:
+        runs = math.prod(loop.count for loop in copy.loops)
+        if not copy.loops:
+            terms["plain copy"] += 1
+        else:
+            terms["copy"] += 1
+            terms["turn"] += math.prod(loop.count for loop in copy.loops[:-1])
+        if copy.loops and copy.run_bytes == 1:
+            terms["lone byte"] += runs
+            continue
+        terms["run"] += runs if copy.loops else 0
+        terms["word"] += runs * (copy.run_bytes // 4)
+        terms["byte"] += runs * (copy.run_bytes % 4)
+    return terms
