@@ -14,7 +14,8 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
-from toolchain.ops import extents
+from toolchain.ops.extents import Extents, whole
+from toolchain.ops.kernel import Argument, Call, Input, Kernel, Output, Struct, Touched
 from toolchain.ops.movement.copies import (
     resolve_axis,
     sample_shape,
@@ -24,7 +25,6 @@ from toolchain.ops.spec import (
     ALIKE,
     Array,
     Axis,
-    Lowering,
     OpSpec,
     Reach,
     ReadOp,
@@ -99,11 +99,11 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return (np.stack(taken).reshape(y.shape),)
 
 
-def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     shape = _shape(op, graph)
-    return Lowering(
-        functions=("thimble_gather",),
-        fields={
+    params = Struct(
+        "thimble_gather_params",
+        {
             "batches": shape.batches,
             "outer": shape.outer,
             "count": shape.count,
@@ -111,6 +111,25 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
             "picks": shape.picks,
             "index_bytes": graph.input(op, 1).dtype.size_bytes,
         },
+    )
+    arguments: dict[str, Argument] = {
+        "params": params,
+        "data": Input(0),
+        "indices": Input(1),
+        "target": Output(0),
+    }
+    return Kernel((Call("thimble_gather", arguments, status=True),), _extents)
+
+
+def _extents(touched: Touched) -> Extents:
+    """`thimble_gather` checks every index against `count`."""
+    batches, outer, count, run_bytes, picks, index_bytes = (
+        touched.call[f"params.{name}"]
+        for name in ("batches", "outer", "count", "run_bytes", "picks", "index_bytes")
+    )
+    return Extents(
+        {0: whole(batches * outer * count, run_bytes), 1: whole(batches * picks, index_bytes)},
+        {0: whole(batches * outer * picks, run_bytes)},
     )
 
 
@@ -198,8 +217,7 @@ SPEC = OpSpec(
     attributes=Gather,
     infer=_infer,
     reference=_reference,
-    lower=_lower,
-    extents=extents.gather,
+    select=_select,
     sample=_sample,
     axes=_axes,
     tflite=TfliteBinding(("GATHER", "EMBEDDING_LOOKUP"), _read, _write),

@@ -15,7 +15,8 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
-from toolchain.ops import extents
+from toolchain.ops.extents import Extent, Extents, whole
+from toolchain.ops.kernel import NULL, Call, Input, Items, Kernel, Output, Struct, Touched
 from toolchain.ops.movement.copies import (
     int32_constant,
     sample_shape,
@@ -24,7 +25,6 @@ from toolchain.ops.movement.copies import (
 from toolchain.ops.spec import (
     ALIKE,
     Array,
-    Lowering,
     OpSpec,
     ReadOp,
     TensorType,
@@ -34,6 +34,8 @@ from toolchain.ops.spec import (
 )
 
 MAX_AXES = 6
+"""THIMBLE_MIRROR_MAX_AXES in C."""
+_AXIS = "thimble_mirror_axis"
 
 
 @dataclass(frozen=True)
@@ -96,14 +98,45 @@ def _axes(op: Op, graph: Graph) -> tuple[tuple[Axis, ...], int]:
     return tuple(reversed(axes)), run
 
 
-def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     axes, run = _axes(op, graph)
     if len(axes) > MAX_AXES:
         raise UnsupportedError(f"mirror_pad {op.name!r}: more than {MAX_AXES} dimensions")
-    return Lowering(
-        functions=("thimble_mirror_pad",),
-        fields={"axes": axes, "run_bytes": run, "symmetric": int(_attributes(op).symmetric)},
+    params = Struct(
+        "thimble_mirror_pad_params",
+        {
+            "axes": Items(_AXIS, tuple(map(_axis, axes))) if axes else NULL,
+            "axis_count": len(axes),
+            "run_bytes": run,
+            "symmetric": int(_attributes(op).symmetric),
+        },
     )
+    call = Call("thimble_mirror_pad", {"params": params, "source": Input(0), "target": Output(0)})
+    return Kernel((call,), _extents)
+
+
+def _axis(axis: Axis) -> Struct:
+    counts = {"size": axis.size, "before": axis.before, "count": axis.count}
+    return Struct(_AXIS, counts | {"stride": axis.stride})
+
+
+def _extents(touched: Touched) -> Extents:
+    """The places that `reflect` gives along each axis."""
+    call, run_bytes = touched.call, touched.call["params.run_bytes"]
+    symmetric = call["params.symmetric"]
+    begin, last, written = 0, 0, run_bytes
+    for number in range(call["params.axis_count"]):
+        size, before, count, stride = (
+            call[f"params.axes.{number}.{name}"] for name in ("size", "before", "count", "stride")
+        )
+        places = np.arange(count, dtype=np.int64) - before
+        beyond = 2 * size - 2 - places + symmetric
+        places = np.where(places < 0, -places - symmetric, places)
+        places = np.where(np.arange(count) - before < size, places, beyond)
+        steps = places * stride
+        begin, last = begin + int(steps.min()), last + int(steps.max())
+        written *= count
+    return Extents({0: Extent(begin, last + run_bytes)}, {0: whole(written)})
 
 
 def _read(node: TfliteNode) -> ReadOp:
@@ -143,8 +176,7 @@ SPEC = OpSpec(
     attributes=MirrorPad,
     infer=_infer,
     reference=_reference,
-    lower=_lower,
-    extents=extents.mirror_pad,
+    select=_select,
     sample=_sample,
     tflite=TfliteBinding(("MIRROR_PAD",), _read, _write),
     dtypes=frozenset(DType),

@@ -12,21 +12,23 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
-from toolchain.ops import extents
+from toolchain.ops.extents import Extent, Extents
+from toolchain.ops.kernel import Call, Input, Items, Kernel, Output, Struct, Touched
 from toolchain.ops.movement.copies import (
+    StridedCopy,
     int32_constant,
     row_major,
     sample_shape,
     sample_type,
     strided_copy,
 )
+from toolchain.ops.movement.kernels import copy_loops, run_extent, strided_loops
 from toolchain.ops.movement.mirror_pad import MirrorPad
 from toolchain.ops.readers.onnx import resolve_axes
 from toolchain.ops.spec import (
     STORED,
     Array,
     Axis,
-    Lowering,
     OnnxBinding,
     OnnxNode,
     OpSpec,
@@ -92,33 +94,48 @@ def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
     return tuple(along(axis) for axis in range(len(attributes.paddings)))
 
 
-def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     """The input's rows in the order of the output; everything between them is filled."""
     x, y = graph.input(op, 0), graph.output(op)
-    size = x.dtype.size_bytes
     strides = row_major(y.shape)
     before = [pair[0] for pair in _attributes(op).paddings]
     start = sum(pad * stride for pad, stride in zip(before, strides, strict=True))
-    copies = strided_copy(x.shape, row_major(x.shape), strides, size, target_offset=start)
+    size = x.dtype.size_bytes
+    copy, *_ = strided_copy(x.shape, row_major(x.shape), strides, size, target_offset=start)
     value = _stored_value(op, graph).tobytes()
     uniform = len(set(value)) == 1
-    return Lowering(
-        functions=("thimble_pad",),
-        fields={
-            "copy": copies[0],
+    params = Struct(
+        "thimble_pad_params",
+        {
+            "loops": copy_loops(copy.loops),
+            "loop_count": len(copy.loops),
+            "run_bytes": copy.run_bytes,
+            "start_bytes": copy.target_offset,
             "output_bytes": y.size_bytes,
-            "value": tuple(value[:1] if uniform else value),
+            "value": Items("uint8_t", tuple(value[:1] if uniform else value)),
+            "value_bytes": 1 if uniform else len(value),
         },
     )
+    call = Call("thimble_pad", {"params": params, "source": Input(0), "target": Output(0)})
+    return Kernel((call,), _extents, find_overlaps=lambda: _overlaps(copy))
 
 
-def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
+def _overlaps(copy: StridedCopy) -> tuple[SafeOverlap, ...]:
     """The kernel writes forward and never passes a byte it has not read, if the input lies far
     enough behind the output's start: at least where its last row will stay in place."""
-    copy = _lower(op, graph, core).fields["copy"]
     read = sum((loop.count - 1) * loop.source_stride for loop in copy.loops)
     written = sum((loop.count - 1) * loop.target_stride for loop in copy.loops)
     return (SafeOverlap(0, 0, copy.target_offset + written - read),)
+
+
+def _extents(touched: Touched) -> Extents:
+    """`output_bytes` are filled but for the runs, which are copied."""
+    call, run_bytes = touched.call, touched.call["params.run_bytes"]
+    runs = run_extent(0, run_bytes, strided_loops(call, "params.loops", "source_stride"))
+    start = call["params.start_bytes"]
+    inner = run_extent(start, run_bytes, strided_loops(call, "params.loops", "target_stride"))
+    written = Extent(min(inner.begin, 0), max(inner.end, call["params.output_bytes"]))
+    return Extents({0: runs}, {0: written}, largest=inner.end)
 
 
 def _read(node: TfliteNode) -> ReadOp:
@@ -211,11 +228,9 @@ SPEC = OpSpec(
     attributes=Pad,
     infer=_infer,
     reference=_reference,
-    lower=_lower,
-    extents=extents.pad,
+    select=_select,
     sample=_sample,
     tflite=TfliteBinding(("PAD", "PADV2"), _read, _write),
-    overlaps=_overlaps,
     axes=_axes,
     dtypes=frozenset(DType),
     onnx=OnnxBinding(("Pad",), _read_onnx),
