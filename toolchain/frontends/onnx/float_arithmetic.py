@@ -48,7 +48,7 @@ def _as_float(kind: str, attributes: Attributes) -> tuple[str, Attributes]:
         corners = attributes.coordinates == "align_corners"
         centers = attributes.coordinates in ("half_pixel", "pytorch_half_pixel")
         resize = Resize(attributes.height, attributes.width, corners, centers)
-        return "resize_bilinear_f32", resize
+        return "resize_bilinear", resize
     if kind == "softmax_once":
         return "softmax", Softmax()
     if isinstance(attributes, Lookup) and attributes.function == "LeakyRelu":

@@ -1,4 +1,4 @@
-"""What both resize operators share: the attributes, shape rule, TFLite reader and writer."""
+"""What the resize operators share: attributes, shape rule, TFLite reader and writer, arguments."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.ir import Attributes, Graph, Op, Tensor
+from toolchain.ops.kernel import Argument, Call, Input, Output, SafeOverlap, Struct
 from toolchain.ops.movement.copies import int32_constant, integers
 from toolchain.ops.spec import (
     Axis,
     Part,
     Reach,
     ReadOp,
-    SafeOverlap,
     TensorType,
     TfliteNode,
     WrittenOp,
@@ -145,6 +145,21 @@ def interpolation_overlaps(
     if channels > 1:
         lead = max(lead, lead_bytes(pixels, firsts))
     return (SafeOverlap(0, 0, lead * channels * x.dtype.size_bytes),)
+
+
+def image_sizes(x: Tensor, y: Tensor) -> dict[str, Argument]:
+    """What the parameters of all these kernels begin with."""
+    return {
+        "batches": x.shape[0],
+        "input_height": x.shape[1],
+        "input_width": x.shape[2],
+        "output_height": y.shape[1],
+        "output_width": y.shape[2],
+    }
+
+
+def resize_call(function: str, params: Struct) -> Call:
+    return Call(function, {"params": params, "source": Input(0), "target": Output(0)})
 
 
 def sample_resize(rng: np.random.Generator, kind: str, x: Tensor, both: bool) -> Graph:

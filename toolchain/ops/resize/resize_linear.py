@@ -7,7 +7,7 @@ integers: see `resize_bilinear`.)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,28 +16,28 @@ from numpy.typing import NDArray
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import DType, Graph, Op, Tensor
-from toolchain.ops import extents
 from toolchain.ops.arithmetic.rounding import nearest
 from toolchain.ops.elementwise.common import require_types, sample_quantisation
+from toolchain.ops.kernel import Constant, Kernel, Packed, SafeOverlap, Struct
 from toolchain.ops.readers.onnx import image_axes, image_shape
 from toolchain.ops.resize.common import (
     Indices,
     Resized,
     Within,
+    image_sizes,
     interpolation_overlaps,
     resize_axes,
+    resize_call,
     within,
 )
+from toolchain.ops.resize.extents import extents_by_tables
 from toolchain.ops.resize.resize_nearest import read_nearest
 from toolchain.ops.spec import (
     Array,
     Axis,
-    Constant,
-    Lowering,
     OnnxBinding,
     OnnxNode,
     OpSpec,
-    SafeOverlap,
     TensorType,
 )
 
@@ -157,36 +157,51 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return (np.clip(stored, -128, 127).astype(np.int8),)
 
 
-def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     require_types(op, graph, DType.INT8)
     x, y = graph.input(op, 0), graph.output(op)
     if max(*x.shape[1:3], *y.shape[1:3]) > _LARGEST_SIDE:
         raise UnsupportedError(f"resize_linear {op.name!r}: an image above 32767 pixels a side")
-    constants = []
-    for name, line in zip(("row", "column"), _lines(op, graph), strict=True):
-        places = np.stack([line.lower, line.upper], axis=1).astype(np.int16)
-        weights = np.stack([line.near_lower, line.near_upper], axis=1)
-        constants.append(Constant(f"{name}s", places, f"two {name}s between which each lies"))
-        constants.append(Constant(f"{name}_weights", weights, "what the two weigh"))
-    return Lowering(
-        functions=("thimble_resize_linear_s8",),
-        constants=tuple(constants),
-        fields={
-            "batches": x.shape[0],
-            "input_height": x.shape[1],
-            "input_width": x.shape[2],
-            "output_height": y.shape[1],
-            "output_width": y.shape[2],
+    params = Struct(
+        "thimble_resize_linear_params",
+        {
+            **image_sizes(x, y),
             "channels": x.shape[3],
-            "input_scale": float(np.float32(x.q.scale)).hex(),
+            "rows": Packed("rows"),
+            "columns": Packed("columns"),
+            "row_weights": Packed("row_weights"),
+            "column_weights": Packed("column_weights"),
+            "input_scale": x.q.scale,
             "input_zero_point": x.q.zero_point,
-            "output_scale": float(np.float32(y.q.scale)).hex(),
+            "output_scale": y.q.scale,
             "output_zero_point": y.q.zero_point,
         },
     )
+    return Kernel(
+        (resize_call("thimble_resize_linear_s8", params),),
+        extents_by_tables,
+        constants=tuple(_tables(op, graph)),
+        find_overlaps=lambda: _overlaps(op, graph),
+    )
 
 
-def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
+def _tables(op: Op, graph: Graph) -> Iterator[Constant]:
+    """Of rows and of columns: where each lies, and what its neighbours weigh."""
+    for axis, name in enumerate(("row", "column")):
+
+        def places(axis: int = axis) -> Array:
+            line = _lines(op, graph)[axis]
+            return np.stack([line.lower, line.upper], axis=1).astype(np.int16)
+
+        def weights(axis: int = axis) -> Array:
+            line = _lines(op, graph)[axis]
+            return np.stack([line.near_lower, line.near_upper], axis=1)
+
+        yield Constant(f"{name}s", places, f"two {name}s between which each lies")
+        yield Constant(f"{name}_weights", weights, "what the two weigh")
+
+
+def _overlaps(op: Op, graph: Graph) -> tuple[SafeOverlap, ...]:
     rows, columns = _lines(op, graph)
     return interpolation_overlaps(op, graph, rows.lower, columns.lower)
 
@@ -250,9 +265,7 @@ SPEC = OpSpec(
     attributes=ResizeLinear,
     infer=_infer,
     reference=_reference,
-    lower=_lower,
-    extents=extents.resize_by_tables,
-    overlaps=_overlaps,
+    select=_select,
     axes=_axes,
     sample=_sample,
     onnx=OnnxBinding(("Resize", "Upsample"), _read_onnx),

@@ -15,29 +15,29 @@ from numpy.typing import NDArray
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import DType, Graph, Op, Tensor
-from toolchain.ops import extents
+from toolchain.ops.kernel import Constant, Kernel, Packed, SafeOverlap, Struct
 from toolchain.ops.movement.copies import sample_type
 from toolchain.ops.readers.onnx import image_axes, image_shape
 from toolchain.ops.resize.common import (
     Indices,
     Resize,
+    image_sizes,
     infer_resize,
     read_resize,
     resize_attributes,
     resize_axes,
+    resize_call,
     sample_resize,
     within,
     write_resize,
 )
+from toolchain.ops.resize.extents import extents_by_tables
 from toolchain.ops.spec import (
     STORED,
     Array,
     Axis,
-    Constant,
-    Lowering,
     OnnxNode,
     OpSpec,
-    SafeOverlap,
     TfliteBinding,
 )
 from toolchain.ops.walks import NEVER, first_pixels, lead_bytes, read_after
@@ -80,29 +80,35 @@ def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
     return resize_axes(op, graph, neighbours)
 
 
-def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     x, y = graph.input(op, 0), graph.output(op)
     if max(*x.shape[1:3], *y.shape[1:3]) > np.iinfo(np.int16).max:
         raise UnsupportedError(f"resize_nearest {op.name!r}: an image above 32767 pixels a side")
-    rows, columns = (_sources(op, graph, axis).astype(np.int16) for axis in (1, 2))
-    return Lowering(
-        functions=("thimble_resize_nearest",),
-        constants=(
-            Constant("rows", rows, "input row of each output row"),
-            Constant("columns", columns, "input column of each output column"),
-        ),
-        fields={
-            "batches": x.shape[0],
-            "input_height": x.shape[1],
-            "input_width": x.shape[2],
-            "output_height": y.shape[1],
-            "output_width": y.shape[2],
+    params = Struct(
+        "thimble_resize_nearest_params",
+        {
+            **image_sizes(x, y),
             "pixel_bytes": x.shape[3] * x.dtype.size_bytes,
+            "rows": Packed("rows"),
+            "columns": Packed("columns"),
         },
+    )
+    return Kernel(
+        (resize_call("thimble_resize_nearest", params),),
+        extents_by_tables,
+        constants=(
+            Constant("rows", lambda: _table(op, graph, 1), "input row of each output row"),
+            Constant("columns", lambda: _table(op, graph, 2), "input column of each output column"),
+        ),
+        find_overlaps=lambda: _overlaps(op, graph),
     )
 
 
-def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
+def _table(op: Op, graph: Graph, axis: int) -> Array:
+    return _sources(op, graph, axis).astype(np.int16)
+
+
+def _overlaps(op: Op, graph: Graph) -> tuple[SafeOverlap, ...]:
     """Pixel by pixel by memcpy, which bears no overlap; rows that repeat come from the output."""
     x = graph.input(op, 0)
     rows, columns = _sources(op, graph, 1), _sources(op, graph, 2)
@@ -175,9 +181,7 @@ SPEC = OpSpec(
     attributes=Resize,
     infer=infer_resize,
     reference=_reference,
-    lower=_lower,
-    extents=extents.resize_by_tables,
-    overlaps=_overlaps,
+    select=_select,
     axes=_axes,
     sample=_sample,
     tflite=TfliteBinding(

@@ -1,0 +1,220 @@
+"""Resize by bilinear interpolation in fixed point with 10 fraction bits.
+
+TFLite RESIZE_BILINEAR of int8, `reference_ops::ResizeBilinearInteger`. Where its rounded scale runs
+past the last pixel (enlarging by some tens or more) TFLite reads out of bounds; here the last pixel
+stands for what lies beyond. Legacy uint8 images are interpolated in float32 (`ResizeBilinear`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toolchain.boards import Core
+from toolchain.ir import DType, Graph, Op, Tensor
+from toolchain.ops.kernel import Argument, Kernel, SafeOverlap, Struct
+from toolchain.ops.movement.copies import sample_quantisation
+from toolchain.ops.resize.common import (
+    Indices,
+    Resize,
+    image_sizes,
+    infer_resize,
+    interpolation_overlaps,
+    read_resize,
+    resize_attributes,
+    resize_axes,
+    resize_call,
+    sample_resize,
+    within,
+    write_resize,
+)
+from toolchain.ops.resize.extents import extents_in_fixed_point, extents_in_float
+from toolchain.ops.spec import Array, Axis, OpSpec, TensorType, TfliteBinding
+
+ONE = 1 << 10
+
+
+def infer_bilinear(op: Op, graph: Graph) -> tuple[TensorType, ...]:
+    """Raises ValueError for both places of pixels at once, as LiteRT's `resize_bilinear.cc`."""
+    attributes = resize_attributes(op)
+    if attributes.align_corners and attributes.half_pixel_centers:
+        raise ValueError("align_corners and half_pixel_centers exclude each other")
+    return infer_resize(op, graph)
+
+
+def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
+    x = graph.input(op, 0)
+    if x.dtype not in (DType.INT8, DType.INT16):
+        raise ValueError(f"bilinear resizing needs int8 or int16 data, not {x.dtype.value}")
+    return infer_bilinear(op, graph)
+
+
+def _line(op: Op, graph: Graph, axis: int) -> tuple[int, int]:
+    """(start, step): output position i lies at (start + step * i) / ONE of the input."""
+    attributes, place = resize_attributes(op), within(op, graph, axis)
+    input_size, output_size = place.input, place.output
+    if attributes.align_corners and output_size > 1:
+        input_size, output_size = input_size - 1, output_size - 1
+    step = (ONE * input_size + output_size // 2) // output_size
+    start = step // 2 - ONE // 2 if attributes.half_pixel_centers else 0
+    return start + step * place.begin - ONE * place.first, step
+
+
+Weights = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
+
+
+def _weights(op: Op, graph: Graph, axis: int) -> Weights:
+    """Lower index, upper index, and how many parts of ONE the upper one weighs."""
+    input_size, output_size = graph.input(op, 0).shape[axis], graph.output(op).shape[axis]
+    start, step = _line(op, graph, axis)
+    place = start + step * np.arange(output_size, dtype=np.int64)
+    lower = np.clip(place // ONE, 0, input_size - 1)
+    upper = np.minimum(-(-place // ONE), input_size - 1)
+    return lower, np.maximum(upper, 0), place - ONE * lower
+
+
+def _scale(op: Op, graph: Graph, axis: int) -> np.float32:
+    """Input pixels to an output pixel, as the float kernel divides."""
+    attributes, place = resize_attributes(op), within(op, graph, axis)
+    if attributes.align_corners and place.output > 1:
+        return np.float32(place.input - 1) / np.float32(place.output - 1)
+    return np.float32(place.input) / np.float32(place.output)
+
+
+FloatWeights = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32], NDArray[np.float32]]
+
+
+def _float_weights(op: Op, graph: Graph, axis: int) -> FloatWeights:
+    """Lower index, upper index, what the lower weighs, what the upper weighs."""
+    scale, half, part = _scale(op, graph, axis), np.float32(0.5), within(op, graph, axis)
+    place = (part.begin + np.arange(graph.output(op).shape[axis])).astype(np.float32)
+    centred = resize_attributes(op).half_pixel_centers
+    place = (place + half) * scale - half if centred else place * scale
+    lower = np.maximum(np.floor(place).astype(np.int64), 0)
+    upper = np.minimum(np.ceil(place).astype(np.int64), part.input - 1)
+    near_upper = place - lower.astype(np.float32)
+    return lower - part.first, upper - part.first, np.float32(1) - near_upper, near_upper
+
+
+def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
+    def neighbours(axis: int) -> tuple[Indices, Indices, int, int]:
+        if graph.input(op, 0).dtype is DType.FLOAT32 or resize_attributes(op).legacy:
+            lower, upper, *_ = _float_weights(op, graph, axis)
+            place, less = within(op, graph, axis), int(resize_attributes(op).align_corners)
+            return lower, upper, place.input - less, place.output - less
+        lower, upper, _ = _weights(op, graph, axis)
+        return lower, upper, _line(op, graph, axis)[1], ONE
+
+    return resize_axes(op, graph, neighbours)
+
+
+def interpolated(op: Op, graph: Graph, data: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The resized image in float32, operation by operation as `ResizeBilinear`."""
+    top, bottom, near_top, near_bottom = _float_weights(op, graph, 1)
+    left, right, near_left, near_right = _float_weights(op, graph, 2)
+    near_top, near_bottom = near_top[:, None, None], near_bottom[:, None, None]
+    near_left, near_right = near_left[None, :, None], near_right[None, :, None]
+    total = data[:, top][:, :, left] * near_top * near_left
+    total = total + data[:, bottom][:, :, left] * near_bottom * near_left
+    total = total + data[:, top][:, :, right] * near_top * near_right
+    return total + data[:, bottom][:, :, right] * near_bottom * near_right
+
+
+def _legacy_reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    total = interpolated(op, graph, inputs[0].astype(np.float32) + np.float32(128))
+    raised = (total + np.float32(0.5)).astype(np.int64)
+    return ((raised - 128).astype(np.int8),)
+
+
+def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    if resize_attributes(op).legacy:
+        return _legacy_reference(op, graph, inputs)
+    y = graph.output(op)
+    top, bottom, down = _weights(op, graph, 1)
+    left, right, across = _weights(op, graph, 2)
+    data = inputs[0].astype(np.int64)
+    down, across = down[:, None, None], across[None, :, None]
+
+    def mixed(rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        part = data[:, rows]
+        return part[:, :, left] * (ONE - across) + part[:, :, right] * across
+
+    total = mixed(top) * (ONE - down) + mixed(bottom) * down
+    half = np.where(total > 0, 1 << 19, -(1 << 19))
+    rounded = np.sign(total + half) * (np.abs(total + half) >> 20)
+    return (rounded.astype(y.dtype.numpy),)
+
+
+def float_kernel(op: Op, graph: Graph, function: str) -> Kernel:
+    """`function`, which takes `thimble_resize_float_params`. No overlap is known."""
+    x, y = graph.input(op, 0), graph.output(op)
+    lines: dict[str, Argument] = {}
+    for name, axis in (("rows", 1), ("columns", 2)):
+        place = within(op, graph, axis)
+        scale = float(_scale(op, graph, axis))
+        line: dict[str, Argument] = {"scale": scale, "begin": place.begin, "first": place.first}
+        lines[name] = Struct("thimble_resize_float_line", line)
+    params = Struct(
+        "thimble_resize_float_params",
+        {
+            **image_sizes(x, y),
+            "channels": x.shape[3],
+            **lines,
+            "half_pixel_centers": int(resize_attributes(op).half_pixel_centers),
+        },
+    )
+    return Kernel((resize_call(function, params),), extents_in_float)
+
+
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
+    if resize_attributes(op).legacy:
+        kernel = float_kernel(op, graph, "thimble_resize_bilinear_legacy")
+        return replace(kernel, find_overlaps=lambda: _overlaps(op, graph, _float_weights))
+    x, y = graph.input(op, 0), graph.output(op)
+    lines: dict[str, Argument] = {}
+    for name, axis in (("rows", 1), ("columns", 2)):
+        start, step = _line(op, graph, axis)
+        lines[name] = Struct("thimble_resize_line", {"start": start, "step": step})
+    params = Struct(
+        "thimble_resize_bilinear_params",
+        {**image_sizes(x, y), "channels": x.shape[3], **lines},
+    )
+    element = {DType.INT8: "s8", DType.INT16: "s16"}[x.dtype]
+    return Kernel(
+        (resize_call(f"thimble_resize_bilinear_{element}", params),),
+        extents_in_fixed_point,
+        find_overlaps=lambda: _overlaps(op, graph, _weights),
+    )
+
+
+def _overlaps(
+    op: Op, graph: Graph, weights: Callable[[Op, Graph, int], Weights | FloatWeights]
+) -> tuple[SafeOverlap, ...]:
+    rows, columns = (weights(op, graph, axis)[0] for axis in (1, 2))
+    return interpolation_overlaps(op, graph, rows, columns)
+
+
+def _sample(rng: np.random.Generator) -> Graph:
+    shape = tuple(int(rng.integers(1, high)) for high in (3, 12, 12, 20))
+    x = Tensor("x", shape, DType.INT8, sample_quantisation(rng))
+    return sample_resize(rng, "resize_bilinear", x, both=False)
+
+
+INT8 = OpSpec(
+    kind="resize_bilinear",
+    attributes=Resize,
+    infer=_infer,
+    reference=_reference,
+    select=_select,
+    axes=_axes,
+    sample=_sample,
+    tflite=TfliteBinding(
+        ("RESIZE_BILINEAR",),
+        read_resize,
+        lambda op, graph: write_resize(op, "RESIZE_BILINEAR", "ResizeBilinearOptions"),
+    ),
+    limits="int8, NHWC; the size is constant",
+)

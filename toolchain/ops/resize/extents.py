@@ -1,0 +1,81 @@
+"""Which pixels the kernels that resize images read."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from toolchain.ops.extents import Extent, Extents, whole, widths
+from toolchain.ops.kernel import Call, Touched
+
+_CENTRED, _FRACTION = "params.half_pixel_centers", 1 << 10
+
+
+def _resized(call: Call, width: int, rows: tuple[int, int], columns: tuple[int, int]) -> Extents:
+    """Pixels of `width` bytes from rows and columns [first, last] of each image of a batch."""
+    input_height, input_width = call["params.input_height"], call["params.input_width"]
+    batches, image = call["params.batches"], input_height * input_width
+    pixels = batches * call["params.output_height"] * call["params.output_width"]
+    first = rows[0] * input_width + columns[0]
+    last = (batches - 1) * image + rows[1] * input_width + columns[1]
+    return Extents(
+        {0: Extent(first * width, (last + 1) * width)},
+        {0: whole(pixels, width)},
+        largest=max(abs(rows[0]), abs(rows[1]), abs(columns[0]), abs(columns[1])),
+    )
+
+
+def extents_by_tables(touched: Touched) -> Extents:
+    """`thimble_resize_nearest`, `thimble_resize_linear_s8`: the indices in their tables.
+
+    Of each output row or column the one table has an index, the other two, and what they weigh.
+    """
+    call, constants = touched.call, touched.constants
+    weighed = "row_weights" in constants
+    indices = 2 if weighed else 1
+    sizes = {"rows": call["params.output_height"], "columns": call["params.output_width"]}
+    used = (constants[name][: indices * size] for name, size in sizes.items())
+    rows, columns = ((int(table.min()), int(table.max())) for table in used)
+    pixel_bytes = call["params.channels"] if weighed else call["params.pixel_bytes"]
+    found = _resized(call, pixel_bytes, rows, columns)
+    read = {name: 2 * indices * size for name, size in sizes.items()}
+    if weighed:
+        read |= {"row_weights": 8 * sizes["rows"], "column_weights": 8 * sizes["columns"]}
+    return Extents(found.inputs, found.outputs, read)
+
+
+def extents_in_fixed_point(touched: Touched) -> Extents:
+    """`thimble_resize_bilinear_s8` and `_s16` clamp both neighbours to the image."""
+    call = touched.call
+    pixel_bytes = call["params.channels"] * widths(call.function)[0]
+    rows, columns = call["params.input_height"] - 1, call["params.input_width"] - 1
+    found = _resized(call, pixel_bytes, (0, rows), (0, columns))
+    largest = max(
+        abs(call[f"params.{name}.start"]) + size * abs(call[f"params.{name}.step"]) + _FRACTION
+        for name, size in (
+            ("rows", call["params.output_height"]),
+            ("columns", call["params.output_width"]),
+        )
+    )
+    return Extents(found.inputs, found.outputs, largest=largest)
+
+
+def extents_in_float(touched: Touched) -> Extents:
+    """`thimble_around` (thimble_neighbours.h), which clamps each neighbour on one side."""
+    call = touched.call
+    rows = _neighbours(call, "rows", call["params.output_height"], call["params.input_height"])
+    columns = _neighbours(call, "columns", call["params.output_width"], call["params.input_width"])
+    width = 1 if call.function == "thimble_resize_bilinear_legacy" else widths(call.function)[0]
+    return _resized(call, call["params.channels"] * width, rows, columns)
+
+
+def _neighbours(call: Call, name: str, outputs: int, size: int) -> tuple[int, int]:
+    """The first and the last position that any output reads along one axis."""
+    scale = call.find(f"params.{name}.scale")
+    assert isinstance(scale, float)
+    begin, first = call[f"params.{name}.begin"], call[f"params.{name}.first"]
+    half, step = np.float32(0.5), np.float32(scale)
+    index = (begin + np.arange(outputs)).astype(np.float32)
+    place = (index + half) * step - half if call[_CENTRED] else index * step
+    lower = np.maximum(np.floor(place).astype(np.int64), 0) - first
+    upper = np.minimum(np.ceil(place).astype(np.int64), size + first - 1) - first
+    return int(min(lower.min(), upper.min())), int(max(lower.max(), upper.max()))
