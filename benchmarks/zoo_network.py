@@ -18,7 +18,7 @@ from toolchain.ops.convolution.common import same_padding
 from toolchain.ops.convolution.conv2d import Conv2D
 from toolchain.ops.convolution.depthwise_conv2d import DepthwiseConv2D
 from toolchain.ops.elementwise.addition import Sum
-from toolchain.ops.elementwise.mul import Mul
+from toolchain.ops.elementwise.multiplication import Mul
 from toolchain.ops.matmul.fully_connected import FullyConnected
 from toolchain.ops.movement.concat import Concat
 from toolchain.ops.movement.reshape import Reshape

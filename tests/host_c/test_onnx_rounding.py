@@ -18,7 +18,7 @@ from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.convolution.conv2d import Conv2D
 from toolchain.ops.convolution.depthwise_conv2d import DepthwiseConv2D
 from toolchain.ops.convolution.transpose_conv2d import TransposeConv2D
-from toolchain.ops.elementwise.mul import Mul
+from toolchain.ops.elementwise.multiplication import Mul
 from toolchain.ops.matmul.common import BatchMatMul
 from toolchain.ops.reduction.common import Reduce
 from toolchain.ops.unary.quantize import Quantize

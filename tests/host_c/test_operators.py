@@ -87,14 +87,14 @@ def test_c_equals_reference(kind: str) -> None:
                         np.testing.assert_array_equal(have, want, err_msg=f"{index} {graph.ops}")
 
 
-@pytest.mark.parametrize("kind", ["softmax.int16", "mul_s16", "squared_difference"])
+@pytest.mark.parametrize("kind", ["softmax.int16", "mul.int16", "squared_difference"])
 def test_factors_so_small_that_they_shift_by_31(kind: str) -> None:
     """The least factor that TFLite does not take for 0; a shift of 1 by 31 has no value in C."""
     rng = np.random.default_rng(31)
     graph = forms()[kind].sample(rng)
     smallest = {
         "softmax.int16": {"x": 2.0**-31.5 * 10 / 65535},
-        "mul_s16": {"a": 2.0**-17, "b": 2.0**-17, "y": 2.0**-2.5},
+        "mul.int16": {"a": 2.0**-17, "b": 2.0**-17, "y": 2.0**-2.5},
         "squared_difference": {"a": 2.0**-20, "b": 2.0**-20, "y": 2.0**-20.5},
     }[kind]
     tensors = {

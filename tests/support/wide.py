@@ -10,7 +10,7 @@ from toolchain.ops.convolution.common import Padding
 from toolchain.ops.convolution.conv2d import Conv2D
 from toolchain.ops.convolution.depthwise_conv2d import DepthwiseConv2D
 from toolchain.ops.elementwise.addition import Sum
-from toolchain.ops.elementwise.mul import Mul
+from toolchain.ops.elementwise.multiplication import Mul
 from toolchain.ops.matmul.fully_connected import FullyConnected
 from toolchain.ops.movement.concat import Concat
 from toolchain.ops.movement.pad import Pad
@@ -76,10 +76,10 @@ def network() -> Graph:
         b.value("left", (1, 6, 5, 8), 0.0004),
         DepthwiseConv2D(padding=Padding(1, 1, 1, 1)),
     )
-    gate = b.op("logistic_s16", [left], b.value("gate", (1, 6, 5, 8), 1 / 32768), Attributes())
-    scaled = b.op("mul_s16", [stem, gate], b.value("scaled", (1, 6, 5, 8), 0.0006), Mul())
+    gate = b.op("logistic", [left], b.value("gate", (1, 6, 5, 8), 1 / 32768), Attributes())
+    scaled = b.op("mul", [stem, gate], b.value("scaled", (1, 6, 5, 8), 0.0006), Mul())
     total = b.op("add", [scaled, left], b.value("total", (1, 6, 5, 8), 0.0009), Sum())
-    bent = b.op("tanh_s16", [total], b.value("bent", (1, 6, 5, 8), 1 / 32768), Attributes())
+    bent = b.op("tanh", [total], b.value("bent", (1, 6, 5, 8), 1 / 32768), Attributes())
     largest = b.op(
         "max_pool2d", [bent], b.value("largest", (1, 3, 2, 8), 1 / 32768), Pool2D(2, 2, 2, 2)
     )

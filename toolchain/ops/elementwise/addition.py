@@ -139,7 +139,6 @@ def _select(op: Op, graph: Graph, core: Core, sign: int) -> Kernel:
         return unary_kernel(
             op,
             graph,
-            core,
             lambda stored: arithmetic.apply_to(operand, stored, value),
             arithmetic.line(operand, value),
             operand,

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
-from toolchain.ops.arithmetic.affine_form import INT8_LEVELS, affine_form
 from toolchain.ops.arithmetic.merged_rounding import MAX_LEFT_SHIFT
-from toolchain.ops.spec import Array, Constant, Lowering, SafeOverlap, TensorType, TfliteNode
+from toolchain.ops.spec import Array, SafeOverlap, TensorType, TfliteNode
 
 Int64 = NDArray[np.int64]
 _BEYOND_FLOAT32 = 2.0**200
@@ -174,43 +173,6 @@ def scalar_constant(op: Op, graph: Graph) -> tuple[int, int] | None:
         if whole and other.constant is not None and other.elements == 1:
             return index, int(other.constant.reshape(-1)[0])
     return None
-
-
-def lower_unary(
-    op: Op,
-    graph: Graph,
-    function: Callable[[Int64], Int64],
-    line: Line | None = None,
-    operand: int = 0,
-) -> Lowering:
-    """A function of one 8-bit operand: a straight line where it is one, else a table in flash.
-
-    `line` is what an int8 function may equal. The function is applied to input `operand`.
-    """
-    x, y = graph.input(op, operand), graph.output(op)
-    if line is not None and x.dtype is y.dtype is DType.INT8:
-        low, high = line.low, line.high
-        form = affine_form(function(INT8_LEVELS), (line.slope,), line.offset, low, high)
-        if form is not None:
-            return Lowering(
-                functions=("thimble_rescale_s8",),
-                fields={
-                    "kernel": "rescale",
-                    "operand": operand,
-                    "size": x.elements,
-                    "factor": form.factors[0],
-                    "bias": form.bias,
-                    "shift": form.shift,
-                    "min": low,
-                    "max": high,
-                },
-            )
-    table = Constant("table", table_of(function, x.dtype, y.dtype), f"{op.kind} of every byte")
-    return Lowering(
-        functions=("thimble_lookup_s8",),
-        constants=(table,),
-        fields={"kernel": "lookup", "operand": operand, "size": x.elements},
-    )
 
 
 def reference_unary(

@@ -15,7 +15,6 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
-from toolchain.ops import extents
 from toolchain.ops.arithmetic.fixed_point import (
     multiply_by_quantized_multiplier,
     quantize_multiplier,
@@ -23,14 +22,14 @@ from toolchain.ops.arithmetic.fixed_point import (
 from toolchain.ops.axes import elementwise_axes
 from toolchain.ops.elementwise.common import (
     Int64,
-    broadcast,
     infer_broadcast,
     sample_broadcast_shapes,
     sample_quantisation,
 )
+from toolchain.ops.elementwise.kernels import broadcast_kernel
+from toolchain.ops.kernel import Kernel, Struct
 from toolchain.ops.spec import (
     Array,
-    Lowering,
     OpSpec,
     ReadOp,
     TensorType,
@@ -82,7 +81,7 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return ((bit & _relation(op).value) != 0,)
 
 
-def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     one, two = graph.input(op, 0), graph.input(op, 1)
     params: dict[str, int] = {"relation": _relation(op).value}
     for number, tensor in enumerate((one, two), 1):
@@ -97,15 +96,8 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
             f"multiplier_{number}": multiplier,
             f"shift_{number}": shift,
         }
-    return Lowering(
-        functions=("thimble_compare_s8",),
-        fields={
-            "function": "thimble_compare_s8",
-            "params_type": "thimble_compare_params",
-            "params": params,
-            "shape": broadcast(one.shape, two.shape),
-        },
-    )
+    struct = Struct("thimble_compare_params", params)
+    return broadcast_kernel(op, graph, core, "thimble_compare_s8", struct)
 
 
 def _read(node: TfliteNode) -> ReadOp:
@@ -146,8 +138,7 @@ SPEC = OpSpec(
     attributes=Compare,
     infer=_infer,
     reference=_reference,
-    lower=_lower,
-    extents=extents.binary,
+    select=_select,
     sample=_sample,
     axes=elementwise_axes,
     tflite=TfliteBinding(tuple(r.name for r in Relation), _read, _write),

@@ -16,7 +16,6 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Attributes, DType, Graph, Op
-from toolchain.ops import extents
 from toolchain.ops.arithmetic.activation import Activation, clamp_range, read_activation
 from toolchain.ops.arithmetic.fixed_point import (
     multiply_by_quantized_multiplier,
@@ -28,19 +27,17 @@ from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.axes import elementwise_axes
 from toolchain.ops.elementwise.common import (
     Int64,
-    broadcast,
     check_node,
     infer_broadcast,
-    lower_unary,
-    overlaps_same_shape,
     require_types,
     sample_binary,
     scalar_constant,
 )
+from toolchain.ops.elementwise.kernels import broadcast_kernel, unary_kernel
+from toolchain.ops.kernel import Kernel, Struct
 from toolchain.ops.readers.onnx_elementwise import read_binary
 from toolchain.ops.spec import (
     Array,
-    Lowering,
     OnnxBinding,
     OnnxNode,
     OpSpec,
@@ -119,7 +116,7 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return (_arithmetic(op, graph).apply(a, b).astype(np.int8),)
 
 
-def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     require_types(op, graph, DType.INT8)
     arithmetic = _arithmetic(op, graph)
     scalar = scalar_constant(op, graph)
@@ -130,25 +127,21 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
             other = np.full_like(stored, value)
             return arithmetic.apply(*((stored, other) if operand == 0 else (other, stored)))
 
-        return lower_unary(op, graph, of_one, None, operand)
-    return Lowering(
-        functions=("thimble_div_s8",),
-        fields={
-            "function": "thimble_div_s8",
-            "params_type": "thimble_div_params",
-            "params": {
-                "offset_1": -arithmetic.zero_points[0],
-                "offset_2": -arithmetic.zero_points[1],
-                "output_offset": arithmetic.zero_points[2],
-                "multiplier": arithmetic.multiplier,
-                "shift": arithmetic.shift,
-                "min": arithmetic.low,
-                "max": arithmetic.high,
-                "wraps": int(arithmetic.wraps),
-            },
-            "shape": broadcast(graph.input(op, 0).shape, graph.input(op, 1).shape),
+        return unary_kernel(op, graph, of_one, None, operand)
+    struct = Struct(
+        "thimble_div_params",
+        {
+            "offset_1": -arithmetic.zero_points[0],
+            "offset_2": -arithmetic.zero_points[1],
+            "output_offset": arithmetic.zero_points[2],
+            "multiplier": arithmetic.multiplier,
+            "shift": arithmetic.shift,
+            "min": arithmetic.low,
+            "max": arithmetic.high,
+            "wraps": int(arithmetic.wraps),
         },
     )
+    return broadcast_kernel(op, graph, core, "thimble_div_s8", struct)
 
 
 def _read(node: TfliteNode) -> ReadOp:
@@ -192,10 +185,8 @@ SPEC = OpSpec(
     attributes=Div,
     infer=infer_broadcast,
     reference=_reference,
-    lower=_lower,
-    extents=extents.binary,
+    select=_select,
     sample=_sample,
-    overlaps=overlaps_same_shape,
     axes=elementwise_axes,
     tflite=TfliteBinding(("DIV",), _read, _write),
     onnx=OnnxBinding(("Div",), _read_onnx),

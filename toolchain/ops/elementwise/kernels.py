@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 from toolchain.boards import Core
 from toolchain.ir import DType, Graph, Op
@@ -19,11 +20,13 @@ from toolchain.ops.extents import Extent, Extents, joined, whole
 from toolchain.ops.kernel import (
     Argument,
     Call,
+    Constant,
     Input,
     Kernel,
     Loop,
     Output,
     Packed,
+    SafeOverlap,
     Struct,
     Terms,
     Touched,
@@ -35,14 +38,14 @@ from toolchain.ops.terms import runs_of_four
 def unary_kernel(
     op: Op,
     graph: Graph,
-    core: Core,
     function: Callable[[Int64], Int64],
     line: Line | None = None,
     operand: int = 0,
 ) -> Kernel:
     """A function of one 8-bit operand: a straight line where it is one, else a table in flash.
 
-    `line` is what an int8 function may equal. The function is applied to input `operand`.
+    `line` is what an int8 function may equal. The function is applied to input `operand`, and runs
+    in place on it.
     """
     x, y = graph.input(op, operand), graph.output(op)
     if line is not None and x.dtype is y.dtype is DType.INT8:
@@ -70,7 +73,7 @@ def unary_kernel(
             return Kernel(
                 (call,),
                 _unary_extents,
-                find_overlaps=lambda: overlaps_same_shape(op, graph, core),
+                find_overlaps=lambda: (SafeOverlap(operand),),
                 find_terms=lambda: _unary_terms(x.elements, clamped),
             )
     call = Call(
@@ -87,7 +90,7 @@ def unary_kernel(
         (call,),
         _unary_extents,
         constants=(constant("table", table, f"{op.kind} of every byte"),),
-        find_overlaps=lambda: overlaps_same_shape(op, graph, core),
+        find_overlaps=lambda: (SafeOverlap(operand),),
         find_terms=lambda: _unary_terms(x.elements, clamped=False),
     )
 
@@ -106,12 +109,74 @@ def _unary_extents(touched: Touched) -> Extents:
     return Extents({source.index: whole(call["size"])}, {0: whole(call["size"])}, table)
 
 
+def sized_kernel(
+    op: Op,
+    graph: Graph,
+    function: str,
+    arguments: Mapping[str, Argument] = MappingProxyType({}),
+    table: Constant | None = None,
+    lead_bytes: int = 0,
+) -> Kernel:
+    """Element by element: `function` takes an input, an output, their size and `arguments`.
+
+    `table`: what it also reads, whole, last. `lead_bytes`: see `SafeOverlap`.
+    """
+    tables: dict[str, Argument] = {} if table is None else {"table": Packed(table.key)}
+    call = Call(
+        function,
+        {
+            "input": Input(0),
+            "output": Output(0),
+            "size": graph.input(op, 0).elements,
+            **arguments,
+            **tables,
+        },
+    )
+    return Kernel(
+        (call,),
+        _sized_extents,
+        constants=() if table is None else (table,),
+        find_overlaps=lambda: (SafeOverlap(0, lead_bytes=lead_bytes),),
+    )
+
+
+_TABLE_BYTES = MappingProxyType(
+    {
+        "thimble_lookup_s16": 2 * 513,  # 512 steps, and the end of the last one
+        "thimble_logistic_table_s16": 2 * 256,
+        "thimble_tanh_table_s16": 2 * 256,
+    }
+)
+
+
+def _sized_extents(touched: Touched) -> Extents:
+    """One element in, one out, and a whole table."""
+    call, source = touched.call, touched.inputs[0]
+    assert source is not None
+    size, target = call["size"], touched.outputs[0]
+    table = call.arguments.get("table")
+    return Extents(
+        {0: whole(size, source.element_bytes)},
+        {0: whole(size, target.element_bytes)},
+        {table.key: _TABLE_BYTES[call.function]} if isinstance(table, Packed) else {},
+    )
+
+
+_OPERANDS = ("input_1", "step_1", "input_2", "step_2")
+
+
 def broadcast_kernel(
-    op: Op, graph: Graph, core: Core, function: str, params: Struct | None = None
+    op: Op,
+    graph: Graph,
+    core: Core,
+    function: str,
+    params: Struct | None = None,
+    names: tuple[str, str, str, str] = _OPERANDS,
 ) -> Kernel:
     """Two operands that broadcast: loops around runs in which each moves on, or stands still.
 
-    `function` takes each operand with its step, the output, the size of a run, and `params`.
+    `function` takes each operand with its step (its parameters' `names`), the output, the size of
+    a run, and `params`.
     """
     last = len(op.inputs) - 1  # an operator with one operand reads it as both
     shape = broadcast(graph.input(op, 0).shape, graph.input(op, last).shape)
@@ -120,10 +185,10 @@ def broadcast_kernel(
         for name in ("stride_1", "stride_2", "stride_output")
     }
     arguments: dict[str, Argument] = {
-        "input_1": Input(0, steps=steps["stride_1"]),
-        "step_1": shape.step_1,
-        "input_2": Input(last, steps=steps["stride_2"]),
-        "step_2": shape.step_2,
+        names[0]: Input(0, steps=steps["stride_1"]),
+        names[1]: shape.step_1,
+        names[2]: Input(last, steps=steps["stride_2"]),
+        names[3]: shape.step_2,
         "output": Output(0, steps=steps["stride_output"]),
         "size": shape.size,
     }
@@ -135,20 +200,24 @@ def broadcast_kernel(
         (call,),
         broadcast_extents,
         find_overlaps=lambda: overlaps_same_shape(op, graph, core),
-        find_terms=lambda: _broadcast_terms(call, core),
+        find_terms=lambda: _broadcast_terms(call, core, shape.step_1 == shape.step_2 == 1),
     )
 
 
 def broadcast_extents(touched: Touched) -> Extents:
-    """What a call of `broadcast_kernel` touches."""
+    """What a call of `broadcast_kernel` touches. Its first parameters are the operands, each with
+    its step."""
     call = touched.call
-    one, two, output = (call.arguments[name] for name in ("input_1", "input_2", "output"))
-    assert isinstance(one, Input) and isinstance(two, Input) and isinstance(output, Output)
-    pointers = (touched.inputs[one.index], touched.inputs[two.index])
+    output = call.arguments["output"]
+    assert isinstance(output, Output)
     read = []
-    for reference, step, pointer in zip((one, two), ("step_1", "step_2"), pointers, strict=True):
+    names = tuple(call.arguments)
+    for name, step in zip(names[:4:2], names[1:4:2], strict=True):
+        operand = call.arguments[name]
+        assert isinstance(operand, Input)
+        pointer = touched.inputs[operand.index]
         assert pointer is not None
-        read.append((reference.index, _stepped(call, reference, call[step], pointer.element_bytes)))
+        read.append((operand.index, _stepped(call, operand, call[step], pointer.element_bytes)))
     width = touched.outputs[0].element_bytes
     return Extents(joined(read), {0: _stepped(call, output, 1, width)})
 
@@ -163,11 +232,10 @@ def _stepped(call: Call, pointer: Input | Output, step: int, width: int) -> Exte
     return Extent(0, (last + 1) * width, touched=count * width)
 
 
-def _broadcast_terms(call: Call, core: Core) -> Terms:
+def _broadcast_terms(call: Call, core: Core, dense: bool) -> Terms:
     """A call for each run that both operands walk."""
     calls, size = math.prod(loop.count for loop in call.loops), call["size"]
     terms: Terms = {"call": 1.0, "run": calls}
-    dense = call["step_1"] == 1 and call["step_2"] == 1
     if not dense or call.find("params.negative_bias") is None:
         return {**terms, "element": calls * size}
     if core.mve:

@@ -10,18 +10,16 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
-from toolchain.ops import extents
 from toolchain.ops.axes import elementwise_axes
 from toolchain.ops.elementwise.common import (
-    broadcast,
     infer_broadcast,
     infer_unary,
-    overlaps_same_shape,
     sample_broadcast_shapes,
 )
+from toolchain.ops.elementwise.kernels import broadcast_kernel
+from toolchain.ops.kernel import Kernel, Struct
 from toolchain.ops.spec import (
     Array,
-    Lowering,
     OpSpec,
     ReadOp,
     TensorType,
@@ -65,17 +63,9 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return (((_connective(op).value >> (2 * one + two)) & 1).astype(np.bool_),)
 
 
-def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
-    shapes = [graph.tensors[name].shape for name in op.inputs]
-    return Lowering(
-        functions=("thimble_logical",),
-        fields={
-            "function": "thimble_logical",
-            "params_type": "thimble_logical_params",
-            "params": {"table": _connective(op).value},
-            "shape": broadcast(shapes[0], shapes[-1]),
-        },
-    )
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
+    struct = Struct("thimble_logical_params", {"table": _connective(op).value})
+    return broadcast_kernel(op, graph, core, "thimble_logical", struct)
 
 
 def _read(node: TfliteNode) -> ReadOp:
@@ -104,10 +94,8 @@ SPEC = OpSpec(
     attributes=Logical,
     infer=_infer,
     reference=_reference,
-    lower=_lower,
-    extents=extents.binary,
+    select=_select,
     sample=_sample,
-    overlaps=overlaps_same_shape,
     axes=elementwise_axes,
     tflite=TfliteBinding(tuple(f"LOGICAL_{c.name}" for c in Connective), _read, _write),
     dtypes=frozenset({DType.BOOL}),

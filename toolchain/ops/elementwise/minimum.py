@@ -1,9 +1,13 @@
-"""Minimum of two int8 tensors, broadcasting: see `_extremum`."""
+"""Minimum of two tensors, broadcasting: see `extremum`."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from toolchain.ir import DType
 from toolchain.ops.elementwise.extremum import extremum_spec
+from toolchain.ops.spec import by_type
 
-SPEC = extremum_spec("minimum", np.minimum)
+SPEC = by_type(
+    {dtype: extremum_spec("minimum", np.minimum, dtype) for dtype in (DType.INT8, DType.INT16)}
+)

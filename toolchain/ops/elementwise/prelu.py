@@ -11,7 +11,6 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
-from toolchain.ops import extents
 from toolchain.ops.arithmetic.fixed_point import (
     multiply_by_quantized_multiplier,
     quantize_multiplier,
@@ -20,20 +19,18 @@ from toolchain.ops.arithmetic.merged_rounding import merged_rounding
 from toolchain.ops.axes import elementwise_axes
 from toolchain.ops.elementwise.common import (
     Int64,
-    broadcast,
     check_left_shift,
     check_node,
     infer_broadcast,
-    lower_unary,
-    overlaps_same_shape,
     ratio_float32,
     require_types,
     sample_quantisation,
     sample_shape,
 )
+from toolchain.ops.elementwise.kernels import broadcast_kernel, unary_kernel
+from toolchain.ops.kernel import Kernel, Struct
 from toolchain.ops.spec import (
     Array,
-    Lowering,
     OnnxBinding,
     OnnxNode,
     OpSpec,
@@ -46,6 +43,8 @@ from toolchain.ops.spec import (
 from toolchain.ops.unary.lookup import Lookup
 
 INPUT, ALPHA = 0, 1
+_NAMES = ("input", "step_input", "alpha", "step_alpha")
+"""The kernel's parameters."""
 
 
 def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
@@ -83,14 +82,14 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return (_apply(op, graph, x, alpha).astype(np.int8),)
 
 
-def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     require_types(op, graph, DType.INT8)
     x, alpha, y = graph.input(op, INPUT), graph.input(op, ALPHA), graph.output(op)
     identity, negative = _multipliers(op, graph)
     check_left_shift(op, max(identity[1], negative[1]))
     if alpha.constant is not None and alpha.elements == 1:
         shared = alpha.constant.reshape(()).astype(np.int64)
-        return lower_unary(op, graph, lambda stored: _apply(op, graph, stored, shared))
+        return unary_kernel(op, graph, lambda stored: _apply(op, graph, stored, shared))
     largest = max(127 - x.q.zero_point, 128 + x.q.zero_point)
     positive = merged_rounding(identity[1], y.q.zero_point, largest)
     largest *= max(127 - alpha.q.zero_point, 128 + alpha.q.zero_point)
@@ -108,15 +107,8 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
         "alpha_negative_bias": scaled.negative_bias,
         "alpha_shift": scaled.shift,
     }
-    return Lowering(
-        functions=("thimble_prelu_s8",),
-        fields={
-            "function": "thimble_prelu_s8",
-            "params_type": "thimble_prelu_params",
-            "params": params,
-            "shape": broadcast(x.shape, alpha.shape),
-        },
-    )
+    struct = Struct("thimble_prelu_params", params)
+    return broadcast_kernel(op, graph, core, "thimble_prelu_s8", struct, _NAMES)
 
 
 def _read(node: TfliteNode) -> ReadOp:
@@ -160,10 +152,8 @@ SPEC = OpSpec(
     attributes=Attributes,
     infer=_infer,
     reference=_reference,
-    lower=_lower,
-    extents=extents.binary,
+    select=_select,
     sample=_sample,
-    overlaps=overlaps_same_shape,
     axes=elementwise_axes,
     tflite=TfliteBinding(("PRELU",), _read, _write),
     onnx=OnnxBinding(("PRelu",), _read_onnx),

@@ -13,15 +13,15 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
-from toolchain.ops import extents
 from toolchain.ops.axes import elementwise_axes
 from toolchain.ops.elementwise.common import sample_shape
+from toolchain.ops.extents import Extent, Extents, Pointer
+from toolchain.ops.kernel import Call, Input, Kernel, Loop, Output, Struct, Touched
 from toolchain.ops.movement.copies import sample_type
 from toolchain.ops.spec import (
     ALIKE,
     Array,
     Axis,
-    Lowering,
     OpSpec,
     ReadOp,
     SafeOverlap,
@@ -106,20 +106,54 @@ def _walk(shapes: Sequence[tuple[int, ...]]) -> tuple[list[_Loop], int, tuple[in
     return loops, size, tuple(int(moving) for moving in moves)
 
 
-def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     loops, size, steps = _walk(_shapes(op, graph))
-    return Lowering(
-        functions=("thimble_select",),
-        fields={
-            "loops": loops,
-            "size": size,
-            "steps": steps,
-            "run_bytes": graph.output(op).dtype.size_bytes,
+    moved = [
+        tuple((loop.variable, loop.steps[operand]) for loop in loops if loop.steps[operand])
+        for operand in range(4)
+    ]
+    params = {
+        "size": size,
+        "run_bytes": graph.output(op).dtype.size_bytes,
+        "step_condition": steps[_CONDITION],
+        "step_yes": steps[_YES],
+        "step_no": steps[_NO],
+    }
+    call = Call(
+        "thimble_select",
+        {
+            "params": Struct("thimble_select_params", params),
+            "condition": Input(_CONDITION, steps=moved[_CONDITION]),
+            "yes": Input(_YES, steps=moved[_YES]),
+            "no": Input(_NO, steps=moved[_NO]),
+            "output": Output(0, steps=moved[3]),
         },
+        tuple(Loop(loop.variable, loop.count) for loop in loops),
     )
+    return Kernel((call,), _extents, find_overlaps=lambda: _overlaps(op, graph))
 
 
-def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
+def _extents(touched: Touched) -> Extents:
+    """Pointers are moved by elements, the kernel inside by runs of bytes."""
+    call, run_bytes = touched.call, touched.call["params.run_bytes"]
+
+    def reach(name: str, pointer: Pointer | None, step: int, run: int) -> Extent:
+        operand = call.arguments[name]
+        assert isinstance(operand, Input | Output) and pointer is not None
+        steps = dict(operand.steps)
+        outer = sum((loop.count - 1) * steps.get(loop.variable, 0) for loop in call.loops)
+        inner = (call["params.size"] - 1) * step * run
+        return Extent(0, outer * pointer.element_bytes + inner + run)
+
+    runs = (("condition", 1), ("yes", run_bytes), ("no", run_bytes))
+    read = {
+        index: reach(name, touched.inputs[index], call[f"params.step_{name}"], run)
+        for index, (name, run) in enumerate(runs)
+    }
+    return Extents(read, {0: reach("output", touched.outputs[0], 1, run_bytes)})
+
+
+def _overlaps(op: Op, graph: Graph) -> tuple[SafeOverlap, ...]:
     """In place over an operand as large as the output."""
     y = graph.output(op)
     return tuple(
@@ -177,10 +211,8 @@ SPEC = OpSpec(
     attributes=Select,
     infer=_infer,
     reference=_reference,
-    lower=_lower,
-    extents=extents.select,
+    select=_select,
     sample=_sample,
-    overlaps=_overlaps,
     axes=_axes,
     tflite=TfliteBinding(("SELECT", "SELECT_V2"), _read, _write),
     dtypes=frozenset(DType),

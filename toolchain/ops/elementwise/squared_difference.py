@@ -13,7 +13,6 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Attributes, DType, Graph, Op
-from toolchain.ops import extents
 from toolchain.ops.arithmetic.fixed_point import (
     multiply_by_quantized_multiplier,
     quantize_multiplier,
@@ -21,18 +20,16 @@ from toolchain.ops.arithmetic.fixed_point import (
 from toolchain.ops.axes import elementwise_axes
 from toolchain.ops.elementwise.common import (
     Int64,
-    broadcast,
     check_node,
     infer_broadcast,
-    lower_unary,
-    overlaps_same_shape,
     require_types,
     sample_binary,
     scalar_constant,
 )
+from toolchain.ops.elementwise.kernels import broadcast_kernel, unary_kernel
+from toolchain.ops.kernel import Kernel, Struct
 from toolchain.ops.spec import (
     Array,
-    Lowering,
     OpSpec,
     ReadOp,
     TfliteBinding,
@@ -84,7 +81,7 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return (_arithmetic(op, graph).apply(a, b).astype(np.int8),)
 
 
-def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     require_types(op, graph, DType.INT8)
     arithmetic = _arithmetic(op, graph)
     scalar = scalar_constant(op, graph)
@@ -95,22 +92,15 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
             other = np.full_like(stored, value)
             return arithmetic.apply(*((stored, other) if operand == 0 else (other, stored)))
 
-        return lower_unary(op, graph, of_one, None, operand)
+        return unary_kernel(op, graph, of_one, None, operand)
     params = {"left_shift": LEFT_SHIFT, "output_offset": arithmetic.zero_points[2]}
     for number in (1, 2):
         params[f"offset_{number}"] = -arithmetic.zero_points[number - 1]
         multiplier, shift = arithmetic.multipliers[number - 1]
         params |= {f"multiplier_{number}": multiplier, f"shift_{number}": shift}
     params["output_multiplier"], params["output_shift"] = arithmetic.multipliers[2]
-    return Lowering(
-        functions=("thimble_squared_difference_s8",),
-        fields={
-            "function": "thimble_squared_difference_s8",
-            "params_type": "thimble_squared_difference_params",
-            "params": params,
-            "shape": broadcast(graph.input(op, 0).shape, graph.input(op, 1).shape),
-        },
-    )
+    struct = Struct("thimble_squared_difference_params", params)
+    return broadcast_kernel(op, graph, core, "thimble_squared_difference_s8", struct)
 
 
 def _read(node: TfliteNode) -> ReadOp:
@@ -132,10 +122,8 @@ SPEC = OpSpec(
     attributes=Attributes,
     infer=infer_broadcast,
     reference=_reference,
-    lower=_lower,
-    extents=extents.binary,
+    select=_select,
     sample=_sample,
-    overlaps=overlaps_same_shape,
     axes=elementwise_axes,
     tflite=TfliteBinding(("SQUARED_DIFFERENCE",), _read, _write),
     limits="int8, any broadcast",

@@ -13,15 +13,14 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
-from toolchain.ops import extents
 from toolchain.ops.axes import elementwise_axes
 from toolchain.ops.elementwise.common import sample_quantisation, sample_shape
+from toolchain.ops.elementwise.kernels import sized_kernel
+from toolchain.ops.kernel import Kernel
 from toolchain.ops.spec import (
     Array,
-    Lowering,
     OpSpec,
     ReadOp,
-    SafeOverlap,
     TensorType,
     TfliteBinding,
     TfliteNode,
@@ -51,31 +50,23 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return (dequantized(graph.input(op, 0), inputs[0]).reshape(graph.output(op).shape),)
 
 
-def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     x = graph.input(op, 0)
     if x.dtype not in _SUFFIXES or x.quantisation is None or x.quantisation.per_channel:
         raise UnsupportedError(
             f"dequantize {op.name!r}: tensor {x} is not int8, uint8 or int16 with one scale"
         )
     function = f"thimble_dequantize_{_SUFFIXES[x.dtype]}_f32"
-    return Lowering(
-        functions=(function,),
-        fields={
-            "function": function,
-            "size": x.elements,
-            "scale": np.float32(x.q.scale).item().hex(),
-            "zero_point": x.q.zero_point,
-        },
-    )
+    arguments = {"scale": np.float32(x.q.scale).item(), "zero_point": x.q.zero_point}
+    return sized_kernel(op, graph, function, arguments, lead_bytes=_lead_bytes(x))
 
 
-def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
+def _lead_bytes(x: Tensor) -> int:
     """Element i, of s bytes, is read at s i and written at bytes 4i..4i+3, ascending.
 
     So the input starts (4 - s) (n - 1) bytes or more above the output.
     """
-    x = graph.input(op, 0)
-    return (SafeOverlap(0, lead_bytes=(4 - x.dtype.size_bytes) * (x.elements - 1)),)
+    return (4 - x.dtype.size_bytes) * (x.elements - 1)
 
 
 def _read(node: TfliteNode) -> ReadOp:
@@ -105,10 +96,8 @@ SPEC = OpSpec(
     attributes=Attributes,
     infer=_infer,
     reference=_reference,
-    lower=_lower,
-    extents=extents.sized(),
+    select=_select,
     sample=_sample,
-    overlaps=_overlaps,
     axes=elementwise_axes,
     dtypes=frozenset({DType.FLOAT32, *_SUFFIXES}),
     tflite=TfliteBinding(("DEQUANTIZE",), _read, _write),

@@ -1,13 +1,23 @@
-"""Exponential function. TFLite EXP, int8 (`ExpPrepare`)."""
+"""Exponential function. TFLite EXP, int8 and int16 (`ExpPrepare`)."""
 
 from __future__ import annotations
 
+from toolchain.ir import DType
 from toolchain.ops.arithmetic.libm import expf
+from toolchain.ops.spec import by_type
 from toolchain.ops.unary.float_table import Float32, float_table_spec
+from toolchain.ops.unary.float_table_s16 import float_table_s16_spec
 
 
-def exp_float32(x: Float32) -> Float32:
+def _exp(x: Float32) -> Float32:
     return expf(x)
 
 
-SPEC = float_table_spec("exp", exp_float32)
+_INT8 = float_table_spec("exp", _exp)
+
+SPEC = by_type(
+    {
+        DType.INT8: _INT8,
+        DType.INT16: float_table_s16_spec(_INT8, lambda op, graph, x: _exp(x)),
+    }
+)

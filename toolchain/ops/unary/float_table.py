@@ -13,21 +13,19 @@ from numpy.typing import NDArray
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation
-from toolchain.ops import extents
 from toolchain.ops.axes import elementwise_axes
 from toolchain.ops.elementwise.common import (
     Int64,
     check_node,
     infer_unary,
-    lower_unary,
-    overlaps_same_shape,
     reference_unary,
     require_types,
     sample_unary,
 )
+from toolchain.ops.elementwise.kernels import unary_kernel
+from toolchain.ops.kernel import Kernel
 from toolchain.ops.spec import (
     Array,
-    Lowering,
     OpSpec,
     ReadOp,
     TfliteBinding,
@@ -71,7 +69,7 @@ def table_spec(
     def reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
         return reference_unary(op, graph, inputs, lambda stored: apply(op, graph, stored))
 
-    def lower(op: Op, graph: Graph, core: Core) -> Lowering:
+    def select(op: Op, graph: Graph, core: Core) -> Kernel:
         require_types(op, graph, DType.INT8)
         scale = graph.output(op).q.scale
         if output_scale is not None and scale != output_scale:
@@ -79,7 +77,7 @@ def table_spec(
                 f"{kind} {op.name!r}: the output scale is {scale:g}, TFLite's kernels need "
                 f"{output_scale:g}; convert with TFLite's int8 quantiser"
             )
-        return lower_unary(op, graph, lambda stored: apply(op, graph, stored))
+        return unary_kernel(op, graph, lambda stored: apply(op, graph, stored))
 
     def read(node: TfliteNode) -> ReadOp:
         check_node(node, DType.INT8)
@@ -97,10 +95,8 @@ def table_spec(
         attributes=options.attributes,
         infer=infer_unary,
         reference=reference,
-        lower=lower,
-        extents=extents.unary,
+        select=select,
         sample=sampled,
-        overlaps=overlaps_same_shape,
         axes=elementwise_axes,
         tflite=TfliteBinding((kind.upper(),), read, write),
         limits="int8" if output_scale is None else f"int8, output scale 1/{1 / output_scale:.0f}",

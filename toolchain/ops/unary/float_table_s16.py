@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op
-from toolchain.ops import extents
 from toolchain.ops.elementwise.common import check_node, require_types
+from toolchain.ops.elementwise.kernels import sized_kernel
+from toolchain.ops.kernel import Constant, Kernel
 from toolchain.ops.readers.wide import WIDE, wide_sample
-from toolchain.ops.spec import Array, Constant, Lowering, OpSpec, ReadOp, TfliteBinding, TfliteNode
+from toolchain.ops.spec import Array, OpSpec, ReadOp, TfliteBinding, TfliteNode
 from toolchain.ops.unary.float_table import Float32
 
 Transform = Callable[[Op, Graph, Float32], Float32]
@@ -57,7 +58,7 @@ def float_table_s16_spec(
     transform: Transform,
     attributes: Callable[[TfliteNode], Attributes] = lambda node: Attributes(),
 ) -> OpSpec:
-    """The int16 form of a kind made by `_float_table`; `attributes` reads them from a file."""
+    """The int16 form of a kind made by `float_table`; `attributes` reads them from a file."""
     assert base.tflite is not None
     binding = base.tflite
 
@@ -68,14 +69,11 @@ def float_table_s16_spec(
         result = table[index] + ((slope * (value & 0x7F) + 64) >> 7)
         return (result.astype(np.int16).reshape(graph.output(op).shape),)
 
-    def lower(op: Op, graph: Graph, core: Core) -> Lowering:
+    def select(op: Op, graph: Graph, core: Core) -> Kernel:
         require_types(op, graph, DType.INT16)
-        table = _table(op, graph, transform)
-        return Lowering(
-            functions=("thimble_lookup_s16",),
-            constants=(Constant("table", table, f"{base.kind} at every 128th value"),),
-            fields={"size": graph.output(op).elements},
-        )
+        comment = f"{base.kind} at every 128th value"
+        table = Constant("table", lambda: _table(op, graph, transform), comment)
+        return sized_kernel(op, graph, "thimble_lookup_s16", table=table)
 
     def read(node: TfliteNode) -> ReadOp:
         check_node(node, DType.INT16)
@@ -83,11 +81,9 @@ def float_table_s16_spec(
 
     return replace(
         base,
-        kind=f"{base.kind}_s16",
         reference=reference,
-        lower=lower,
-        extents=extents.table_s16,
-        sample=wide_sample(base.sample),
+        select=select,
+        sample=wide_sample(base.sample, suffix=""),
         tflite=TfliteBinding(binding.builtins, read, binding.write),
         onnx=None,
         dtypes=WIDE,

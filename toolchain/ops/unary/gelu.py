@@ -1,4 +1,4 @@
-"""Gaussian error linear unit, exact or by its tanh approximation. TFLite GELU, int8.
+"""Gaussian error linear unit, exact or by its tanh approximation. TFLite GELU, int8 and int16.
 
 Source: `reference/gelu.h`, evaluated in float32 into a table (`GeluPrepare`).
 """
@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from toolchain.ir import Attributes, Op
+from toolchain.ir import Attributes, DType, Op
 from toolchain.ops.arithmetic.libm import erfcf
 from toolchain.ops.arithmetic.tanhf import tanhf
 from toolchain.ops.elementwise.common import sample_unary
-from toolchain.ops.spec import TfliteNode
+from toolchain.ops.spec import TfliteNode, by_type
 from toolchain.ops.unary.float_table import Float32, Options, float_table, table_spec
+from toolchain.ops.unary.float_table_s16 import float_table_s16_spec
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Gelu(Attributes):
     approximate: bool = False
 
 
-def gelu_float32(op: Op, x: Float32) -> Float32:
+def _gelu(op: Op, x: Float32) -> Float32:
     assert isinstance(op.attributes, Gelu)
     half, one = np.float32(0.5), np.float32(1)
     if op.attributes.approximate:
@@ -40,7 +41,7 @@ def gelu_float32(op: Op, x: Float32) -> Float32:
     return exact
 
 
-def read_gelu(node: TfliteNode) -> Gelu:
+def _read(node: TfliteNode) -> Gelu:
     return Gelu(bool(node.has_options and node.options.approximate))
 
 
@@ -49,11 +50,18 @@ def _written(attributes: Attributes) -> Mapping[str, Any]:
     return {"approximate": attributes.approximate}
 
 
-SPEC = table_spec(
+_INT8 = table_spec(
     "gelu",
-    float_table(gelu_float32),
+    float_table(_gelu),
     sample_unary,
     options=Options(
-        Gelu, read_gelu, "GeluOptions", _written, lambda rng: Gelu(bool(rng.random() < 0.5))
+        Gelu, _read, "GeluOptions", _written, lambda rng: Gelu(bool(rng.random() < 0.5))
     ),
+)
+
+SPEC = by_type(
+    {
+        DType.INT8: _INT8,
+        DType.INT16: float_table_s16_spec(_INT8, lambda op, graph, x: _gelu(op, x), _read),
+    }
 )

@@ -13,23 +13,21 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Attributes, DType, Graph, Op
-from toolchain.ops import extents
 from toolchain.ops.arithmetic.fixed_point import quantize_multiplier, rounding_divide_by_pot
 from toolchain.ops.axes import elementwise_axes
 from toolchain.ops.elementwise.common import (
     Int64,
     check_node,
     infer_unary,
-    lower_unary,
-    overlaps_same_shape,
     ratio_float32,
     reference_unary,
     require_types,
     sample_unary,
 )
+from toolchain.ops.elementwise.kernels import unary_kernel
+from toolchain.ops.kernel import Kernel
 from toolchain.ops.spec import (
     Array,
-    Lowering,
     OpSpec,
     ReadOp,
     TfliteBinding,
@@ -111,9 +109,9 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return reference_unary(op, graph, inputs, lambda stored: _apply(op, graph, stored))
 
 
-def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     require_types(op, graph, DType.INT8)
-    return lower_unary(op, graph, lambda stored: _apply(op, graph, stored))
+    return unary_kernel(op, graph, lambda stored: _apply(op, graph, stored))
 
 
 def _read(node: TfliteNode) -> ReadOp:
@@ -134,10 +132,8 @@ SPEC = OpSpec(
     attributes=Attributes,
     infer=infer_unary,
     reference=_reference,
-    lower=_lower,
-    extents=extents.unary,
+    select=_select,
     sample=_sample,
-    overlaps=overlaps_same_shape,
     axes=elementwise_axes,
     tflite=TfliteBinding(("HARD_SWISH",), _read, _write),
     limits="int8",

@@ -1,4 +1,4 @@
-"""x where x >= 0, alpha * x elsewhere. TFLite LEAKY_RELU, int8.
+"""x where x >= 0, alpha * x elsewhere. TFLite LEAKY_RELU, int8 and int16.
 
 Arithmetic: `QuantizeLeakyRelu`; parameters as in `LeakyReluPrepare`, in float32.
 """
@@ -6,13 +6,13 @@ Arithmetic: `QuantizeLeakyRelu`; parameters as in `LeakyReluPrepare`, in float32
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from toolchain.boards import Core
+from toolchain.errors import UnsupportedError
 from toolchain.ir import Attributes, DType, Graph, Op
-from toolchain.ops import extents
 from toolchain.ops.arithmetic.fixed_point import (
     multiply_by_quantized_multiplier,
     quantize_multiplier,
@@ -23,21 +23,22 @@ from toolchain.ops.elementwise.common import (
     check_left_shift,
     check_node,
     infer_unary,
-    lower_unary,
-    overlaps_same_shape,
     ratio_float32,
     reference_unary,
     require_types,
     sample_unary,
 )
+from toolchain.ops.elementwise.kernels import sized_kernel, unary_kernel
+from toolchain.ops.kernel import Kernel, Struct
+from toolchain.ops.readers.wide import WIDE, wide_sample
 from toolchain.ops.spec import (
     Array,
-    Lowering,
     OpSpec,
     ReadOp,
     TfliteBinding,
     TfliteNode,
     WrittenOp,
+    by_type,
 )
 
 
@@ -48,7 +49,7 @@ class LeakyRelu(Attributes):
     alpha: float = 0.01
 
 
-def multipliers(op: Op, graph: Graph) -> tuple[tuple[int, int], tuple[int, int], int]:
+def _multipliers(op: Op, graph: Graph) -> tuple[tuple[int, int], tuple[int, int], int]:
     """Of the positive side, of the negative side's magnitude, and alpha's sign."""
     assert isinstance(op.attributes, LeakyRelu)
     x, y = graph.input(op, 0).q.scale, graph.output(op).q.scale
@@ -59,7 +60,7 @@ def multipliers(op: Op, graph: Graph) -> tuple[tuple[int, int], tuple[int, int],
 
 def _apply(op: Op, graph: Graph, stored: Int64) -> Int64:
     x, y = graph.input(op, 0), graph.output(op)
-    identity, alpha, sign = multipliers(op, graph)
+    identity, alpha, sign = _multipliers(op, graph)
     centred = stored - x.q.zero_point
     positive = multiply_by_quantized_multiplier(centred, *identity)
     negative = sign * multiply_by_quantized_multiplier(centred, *alpha)
@@ -72,11 +73,11 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return reference_unary(op, graph, inputs, lambda stored: _apply(op, graph, stored))
 
 
-def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     require_types(op, graph, DType.INT8)
-    identity, alpha, _ = multipliers(op, graph)
+    identity, alpha, _ = _multipliers(op, graph)
     check_left_shift(op, max(identity[1], alpha[1]))
-    return lower_unary(op, graph, lambda stored: _apply(op, graph, stored))
+    return unary_kernel(op, graph, lambda stored: _apply(op, graph, stored))
 
 
 def _read(node: TfliteNode) -> ReadOp:
@@ -96,16 +97,62 @@ def _sample(rng: np.random.Generator) -> Graph:
     return sample_unary(rng, op)
 
 
-SPEC = OpSpec(
+_INT8 = OpSpec(
     kind="leaky_relu",
     attributes=LeakyRelu,
     infer=infer_unary,
     reference=_reference,
-    lower=_lower,
-    extents=extents.unary,
+    select=_select,
     sample=_sample,
-    overlaps=overlaps_same_shape,
     axes=elementwise_axes,
     tflite=TfliteBinding(("LEAKY_RELU",), _read, _write),
     limits="int8, any alpha",
 )
+
+
+_MOST_LEFT_SHIFT = 15
+"""An int16 value shifted further leaves int32."""
+
+
+def _reference_s16(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    positive, negative, sign = _multipliers(op, graph)
+    x = inputs[0].astype(np.int64)
+    below = sign * multiply_by_quantized_multiplier(x, *negative)
+    scaled = np.where(x >= 0, multiply_by_quantized_multiplier(x, *positive), below)
+    return (np.clip(scaled, -32768, 32767).astype(np.int16),)
+
+
+def _select_s16(op: Op, graph: Graph, core: Core) -> Kernel:
+    require_types(op, graph, DType.INT16)
+    positive, negative, sign = _multipliers(op, graph)
+    if max(positive[1], negative[1]) > _MOST_LEFT_SHIFT:
+        raise UnsupportedError(
+            f"{op.kind} {op.name!r}: the output scale is more than 2**{_MOST_LEFT_SHIFT} times "
+            "finer than the operand's; requantise the model with a representative data set"
+        )
+    params = {
+        "multiplier": positive[0],
+        "shift": positive[1],
+        "negative_multiplier": sign * negative[0],
+        "negative_shift": negative[1],
+    }
+    arguments = {"params": Struct("thimble_leaky_relu_s16_params", params)}
+    return sized_kernel(op, graph, "thimble_leaky_relu_s16", arguments)
+
+
+def _read_s16(node: TfliteNode) -> ReadOp:
+    check_node(node, DType.INT16)
+    return ReadOp(LeakyRelu(float(node.options.alpha)), (0,))
+
+
+_INT16 = replace(
+    _INT8,
+    reference=_reference_s16,
+    select=_select_s16,
+    sample=wide_sample(_sample, suffix=""),
+    tflite=TfliteBinding(("LEAKY_RELU",), _read_s16, _write),
+    dtypes=WIDE,
+    limits="int16, any alpha",
+)
+
+SPEC = by_type({DType.INT8: _INT8, DType.INT16: _INT16})

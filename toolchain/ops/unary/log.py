@@ -1,13 +1,28 @@
-"""Natural logarithm; the lowest output where there is none. TFLite LOG, int8 (`LogPrepare`)."""
+"""Natural logarithm; the lowest output where there is none.
+
+TFLite LOG, int8 and int16 (`LogPrepare`).
+"""
 
 from __future__ import annotations
 
+import numpy as np
+
+from toolchain.ir import DType, Graph, Op
 from toolchain.ops.arithmetic.libm import logf
+from toolchain.ops.spec import by_type
 from toolchain.ops.unary.float_table import Float32, float_table_spec
+from toolchain.ops.unary.float_table_s16 import float_table_s16_spec
 
 
-def log_float32(x: Float32) -> Float32:
+def _log(x: Float32) -> Float32:
     return logf(x)
 
 
-SPEC = float_table_spec("log", log_float32)
+def _log_s16(op: Op, graph: Graph, x: Float32) -> Float32:
+    lowest = np.float32(graph.output(op).q.scale) * np.float32(-32768)
+    return np.where(x > 0, _log(x), lowest).astype(np.float32)
+
+
+_INT8 = float_table_spec("log", _log)
+
+SPEC = by_type({DType.INT8: _INT8, DType.INT16: float_table_s16_spec(_INT8, _log_s16)})

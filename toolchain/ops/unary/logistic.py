@@ -1,12 +1,14 @@
-"""Logistic function 1 / (1 + exp(-x)). TFLite LOGISTIC, int8 (`SigmoidPrepare`)."""
+"""Logistic function 1 / (1 + exp(-x)). TFLite LOGISTIC, int8 (`SigmoidPrepare`) and int16."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from toolchain.ir import Quantisation
+from toolchain.ir import DType, Quantisation
 from toolchain.ops.arithmetic.libm import expf
+from toolchain.ops.spec import by_type
 from toolchain.ops.unary.float_table import Float32, float_table_spec
+from toolchain.ops.unary.sigmoid_s16 import sigmoid_spec
 
 
 def _logistic(x: Float32) -> Float32:
@@ -20,4 +22,9 @@ def _output(rng: np.random.Generator) -> Quantisation:
     return Quantisation((1 / 256,), (zero,))
 
 
-SPEC = float_table_spec("logistic", _logistic, _output, output_scale=1 / 256)
+SPEC = by_type(
+    {
+        DType.INT8: float_table_spec("logistic", _logistic, _output, output_scale=1 / 256),
+        DType.INT16: sigmoid_spec("logistic", 9, 0x7FFF << 10, (0,)),
+    }
+)

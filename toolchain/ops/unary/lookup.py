@@ -17,20 +17,19 @@ from numpy.typing import NDArray
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation
-from toolchain.ops import extents
 from toolchain.ops.axes import elementwise_axes
 from toolchain.ops.elementwise.common import (
     Int64,
     Line,
     infer_unary,
-    lower_unary,
-    overlaps_same_shape,
     reference_unary,
     require_types,
     rescaling,
     sample_unary,
 )
-from toolchain.ops.spec import Array, Lowering, OnnxBinding, OnnxNode, OpSpec
+from toolchain.ops.elementwise.kernels import unary_kernel
+from toolchain.ops.kernel import Kernel
+from toolchain.ops.spec import Array, OnnxBinding, OnnxNode, OpSpec
 
 Real = NDArray[np.float64]
 _ERF = np.vectorize(math.erf, otypes=[np.float64])
@@ -153,7 +152,7 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return reference_unary(op, graph, inputs, lambda stored: _apply(op, graph, stored))
 
 
-def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     require_types(op, graph, DType.INT8)
     assert isinstance(op.attributes, Lookup)
     x, y = graph.input(op, 0), graph.output(op)
@@ -169,7 +168,7 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
             for bound in op.attributes.parameters
         )
         line = rescaling(x, y, low, high)
-    return lower_unary(op, graph, lambda stored: _apply(op, graph, stored), line)
+    return unary_kernel(op, graph, lambda stored: _apply(op, graph, stored), line)
 
 
 def _read(node: OnnxNode) -> None:
@@ -220,10 +219,8 @@ SPEC = OpSpec(
     attributes=Lookup,
     infer=infer_unary,
     reference=_reference,
-    lower=_lower,
-    extents=extents.unary,
+    select=_select,
     sample=_sample,
-    overlaps=overlaps_same_shape,
     axes=elementwise_axes,
     onnx=OnnxBinding(
         ("Relu", TABLE_OPERATOR, *sorted(FUNCTIONS.keys() - {"Div", "GeluTanh", "Identity"})),

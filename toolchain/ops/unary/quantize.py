@@ -15,7 +15,6 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
-from toolchain.ops import extents
 from toolchain.ops.arithmetic.fixed_point import (
     check_reach,
     multiply_by_quantized_multiplier,
@@ -26,21 +25,20 @@ from toolchain.ops.elementwise.common import (
     Int64,
     check_left_shift,
     check_node,
-    lower_unary,
     reference_unary,
     require_types,
     rescaling,
     sample_quantisation,
     sample_shape,
 )
+from toolchain.ops.elementwise.kernels import sized_kernel, unary_kernel
+from toolchain.ops.kernel import Kernel, Struct
 from toolchain.ops.spec import (
     Alias,
     Array,
-    Lowering,
     OpSpec,
     Quantised,
     ReadOp,
-    SafeOverlap,
     TensorType,
     TfliteBinding,
     TfliteNode,
@@ -100,14 +98,14 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return (clipped.astype(y.dtype.numpy).reshape(y.shape),)
 
 
-def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     x, y = graph.input(op, 0), graph.output(op)
     if x.dtype is not DType.FLOAT32:
         require_types(op, graph, *_INTEGERS)
         check_left_shift(op, _requantisation(op, graph)[1])
         if _wide(x, y):
-            return _lower_wide(op, graph)
-        return lower_unary(op, graph, lambda v: _requantize(op, graph, v), rescaling(x, y))
+            return _wide_kernel(op, graph)
+        return unary_kernel(op, graph, lambda v: _requantize(op, graph, v), rescaling(x, y))
     check_reach(1 / y.q.scale, 1)
     assert isinstance(op.attributes, Quantize)
     function = f"thimble_quantize_f32_{_SUFFIXES[y.dtype]}"
@@ -115,16 +113,8 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
         if y.dtype is not DType.INT8:
             raise UnsupportedError(f"quantize {op.name!r}: halves go to even for int8 only")
         function += "_even"
-    return Lowering(
-        functions=(function,),
-        fields={
-            "kernel": "float",
-            "function": function,
-            "size": x.elements,
-            "scale": np.float32(y.q.scale).item().hex(),
-            "zero_point": y.q.zero_point,
-        },
-    )
+    arguments = {"scale": np.float32(y.q.scale).item(), "zero_point": y.q.zero_point}
+    return sized_kernel(op, graph, function, arguments)
 
 
 def _wide(x: Tensor, y: Tensor) -> bool:
@@ -137,7 +127,7 @@ def _has_no_kernel(x: Tensor, y: Tensor) -> bool:
     return DType.UINT8 in pair and _wide(x, y) and pair != (DType.UINT8, DType.INT16)
 
 
-def _lower_wide(op: Op, graph: Graph) -> Lowering:
+def _wide_kernel(op: Op, graph: Graph) -> Kernel:
     """To or from int16 or int32."""
     x, y = graph.input(op, 0), graph.output(op)
     if _has_no_kernel(x, y):
@@ -153,17 +143,13 @@ def _lower_wide(op: Op, graph: Graph) -> Lowering:
         "min": int(info.min),
         "max": int(info.max),
     }
-    return Lowering(
-        functions=(function,),
-        fields={"kernel": "wide", "function": function, "size": x.elements, "params": params},
-    )
+    arguments = {"params": Struct("thimble_requantize_params", params)}
+    return sized_kernel(op, graph, function, arguments, lead_bytes=_lead_bytes(x, y))
 
 
-def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
+def _lead_bytes(x: Tensor, y: Tensor) -> int:
     """Ascending: where elements grow to twice their size, all but the last must lie ahead."""
-    x, y = graph.input(op, 0), graph.output(op)
-    growth = max(y.dtype.size_bytes - x.dtype.size_bytes, 0)
-    return (SafeOverlap(0, 0, growth * (x.elements - 1)),)
+    return max(y.dtype.size_bytes - x.dtype.size_bytes, 0) * (x.elements - 1)
 
 
 def _aliases(op: Op, graph: Graph) -> tuple[Alias, ...]:
@@ -227,11 +213,9 @@ SPEC = OpSpec(
     attributes=Quantize,
     infer=_infer,
     reference=_reference,
-    lower=_lower,
-    extents=extents.quantize,
+    select=_select,
     sample=_sample,
     aliases=_aliases,
-    overlaps=_overlaps,
     axes=elementwise_axes,
     dtypes=frozenset({DType.FLOAT32, *_INTEGERS}),
     quantised=Quantised(wide_zero=None),

@@ -1,21 +1,22 @@
 """The ReLU family: clamp(x, low, high) with requantisation.
 
 TFLite RELU, RELU6, RELU_N1_TO_1 and RELU_0_TO_1, int8. Arithmetic: `QuantizedReluX` in
-activations.cc and `optimized_ops::ReluX` (which the reference resolver uses too).
+activations.cc and `optimized_ops::ReluX` (which the reference resolver uses too). RELU and RELU6
+come in int16, too.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
 
 from toolchain.boards import Core
+from toolchain.errors import UnsupportedError
 from toolchain.ir import Attributes, DType, Graph, Op
-from toolchain.ops import extents
 from toolchain.ops.arithmetic.fixed_point import (
     multiply_by_quantized_multiplier,
     quantize_multiplier,
@@ -26,22 +27,23 @@ from toolchain.ops.elementwise.common import (
     check_left_shift,
     check_node,
     infer_unary,
-    lower_unary,
-    overlaps_same_shape,
     ratio_float32,
     reference_unary,
     require_types,
     rescaling,
     sample_unary,
 )
+from toolchain.ops.elementwise.kernels import sized_kernel, unary_kernel
+from toolchain.ops.kernel import Kernel, Struct
+from toolchain.ops.readers.wide import WIDE, widened
 from toolchain.ops.spec import (
     Array,
-    Lowering,
     OpSpec,
     ReadOp,
     TfliteBinding,
     TfliteNode,
     WrittenOp,
+    by_type,
 )
 
 
@@ -76,7 +78,7 @@ class Relu(Attributes):
     bounds: Bounds = Bounds.RELU
 
 
-def clamp(op: Op, graph: Graph) -> tuple[int, int]:
+def _clamp(op: Op, graph: Graph) -> tuple[int, int]:
     assert isinstance(op.attributes, Relu)
     q = graph.output(op).q
 
@@ -92,7 +94,7 @@ def clamp(op: Op, graph: Graph) -> tuple[int, int]:
     )
 
 
-def requantisation(op: Op, graph: Graph) -> tuple[int, int]:
+def _requantisation(op: Op, graph: Graph) -> tuple[int, int]:
     x, y = graph.input(op, 0), graph.output(op)
     largest = 2 ** (8 * x.dtype.size_bytes) - 1
     return quantize_multiplier(ratio_float32(x.q.scale, divisor=y.q.scale), largest)
@@ -100,8 +102,8 @@ def requantisation(op: Op, graph: Graph) -> tuple[int, int]:
 
 def _apply(op: Op, graph: Graph, stored: Int64) -> Int64:
     x, y = graph.input(op, 0), graph.output(op)
-    scaled = multiply_by_quantized_multiplier(stored - x.q.zero_point, *requantisation(op, graph))
-    low, high = clamp(op, graph)
+    scaled = multiply_by_quantized_multiplier(stored - x.q.zero_point, *_requantisation(op, graph))
+    low, high = _clamp(op, graph)
     # TFLite takes the maximum first: where the bounds cross, the upper one wins.
     clamped: Int64 = np.minimum(np.maximum(scaled + y.q.zero_point, low), high)
     return clamped
@@ -111,13 +113,13 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return reference_unary(op, graph, inputs, lambda stored: _apply(op, graph, stored))
 
 
-def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     require_types(op, graph, DType.INT8)
-    check_left_shift(op, requantisation(op, graph)[1])
-    low, high = clamp(op, graph)
+    check_left_shift(op, _requantisation(op, graph)[1])
+    low, high = _clamp(op, graph)
     ends = (graph.input(op, 0), graph.output(op))
     line = rescaling(*ends, low, high) if low <= high else None
-    return lower_unary(op, graph, lambda stored: _apply(op, graph, stored), line)
+    return unary_kernel(op, graph, lambda stored: _apply(op, graph, stored), line)
 
 
 def _read(node: TfliteNode) -> ReadOp:
@@ -136,16 +138,68 @@ def _sample(rng: np.random.Generator) -> Graph:
     return sample_unary(rng, Op("relu", "relu", ("x",), ("y",), Relu(bounds)))
 
 
-SPEC = OpSpec(
+_INT8 = OpSpec(
     kind="relu",
     attributes=Relu,
     infer=infer_unary,
     reference=_reference,
-    lower=_lower,
-    extents=extents.unary,
+    select=_select,
     sample=_sample,
-    overlaps=overlaps_same_shape,
     axes=elementwise_axes,
     tflite=TfliteBinding(tuple(b.value for b in Bounds), _read, _write),
     limits="int8; ReLU, ReLU6, [-1, 1] and [0, 1]; any requantisation",
 )
+
+
+_WIDE_BOUNDS = (Bounds.RELU, Bounds.RELU6)
+_MOST_LEFT_SHIFT = 15
+"""An int16 value shifted further leaves int32."""
+
+
+def _select_s16(op: Op, graph: Graph, core: Core) -> Kernel:
+    require_types(op, graph, DType.INT16)
+    multiplier, shift = _requantisation(op, graph)
+    low, high = _clamp(op, graph)
+    if shift > _MOST_LEFT_SHIFT or low > high:
+        raise UnsupportedError(
+            f"{op.kind} {op.name!r}: the output scale {graph.output(op).q.scale:g} is too fine; "
+            "requantise the model with a representative data set"
+        )
+    params = {
+        "input_offset": 0,
+        "multiplier": multiplier,
+        "shift": shift,
+        "output_offset": 0,
+        "min": low,
+        "max": high,
+    }
+    arguments = {"params": Struct("thimble_requantize_params", params)}
+    return sized_kernel(op, graph, "thimble_requantize_s16_s16", arguments)
+
+
+def _read_s16(node: TfliteNode) -> ReadOp:
+    check_node(node, DType.INT16)
+    return ReadOp(Relu(Bounds(node.builtin)), (0,))
+
+
+def _write_s16(op: Op, graph: Graph) -> WrittenOp:
+    assert isinstance(op.attributes, Relu)
+    return WrittenOp(op.attributes.bounds.value, version=2)
+
+
+def _sample_s16(rng: np.random.Generator) -> Graph:
+    bounds = _WIDE_BOUNDS[int(rng.integers(len(_WIDE_BOUNDS)))]
+    op = Op("relu", "relu", ("x",), ("y",), Relu(bounds))
+    return widened(sample_unary(rng, op), suffix="")
+
+
+_INT16 = replace(
+    _INT8,
+    select=_select_s16,
+    sample=_sample_s16,
+    tflite=TfliteBinding(tuple(b.value for b in _WIDE_BOUNDS), _read_s16, _write_s16),
+    dtypes=WIDE,
+    limits="int16; ReLU and ReLU6; any requantisation",
+)
+
+SPEC = by_type({DType.INT8: _INT8, DType.INT16: _INT16})

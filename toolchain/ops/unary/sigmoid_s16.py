@@ -17,21 +17,19 @@ from numpy.typing import NDArray
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
-from toolchain.ops import extents
 from toolchain.ops.arithmetic.fixed_point import ScaleError
 from toolchain.ops.axes import elementwise_axes
 from toolchain.ops.elementwise.common import (
     check_node,
     infer_unary,
-    overlaps_same_shape,
     require_types,
     sample_shape,
 )
+from toolchain.ops.elementwise.kernels import sized_kernel
+from toolchain.ops.kernel import Constant, Kernel
 from toolchain.ops.readers.wide import WIDE, power_of_two
 from toolchain.ops.spec import (
     Array,
-    Constant,
-    Lowering,
     OpSpec,
     ReadOp,
     TfliteBinding,
@@ -90,11 +88,9 @@ class _Function:
 def sigmoid_spec(
     kind: str, bits: int, largest: int, power_of_two_shifts: tuple[int, ...]
 ) -> OpSpec:
-    """The spec of `logistic_s16` or `tanh_s16`."""
+    """The spec of `logistic` or `tanh` of int16."""
     function = _Function(kind, bits, largest, power_of_two_shifts)
-    is_tanh = kind == "tanh_s16"
-    c_function = f"thimble_{kind.removesuffix('_s16')}_table_s16"
-    builtin = kind.removesuffix("_s16").upper()
+    is_tanh, builtin = kind == "tanh", kind.upper()
 
     def reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
         multiplier, shift = function.scaling(graph.input(op, 0).q.scale)
@@ -112,7 +108,7 @@ def sigmoid_spec(
             value = np.where(data >= 0, value + (1 << 9), (1 << 25) - value + (1 << 9) - 1) >> 10
         return (value.astype(np.int16).reshape(graph.output(op).shape),)
 
-    def lower(op: Op, graph: Graph, core: Core) -> Lowering:
+    def select(op: Op, graph: Graph, core: Core) -> Kernel:
         require_types(op, graph, DType.INT16)
         x, y = graph.input(op, 0), graph.output(op)
         if y.q.scale != OUTPUT_SCALE:
@@ -126,17 +122,13 @@ def sigmoid_spec(
                 f"{kind} {op.name!r}: the input scale {x.q.scale:g} is too large for int16; "
                 "requantise the model with a representative data set"
             )
-        above = (table() - 32768).astype(np.int16)
-        return Lowering(
-            functions=(c_function,),
-            constants=(Constant("table", above, "logistic(i / 24) - 1/2, Q0.16"),),
-            fields={
-                "function": c_function,
-                "size": x.elements,
-                "multiplier": multiplier,
-                "shift": shift,
-            },
+        above = Constant(
+            "table",
+            lambda: (table() - 32768).astype(np.int16),
+            "logistic(i / 24) - 1/2, Q0.16",
         )
+        arguments = {"multiplier": multiplier, "shift": shift}
+        return sized_kernel(op, graph, f"thimble_{kind}_table_s16", arguments, above)
 
     def read(node: TfliteNode) -> ReadOp:
         check_node(node, DType.INT16)
@@ -157,10 +149,8 @@ def sigmoid_spec(
         attributes=Attributes,
         infer=infer_unary,
         reference=reference,
-        lower=lower,
-        extents=extents.sigmoid_s16,
+        select=select,
         sample=sample,
-        overlaps=overlaps_same_shape,
         axes=elementwise_axes,
         tflite=TfliteBinding((builtin,), read, lambda op, graph: WrittenOp(builtin, version=3)),
         dtypes=WIDE,

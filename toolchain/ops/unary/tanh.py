@@ -1,13 +1,15 @@
-"""Hyperbolic tangent. TFLite TANH, int8 (`TanhPrepare`)."""
+"""Hyperbolic tangent. TFLite TANH, int8 (`TanhPrepare`) and int16."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from toolchain.ir import Quantisation
+from toolchain.ir import DType, Quantisation
 from toolchain.ops.arithmetic.tanhf import tanhf
 from toolchain.ops.elementwise.common import sample_quantisation
+from toolchain.ops.spec import by_type
 from toolchain.ops.unary.float_table import float_table_spec
+from toolchain.ops.unary.sigmoid_s16 import sigmoid_spec
 
 
 def _output(rng: np.random.Generator) -> Quantisation:
@@ -16,4 +18,9 @@ def _output(rng: np.random.Generator) -> Quantisation:
     return sample_quantisation(rng, scale=float(2.0 ** rng.uniform(-8, -4)))
 
 
-SPEC = float_table_spec("tanh", tanhf, _output)
+SPEC = by_type(
+    {
+        DType.INT8: float_table_spec("tanh", tanhf, _output),
+        DType.INT16: sigmoid_spec("tanh", 8, 0xFFFF << 8, (0, 1)),
+    }
+)

@@ -13,22 +13,21 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import DType, Graph, Op
-from toolchain.ops import extents
 from toolchain.ops.arithmetic.activation import clamp_range, read_activation
 from toolchain.ops.arithmetic.fixed_point import (
     multiply_by_quantized_multiplier,
     quantize_multiplier,
 )
-from toolchain.ops.elementwise import mul
 from toolchain.ops.elementwise.common import (
-    broadcast,
     check_node,
     ratio_float32,
     require_types,
 )
-from toolchain.ops.elementwise.mul import Mul
+from toolchain.ops.elementwise.kernels import broadcast_kernel
+from toolchain.ops.elementwise.multiplication import MUL, Mul
+from toolchain.ops.kernel import Kernel, Struct
 from toolchain.ops.readers.wide import WIDE, wide_sample
-from toolchain.ops.spec import Array, Lowering, ReadOp, TfliteBinding, TfliteNode, WrittenOp
+from toolchain.ops.spec import Array, ReadOp, TfliteBinding, TfliteNode, WrittenOp
 
 
 def _scaling(op: Op, graph: Graph) -> tuple[int, int]:
@@ -44,7 +43,7 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return (np.clip(scaled, low, high).astype(np.int16),)
 
 
-def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     """A product may reach 2**30: where its factor is above 1 it would overrun int32."""
     assert isinstance(op.attributes, Mul)
     require_types(op, graph, DType.INT16)
@@ -55,15 +54,11 @@ def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
             "requantise the model with a representative data set"
         )
     low, high = clamp_range(op.attributes.activation, graph.output(op))
-    return Lowering(
-        functions=("thimble_mul_s16",),
-        fields={
-            "function": "thimble_mul_s16",
-            "params_type": "thimble_mul_s16_params",
-            "params": {"multiplier": multiplier, "shift": shift, "min": low, "max": high},
-            "shape": broadcast(graph.input(op, 0).shape, graph.input(op, 1).shape),
-        },
+    struct = Struct(
+        "thimble_mul_s16_params",
+        {"multiplier": multiplier, "shift": shift, "min": low, "max": high},
     )
+    return broadcast_kernel(op, graph, core, "thimble_mul_s16", struct)
 
 
 def _read(node: TfliteNode) -> ReadOp:
@@ -77,13 +72,11 @@ def _write(op: Op, graph: Graph) -> WrittenOp:
     return WrittenOp("MUL", "MulOptions", fields, version=4)
 
 
-SPEC = replace(
-    mul.SPEC,
-    kind="mul_s16",
+WIDE_MUL = replace(
+    MUL,
     reference=_reference,
-    lower=_lower,
-    extents=extents.binary,
-    sample=wide_sample(mul.SPEC.sample, finer=2**14),
+    select=_select,
+    sample=wide_sample(MUL.sample, finer=2**14, suffix=""),
     tflite=TfliteBinding(("MUL",), _read, _write),
     onnx=None,
     dtypes=WIDE,

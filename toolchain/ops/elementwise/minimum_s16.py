@@ -1,9 +1,0 @@
-"""Minimum of two int16 tensors, broadcasting: see `_extremum`."""
-
-from __future__ import annotations
-
-import numpy as np
-
-from toolchain.ops.elementwise.extremum import extremum_spec
-
-SPEC = extremum_spec("minimum_s16", np.minimum)

@@ -1,0 +1,194 @@
+"""Product of two int8 tensors, broadcasting. TFLite MUL.
+
+Arithmetic: `reference_integer_ops::Mul`; the factor s1 * s2 / s_out is taken in float32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+
+from toolchain.boards import Core
+from toolchain.ir import Attributes, DType, Graph, Op
+from toolchain.ops.arithmetic.activation import Activation, clamp_range, read_activation
+from toolchain.ops.arithmetic.affine_form import INT8_LEVELS, fitting_bias
+from toolchain.ops.arithmetic.fixed_point import (
+    multiply_by_quantized_multiplier,
+    quantize_multiplier,
+)
+from toolchain.ops.arithmetic.merged_rounding import merged_rounding
+from toolchain.ops.arithmetic.onnx_rounding import onnx_fit
+from toolchain.ops.arithmetic.rounding import Rounding
+from toolchain.ops.arithmetic.single_rounding import SingleRounding
+from toolchain.ops.axes import elementwise_axes
+from toolchain.ops.elementwise.common import (
+    Int64,
+    Line,
+    check_left_shift,
+    check_node,
+    infer_broadcast,
+    ratio_float32,
+    require_types,
+    sample_binary,
+    scalar_constant,
+)
+from toolchain.ops.elementwise.kernels import broadcast_kernel, unary_kernel
+from toolchain.ops.kernel import Kernel, Struct
+from toolchain.ops.readers.onnx_elementwise import read_binary
+from toolchain.ops.spec import (
+    Array,
+    OnnxBinding,
+    OpSpec,
+    ReadOp,
+    TfliteBinding,
+    TfliteNode,
+    WrittenOp,
+)
+
+
+@dataclass(frozen=True)
+class Mul(Attributes):
+    activation: Activation = Activation.NONE
+    rounding: Rounding = Rounding.TFLITE
+
+
+@dataclass(frozen=True)
+class _Arithmetic:
+    """Everything a product of two int8 operands depends on. `once`: it is rounded only once."""
+
+    zero_points: tuple[int, int, int]
+    multiplier: int
+    shift: int
+    low: int
+    high: int
+    once: bool = False
+
+    @property
+    def largest(self) -> int:
+        zero_1, zero_2, _ = self.zero_points
+        return max(127 - zero_1, 128 + zero_1) * max(127 - zero_2, 128 + zero_2)
+
+    def apply(self, a: Int64, b: Int64) -> Int64:
+        product = (a - self.zero_points[0]) * (b - self.zero_points[1])
+        if self.once:
+            scaled = SingleRounding(self.multiplier, 0, self.shift).apply(product)
+        else:
+            scaled = multiply_by_quantized_multiplier(product, self.multiplier, self.shift)
+        clamped: Int64 = np.clip(scaled + self.zero_points[2], self.low, self.high)
+        return clamped
+
+    def apply_to(self, operand: int, stored: Int64, other: int) -> Int64:
+        """Operand `operand` varies, the other is one number."""
+        constant = np.full_like(stored, other)
+        return self.apply(*((stored, constant) if operand == 0 else (constant, stored)))
+
+    def line(self, operand: int, other: int) -> Line:
+        """The real function of one operand, the other being one number."""
+        slope = (other - self.zero_points[1 - operand]) * self.multiplier * 2.0 ** (self.shift - 31)
+        offset = self.zero_points[2] - slope * self.zero_points[operand]
+        return Line(slope, offset, self.low, self.high)
+
+
+def _arithmetic(op: Op, graph: Graph) -> _Arithmetic:
+    assert isinstance(op.attributes, Mul)
+    one, two, y = graph.input(op, 0), graph.input(op, 1), graph.output(op)
+    real = ratio_float32(one.q.scale, two.q.scale, divisor=y.q.scale)
+    zero_points = (one.q.zero_point, two.q.zero_point, y.q.zero_point)
+    limits = clamp_range(op.attributes.activation, y)
+    arithmetic = _Arithmetic(zero_points, *quantize_multiplier(real, 255**2), *limits)
+    if op.attributes.rounding is Rounding.ONNX:
+        low, high = (bound - y.q.zero_point for bound in limits)
+        fit = onnx_fit(real, arithmetic.largest, low, high)
+        return replace(arithmetic, multiplier=fit.multiplier, shift=fit.shift, once=True)
+    return arithmetic
+
+
+def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    a, b = (values.astype(np.int64) for values in inputs)
+    return (_arithmetic(op, graph).apply(a, b).astype(np.int8),)
+
+
+@lru_cache(maxsize=256)
+def _params(arithmetic: _Arithmetic) -> Mapping[str, int]:
+    """The kernel's constants.
+
+    Where one bias serves all 65,536 pairs (proved by trying them, usual where products have one
+    sign) the negative one is spared.
+    """
+    zero_1, zero_2, zero_out = arithmetic.zero_points
+    rounding = merged_rounding(arithmetic.shift, zero_out, arithmetic.largest)
+    growth, shift = rounding.growth, rounding.shift
+    bias, negative_bias = rounding.bias, rounding.negative_bias
+    products = np.multiply.outer(INT8_LEVELS - zero_1, INT8_LEVELS - zero_2)
+    base = ((products << growth) * arithmetic.multiplier) >> 32
+    target = arithmetic.apply(INT8_LEVELS[:, None], INT8_LEVELS[None, :])
+    single = fitting_bias(base, target, shift, arithmetic.low, arithmetic.high, bias)
+    if arithmetic.once:
+        bias, negative_bias = (zero_out << shift) + (1 << (shift - 1)), 0
+    elif single is not None and abs(single) <= 2**30:
+        bias, negative_bias = single, 0
+    return {
+        "factor_1": 1 << growth,
+        "offset_1": -zero_1 << growth,
+        "offset_2": -zero_2,
+        "multiplier": arithmetic.multiplier,
+        "bias": bias,
+        "negative_bias": negative_bias,
+        "shift": shift,
+        "min": arithmetic.low,
+        "max": arithmetic.high,
+    }
+
+
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
+    require_types(op, graph, DType.INT8)
+    arithmetic = _arithmetic(op, graph)
+    check_left_shift(op, arithmetic.shift)
+    scalar = scalar_constant(op, graph)
+    if scalar is not None:
+        operand, value = scalar
+        return unary_kernel(
+            op,
+            graph,
+            lambda stored: arithmetic.apply_to(operand, stored, value),
+            arithmetic.line(operand, value),
+            operand,
+        )
+    struct = Struct("thimble_mul_params", _params(arithmetic))
+    return broadcast_kernel(op, graph, core, "thimble_mul_s8", struct)
+
+
+def _read(node: TfliteNode) -> ReadOp:
+    check_node(node, DType.INT8)
+    return ReadOp(Mul(read_activation(node)), (0, 1))
+
+
+def _write(op: Op, graph: Graph) -> WrittenOp:
+    assert isinstance(op.attributes, Mul)
+    fields = {"fusedActivationFunction": op.attributes.activation}
+    return WrittenOp("MUL", "MulOptions", fields, version=2)
+
+
+def _sample(rng: np.random.Generator) -> Graph:
+    activation = rng.choice(np.array(list(Activation), dtype=object))
+    op = Op("mul", "mul", ("a", "b"), ("y",), Mul(activation))
+    return sample_binary(rng, op, float(2.0 ** rng.uniform(-8, 6)))
+
+
+MUL = OpSpec(
+    kind="mul",
+    attributes=Mul,
+    infer=infer_broadcast,
+    reference=_reference,
+    select=_select,
+    sample=_sample,
+    axes=elementwise_axes,
+    tflite=TfliteBinding(("MUL",), _read, _write),
+    onnx=OnnxBinding(
+        ("Mul",), read_binary("mul", lambda activation: Mul(activation, Rounding.ONNX))
+    ),
+    limits="int8, any broadcast, fused activation",
+)
