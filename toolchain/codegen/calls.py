@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from math import gcd
 from typing import ClassVar, TypeAlias
 
@@ -29,6 +30,10 @@ from toolchain.ops.kernel import Call as KernelCall
 NUMBER, OFFSET, SIZE, POINTER = "number", "offset", "size", "pointer"
 """The forms of a leaf: an int32_t; bytes from the start of an arena; a size_t; a pointer to a
 constant."""
+_FEW = 3
+"""Members up to which those of a struct stand on one line."""
+_SHORT = 12
+"""Letters of all members' names up to which their braces stand on it, too: {.n = 1, .h = 8}."""
 _BLOCK = "block"
 """The row of the table, in the function's body."""
 _CMSIS_TYPES = ("cmsis_nn_",)
@@ -87,6 +92,29 @@ class Braces:
 
     kind: ClassVar[str] = "braces"
     members: tuple[tuple[str, Node], ...]
+
+    @property
+    def short(self) -> bool:
+        return sum(len(name) for name, _ in self.members) <= _SHORT
+
+    @property
+    def lines(self) -> tuple[tuple[tuple[str, Node], ...], ...]:
+        """The members line by line: `input_h`, `input_w` and `input_c` stand on one of their own.
+
+        Those of a struct of few are one line.
+        """
+        if len(self.members) <= _FEW:
+            return (self.members,)
+        lines: list[list[tuple[str, Node]]] = []
+        before = ""
+        for stem, group in groupby(self.members, lambda member: member[0].rpartition("_")[0]):
+            members = list(group)
+            several = "" if len(members) == 1 else stem
+            if several or before or not lines:
+                lines.append([])
+            lines[-1] += members
+            before = several
+        return tuple(map(tuple, lines))
 
 
 @dataclass(frozen=True)
