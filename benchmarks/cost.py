@@ -33,11 +33,12 @@ from toolchain.cost.database import Database
 from toolchain.cost.element_terms import memcpy_terms
 from toolchain.cost.fitted import COEFFICIENTS, family_of, kernel_terms
 from toolchain.cost.key import COPIES
-from toolchain.cost.window_terms import SELDOM, Terms
 from toolchain.deployment.measurements import current_build
 from toolchain.errors import ThimbleError
 from toolchain.kernels import cmsis_nn
+from toolchain.ops.kernel import Terms
 from toolchain.ops.lowering import lower
+from toolchain.ops.terms import SELDOM
 from toolchain.timing.kernel_timing import Kernel, time_kernels
 
 FIT, HELD_OUT = 1, 2

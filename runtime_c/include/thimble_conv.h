@@ -13,13 +13,13 @@
  *
  * `weight_zero_point` is 0 but in legacy uint8 models; the transposed convolution takes no other.
  *
- * Depthwise only: `turned`, height and width are swapped throughout, so that rows are the longer; in memory
- * the image is as it was. `band` is how many output rows are computed together; more rows are quicker and
- * need more scratch.
+ * Depthwise only: `transposed`, height and width are swapped throughout, so that rows are the longer; in
+ * memory the image is as it was. `band` is how many output rows are computed together; more rows are quicker
+ * and need more scratch.
  *
- * `input_line`, `output_line`: bytes from one line of the image (a row of columns) to the next where they lie
- * apart, as a part of a larger image; then there is one batch. 0: they follow each other. Not for partial and
- * transposed convolutions. */
+ * `input_line`, `output_line`: bytes from one line of the image (a row of columns) to the next where there
+ * are gaps between them, as in a part of a larger image; then there is one batch. 0: there are none. Not for
+ * partial and transposed convolutions. */
 typedef struct {
     int32_t batches, input_h, input_w, input_c;
     int32_t output_h, output_w, output_c;
@@ -30,14 +30,14 @@ typedef struct {
     int32_t pad_top, pad_left;
     int32_t input_zero_point;
     int32_t weight_zero_point;
-    int32_t turned;
+    int32_t transposed;
     int32_t band;
     int32_t input_line, output_line;
 } thimble_conv_shape;
 
-static inline int32_t thimble_line(int32_t apart, int32_t columns, int32_t channels)
+static inline int32_t thimble_line(int32_t with_gaps, int32_t columns, int32_t channels)
 {
-    return apart ? apart : columns * channels;
+    return with_gaps ? with_gaps : columns * channels;
 }
 
 /* Convolution, any stride, dilation, padding and grouping.
@@ -124,8 +124,8 @@ void thimble_depthwise_conv_s8(const thimble_conv_shape *shape,
                                void *scratch,
                                int8_t *output);
 
-/* Depthwise convolution of a multiple of four channels, one filter each, without a weight zero point; four
- * channels at a time, straight from the image. `band` rows wait in scratch before the first is written.
+/* Depthwise convolution by blocks of four channels, one filter each, without a weight zero point, straight
+ * from the image. `band` rows wait in scratch before the first is written.
  *
  * parameters: for each four channels: four biases, four multipliers, four int8 shift codes; for each tap, row
  * by row, a byte of each. scratch, word aligned: bytes 64 + 8 * kernel_h * kernel_w; 4 * kernel_h for each
@@ -133,12 +133,12 @@ void thimble_depthwise_conv_s8(const thimble_conv_shape *shape,
  */
 #define THIMBLE_EDGE_OUTPUTS 4
 
-void thimble_depthwise_conv_fours_s8(const thimble_conv_shape *shape,
-                                     const thimble_requant *requant,
-                                     const int8_t *input,
-                                     const int32_t *parameters,
-                                     void *scratch,
-                                     int8_t *output);
+void thimble_depthwise_conv_blocks_s8(const thimble_conv_shape *shape,
+                                      const thimble_requant *requant,
+                                      const int8_t *input,
+                                      const int32_t *parameters,
+                                      void *scratch,
+                                      int8_t *output);
 
 /* Whether the depthwise kernel has a path of its own for this shape: two outputs at a time. */
 static inline int32_t thimble_depthwise_is_3x3(const thimble_conv_shape *shape)
@@ -218,7 +218,7 @@ const int32_t *
 thimble_sum_units_s8(const int8_t *input, const int32_t *parameters, int32_t depth, int32_t *restrict sums);
 
 /* Transposed convolution: input row i adds to output row i * stride_h - pad_top + (kernel row), columns
- * likewise. Dilation and `turned` are not used; `depth` equals `input_c`.
+ * likewise. Dilation and `transposed` are not used; `depth` equals `input_c`.
  *
  * parameters: for each output channel its bias (nothing folded in), multiplier and shift code; then for each
  * tap, row by row, `depth` bytes padded with zeros to whole words. scratch, word aligned: as many times as

@@ -18,7 +18,8 @@ typedef struct {
 /* Channels up to which a lone pixel is read from the image itself. */
 #define THIMBLE_LONE_CHANNELS 16
 
-/* One image, no groups, no weight zero point; parameters and scratch as for thimble_convolve_s8. */
+/* One image, no groups, no weight zero point; parameters as for thimble_convolve_s8. scratch: 16 * kernel_h *
+ * row_words bytes, word aligned. */
 void thimble_convolve_inside_s8(const thimble_inside_shape *shape,
                                 const thimble_requant *requant,
                                 const int8_t *input,

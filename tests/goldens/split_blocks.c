@@ -123,16 +123,14 @@ static int32_t net_op1_depthwise_conv2d(uint8_t *arena, uint32_t index)
         .stride_h = 1, .stride_w = 2,
         .dilation_h = 1, .dilation_w = 1,
         .pad_top = 0, .pad_left = 1,
-        .input_zero_point = -5,
-        .turned = 0, .band = 1,
+        .input_zero_point = -5, .band = 1,
     };
     static const thimble_requant requant = {
-        .output_offset = -5,
-        .activation_min = -128, .activation_max = 127,
+        .output_offset = -5, .activation_min = -128, .activation_max = 127,
     };
-    thimble_depthwise_conv_fours_s8(&shape, &requant, (const int8_t *)(arena + 4 * block->input),
-                                    net_op1_parameters, (void *)(arena + 4 * block->scratch),
-                                    (int8_t *)(arena + 16 * block->output));
+    thimble_depthwise_conv_blocks_s8(&shape, &requant, (const int8_t *)(arena + 4 * block->input),
+                                     net_op1_parameters, (void *)(arena + 4 * block->scratch),
+                                     (int8_t *)(arena + 16 * block->output));
     return 0;
 }
 
@@ -161,15 +159,14 @@ static int32_t net_op2_block_concat(uint8_t *arena, uint32_t index)
 static int32_t net_op3_conv2d(uint8_t *arena, uint32_t index)
 {
     (void)index;
-    static const thimble_requant requant = {
-        .output_offset = -5,
-        .activation_min = -128, .activation_max = 127,
-    };
     static const thimble_inside_shape shape = {
         .output_h = 1, .output_w = 1, .output_c = 3,
-        .kernel_h = 38, .row_words = 4,
-        .row_step = 16, .pixel_step = 4, .line_step = 16,
-        .output_step = 3,
+        .kernel_h = 38,
+        .row_words = 4, .row_step = 16,
+        .pixel_step = 4, .line_step = 16, .output_step = 3,
+    };
+    static const thimble_requant requant = {
+        .output_offset = -5, .activation_min = -128, .activation_max = 127,
     };
     thimble_convolve_inside_s8(&shape, &requant, (const int8_t *)(arena + 2432), net_op3_parameters,
                                (void *)(arena + 0), (int8_t *)(arena + 2432));
@@ -188,6 +185,7 @@ static int32_t net_op3_conv2d(uint8_t *arena, uint32_t index)
 static int32_t net_op4_depthwise_conv2d(uint8_t *arena, uint32_t index)
 {
     (void)index;
+    /* Height and width are swapped below: the kernel walks the image transposed. */
     static const thimble_conv_shape shape = {
         .batches = 1,
         .input_h = 1, .input_w = 1, .input_c = 3,
@@ -197,12 +195,10 @@ static int32_t net_op4_depthwise_conv2d(uint8_t *arena, uint32_t index)
         .stride_h = 2, .stride_w = 1,
         .dilation_h = 1, .dilation_w = 1,
         .pad_top = 1, .pad_left = 3,
-        .input_zero_point = -5,
-        .turned = 1, .band = 1,
+        .input_zero_point = -5, .transposed = 1, .band = 1,
     };
     static const thimble_requant requant = {
-        .output_offset = -5,
-        .activation_min = -128, .activation_max = 127,
+        .output_offset = -5, .activation_min = -128, .activation_max = 127,
     };
     thimble_depthwise_conv_s8(&shape, &requant, (const int8_t *)(arena + 2432), net_op4_parameters,
                               (void *)(arena + 0), (int8_t *)(arena + 108));

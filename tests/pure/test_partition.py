@@ -76,7 +76,7 @@ BLOCKED = (
     *("arg_max", "compare", "log_softmax", "mean", "reduce_max", "select", "pack", "slice", "sum"),
     *("depth_to_space", "space_to_depth", "reshape", "resize_nearest", "resize_linear"),
     *("resize_bilinear", "resize_bilinear.float32", "resize_bilinear.int16"),
-    *("transpose_conv2d", "transpose_conv2d_f32", "transpose_conv2d_s16"),
+    *("transpose_conv2d", "transpose_conv2d.float32", "transpose_conv2d.int16"),
 )
 
 

@@ -80,7 +80,7 @@ def test_only_cores_with_the_same_features_compile_it(core: Core, tmp_path: Path
 @needs_compiler
 def test_floats_in_software_stop_what_was_planned_for_an_fpu(tmp_path: Path) -> None:
     for name, flags in FLAGS.items():
-        errors = stopped(M4, [COMPILER, "-mthumb", *flags.split()], tmp_path, "conv2d_f32")
+        errors = stopped(M4, [COMPILER, "-mthumb", *flags.split()], tmp_path, "conv2d.float32")
         assert (not errors) == (name in FITTING[M4] - {"m4 soft"}), (name, errors)
 
 
@@ -96,5 +96,5 @@ def test_every_board_s_flags_are_its_core_s(tmp_path: Path) -> None:
     pairs = {(b.core, b.compiler_flags) for b in targets if not b.is_host}
     assert len(pairs) > 3
     for core, flags in pairs:
-        for kind in ("conv2d", "conv2d_f32"):
+        for kind in ("conv2d", "conv2d.float32"):
             assert not stopped(core, [COMPILER, *flags], tmp_path, kind), (core, flags)

@@ -81,13 +81,13 @@ def network() -> Graph:
     b = _Builder()
     b.real("x", 1, 9, 9, 3)
     stem = b.op(
-        "conv2d_f32",
+        "conv2d",
         ("x", b.constant("filters", 6, 3, 3, 3), b.constant("bias", 6)),
         b.real("stem", 1, 5, 5, 6),
         Conv2D((2, 2), padding=Padding(1, 1, 1, 1), activation=Activation.RELU6),
     )
     left = b.op(
-        "depthwise_conv2d_f32",
+        "depthwise_conv2d",
         (stem, b.constant("columns", 1, 3, 3, 6), b.constant("shift", 6)),
         b.real("left", 1, 5, 5, 6),
         DepthwiseConv2D(padding=Padding(1, 1, 1, 1)),

@@ -64,14 +64,14 @@ def network() -> Graph:
     )
     own = b.weights("first", (8, 3, 3, 3), 0, 1 / 3000)
     stem = b.op(
-        "conv2d_s16",
+        "conv2d",
         [padded, *own],
         b.value("stem", (1, 6, 5, 8), 0.0006),
         Conv2D((2, 2), activation=Activation.RELU),
     )
     own = b.weights("second", (1, 3, 3, 8), 3, 0.0006)
     left = b.op(
-        "depthwise_conv2d_s16",
+        "depthwise_conv2d",
         [stem, *own],
         b.value("left", (1, 6, 5, 8), 0.0004),
         DepthwiseConv2D(padding=Padding(1, 1, 1, 1)),

@@ -29,13 +29,7 @@ from toolchain.cost.element_terms import (
     unary_terms,
 )
 from toolchain.cost.key import COPIES
-from toolchain.cost.window_terms import (
-    Terms,
-    conv2d_terms,
-    depthwise_conv2d_terms,
-    partial_conv2d_terms,
-    pool_terms,
-)
+from toolchain.cost.window_terms import Terms, pool_terms
 from toolchain.ops import spec_of
 from toolchain.ops.lowering import Lowered
 from toolchain.ops.spec import Lowering
@@ -59,16 +53,10 @@ def kernel_terms(lowered: Lowered, number: int) -> tuple[str, Terms]:
             terms = plain_terms(op, graph, spec_of(op.kind).macs(op, graph))
         return chosen.name or op.kind, dict(terms)
     match op.kind:
-        case "conv2d":
-            return conv2d_terms(op, graph, core)
-        case "depthwise_conv2d":
-            return depthwise_conv2d_terms(op, graph, core)
         case "average_pool2d" | "max_pool2d":
             return pool_terms(op, graph, core)
         case "fully_connected":
             return fully_connected_terms(op, graph, core)
-        case "partial_conv2d":
-            return partial_conv2d_terms(op, graph)
         case "partial_fully_connected":
             return "thimble_partial_fully_connected_s8", partial_fully_connected_terms(op, graph)
     spec = spec_of(op.kind)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from toolchain.ir import Graph, Op
+from toolchain.ir import DType, Graph, Op
 from toolchain.ops import spec_of
 
 _ROWS_AT_ONCE = 2
@@ -24,10 +24,10 @@ class Accesses:
 def accesses(op: Op, graph: Graph, scratch_bytes: int) -> Accesses:
     """An estimate for operators that have code.
 
-    Outputs are written once. Without weights each input is read once. A depthwise kernel reads its
-    input once per multiply-accumulate; any other one with scratch gathers its windows there, once
-    each, as int16, and then reads them for every two output channels; one without scratch reads the
-    input itself for every two.
+    Outputs are written once. Without weights each input is read once. An int8 depthwise kernel
+    reads its input once per multiply-accumulate; any other one with scratch gathers its windows
+    there, once each, as int16, and then reads them for every two output channels; one without
+    scratch reads the input itself for every two.
     """
     macs = spec_of(op.kind).macs(op, graph)
     outputs = {name: graph.tensors[name].size_bytes for name in op.outputs}
@@ -37,7 +37,7 @@ def accesses(op: Op, graph: Graph, scratch_bytes: int) -> Accesses:
     if macs and len(inner) < len(read) and inner:
         first = next(iter(inner))
         channels = max(graph.output(op).shape[-1:], default=1)
-        if op.kind == "depthwise_conv2d":
+        if op.kind == "depthwise_conv2d" and graph.input(op, 0).dtype is DType.INT8:
             inner[first] = max(inner[first], macs)
         elif scratch_bytes:
             inner[first] = max(inner[first], macs // channels)

@@ -12,8 +12,10 @@ from toolchain.ops.arithmetic.activation import Activation, clamp_range
 from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.kernel import Terms
 
+SELDOM = ("slow", "float", "summed")
+"""What the names of terms hold that few models have: fitted last, the others being known."""
 _LEAST_SLOW = 0.5
-"""The least factor of a sum that takes no right shift (`packing.shift_code`)."""
+"""The least factor of a sum that takes no right shift (`convolution.packing.shift_code`)."""
 
 
 def runs_of_four(size: int, times: int = 1, path: str = "") -> Terms:

@@ -336,19 +336,19 @@ void thimble_depthwise_conv_s8(const thimble_conv_shape *shape,
     const int32_t words = 2 + (1 + shape->kernel_h * shape->kernel_w + 3) / 4;
     const int32_t multiplier = shape->output_c / shape->input_c;
     const int32_t input_line =
-        thimble_line(shape->input_line, shape->turned ? shape->input_h : shape->input_w, shape->input_c);
-    const int32_t output_line =
-        thimble_line(shape->output_line, shape->turned ? shape->output_h : shape->output_w, shape->output_c);
-    const int32_t output_x_step = shape->turned ? output_line : shape->output_c;
-    const int32_t output_y_step = shape->turned ? shape->output_c : output_line;
+        thimble_line(shape->input_line, shape->transposed ? shape->input_h : shape->input_w, shape->input_c);
+    const int32_t output_line = thimble_line(
+        shape->output_line, shape->transposed ? shape->output_h : shape->output_w, shape->output_c);
+    const int32_t output_x_step = shape->transposed ? output_line : shape->output_c;
+    const int32_t output_y_step = shape->transposed ? shape->output_c : output_line;
     const int32_t room = line - shape->pad_left;
     const int32_t inside = room < 0 ? 0 : (room < shape->input_w ? room : shape->input_w);
     const int32_t before = room < 0 ? line : shape->pad_left;
     const line_layout layout = {before,
                                 inside,
                                 line - before - inside,
-                                shape->turned ? input_line : shape->input_c,
-                                shape->turned ? shape->input_c : input_line,
+                                shape->transposed ? input_line : shape->input_c,
+                                shape->transposed ? shape->input_c : input_line,
                                 line,
                                 (int16_t)shape->input_zero_point};
 
@@ -376,7 +376,7 @@ void thimble_depthwise_conv_s8(const thimble_conv_shape *shape,
                         sum_3x3_stride_2(from, line, taps, sum, sum + shape->output_w);
                     }
                 }
-                if (shape->turned || shape->output_line) {
+                if (shape->transposed || shape->output_line) {
                     for (int32_t row = 0; row < rows; row++, to += output_y_step) {
                         const int32_t *const row_sums = sums + row * shape->output_w;
                         put_outputs(row_sums, shape->output_w, at, bytes[0], requant, to, output_x_step);

@@ -8,14 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.ir import DType, Quantisation, Tensor
+from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
+from toolchain.ops.arithmetic.activation import Activation, read_activation
 from toolchain.ops.arithmetic.fixed_point import (
     Int32,
     multiply_by_quantized_multiplier,
     quantize_multiplier,
 )
+from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.readers.wide import scale_sums
-from toolchain.ops.spec import Array, TfliteNode
+from toolchain.ops.spec import Array, ReadOp, TfliteNode, WrittenOp
 
 INPUT, WEIGHTS, BIAS = 0, 1, 2
 INT16_MAX = 32767
@@ -65,6 +67,36 @@ class Window:
                 f"a window of {extent_h}x{extent_w} does not fit the padded {height}x{width} image"
             )
         return rest_h // self.stride[0] + 1, rest_w // self.stride[1] + 1
+
+
+@dataclass(frozen=True)
+class Windowed(Attributes):
+    """A window over an image. Pairs are (height, width); padding is explicit."""
+
+    stride: tuple[int, int] = (1, 1)
+    dilation: tuple[int, int] = (1, 1)
+    padding: Padding = UNPADDED
+
+
+@dataclass(frozen=True)
+class Convolution(Windowed):
+    """What conv2d and depthwise_conv2d share: they differ in the shape of their weights."""
+
+    activation: Activation = Activation.NONE
+    rounding: Rounding = Rounding.TFLITE
+
+
+def convolution_of(op: Op) -> Convolution:
+    assert isinstance(op.attributes, Convolution)
+    return op.attributes
+
+
+def window_of(op: Op, graph: Graph) -> Window:
+    """The window of an operator whose weights are [_, height, width, _]."""
+    assert isinstance(op.attributes, Windowed)
+    _, height, width, _ = graph.input(op, WEIGHTS).shape
+    attributes = op.attributes
+    return Window((height, width), attributes.stride, attributes.dilation, attributes.padding)
 
 
 def same_padding(
@@ -188,6 +220,36 @@ def present_inputs(node: TfliteNode) -> tuple[int, ...]:
     return tuple(i for i, tensor in enumerate(node.inputs[:3]) if tensor is not None)
 
 
+def read_convolution(node: TfliteNode, attributes: type[Convolution]) -> ReadOp:
+    """A CONV_2D or DEPTHWISE_CONV_2D."""
+    weights, options, x = check_operands(node, 4), node.options, node.inputs[INPUT]
+    assert x is not None
+    if len(x.shape) != 4:
+        raise node.unsupported(f"input of shape {x.shape}")
+    kernel = (weights.shape[1], weights.shape[2])
+    stride = (int(options.strideH), int(options.strideW))
+    dilation = (int(options.dilationHFactor), int(options.dilationWFactor))
+    padding = read_padding(node, (x.shape[1], x.shape[2]), kernel, stride, dilation)
+    walk = attributes(stride, dilation, padding, read_activation(node))
+    return ReadOp(walk, present_inputs(node))
+
+
+def write_convolution(
+    op: Op, graph: Graph, builtin: str, options_type: str, **options: int
+) -> WrittenOp:
+    """The inverse. Raises ValueError as `padding_scheme` does."""
+    attributes, x = convolution_of(op), graph.input(op, INPUT)
+    shared = {
+        "padding": padding_scheme(window_of(op, graph), (x.shape[1], x.shape[2])),
+        "strideH": attributes.stride[0],
+        "strideW": attributes.stride[1],
+        "dilationHFactor": attributes.dilation[0],
+        "dilationWFactor": attributes.dilation[1],
+        "fusedActivationFunction": attributes.activation,
+    }
+    return WrittenOp(builtin, options_type, shared | options, version=3)
+
+
 def channel_requantisation(
     x: Tensor, weights: Tensor, y: Tensor, channels: int
 ) -> tuple[Int32, Int32]:
@@ -229,6 +291,17 @@ def constant_of(tensor: Tensor) -> Array:
     if tensor.constant is None:
         raise ValueError(f"tensor {tensor.name!r} must be constant")
     return tensor.constant
+
+
+def has_bias(op: Op) -> bool:
+    return len(op.inputs) > BIAS and bool(op.inputs[BIAS])
+
+
+def bias_of(op: Op, graph: Graph, channels: int) -> Int32:
+    """The bias, or zeros where the operator has none."""
+    if has_bias(op):
+        return constant_of(graph.input(op, BIAS)).reshape(-1).astype(np.int32)
+    return np.zeros(channels, dtype=np.int32)
 
 
 def random_quantisation(

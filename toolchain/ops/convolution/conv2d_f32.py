@@ -9,30 +9,12 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Graph, Op
-from toolchain.ops import product_extents
-from toolchain.ops.convolution import conv2d
-from toolchain.ops.convolution.common import INPUT, WEIGHTS, Window
-from toolchain.ops.convolution.conv2d import Conv2D
-from toolchain.ops.readers.floats import (
-    FLOAT,
-    finished,
-    float_sample,
-    image_patches,
-    no_overlaps,
-    window_fields,
-)
-from toolchain.ops.spec import Array, Lowering, no_reductions
-
-
-def _attributes(op: Op) -> Conv2D:
-    assert isinstance(op.attributes, Conv2D)
-    return op.attributes
-
-
-def _window(op: Op, graph: Graph) -> Window:
-    attributes = _attributes(op)
-    _, height, width, _ = graph.input(op, WEIGHTS).shape
-    return Window((height, width), attributes.stride, attributes.dilation, attributes.padding)
+from toolchain.ops.convolution.common import INPUT, WEIGHTS, convolution_of, window_of
+from toolchain.ops.convolution.conv2d_s8 import S8
+from toolchain.ops.convolution.float_kernels import float_kernel
+from toolchain.ops.kernel import Kernel
+from toolchain.ops.readers.floats import FLOAT, finished, float_sample, image_patches
+from toolchain.ops.spec import Array, no_reductions
 
 
 def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
@@ -43,27 +25,24 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     image = inputs[INPUT].astype(np.float32)
     sums = np.zeros(y.shape, np.float32)
     first = np.arange(channels) // group * depth
-    for row, patches in enumerate(image_patches(image, _window(op, graph), y.shape)):
+    for row, patches in enumerate(image_patches(image, window_of(op, graph), y.shape)):
         for column, seen in enumerate(patches):
             for index in range(depth):
                 sums = sums + seen[..., first + index] * filters[:, row, column, index]
-    return (finished(sums, op, inputs, _attributes(op).activation),)
+    return (finished(sums, op, inputs, convolution_of(op).activation),)
 
 
-def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
+    window, activation = window_of(op, graph), convolution_of(op).activation
     depth = graph.input(op, WEIGHTS).shape[3]
-    fields = window_fields(op, graph, _window(op, graph), _attributes(op).activation, depth)
-    return Lowering(functions=("thimble_convolve_f32",), fields=fields)
+    return float_kernel(op, graph, "thimble_convolve_f32", window, activation, depth)
 
 
-SPEC = replace(
-    conv2d.SPEC,
-    kind="conv2d_f32",
+F32 = replace(
+    S8,
     reference=_reference,
-    lower=_lower,
-    extents=product_extents.window_f32("ordinary"),
-    overlaps=no_overlaps,
-    sample=float_sample(conv2d.SPEC.sample, "conv2d_f32"),
+    select=_select,
+    sample=float_sample(S8.sample, "conv2d"),
     onnx=None,
     reductions=no_reductions,
     dtypes=FLOAT,

@@ -9,30 +9,12 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Graph, Op
-from toolchain.ops import product_extents
-from toolchain.ops.convolution import depthwise_conv2d
-from toolchain.ops.convolution.common import INPUT, WEIGHTS, Window
-from toolchain.ops.convolution.depthwise_conv2d import DepthwiseConv2D
-from toolchain.ops.readers.floats import (
-    FLOAT,
-    finished,
-    float_sample,
-    image_patches,
-    no_overlaps,
-    window_fields,
-)
-from toolchain.ops.spec import Array, Lowering, no_reductions
-
-
-def _attributes(op: Op) -> DepthwiseConv2D:
-    assert isinstance(op.attributes, DepthwiseConv2D)
-    return op.attributes
-
-
-def _window(op: Op, graph: Graph) -> Window:
-    attributes = _attributes(op)
-    _, height, width, _ = graph.input(op, WEIGHTS).shape
-    return Window((height, width), attributes.stride, attributes.dilation, attributes.padding)
+from toolchain.ops.convolution.common import INPUT, WEIGHTS, convolution_of, window_of
+from toolchain.ops.convolution.depthwise_conv2d_s8 import S8
+from toolchain.ops.convolution.float_kernels import float_kernel
+from toolchain.ops.kernel import Kernel
+from toolchain.ops.readers.floats import FLOAT, finished, float_sample, image_patches
+from toolchain.ops.spec import Array
 
 
 def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
@@ -40,27 +22,23 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     image = np.repeat(inputs[INPUT].astype(np.float32), y.shape[3] // x.shape[3], axis=3)
     filters = inputs[WEIGHTS].astype(np.float32)
     sums = np.zeros(y.shape, np.float32)
-    for row, patches in enumerate(image_patches(image, _window(op, graph), y.shape)):
+    for row, patches in enumerate(image_patches(image, window_of(op, graph), y.shape)):
         for column, seen in enumerate(patches):
             sums = sums + seen * filters[0, row, column]
-    return (finished(sums, op, inputs, _attributes(op).activation),)
+    return (finished(sums, op, inputs, convolution_of(op).activation),)
 
 
-def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
-    fields = window_fields(op, graph, _window(op, graph), _attributes(op).activation, 1)
-    return Lowering(functions=("thimble_depthwise_conv_f32",), fields=fields)
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
+    window, activation = window_of(op, graph), convolution_of(op).activation
+    return float_kernel(op, graph, "thimble_depthwise_conv_f32", window, activation, depth=1)
 
 
-SPEC = replace(
-    depthwise_conv2d.SPEC,
-    kind="depthwise_conv2d_f32",
+F32 = replace(
+    S8,
     reference=_reference,
-    lower=_lower,
-    extents=product_extents.window_f32("depthwise"),
-    overlaps=no_overlaps,
-    sample=float_sample(depthwise_conv2d.SPEC.sample, "depthwise_conv2d_f32"),
+    select=_select,
+    sample=float_sample(S8.sample, "depthwise_conv2d"),
     onnx=None,
-    reductions=no_reductions,
     dtypes=FLOAT,
     limits="float32, constant weights; any stride, dilation, multiplier",
 )

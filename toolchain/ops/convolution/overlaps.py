@@ -12,18 +12,10 @@ from math import gcd
 
 import numpy as np
 
-from toolchain.boards import Core
 from toolchain.ir import Graph, Op
-from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.convolution.common import INPUT, WEIGHTS, Padding, Window
-from toolchain.ops.convolution.lowering import (
-    MVE_CHANNEL_BLOCK,
-    conv2d_kernel,
-    depthwise_kernel,
-    waiting_rows,
-    walks_columns,
-)
-from toolchain.ops.spec import SafeOverlap
+from toolchain.ops.convolution.extents import MVE_CHANNEL_BLOCK
+from toolchain.ops.kernel import SafeOverlap
 from toolchain.ops.walks import (
     Int64,
     first_pixels,
@@ -82,31 +74,41 @@ def _direct_lead(firsts: Int64, run: int, runs: int, input_bytes: int, output_by
     return max(lead, _gathered_lead(firsts, steps, input_bytes, output_bytes))
 
 
-def conv2d_overlaps(
-    op: Op, graph: Graph, core: Core, window: Window, rounding: Rounding
+def own_conv_overlaps(
+    op: Op, graph: Graph, function: str, window: Window, depth: int
 ) -> tuple[SafeOverlap, ...]:
-    """The overlap of the kernel that `lower_conv2d` chooses; none for groups, which all go over
-    the whole image."""
+    """Of Thimble's own kernels; none for groups, which all go over the whole image.
+
+    `depth`: input channels that a filter sees.
+    """
     x, y = graph.input(op, INPUT).shape, graph.output(op).shape
-    depth, channels = graph.input(op, WEIGHTS).shape[3], y[3]
     if depth != x[3]:
         return ()
-    kernel = conv2d_kernel(op, graph, core, window, rounding)
+    pixels, batches = y[1] * y[2], x[0]
+    if function == "thimble_convolve_1x1_s8":
+        pixels, batches = pixels * batches, 1
+    at_once = 1 if function == "thimble_convolve_s4" else _OWN_PIXELS
+    ends = run_ends(pixels, batches, at_once)
+    return (
+        SafeOverlap(INPUT, 0, _gathered_lead(_first_pixels(op, graph, window), ends, x[3], y[3])),
+    )
+
+
+def helium_conv_overlaps(
+    op: Op, graph: Graph, function: str, window: Window
+) -> tuple[SafeOverlap, ...]:
+    """Of CMSIS-NN's kernels for Helium."""
+    x, y = graph.input(op, INPUT).shape, graph.output(op).shape
     firsts, pixels = _first_pixels(op, graph, window), y[1] * y[2]
-    if kernel == "thimble_convolve_1x1_s8":
-        lead = _gathered_lead(firsts, run_ends(pixels * x[0], 1, _OWN_PIXELS), x[3], channels)
-    elif kernel == "thimble_convolve_s4":
-        lead = _gathered_lead(firsts, run_ends(pixels, x[0], 1), x[3], channels)
-    elif kernel in ("thimble_convolve_s8", "thimble_convolve_inside_s8"):
-        lead = _gathered_lead(firsts, run_ends(pixels, x[0], _OWN_PIXELS), x[3], channels)
-    elif kernel == "arm_convolve_s8":
-        lead = _gathered_lead(firsts, run_ends(pixels, x[0], _HELIUM_PIXELS), x[3], channels)
-    elif kernel == "arm_convolve_1x1_s8":
-        lead = _direct_lead(firsts, y[2], x[0] * y[1], x[3], channels)
-    elif kernel == "arm_convolve_1x1_s8_fast":
-        lead = _direct_lead(firsts, pixels * x[0], 1, x[3], channels)
+    if function == "arm_convolve_s8":
+        ends = run_ends(pixels, x[0], _HELIUM_PIXELS)
+        lead = _gathered_lead(firsts, ends, x[3], y[3])
+    elif function == "arm_convolve_1x1_s8":
+        lead = _direct_lead(firsts, y[2], x[0] * y[1], x[3], y[3])
+    elif function == "arm_convolve_1x1_s8_fast":
+        lead = _direct_lead(firsts, pixels * x[0], 1, x[3], y[3])
     else:
-        lead = _direct_lead(firsts, y[2], x[0], x[3], channels)
+        lead = _direct_lead(firsts, y[2], x[0], x[3], y[3])
     return (SafeOverlap(INPUT, 0, lead),)
 
 
@@ -132,38 +134,43 @@ def _in_whole_pixels(lead: int, channels: int) -> tuple[SafeOverlap, ...]:
     return (SafeOverlap(INPUT, 0, -(-lead // unit) * unit, exact=True),)
 
 
-def depthwise_overlaps(
-    op: Op, graph: Graph, core: Core, window: Window, rounding: Rounding
+def helium_depthwise_overlaps(op: Op, graph: Graph, window: Window) -> tuple[SafeOverlap, ...]:
+    """Of `arm_depthwise_conv_s8_opt`: blocks of MVE_CHANNEL_BLOCK channels."""
+    x, y = graph.input(op, INPUT).shape, graph.output(op).shape
+    firsts, ends = _first_pixels(op, graph, window), run_ends(y[1] * y[2], 1, _HELIUM_PIXELS)
+    lead = _gathered_lead(firsts, ends, x[3], x[3])
+    if x[3] <= MVE_CHANNEL_BLOCK:
+        return (SafeOverlap(INPUT, 0, lead),)
+    return _in_whole_pixels(lead, x[3])
+
+
+def channel_block_overlaps(
+    op: Op, graph: Graph, window: Window, waiting: int
 ) -> tuple[SafeOverlap, ...]:
-    """The overlap of the kernel that `lower_depthwise_conv2d` chooses.
+    """Of `thimble_depthwise_conv_blocks_s8`: `waiting` rows wait before the first is written."""
+    x, y = graph.input(op, INPUT).shape, graph.output(op).shape
+    behind = np.arange(y[1]) + waiting
+    needed = np.where(behind < y[1], behind * window.stride[0] - window.padding.top, x[1])
+    return _row_by_row(x, y, needed)
+
+
+def depthwise_line_overlaps(
+    op: Op, graph: Graph, window: Window, transposed: bool
+) -> tuple[SafeOverlap, ...]:
+    """Of `thimble_depthwise_conv_s8`; `window` as it is, also where the image is `transposed`.
 
     None where each of several channels has several filters: their outputs lie between inputs still
     needed.
     """
     x, y = graph.input(op, INPUT).shape, graph.output(op).shape
-    kernel = depthwise_kernel(op, graph, core, window, rounding)
-    if kernel == "thimble_convolve_s8":
-        ends = run_ends(y[1] * y[2], x[0], _OWN_PIXELS)
-        lead = _gathered_lead(_first_pixels(op, graph, window), ends, x[3], y[3])
-        return (SafeOverlap(INPUT, 0, lead),)
     if x[3] != y[3]:
         return ()
-    if kernel == "arm_depthwise_conv_s8_opt":
-        firsts, ends = _first_pixels(op, graph, window), run_ends(y[1] * y[2], 1, _HELIUM_PIXELS)
-        lead = _gathered_lead(firsts, ends, x[3], x[3])
-        if x[3] <= MVE_CHANNEL_BLOCK:
-            return (SafeOverlap(INPUT, 0, lead),)
-        return _in_whole_pixels(lead, x[3])
-    rows = np.arange(1, y[1] + 1)
-    if kernel == "thimble_depthwise_conv_fours_s8":
-        behind = rows - 1 + waiting_rows(y[1], window)
-        needed = np.where(behind < y[1], behind * window.stride[0] - window.padding.top, x[1])
-        return _row_by_row(x, y, needed)
-    if walks_columns(y, window):
+    if transposed:
         rows_fit = x[2] == y[2] and (x[0] == 1 or x[1] >= y[1])
         reads_ahead = window.extent[1] > window.padding.left
         return (SafeOverlap(INPUT, exact=True),) if rows_fit and reads_ahead else ()
-    return _row_by_row(x, y, (rows - 1) * window.stride[0] + window.extent[0] - window.padding.top)
+    rows = np.arange(y[1])
+    return _row_by_row(x, y, rows * window.stride[0] + window.extent[0] - window.padding.top)
 
 
 def _row_by_row(x: tuple[int, ...], y: tuple[int, ...], needed: Int64) -> tuple[SafeOverlap, ...]:

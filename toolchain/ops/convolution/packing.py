@@ -78,8 +78,24 @@ def _sums(
         folded,
         folded + np.minimum(low * wide, high * wide).sum(axis=1),
         folded + np.maximum(low * wide, high * wide).sum(axis=1),
-        np.abs(folded) + max(-low, high) * np.abs(wide).sum(axis=1),
+        largest_sums(bias, filters, zero_point, partial, weight_zero_point),
     )
+
+
+def largest_sums(
+    bias: Int32, filters: Int8, zero_point: int, partial: bool, weight_zero_point: int = 0
+) -> NDArray[np.int64]:
+    """For each channel what neither its sum nor, if `partial`, a sum of some of its taps ever
+    exceeds in magnitude. `filters` are [channels, taps]; `partial` as in `scaling`."""
+    real = filters.astype(np.int16) - np.int16(weight_zero_point)
+    weight = np.abs(real).sum(axis=1, dtype=np.int64)
+    folded, most = bias.astype(np.int64), 128
+    if partial:
+        most = max(128 + zero_point, 127 - zero_point)
+    else:
+        folded = folded - zero_point * real.sum(axis=1, dtype=np.int64)
+    largest: NDArray[np.int64] = np.abs(folded) + most * weight
+    return largest
 
 
 def scaling(
@@ -163,11 +179,6 @@ def single_rounding_scaling(
 def folded_bias(bias: Int32, filters: Int8, zero_point: int) -> Int32:
     """The bias of filters [channels, taps] that see the input with its zero point still in it."""
     return _sums(bias, filters, zero_point).bias
-
-
-def largest_sums(bias: Int32, filters: Int8, zero_point: int) -> NDArray[np.int64]:
-    """For each channel what neither its sum nor a part of it ever exceeds in magnitude."""
-    return _sums(bias, filters, zero_point, partial=True).largest
 
 
 def _words(array: NDArray[np.generic]) -> NDArray[np.int32]:
@@ -262,15 +273,15 @@ def pack_depthwise(scales: Scaling) -> Int32:
     return _joined([np.stack([scales.bias, scales.multiplier], axis=1), taps])
 
 
-def pack_depthwise_fours(scales: Scaling) -> Int32:
-    """For `thimble_depthwise_conv_fours_s8`: a multiple of four channels."""
-    fours = scales.filters.reshape(-1, 4, scales.filters.shape[1]).transpose(0, 2, 1)
+def pack_channel_blocks(scales: Scaling) -> Int32:
+    """For `thimble_depthwise_conv_blocks_s8`: blocks of four channels."""
+    blocks = scales.filters.reshape(-1, 4, scales.filters.shape[1]).transpose(0, 2, 1)
     return _joined(
         [
             scales.bias.reshape(-1, 4),
             scales.multiplier.reshape(-1, 4),
             _words(scales.code.reshape(-1, 4)),
-            _words(fours).reshape(len(fours), -1),
+            _words(blocks).reshape(len(blocks), -1),
         ]
     )
 

@@ -13,42 +13,46 @@ from dataclasses import dataclass
 import numpy as np
 
 from toolchain.boards import Core
-from toolchain.ir import Attributes, DType, Graph, Op, Tensor
-from toolchain.ops import product_extents
+from toolchain.ir import DType, Graph, Op, Tensor
 from toolchain.ops.convolution.common import (
     BIAS,
     INPUT,
     UNPADDED,
     WEIGHTS,
-    Padding,
     Window,
+    Windowed,
+    bias_of,
     constant_of,
     random_bias,
     random_quantisation,
     same_padding,
+    window_of,
     wrap_int32,
 )
-from toolchain.ops.convolution.lowering import bias_of, column_bytes
+from toolchain.ops.convolution.extents import partial_conv
+from toolchain.ops.convolution.kernels import column_bytes
 from toolchain.ops.convolution.packing import folded_bias, pack_sums
-from toolchain.ops.spec import WEIGHTED, Array, Constant, Lowering, OpSpec, SafeOverlap, TensorType
+from toolchain.ops.convolution.structs import conv_shape
+from toolchain.ops.convolution.terms import partial_conv_terms
+from toolchain.ops.kernel import (
+    Argument,
+    Call,
+    Constant,
+    Input,
+    Kernel,
+    Output,
+    Packed,
+    SafeOverlap,
+    Scratch,
+)
+from toolchain.ops.spec import WEIGHTED, Array, OpSpec, TensorType
 
 SUMS = 3
 
 
 @dataclass(frozen=True)
-class PartialConv2D(Attributes):
-    """Pairs are (height, width); padding is explicit. There are no groups."""
-
-    stride: tuple[int, int] = (1, 1)
-    dilation: tuple[int, int] = (1, 1)
-    padding: Padding = UNPADDED
-
-
-def _window(op: Op, graph: Graph) -> Window:
-    assert isinstance(op.attributes, PartialConv2D)
-    _, height, width, _ = graph.input(op, WEIGHTS).shape
-    attributes = op.attributes
-    return Window((height, width), attributes.stride, attributes.dilation, attributes.padding)
+class PartialConv2D(Windowed):
+    """There are no groups."""
 
 
 def is_pointwise(window: Window) -> bool:
@@ -62,7 +66,7 @@ def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
         raise ValueError(f"needs NHWC input and OHWI weights, got {x.shape} and {weights.shape}")
     if len(op.inputs) != SUMS + 1:
         raise ValueError("needs an image, weights, a bias or none, and sums or none")
-    size = _window(op, graph).output_size(x.shape[1], x.shape[2])
+    size = window_of(op, graph).output_size(x.shape[1], x.shape[2])
     shape = (x.shape[0], *size, weights.shape[0])
     if op.inputs[BIAS] and graph.input(op, BIAS).elements != shape[3]:
         raise ValueError(f"{graph.input(op, BIAS).elements} bias values for {shape[3]} channels")
@@ -74,7 +78,7 @@ def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
 
 
 def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    x, y, window = graph.input(op, INPUT), graph.output(op), _window(op, graph)
+    x, y, window = graph.input(op, INPUT), graph.output(op), window_of(op, graph)
     pad, (stride_h, stride_w) = window.padding, window.stride
     _, out_h, out_w, _ = y.shape
     image = np.pad(
@@ -99,27 +103,41 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return (wrap_int32(total).astype(np.int32),)
 
 
-def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
-    x, y, window = graph.input(op, INPUT), graph.output(op), _window(op, graph)
-    channels, depth = y.shape[3], x.shape[3]
-    filters = constant_of(graph.input(op, WEIGHTS)).astype(np.int8).reshape(channels, -1)
-    bias = folded_bias(bias_of(op, graph, channels), filters, x.q.zero_point)
-    fast = is_pointwise(window) and depth % 4 == 0
-    return Lowering(
-        functions=("thimble_partial_conv_1x1_s8" if fast else "thimble_partial_conv_s8",),
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
+    x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
+    window, channels, depth = window_of(op, graph), y.shape[3], x.shape[3]
+    filters = constant_of(weights).astype(np.int8, copy=False).reshape(channels, -1)
+    bias = bias_of(op, graph, channels)
+    whole = is_pointwise(window) and depth % 4 == 0
+    function = "thimble_partial_conv_1x1_s8" if whole else "thimble_partial_conv_s8"
+    pixels = y.shape[0] * y.shape[1] * y.shape[2]
+    sizes: dict[str, Argument] = (
+        {"pixels": pixels, "depth": depth, "channels": channels}
+        if whole
+        else {"shape": conv_shape(op, graph, window, depth)}
+    )
+    arguments: dict[str, Argument] = {
+        **sizes,
+        "input": Input(INPUT),
+        "parameters": Packed("parameters"),
+        "scratch": Scratch(),
+        "sums": Input(SUMS),
+        "output": Output(0),
+    }
+    kernel = "x".join(map(str, weights.shape))
+    return Kernel(
+        (Call(function, arguments),),
+        partial_conv,
+        constants=(
+            Constant(
+                "parameters",
+                lambda: pack_sums(filters, folded_bias(bias, filters, x.q.zero_point), 2),
+                f"biases and filters [{kernel}], packed for {function}",
+            ),
+        ),
         scratch_bytes=column_bytes(window.kernel, depth),
-        constants=(Constant("parameters", pack_sums(filters, bias, 2), "biases and filters"),),
-        fields={
-            "function": "thimble_partial_conv_1x1_s8" if fast else "thimble_partial_conv_s8",
-            "input": x.shape,
-            "output": y.shape,
-            "depth": depth,
-            "kernel": window.kernel,
-            "stride": window.stride,
-            "dilation": window.dilation,
-            "padding": window.padding,
-            "input_offset": -x.q.zero_point,
-        },
+        find_overlaps=lambda: _overlaps(op),
+        find_terms=lambda: partial_conv_terms(op, graph, function, window),
     )
 
 
@@ -128,7 +146,7 @@ def _macs(op: Op, graph: Graph) -> int:
     return graph.output(op).elements * height * width * depth
 
 
-def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
+def _overlaps(op: Op) -> tuple[SafeOverlap, ...]:
     """Sums of two pixels are read just before they are written."""
     return (SafeOverlap(SUMS, exact=True),) if op.inputs[SUMS] else ()
 
@@ -168,11 +186,9 @@ SPEC = OpSpec(
     attributes=PartialConv2D,
     infer=_infer,
     reference=_reference,
-    lower=_lower,
-    extents=product_extents.partial_conv2d,
+    select=_select,
     sample=_sample,
     macs=_macs,
-    overlaps=_overlaps,
     dtypes=frozenset({DType.INT8, DType.INT32}),
     made_by_passes=True,
     limits="int8 image, int32 sums; made by rewriting only",

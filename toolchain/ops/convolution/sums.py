@@ -13,11 +13,11 @@ from toolchain.ops.convolution.common import (
     INPUT,
     WEIGHTS,
     Window,
+    bias_of,
     channel_requantisation,
     constant_of,
     weight_zero_point,
 )
-from toolchain.ops.convolution.lowering import bias_of
 from toolchain.ops.convolution.packing import largest_sums, shift_code
 from toolchain.ops.convolution.partial_conv2d import PartialConv2D
 from toolchain.ops.reduction.requantise_sums import RequantiseSums
@@ -35,7 +35,9 @@ def convolution_ending(
         multipliers, codes = factors.view(np.int32).tolist(), [FLOAT_CODE] * channels
     else:
         filters = constant_of(weights).reshape(channels, -1).astype(np.int8)
-        largest = largest_sums(bias_of(op, graph, channels), filters, x.q.zero_point).tolist()
+        largest = largest_sums(
+            bias_of(op, graph, channels), filters, x.q.zero_point, partial=True
+        ).tolist()
         found = channel_requantisation(x, weights, y, channels)
         check_left_shifts(np.array(largest), found[1])
         multipliers, shifts = (array.tolist() for array in found)

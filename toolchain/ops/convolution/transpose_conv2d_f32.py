@@ -9,22 +9,17 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Graph, Op
-from toolchain.ops import product_extents
-from toolchain.ops.convolution import transpose_conv2d
-from toolchain.ops.convolution.common import INPUT, WEIGHTS, Window
-from toolchain.ops.convolution.transpose_conv2d import TransposeConv2D
-from toolchain.ops.readers.floats import FLOAT, finished, float_sample, no_overlaps, window_fields
-from toolchain.ops.spec import Array, Lowering, no_reductions
-
-
-def _attributes(op: Op) -> TransposeConv2D:
-    assert isinstance(op.attributes, TransposeConv2D)
-    return op.attributes
+from toolchain.ops.convolution.common import INPUT, WEIGHTS
+from toolchain.ops.convolution.float_kernels import float_kernel
+from toolchain.ops.convolution.transpose_conv2d_s8 import S8, forward_window, transposed_of
+from toolchain.ops.kernel import Kernel
+from toolchain.ops.readers.floats import FLOAT, finished, float_sample
+from toolchain.ops.spec import Array
 
 
 def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
     """Each input pixel in turn adds its channels, one after another, to what it reaches."""
-    attributes, y = _attributes(op), graph.output(op)
+    attributes, y = transposed_of(op), graph.output(op)
     image, filters = (inputs[i].astype(np.float32) for i in (INPUT, WEIGHTS))
     _, height, width, depth = image.shape
     _, kernel_h, kernel_w, _ = filters.shape
@@ -43,23 +38,18 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return (finished(sums, op, inputs, attributes.activation),)
 
 
-def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
-    attributes, (_, height, width, depth) = _attributes(op), graph.input(op, WEIGHTS).shape
-    window = Window((height, width), attributes.stride, (1, 1), attributes.padding)
-    fields = window_fields(op, graph, window, attributes.activation, depth)
-    return Lowering(functions=("thimble_transpose_conv_f32",), fields=fields)
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
+    window, activation = forward_window(op, graph), transposed_of(op).activation
+    depth = graph.input(op, WEIGHTS).shape[3]
+    return float_kernel(op, graph, "thimble_transpose_conv_f32", window, activation, depth)
 
 
-SPEC = replace(
-    transpose_conv2d.SPEC,
-    kind="transpose_conv2d_f32",
+F32 = replace(
+    S8,
     reference=_reference,
-    lower=_lower,
-    extents=product_extents.window_f32("ordinary"),
-    overlaps=no_overlaps,
-    sample=float_sample(transpose_conv2d.SPEC.sample, "transpose_conv2d_f32"),
+    select=_select,
+    sample=float_sample(S8.sample, "transpose_conv2d"),
     onnx=None,
-    reductions=no_reductions,
     dtypes=FLOAT,
     limits="float32, constant weights; any stride and output size",
 )

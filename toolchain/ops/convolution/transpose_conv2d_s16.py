@@ -7,31 +7,21 @@ from dataclasses import replace
 
 from toolchain.boards import Core
 from toolchain.ir import Graph, Op
-from toolchain.ops import product_extents
-from toolchain.ops.convolution import transpose_conv2d
-from toolchain.ops.convolution.transpose_conv2d import TransposeConv2D, forward_window
-from toolchain.ops.convolution.wide_conv import lower_transpose_conv2d
+from toolchain.ops.convolution.transpose_conv2d_s8 import S8, forward_window, transposed_of
+from toolchain.ops.convolution.wide_kernels import own_kernel
+from toolchain.ops.kernel import Kernel
 from toolchain.ops.readers.wide import WIDE, wide_sample
-from toolchain.ops.spec import Lowering, SafeOverlap
 
 
-def _lower(op: Op, graph: Graph, core: Core) -> Lowering:
-    assert isinstance(op.attributes, TransposeConv2D)
-    return lower_transpose_conv2d(op, graph, forward_window(op, graph), op.attributes.activation)
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
+    window, activation = forward_window(op, graph), transposed_of(op).activation
+    return own_kernel(op, graph, "thimble_transpose_conv_s16", window, activation)
 
 
-def _overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
-    """None: every channel of a pixel reads the image again."""
-    return ()
-
-
-SPEC = replace(
-    transpose_conv2d.SPEC,
-    kind="transpose_conv2d_s16",
-    lower=_lower,
-    extents=product_extents.wide_own,
-    overlaps=_overlaps,
-    sample=wide_sample(transpose_conv2d.SPEC.sample),
+S16 = replace(
+    S8,
+    select=_select,
+    sample=wide_sample(S8.sample, suffix=""),
     onnx=None,
     dtypes=WIDE,
     limits="int16 with constant int8 weights and int64 bias; any stride and output size",

@@ -9,8 +9,7 @@ from toolchain.errors import UnsupportedError
 from toolchain.ir import Graph, Op
 from toolchain.ops.arithmetic.activation import Activation, clamp_range
 from toolchain.ops.arithmetic.requant import requant
-from toolchain.ops.convolution.common import BIAS, INPUT, WEIGHTS, Window, constant_of
-from toolchain.ops.convolution.lowering import bias_of
+from toolchain.ops.convolution.common import BIAS, INPUT, WEIGHTS, Window, bias_of, constant_of
 from toolchain.ops.convolution.packing import (
     Scaling,
     fit_nibbles,

@@ -128,12 +128,12 @@ put_row(int8_t *from, int32_t columns, int32_t channels, const thimble_requant *
     }
 }
 
-void thimble_depthwise_conv_fours_s8(const thimble_conv_shape *shape,
-                                     const thimble_requant *requant,
-                                     const int8_t *input,
-                                     const int32_t *parameters,
-                                     void *scratch,
-                                     int8_t *output)
+void thimble_depthwise_conv_blocks_s8(const thimble_conv_shape *shape,
+                                      const thimble_requant *requant,
+                                      const int8_t *input,
+                                      const int32_t *parameters,
+                                      void *scratch,
+                                      int8_t *output)
 {
     const int32_t channels = shape->input_c, columns = shape->output_w, stride = shape->stride_w;
     const int32_t taps = shape->kernel_h * shape->kernel_w;

@@ -1,0 +1,224 @@
+"""Convolution of NHWC images with OHWI weights, grouped where the weights have fewer channels.
+
+TFLite CONV_2D, int8, per-channel or per-tensor weights. Arithmetic: TFLite
+`reference_integer_ops::ConvPerChannel`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from toolchain.ir import DType, Graph, Op, Tensor
+from toolchain.ops.arithmetic.activation import Activation, clamp_range
+from toolchain.ops.arithmetic.onnx_rounding import requantise_onnx
+from toolchain.ops.arithmetic.rounding import Rounding
+from toolchain.ops.axes import window_axes
+from toolchain.ops.convolution.common import (
+    BIAS,
+    INPUT,
+    UNPADDED,
+    WEIGHTS,
+    Convolution,
+    Padding,
+    Window,
+    channel_requantisation,
+    convolution_of,
+    has_bias,
+    random_bias,
+    random_quantisation,
+    read_convolution,
+    requantise,
+    same_padding,
+    weight_zero_point,
+    window_of,
+    write_convolution,
+)
+from toolchain.ops.convolution.depthwise_conv2d_s8 import DepthwiseConv2D
+from toolchain.ops.convolution.kernels import select_conv2d
+from toolchain.ops.convolution.sums import convolution_reductions
+from toolchain.ops.readers.onnx import (
+    add_bias,
+    image_axes,
+    image_shape,
+    onnx_bias,
+    stored_weights,
+    window,
+)
+from toolchain.ops.spec import (
+    WEIGHTED,
+    Array,
+    Axis,
+    OnnxBinding,
+    OnnxNode,
+    OpSpec,
+    Reach,
+    ReadOp,
+    Reduction,
+    TensorType,
+    TfliteBinding,
+    TfliteNode,
+    WrittenOp,
+)
+
+
+@dataclass(frozen=True)
+class Conv2D(Convolution):
+    """Groups follow from the weights' shape."""
+
+
+def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
+    x, weights = graph.input(op, INPUT), graph.input(op, WEIGHTS)
+    if len(x.shape) != 4 or len(weights.shape) != 4:
+        raise ValueError(f"needs NHWC input and OHWI weights, got {x.shape} and {weights.shape}")
+    batches, height, width, depth = x.shape
+    channels, _, _, group_depth = weights.shape
+    if group_depth < 1 or depth % group_depth or channels % (depth // group_depth):
+        raise ValueError(
+            f"{depth} input channels and {channels} filters of depth {group_depth} form no groups"
+        )
+    if has_bias(op):
+        bias = graph.input(op, BIAS)
+        if bias.elements != channels:
+            raise ValueError(f"{bias.elements} bias values for {channels} channels")
+    out_h, out_w = window_of(op, graph).output_size(height, width)
+    return (TensorType((batches, out_h, out_w, channels), x.dtype),)
+
+
+def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
+    window, (_, out_h, out_w, channels) = window_of(op, graph), y.shape
+    pad, (stride_h, stride_w) = window.padding, window.stride
+    image = np.pad(
+        inputs[INPUT].astype(np.float64) - x.q.zero_point,
+        ((0, 0), (pad.top, pad.bottom), (pad.left, pad.right), (0, 0)),
+    )
+    group_depth = weights.shape[3]
+    groups = x.shape[3] // group_depth
+    filters = (
+        inputs[WEIGHTS].astype(np.float64).reshape(groups, channels // groups, *weights.shape[1:])
+    ) - weight_zero_point(weights)
+    total = np.zeros((*y.shape[:3], groups, channels // groups))
+    for row in range(window.kernel[0]):
+        for column in range(window.kernel[1]):
+            top, left = row * window.dilation[0], column * window.dilation[1]
+            seen = image[
+                :,
+                top : top + (out_h - 1) * stride_h + 1 : stride_h,
+                left : left + (out_w - 1) * stride_w + 1 : stride_w,
+            ]
+            for group in range(groups):
+                part = seen[..., group * group_depth : (group + 1) * group_depth]
+                total[..., group, :] += part @ filters[group, :, row, column].T
+    sums = total.reshape(y.shape).astype(np.int64)
+    if has_bias(op):
+        sums = sums + inputs[BIAS].astype(np.int64).reshape(-1)
+    low, high = clamp_range(convolution_of(op).activation, y)
+    if convolution_of(op).rounding is Rounding.ONNX:
+        return (requantise_onnx(sums, x, weights, y, (low, high)),)
+    multiplier, shift = channel_requantisation(x, weights, y, channels)
+    return (requantise(sums, multiplier, shift, y, low, high),)
+
+
+def _macs(op: Op, graph: Graph) -> int:
+    _, height, width, depth = graph.input(op, WEIGHTS).shape
+    return graph.output(op).elements * height * width * depth
+
+
+def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
+    """Rows, columns, and, without groups, output channels: each has filters of its own."""
+    attributes = convolution_of(op)
+    image = window_axes(op, window_of(op, graph), lambda pad: replace(attributes, padding=pad))
+    if graph.input(op, WEIGHTS).shape[3] != graph.input(op, INPUT).shape[3]:
+        return image
+    own = (Reach(0),) * (len(op.inputs) - 1)
+    return (*image, Axis(3, (None, *own), lambda part: attributes))
+
+
+def _reductions(op: Op, graph: Graph) -> tuple[Reduction, ...]:
+    attributes, window = convolution_of(op), window_of(op, graph)
+    return convolution_reductions(op, graph, window, attributes.activation, attributes.rounding)
+
+
+def _read(node: TfliteNode) -> ReadOp:
+    return read_convolution(node, Conv2D)
+
+
+def _write(op: Op, graph: Graph) -> WrittenOp:
+    return write_convolution(op, graph, "CONV_2D", "Conv2DOptions")
+
+
+def _sample(rng: np.random.Generator) -> Graph:
+    pointwise = rng.random() < 0.3
+    kernel = (1, 1) if pointwise else (int(rng.integers(1, 6)), int(rng.integers(1, 5)))
+    stride = (1, 1) if rng.random() < 0.5 else (int(rng.integers(1, 4)), int(rng.integers(1, 4)))
+    dilated = stride == (1, 1) and rng.random() < 0.3
+    dilation = (int(rng.integers(1, 4)), int(rng.integers(1, 4))) if dilated else (1, 1)
+    groups = int(rng.choice([1, 1, 1, 2, 3]))
+    group_depth, group_channels = int(rng.integers(1, 20)), int(rng.integers(1, 10))
+    extent = Window(kernel, stride, dilation).extent
+    size = (extent[0] + int(rng.integers(0, 8)), extent[1] + int(rng.integers(0, 8)))
+    padding = same_padding(size, kernel, stride, dilation) if rng.random() < 0.6 else UNPADDED
+    window = Window(kernel, stride, dilation, padding)
+    channels, depth = groups * group_channels, groups * group_depth
+    x_q, w_q, y_q = random_quantisation(rng, channels, kernel[0] * kernel[1] * group_depth)
+    w_shape = (channels, *kernel, group_depth)
+    weights = rng.integers(-127, 128, w_shape).astype(np.int8)
+    tensors = [
+        Tensor("x", (1, *size, depth), DType.INT8, x_q),
+        Tensor("weights", w_shape, DType.INT8, w_q, weights),
+        Tensor("y", (1, *window.output_size(*size), channels), DType.INT8, y_q),
+    ]
+    tensors.append(random_bias(rng, x_q, w_q, channels))  # LiteRT refuses CONV_2D without one
+    inputs = ["x", "weights", "bias"]
+    activation = rng.choice(np.array(list(Activation), dtype=object))
+    attributes = Conv2D(stride, dilation, padding, activation)
+    op = Op("conv2d", "conv", tuple(inputs), ("y",), attributes)
+    return Graph.build("sample", tensors, [op], ["x"], ["y"])
+
+
+def _read_onnx(node: OnnxNode) -> None:
+    """Conv, one- or two-dimensional; depthwise where every group has one input channel."""
+    axes, channels_in = image_axes(node), node.shape(0)[1]
+    weights = stored_weights(node, WEIGHTS, axis=0)
+    walk = window(node, weights.data.shape[2:])
+    filters = weights.data.reshape(*weights.data.shape[:2], *walk.kernel).transpose(0, 2, 3, 1)
+    groups = int(node.attribute("group", 1))
+    if filters.shape[3] * groups != channels_in:
+        raise ValueError(f"{groups} groups of {filters.shape[3]} of {channels_in} channels")
+    bias = onnx_bias(node, BIAS, len(filters), axis=1)
+    q = node.output_quantisation()
+    padding = Padding(walk.begin[0], walk.begin[1], walk.end[0], walk.end[1])
+    activation = Activation(node.fused_activation())
+    depthwise = groups > 1 and filters.shape[3] == 1
+    if depthwise:
+        filters = filters.transpose(3, 1, 2, 0)
+    inputs = [
+        node.operand(INPUT, axes, image_shape(node.shape(0))),
+        node.add_constant("weights", filters, weights.quantisation(3 if depthwise else 0)),
+    ]
+    if bias is not None:
+        inputs.append(add_bias(node, bias, node.quantisation(INPUT).scale, weights))
+    chosen = DepthwiseConv2D if depthwise else Conv2D
+    attributes = chosen(walk.stride, walk.dilation, padding, activation, Rounding.ONNX)
+    kind = "depthwise_conv2d" if depthwise else "conv2d"
+    node.emit(kind, attributes, inputs, q, axes, image_shape(node.output_shape()))
+
+
+S8 = OpSpec(
+    quantised=WEIGHTED,
+    kind="conv2d",
+    attributes=Conv2D,
+    infer=_infer,
+    reference=_reference,
+    select=select_conv2d,
+    sample=_sample,
+    macs=_macs,
+    axes=_axes,
+    reductions=_reductions,
+    tflite=TfliteBinding(("CONV_2D",), _read, _write),
+    onnx=OnnxBinding(("Conv",), _read_onnx),
+    limits="int8 or legacy uint8; constant weights, int4 too; any stride, dilation, groups",
+)

@@ -1,0 +1,174 @@
+"""Depthwise convolution: each input channel has its own `multiplier` filters.
+
+TFLite DEPTHWISE_CONV_2D, int8, weights [1, height, width, channels], per-channel or per-tensor.
+Arithmetic: TFLite `reference_integer_ops::DepthwiseConvPerChannel`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
+from toolchain.ops.arithmetic.activation import Activation, clamp_range
+from toolchain.ops.arithmetic.onnx_rounding import requantise_onnx
+from toolchain.ops.arithmetic.rounding import Rounding
+from toolchain.ops.axes import window_axes
+from toolchain.ops.convolution.common import (
+    BIAS,
+    INPUT,
+    UNPADDED,
+    WEIGHTS,
+    Convolution,
+    Window,
+    channel_requantisation,
+    convolution_of,
+    has_bias,
+    random_bias,
+    random_quantisation,
+    read_convolution,
+    requantise,
+    same_padding,
+    weight_zero_point,
+    window_of,
+    write_convolution,
+)
+from toolchain.ops.convolution.kernels import select_depthwise
+from toolchain.ops.spec import (
+    WEIGHTED,
+    Array,
+    Axis,
+    OpSpec,
+    Reach,
+    ReadOp,
+    TensorType,
+    TfliteBinding,
+    TfliteNode,
+    WrittenOp,
+)
+
+
+@dataclass(frozen=True)
+class DepthwiseConv2D(Convolution):
+    """Output channel c reads input channel c // multiplier."""
+
+
+def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
+    x, weights = graph.input(op, INPUT), graph.input(op, WEIGHTS)
+    if len(x.shape) != 4 or len(weights.shape) != 4 or weights.shape[0] != 1:
+        raise ValueError(f"needs NHWC input and 1HWC weights, got {x.shape} and {weights.shape}")
+    batches, height, width, depth = x.shape
+    channels = weights.shape[3]
+    if channels % depth:
+        raise ValueError(f"{channels} filters are no multiple of {depth} input channels")
+    if has_bias(op):
+        bias = graph.input(op, BIAS)
+        if bias.elements != channels:
+            raise ValueError(f"{bias.elements} bias values for {channels} channels")
+    out_h, out_w = window_of(op, graph).output_size(height, width)
+    return (TensorType((batches, out_h, out_w, channels), x.dtype),)
+
+
+def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
+    window, (_, out_h, out_w, channels) = window_of(op, graph), y.shape
+    pad, (stride_h, stride_w) = window.padding, window.stride
+    image = np.pad(
+        inputs[INPUT].astype(np.int64) - x.q.zero_point,
+        ((0, 0), (pad.top, pad.bottom), (pad.left, pad.right), (0, 0)),
+    )
+    image = np.repeat(image, channels // x.shape[3], axis=3)
+    filters = inputs[WEIGHTS].astype(np.int64) - weight_zero_point(weights)
+    total = np.zeros(y.shape, dtype=np.int64)
+    for row in range(window.kernel[0]):
+        for column in range(window.kernel[1]):
+            top, left = row * window.dilation[0], column * window.dilation[1]
+            seen = image[
+                :,
+                top : top + (out_h - 1) * stride_h + 1 : stride_h,
+                left : left + (out_w - 1) * stride_w + 1 : stride_w,
+            ]
+            total += seen * filters[0, row, column]
+    if has_bias(op):
+        total = total + inputs[BIAS].astype(np.int64).reshape(-1)
+    low, high = clamp_range(convolution_of(op).activation, y)
+    if convolution_of(op).rounding is Rounding.ONNX:
+        return (requantise_onnx(total, x, weights, y, (low, high)),)
+    multiplier, shift = channel_requantisation(x, weights, y, channels)
+    return (requantise(total, multiplier, shift, y, low, high),)
+
+
+def _macs(op: Op, graph: Graph) -> int:
+    _, height, width, _ = graph.input(op, WEIGHTS).shape
+    return graph.output(op).elements * height * width
+
+
+def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
+    """Rows, columns, and channels where each has one filter."""
+    attributes = convolution_of(op)
+    image = window_axes(op, window_of(op, graph), lambda pad: replace(attributes, padding=pad))
+    if graph.input(op, WEIGHTS).shape[3] != graph.input(op, INPUT).shape[3]:
+        return image
+    own = (Reach(3), Reach(3), Reach(0))[: len(op.inputs)]
+    return (*image, Axis(3, own, lambda part: attributes))
+
+
+def _read(node: TfliteNode) -> ReadOp:
+    return read_convolution(node, DepthwiseConv2D)
+
+
+def _write(op: Op, graph: Graph) -> WrittenOp:
+    multiplier = graph.input(op, WEIGHTS).shape[3] // graph.input(op, INPUT).shape[3]
+    options = "DepthwiseConv2DOptions"
+    return write_convolution(op, graph, "DEPTHWISE_CONV_2D", options, depthMultiplier=multiplier)
+
+
+def _sample(rng: np.random.Generator) -> Graph:
+    usual = rng.random() < 0.5
+    kernel = (3, 3) if usual else (int(rng.integers(1, 8)), int(rng.integers(1, 8)))
+    stride = int(rng.integers(1, 4))
+    dilated = stride == 1 and rng.random() < 0.3
+    dilation = (int(rng.integers(1, 4)), int(rng.integers(1, 4))) if dilated else (1, 1)
+    multiplier, depth = int(rng.choice([1, 1, 1, 2, 4])), int(rng.integers(1, 14))
+    extent = Window(kernel, (stride, stride), dilation).extent
+    size = (extent[0] + int(rng.integers(0, 9)), extent[1] + int(rng.integers(0, 9)))
+    strides = (stride, stride)
+    padding = same_padding(size, kernel, strides, dilation) if rng.random() < 0.6 else UNPADDED
+    window = Window(kernel, strides, dilation, padding)
+    channels = depth * multiplier
+    x_q, w_q, y_q = random_quantisation(rng, channels, kernel[0] * kernel[1])
+    if w_q.per_channel:
+        w_q = Quantisation(w_q.scales, w_q.zero_points, 3)
+    w_shape = (1, *kernel, channels)
+    weights = rng.integers(-127, 128, w_shape).astype(np.int8)
+    tensors = [
+        Tensor("x", (1, *size, depth), DType.INT8, x_q),
+        Tensor("weights", w_shape, DType.INT8, w_q, weights),
+        Tensor("y", (1, *window.output_size(*size), channels), DType.INT8, y_q),
+    ]
+    inputs = ["x", "weights"]
+    if rng.random() < 0.8:
+        bias_q = Quantisation(w_q.scales, w_q.zero_points, 0 if w_q.per_channel else None)
+        tensors.append(random_bias(rng, x_q, bias_q, channels))
+        inputs.append("bias")
+    activation = rng.choice(np.array(list(Activation), dtype=object))
+    attributes = DepthwiseConv2D(strides, dilation, padding, activation)
+    op = Op("depthwise_conv2d", "depthwise", tuple(inputs), ("y",), attributes)
+    return Graph.build("sample", tensors, [op], ["x"], ["y"])
+
+
+S8 = OpSpec(
+    quantised=WEIGHTED,
+    kind="depthwise_conv2d",
+    attributes=DepthwiseConv2D,
+    infer=_infer,
+    reference=_reference,
+    select=select_depthwise,
+    sample=_sample,
+    macs=_macs,
+    axes=_axes,
+    tflite=TfliteBinding(("DEPTHWISE_CONV_2D",), _read, _write),
+    limits="int8 or legacy uint8; constant weights, int4 too; any stride and dilation",
+)

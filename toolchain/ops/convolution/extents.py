@@ -1,0 +1,331 @@
+"""Which bytes the convolution kernels touch, by the arguments of their calls.
+
+Sizes of packed weights and of scratch are those that the headers in `runtime_c/include` state; for
+CMSIS-NN's kernels what its `get_buffer_size` functions give.
+"""
+
+from __future__ import annotations
+
+import math
+
+from toolchain.ops.convolution.packing import SUMMED_TAPS
+from toolchain.ops.extents import Extent, Extents, round_up, whole, window_reach
+from toolchain.ops.kernel import Call, Input, Output, Touched
+
+EDGE_OUTPUTS = 4
+"""THIMBLE_EDGE_OUTPUTS of thimble_conv.h."""
+MVE_CHANNEL_BLOCK = 124
+"""CH_IN_BLOCK_MVE of arm_nnsupportfunctions.h: channels per column buffer."""
+
+Shape = tuple[int, int, int, int]
+
+
+def _image(shape: Shape, width: int = 1, line: int = 0, *, transposed: int = 0) -> Extent:
+    """An NHWC image of elements of `width` bytes; `line`: bytes from line to line, where there are
+    gaps. `transposed`: height and width are swapped in `shape`."""
+    batches, height, columns, channels = shape
+    if transposed:
+        height, columns = columns, height
+    if not line:
+        return whole(math.prod(shape), width)
+    return Extent(0, columns * channels * width, line, batches * height)
+
+
+def _input(call: Call) -> Shape:
+    names = ("batches", "input_h", "input_w", "input_c")
+    batches, height, width, channels = (call[f"shape.{name}"] for name in names)
+    return batches, height, width, channels
+
+
+def _output(call: Call) -> Shape:
+    names = ("batches", "output_h", "output_w", "output_c")
+    batches, height, width, channels = (call[f"shape.{name}"] for name in names)
+    return batches, height, width, channels
+
+
+def _reach(call: Call) -> int:
+    """The largest coordinate that a walk by `thimble_conv_shape` computes."""
+    return window_reach(
+        (
+            call[f"shape.output_{axis}"],
+            call[f"shape.stride_{axis}"],
+            call[f"shape.kernel_{axis}"],
+            call[f"shape.dilation_{axis}"],
+            call[f"shape.pad_{side}"],
+        )
+        for axis, side in (("h", "top"), ("w", "left"))
+    )
+
+
+def _taps(call: Call) -> int:
+    return call["shape.kernel_h"] * call["shape.kernel_w"] * call["shape.depth"]
+
+
+def _weighted_taps(call: Call) -> int:
+    """Bytes of a filter: whole words, and the factors of the lanes that hold window sums."""
+    taps = round_up(_taps(call), 4)
+    lanes = -(-taps // (4 * SUMMED_TAPS)) if call.get("shape.weight_zero_point") else 0
+    return taps + 4 * lanes
+
+
+def _column_scratch(call: Call, taps: int) -> int:
+    """Two columns of `taps` int16; room to gather pixels that are not whole words."""
+    row = call["shape.kernel_w"] * call["shape.depth"]
+    if call["shape.depth"] % 4 == 0:
+        return 4 * taps
+    return 4 * taps + (row if row % 4 == 0 else round_up(call["shape.kernel_h"] * row, 4) + 4)
+
+
+def _pairs(channels: int, taps: int) -> int:
+    """Bytes of the parameters of channels, two at a time, of so many taps."""
+    return 4 * -(-channels // 2) * (2 + 2 * taps // 4 + 3)
+
+
+def own_conv(touched: Touched) -> Extents:
+    """`thimble_convolve_s8`, `_s4`, `_1x1_s8` and `_inside_s8`."""
+    if touched.call.function == "thimble_convolve_1x1_s8":
+        return _pointwise(touched)
+    if touched.call.function == "thimble_convolve_inside_s8":
+        return _inside(touched)
+    return _grouped(touched)
+
+
+def _pointwise(touched: Touched) -> Extents:
+    """All pixels in one run, or line by line where a loop is around the call."""
+    call = touched.call
+    pixels, depth, channels = call["pixels"], call["depth"], call["channels"]
+    constants, scratch = {"parameters": _pairs(channels, depth)}, 4 * depth
+    read, written = whole(pixels * depth), whole(pixels * channels)
+    for loop in call.loops:
+        read = Extent(0, read.end, _step(call, "input"), loop.count)
+        written = Extent(0, written.end, _step(call, "output"), loop.count)
+    return Extents({0: read}, {0: written}, constants, scratch)
+
+
+def _step(call: Call, name: str) -> int:
+    """How far the only loop around a call moves a pointer on."""
+    pointer = call.arguments[name]
+    assert isinstance(pointer, Input | Output)
+    ((_, elements),) = pointer.steps
+    return elements
+
+
+def _inside(touched: Touched) -> Extents:
+    """No window is checked against the image: they must all lie in it."""
+    call = touched.call
+    shape = {
+        name: call[f"shape.{name}"]
+        for name in ("output_h", "output_w", "output_c", "kernel_h", "row_words")
+    }
+    steps = {name: call[f"shape.{name}"] for name in ("row_step", "pixel_step", "line_step")}
+    run = (shape["output_w"] - 1) * steps["pixel_step"] + 4 * shape["row_words"]
+    down = (shape["output_h"] - 1) * steps["line_step"] + (shape["kernel_h"] - 1) * steps[
+        "row_step"
+    ]
+    line = touched.input_line() or math.gcd(down, steps["row_step"], steps["line_step"])
+    taps = 4 * shape["kernel_h"] * shape["row_words"]
+    one = (1, shape["output_h"], shape["output_w"], shape["output_c"])
+    return Extents(
+        {0: Extent(0, run, line, down // line + 1)},
+        {0: _image(one, line=touched.output_line)},
+        {"parameters": _pairs(shape["output_c"], taps)},
+        4 * taps,
+        largest=shape["output_h"] * steps["line_step"] + shape["kernel_h"] * steps["row_step"],
+    )
+
+
+def _grouped(touched: Touched) -> Extents:
+    """Taps outside the image are not read."""
+    call = touched.call
+    depth, filters = call["shape.depth"], call["shape.output_c"]
+    groups = call["shape.input_c"] // depth if depth else 0
+    channels = filters // groups if groups else 0
+    written = _image(_output(call), line=touched.output_line)
+    if groups * channels != filters:  # the rest is left as it was
+        written = Extent(0, written.end, written.pitch, written.lines, touched=0)
+    taps = _weighted_taps(call)
+    if call.function == "thimble_convolve_s4":
+        parameters = 4 * -(-channels // 4) * (9 + 4 * -(-_taps(call) // 8))
+        scratch = taps
+    else:
+        parameters, scratch = _pairs(channels, taps), _column_scratch(call, taps)
+    return Extents(
+        {0: _image(_input(call), line=touched.input_line())},
+        {0: written},
+        {"parameters": groups * parameters},
+        scratch,
+        _reach(call),
+    )
+
+
+def own_depthwise(touched: Touched) -> Extents:
+    """`thimble_depthwise_conv_s8` and `thimble_depthwise_conv_blocks_s8`."""
+    call = touched.call
+    taps = call["shape.kernel_h"] * call["shape.kernel_w"]
+    if call.function == "thimble_depthwise_conv_blocks_s8":
+        parameters = 4 * (call["shape.output_c"] // 4) * (9 + taps)
+        seen = (min(call["shape.output_w"], EDGE_OUTPUTS) - 1) * call["shape.stride_w"]
+        seen += (call["shape.kernel_w"] - 1) * call["shape.dilation_w"] + 1
+        scratch = 64 + 8 * taps + 4 * call["shape.kernel_h"] * seen
+        scratch += 4 * call["shape.band"] * call["shape.output_w"]
+    else:
+        parameters = 4 * call["shape.output_c"] * (2 + -(-(1 + taps) // 4))
+        scratch = _lines_scratch(call)
+    transposed = call.get("shape.transposed")
+    return Extents(
+        {0: _image(_input(call), line=touched.input_line(), transposed=transposed)},
+        {0: _image(_output(call), line=touched.output_line, transposed=transposed)},
+        {"parameters": parameters},
+        scratch,
+        _reach(call),
+    )
+
+
+def _lines_scratch(call: Call) -> int:
+    """`thimble_depthwise_conv_s8`, as its header says."""
+    band, columns = call["shape.band"], call["shape.output_w"]
+    kernel = (call["shape.kernel_h"], call["shape.kernel_w"])
+    stride = (call["shape.stride_h"], call["shape.stride_w"])
+    dilation = (call["shape.dilation_h"], call["shape.dilation_w"])
+    lines = (band - 1) * stride[0] + (kernel[0] - 1) * dilation[0] + 1
+    is_3x3 = kernel == (3, 3) and dilation == (1, 1) and stride[1] <= 2
+    outputs = round_up(columns, 4) if stride[1] == 1 and not is_3x3 else columns
+    seen = (outputs - 1) * stride[1] + (kernel[1] - 1) * dilation[1] + 1
+    line = round_up(seen, 2) + 2
+    taps = 4 * kernel[0] * (kernel[1] // 2 + 1)
+    return 2 * (lines * line + taps) + 4 * (band * columns + 1)
+
+
+def own_transposed(touched: Touched) -> Extents:
+    """`thimble_transpose_conv_s8`, as its header says."""
+    call = touched.call
+    taps, depth = call["shape.kernel_h"] * call["shape.kernel_w"], round_up(call["shape.depth"], 4)
+    meeting = math.prod(
+        -(-call[f"shape.kernel_{axis}"] // call[f"shape.stride_{axis}"]) for axis in "hw"
+    )
+    batches, height, width, _ = _input(call)
+    read = _image((batches, height, width, call["shape.depth"]))
+    parameters = {"parameters": 4 * call["shape.output_c"] * (3 + taps * depth // 4)}
+    scratch = meeting * (2 * depth + 4)
+    return Extents({0: read}, {0: _image(_output(call))}, parameters, scratch, _reach(call))
+
+
+def partial_conv(touched: Touched) -> Extents:
+    """`thimble_partial_conv_s8` and `_1x1_s8`: int32 sums, those of the parts before last among the
+    inputs."""
+    call = touched.call
+    if call.function == "thimble_partial_conv_1x1_s8":
+        pixels, depth, channels = call["pixels"], call["depth"], call["channels"]
+        taps, scratch, reach = round_up(depth, 4), 4 * depth, 0
+        read, written = {0: whole(pixels * depth)}, whole(pixels * channels, 4)
+    else:
+        taps, reach, channels = round_up(_taps(call), 4), _reach(call), call["shape.output_c"]
+        scratch = _column_scratch(call, taps)
+        (_, *image), (_, *sums) = _input(call), _output(call)  # one image
+        read, written = {0: whole(math.prod(image))}, whole(math.prod(sums), 4)
+    parameters = {"parameters": 4 * -(-channels // 2) * (2 + 2 * taps // 4)}
+    if touched.has(3):
+        read[3] = written
+    return Extents(read, {0: written}, parameters, scratch, reach)
+
+
+def _dims(call: Call, name: str) -> Shape:
+    batches, height, width, channels = (call[f"{name}.{axis}"] for axis in "nhwc")
+    return batches, height, width, channels
+
+
+def _cmsis_reach(call: Call, params: str) -> int:
+    return window_reach(
+        (
+            call[f"output_dims.{axis}"],
+            call[f"{params}.stride.{axis}"],
+            call[f"filter_dims.{axis}"],
+            call[f"{params}.dilation.{axis}"],
+            call[f"{params}.padding.{axis}"],
+        )
+        for axis in "hw"
+    )
+
+
+def _per_channel(channels: int) -> dict[str, int]:
+    return {"multiplier": 4 * channels, "shift": 4 * channels}
+
+
+def cmsis_conv(touched: Touched) -> Extents:
+    """CMSIS-NN's int8 convolutions: `arm_convolve_1x1_s8_fast` goes by the input's pixels, the
+    others by the output's; the strided 1x1 and the 1xN kernels do not check what they read."""
+    call = touched.call
+    x, y, kernel = (_dims(call, f"{name}_dims") for name in ("input", "output", "filter"))
+    (batches, height, width, depth), taps = x, kernel[1] * kernel[2] * x[3]
+    read, written, scratch = _image(x), _image(y), 0
+    if call.function == "arm_convolve_s8":
+        scratch = 4 * round_up(taps, 8)
+    elif call.function == "arm_convolve_1x1_s8_fast":
+        written = whole(batches * height * width * y[3])
+    else:
+        rows = (y[1] - 1) * call["conv_params.stride.h"] + 1
+        columns = (y[2] - 1) * call["conv_params.stride.w"] + kernel[2]
+        last = (batches - 1) * height * width + (rows - 1) * width + columns
+        read = Extent(0, last * depth)
+    inputs = {0: read, 1: whole(y[3] * taps)}
+    if touched.has(2):
+        inputs[2] = whole(y[3], 4)
+    reach = _cmsis_reach(call, "conv_params")
+    return Extents(inputs, {0: written}, _per_channel(y[3]), scratch, reach)
+
+
+def cmsis_depthwise(touched: Touched) -> Extents:
+    """`arm_depthwise_conv_s8_opt` for Helium: four channels at a time, beyond the last."""
+    call = touched.call
+    x, y, kernel = (_dims(call, f"{name}_dims") for name in ("input", "output", "filter"))
+    taps, channels = kernel[1] * kernel[2], round_up(y[3], 4)
+    constants = _per_channel(channels) | {
+        "weights": (taps - 1) * y[3] + channels,
+        "bias": 4 * channels,
+    }
+    scratch = 4 * MVE_CHANNEL_BLOCK * taps
+    reach = _cmsis_reach(call, "dw_conv_params")
+    return Extents({0: _image(x)}, {0: _image(y)}, constants, scratch, reach)
+
+
+def _wide_constants(channels: int) -> dict[str, int]:
+    return _per_channel(channels) | {"bias": 8 * channels}
+
+
+def wide_conv(touched: Touched) -> Extents:
+    """`arm_convolve_fast_s16` and `arm_convolve_s16`."""
+    call = touched.call
+    x, y, filters = (_dims(call, f"{name}_dims") for name in ("input", "output", "filter"))
+    taps = math.prod(filters[1:])
+    return Extents(
+        {0: _image(x, 2), 1: whole(math.prod(filters))},
+        {0: _image(y, 2)},
+        _wide_constants(y[3]),
+        4 * taps if call.function == "arm_convolve_fast_s16" else 0,
+        _cmsis_reach(call, "conv_params"),
+    )
+
+
+def wide_depthwise(touched: Touched) -> Extents:
+    """`arm_depthwise_conv_s16`, and `arm_depthwise_conv_fast_s16`, which on Helium reads a multiple
+    of four channels, by as much scratch as it is told to have."""
+    call = touched.call
+    x, y, filters = (_dims(call, f"{name}_dims") for name in ("input", "output", "filter"))
+    channels, taps, spare, scratch = y[3], filters[1] * filters[2], 0, 0
+    if call.function == "arm_depthwise_conv_fast_s16":
+        window = 2 * channels * taps
+        helium = call["ctx.size"] > window
+        scratch = 4 * window + 8 if helium else window
+        spare = -channels % 4 if helium else 0
+    constants = _wide_constants(channels + spare) | {"weights": math.prod(filters) + spare}
+    reach = _cmsis_reach(call, "dw_conv_params")
+    return Extents({0: _image(x, 2)}, {0: _image(y, 2)}, constants, scratch, reach)
+
+
+def wide_own(touched: Touched) -> Extents:
+    """`thimble_convolve_s16` and `thimble_transpose_conv_s16`."""
+    call = touched.call
+    filters = whole(call["shape.output_c"] * _taps(call))
+    read = {0: _image(_input(call), 2), 1: filters}
+    constants = _wide_constants(call["shape.output_c"])
+    return Extents(read, {0: _image(_output(call), 2)}, constants, 0, _reach(call))

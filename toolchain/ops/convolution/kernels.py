@@ -1,0 +1,554 @@
+"""Kernel choice for the int8 convolutions on each core."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from toolchain.boards import Core
+from toolchain.ir import Graph, Op, Tensor
+from toolchain.ops.arithmetic.activation import Activation, clamp_range
+from toolchain.ops.arithmetic.fixed_point import Int32, check_left_shifts
+from toolchain.ops.arithmetic.onnx_rounding import onnx_scaling
+from toolchain.ops.arithmetic.rounding import Rounding
+from toolchain.ops.convolution import extents, overlaps, terms
+from toolchain.ops.convolution.common import (
+    INPUT,
+    UNPADDED,
+    WEIGHTS,
+    Window,
+    bias_of,
+    channel_requantisation,
+    constant_of,
+    convolution_of,
+    weight_zero_point,
+    window_of,
+)
+from toolchain.ops.convolution.packing import (
+    SUMMED_TAPS,
+    Int8,
+    Scaling,
+    fit_nibbles,
+    largest_sums,
+    pack_channel_blocks,
+    pack_convolution,
+    pack_convolution_s4,
+    pack_depthwise,
+    scaling,
+    with_window_sums,
+)
+from toolchain.ops.convolution.structs import (
+    cmsis_arguments,
+    conv_shape,
+    own_arguments,
+    requant,
+    transposed_window,
+)
+from toolchain.ops.kernel import (
+    Argument,
+    Call,
+    Constant,
+    Input,
+    Kernel,
+    Loop,
+    Output,
+    Packed,
+    Scratch,
+    Struct,
+    constant,
+)
+
+Sizes = tuple[int, ...]
+_ROWS_BY_LINES, _COLUMN_BY_LINES = 5, 8
+"""From so many output rows on, 3x3 windows and columns of one pixel are quicker by lines of one
+channel than by blocks of four channels (counted on a Cortex-M4)."""
+_BAND_BYTES = 640
+"""Depthwise scratch that is always worth its speed; a single output row may need more."""
+_UINT16_MAX = 65535
+"""CMSIS-NN's convolutions hold dimensions in uint16."""
+_FOUR_BIT_TAPS = 48
+_PLAIN = (1, 1)
+_TRANSPOSED = "Height and width are swapped below: the kernel walks the image transposed."
+
+
+def round_up(value: int, multiple: int) -> int:
+    return -(-value // multiple) * multiple
+
+
+def select_conv2d(op: Op, graph: Graph, core: Core) -> Kernel:
+    """Helium: the CMSIS-NN function that its wrapper would choose, where its preconditions hold.
+
+    Elsewhere, and for groups, Thimble's own kernels.
+    """
+    x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
+    window, depth = window_of(op, graph), weights.shape[3]
+    pointwise = window.kernel == _PLAIN and window.padding == UNPADDED
+    fits = max(*x.shape, *weights.shape, *y.shape) <= _UINT16_MAX
+    if _own(op, graph, core) or depth != x.shape[3] or not fits:
+        plain = depth == x.shape[3] and weight_zero_point(weights) == 0
+        if _four_bits_pay(op, graph):
+            return _four_bit_conv2d(op, graph, window)
+        if pointwise and window.stride == _PLAIN and plain and depth % 4 == 0:
+            return _pointwise_conv2d(op, graph, window)
+        runs = window.kernel[1] == 1 or window.dilation[1] == 1
+        words = window.kernel[1] * depth % 4 == 0 and x.shape[0] == 1
+        if runs and words and plain and window.padding == UNPADDED:
+            return _inside_conv2d(op, graph, window)
+        return _own_conv2d(op, graph, window, constant_of(weights).astype(np.int8))
+    if pointwise:
+        stepping = window.stride != _PLAIN
+        function = "arm_convolve_1x1_s8" if stepping else "arm_convolve_1x1_s8_fast"
+    else:
+        function = "arm_convolve_1_x_n_s8" if _is_one_by_n(x, y, window) else "arm_convolve_s8"
+    return _helium_conv2d(op, graph, function, window)
+
+
+def select_depthwise(op: Op, graph: Graph, core: Core) -> Kernel:
+    """Helium: `arm_depthwise_conv_s8_opt` where its preconditions hold; elsewhere Thimble's own.
+
+    One input channel is an ordinary convolution, whose kernel is quicker. Blocks of four channels
+    read the image itself; other numbers of channels go one by one, by lines of one channel, and so
+    do many rows of small windows, where lines serve several outputs.
+    """
+    x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
+    window, channels = window_of(op, graph), weights.shape[3]
+    simple = channels == x.shape[3] and x.shape[0] == 1 and window.dilation == _PLAIN
+    few = window.kernel[0] * window.kernel[1] <= _UINT16_MAX
+    if not _own(op, graph, core) and simple and few:
+        return _helium_depthwise(op, graph, window)
+    if x.shape[3] == 1:
+        filters = constant_of(weights).transpose(3, 1, 2, 0).astype(np.int8)
+        return _own_conv2d(op, graph, window, filters)
+    blocks = channels == x.shape[3] and channels % 4 == 0 and weight_zero_point(weights) == 0
+    lines = window.stride == window.dilation == _PLAIN and (
+        (window.kernel == (3, 3) and y.shape[1] >= _ROWS_BY_LINES)
+        or (y.shape[2] == 1 and y.shape[1] >= _COLUMN_BY_LINES)
+    )
+    if blocks and not lines:
+        return _depthwise_by_blocks(op, graph, window)
+    return _depthwise_by_lines(op, graph, window)
+
+
+def _own(op: Op, graph: Graph, core: Core) -> bool:
+    """Whether no kernel of CMSIS-NN's for Helium computes the operator."""
+    rounds_once = convolution_of(op).rounding is not Rounding.TFLITE
+    return not core.mve or rounds_once or weight_zero_point(graph.input(op, WEIGHTS)) != 0
+
+
+def strided_image(op: Op, graph: Graph) -> frozenset[str]:
+    """Input and output: an own kernel bears gaps between the lines of one image."""
+    if graph.input(op, INPUT).shape[0] != 1:
+        return frozenset()
+    return frozenset((op.inputs[INPUT], op.outputs[0]))
+
+
+def column_bytes(kernel: tuple[int, int], depth: int) -> int:
+    """Scratch of `thimble_convolve_s8`: two columns of taps, and room to gather pixels that are not
+    whole words."""
+    taps, row = round_up(kernel[0] * kernel[1] * depth, 4), kernel[1] * depth
+    if depth % 4 == 0:
+        return 4 * taps
+    return 4 * taps + (row if row % 4 == 0 else taps + 4)
+
+
+def packed_comment(filters: str, shape: Sizes, function: str) -> str:
+    """What the array of an own kernel's parameters holds, for the reader of the C."""
+    sizes = "x".join(map(str, shape))
+    return f"biases, {filters} [{sizes}] and requantisation, packed for {function}"
+
+
+def channel_scaling(
+    op: Op,
+    graph: Graph,
+    activation: Activation,
+    rounding: Rounding,
+    filters: Int8,
+    *,
+    partial: bool = False,
+) -> Callable[[], Scaling]:
+    """How the sums of filters [channels, taps] are scaled: found when the answer is called.
+
+    `partial`: the kernel itself subtracts the zero point, and sums some of the taps only. Raises
+    ScaleError at once where a left shift of a sum may overrun int32.
+    """
+    x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
+    bias, zero_point = bias_of(op, graph, len(filters)), weight_zero_point(weights)
+    if rounding is Rounding.ONNX:
+        return lambda: onnx_scaling(x, weights, y, filters, bias, partial, zero_point)
+    multiplier, shift = channel_requantisation(x, weights, y, len(filters))
+    reached = largest_sums(bias, filters, x.q.zero_point, partial, zero_point)
+    check_left_shifts(reached, shift)
+    return lambda: scaling(
+        bias,
+        filters,
+        x.q.zero_point,
+        multiplier,
+        shift,
+        clamp_range(activation, y),
+        y.q.zero_point,
+        partial,
+        zero_point,
+    )
+
+
+def _scaled(op: Op, graph: Graph, filters: Int8) -> Callable[[], Scaling]:
+    attributes = convolution_of(op)
+    return channel_scaling(op, graph, attributes.activation, attributes.rounding, filters)
+
+
+def _requant(op: Op, graph: Graph) -> Struct:
+    return requant(graph.output(op), convolution_of(op).activation)
+
+
+def _own_conv2d(op: Op, graph: Graph, window: Window, filters: Int8) -> Kernel:
+    """Any convolution; `filters` are [channels, height, width, depth]."""
+    depth, rows = filters.shape[3], filters.reshape(len(filters), -1)
+    zero_point = weight_zero_point(graph.input(op, WEIGHTS))
+    lanes = -(-rows.shape[1] // (4 * SUMMED_TAPS)) if zero_point else 0
+
+    def calls(input_line: int, output_line: int) -> tuple[Call, ...]:
+        shape = conv_shape(op, graph, window, depth, lines=(input_line, output_line))
+        return (Call("thimble_convolve_s8", own_arguments(shape, _requant(op, graph))),)
+
+    return _paired(
+        op, graph, window, filters, calls, column_bytes(window.kernel, depth) + 16 * lanes
+    )
+
+
+def _pointwise_conv2d(op: Op, graph: Graph, window: Window) -> Kernel:
+    """Of images without gaps all pixels in one run; of others line by line."""
+    x, y = graph.input(op, INPUT).shape, graph.output(op).shape
+
+    def calls(input_line: int, output_line: int) -> tuple[Call, ...]:
+        lined = bool(input_line or output_line)
+        steps = (
+            (("y", input_line or x[2] * x[3]),),
+            (("y", output_line or y[2] * y[3]),),
+        )
+        arguments: dict[str, Argument] = {
+            "pixels": y[2] if lined else y[0] * y[1] * y[2],
+            "depth": x[3],
+            "channels": y[3],
+            "requant": _requant(op, graph),
+            "input": Input(0, steps=steps[0] if lined else ()),
+            "parameters": Packed("parameters"),
+            "scratch": Scratch(),
+            "output": Output(0, steps=steps[1] if lined else ()),
+        }
+        loops = (Loop("y", y[1]),) if lined else ()
+        return (Call("thimble_convolve_1x1_s8", arguments, loops),)
+
+    filters = constant_of(graph.input(op, WEIGHTS)).astype(np.int8, copy=False)
+    return _paired(op, graph, window, filters, calls, 4 * x[3])
+
+
+def _inside_conv2d(op: Op, graph: Graph, window: Window) -> Kernel:
+    """No window leaves the image, and a row of each is a run of words."""
+    x, y = graph.input(op, INPUT).shape, graph.output(op).shape
+    row_bytes = window.kernel[1] * x[3]
+
+    def calls(input_line: int, output_line: int) -> tuple[Call, ...]:
+        line = input_line or x[2] * x[3]
+        shape: dict[str, Argument] = {
+            "output_h": y[1],
+            "output_w": y[2],
+            "output_c": y[3],
+            "kernel_h": window.kernel[0],
+            "row_words": row_bytes // 4,
+            "row_step": window.dilation[0] * line,
+            "pixel_step": window.stride[1] * x[3],
+            "line_step": window.stride[0] * line,
+            "output_step": output_line or y[2] * y[3],
+        }
+        struct = Struct("thimble_inside_shape", shape)
+        arguments = own_arguments(struct, _requant(op, graph))
+        return (Call("thimble_convolve_inside_s8", arguments),)
+
+    filters = constant_of(graph.input(op, WEIGHTS)).astype(np.int8, copy=False)
+    return _paired(op, graph, window, filters, calls, 4 * window.kernel[0] * row_bytes)
+
+
+def _paired(
+    op: Op,
+    graph: Graph,
+    window: Window,
+    filters: Int8,
+    calls: Callable[[int, int], tuple[Call, ...]],
+    scratch_bytes: int,
+) -> Kernel:
+    """A kernel that takes `filters` [channels, height, width, depth] two channels at a time."""
+    x, weights = graph.input(op, INPUT), graph.input(op, WEIGHTS)
+    dense = calls(0, 0)
+    function, depth = dense[0].function, filters.shape[3]
+    groups, scales = x.shape[3] // depth, _scaled(op, graph, filters.reshape(len(filters), -1))
+
+    def packed() -> Int32:
+        found = scales()
+        summed = with_window_sums(found.filters, weight_zero_point(weights))
+        return pack_convolution(replace(found, filters=summed), groups)
+
+    comment = packed_comment("filters", weights.shape, function)
+    return Kernel(
+        dense,
+        extents.own_conv,
+        constants=(Constant("parameters", packed, comment),),
+        scratch_bytes=scratch_bytes,
+        strided=strided_image(op, graph),
+        calls_with_gaps=calls,
+        find_overlaps=lambda: overlaps.own_conv_overlaps(op, graph, function, window, depth),
+        find_terms=lambda: terms.own_conv_terms(op, graph, function, window, groups, depth),
+    )
+
+
+def _four_bits_pay(op: Op, graph: Graph) -> bool:
+    """Whether packing weights in four bits is possible, and takes less flash.
+
+    Few taps save little of it, and take twice the instructions.
+    """
+    x, weights = graph.input(op, INPUT), graph.input(op, WEIGHTS)
+    taps = weights.elements // weights.shape[0]
+    tflite = convolution_of(op).rounding is Rounding.TFLITE
+    if not tflite or weight_zero_point(weights) or taps < _FOUR_BIT_TAPS:
+        return False
+    channels = weights.shape[0] * weights.shape[3] // x.shape[3]  # of a group
+    packed = -(-channels // 4) * (9 + 4 * -(-taps // 8))
+    unpacked = -(-channels // 2) * (5 + 2 * -(-taps // 4))
+    return packed < unpacked and fit_nibbles(constant_of(weights).astype(np.int8, copy=False))
+
+
+def _four_bit_conv2d(op: Op, graph: Graph, window: Window) -> Kernel:
+    x, weights = graph.input(op, INPUT), graph.input(op, WEIGHTS)
+    channels, height, width, depth = weights.shape
+    function, groups = "thimble_convolve_s4", x.shape[3] // depth
+    filters = constant_of(weights).astype(np.int8, copy=False).reshape(channels, -1)
+    scales = _scaled(op, graph, filters)
+
+    def calls(input_line: int, output_line: int) -> tuple[Call, ...]:
+        shape = conv_shape(op, graph, window, depth, lines=(input_line, output_line))
+        return (Call(function, own_arguments(shape, _requant(op, graph))),)
+
+    comment = packed_comment("four-bit filters", weights.shape, function)
+    packed = Constant("parameters", lambda: pack_convolution_s4(scales(), groups), comment)
+    return Kernel(
+        calls(0, 0),
+        extents.own_conv,
+        constants=(packed,),
+        scratch_bytes=round_up(height * width * depth, 4),
+        strided=strided_image(op, graph),
+        calls_with_gaps=calls,
+        find_overlaps=lambda: overlaps.own_conv_overlaps(op, graph, function, window, depth),
+        find_terms=lambda: terms.own_conv_terms(op, graph, function, window, groups, depth),
+    )
+
+
+def _helium_conv2d(op: Op, graph: Graph, function: str, window: Window) -> Kernel:
+    """Scratch as `arm_convolve_wrapper_s8_get_buffer_size_mve` gives it."""
+    weights = graph.input(op, WEIGHTS)
+    channels, height, width, depth = weights.shape
+    scratch = 4 * round_up(height * width * depth, 8) if function == "arm_convolve_s8" else 0
+    arguments = cmsis_arguments(
+        op,
+        graph,
+        window,
+        convolution_of(op).activation,
+        scratch,
+        filters=((channels, height, width, graph.input(op, INPUT).shape[3]), Input(1)),
+        bias=Input(2),
+    )
+    rows = constant_of(weights).astype(np.int8, copy=False).reshape(channels, -1)
+    return Kernel(
+        (Call(function, arguments, status=True),),
+        extents.cmsis_conv,
+        constants=_channel_factors(op, graph, rows),
+        scratch_bytes=scratch,
+        find_overlaps=lambda: overlaps.helium_conv_overlaps(op, graph, function, window),
+        find_terms=lambda: terms.helium_conv_terms(op, graph, function, window, depth),
+    )
+
+
+def _is_one_by_n(x: Tensor, y: Tensor, window: Window) -> bool:
+    """Whether the Helium 1xN kernel applies: one row, and no padding at either end."""
+    total = (y.shape[2] - 1) * window.stride[1] + window.kernel[1] - x.shape[2]
+    return (
+        x.shape[1] == 1
+        and window.kernel[0] == 1
+        and window.dilation[1] == 1
+        and (window.stride[1] * x.shape[3]) % 4 == 0
+        and window.padding == UNPADDED
+        and total == 0
+    )
+
+
+def _channel_factors(op: Op, graph: Graph, rows: Int8, spare: int = 0) -> tuple[Constant, ...]:
+    """Multiplier and shift of each channel, whose filters are `rows`; then `spare` more of 0.
+
+    Raises ScaleError where a left shift of a sum may overrun int32.
+    """
+    x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
+    multiplier, shift = channel_requantisation(x, weights, y, len(rows))
+    check_left_shifts(
+        largest_sums(bias_of(op, graph, len(rows)), rows, x.q.zero_point, partial=True), shift
+    )
+    wanted = "requantisation factor of each channel, Q0.31"
+    return (
+        constant("multiplier", np.pad(multiplier, (0, spare)), wanted),
+        constant("shift", np.pad(shift, (0, spare)), "left shift of each channel"),
+    )
+
+
+def _helium_depthwise(op: Op, graph: Graph, window: Window) -> Kernel:
+    """It reads four channels at a time beyond the last and steps from a null bias: its arrays are
+    padded. Scratch as `arm_depthwise_conv_wrapper_s8_get_buffer_size_mve` gives it."""
+    weights = graph.input(op, WEIGHTS)
+    _, height, width, channels = weights.shape
+    scratch = 4 * extents.MVE_CHANNEL_BLOCK * height * width
+    extra = -channels % 4
+    filters = constant_of(weights).reshape(-1)
+    arguments = cmsis_arguments(
+        op,
+        graph,
+        window,
+        convolution_of(op).activation,
+        scratch,
+        filters=(weights.shape, Packed("weights")),
+        bias=Packed("bias"),
+        multiplicity=1,
+    )
+    rows = filters.astype(np.int8, copy=False).reshape(-1, channels).T
+    return Kernel(
+        (Call("arm_depthwise_conv_s8_opt", arguments, status=True),),
+        extents.cmsis_depthwise,
+        constants=(
+            constant("weights", np.pad(filters, (0, extra)), "filters, height x width x channels"),
+            constant("bias", np.pad(bias_of(op, graph, channels), (0, extra))),
+            *_channel_factors(op, graph, rows, extra),
+        ),
+        scratch_bytes=scratch,
+        find_overlaps=lambda: overlaps.helium_depthwise_overlaps(op, graph, window),
+        find_terms=lambda: terms.helium_depthwise_terms(op, graph, window),
+    )
+
+
+def _channel_filters(op: Op, graph: Graph) -> Int8:
+    """Depthwise filters as [channels, height * width]."""
+    weights = graph.input(op, WEIGHTS)
+    return constant_of(weights).reshape(-1, weights.shape[3]).T.astype(np.int8, copy=False)
+
+
+def waiting_rows(rows: int, window: Window) -> int:
+    """How many of `rows` rows the depthwise kernel for channel blocks keeps before it writes the
+    first: then nobody reads what an output in place of the input overwrites."""
+    return min(rows, -(-(window.padding.top + 1) // window.stride[0]))
+
+
+@dataclass(frozen=True)
+class _Walk:
+    """How an own depthwise kernel goes over the image: `band` output rows at a time.
+
+    `transposed`: rows are columns, in `window` too.
+    """
+
+    window: Window
+    band: int
+    transposed: bool = False
+
+
+def _own_depthwise(
+    op: Op,
+    graph: Graph,
+    function: str,
+    walk: _Walk,
+    pack: Callable[[], Int32],
+    scratch_bytes: int,
+) -> Kernel:
+    def calls(input_line: int, output_line: int) -> tuple[Call, ...]:
+        shape = conv_shape(
+            op,
+            graph,
+            walk.window,
+            depth=1,
+            lines=(input_line, output_line),
+            band=walk.band,
+            transposed=walk.transposed,
+        )
+        note = _TRANSPOSED if walk.transposed else ""
+        return (Call(function, own_arguments(shape, _requant(op, graph)), note=note),)
+
+    comment = packed_comment("filters", graph.input(op, WEIGHTS).shape, function)
+    return Kernel(
+        calls(0, 0),
+        extents.own_depthwise,
+        constants=(Constant("parameters", pack, comment),),
+        scratch_bytes=scratch_bytes,
+        strided=strided_image(op, graph),
+        calls_with_gaps=calls,
+    )
+
+
+def _depthwise_by_blocks(op: Op, graph: Graph, window: Window) -> Kernel:
+    """Blocks of four channels."""
+    y, (height, width) = graph.output(op), window.kernel
+    band = waiting_rows(y.shape[1], window)
+    seen = (min(y.shape[2], extents.EDGE_OUTPUTS) - 1) * window.stride[1] + window.extent[1]
+    scales = _scaled(op, graph, _channel_filters(op, graph))
+    kernel = _own_depthwise(
+        op,
+        graph,
+        "thimble_depthwise_conv_blocks_s8",
+        _Walk(window, band),
+        lambda: pack_channel_blocks(scales()),
+        64 + 8 * height * width + 4 * height * seen + 4 * band * y.shape[2],
+    )
+    return replace(
+        kernel,
+        find_overlaps=lambda: overlaps.channel_block_overlaps(op, graph, window, band),
+        find_terms=lambda: terms.channel_block_terms(op, graph, window),
+    )
+
+
+def _depthwise_by_lines(op: Op, graph: Graph, window: Window) -> Kernel:
+    """Channel by channel; rows and columns change places where that makes the rows the longer."""
+    filters, (height, width) = _channel_filters(op, graph), window.kernel
+    _, rows, columns, channels = graph.output(op).shape
+    walked, transposed = window, (rows, height) > (columns, width)
+    if transposed:
+        walked, rows, columns = transposed_window(window), columns, rows
+        filters = filters.reshape(channels, height, width).transpose(0, 2, 1)
+        filters = filters.reshape(channels, -1)
+    band, line = _band(walked, rows, columns), _line(walked, columns)
+    scales = _scaled(op, graph, filters)
+    kernel = _own_depthwise(
+        op,
+        graph,
+        "thimble_depthwise_conv_s8",
+        _Walk(walked, band, transposed),
+        lambda: pack_depthwise(scales()),
+        _line_bytes(walked, columns, band),
+    )
+    return replace(
+        kernel,
+        find_overlaps=lambda: overlaps.depthwise_line_overlaps(op, graph, window, transposed),
+        find_terms=lambda: terms.depthwise_line_terms(op, graph, kernel.calls[0], line),
+    )
+
+
+def _band(window: Window, rows: int, columns: int) -> int:
+    """Output rows that are computed at a time."""
+    one, two = (_line_bytes(window, columns, band) for band in (1, 2))
+    return max(min(1 + (_BAND_BYTES - one) // (two - one), rows), 1)
+
+
+def _line(window: Window, columns: int) -> int:
+    """int16 values of an image line in scratch, as `thimble_conv.h` has it."""
+    is_3x3 = window.kernel == (3, 3) and window.dilation == _PLAIN
+    outputs = round_up(columns, 4) if window.stride[1] == 1 and not is_3x3 else columns
+    return round_up((outputs - 1) * window.stride[1] + window.extent[1], 2) + 2
+
+
+def _line_bytes(window: Window, columns: int, band: int) -> int:
+    """Scratch, as `thimble_depthwise_conv_s8` says in its header."""
+    lines = (band - 1) * window.stride[0] + window.extent[0]
+    taps = 4 * window.kernel[0] * (window.kernel[1] // 2 + 1)
+    return 2 * (lines * _line(window, columns) + taps) + 4 * (band * columns + 1)

@@ -1,0 +1,149 @@
+"""The structs that convolution kernels are given, by the names of their C members."""
+
+from __future__ import annotations
+
+from toolchain.ir import Graph, Op, Tensor
+from toolchain.ops.arithmetic.activation import Activation, clamp_range
+from toolchain.ops.convolution.common import INPUT, WEIGHTS, Padding, Window, weight_zero_point
+from toolchain.ops.kernel import Argument, Input, Output, Packed, Scratch, Struct
+
+Shape = tuple[int, ...]
+
+
+def conv_shape(
+    op: Op,
+    graph: Graph,
+    window: Window,
+    depth: int,
+    *,
+    lines: tuple[int, int] = (0, 0),
+    band: int = 0,
+    transposed: bool = False,
+) -> Struct:
+    """`thimble_conv_shape`. `depth`: input channels that a filter sees.
+
+    `lines`: bytes from line to line of input and output, where there are gaps between them.
+    `band`: output rows at a time, for depthwise kernels. `transposed`: height and width are
+    swapped, in `window` too.
+    """
+    x, y = graph.input(op, INPUT), graph.output(op)
+    rows, columns = (2, 1) if transposed else (1, 2)
+    members: dict[str, Argument] = {
+        "batches": x.shape[0],
+        "input_h": x.shape[rows],
+        "input_w": x.shape[columns],
+        "input_c": x.shape[3],
+        "output_h": y.shape[rows],
+        "output_w": y.shape[columns],
+        "output_c": y.shape[3],
+        "depth": depth,
+        "kernel_h": window.kernel[0],
+        "kernel_w": window.kernel[1],
+        "stride_h": window.stride[0],
+        "stride_w": window.stride[1],
+        "dilation_h": window.dilation[0],
+        "dilation_w": window.dilation[1],
+        "pad_top": window.padding.top,
+        "pad_left": window.padding.left,
+        "input_zero_point": x.q.zero_point,
+    }
+    optional = {
+        "weight_zero_point": weight_zero_point(graph.input(op, WEIGHTS)),
+        "transposed": int(transposed),
+        "band": band,
+        "input_line": lines[0],
+        "output_line": lines[1],
+    }
+    shown = {name: value for name, value in optional.items() if value}
+    return Struct("thimble_conv_shape", {**members, **shown})
+
+
+def requant(y: Tensor, activation: Activation) -> Struct:
+    """`thimble_requant`."""
+    low, high = clamp_range(activation, y)
+    return Struct(
+        "thimble_requant",
+        {"output_offset": y.q.zero_point, "activation_min": low, "activation_max": high},
+    )
+
+
+def own_arguments(shape: Struct, requantised: Struct) -> dict[str, Argument]:
+    """What Thimble's int8 convolutions take."""
+    return {
+        "shape": shape,
+        "requant": requantised,
+        "input": Input(0),
+        "parameters": Packed("parameters"),
+        "scratch": Scratch(),
+        "output": Output(0),
+    }
+
+
+def cmsis_arguments(
+    op: Op,
+    graph: Graph,
+    window: Window,
+    activation: Activation,
+    scratch_bytes: int,
+    *,
+    filters: tuple[Shape, Argument],
+    bias: Argument,
+    multiplicity: int = 0,
+) -> dict[str, Argument]:
+    """What CMSIS-NN's convolutions take, int8 and int16.
+
+    `filters`: their dimensions, and where they lie. `multiplicity`: filters of each input channel,
+    for a depthwise convolution.
+    """
+    x, y = graph.input(op, INPUT), graph.output(op)
+    low, high = clamp_range(activation, y)
+    depthwise = {"ch_mult": multiplicity} if multiplicity else {}
+    name = "dw_conv_params" if multiplicity else "conv_params"
+    params: dict[str, Argument] = {
+        "input_offset": -x.q.zero_point,
+        "output_offset": y.q.zero_point,
+        **depthwise,
+        "stride": _tile(*window.stride),
+        "padding": _tile(window.padding.top, window.padding.left),
+        "dilation": _tile(*window.dilation),
+        "activation": Struct("cmsis_nn_activation", {"min": low, "max": high}),
+    }
+    factors: dict[str, Argument] = {
+        "multiplier": Packed("multiplier", writable=True),
+        "shift": Packed("shift", writable=True),
+    }
+    context: dict[str, Argument] = {"buf": Scratch(), "size": scratch_bytes}
+    shape, weights = filters
+    return {
+        "ctx": Struct("cmsis_nn_context", context),
+        name: Struct(f"cmsis_nn_{name}", params),
+        "quant_params": Struct("cmsis_nn_per_channel_quant_params", factors),
+        "input_dims": _dims(x.shape),
+        "input_data": Input(0),
+        "filter_dims": _dims(shape),
+        "filter_data": weights,
+        "bias_dims": _dims((1, 1, 1, y.shape[3])),
+        "bias_data": bias,
+        "output_dims": _dims(y.shape),
+        "output_data": Output(0),
+    }
+
+
+def _tile(height: int, width: int) -> Struct:
+    return Struct("cmsis_nn_tile", {"h": height, "w": width})
+
+
+def _dims(shape: Shape) -> Struct:
+    return Struct("cmsis_nn_dims", dict(zip("nhwc", shape, strict=True)))
+
+
+def transposed_window(window: Window) -> Window:
+    """The window over the image with height and width swapped."""
+    (kernel_h, kernel_w), (stride_h, stride_w) = window.kernel, window.stride
+    (dilation_h, dilation_w), pad = window.dilation, window.padding
+    return Window(
+        (kernel_w, kernel_h),
+        (stride_w, stride_h),
+        (dilation_w, dilation_h),
+        Padding(pad.left, pad.top, pad.right, pad.bottom),
+    )

@@ -1,0 +1,350 @@
+"""How often the loops of the convolution kernels turn.
+
+Each function follows one kernel in `runtime_c/source/convolution`, or CMSIS-NN's for Helium: what
+it counts is named after what is done there. Windows that lie inside the image are gathered by a
+quicker path than those at its edges.
+"""
+
+from __future__ import annotations
+
+from toolchain.ir import Graph, Op
+from toolchain.ops.convolution.common import Window, weight_zero_point
+from toolchain.ops.convolution.packing import SUMMED_TAPS
+from toolchain.ops.kernel import Call, Terms
+from toolchain.ops.terms import along, is_narrow, slow_channels
+
+Counts = dict[str, float]
+_BY_ROWS = ("arm_convolve_1x1_s8", "arm_convolve_1_x_n_s8")
+"""Kernels for Helium that multiply the pixels of each row apart."""
+
+
+def own_conv_terms(
+    op: Op, graph: Graph, function: str, window: Window, groups: int, depth: int
+) -> Terms:
+    """`thimble_convolve_s8`, `_1x1_s8`, `_inside_s8` and `_s4`: `depth` channels a filter."""
+    batches, out_h, out_w, channels = graph.output(op).shape
+    pixels = out_h * out_w
+    filters = channels // groups
+    times = batches * groups
+    taps = window.kernel[0] * window.kernel[1] * depth
+    words = -(-taps // 4)
+    terms: Counts = {"call": 1.0}
+    if function == "thimble_convolve_1x1_s8":
+        pixels *= batches
+        times = 1
+        terms["gathered words"] = pixels * words
+    elif function == "thimble_convolve_s4":
+        terms |= gathered_terms(op, graph, window, depth, times, staged=True)
+        fours = times * pixels * -(-filters // 4)
+        terms |= {
+            "group": times,
+            "pixel": times * pixels,
+            "block": fours,
+            "block of eight taps": fours * -(-taps // 8),
+            "narrow output": times * pixels * filters * is_narrow(op, graph),
+            "lone output": times * pixels * (filters % 4),
+        }
+        return terms
+    else:
+        terms |= gathered_terms(op, graph, window, depth, times)
+        terms["group"] = times
+        if weight_zero_point(graph.input(op, 1)):
+            terms["summed column"] = times * pixels
+            terms["summed column word"] = times * pixels * words
+            words += -(-words // SUMMED_TAPS)
+    pairs, odd = pixels // 2, pixels % 2
+    lone = filters % 2
+    path, slow = slow_channels(op, graph)
+    beside = slow.reshape(groups, filters)[:, : filters - lone].reshape(-1, 2).any(axis=1)
+    slow_blocks = int(beside.sum()) / groups
+    blocks = filters // 2 - slow_blocks
+    terms |= {
+        f"{path} block": times * (pairs + odd) * slow_blocks,
+        f"{path} block word": times * (pairs + odd) * slow_blocks * words,
+        "pixel": times * pixels,
+        "pair of pixels": times * pairs,
+        "block": times * pairs * blocks,
+        "block word": times * pairs * blocks * words,
+        "lone channel": times * pairs * lone,
+        "lone channel word": times * pairs * lone * words,
+        "last pixel": times * odd,
+        "last pixel block": times * odd * blocks,
+        "last pixel block word": times * odd * blocks * words,
+        "last pixel lone channel": times * odd * lone,
+        "last pixel lone channel word": times * odd * lone * words,
+        "narrow block": times * pairs * blocks * is_narrow(op, graph),
+        "narrow last pixel block": times * odd * blocks * is_narrow(op, graph),
+    }
+    return terms
+
+
+def partial_conv_terms(op: Op, graph: Graph, function: str, window: Window) -> Terms:
+    """`thimble_partial_conv_s8` and `_1x1_s8`, whose sums are int32."""
+    _, height, width, depth = graph.input(op, 1).shape
+    batches, out_h, out_w, channels = graph.output(op).shape
+    pixels, words = out_h * out_w, -(-height * width * depth // 4)
+    terms: Counts = {"call": 1.0}
+    if function == "thimble_partial_conv_1x1_s8":
+        batches, pixels = 1, batches * pixels
+        terms["column word"] = 2 * -(-pixels // 2) * words
+    else:
+        terms |= gathered_terms(op, graph, window, depth, batches)
+        terms["pixel"] = batches * pixels
+    pairs = batches * -(-pixels // 2)
+    blocks = pairs * -(-channels // 2)
+    adds = bool(op.inputs[-1])
+    return terms | {
+        "pair of pixels": pairs,
+        "block": blocks,
+        "block word": blocks * words,
+        "block added": blocks * adds,
+        "lone channel": pairs * (channels % 2),
+    }
+
+
+def depthwise_line_terms(op: Op, graph: Graph, call: Call, line: int) -> Terms:
+    """`thimble_depthwise_conv_s8`: channel by channel, in bands of output rows; `line`: int16
+    values of an image line in scratch."""
+    batches, channels = graph.output(op).shape[0], graph.output(op).shape[3]
+    in_h, in_w = call["shape.input_h"], call["shape.input_w"]
+    out_h, out_w = call["shape.output_h"], call["shape.output_w"]
+    kernel_h, kernel_w = call["shape.kernel_h"], call["shape.kernel_w"]
+    stride_h, stride_w = call["shape.stride_h"], call["shape.stride_w"]
+    dilation_h, dilation_w = call["shape.dilation_h"], call["shape.dilation_w"]
+    pad_top, pad_left, band = call["shape.pad_top"], call["shape.pad_left"], call["shape.band"]
+    extent = (kernel_h - 1) * dilation_h + 1
+    is_3x3 = kernel_h == kernel_w == 3 and dilation_h == dilation_w == 1 and stride_w <= 2
+    band_lines = (band - 1) * stride_h + extent
+    bands = -(-out_h // band)
+    kept = max(band_lines - band * stride_h, 0)
+    lines = image_lines = 0
+    for first in range(0, out_h, band):
+        rows = min(band, out_h - first)
+        top = first * stride_h - pad_top
+        begin = top + (kept if first else 0)
+        end = top + band_lines - (band - rows) * stride_h
+        lines += max(end - begin, 0)
+        image_lines += max(min(end, in_h) - max(begin, 0), 0)
+    before = min(pad_left, line)
+    inside = min(max(line - before, 0), in_w)
+    each = batches * channels
+    path, slow = slow_channels(op, graph)
+    slow_outputs = batches * out_h * out_w * int(slow.sum())
+    outputs = each * out_h * out_w - slow_outputs
+    terms: Counts = {
+        "call": 1.0,
+        "channel": each,
+        "band": each * bands,
+        "band kept": each * (bands - 1) * bool(kept),
+        "word kept": each * (bands - 1) * kept * line / 2,
+        "line": each * image_lines,
+        "line word": each * image_lines * (inside // 4),
+        "line byte": each * image_lines * (inside % 4),
+        "line blank": each * image_lines * (line - inside),
+        "blank line": each * (lines - image_lines),
+        "blank line pixel": each * (lines - image_lines) * line,
+        "narrow": outputs * is_narrow(op, graph),
+        "output": outputs,
+        f"{path} output": slow_outputs,
+    }
+    if call.get("shape.transposed"):
+        terms["transposed row"] = each * out_h
+    if is_3x3:
+        name = "3x3" if stride_w == 1 else "3x3 at stride 2"
+        steps = -(-out_w // 2) if stride_w == 1 else out_w
+        terms |= {f"row of {name}": each * out_h, f"step of {name}": each * out_h * steps}
+    elif dilation_w == 1 and stride_w == 1:
+        fours = -(-out_w // 4)
+        terms |= {
+            "tap row": each * kernel_h,
+            "tap": each * kernel_h * (kernel_w // 2 + 1),
+            "row of fours": each * out_h,
+            "four": each * out_h * fours,
+            "four row": each * out_h * fours * kernel_h,
+            "four step": each * out_h * fours * kernel_h * (kernel_w // 2 + 1),
+        }
+    else:
+        twos = -(-out_w // 2)
+        name = "dilated step" if dilation_w > 1 else "strided step"
+        count = kernel_w if dilation_w > 1 else (kernel_w + 1) // 2
+        terms |= {
+            "plain tap row": each * kernel_h,
+            "plain tap": each * kernel_h * kernel_w,
+            "row of twos": each * out_h,
+            "two": each * out_h * twos,
+            "two row": each * out_h * twos * kernel_h,
+            name: each * out_h * twos * kernel_h * count,
+        }
+    return terms
+
+
+def channel_block_terms(op: Op, graph: Graph, window: Window) -> Terms:
+    """`thimble_depthwise_conv_blocks_s8`: blocks of four channels, those windows gathered that
+    leave the image."""
+    x, y = graph.input(op, 0), graph.output(op)
+    batches, out_h, out_w, channels = y.shape
+    (kernel_h, kernel_w), (stride_h, stride_w) = window.kernel, window.stride
+    (dilation_h, dilation_w), pad = window.dilation, window.padding
+    rows = along(x.shape[1], out_h, kernel_h, stride_h, dilation_h, pad.top, 0)
+    columns = along(x.shape[2], out_w, kernel_w, stride_w, dilation_w, pad.left, 0)
+    whole = rows.whole if columns.whole else 0
+    left = min(-(-pad.left // stride_w), out_w)
+    sides = (left, out_w - left - columns.whole)
+    edge = whole * sum(sides) + (out_h - whole) * out_w
+    runs = whole * sum(-(-side // 4) for side in sides) + (out_h - whole) * -(-out_w // 4)
+    each = batches * channels // 4
+    path, slow = slow_channels(op, graph)
+    slow_outputs = batches * out_h * out_w * int(slow.reshape(-1, 4).any(axis=1).sum())
+    outputs = each * out_h * out_w
+    terms: Counts = {
+        "call": 1.0,
+        "four channels": each,
+        "tap": each * kernel_h * kernel_w,
+        "row": each * out_h,
+        "row inside": each * whole,
+        "gathered run": each * runs,
+        "gathered row": each * runs * kernel_h,
+        "gathered pixel": each
+        * kernel_h
+        * (edge * stride_w + runs * (window.extent[1] - stride_w)),
+        "narrow": 4 * outputs * is_narrow(op, graph),
+    }
+    terms[f"{path} output"] = slow_outputs
+    terms[f"{path} tap"] = slow_outputs * kernel_h * kernel_w
+    outputs -= slow_outputs
+    if window.kernel == (3, 3):
+        terms["3x3"] = outputs
+    elif kernel_h % 2 and kernel_h <= 7:
+        terms["odd"] = outputs
+        terms["odd column"] = outputs * kernel_w
+        terms["odd two rows"] = outputs * kernel_w * (kernel_h // 2)
+    else:
+        terms["other"] = outputs
+        terms["other column"] = outputs * kernel_w
+        terms["other two rows"] = outputs * kernel_w * (kernel_h // 2)
+        terms["other row"] = outputs * kernel_w * (kernel_h % 2)
+    return terms
+
+
+def helium_depthwise_terms(op: Op, graph: Graph, window: Window) -> Terms:
+    """`arm_depthwise_conv_s8_opt` for Helium: vectors of four channels."""
+    batches, out_h, out_w, channels = graph.output(op).shape
+    pixels, seen = batches * out_h * out_w, _seen_taps(op, graph, window)
+    taps, fours = window.kernel[0] * window.kernel[1], -(-channels // 4)
+    return {
+        "call": 1.0,
+        "pixel": pixels,
+        "tap": pixels * taps,
+        "tap of sixteen channels": seen * -(-channels // 16),
+        "blank tap": pixels * taps - seen,
+        "four channels": pixels * fours,
+        "four channels of a tap": pixels * fours * taps,
+        "block of channels": -(-channels // 124),
+    }
+
+
+def helium_conv_terms(op: Op, graph: Graph, function: str, window: Window, depth: int) -> Terms:
+    """CMSIS-NN's convolutions for Helium: vectors of 16 taps.
+
+    Pixels are multiplied four at a time: those of the whole image, or of one row.
+    """
+    batches, out_h, out_w, channels = graph.output(op).shape
+    pixels, taps = batches * out_h * out_w, window.kernel[0] * window.kernel[1]
+    vectors = -(-taps * depth // 16)
+    products = batches * out_h if function in _BY_ROWS else 1
+    four_pixels = products * (pixels // products // 4)
+    rest = products * (pixels // products % 4)
+    terms: Counts = {
+        "call": 1.0,
+        "product": products,
+        "channel": products * channels,
+        "channel vector": products * channels * vectors,
+        "channel of four pixels": four_pixels * channels,
+        "vector of four pixels": four_pixels * channels * vectors,
+        "channel of last pixel": rest * channels,
+        "vector of last pixel": rest * channels * vectors,
+    }
+    if function != "arm_convolve_s8":
+        return terms
+    seen = _seen_taps(op, graph, window)
+    return terms | {
+        "pixel": pixels,
+        "output row": batches * out_h,
+        "tap seen": seen,
+        "tap vector seen": seen * -(-depth // 16),
+        "tap blank": pixels * taps - seen,
+    }
+
+
+def _seen_taps(op: Op, graph: Graph, window: Window) -> int:
+    """Taps of all windows that lie inside the image."""
+    x, y = graph.input(op, 0), graph.output(op)
+    batches, out_h, out_w, _ = y.shape
+    kernel_h, kernel_w = window.kernel
+    rows = along(
+        x.shape[1], out_h, kernel_h, window.stride[0], window.dilation[0], window.padding.top, 0
+    )
+    columns = along(
+        x.shape[2], out_w, kernel_w, window.stride[1], window.dilation[1], window.padding.left, 0
+    )
+    return batches * rows.taps * columns.taps
+
+
+def gathered_terms(
+    op: Op, graph: Graph, window: Window, depth: int, times: int, *, staged: bool = False
+) -> Counts:
+    """Of the windows that are laid out as columns. `staged`: as bytes, and no further."""
+    x, y = graph.input(op, 0), graph.output(op)
+    (kernel_h, kernel_w), (stride_h, stride_w) = window.kernel, window.stride
+    dilation_h, dilation_w = window.dilation
+    row_bytes = kernel_w * depth
+    runs = kernel_w == 1 or (dilation_w == 1 and depth == x.shape[3])
+    uneven = row_bytes % 4 != 0
+    rows = along(x.shape[1], y.shape[1], kernel_h, stride_h, dilation_h, window.padding.top, 0)
+    walk = (x.shape[2], y.shape[2], kernel_w, stride_w, dilation_w, window.padding.left)
+    columns = along(*walk, 0)
+    whole = 0
+    if runs and x.shape[2] * x.shape[3] >= 4 and not staged:
+        whole = rows.whole * columns.whole
+        if uneven:  # three bytes more are read, in the last line too
+            whole -= rows.last * (columns.whole - along(*walk, -(-3 // x.shape[3])).whole)
+    edge = rows.windows * columns.windows - whole
+    whole_rows = whole * kernel_h
+    seen_rows = rows.taps * columns.windows - whole_rows
+    seen_taps = rows.taps * columns.taps - whole_rows * kernel_w
+    blank_taps = edge * kernel_h * kernel_w - seen_taps
+    words = -(-kernel_h * kernel_w * depth // 4)
+    terms: Counts = {
+        "edge window": edge,
+        "edge row": edge * kernel_h,
+        "edge row in image": seen_rows,
+    }
+    if uneven or depth % 4 or staged:
+        contiguous = dilation_w == 1 and depth == x.shape[3]
+        terms["edge byte filled"] = blank_taps * depth
+        if contiguous:
+            per_row = seen_taps * depth / seen_rows if seen_rows else 0
+            terms["edge byte run"] = seen_rows
+            terms["edge word copied"] = seen_rows * (per_row // 4)
+            terms["edge byte copied"] = seen_rows * (per_row % 4)
+        else:
+            terms["edge byte run"] = seen_taps
+            terms["edge word copied"] = seen_taps * (depth // 4)
+            terms["edge byte copied"] = seen_taps * (depth % 4)
+        if not staged:
+            terms["column"] = edge if uneven else edge * kernel_h
+            terms["column word"] = edge * words
+    else:
+        terms["edge word filled"] = blank_taps * depth / 4
+        terms["column"] = seen_rows if runs else seen_taps
+        terms["column word"] = seen_taps * depth / 4
+    if whole and uneven:
+        terms["inside row staged"] = whole_rows
+        terms["inside word staged"] = whole_rows * -(-row_bytes // 4)
+        terms["column"] += whole
+        terms["column word"] += whole * words
+    elif whole:
+        terms["inside row"] = whole_rows
+        terms["column"] += whole_rows
+        terms["column word"] += whole_rows * row_bytes / 4
+    return {name: times * count for name, count in terms.items()}

@@ -1,0 +1,327 @@
+"""Transposed convolution: each input pixel adds its filters' footprint to the output.
+
+TFLite TRANSPOSE_CONV, int8, weights OHWI, per-channel or per-tensor. Arithmetic: TFLite
+`reference_integer_ops::TransposeConv`. ONNX ConvTranspose rounds as ONNX Runtime does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from toolchain.boards import Core
+from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ops.arithmetic.activation import Activation, clamp_range, read_activation
+from toolchain.ops.arithmetic.onnx_rounding import requantise_onnx
+from toolchain.ops.arithmetic.rounding import Rounding
+from toolchain.ops.convolution.common import (
+    BIAS,
+    INPUT,
+    UNPADDED,
+    WEIGHTS,
+    Padding,
+    Window,
+    channel_requantisation,
+    check_operands,
+    constant_of,
+    has_bias,
+    padding_scheme,
+    random_bias,
+    random_quantisation,
+    read_padding,
+    requantise,
+    same_padding,
+)
+from toolchain.ops.convolution.extents import own_transposed
+from toolchain.ops.convolution.kernels import channel_scaling, packed_comment, round_up
+from toolchain.ops.convolution.overlaps import transpose_conv2d_overlaps
+from toolchain.ops.convolution.packing import pack_transposed
+from toolchain.ops.convolution.structs import conv_shape, own_arguments, requant
+from toolchain.ops.kernel import Call, Constant, Kernel
+from toolchain.ops.readers.onnx import (
+    StoredWeights,
+    add_bias,
+    image_axes,
+    image_shape,
+    int8_weights,
+    onnx_bias,
+    weight_quantisation,
+)
+from toolchain.ops.spec import (
+    WEIGHTED,
+    Array,
+    Axis,
+    OnnxBinding,
+    OnnxNode,
+    OpSpec,
+    Part,
+    Reach,
+    ReadOp,
+    TensorType,
+    TfliteBinding,
+    TfliteNode,
+    WrittenOp,
+)
+
+_FILE_SHAPE, _FILE_WEIGHTS, _FILE_INPUT, _FILE_BIAS = 0, 1, 2, 3
+
+
+@dataclass(frozen=True)
+class TransposeConv2D(Attributes):
+    """Pairs are (height, width).
+
+    `size` is the output's. Output row y gets input row i through kernel row
+    y + padding.top - i * stride; the bottom and right padding follow from the size.
+    """
+
+    size: tuple[int, int]
+    stride: tuple[int, int] = (1, 1)
+    padding: Padding = UNPADDED
+    activation: Activation = Activation.NONE
+    rounding: Rounding = Rounding.TFLITE
+
+
+def transposed_of(op: Op) -> TransposeConv2D:
+    assert isinstance(op.attributes, TransposeConv2D)
+    return op.attributes
+
+
+def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
+    x, weights, attributes = graph.input(op, INPUT), graph.input(op, WEIGHTS), transposed_of(op)
+    if len(x.shape) != 4 or len(weights.shape) != 4 or weights.shape[3] != x.shape[3]:
+        raise ValueError(f"needs NHWC input and OHWI weights, got {x.shape} and {weights.shape}")
+    pad = attributes.padding
+    if min(attributes.size) < 1 or min(attributes.stride) < 1 or min(pad.top, pad.left) < 0:
+        raise ValueError(f"size, stride and padding do not make sense: {attributes}")
+    if has_bias(op):
+        bias = graph.input(op, BIAS)
+        if bias.elements != weights.shape[0]:
+            raise ValueError(f"{bias.elements} bias values for {weights.shape[0]} channels")
+    return (TensorType((x.shape[0], *attributes.size, weights.shape[0]), x.dtype),)
+
+
+def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
+    attributes = transposed_of(op)
+    batches, height, width, _ = x.shape
+    channels, kernel_h, kernel_w, _ = weights.shape
+    image = inputs[INPUT].astype(np.int64) - x.q.zero_point
+    filters = inputs[WEIGHTS].astype(np.int64)
+    total = np.zeros((batches, *attributes.size, channels), dtype=np.int64)
+    for row in range(height):
+        for column in range(width):
+            top = row * attributes.stride[0] - attributes.padding.top
+            left = column * attributes.stride[1] - attributes.padding.left
+            for ky in range(max(0, -top), min(kernel_h, attributes.size[0] - top)):
+                for kx in range(max(0, -left), min(kernel_w, attributes.size[1] - left)):
+                    total[:, top + ky, left + kx] += image[:, row, column] @ filters[:, ky, kx].T
+    if has_bias(op):
+        total = total + inputs[BIAS].astype(np.int64).reshape(-1)
+    low, high = clamp_range(attributes.activation, y)
+    if attributes.rounding is Rounding.ONNX:
+        return (requantise_onnx(total, x, weights, y, (low, high)),)
+    multiplier, shift = channel_requantisation(x, weights, y, channels)
+    return (requantise(total, multiplier, shift, y, low, high),)
+
+
+def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
+    """Rows, columns and channels.
+
+    Output row y gets input rows from ceil((y + top - kernel + 1) / stride) to
+    floor((y + top) / stride); a kernel smaller than the stride counts as one of that size.
+    """
+    attributes, window = transposed_of(op), forward_window(op, graph)
+    pads, whole = (window.padding.top, window.padding.left), (None,) * (len(op.inputs) - 1)
+
+    def along(side: int) -> Axis:
+        stride = window.stride[side]
+        kernel = max(window.kernel[side], stride)
+        own = kernel - stride - pads[side]
+
+        def block(part: Part) -> TransposeConv2D:
+            top = kernel - stride - part.before
+            padding = replace(attributes.padding, **{("top", "left")[side]: top})
+            sizes = list(attributes.size)
+            sizes[side] = part.length
+            return replace(attributes, size=(sizes[0], sizes[1]), padding=padding)
+
+        return Axis(side + 1, (Reach(side + 1, 1, kernel, own, stride), *whole), block)
+
+    filters = tuple(Reach(0) if name else None for name in op.inputs[WEIGHTS:])
+    return (along(0), along(1), Axis(3, (None, *filters), lambda part: attributes))
+
+
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
+    """Thimble's own kernel: CMSIS-NN's needs an int32 for every tap of every pixel."""
+    attributes, window = transposed_of(op), forward_window(op, graph)
+    weights, y = graph.input(op, WEIGHTS), graph.output(op)
+    channels, height, width, depth = weights.shape
+    filters = constant_of(weights).reshape(channels, -1).astype(np.int8, copy=False)
+    activation, rounding = attributes.activation, attributes.rounding
+    scales = channel_scaling(op, graph, activation, rounding, filters, partial=True)
+    shape = conv_shape(op, graph, window, graph.input(op, INPUT).shape[3])
+    function = "thimble_transpose_conv_s8"
+    meeting = -(-height // window.stride[0]) * -(-width // window.stride[1])
+    return Kernel(
+        (Call(function, own_arguments(shape, requant(y, activation))),),
+        own_transposed,
+        constants=(
+            Constant(
+                "parameters",
+                lambda: pack_transposed(scales(), height * width),
+                packed_comment("filters", weights.shape, function),
+            ),
+        ),
+        scratch_bytes=meeting * (2 * round_up(depth, 4) + 4),
+        find_overlaps=lambda: transpose_conv2d_overlaps(
+            op, graph, attributes.stride, attributes.padding
+        ),
+    )
+
+
+def _macs(op: Op, graph: Graph) -> int:
+    channels, height, width, _ = graph.input(op, WEIGHTS).shape
+    return graph.input(op, INPUT).elements * channels * height * width
+
+
+def _read(node: TfliteNode) -> ReadOp:
+    present = len(node.inputs) > _FILE_BIAS and node.inputs[_FILE_BIAS] is not None
+    order = (_FILE_INPUT, _FILE_WEIGHTS, *((_FILE_BIAS,) if present else ()))
+    weights = check_operands(node, 4, order)
+    shape = [int(v) for v in node.constant(_FILE_SHAPE).reshape(-1)]
+    if len(shape) != 4:
+        raise node.unsupported(f"output shape {shape}")
+    options, size = node.options, (shape[1], shape[2])
+    stride = (int(options.strideH), int(options.strideW))
+    padding = read_padding(node, size, (weights.shape[1], weights.shape[2]), stride)
+    return ReadOp(TransposeConv2D(size, stride, padding, read_activation(node)), order)
+
+
+def forward_window(op: Op, graph: Graph) -> Window:
+    """The forward convolution whose gradient this is."""
+    attributes = transposed_of(op)
+    _, height, width, _ = graph.input(op, WEIGHTS).shape
+    return Window((height, width), attributes.stride, (1, 1), attributes.padding)
+
+
+def _write(op: Op, graph: Graph) -> WrittenOp:
+    attributes, y = transposed_of(op), graph.output(op)
+    shape = Tensor("output_shape", (4,), DType.INT32, None, np.array(y.shape, dtype=np.int32))
+    own = len(op.inputs)
+    return WrittenOp(
+        "TRANSPOSE_CONV",
+        "TransposeConvOptions",
+        {
+            "padding": padding_scheme(forward_window(op, graph), attributes.size),
+            "strideH": attributes.stride[0],
+            "strideW": attributes.stride[1],
+            "fusedActivationFunction": attributes.activation,
+        },
+        extra_inputs=(shape,),
+        version=4,
+        order=(own, WEIGHTS, INPUT, *range(BIAS, own)),
+    )
+
+
+def _sample(rng: np.random.Generator) -> Graph:
+    kernel = (int(rng.integers(1, 6)), int(rng.integers(1, 6)))
+    stride = (int(rng.integers(1, 4)), int(rng.integers(1, 4)))
+    depth, channels = int(rng.integers(1, 12)), int(rng.integers(1, 9))
+    rows, columns = int(rng.integers(1, 7)), int(rng.integers(1, 7))
+    if rng.random() < 0.6:
+        size = (rows * stride[0], columns * stride[1])
+        padding = same_padding(size, kernel, stride)
+    else:
+        size = ((rows - 1) * stride[0] + kernel[0], (columns - 1) * stride[1] + kernel[1])
+        padding = UNPADDED
+    taps = -(-kernel[0] // stride[0]) * -(-kernel[1] // stride[1])
+    x_q, w_q, y_q = random_quantisation(rng, channels, taps * depth)
+    w_shape = (channels, *kernel, depth)
+    tensors = [
+        Tensor("x", (1, rows, columns, depth), DType.INT8, x_q),
+        Tensor("weights", w_shape, DType.INT8, w_q, rng.integers(-127, 128, w_shape, np.int8)),
+        Tensor("y", (1, *size, channels), DType.INT8, y_q),
+    ]
+    inputs = ["x", "weights"]
+    if rng.random() < 0.8:
+        tensors.append(random_bias(rng, x_q, w_q, channels))
+        inputs.append("bias")
+    attributes = TransposeConv2D(size, stride, padding)
+    op = Op("transpose_conv2d", "transposed", tuple(inputs), ("y",), attributes)
+    return Graph.build("sample", tensors, [op], ["x"], ["y"])
+
+
+def _onnx_padding(node: OnnxNode, extent: tuple[int, int], stride: tuple[int, int]) -> Padding:
+    """Padding at the top and left; the output's size gives the other sides."""
+    rank = len(node.shape(INPUT)) - 2
+    source, target = image_shape(node.shape(INPUT)), image_shape(node.output_shape())
+    begin = [0, 0]
+    scheme = node.attribute("auto_pad", "NOTSET")
+    if scheme == "NOTSET" and node.attribute("output_shape") is None:
+        begin[2 - rank :] = node.attribute("pads", [0] * 2 * rank)[:rank]
+    elif scheme != "VALID":
+        extra = [0, 0]
+        extra[2 - rank :] = node.attribute("output_padding", [0] * rank)
+        for axis in range(2):
+            full = stride[axis] * (source[axis + 1] - 1) + extra[axis] + extent[axis]
+            total = full - target[axis + 1]
+            begin[axis] = total // 2 if scheme == "SAME_UPPER" else total - total // 2
+    if min(begin) < 0:
+        raise node.unsupported(f"negative padding {begin}")
+    return Padding(top=begin[0], left=begin[1])
+
+
+def _read_onnx(node: OnnxNode) -> None:
+    """ConvTranspose; groups and dilation become zeros in the filters."""
+    axes = image_axes(node)
+    weights, scales = int8_weights(node, WEIGHTS, axis=1)
+    rank, groups = weights.ndim - 2, int(node.attribute("group", 1))
+    depth, per_group = weights.shape[:2]
+    if groups < 1 or depth % groups:
+        raise ValueError(f"{groups} groups of {depth} channels")
+    kernel = weights.shape[2:] if rank == 2 else (1, *weights.shape[2:])
+    stride = (1, 1, *node.attribute("strides", [1] * rank))[-2:]
+    dilation = (1, 1, *node.attribute("dilations", [1] * rank))[-2:]
+    extent = tuple((k - 1) * d + 1 for k, d in zip(kernel, dilation, strict=True))
+    filters = np.zeros((groups * per_group, *extent, depth), dtype=weights.dtype)
+    flat = weights.reshape(groups, depth // groups, per_group, *kernel)
+    for group in range(groups):
+        outputs = slice(group * per_group, (group + 1) * per_group)
+        inputs = slice(group * (depth // groups), (group + 1) * (depth // groups))
+        spread = filters[outputs, :: dilation[0], :: dilation[1], inputs]
+        spread[...] = flat[group].transpose(1, 2, 3, 0)
+    if scales.size > 1:
+        scales = np.tile(scales, groups)
+    bias = onnx_bias(node, BIAS, len(filters), axis=1)
+    q, size = node.output_quantisation(), image_shape(node.output_shape())
+    padding = _onnx_padding(node, (extent[0], extent[1]), (stride[0], stride[1]))
+    activation = Activation(node.fused_activation())
+    operands = [
+        node.operand(INPUT, axes, image_shape(node.shape(INPUT))),
+        node.add_constant("weights", filters, weight_quantisation(scales, 0)),
+    ]
+    if bias is not None:
+        stored = StoredWeights(filters, scales)
+        operands.append(add_bias(node, bias, node.quantisation(INPUT).scale, stored))
+    attributes = TransposeConv2D(
+        (size[1], size[2]), (stride[0], stride[1]), padding, activation, Rounding.ONNX
+    )
+    node.emit("transpose_conv2d", attributes, operands, q, axes, size)
+
+
+S8 = OpSpec(
+    quantised=WEIGHTED,
+    kind="transpose_conv2d",
+    attributes=TransposeConv2D,
+    infer=_infer,
+    reference=_reference,
+    select=_select,
+    sample=_sample,
+    macs=_macs,
+    axes=_axes,
+    tflite=TfliteBinding(("TRANSPOSE_CONV",), _read, _write),
+    onnx=OnnxBinding(("ConvTranspose",), _read_onnx),
+    limits="int8, constant weights, per channel or per tensor; any stride and output size",
+)

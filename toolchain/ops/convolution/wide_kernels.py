@@ -1,0 +1,156 @@
+"""Convolutions of int16 images with int8 filters: kernel choice, scratch and constants.
+
+CMSIS-NN's fast forms hold partial sums in int32, so they take fewer than 512 products a sum; the
+others sum in int64.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toolchain.boards import Core
+from toolchain.ir import Graph, Op
+from toolchain.ops.arithmetic.activation import Activation, clamp_range
+from toolchain.ops.convolution import extents
+from toolchain.ops.convolution.common import (
+    BIAS,
+    INPUT,
+    WEIGHTS,
+    Window,
+    channel_requantisation,
+    constant_of,
+    convolution_of,
+    window_of,
+)
+from toolchain.ops.convolution.overlaps import gathered_overlap
+from toolchain.ops.convolution.structs import cmsis_arguments, conv_shape
+from toolchain.ops.kernel import Call, Constant, Input, Kernel, Output, Packed, Struct, constant
+from toolchain.ops.readers.wide import bias_of, check_sums
+
+_FAST_TAPS = 512
+"""Sums of as many products of int16 and int8 may overrun int32."""
+
+
+def select_conv2d(op: Op, graph: Graph, core: Core) -> Kernel:
+    """The function that `arm_convolve_wrapper_s16` would choose; groups are ours.
+
+    The fast kernel gathers the windows of two pixels; the other reads all for each channel.
+    """
+    weights, window = graph.input(op, WEIGHTS), window_of(op, graph)
+    activation, (channels, height, width, depth) = convolution_of(op).activation, weights.shape
+    if graph.input(op, INPUT).shape[3] // depth > 1:
+        return own_kernel(op, graph, "thimble_convolve_s16", window, activation)
+    few = height * width * depth < _FAST_TAPS
+    fast = core.dsp and not core.mve and few and window.dilation == (1, 1)
+    scratch = 2 * 2 * height * width * depth if fast else 0
+    arguments = cmsis_arguments(
+        op,
+        graph,
+        window,
+        activation,
+        scratch,
+        filters=((channels, height, width, depth), Input(1)),
+        bias=Packed("bias"),
+    )
+    function = "arm_convolve_fast_s16" if fast else "arm_convolve_s16"
+    filters = constant_of(weights).reshape(channels, -1)
+    return Kernel(
+        (Call(function, arguments, status=True),),
+        extents.wide_conv,
+        constants=_per_channel(op, graph, filters),
+        scratch_bytes=scratch,
+        find_overlaps=lambda: gathered_overlap(op, graph, window, pixels=2) if fast else (),
+    )
+
+
+def select_depthwise(op: Op, graph: Graph, core: Core) -> Kernel:
+    """The function that `arm_depthwise_conv_wrapper_s16` would choose.
+
+    The fast kernel gathers the windows of a pixel, of four with Helium; there it reads beyond the
+    last channel, up to a multiple of four.
+    """
+    x, weights, window = graph.input(op, INPUT), graph.input(op, WEIGHTS), window_of(op, graph)
+    channels, (height, width) = weights.shape[3], window.kernel
+    few = height * width < _FAST_TAPS
+    fast = core.dsp or core.mve
+    fast = fast and channels == x.shape[3] and few and window.dilation == (1, 1)
+    spare = -channels % 4 if fast and core.mve else 0
+    window_bytes = 2 * channels * height * width
+    scratch = (4 * window_bytes + 8 if core.mve else window_bytes) if fast else 0
+    arguments = cmsis_arguments(
+        op,
+        graph,
+        window,
+        convolution_of(op).activation,
+        scratch,
+        filters=(weights.shape, Packed("weights")),
+        bias=Packed("bias"),
+        multiplicity=channels // x.shape[3],
+    )
+    function = "arm_depthwise_conv_fast_s16" if fast else "arm_depthwise_conv_s16"
+    filters = constant_of(weights).reshape(-1, channels)
+    stored = np.pad(filters.reshape(-1), (0, spare))
+    pixels = 4 if core.mve else 1
+    return Kernel(
+        (Call(function, arguments, status=True),),
+        extents.wide_depthwise,
+        constants=(
+            constant("weights", stored, "filters, height x width x channels"),
+            *_per_channel(op, graph, filters.T, spare),
+        ),
+        scratch_bytes=scratch,
+        find_overlaps=lambda: gathered_overlap(op, graph, window, pixels, core.mve) if fast else (),
+    )
+
+
+def own_kernel(
+    op: Op, graph: Graph, function: str, window: Window, activation: Activation
+) -> Kernel:
+    """Thimble's own kernels, with sums of int64: groups, and transposed convolutions."""
+    weights, y = graph.input(op, WEIGHTS), graph.output(op)
+    low, high = clamp_range(activation, y)
+    scaling = Struct(
+        "thimble_conv_s16_scaling",
+        {
+            "bias": Packed("bias"),
+            "multiplier": Packed("multiplier"),
+            "shift": Packed("shift"),
+            "min": low,
+            "max": high,
+        },
+    )
+    call = Call(
+        function,
+        {
+            "shape": conv_shape(op, graph, window, weights.shape[3]),
+            "scaling": scaling,
+            "input": Input(0),
+            "filters": Input(1),
+            "output": Output(0),
+        },
+    )
+    filters = constant_of(weights).reshape(weights.shape[0], -1)
+    constants = _per_channel(op, graph, filters)
+    return Kernel((call,), extents.wide_own, constants=constants)
+
+
+def _per_channel(
+    op: Op, graph: Graph, filters: NDArray[np.generic], spare: int = 0
+) -> tuple[Constant, ...]:
+    """Bias and requantisation of each channel, then `spare` channels of nothing.
+
+    Raises UnsupportedError where a sum might overrun the kernels.
+    """
+    channels = len(filters)
+    x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
+    bias = bias_of(op, graph, BIAS, channels)
+    factors = x.q.scale * np.array(weights.q.scales) / y.q.scale
+    check_sums(op, filters.astype(np.int64), bias, np.broadcast_to(factors, (channels,)))
+    multiplier, shift = channel_requantisation(x, weights, y, channels)
+    wanted = "requantisation factor of each channel, Q0.31"
+    return (
+        constant("bias", np.pad(bias, (0, spare)), "int64"),
+        constant("multiplier", np.pad(multiplier, (0, spare)), wanted),
+        constant("shift", np.pad(shift, (0, spare)), "left shift of each channel"),
+    )
