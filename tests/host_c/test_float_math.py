@@ -8,9 +8,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from tests.support.floats import function_graph
 from tests.support.host import reference_outputs, run_graph_on_host
-from toolchain.ir import DType, Graph, Op, Tensor
-from toolchain.ops.unary.unary_f32 import FUNCTIONS, Unary
+from toolchain.ops.unary.unary_f32 import FUNCTIONS
 
 erf = np.vectorize(math.erf)
 REAL: dict[str, Callable[[np.ndarray], np.ndarray]] = {
@@ -41,9 +41,7 @@ def values() -> np.ndarray:
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_kernel_equals_reference_and_is_near_the_function(function: str) -> None:
     x = values()
-    tensors = [Tensor(name, x.shape, DType.FLOAT32) for name in ("x", "y")]
-    op = Op("unary_f32", "unary", ("x",), ("y",), Unary(function, 0.3))
-    graph = Graph.build("function", tensors, [op], ["x"], ["y"])
+    graph = function_graph(function, x.shape)
     (wanted,) = reference_outputs(graph, [x])
     (got,) = run_graph_on_host(graph, [x])
     assert np.array_equal(got, wanted, equal_nan=True)

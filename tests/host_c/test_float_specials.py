@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tests.support.floats import function_graph
 from tests.support.host import reference_outputs, run_graphs_on_host
 from tests.support.litert import judged_by_reference_kernels, run_litert
 from tests.support.tflite_writer import tflite_bytes
-from toolchain.ir import DType, Graph, Op, Tensor
+from toolchain.ir import Graph
 from toolchain.ops import forms
 from toolchain.ops.readers.floats import FLOAT
-from toolchain.ops.unary.unary_f32 import Unary
 
 KINDS = sorted(kind for kind, spec in forms().items() if spec.dtypes == FLOAT)
 SPECIALS = np.array(
@@ -67,9 +67,7 @@ def test_what_is_no_ordinary_number(kind: str) -> None:
 def test_activations_keep_nan_and_the_sign_of_zero() -> None:
     cases = []
     for function in EXTENDED:
-        tensors = [Tensor(name, SPECIALS.shape, DType.FLOAT32) for name in ("x", "y")]
-        op = Op("unary_f32", "unary", ("x",), ("y",), Unary(function, 0.25))
-        cases.append((Graph.build(function, tensors, [op], ["x"], ["y"]), [SPECIALS]))
+        cases.append((function_graph(function, SPECIALS.shape), [SPECIALS]))
     for (graph, inputs), (got,) in zip(cases, run_graphs_on_host(cases), strict=True):
         (theirs,) = run_litert(tflite_bytes(graph), inputs)
         assert equal_bits(got, theirs)

@@ -147,6 +147,8 @@ def test_closure_follows_calls_tables_inlines_and_macros_but_not_comments(tmp_pa
     tree = CTree(source, include)
     assert names(["first"], tree) == {"first", "tables", "called", "wrapped"}
     assert source_closure(["first"], [tree]).headers == ("a.h",)
+    assert names(["inlined"], tree) == {"called", "wrapped"}
+    assert source_closure(["inlined"], [tree]).headers == ("a.h",)
     with pytest.raises(MissingToolError, match="missing_one"):
         source_closure(["first", "missing_one"], [tree])
     with pytest.raises(MissingToolError, match="private"):

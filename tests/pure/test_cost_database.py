@@ -17,7 +17,7 @@ from toolchain.boards import board
 from toolchain.cost import CostModel
 from toolchain.cost.analytic import FLOAT_UNIT, WIDE_ELEMENTS, WIDE_SUMS, AnalyticCostModel
 from toolchain.cost.database import SCHEMA_VERSION, Database, Measurement
-from toolchain.cost.key import Build, Key, copies_key, operator_key
+from toolchain.cost.key import Build, Key, _code_digest, copies_key, operator_key
 from toolchain.cost.measured import measured_model
 from toolchain.errors import InputError
 from toolchain.ir import DType, Graph
@@ -234,6 +234,21 @@ def test_every_kind_has_a_key_without_addresses() -> None:
         graph = spec.sample(rng)
         key = operator_key(lower(graph, core), 0)
         assert spec.kind in key.shape and " at 0x" not in key.shape, key
+
+
+def test_a_kernel_that_a_template_writes_out_is_another_where_the_template_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    core = board("mps2-an386").core
+    graph = forms()["abs.float32"].sample(np.random.default_rng(3))
+    before = operator_key(graph.ops[0], graph, core)
+    (tmp_path / "ops").mkdir()
+    (tmp_path / "ops" / "unary_f32.c.j2").write_text("other")
+    monkeypatch.setattr("toolchain.cost.key.TEMPLATES", tmp_path)
+    _code_digest.cache_clear()
+    after = operator_key(graph.ops[0], graph, core)
+    _code_digest.cache_clear()
+    assert before.shape == after.shape and before.kernel != after.kernel
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 import numpy as np
 
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
@@ -9,15 +12,19 @@ from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.convolution.common import Padding
 from toolchain.ops.convolution.conv2d import Conv2D
 from toolchain.ops.convolution.depthwise_conv2d import DepthwiseConv2D
-from toolchain.ops.elementwise.binary_f32 import Binary
+from toolchain.ops.elementwise.addition import Sum
+from toolchain.ops.elementwise.multiplication import Mul
 from toolchain.ops.matmul.fully_connected import FullyConnected
 from toolchain.ops.movement.concat import Concat
 from toolchain.ops.movement.reshape import Reshape
 from toolchain.ops.normalisation.softmax_s8 import Softmax
 from toolchain.ops.pooling.common import Pool2D
 from toolchain.ops.reduction.common import Reduce
+from toolchain.ops.unary.float_function import FloatFunction, Function
+from toolchain.ops.unary.gelu import Gelu
+from toolchain.ops.unary.leaky_relu import LeakyRelu
 from toolchain.ops.unary.quantize import Quantize
-from toolchain.ops.unary.unary_f32 import Unary
+from toolchain.ops.unary.relu import Bounds, Relu
 
 
 class _Builder:
@@ -65,9 +72,9 @@ def island() -> Graph:
     real = b.op("dequantize", (conv,), b.real("real", 1, 6, 6, 8), Attributes())
     soft = b.op("softmax", (real,), b.real("soft", 1, 6, 6, 8), Softmax())
     mean = b.op("mean", (real,), b.real("mean", 1, 6, 6, 1), Reduce((3,), True))
-    away = b.op("binary_f32", (real, mean), b.real("away", 1, 6, 6, 8), Binary("sub"))
-    bent = b.op("unary_f32", (away,), b.real("bent", 1, 6, 6, 8), Unary("gelu_tanh"))
-    scaled = b.op("binary_f32", (soft, bent), b.real("scaled", 1, 6, 6, 8), Binary("mul"))
+    away = b.op("sub", (real, mean), b.real("away", 1, 6, 6, 8), Sum())
+    bent = b.op("gelu", (away,), b.real("bent", 1, 6, 6, 8), Gelu(approximate=True))
+    scaled = b.op("mul", (soft, bent), b.real("scaled", 1, 6, 6, 8), Mul())
     back = b.quantised("back", 0.01, -20, 1, 6, 6, 8)
     b.op("quantize", (scaled,), back, Quantize(DType.INT8))
     flat = b.op("reshape", (back,), b.quantised("flat", 0.01, -20, 1, 288), Reshape((1, 288)))
@@ -92,8 +99,8 @@ def network() -> Graph:
         b.real("left", 1, 5, 5, 6),
         DepthwiseConv2D(padding=Padding(1, 1, 1, 1)),
     )
-    bent = b.op("unary_f32", (left,), b.real("bent", 1, 5, 5, 6), Unary("tanh"))
-    total = b.op("binary_f32", (stem, bent), b.real("total", 1, 5, 5, 6), Binary("add"))
+    bent = b.op("tanh", (left,), b.real("bent", 1, 5, 5, 6), Attributes())
+    total = b.op("add", (stem, bent), b.real("total", 1, 5, 5, 6), Sum())
     pool = Pool2D(2, 2, 2, 2)
     top = b.op("max_pool2d", (total,), b.real("top", 1, 2, 2, 6), pool)
     average = b.op("average_pool2d", (total,), b.real("average", 1, 2, 2, 6), pool)
@@ -107,3 +114,23 @@ def network() -> Graph:
     )
     b.op("softmax", (scores,), b.real("y", 1, 4), Softmax())
     return Graph.build("floats", b.tensors, b.ops, ["x"], ["y"])
+
+
+_OPERATORS: Mapping[str, tuple[str, Attributes]] = MappingProxyType(
+    {
+        "gelu": ("gelu", Gelu()),
+        "gelu_tanh": ("gelu", Gelu(approximate=True)),
+        "leaky_relu": ("leaky_relu", LeakyRelu(0.25)),
+        **{function.value: ("float_function", FloatFunction(function)) for function in Function},
+        **{bounds.value.lower(): ("relu", Relu(bounds)) for bounds in Bounds},
+    }
+)
+"""Kind and attributes of functions whose kind has another name, or attributes."""
+
+
+def function_graph(function: str, shape: tuple[int, ...]) -> Graph:
+    """One function of a float32 'x' that gives 'y'; its name in `unary_f32.FUNCTIONS`."""
+    tensors = [Tensor(name, shape, DType.FLOAT32) for name in ("x", "y")]
+    kind, attributes = _OPERATORS.get(function, (function, Attributes()))
+    op = Op(kind, "function", ("x",), ("y",), attributes)
+    return Graph.build("function", tensors, [op], ["x"], ["y"])

@@ -15,7 +15,9 @@ from toolchain.ops import forms
 from toolchain.reference.judges import rule_of
 from toolchain.reference.process import Runtime
 
-OWN_FUNCTIONS = frozenset({"softmax.float32", "unary_f32"})
+OWN_FUNCTIONS = frozenset(
+    f"{kind}.float32" for kind in ("elu", "exp", "gelu", "log", "logistic", "softmax", "tanh")
+)
 """Kinds whose exp and the like are not those of a C library: the last bits differ."""
 
 

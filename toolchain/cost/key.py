@@ -15,6 +15,8 @@ from toolchain.ops.lowering import Lowered
 from toolchain.resources import RUNTIME_C, TEMPLATES
 
 COPIES = "memcpy"
+_PLAIN_CALL = "call"
+"""The template of calls that compute nothing themselves."""
 _LONGEST = 48
 
 
@@ -51,8 +53,9 @@ def operator_key(lowered: Lowered, number: int) -> Key:
     inputs = ", ".join(_type(tensor) for tensor in graph.input_tensors(op))
     outputs = ", ".join(_type(graph.tensors[name]) for name in op.outputs)
     functions = kernel.name or op.kind
+    templates = sorted({call.template for call in kernel.calls} - {_PLAIN_CALL})
     return Key(
-        f"{functions}@{_code_digest(op.kind, kernel.functions)}",
+        f"{functions}@{_code_digest((op.kind, *templates), kernel.functions)}",
         f"{' '.join(words)} ({inputs}) -> ({outputs})",
     )
 
@@ -86,9 +89,9 @@ def _digest(data: bytes) -> str:
 
 
 @cache
-def _code_digest(kind: str, functions: tuple[str, ...]) -> str:
-    """Over the operator's template and our kernels; CMSIS-NN's version stands apart."""
-    files = [TEMPLATES / "ops" / f"{kind}.c.j2"]
+def _code_digest(templates: tuple[str, ...], functions: tuple[str, ...]) -> str:
+    """Over the operator's templates and our kernels; CMSIS-NN's version stands apart."""
+    files = [TEMPLATES / "ops" / f"{name}.c.j2" for name in templates]
     files += [_own_kernels()[name] for name in functions if name in _own_kernels()]
     return _digest(b"\0".join(path.read_bytes() for path in files if path.exists()))
 

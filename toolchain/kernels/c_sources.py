@@ -42,7 +42,8 @@ class CTree:
 
 @dataclass(frozen=True)
 class Closure:
-    """Files to compile, sorted, and the headers that declare the functions asked for."""
+    """Files to compile, sorted, and the headers that declare the functions asked for, or define
+    them inline."""
 
     files: tuple[Path, ...]
     headers: tuple[str, ...]
@@ -52,14 +53,15 @@ class Closure:
 class _Index:
     """`defined_in`: external symbol to file; `words`: all identifiers in a file.
 
-    `inlines`: identifiers in the body of a header's inline function or macro; `declared_in`:
-    function to the header's path below the include folder.
+    `inlines`: identifiers in the body of a header's inline function or macro; `declared_in` and
+    `defined_inline`: function to the header's path below the include folder.
     """
 
     defined_in: Mapping[str, Path]
     words: Mapping[Path, frozenset[str]]
     inlines: Mapping[str, frozenset[str]]
     declared_in: Mapping[str, str]
+    defined_inline: Mapping[str, str]
 
 
 def _stripped(path: Path) -> str:
@@ -83,6 +85,7 @@ def _index(tree: CTree) -> _Index:
     words: dict[Path, frozenset[str]] = {}
     inlines: dict[str, frozenset[str]] = {}
     declared_in: dict[str, str] = {}
+    defined_inline: dict[str, str] = {}
     for path in tree.files():
         text = _stripped(path)
         words[path] = _words(text)
@@ -97,6 +100,7 @@ def _index(tree: CTree) -> _Index:
         for match in _FUNCTION.finditer(text):
             body = _words(_body(text, match.end()))
             inlines[match["name"]] = inlines.get(match["name"], frozenset()) | body
+            defined_inline.setdefault(match["name"], path.relative_to(tree.include).as_posix())
         for match in _MACRO.finditer(text):
             body = _words(match["body"])
             inlines[match["name"]] = inlines.get(match["name"], frozenset()) | body
@@ -107,25 +111,28 @@ def _index(tree: CTree) -> _Index:
         MappingProxyType(words),
         MappingProxyType(inlines),
         MappingProxyType(declared_in),
+        MappingProxyType(defined_inline),
     )
 
 
 def source_closure(functions: Iterable[str], trees: Sequence[CTree]) -> Closure:
     """The files of `trees` that define `functions` and, transitively, what those refer to.
 
-    Raises MissingToolError naming the function and the folders if none of them defines it.
+    A header may define a function inline. Raises MissingToolError naming the function and the
+    folders if none of them defines it.
     """
     indices = [_index(tree) for tree in trees]
     wanted = sorted(set(functions))
     headers: list[str] = []
     for name in wanted:
-        if not any(name in index.defined_in for index in indices):
+        if not any(name in (*i.defined_in, *i.defined_inline) for i in indices):
             folders = " nor ".join(str(tree.sources) for tree in trees)
             raise MissingToolError(
                 f"no C file defines {name}: neither {folders}; "
                 "point --cmsis-nn at the pinned CMSIS-NN version"
             )
-        headers += [i.declared_in[name] for i in indices if name in i.declared_in][:1]
+        known = ({**i.defined_inline, **i.declared_in} for i in indices)
+        headers += [paths[name] for paths in known if name in paths][:1]
     files: set[Path] = set()
     seen: set[str] = set()
     queue = list(wanted)

@@ -132,13 +132,13 @@ class Loop:
 
 @dataclass(frozen=True)
 class Call:
-    """A call of the C function `function`, which a file of its own name defines.
+    """A call of the C function `function`, which a file of its own name or a header defines.
 
     `arguments`, in order, by the names of its parameters. `loops`, outermost first, are around it.
     `status`: it returns what the operator's function must return. `template`: the file in
     `templates/ops` that prints it; other than `call` for those whose body is an expression.
     `note`: a line for the reader of the C, of what the numbers alone don't tell. `defined`: whether
-    a source file of that name defines the function, and not a header or the template itself.
+    C of ours or CMSIS-NN's defines the function, and not the template itself.
     """
 
     function: str

@@ -1,7 +1,8 @@
 """A ReLU after an operator that can clamp its own output is merged into that operator.
 
 Exact where the ReLU's input and output share scale and zero point: it then only clamps stored
-values, to the bounds that the operator would clamp to.
+values, to the bounds that the operator would clamp to. One of float32 stays: a
+fused one would clamp infinity, too.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def _clamping(before: Op, relu: Op, attributes: Relu, graph: Graph) -> Op | None
     """The operator that writes the ReLU's output; None where the two cannot merge."""
     between, y = graph.input(relu, 0), graph.output(relu)
     alone = len(graph.consumers[between.name]) == 1 and between.name not in graph.outputs
-    if not alone or between.quantisation != y.quantisation:
+    if not alone or between.quantisation != y.quantisation or y.quantisation is None:
         return None
     name = attributes.bounds.value
     if name not in Activation.__members__ or len(before.outputs) != 1:

@@ -6,20 +6,19 @@ What it emits gets the kind that computes the same in float32, and float32 tenso
 
 from __future__ import annotations
 
+import numpy as np
+
 from toolchain.frontends.front_end import RefusedError
 from toolchain.frontends.onnx.arithmetic import ACTIVATIONS, UNIT
 from toolchain.frontends.onnx.float_readers import READERS
 from toolchain.ir import Attributes, DType, Quantisation
 from toolchain.ops import specs
-from toolchain.ops.arithmetic.activation import Activation
-from toolchain.ops.elementwise.binary_f32 import FUNCTIONS as BINARY
-from toolchain.ops.elementwise.binary_f32 import Binary
 from toolchain.ops.normalisation.softmax_s8 import Softmax
 from toolchain.ops.resize.common import Resize
 from toolchain.ops.resize.resize_linear import ResizeLinear
 from toolchain.ops.spec import Array, OnnxData
+from toolchain.ops.unary.leaky_relu import LeakyRelu
 from toolchain.ops.unary.lookup import Lookup
-from toolchain.ops.unary.unary_f32 import Unary
 
 _MOVERS = frozenset(
     {"concat", "gather", "mirror_pad", "pad", "reshape", "resize_nearest", "slice", "split"}
@@ -34,12 +33,6 @@ def _as_float(kind: str, attributes: Attributes) -> tuple[str, Attributes]:
     """
     if kind in _MOVERS:
         return kind, attributes
-    if kind in BINARY:
-        activation = getattr(attributes, "activation", Activation.NONE)
-        return "binary_f32", Binary(kind, activation)
-    known = specs().get(kind)
-    if known is not None and DType.FLOAT32 in known.variants:
-        return kind, attributes
     if isinstance(attributes, ResizeLinear):
         sizes = (attributes.height, attributes.width)
         sources = [size / scale for size, scale in zip(sizes, attributes.scales, strict=True)]
@@ -52,14 +45,11 @@ def _as_float(kind: str, attributes: Attributes) -> tuple[str, Attributes]:
     if kind == "softmax_once":
         return "softmax", Softmax()
     if isinstance(attributes, Lookup) and attributes.function == "LeakyRelu":
-        return "unary_f32", Unary("leaky_relu", attributes.parameters[0])
-    found = specs().get(kind)
-    if found is not None and DType.FLOAT32 in found.variants:
+        return "leaky_relu", LeakyRelu(float(np.float32(attributes.parameters[0])))
+    spec = specs().get(kind)
+    if spec is not None and any(f.dtypes == {DType.FLOAT32} for f in spec.forms):
         return kind, attributes
-    renamed = f"{kind}_f32"
-    if renamed not in specs():
-        raise RefusedError("it has no float32 kernel", "quantise the model to int8")
-    return renamed, attributes
+    raise RefusedError("it has no float32 kernel", "quantise the model to int8")
 
 
 class Float32:

@@ -12,29 +12,42 @@ from numpy.typing import NDArray
 
 from toolchain.frontends.onnx.arithmetic import UNIT
 from toolchain.ir import Attributes
+from toolchain.ops import spec_of
+from toolchain.ops.elementwise.addition import Sum
+from toolchain.ops.elementwise.div import Div
 from toolchain.ops.readers.onnx import resolve_axes
 from toolchain.ops.reduction.common import Reduce
 from toolchain.ops.spec import OnnxNode
-from toolchain.ops.unary.unary_f32 import Unary
+from toolchain.ops.unary.float_function import FloatFunction, Function
+from toolchain.ops.unary.gelu import Gelu
+from toolchain.ops.unary.leaky_relu import LeakyRelu
+from toolchain.ops.unary.relu import Bounds, Relu
+
+_ERF, _NEG, _SQUARE = (FloatFunction(function) for function in Function)
 
 
-def _unary(function: str) -> Callable[[OnnxNode], None]:
-    return lambda node: node.emit_like(0, "unary", Unary(function), UNIT)
+def _unary(kind: str, attributes: Attributes | None = None) -> Callable[[OnnxNode], None]:
+    return lambda node: node.emit_like(0, kind, attributes or Attributes(), UNIT)
 
 
-def _with_alpha(function: str, default: float) -> Callable[[OnnxNode], None]:
-    def read(node: OnnxNode) -> None:
-        alpha = float(np.float32(node.attribute("alpha", default)))
-        if function == "elu" and alpha != 1.0:
-            raise node.unsupported(f"alpha is {alpha:g}", "only 1 has a kernel in float32")
-        node.emit_like(0, "unary", Unary(function, alpha), UNIT)
+def _alpha(node: OnnxNode, default: float) -> float:
+    return float(np.float32(node.attribute("alpha", default)))
 
-    return read
+
+def _elu(node: OnnxNode) -> None:
+    alpha = _alpha(node, 1.0)
+    if alpha != 1.0:
+        raise node.unsupported(f"alpha is {alpha:g}", "only 1 has a kernel in float32")
+    node.emit_like(0, "elu", Attributes(), UNIT)
+
+
+def _leaky_relu(node: OnnxNode) -> None:
+    node.emit_like(0, "leaky_relu", LeakyRelu(_alpha(node, 0.01)), UNIT)
 
 
 def _gelu(node: OnnxNode) -> None:
     tanh = node.attribute("approximate", "none") == "tanh"
-    node.emit_like(0, "unary", Unary("gelu_tanh" if tanh else "gelu"), UNIT)
+    node.emit_like(0, "gelu", Gelu(tanh), UNIT)
 
 
 class _Chain:
@@ -47,15 +60,15 @@ class _Chain:
         self._shape = tuple(shape[axis] for axis in axes)
         self._waiting: tuple[str, Attributes, list[str]] | None = None
 
-    def binary(self, function: str, operand: NDArray[np.float64] | float | str) -> None:
+    def binary(self, kind: str, operand: NDArray[np.float64] | float | str) -> None:
         """`operand`: the last dimensions as they lie, a number, or a tensor."""
         if not isinstance(operand, str):
             data = np.asarray(operand, np.float32)
-            operand = self._node.add_constant(function, data, None)
-        self._then(function, Attributes(), [self.tensor, operand])
+            operand = self._node.add_constant(kind, data, None)
+        self._then(kind, spec_of(kind).plain_attributes(), [self.tensor, operand])
 
-    def unary(self, function: str) -> None:
-        self._then("unary", Unary(function), [self.tensor])
+    def unary(self, kind: str, attributes: Attributes) -> None:
+        self._then(kind, attributes, [self.tensor])
 
     @property
     def tensor(self) -> str:
@@ -83,10 +96,10 @@ def _clip(node: OnnxNode) -> None:
         low = float(node.constant(1).real.reshape(()))
     if node.has(2):
         high = float(node.constant(2).real.reshape(()))
-    named = {(0.0, np.inf): "relu", (0.0, 6.0): "relu6", (-1.0, 1.0): "relu_n1_to_1"}
-    if (low, high) in named:
-        node.emit_like(0, "unary", Unary(named[low, high]), UNIT)
-        return
+    for bounds in (Bounds.RELU, Bounds.RELU6, Bounds.RELU_N1_TO_1):
+        if (low, high) == bounds.real:
+            node.emit_like(0, "relu", Relu(bounds), UNIT)
+            return
     chain = _Chain(node, node.axes(0))
     chain.binary("maximum", max(low, -3e38))
     chain.binary("minimum", min(high, 3e38))
@@ -97,7 +110,7 @@ def _hard_sigmoid(node: OnnxNode) -> None:
     chain = _Chain(node, node.axes(0))
     chain.binary("mul", float(node.attribute("alpha", 0.2)))
     chain.binary("add", float(node.attribute("beta", 0.5)))
-    chain.unary("relu_0_to_1")
+    chain.unary("relu", Relu(Bounds.RELU_0_TO_1))
     chain.answer()
 
 
@@ -105,13 +118,15 @@ def _pow(node: OnnxNode) -> None:
     exponent = float(node.constant(1).real.reshape(()))
     if exponent not in (2.0, 0.5):
         raise node.unsupported(f"the power {exponent:g}", "2 and 0.5 have kernels in float32")
-    node.emit_like(0, "unary", Unary("square" if exponent == 2 else "sqrt"), UNIT)
+    square = exponent == 2
+    kind, attributes = ("float_function", _SQUARE) if square else ("sqrt", Attributes())
+    node.emit_like(0, kind, attributes, UNIT)
 
 
 def _reciprocal(node: OnnxNode) -> None:
     axes = node.axes(0)
     one = node.add_constant("one", np.ones((), np.float32), None)
-    node.emit("div", Attributes(), [one, node.operand(0, axes)], UNIT, axes)
+    node.emit("div", Div(), [one, node.operand(0, axes)], UNIT, axes)
 
 
 def _batch_norm(node: OnnxNode) -> None:
@@ -135,13 +150,13 @@ def _layer_norm(node: OnnxNode) -> None:
     chain.binary("sub", chain.mean(chain.tensor, axes))
     centred = chain.tensor
     shape = node.shape(0)
-    square = node.intermediate("unary", Unary("square"), [centred], shape, UNIT)
+    square = node.intermediate("float_function", _SQUARE, [centred], shape, UNIT)
     variance = chain.mean(square, axes)
     row = tuple(1 if place in axes else d for place, d in enumerate(shape))
     epsilon = np.asarray(node.attribute("epsilon", 1e-5), np.float32)
     added = [variance, node.add_constant("epsilon", epsilon, None)]
-    total = node.intermediate("add", Attributes(), added, row, UNIT)
-    root = node.intermediate("unary", Unary("rsqrt"), [total], row, UNIT)
+    total = node.intermediate("add", Sum(), added, row, UNIT)
+    root = node.intermediate("rsqrt", Attributes(), [total], row, UNIT)
     chain.binary("mul", root)
     for index, function in ((1, "mul"), (2, "add")):
         if node.has(index):
@@ -154,19 +169,19 @@ READERS: Mapping[str, Callable[[OnnxNode], None]] = MappingProxyType(
         "Abs": _unary("abs"),
         "BatchNormalization": _batch_norm,
         "Clip": _clip,
-        "Erf": _unary("erf"),
-        "Elu": _with_alpha("elu", 1.0),
+        "Erf": _unary("float_function", _ERF),
+        "Elu": _elu,
         "Exp": _unary("exp"),
         "Gelu": _gelu,
         "HardSigmoid": _hard_sigmoid,
         "HardSwish": _unary("hard_swish"),
         "LayerNormalization": _layer_norm,
-        "LeakyRelu": _with_alpha("leaky_relu", 0.01),
+        "LeakyRelu": _leaky_relu,
         "Log": _unary("log"),
-        "Neg": _unary("neg"),
+        "Neg": _unary("float_function", _NEG),
         "Pow": _pow,
         "Reciprocal": _reciprocal,
-        "Relu": _unary("relu"),
+        "Relu": _unary("relu", Relu()),
         "Sigmoid": _unary("logistic"),
         "Sqrt": _unary("sqrt"),
         "Tanh": _unary("tanh"),

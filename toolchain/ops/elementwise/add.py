@@ -1,15 +1,19 @@
-"""Sum of two tensors, broadcasting: see `addition` and `addition_s16`."""
+"""Sum of two tensors, broadcasting: see `addition`, `addition_s16` and `binary_f32`."""
 
 from __future__ import annotations
 
 from toolchain.ir import DType
-from toolchain.ops.elementwise.addition import sum_spec
+from toolchain.ops.elementwise.addition import read_sum, sum_spec
 from toolchain.ops.elementwise.addition_s16 import wide_sum_spec
+from toolchain.ops.elementwise.binary_f32 import float_form
 from toolchain.ops.spec import by_type
+
+_INT8 = sum_spec("add", 1)
 
 SPEC = by_type(
     {
-        DType.INT8: sum_spec("add", 1),
+        DType.INT8: _INT8,
         DType.INT16: wide_sum_spec("add", 1),
+        DType.FLOAT32: float_form(_INT8, read_sum),
     }
 )

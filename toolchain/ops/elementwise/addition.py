@@ -167,6 +167,11 @@ def _select(op: Op, graph: Graph, core: Core, sign: int) -> Kernel:
     return broadcast_kernel(op, graph, core, "thimble_add_s8", added)
 
 
+def read_sum(node: TfliteNode) -> Sum:
+    """The attributes of an operator in a file."""
+    return Sum(read_activation(node))
+
+
 def sum_spec(kind: str, sign: int) -> OpSpec:
     """`add` (sign 1) or `sub` (sign -1) of int8."""
     builtin, options = kind.upper(), f"{kind.capitalize()}Options"
@@ -180,7 +185,7 @@ def sum_spec(kind: str, sign: int) -> OpSpec:
 
     def read(node: TfliteNode) -> ReadOp:
         check_node(node, DType.INT8)
-        return ReadOp(Sum(read_activation(node)), (0, 1))
+        return ReadOp(read_sum(node), (0, 1))
 
     def write(op: Op, graph: Graph) -> WrittenOp:
         assert isinstance(op.attributes, Sum)

@@ -1,4 +1,4 @@
-"""Quotient of two int8 tensors, broadcasting. TFLite DIV, ONNX Div.
+"""Quotient of two tensors, broadcasting. TFLite DIV, ONNX Div.
 
 Arithmetic: `DivElementwise` in `reference/div.h`, with gemmlowp's reciprocal (`GetReciprocal`).
 Where a divisor is zero, which LiteRT refuses to compute, the result saturates towards the
@@ -25,6 +25,7 @@ from toolchain.ops.arithmetic.fixed_point import (
 )
 from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.axes import elementwise_axes
+from toolchain.ops.elementwise.binary_f32 import float_form
 from toolchain.ops.elementwise.common import (
     Int64,
     check_node,
@@ -45,6 +46,7 @@ from toolchain.ops.spec import (
     TfliteBinding,
     TfliteNode,
     WrittenOp,
+    by_type,
 )
 from toolchain.ops.unary.lookup import Lookup
 
@@ -180,7 +182,7 @@ def _sample(rng: np.random.Generator) -> Graph:
             return graph
 
 
-SPEC = OpSpec(
+_INT8 = OpSpec(
     kind="div",
     attributes=Div,
     infer=infer_broadcast,
@@ -191,4 +193,8 @@ SPEC = OpSpec(
     tflite=TfliteBinding(("DIV",), _read, _write),
     onnx=OnnxBinding(("Div",), _read_onnx),
     limits="int8, any broadcast, fused activation; a division by zero saturates",
+)
+
+SPEC = by_type(
+    {DType.INT8: _INT8, DType.FLOAT32: float_form(_INT8, lambda node: Div(read_activation(node)))}
 )

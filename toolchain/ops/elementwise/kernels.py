@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 from toolchain.boards import Core
@@ -28,6 +29,7 @@ from toolchain.ops.kernel import (
     Packed,
     SafeOverlap,
     Struct,
+    Symbol,
     Terms,
     Touched,
     constant,
@@ -160,6 +162,30 @@ def _sized_extents(touched: Touched) -> Extents:
         {0: whole(size, target.element_bytes)},
         {table.key: _TABLE_BYTES[call.function]} if isinstance(table, Packed) else {},
     )
+
+
+def expressed(
+    kernel: Kernel,
+    template: str,
+    expression: str,
+    function: str,
+    numbers: Mapping[str, float] = MappingProxyType({}),
+) -> Kernel:
+    """The kernel with an expression of float32 instead of its call, inside the same loops.
+
+    `expression`: its name in `template`, which prints it. `function`: the C function that stands in
+    it, '' for none. `numbers`: what else the template needs.
+    """
+    (call,) = kernel.calls
+    arguments = {**call.arguments, "expression": Symbol(expression), **numbers}
+    own = replace(
+        call,
+        function=function or expression,
+        arguments=arguments,
+        template=template,
+        defined=bool(function),
+    )
+    return replace(kernel, calls=(own,))
 
 
 _OPERANDS = ("input_1", "step_1", "input_2", "step_2")

@@ -1,13 +1,20 @@
-"""Maximum of two tensors, broadcasting: see `extremum`."""
+"""Maximum of two tensors, broadcasting: see `extremum` and `binary_f32`."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from toolchain.ir import DType
+from toolchain.ops.elementwise.binary_f32 import float_form
 from toolchain.ops.elementwise.extremum import extremum_spec
 from toolchain.ops.spec import by_type
 
+_INT8 = extremum_spec("maximum", np.maximum, DType.INT8)
+
 SPEC = by_type(
-    {dtype: extremum_spec("maximum", np.maximum, dtype) for dtype in (DType.INT8, DType.INT16)}
+    {
+        DType.INT8: _INT8,
+        DType.INT16: extremum_spec("maximum", np.maximum, DType.INT16),
+        DType.FLOAT32: float_form(_INT8),
+    }
 )

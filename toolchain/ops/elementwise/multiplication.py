@@ -161,9 +161,14 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     return broadcast_kernel(op, graph, core, "thimble_mul_s8", struct)
 
 
+def read_mul(node: TfliteNode) -> Mul:
+    """The attributes of an operator in a file."""
+    return Mul(read_activation(node))
+
+
 def _read(node: TfliteNode) -> ReadOp:
     check_node(node, DType.INT8)
-    return ReadOp(Mul(read_activation(node)), (0, 1))
+    return ReadOp(read_mul(node), (0, 1))
 
 
 def _write(op: Op, graph: Graph) -> WrittenOp:

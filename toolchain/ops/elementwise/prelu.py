@@ -1,4 +1,4 @@
-"""x where x >= 0, alpha * x elsewhere, with alpha a tensor. TFLite PRELU, int8.
+"""x where x >= 0, alpha * x elsewhere, with alpha a tensor. TFLite PRELU.
 
 Arithmetic: `reference_ops::BroadcastPrelu4DSlow`; parameters as in `PreluPrepare`, in float32.
 """
@@ -17,6 +17,7 @@ from toolchain.ops.arithmetic.fixed_point import (
 )
 from toolchain.ops.arithmetic.merged_rounding import merged_rounding
 from toolchain.ops.axes import elementwise_axes
+from toolchain.ops.elementwise.binary_f32 import float_form
 from toolchain.ops.elementwise.common import (
     Int64,
     check_left_shift,
@@ -39,6 +40,7 @@ from toolchain.ops.spec import (
     TfliteBinding,
     TfliteNode,
     WrittenOp,
+    by_type,
 )
 from toolchain.ops.unary.lookup import Lookup
 
@@ -147,7 +149,7 @@ def _read_onnx(node: OnnxNode) -> None:
     node.emit("prelu", Attributes(), inputs, q, axes)
 
 
-SPEC = OpSpec(
+_INT8 = OpSpec(
     kind="prelu",
     attributes=Attributes,
     infer=_infer,
@@ -159,3 +161,5 @@ SPEC = OpSpec(
     onnx=OnnxBinding(("PRelu",), _read_onnx),
     limits="int8, alpha of any shape that broadcasts to the input",
 )
+
+SPEC = by_type({DType.INT8: _INT8, DType.FLOAT32: float_form(_INT8)})

@@ -1,4 +1,4 @@
-"""Square of the difference of two int8 tensors, broadcasting. TFLite SQUARED_DIFFERENCE.
+"""Square of the difference of two tensors, broadcasting. TFLite SQUARED_DIFFERENCE.
 
 Arithmetic: `SquaredDifference` in `squared_difference.cc`, left shift 7.
 """
@@ -18,6 +18,7 @@ from toolchain.ops.arithmetic.fixed_point import (
     quantize_multiplier,
 )
 from toolchain.ops.axes import elementwise_axes
+from toolchain.ops.elementwise.binary_f32 import float_form
 from toolchain.ops.elementwise.common import (
     Int64,
     check_node,
@@ -35,6 +36,7 @@ from toolchain.ops.spec import (
     TfliteBinding,
     TfliteNode,
     WrittenOp,
+    by_type,
 )
 
 LEFT_SHIFT = 7
@@ -117,7 +119,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     return sample_binary(rng, op, float(2.0 ** rng.uniform(-2, 8)))
 
 
-SPEC = OpSpec(
+_INT8 = OpSpec(
     kind="squared_difference",
     attributes=Attributes,
     infer=infer_broadcast,
@@ -128,3 +130,5 @@ SPEC = OpSpec(
     tflite=TfliteBinding(("SQUARED_DIFFERENCE",), _read, _write),
     limits="int8, any broadcast",
 )
+
+SPEC = by_type({DType.INT8: _INT8, DType.FLOAT32: float_form(_INT8)})

@@ -21,8 +21,6 @@ from toolchain.ops.convolution.common import BIAS, INPUT, Window
 from toolchain.ops.spec import SafeOverlap, TfliteNode
 
 FLOAT = frozenset({DType.FLOAT32})
-HEADER = "thimble_exp_f32"
-"""A function whose header has the inline functions that expressions in templates need."""
 _LARGEST = float(np.finfo(np.float32).max)
 _BOUNDS: Mapping[Activation, tuple[float, float]] = MappingProxyType(
     {
@@ -159,6 +157,25 @@ def float_sample(
         tensors = [floated(tensor) for tensor in graph.tensors.values()]
         ops = [replace(op, kind=kind) for op in graph.ops]
         return Graph.build(graph.name, tensors, ops, graph.inputs, graph.outputs)
+
+    return made
+
+
+def real_sample(
+    sample: Callable[[np.random.Generator], Graph],
+) -> Callable[[np.random.Generator], Graph]:
+    """An elementwise int8 kind's samples with float32 tensors; constants are normal numbers."""
+
+    def made(rng: np.random.Generator) -> Graph:
+        graph = sample(rng)
+        tensors = []
+        for tensor in graph.tensors.values():
+            data = None
+            if tensor.is_constant:
+                data = rng.normal(0, 2, tensor.shape).astype(np.float32)
+            real = replace(tensor, dtype=DType.FLOAT32, quantisation=None, constant=data)
+            tensors.append(real)
+        return Graph.build(graph.name, tensors, graph.ops, graph.inputs, graph.outputs)
 
     return made
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from toolchain.ir import Graph, Op
+from toolchain.ir import DType, Graph, Op
 from toolchain.ops.arithmetic.fixed_point import (
     multiply_by_quantized_multiplier,
     quantize_multiplier,
 )
 from toolchain.ops.elementwise.common import Int64, ratio_float32, sample_unary
+from toolchain.ops.spec import by_type
 from toolchain.ops.unary.float_table import table_spec
+from toolchain.ops.unary.unary_f32 import float_form
 
 
 def _apply(op: Op, graph: Graph, stored: Int64) -> Int64:
@@ -23,4 +25,6 @@ def _apply(op: Op, graph: Graph, stored: Int64) -> Int64:
     return clamped
 
 
-SPEC = table_spec("abs", _apply, sample_unary)
+_INT8 = table_spec("abs", _apply, sample_unary)
+
+SPEC = by_type({DType.INT8: _INT8, DType.FLOAT32: float_form(_INT8)})

@@ -7,6 +7,7 @@ from toolchain.ops.arithmetic.libm import expf
 from toolchain.ops.spec import by_type
 from toolchain.ops.unary.float_table import Float32, float_table_spec
 from toolchain.ops.unary.float_table_s16 import float_table_s16_spec
+from toolchain.ops.unary.unary_f32 import float_form
 
 
 def _exp(x: Float32) -> Float32:
@@ -19,5 +20,6 @@ SPEC = by_type(
     {
         DType.INT8: _INT8,
         DType.INT16: float_table_s16_spec(_INT8, lambda op, graph, x: _exp(x)),
+        DType.FLOAT32: float_form(_INT8),
     }
 )

@@ -19,6 +19,7 @@ from toolchain.ops.elementwise.common import sample_unary
 from toolchain.ops.spec import TfliteNode, by_type
 from toolchain.ops.unary.float_table import Float32, Options, float_table, table_spec
 from toolchain.ops.unary.float_table_s16 import float_table_s16_spec
+from toolchain.ops.unary.unary_f32 import FloatFunction, float_form
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,11 @@ def _written(attributes: Attributes) -> Mapping[str, Any]:
     return {"approximate": attributes.approximate}
 
 
+def _float_function(op: Op) -> FloatFunction:
+    assert isinstance(op.attributes, Gelu)
+    return FloatFunction("gelu_tanh" if op.attributes.approximate else "gelu")
+
+
 _INT8 = table_spec(
     "gelu",
     float_table(_gelu),
@@ -63,5 +69,6 @@ SPEC = by_type(
     {
         DType.INT8: _INT8,
         DType.INT16: float_table_s16_spec(_INT8, lambda op, graph, x: _gelu(op, x), _read),
+        DType.FLOAT32: float_form(_INT8, _float_function, _read),
     }
 )

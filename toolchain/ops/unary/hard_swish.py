@@ -33,7 +33,9 @@ from toolchain.ops.spec import (
     TfliteBinding,
     TfliteNode,
     WrittenOp,
+    by_type,
 )
+from toolchain.ops.unary.unary_f32 import float_form
 
 _MAX_RIGHT_SHIFT = 15
 _INT16_MIN, _INT16_MAX = -(2**15), 2**15 - 1
@@ -127,7 +129,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     return sample_unary(rng, Op("hard_swish", "hard_swish", ("x",), ("y",)))
 
 
-SPEC = OpSpec(
+_INT8 = OpSpec(
     kind="hard_swish",
     attributes=Attributes,
     infer=infer_unary,
@@ -138,3 +140,5 @@ SPEC = OpSpec(
     tflite=TfliteBinding(("HARD_SWISH",), _read, _write),
     limits="int8",
 )
+
+SPEC = by_type({DType.INT8: _INT8, DType.FLOAT32: float_form(_INT8)})

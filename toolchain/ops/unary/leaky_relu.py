@@ -40,6 +40,7 @@ from toolchain.ops.spec import (
     WrittenOp,
     by_type,
 )
+from toolchain.ops.unary.unary_f32 import FloatFunction, float_form
 
 
 @dataclass(frozen=True)
@@ -80,9 +81,13 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     return unary_kernel(op, graph, lambda stored: _apply(op, graph, stored))
 
 
+def _read_attributes(node: TfliteNode) -> LeakyRelu:
+    return LeakyRelu(float(node.options.alpha))
+
+
 def _read(node: TfliteNode) -> ReadOp:
     check_node(node, DType.INT8)
-    return ReadOp(LeakyRelu(float(node.options.alpha)), (0,))
+    return ReadOp(_read_attributes(node), (0,))
 
 
 def _write(op: Op, graph: Graph) -> WrittenOp:
@@ -142,7 +147,12 @@ def _select_s16(op: Op, graph: Graph, core: Core) -> Kernel:
 
 def _read_s16(node: TfliteNode) -> ReadOp:
     check_node(node, DType.INT16)
-    return ReadOp(LeakyRelu(float(node.options.alpha)), (0,))
+    return ReadOp(_read_attributes(node), (0,))
+
+
+def _float_function(op: Op) -> FloatFunction:
+    assert isinstance(op.attributes, LeakyRelu)
+    return FloatFunction("leaky_relu", op.attributes.alpha)
 
 
 _INT16 = replace(
@@ -155,4 +165,10 @@ _INT16 = replace(
     limits="int16, any alpha",
 )
 
-SPEC = by_type({DType.INT8: _INT8, DType.INT16: _INT16})
+SPEC = by_type(
+    {
+        DType.INT8: _INT8,
+        DType.INT16: _INT16,
+        DType.FLOAT32: float_form(_INT8, _float_function, _read_attributes),
+    }
+)

@@ -45,6 +45,7 @@ from toolchain.ops.spec import (
     WrittenOp,
     by_type,
 )
+from toolchain.ops.unary.unary_f32 import FloatFunction, float_form
 
 
 class Bounds(Enum):
@@ -193,6 +194,11 @@ def _sample_s16(rng: np.random.Generator) -> Graph:
     return widened(sample_unary(rng, op), suffix="")
 
 
+def _float_function(op: Op) -> FloatFunction:
+    assert isinstance(op.attributes, Relu)
+    return FloatFunction(op.attributes.bounds.value.lower())
+
+
 _INT16 = replace(
     _INT8,
     select=_select_s16,
@@ -202,4 +208,10 @@ _INT16 = replace(
     limits="int16; ReLU and ReLU6; any requantisation",
 )
 
-SPEC = by_type({DType.INT8: _INT8, DType.INT16: _INT16})
+SPEC = by_type(
+    {
+        DType.INT8: _INT8,
+        DType.INT16: _INT16,
+        DType.FLOAT32: float_form(_INT8, _float_function, lambda node: Relu(Bounds(node.builtin))),
+    }
+)

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from toolchain.ir import Graph, Op, Quantisation
+from toolchain.ir import DType, Graph, Op, Quantisation
 from toolchain.ops.arithmetic.fixed_point import (
     ScaleError,
     inverse_square_root,
@@ -18,7 +18,9 @@ from toolchain.ops.arithmetic.fixed_point import (
     quantize_multiplier,
 )
 from toolchain.ops.elementwise.common import Int64, sample_unary
+from toolchain.ops.spec import by_type
 from toolchain.ops.unary.float_table import table_spec
+from toolchain.ops.unary.unary_f32 import float_form
 
 _EXTRA_BITS = 20
 
@@ -52,4 +54,6 @@ def _sample(rng: np.random.Generator, op: Op) -> Graph:
     return replace(graph, tensors=tensors)
 
 
-SPEC = table_spec("rsqrt", _apply, _sample)
+_INT8 = table_spec("rsqrt", _apply, _sample)
+
+SPEC = by_type({DType.INT8: _INT8, DType.FLOAT32: float_form(_INT8)})

@@ -10,6 +10,7 @@ from toolchain.ops.elementwise.common import sample_quantisation
 from toolchain.ops.spec import by_type
 from toolchain.ops.unary.float_table import float_table_spec
 from toolchain.ops.unary.sigmoid_s16 import sigmoid_spec
+from toolchain.ops.unary.unary_f32 import float_form
 
 
 def _output(rng: np.random.Generator) -> Quantisation:
@@ -18,9 +19,12 @@ def _output(rng: np.random.Generator) -> Quantisation:
     return sample_quantisation(rng, scale=float(2.0 ** rng.uniform(-8, -4)))
 
 
+_INT8 = float_table_spec("tanh", tanhf, _output)
+
 SPEC = by_type(
     {
-        DType.INT8: float_table_spec("tanh", tanhf, _output),
+        DType.INT8: _INT8,
         DType.INT16: sigmoid_spec("tanh", 8, 0xFFFF << 8, (0, 1)),
+        DType.FLOAT32: float_form(_INT8),
     }
 )
