@@ -21,13 +21,13 @@ class Move:
     size_bytes: int
 
 
-def _inlaid(op: Op, graph: Graph, arena: ArenaPlan) -> bool:
-    """Whether all images that the operator would copy lie where they belong, their lines apart."""
-    inlays = spec_of(op.kind).inlays(op, graph)
-    return bool(inlays) and all(
-        arena.pitches.get(inlay.view) == inlay.pitch_bytes
-        and arena.offsets[inlay.view] == arena.offsets[inlay.base] + inlay.offset_bytes
-        for inlay in inlays
+def _in_place(op: Op, graph: Graph, arena: ArenaPlan) -> bool:
+    """Whether all images that the operator would copy lie where they belong, as strided views."""
+    strided = spec_of(op.kind).strided_views(op, graph)
+    return bool(strided) and all(
+        arena.pitches.get(one.view) == one.pitch_bytes
+        and arena.offsets[one.view] == arena.offsets[one.base] + one.offset_bytes
+        for one in strided
     )
 
 
@@ -47,7 +47,7 @@ def moves(op: Op, graph: Graph, arena: ArenaPlan) -> tuple[Move, ...] | None:
     """
     if op.kind == "block_concat":
         return () if _stays(op, graph, arena) else None
-    if _inlaid(op, graph, arena):
+    if _in_place(op, graph, arena):
         return ()
     aliases = spec_of(op.kind).aliases(op, graph)
     if not aliases or not covers(op, graph, aliases):

@@ -9,7 +9,13 @@ from graphlib import CycleError, TopologicalSorter
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Buffer, Graph, Member, MemoryProblem, Op, Overlap
 from toolchain.memory.reads import touched_bytes
-from toolchain.memory.views import Place, View, optional_views, places_of, possible_inlays
+from toolchain.memory.views import (
+    Place,
+    View,
+    optional_views,
+    places_of,
+    possible_strided_views,
+)
 from toolchain.ops.lowering import Lowered
 from toolchain.ops.spec import SafeOverlap
 
@@ -64,8 +70,8 @@ def memory_problems(lowered: Lowered) -> Callable[[frozenset[View]], MemoryProbl
     graph = lowered.graph
     scratch = tuple(kernel.scratch_bytes for kernel in lowered.kernels)
     safe = tuple(kernel.overlaps for kernel in lowered.kernels)
-    inlays = possible_inlays(lowered)
-    return lambda copying: _problem(graph, places_of(graph, inlays, copying), scratch, safe)
+    strided = possible_strided_views(lowered)
+    return lambda copying: _problem(graph, places_of(graph, strided, copying), scratch, safe)
 
 
 def cheapest_views(lowered: Lowered, peak_bytes: Callable[[MemoryProblem], int]) -> MemoryProblem:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from toolchain.ir import Access, Graph, MemoryProblem
 from toolchain.memory.views import covers
 from toolchain.ops import spec_of
-from toolchain.ops.spec import Alias, Inlay
+from toolchain.ops.spec import Alias, StridedView
 
 
 def touched_bytes(graph: Graph, problem: MemoryProblem) -> tuple[tuple[Access, ...], ...]:
@@ -18,8 +18,9 @@ def touched_bytes(graph: Graph, problem: MemoryProblem) -> tuple[tuple[Access, .
     }
     pitches = {m.tensor: m.pitch_bytes for b in problem.buffers for m in b.members}
 
-    def in_place(alias: Alias | Inlay) -> bool:
-        base, pitch = at.get(alias.base), alias.pitch_bytes if isinstance(alias, Inlay) else 0
+    def in_place(alias: Alias | StridedView) -> bool:
+        base = at.get(alias.base)
+        pitch = alias.pitch_bytes if isinstance(alias, StridedView) else 0
         lies = base is not None and at.get(alias.view) == (base[0], base[1] + alias.offset_bytes)
         return lies and pitches[alias.view] == pitch
 
@@ -34,8 +35,8 @@ def touched_bytes(graph: Graph, problem: MemoryProblem) -> tuple[tuple[Access, .
         if aliases and covers(op, graph, aliases) and all(map(in_place, aliases)):
             found.append(())
             continue
-        inlays = spec_of(op.kind).inlays(op, graph)
-        if inlays and all(map(in_place, inlays)):
+        strided = spec_of(op.kind).strided_views(op, graph)
+        if strided and all(map(in_place, strided)):
             found.append(())
             continue
         runs = [(name, 0, extent(name)) for name in op.outputs if name in at]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from toolchain.ir import Graph, Op, State
 from toolchain.ops import spec_of
 from toolchain.ops.lowering import Lowered
-from toolchain.ops.spec import Alias, Inlay
+from toolchain.ops.spec import Alias, StridedView
 
 View = tuple[str, str]
 """An operator and a tensor that is a view through it, by name."""
@@ -46,20 +46,20 @@ class _Layout:
             offset += step
         return Place(name, offset, pitch)
 
-    def inlay(self, inlays: Sequence[Inlay]) -> None:
-        """Lay images into a larger one as lines with gaps; all or none. After all `lay`s.
+    def lay_strided(self, images: Sequence[StridedView]) -> None:
+        """Lay images into a larger one, with gaps between lines; all or none. After all `lay`s.
 
         None of the views may be laid elsewhere, nor anything in them, nor the base so itself.
         """
-        views = {inlay.view for inlay in inlays}
+        views = {image.view for image in images}
         if any(view in self._parent or view in self._bases for view in views):
             return
-        if inlays[0].base in self._pitch:
+        if images[0].base in self._pitch:
             return
-        for inlay in inlays:
-            self._parent[inlay.view] = (inlay.base, inlay.offset_bytes)
-            self._bases.add(inlay.base)
-            self._pitch[inlay.view] = inlay.pitch_bytes
+        for image in images:
+            self._parent[image.view] = (image.base, image.offset_bytes)
+            self._bases.add(image.base)
+            self._pitch[image.view] = image.pitch_bytes
 
     def lay(self, alias: Alias) -> None:
         """Lay the view in its base, unless that cannot hold.
@@ -112,13 +112,13 @@ def _ancestors(graph: Graph) -> list[set[int]]:
     return found
 
 
-def possible_inlays(lowered: Lowered) -> tuple[tuple[Inlay, ...], ...]:
+def possible_strided_views(lowered: Lowered) -> tuple[tuple[StridedView, ...], ...]:
     """Those of each operator, where all who touch the images bear their gaps."""
     graph = lowered.graph
     fixed = {*graph.sources, *graph.kept}
 
-    def possible(op: int, inlay: Inlay) -> bool:
-        view, base = graph.tensors[inlay.view], graph.tensors[inlay.base]
+    def possible(op: int, image: StridedView) -> bool:
+        view, base = graph.tensors[image.view], graph.tensors[image.base]
         touching = {*graph.consumers[view.name], graph.producers.get(view.name, op)} - {op}
         return (
             not (view.is_constant or base.is_constant or view.name in fixed)
@@ -126,14 +126,14 @@ def possible_inlays(lowered: Lowered) -> tuple[tuple[Inlay, ...], ...]:
             and all(view.name in lowered.kernels[other].strided for other in touching)
         )
 
-    each = ((i, spec_of(op.kind).inlays(op, graph)) for i, op in enumerate(graph.ops))
+    each = ((i, spec_of(op.kind).strided_views(op, graph)) for i, op in enumerate(graph.ops))
     return tuple(
-        inlays for i, inlays in each if inlays and all(possible(i, inlay) for inlay in inlays)
+        images for i, images in each if images and all(possible(i, image) for image in images)
     )
 
 
 def places_of(
-    graph: Graph, inlays: Sequence[Sequence[Inlay]], copying: frozenset[View]
+    graph: Graph, strided: Sequence[Sequence[StridedView]], copying: frozenset[View]
 ) -> dict[str, Place]:
     """Follow every alias to its root. One that cannot hold is left out: its operator copies."""
     layout = _Layout(graph)
@@ -146,8 +146,8 @@ def places_of(
                 and (op.name, view.name) not in copying
             ):
                 layout.lay(alias)
-    for of_one in inlays:
-        layout.inlay(of_one)
+    for images in strided:
+        layout.lay_strided(images)
     return {t.name: layout.find(t.name) for t in graph.activations()}
 
 

@@ -307,9 +307,12 @@ class Alias:
 
 
 @dataclass(frozen=True)
-class Inlay:
-    """Image `view` may lie in image `base`: its first line at `offset_bytes`, the next ones
-    `pitch_bytes` apart. What is true of an `Alias` holds but that kernels must bear the gaps."""
+class StridedView:
+    """Image `view` may lie in the wider image `base`, with gaps between its lines.
+
+    Its first line is at `offset_bytes`, the next ones `pitch_bytes` apart. All else is as for an
+    `Alias`, but that every kernel which touches the image must be able to step over the gaps.
+    """
 
     view: str
     base: str
@@ -443,7 +446,7 @@ def _no_aliases(op: Op, graph: Graph) -> tuple[Alias, ...]:
     return ()
 
 
-def _no_inlays(op: Op, graph: Graph) -> tuple[Inlay, ...]:
+def _no_strided_views(op: Op, graph: Graph) -> tuple[StridedView, ...]:
     return ()
 
 
@@ -473,8 +476,8 @@ class OpSpec:
     macs       multiply-accumulates.
     aliases    tensors that are views of one another through this op (then it emits no C where all
                its outputs are whole views).
-    inlays     images that are parts of one another through this op, their lines apart: all of them
-               lie so, or none (then it copies).
+    strided_views  images that are parts of one another through this op, with gaps between lines:
+               all of them lie so, or none (then it copies).
     pitched    the tensors among its operands whose image lines may lie apart for the kernel that
                `lower` chooses.
     overlaps   safe in-place and diagonal overlaps of the kernel that `lower` chooses.
@@ -504,7 +507,7 @@ class OpSpec:
     onnx: OnnxBinding | None = None
     macs: Callable[[Op, Graph], int] = _no_macs
     aliases: Callable[[Op, Graph], tuple[Alias, ...]] = _no_aliases
-    inlays: Callable[[Op, Graph], tuple[Inlay, ...]] = _no_inlays
+    strided_views: Callable[[Op, Graph], tuple[StridedView, ...]] = _no_strided_views
     pitched: Callable[[Op, Graph, Core], frozenset[str]] = _no_pitched
     overlaps: Callable[[Op, Graph, Core], tuple[SafeOverlap, ...]] = _no_overlaps
     reads: Callable[[Op, Graph], tuple[tuple[int, int], ...]] = _all_bytes
@@ -578,7 +581,7 @@ _OF_AN_OPERATOR = (
     "select",
     "macs",
     "aliases",
-    "inlays",
+    "strided_views",
     "reads",
     "axes",
     "reductions",

@@ -31,11 +31,11 @@ from toolchain.ops.spec import (
     Alias,
     Array,
     Axis,
-    Inlay,
     OnnxBinding,
     OnnxNode,
     OpSpec,
     ReadOp,
+    StridedView,
     TensorType,
     TfliteBinding,
     TfliteNode,
@@ -99,7 +99,7 @@ def _aliases(op: Op, graph: Graph) -> tuple[Alias, ...]:
     )
 
 
-def _inlays(op: Op, graph: Graph) -> tuple[Inlay, ...]:
+def _strided_views(op: Op, graph: Graph) -> tuple[StridedView, ...]:
     """Of blocks alone, which are written one by one to what they belong to."""
     if not op.part_of or len(set(op.inputs)) < len(op.inputs):
         return ()
@@ -108,7 +108,7 @@ def _inlays(op: Op, graph: Graph) -> tuple[Inlay, ...]:
         view = graph.input(op, copy.source)
         pitch = image_pitch(view, copy.run_bytes, copy.loops, source=False)
         if pitch:
-            found.append(Inlay(view.name, op.outputs[0], copy.target_offset, pitch))
+            found.append(StridedView(view.name, op.outputs[0], copy.target_offset, pitch))
     return tuple(found) if len(found) == len(op.inputs) else ()
 
 
@@ -175,7 +175,7 @@ SPEC = OpSpec(
     sample=_sample,
     tflite=TfliteBinding(("CONCATENATION",), _read, _write),
     aliases=_aliases,
-    inlays=_inlays,
+    strided_views=_strided_views,
     axes=_axes,
     dtypes=frozenset(DType),
     onnx=OnnxBinding(("Concat",), _read_onnx),

@@ -34,12 +34,12 @@ from toolchain.ops.spec import (
     Alias,
     Array,
     Axis,
-    Inlay,
     OnnxBinding,
     OnnxNode,
     OpSpec,
     Reach,
     ReadOp,
+    StridedView,
     TensorType,
     TfliteBinding,
     TfliteNode,
@@ -124,11 +124,11 @@ def _aliases(op: Op, graph: Graph) -> tuple[Alias, ...]:
     return () if copy.loops else (Alias(op.outputs[0], op.inputs[0], copy.source_offset),)
 
 
-def _inlays(op: Op, graph: Graph) -> tuple[Inlay, ...]:
+def _strided_views(op: Op, graph: Graph) -> tuple[StridedView, ...]:
     """Of blocks alone: elsewhere a copy lets the rest of the input die."""
     copy, view = _copy(op, graph), graph.output(op)
     pitch = image_pitch(view, copy.run_bytes, copy.loops, source=True) if op.part_of else 0
-    return (Inlay(view.name, op.inputs[0], copy.source_offset, pitch),) if pitch else ()
+    return (StridedView(view.name, op.inputs[0], copy.source_offset, pitch),) if pitch else ()
 
 
 def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
@@ -326,7 +326,7 @@ SPEC = OpSpec(
     sample=_sample,
     tflite=TfliteBinding(("SLICE", "STRIDED_SLICE", "REVERSE_V2"), _read, _write),
     aliases=_aliases,
-    inlays=_inlays,
+    strided_views=_strided_views,
     axes=_axes,
     dtypes=frozenset(DType),
     onnx=OnnxBinding(("Slice", "Gather"), _read_onnx),
