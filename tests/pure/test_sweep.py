@@ -11,7 +11,7 @@ from toolchain.arena._bounds import load_bound_bytes
 from toolchain.arena._separation import Separation
 from toolchain.arena._skyline import Verdict
 from toolchain.arena._sweep import Sweep
-from toolchain.ir import ArenaProblem, Block, LiveRun, SharedPair
+from toolchain.ir import ArenaProblem, Block, LiveRun, Serial, SharedPair
 from toolchain.ir.arena import check_placement
 
 
@@ -33,12 +33,15 @@ def streamed(seed: int, layers: int, rows: int) -> ArenaProblem:
         for layer, size in enumerate(sizes):
             step = k * layers + layer
             window = len(blocks)
-            blocks.append(Block(f"t{layer}@{k}.window", step, min(step + 3, steps), size, 4))
+            own = Serial(f"window {layer}", k)
+            blocks.append(Block(f"t{window}", step, min(step + 3, steps), size, 4, serial=own))
             if step + 2 < steps:
                 end = min(step + 2 + layers, steps)
-                blocks.append(Block(f"t{layer}@{k}.rest", step + 2, end, size // 8 * 4, 4))
+                own = Serial(f"rest {layer}", k)
+                blocks.append(Block(f"t{window + 1}", step + 2, end, size // 8 * 4, 4, serial=own))
                 pairs.append(SharedPair(window, window + 1, step + 2, -size))
-            blocks.append(Block(f"op{layer}@{k} (scratch)", step, step + 1, 4 * layer, 4))
+            own = Serial(f"scratch {layer}", k)
+            blocks.append(Block(f"s{step}", step, step + 1, 4 * layer, 4, serial=own))
     return ArenaProblem(tuple(blocks), tuple(pairs))
 
 

@@ -14,7 +14,6 @@ Blocks of one operator are alike, so a batch first tries the offsets that the bl
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -23,7 +22,7 @@ from itertools import accumulate
 from toolchain.arena._separation import Separation
 from toolchain.arena._skyline import Verdict
 from toolchain.arena._within import Program
-from toolchain.ir import ArenaProblem, Block
+from toolchain.ir import ArenaProblem, Block, Serial
 from toolchain.search import Work
 
 _BATCH = 60
@@ -60,21 +59,21 @@ class Outcome:
 class _Families:
     """Offsets that the blocks of one operator took, by the number of the block."""
 
-    of: Mapping[int, tuple[str, int]]
+    of: Mapping[int, Serial]
     known: dict[str, dict[int, int]] = field(default_factory=dict)
 
     def learn(self, placed: Mapping[int, int]) -> None:
         for index, offset in placed.items():
             if index in self.of:
-                name, number = self.of[index]
-                self.known.setdefault(name, {})[number] = offset
+                own = self.of[index]
+                self.known.setdefault(own.series, {})[own.number] = offset
 
     def before(self, index: int) -> Iterator[int]:
         """Where earlier ones of the family lie, the likeliest first."""
         if index in self.of:
-            name, number = self.of[index]
-            known = self.known.get(name, {})
-            yield from (known[number - ago] for ago in _PERIODS if number - ago in known)
+            own = self.of[index]
+            known = self.known.get(own.series, {})
+            yield from (known[own.number - ago] for ago in _PERIODS if own.number - ago in known)
 
 
 class Sweep:
@@ -92,7 +91,7 @@ class Sweep:
         )
         self._pins = [i for i in live if self._blocks[i].end - self._blocks[i].start > long]
         self._pins.sort(key=self._area)
-        self._numbers = {i: found for i in live if (found := _family(self._blocks[i].name))}
+        self._serials = {i: own for i in live if (own := self._blocks[i].serial) is not None}
 
     def _area(self, index: int) -> tuple[int, int]:
         block = self._blocks[index]
@@ -213,7 +212,7 @@ class Sweep:
     ) -> tuple[dict[int, int], list[int]]:
         """Place all that waits, by birth; and where the batches begin that are left out."""
         placed = dict(pinned)
-        families = _Families(self._numbers)
+        families = _Families(self._serials)
         gaps = []
         for begin in range(0, len(waiting), _BATCH):
             batch = waiting[begin : begin + _BATCH]
@@ -316,14 +315,6 @@ def _left(
 def _stretch(waiting: Sequence[int], begin: int, margin: int) -> Sequence[int]:
     """A batch, and so many blocks before and after it."""
     return waiting[max(0, begin - margin) : begin + _BATCH + margin]
-
-
-def _family(name: str) -> tuple[str, int] | None:
-    """`conv@7.rest` is number 7 of `conv@.rest`."""
-    match = re.search(r"@(\d+)", name)
-    if match is None:
-        return None
-    return f"{name[: match.start()]}@{name[match.end() :]}", int(match.group(1))
 
 
 def _lowest(block: Block, forbidden: list[tuple[int, int]]) -> int:

@@ -8,7 +8,7 @@ from toolchain.ir.memory import Buffer, Member, MemoryProblem, Overlap
 from toolchain.ir.progress import Access, LiveRun
 from toolchain.ir.schedule import Schedule
 from toolchain.ir.sources import ERROR_ARENA, CodeOperator, Sources
-from toolchain.ir.tensor import DType, Quantisation, Tensor
+from toolchain.ir.tensor import DType, Quantisation, Serial, Tensor
 
 __all__ = [
     "ERROR_ARENA",
@@ -33,6 +33,7 @@ __all__ = [
     "Placement",
     "Quantisation",
     "Schedule",
+    "Serial",
     "SharedPair",
     "Sources",
     "Spread",

@@ -10,9 +10,11 @@ from types import MappingProxyType
 
 from toolchain.ir.memory import MemoryProblem, applied_overlaps
 from toolchain.ir.progress import NOTHING, LiveRun, Takeover
+from toolchain.ir.tensor import Serial
 
 _FEW = 2000
 """More blocks than these are not compared each with each."""
+_SCRATCH = " (scratch)"
 SCRATCH_ALIGNMENT_BYTES = 4
 """CMSIS-NN's scratch holds int16 and int32 values, read by word loads."""
 
@@ -22,7 +24,7 @@ class Block:
     """`size_bytes` needed during the half-open interval of steps [start, end).
 
     `profile`: where not all of them are needed at each step, the run that is, from `start` on;
-    some run reaches up to the block's end.
+    some run reaches up to the block's end. `serial`: which of several blocks that are alike.
     """
 
     name: str
@@ -31,6 +33,7 @@ class Block:
     size_bytes: int
     alignment_bytes: int = 1
     profile: tuple[LiveRun, ...] = ()
+    serial: Serial | None = None
 
     @property
     def runs(self) -> tuple[LiveRun, ...]:
@@ -183,11 +186,13 @@ def arena_problem(problem: MemoryProblem, order: Sequence[int]) -> ArenaProblem:
             buffer.size_bytes,
             buffer.alignment_bytes,
             _profile(runs[:-1], buffer.size_bytes),
+            buffer.serial,
         )
         for buffer, runs in zip(problem.buffers, problem.live_runs(order), strict=True)
     ]
     for step, op in enumerate(order):
         if problem.scratch_bytes[op]:
+            serial = problem.serials[op] if problem.serials else None
             blocks.append(
                 Block(
                     scratch_name(problem.ops[op]),
@@ -195,6 +200,7 @@ def arena_problem(problem: MemoryProblem, order: Sequence[int]) -> ArenaProblem:
                     step + 1,
                     problem.scratch_bytes[op],
                     SCRATCH_ALIGNMENT_BYTES,
+                    serial=None if serial is None else serial.part(_SCRATCH),
                 )
             )
     position = {op: step for step, op in enumerate(order)}
@@ -216,7 +222,7 @@ def _profile(runs: Sequence[LiveRun], size_bytes: int) -> tuple[LiveRun, ...]:
 
 
 def scratch_name(op: str) -> str:
-    return f"{op} (scratch)"
+    return f"{op}{_SCRATCH}"
 
 
 def arena_plan(

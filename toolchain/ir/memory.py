@@ -19,6 +19,7 @@ from functools import cached_property
 from itertools import accumulate
 
 from toolchain.ir.progress import NOTHING, Access, LiveRun, Takeover, Touch, live_runs
+from toolchain.ir.tensor import Serial
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,7 @@ class Buffer:
     """Bytes that live and die together.
 
     `from_start`: holds a graph input; `to_end`: an output; both: a state, which outlives the run.
+    `serial`: of the tensor that takes all of it.
     """
 
     name: str
@@ -47,6 +49,7 @@ class Buffer:
     alignment_bytes: int = 4
     from_start: bool = False
     to_end: bool = False
+    serial: Serial | None = None
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,7 @@ class MemoryProblem:
     topological order). `scratch_bytes[i]`: working memory while i runs, and only then.
     `accesses[i]`: what i reads or writes of its buffers, if only that shall count: nothing where
     all its outputs are views. Schedulers that search look at whole buffers all the same.
+    `serials[i]`: of the first output of i; () where no operator is a block of another.
     """
 
     ops: tuple[str, ...]
@@ -84,6 +88,7 @@ class MemoryProblem:
     buffers: tuple[Buffer, ...]
     overlaps: tuple[Overlap, ...] = ()
     accesses: tuple[tuple[Access, ...], ...] = ()
+    serials: tuple[Serial | None, ...] = ()
 
     @cached_property
     def users(self) -> tuple[tuple[int, ...], ...]:

@@ -71,11 +71,27 @@ class Quantisation:
         return self.zero_points[0]
 
 
+@dataclass(frozen=True)
+class Serial:
+    """One of a series of tensors that are alike: those that a split makes, one for each block.
+
+    `number`: of the block. Allocators may lay what is alike at equal offsets.
+    """
+
+    series: str
+    number: int
+
+    def part(self, suffix: str) -> Serial:
+        """That of something which belongs to this one, as it does to each of the series."""
+        return Serial(f"{self.series}{suffix}", self.number)
+
+
 @dataclass(frozen=True, eq=False)
 class Tensor:
     """A value in a graph. `constant` is set for weights and other data known at compile time.
 
-    Layout is row-major; images are NHWC. No address and no device: those are a plan's.
+    Layout is row-major; images are NHWC. No address and no device: those are a plan's. `serial`:
+    set where a split made the tensor.
     """
 
     name: str
@@ -83,6 +99,7 @@ class Tensor:
     dtype: DType
     quantisation: Quantisation | None = None
     constant: NDArray[np.generic] | None = field(default=None, repr=False)
+    serial: Serial | None = None
 
     @property
     def elements(self) -> int:

@@ -143,6 +143,7 @@ def _problem(
             ),
             from_start=any(m.tensor in graph.sources for m in held),
             to_end=any(m.tensor in graph.kept for m in held),
+            serial=graph.tensors[root].serial,
         )
         for root, held in members.items()
     )
@@ -164,4 +165,5 @@ def _problem(
         scratch_bytes=scratch_bytes,
         buffers=buffers,
         overlaps=tuple(overlaps),
+        serials=tuple(graph.output(op).serial for op in graph.ops),
     )

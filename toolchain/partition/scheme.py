@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
-from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
+from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Serial, Tensor
 from toolchain.ops.movement.block_concat import BlockConcat
 from toolchain.ops.movement.concat import Concat
 from toolchain.ops.movement.slice import Slice
@@ -16,6 +16,7 @@ from toolchain.partition.region import Region, region
 
 Run = tuple[int, int]
 """Half-open [begin, end) along a tensor's split axis."""
+_WINDOW = "window"
 
 
 @dataclass(frozen=True)
@@ -127,7 +128,7 @@ class _Splitter:
         op, run = self.region.op(step.op), (int(step.begin[k]), int(step.end[k]))
         name, (before, after) = op.outputs[0], step.beyond
         part = Part(run[1] - run[0], int(before[k]), int(after[k]), run[0])
-        made = _Held(self._add(name, run, f"{name}@{k}"), run)
+        made = _Held(self._add_numbered(name, run, k), run)
         block = replace(
             op,
             name=f"{op.name}@{k}",
@@ -142,17 +143,17 @@ class _Splitter:
             self.held[name] = made
         elif window.home is Home.RUN:
             if window.shift[k]:
-                self._copy(name, (self.held[name],), begin, f"{name}@{k}.before")
+                self._copy(name, (self.held[name],), begin, k, "before")
             self.ops.append(block)
-            self._append(name, (self.held[name], made), f"{name}@{k}.window")
+            self._append(name, (self.held[name], made), k)
         elif window.home is Home.WHOLE:
             self.ops.append(block)
-            self._append(name, (*self.parts[name], made), f"{name}@{k}.window")
+            self._append(name, (*self.parts[name], made), k)
             self.parts[name] = [self.held[name]]
             return
         else:
             self.ops.append(block)
-            self._copy(name, (self.held[name], made), begin, f"{name}@{k}.window")
+            self._copy(name, (self.held[name], made), begin, k, _WINDOW)
         if parts is not None:
             parts.append(made)
 
@@ -162,8 +163,9 @@ class _Splitter:
         name, before = op.outputs[0], self.sums.get(op.outputs[0], "")
         operands = zip_longest(self._operands(k, step), reduction.reaches, fillvalue=None)
         inputs = ["" if before and reach is None else name or "" for name, reach in operands]
-        made = f"{name}@{k}.sums"
-        self.tensors[made] = Tensor(made, self.coarse.tensors[name].shape, DType.INT32)
+        whole = self.coarse.tensors[name]
+        made, serial = _numbered(whole, k, "sums")
+        self.tensors[made] = Tensor(made, whole.shape, DType.INT32, serial=serial)
         attributes = reduction.attributes
         self._emit(reduction.kind, f"{op.name}@{k}", (*inputs, before), made, attributes, name)
         self.sums[name] = made
@@ -177,10 +179,10 @@ class _Splitter:
             for name, reads in zip(self.region.op(step.op).inputs, step.reads, strict=True)
         )
 
-    def _append(self, name: str, held: Sequence[_Held], window: str) -> None:
+    def _append(self, name: str, held: Sequence[_Held], k: int) -> None:
         """Hold runs of bytes that lie one behind the other, as views, in one tensor."""
         run = (held[0].run[0], held[-1].run[1])
-        joined = self._add(name, run, window)
+        joined = self._add_numbered(name, run, k, _WINDOW)
         names = tuple(h.name for h in held)
         axis = Concat(self.region.axis_of(name))
         self._emit("concat", joined, names, joined, axis, name)
@@ -192,17 +194,17 @@ class _Splitter:
         if kept >= step.end[k]:
             del self.held[name]
         elif window.rest[k]:
-            self._copy(name, (self.held[name],), kept, f"{name}@{k}.rest")
+            self._copy(name, (self.held[name],), kept, k, "rest")
 
-    def _copy(self, name: str, held: tuple[_Held, ...], begin: int, copy: str) -> None:
+    def _copy(self, name: str, held: tuple[_Held, ...], begin: int, k: int, use: str) -> None:
         """Copy what `held` holds in turn, from index `begin` on, and hold that instead."""
         axis = self.region.axis_of(name)
         parts = tuple((max(begin - h.run[0], 0), h.run[1] - h.run[0]) for h in held)
         run = (begin, held[-1].run[1])
-        made = _Held(self._add(name, run, copy), run)
+        copy = self._add_numbered(name, run, k, use)
         names = tuple(h.name for h in held)
-        self._emit("block_concat", copy, names, made.name, BlockConcat(axis, parts), name)
-        self.held[name] = made
+        self._emit("block_concat", copy, names, copy, BlockConcat(axis, parts), name)
+        self.held[name] = _Held(copy, run)
 
     def _operand(self, name: str, run: Run, axis: int) -> str:
         """The tensor that holds exactly this run of an operand: a slice where nothing else does."""
@@ -212,11 +214,13 @@ class _Splitter:
         held = self.held.get(name, _Held(name, (0, tensor.shape[axis])))
         if held.run == run:
             return held.name
-        wanted = f"{held.name}[{run[0]}:{run[1]}]"
+        indices = f"[{run[0]}:{run[1]}]"
+        wanted = f"{held.name}{indices}"
         part = self.slices.get(wanted, "")
         if not part:
             part = self.slices[wanted] = self._unused(wanted)
-            self._add(name, run, part, axis)
+            serial = self.tensors[held.name].serial
+            self._add(name, run, part, axis, serial.part(indices) if serial else None)
             whole = self.tensors[held.name].shape
             begin = tuple(run[0] - held.run[0] if i == axis else 0 for i in range(len(whole)))
             sizes = self.tensors[part].shape
@@ -238,12 +242,17 @@ class _Splitter:
             self.tensors[name] = constant_part(tensor, name, run, axis)
         return name
 
-    def _add(self, like: str, run: Run, name: str, axis: int | None = None) -> str:
-        tensor = self.coarse.tensors[like]
-        along = self.region.axis_of(like) if axis is None else axis
-        shape = tuple(run[1] - run[0] if i == along else d for i, d in enumerate(tensor.shape))
-        self.tensors[name] = Tensor(name, shape, tensor.dtype, tensor.quantisation)
+    def _add_numbered(self, like: str, run: Run, k: int, use: str = "") -> str:
+        """A tensor of block k that holds a run of a tensor of the coarse graph; its name."""
+        name, serial = _numbered(self.coarse.tensors[like], k, use)
+        self._add(like, run, name, self.region.axis_of(like), serial)
         return name
+
+    def _add(self, like: str, run: Run, name: str, axis: int, serial: Serial | None) -> None:
+        tensor = self.coarse.tensors[like]
+        shape = tuple(run[1] - run[0] if i == axis else d for i, d in enumerate(tensor.shape))
+        q = tensor.quantisation
+        self.tensors[name] = Tensor(name, shape, tensor.dtype, q, serial=serial)
 
     def _emit(
         self,
@@ -259,6 +268,19 @@ class _Splitter:
         maker = None if producer is None else self.coarse.ops[producer]
         part_of = tensor if maker is None else maker.part_of or maker.name
         self.ops.append(Op(kind, name, tuple(inputs), (output,), attributes, part_of))
+
+
+def _numbered(tensor: Tensor, k: int, use: str) -> tuple[str, Serial]:
+    """Name and serial of a run of a tensor that block k holds.
+
+    `use`: what it is held for, as `window`; '' for the block's own output. A run of a tensor that
+    an earlier split has made keeps the number of that.
+    """
+    suffix = f".{use}" if use else ""
+    name = f"{tensor.name}@{k}{suffix}"
+    if tensor.serial is None:
+        return name, Serial(f"{tensor.name}@{suffix}", k)
+    return name, tensor.serial.part(f"@{k}{suffix}")
 
 
 def constant_part(tensor: Tensor, name: str, run: Run, axis: int) -> Tensor:
