@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -14,10 +14,12 @@ import pytest
 from tests.support.host import random_inputs, reference_outputs
 from tests.support.split_graphs import random_network, random_scheme
 from tests.support.split_oracle import Oracle
-from toolchain.boards import Core, board
+from toolchain.boards import HOST, Core, board
 from toolchain.cost import Cost
 from toolchain.cost.analytic import AnalyticCostModel
-from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
+from toolchain.ir import Block, DType, Graph, Op, Quantisation, Tensor
+from toolchain.ir.arena import arena_problem
+from toolchain.memory.problem import memory_problem
 from toolchain.ops import forms, spec_of
 from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.check import check
@@ -99,6 +101,49 @@ def test_blocks_of_a_sample_compute_the_same(kind: str) -> None:
             np.testing.assert_array_equal(got[0], wanted[0])
             valid += 1
     assert valid > 20
+
+
+def test_what_a_split_makes_is_numbered() -> None:
+    """By the splitter: a model's own tensor may be called as a block would be."""
+    rng = np.random.default_rng(13)
+    numbered = 0
+    for _ in range(60):
+        graph = check(random_network(rng))
+        own = {f"{name}@7": name for name in graph.tensors}
+        graph = renamed(graph, {name: new for new, name in own.items()})
+        scheme = random_scheme(graph, rng)
+        assert all(block.serial is None for block in blocks_of(graph))
+        try:
+            finer = check(split(graph, scheme))
+        except CannotSplitError:
+            continue
+        found = [block for block in blocks_of(finer) if block.serial is not None]
+        assert not {block.name for block in found} & set(own)
+        serials = [block.serial for block in found]
+        assert len(set(serials)) == len(serials)
+        assert {serial.number for serial in serials if serial} <= set(range(scheme.count))
+        numbered += len(found)
+    assert numbered > 200
+
+
+def renamed(graph: Graph, names: Mapping[str, str]) -> Graph:
+    """The graph with its tensors called otherwise."""
+    tensors = [replace(tensor, name=names[name]) for name, tensor in graph.tensors.items()]
+    ops = [
+        replace(
+            op,
+            inputs=tuple(names[n] if n else n for n in op.inputs),
+            outputs=tuple(names[n] for n in op.outputs),
+        )
+        for op in graph.ops
+    ]
+    ends = [names[n] for n in graph.inputs], [names[n] for n in graph.outputs]
+    return Graph.build(graph.name, tensors, ops, *ends)
+
+
+def blocks_of(graph: Graph) -> tuple[Block, ...]:
+    """What an allocator is given, the operators in the graph's order."""
+    return arena_problem(memory_problem(lower(graph, HOST)), range(len(graph.ops))).blocks
 
 
 def test_slices_give_what_a_split_gives() -> None:

@@ -105,8 +105,8 @@ def strided_copy(
 
 
 def image_pitch(image: Tensor, run_bytes: int, loops: Sequence[Loop], *, source: bool) -> int:
-    """Bytes between the lines of an image that a copy takes from (`source`) or puts into a larger
-    one; 0 where it is not a copy of that kind."""
+    """Bytes from line to line of an image within the wider one that a copy takes it from (`source`)
+    or puts it into; 0 where it is not a copy of that kind."""
     if len(image.shape) != 4 or image.shape[0] != 1 or len(loops) != 1:
         return 0
     _, height, width, channels = image.shape

@@ -17,10 +17,10 @@ _WORD = 4
 
 
 def copy_overlaps(op: Op, graph: Graph, copies: Sequence[StridedCopy]) -> tuple[SafeOverlap, ...]:
-    """What `thimble_copy_nd` bears when it makes `copies` one after the other.
+    """Where an output may lie over an input while `thimble_copy_nd` makes `copies` in turn.
 
-    None where every copy is one run, which views and plain copies do in its stead; nor where there
-    are so many runs that walking over them here would take seconds.
+    Nowhere if every copy is one run: such an operator is a view, or a plain copy. Nor if there are
+    so many runs that to follow them all here would take seconds.
     """
     runs = sum(math.prod(loop.count for loop in copy.loops) for copy in copies)
     if runs == len(copies) or runs > _MOST_RUNS:

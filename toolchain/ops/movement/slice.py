@@ -151,10 +151,9 @@ def _read(node: TfliteNode) -> ReadOp:
     x = node.inputs[0]
     assert x is not None
     if node.builtin == "REVERSE_V2":
-        flipped = {resolve_axis(axis, len(x.shape)) for axis in integers(node, 1)}
-        turned = [axis in flipped for axis in range(len(x.shape))]
-        ends = tuple(d - 1 if turn else 0 for d, turn in zip(x.shape, turned, strict=True))
-        steps = tuple(-1 if turn else 1 for turn in turned)
+        reversed_axes = {resolve_axis(axis, len(x.shape)) for axis in integers(node, 1)}
+        ends = tuple(d - 1 if axis in reversed_axes else 0 for axis, d in enumerate(x.shape))
+        steps = tuple(-1 if axis in reversed_axes else 1 for axis in range(len(x.shape)))
         return ReadOp(Slice(ends, x.shape, steps, x.shape), (0,))
     wanted = 3 if node.builtin == "SLICE" else 4
     if len(node.inputs) != wanted:
