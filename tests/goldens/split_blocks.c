@@ -65,8 +65,8 @@ static const struct net_op0_resize_bilinear_block {
     int16_t rows_start;
     uint8_t input_height;
     uint8_t output_height;
-    uint8_t input;
-    uint8_t output;
+    uint8_t source;
+    uint8_t target;
 } net_op0_resize_bilinear_blocks[] = {
     {-256, 4, 7, 128,   0}, { 256, 4, 6, 137,  52}, { 256, 4, 6, 146,  76}, { 256, 5, 7, 155, 185},
     { 768, 5, 6, 164, 185}, { 768, 4, 6, 173,   0},
@@ -78,16 +78,13 @@ static int32_t net_op0_resize_bilinear(uint8_t *arena, uint32_t index)
 
     const thimble_resize_bilinear_params params = {
         .batches = 1,
-        .input_height = block->input_height,
-        .input_width = 3,
-        .output_height = block->output_height,
-        .output_width = 6,
-        .channels = 4,
-        .rows = {.start = block->rows_start, .step = 512},
+        .input_height = block->input_height, .input_width = 3,
+        .output_height = block->output_height, .output_width = 6,
+        .channels = 4, .rows = {.start = block->rows_start, .step = 512},
         .columns = {.start = -256, .step = 512},
     };
-    thimble_resize_bilinear_s8(&params, (const int8_t *)(arena + 4 * block->input),
-                               (int8_t *)(arena + 4 * block->output));
+    thimble_resize_bilinear_s8(&params, (const int8_t *)(arena + 4 * block->source),
+                               (int8_t *)(arena + 4 * block->target));
     return 0;
 }
 
