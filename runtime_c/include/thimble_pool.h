@@ -3,8 +3,6 @@
 #ifndef THIMBLE_POOL_H
 #define THIMBLE_POOL_H
 
-#include "arm_nn_types.h"
-
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,43 +11,44 @@ extern "C" {
 #endif
 
 /**
- * Maximum over windows; arguments as those of arm_max_pool_s8, ctx unused.
+ * Images [input_h][input_w][channels] and the window that walks over them; outputs are within min and max.
+ * Taps in the padding do not count.
+ */
+typedef struct {
+    int32_t batches;
+    int32_t input_h;
+    int32_t input_w;
+    int32_t output_h;
+    int32_t output_w;
+    int32_t channels;
+    int32_t kernel_h;
+    int32_t kernel_w;
+    int32_t stride_h;
+    int32_t stride_w;
+    int32_t pad_top;
+    int32_t pad_left;
+    int32_t min;
+    int32_t max;
+} thimble_pool_params;
+
+/**
+ * Maximum over windows.
  *
  * Four channels at a time, on cores with the DSP extension in two instructions. An output pixel is written
  * after all that lies under it is read.
  */
-arm_cmsis_nn_status thimble_max_pool_s8(const cmsis_nn_context *ctx,
-                                        const cmsis_nn_pool_params *pool_params,
-                                        const cmsis_nn_dims *input_dims,
-                                        const int8_t *src,
-                                        const cmsis_nn_dims *filter_dims,
-                                        const cmsis_nn_dims *output_dims,
-                                        int8_t *dst);
+void thimble_max_pool_s8(const thimble_pool_params *params, const int8_t *input, int8_t *output);
 
 /**
- * Average over windows, padding not counted; arguments as those of arm_avgpool_s8, ctx unused.
+ * Average over windows of values lowered by `lift`, which the average sees as they were: 0, or 128 in legacy
+ * uint8 models. Halves are rounded away from zero.
  *
  * An output pixel is written after all that lies under it is read.
  */
-arm_cmsis_nn_status thimble_average_pool_s8(const cmsis_nn_context *ctx,
-                                            const cmsis_nn_pool_params *pool_params,
-                                            const cmsis_nn_dims *input_dims,
-                                            const int8_t *src,
-                                            const cmsis_nn_dims *filter_dims,
-                                            const cmsis_nn_dims *output_dims,
-                                            int8_t *dst);
-
-/**
- * The same of values lowered by `lift`, which the average sees as they were: of legacy uint8 models, with
- * lift 128, halves round up.
- */
-arm_cmsis_nn_status thimble_average_pool_lifted_s8(int32_t lift,
-                                                   const cmsis_nn_pool_params *pool_params,
-                                                   const cmsis_nn_dims *input_dims,
-                                                   const int8_t *src,
-                                                   const cmsis_nn_dims *filter_dims,
-                                                   const cmsis_nn_dims *output_dims,
-                                                   int8_t *dst);
+void thimble_average_pool_s8(const thimble_pool_params *params,
+                             int32_t lift,
+                             const int8_t *input,
+                             int8_t *output);
 
 /** A rectangle of elements; strides in bytes. */
 typedef struct {

@@ -16,6 +16,15 @@ typedef struct {
     int32_t max;
 } thimble_requantize_params;
 
+/* a * b / 2^31, halves away from zero; the one product that int32_t does not hold saturates (gemmlowp's
+ * `SaturatingRoundingDoublingHighMul`). */
+static inline int32_t thimble_high_product(int32_t a, int32_t b)
+{
+    const int64_t half = (a < 0) != (b < 0) ? 1 - ((int64_t)1 << 30) : (int64_t)1 << 30;
+    const int64_t product = (half + (int64_t)a * b) / ((int64_t)1 << 31);
+    return product > INT32_MAX ? INT32_MAX : (int32_t)product;
+}
+
 /* x * multiplier * 2^(shift - 31), rounded twice, halves away from zero the second time (TFLite's
  * `MultiplyByQuantizedMultiplier`); x << shift wraps. */
 static inline int32_t thimble_scaled(int32_t x, int32_t multiplier, int32_t shift)

@@ -33,6 +33,20 @@ static inline int32_t thimble_clamp_s16(int32_t value, int32_t min, int32_t max)
     return value < min ? min : value > max ? max : value;
 }
 
+/* The upper 16 bits of a multiplier in Q0.31, rounded. */
+static inline int32_t thimble_multiplier_s16(int32_t multiplier)
+{
+    return multiplier < 0x7FFF0000 ? (multiplier + (1 << 15)) >> 16 : 0x7FFF;
+}
+
+/* sum * multiplier * 2^(shift - 15), halves up (TFLite's `MultiplyByQuantizedMultiplier` of int64); the
+ * multiplier is one of `thimble_multiplier_s16`. */
+static inline int32_t thimble_scaled_s64(int64_t sum, int32_t multiplier, int32_t shift)
+{
+    const int32_t doubled = (int32_t)(sum * multiplier >> (14 - shift));
+    return (doubled + 1) >> 1;
+}
+
 /** TFLite `reference_ops::Add`. A step is 1, or 0 where the operand stands still; in place if it moves. */
 void thimble_add_s16(const int16_t *input_1,
                      int32_t step_1,

@@ -13,8 +13,10 @@ from tests.support.graphs import dense_chain
 from tests.support.host import plan_of
 from toolchain.boards import HOST, Core
 from toolchain.codegen import generate, library_files, write_library
+from toolchain.codegen.generate import runtime_tree
 from toolchain.ir import Sources
 from toolchain.kernels import cmsis_nn
+from toolchain.kernels.c_sources import source_closure
 from toolchain.ops import forms
 
 CORTEX_M55 = Core("cortex-m55", dsp=True, mve=True, fpu=True)
@@ -44,27 +46,77 @@ def configure(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
 needs_cmake = pytest.mark.skipif(shutil.which("cmake") is None, reason="cmake is not installed")
 
 
+def without_cmsis_nn(core: Core = HOST) -> Sources:
+    """A model of pools, whose kernels once took CMSIS-NN's structs."""
+    graph = forms()["max_pool2d"].sample(np.random.default_rng(0))
+    sources = generate(plan_of(graph, core), core, cmsis_nn.find(), name="pools")
+    assert not sources.cmsis_nn
+    return sources
+
+
+def cross_options(cross: bool) -> list[str]:
+    if not cross:
+        return []
+    if shutil.which("arm-none-eabi-gcc") is None:
+        pytest.skip("arm-none-eabi-gcc is not installed")
+    return [
+        "-DCMAKE_SYSTEM_NAME=Generic",
+        "-DCMAKE_C_COMPILER=arm-none-eabi-gcc",
+        "-DCMAKE_TRY_COMPILE_TARGET_TYPE=STATIC_LIBRARY",
+        "-DCMAKE_C_FLAGS=-mcpu=cortex-m55 -mthumb -mfloat-abi=hard",
+    ]
+
+
+def check_built(sources: Sources, folder: Path, *options: str) -> None:
+    configured = configure(folder, *options)
+    assert configured.returncode == 0, configured.stderr
+    built = run("cmake", "--build", folder / "build")
+    assert built.returncode == 0, built.stdout + built.stderr
+    assert "warning" not in built.stdout + built.stderr
+    assert (folder / "build" / f"lib{sources.name}.a").is_file()
+
+
 @needs_cmake
 @pytest.mark.parametrize("cross", [False, True], ids=["host", "cortex-m55"])
 def test_cmake_builds_it(tmp_path: Path, cross: bool) -> None:
-    options = [f"-DCMSIS_NN_DIR={cmsis_nn.find()}"]
-    if cross:
-        if shutil.which("arm-none-eabi-gcc") is None:
-            pytest.skip("arm-none-eabi-gcc is not installed")
-        options += ["-DCMAKE_SYSTEM_NAME=Generic", "-DCMAKE_C_COMPILER=arm-none-eabi-gcc"]
-        options += ["-DCMAKE_TRY_COMPILE_TARGET_TYPE=STATIC_LIBRARY"]
-        options += ["-DCMAKE_C_FLAGS=-mcpu=cortex-m55 -mthumb -mfloat-abi=hard"]
+    options = [f"-DCMSIS_NN_DIR={cmsis_nn.find()}", *cross_options(cross)]
+    sources = with_cmsis_nn(CORTEX_M55 if cross else HOST)
+    written = write_library([sources], tmp_path)
+    assert {p.name for p in written} >= {"CMakeLists.txt", "cmsis_nn_sources.txt"}
+    check_built(sources, tmp_path, *options)
+
+
+@needs_cmake
+@pytest.mark.parametrize("cross", [False, True], ids=["host", "cortex-m55"])
+def test_a_model_of_our_kernels_alone_is_built_without_cmsis_nn(
+    tmp_path: Path, cross: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CMSIS_NN_DIR", raising=False)
     core = CORTEX_M55 if cross else HOST
-    for sources in (with_cmsis_nn(core), with_own_kernel(core)):
+    options = cross_options(cross)
+    for sources in [with_own_kernel(core)] + [without_cmsis_nn()] * (not cross):
         folder = tmp_path / sources.name
         written = write_library([sources], folder)
-        assert {p.name for p in written} >= {"CMakeLists.txt", "cmsis_nn_sources.txt"}
-        configured = configure(folder, *options)
-        assert configured.returncode == 0, configured.stderr
-        built = run("cmake", "--build", folder / "build")
-        assert built.returncode == 0, built.stdout + built.stderr
-        assert "warning" not in built.stdout + built.stderr
-        assert (folder / "build" / f"lib{sources.name}.a").is_file()
+        assert "cmsis_nn_sources.txt" not in {p.name for p in written}
+        text = "".join(path.read_text() for path in written)
+        assert "CMSIS_NN_DIR" not in text and '#include "arm_' not in text
+        check_built(sources, folder, *options)
+
+
+def test_kernels_that_call_no_cmsis_nn_include_none_of_it() -> None:
+    """Compiled with our headers alone: all of ours but those that call one of CMSIS-NN's."""
+    theirs, ours = cmsis_nn.tree(cmsis_nn.find()), runtime_tree()
+    alone = [
+        path
+        for path in ours.files()
+        if not any(
+            file.is_relative_to(theirs.sources)
+            for file in source_closure([path.stem], (theirs, ours)).files
+        )
+    ]
+    assert len(alone) > 0.9 * len(ours.files())
+    checked = run("gcc", "-std=gnu99", "-fsyntax-only", "-I", ours.include, *alone)
+    assert checked.returncode == 0, checked.stderr
 
 
 @needs_cmake
@@ -106,15 +158,11 @@ def test_models_that_share_an_arena(tmp_path: Path) -> None:
         "    return sizeof arena != LARGE_ARENA_BYTES + (-LARGE_ARENA_BYTES & 7);\n"
         "}\n"
     )
-    sources = [cmsis_nn.find() / line for line in (folder / "cmsis_nn_sources.txt").open()]
-    kernels = [Path(str(path).strip()) for path in sources]
-    include = cmsis_nn.tree(cmsis_nn.find()).include
     built = run(
         *("gcc", "-std=c99", "-Wall", "-Werror", "-o", tmp_path / "both.exe"),
-        *("-I", folder, "-I", folder / "runtime" / "include", "-isystem", include),
+        *("-I", folder, "-I", folder / "runtime" / "include"),
         *folder.glob("*.c"),
         *(folder / "runtime").glob("source/**/*.c"),
-        *kernels,
     )
     assert built.returncode == 0, built.stderr
     done = run(tmp_path / "both.exe")

@@ -12,7 +12,6 @@ from toolchain.ir import Sources
 from toolchain.resources import RUNTIME_C
 
 _INCLUDE = re.compile(r'^\s*#\s*include\s+"(?P<name>[^"]+)"', re.MULTILINE)
-_CMSIS_NN_INCLUDE = '#include "arm_nn'
 CMSIS_NN_LIST = "cmsis_nn_sources.txt"
 RUNTIME_FOLDER = "runtime"
 SHARED_NAME = "thimble_shared"
@@ -23,9 +22,9 @@ def library_files(models: Sequence[Sources]) -> Mapping[str, str]:
     """Path below the library's folder to text.
 
     The generated files, and for several models the union of their arenas; copies of our kernels
-    and of the headers they include, under `runtime/`; the CMSIS-NN files to compile, one path
-    below CMSIS-NN's folder per line; a CMakeLists.txt that builds a static library from all that
-    given `-DCMSIS_NN_DIR`.
+    and of the headers they include, under `runtime/`; a CMakeLists.txt that builds a static
+    library from all that. Where a model calls CMSIS-NN also the list of its files to compile, one
+    path below its folder per line; CMake then asks for `-DCMSIS_NN_DIR`.
     """
     files = {name: text for sources in models for name, text in sources.files.items()}
     generated = [name for name in files if name.endswith(".c")]
@@ -38,9 +37,9 @@ def library_files(models: Sequence[Sources]) -> Mapping[str, str]:
         header = environment().get_template("library/shared_arena.h.j2").render(models=models)
         files[f"{SHARED_NAME}_arena.h"] = header
     files |= {f"{RUNTIME_FOLDER}/{path}": text for path, text in sorted(copied.items())}
-    files[CMSIS_NN_LIST] = "".join(
-        f"{path}\n" for path in sorted({path for sources in models for path in sources.cmsis_nn})
-    )
+    cmsis_nn = sorted({path for sources in models for path in sources.cmsis_nn})
+    if cmsis_nn:
+        files[CMSIS_NN_LIST] = "".join(f"{path}\n" for path in cmsis_nn)
     files["CMakeLists.txt"] = (
         environment()
         .get_template("library/CMakeLists.txt.j2")
@@ -51,7 +50,7 @@ def library_files(models: Sequence[Sources]) -> Mapping[str, str]:
             runtime=[f"{RUNTIME_FOLDER}/{path}" for path in runtime],
             has_runtime=bool(copied),
             cmsis_nn_list=CMSIS_NN_LIST,
-            needs_cmsis_nn=any(_CMSIS_NN_INCLUDE in text for text in files.values()),
+            needs_cmsis_nn=bool(cmsis_nn),
         )
     )
     return MappingProxyType(files)

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "arm_nnsupportfunctions.h"
 #include "thimble_wide.h"
 
 /* Sum of one filter over the window whose first tap lies on input row `top` and column `left`. */
@@ -43,8 +42,8 @@ void thimble_convolve_s16(const thimble_conv_shape *shape,
                     const int16_t *group = input + channel / group_channels * shape->depth;
                     const int8_t *filter = filters + channel * taps;
                     const int64_t sum = window_sum(shape, group, filter, top, left) + scaling->bias[channel];
-                    const int32_t scaled = arm_nn_requantize_s64(
-                        sum, REDUCE_MULTIPLIER(scaling->multiplier[channel]), scaling->shift[channel]);
+                    const int32_t scaled = thimble_scaled_s64(
+                        sum, thimble_multiplier_s16(scaling->multiplier[channel]), scaling->shift[channel]);
                     *output++ = (int16_t)thimble_clamp_s16(scaled, scaling->min, scaling->max);
                 }
             }

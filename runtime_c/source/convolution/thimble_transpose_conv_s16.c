@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "arm_nnsupportfunctions.h"
 #include "thimble_wide.h"
 
 /* Sum of one filter over the input pixels that meet in output pixel (y, x). */
@@ -41,8 +40,8 @@ void thimble_transpose_conv_s16(const thimble_conv_shape *shape,
             for (int32_t x = 0; x < shape->output_w; x++) {
                 for (int32_t channel = 0; channel < shape->output_c; channel++) {
                     const int64_t sum = pixel_sum(shape, input, filters + channel * taps, y, x);
-                    const int32_t scaled = arm_nn_requantize_s64(
-                        sum + scaling->bias[channel], REDUCE_MULTIPLIER(scaling->multiplier[channel]),
+                    const int32_t scaled = thimble_scaled_s64(
+                        sum + scaling->bias[channel], thimble_multiplier_s16(scaling->multiplier[channel]),
                         scaling->shift[channel]);
                     *output++ = (int16_t)thimble_clamp_s16(scaled, scaling->min, scaling->max);
                 }

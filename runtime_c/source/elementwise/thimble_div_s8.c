@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "arm_nnsupportfunctions.h"
 #include "thimble_elementwise.h"
+#include "thimble_requantize.h"
 #include "thimble_saturate.h"
 
 /* Redundant sign bits: how far a number may be shifted up. */
@@ -19,10 +19,10 @@ static int32_t saturated(int64_t value)
 static int32_t inverse_of_one_plus(int32_t x)
 {
     const int32_t half_denominator = (int32_t)(((int64_t)x + INT32_MAX + 1) / 2);
-    int32_t inverse = 1515870810 + arm_nn_doubling_high_mult(half_denominator, -1010580540);
+    int32_t inverse = 1515870810 + thimble_high_product(half_denominator, -1010580540);
     for (int32_t i = 0; i < 3; i++) {
-        const int32_t rest = (1 << 29) - arm_nn_doubling_high_mult(half_denominator, inverse);
-        const int64_t step = (int64_t)arm_nn_doubling_high_mult(inverse, rest) * 4;
+        const int32_t rest = (1 << 29) - thimble_high_product(half_denominator, inverse);
+        const int64_t step = (int64_t)thimble_high_product(inverse, rest) * 4;
         inverse = saturated((int64_t)inverse + saturated(step));
     }
     return saturated((int64_t)inverse * 2);
@@ -36,8 +36,8 @@ static int32_t quotient(int32_t dividend, int32_t divisor, const thimble_div_par
     const int32_t inverse = inverse_of_one_plus(above_one);
     const int32_t headroom = headroom_of(dividend);
     const int32_t shifted = (int32_t)((uint32_t)dividend << headroom);
-    const int32_t ratio = arm_nn_doubling_high_mult(shifted, inverse);
-    const int32_t product = arm_nn_doubling_high_mult(ratio, p->multiplier);
+    const int32_t ratio = thimble_high_product(shifted, inverse);
+    const int32_t product = thimble_high_product(ratio, p->multiplier);
     const int32_t right = 31 - leading + headroom - p->shift;
     if (right > 31 && p->wraps == 0) {
         return 0;

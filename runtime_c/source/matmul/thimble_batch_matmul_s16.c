@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "arm_nnsupportfunctions.h"
 #include "thimble_matmul.h"
 #include "thimble_wide.h"
 
@@ -21,7 +20,7 @@ static int64_t dot(const thimble_matmul_shape *shape, const int16_t *x, const in
 static void multiply(
     const thimble_matmul_shape *shape, const int16_t *x, const int16_t *y, int16_t *column, int16_t *output)
 {
-    const int32_t multiplier = REDUCE_MULTIPLIER(shape->multiplier);
+    const int32_t multiplier = thimble_multiplier_s16(shape->multiplier);
     for (int32_t j = 0; j < shape->columns; j++, y += shape->y.outer) {
         const int16_t *row = x;
         int16_t *to = output + j;
@@ -29,7 +28,7 @@ static void multiply(
             column[k] = y[k * shape->y.inner];
         }
         for (int32_t i = 0; i < shape->rows; i++, row += shape->x.outer, to += shape->columns) {
-            const int32_t scaled = arm_nn_requantize_s64(dot(shape, row, column), multiplier, shape->code);
+            const int32_t scaled = thimble_scaled_s64(dot(shape, row, column), multiplier, shape->code);
             *to = (int16_t)thimble_clamp_s16(scaled, INT16_MIN, INT16_MAX);
         }
     }

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "arm_nnsupportfunctions.h"
 #include "thimble_norm.h"
 #include "thimble_requantize.h"
 #include "thimble_saturate.h"
@@ -31,13 +30,12 @@ static int32_t inverse_square_root(int32_t x, int32_t *shift)
     const int32_t half = (x >> 2) + ((x >> 1) & 1);
     int32_t root = 1 << 28;
     for (int32_t i = 0; i < 5; i++) {
-        const int32_t square = arm_nn_doubling_high_mult(root, root);
-        const int32_t cube = saturated((int64_t)arm_nn_doubling_high_mult(square, root) * 64);
-        const int64_t step =
-            (int64_t)arm_nn_doubling_high_mult(3 << 27, root) - arm_nn_doubling_high_mult(half, cube);
+        const int32_t square = thimble_high_product(root, root);
+        const int32_t cube = saturated((int64_t)thimble_high_product(square, root) * 64);
+        const int64_t step = (int64_t)thimble_high_product(3 << 27, root) - thimble_high_product(half, cube);
         root = saturated(step * 8);
     }
-    root = arm_nn_doubling_high_mult(root, 1518500250); /* sqrt(2) / 2 */
+    root = thimble_high_product(root, 1518500250); /* sqrt(2) / 2 */
     if (right < 0) {
         root = (int32_t)((uint32_t)root << -right);
         right = 0;

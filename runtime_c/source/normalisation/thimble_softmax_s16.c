@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "arm_nnsupportfunctions.h"
 #include "thimble_requantize.h"
 #include "thimble_wide.h"
 
@@ -32,7 +31,7 @@ void thimble_softmax_s16(const int16_t *input,
             sum += (uint32_t)power;
         }
         /* The sum as 1 + x, x from 0 to 1; rounding may reach 1. */
-        const int32_t headroom = CLZ(sum);
+        const int32_t headroom = (int32_t)__builtin_clz(sum);
         const int32_t place = (int32_t)(((sum << (headroom - 1)) + (1u << 13)) >> 14) - 98304;
         const int32_t reciprocal = looked_up(reciprocals, thimble_clamp_s16(place, INT16_MIN, INT16_MAX));
         for (int32_t i = 0; i < columns; i++) {

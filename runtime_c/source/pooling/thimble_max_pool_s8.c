@@ -84,12 +84,12 @@ static int8_t largest(const thimble_window *window, const int8_t *corner)
 
 static void pool_pixel(const thimble_window *window,
                        const int8_t *corner,
-                       int32_t channels,
-                       const cmsis_nn_activation *range,
+                       const thimble_pool_params *params,
                        int8_t *output)
 {
-    const uint32_t low = four_times(range->min);
-    const uint32_t high = four_times(range->max);
+    int32_t channels = params->channels;
+    const uint32_t low = four_times(params->min);
+    const uint32_t high = four_times(params->max);
 
     for (; channels >= 16; channels -= 16, corner += 16, output += 16) {
         uint32_t words[4] = {low};
@@ -105,38 +105,29 @@ static void pool_pixel(const thimble_window *window,
     }
     for (; channels > 0; channels--, corner++, output++) {
         const int32_t value = largest(window, corner);
-        const int32_t raised = value < range->min ? range->min : value;
-        *output = (int8_t)(raised > range->max ? range->max : raised);
+        const int32_t raised = value < params->min ? params->min : value;
+        *output = (int8_t)(raised > params->max ? params->max : raised);
     }
 }
 
-arm_cmsis_nn_status thimble_max_pool_s8(const cmsis_nn_context *ctx,
-                                        const cmsis_nn_pool_params *pool_params,
-                                        const cmsis_nn_dims *input_dims,
-                                        const int8_t *src,
-                                        const cmsis_nn_dims *filter_dims,
-                                        const cmsis_nn_dims *output_dims,
-                                        int8_t *dst)
+void thimble_max_pool_s8(const thimble_pool_params *params, const int8_t *input, int8_t *output)
 {
-    const ptrdiff_t pixel = input_dims->c;
-    thimble_window window = {.row_stride = pixel * input_dims->w, .column_stride = pixel};
+    const ptrdiff_t pixel = params->channels;
+    thimble_window window = {.row_stride = pixel * params->input_w, .column_stride = pixel};
 
-    (void)ctx;
-    for (int32_t batch = 0; batch < input_dims->n; batch++, src += window.row_stride * input_dims->h) {
-        for (int32_t row = 0; row < output_dims->h; row++) {
-            const int32_t y = row * pool_params->stride.h - pool_params->padding.h;
+    for (int32_t batch = 0; batch < params->batches; batch++, input += window.row_stride * params->input_h) {
+        for (int32_t row = 0; row < params->output_h; row++) {
+            const int32_t y = row * params->stride_h - params->pad_top;
             const int32_t top = y < 0 ? 0 : y;
-            const int32_t bottom = y + filter_dims->h < input_dims->h ? y + filter_dims->h : input_dims->h;
-            window.rows = bottom - top;
-            for (int32_t column = 0; column < output_dims->w; column++, dst += pixel) {
-                const int32_t x = column * pool_params->stride.w - pool_params->padding.w;
+            const int32_t end = y + params->kernel_h;
+            window.rows = (end < params->input_h ? end : params->input_h) - top;
+            for (int32_t column = 0; column < params->output_w; column++, output += pixel) {
+                const int32_t x = column * params->stride_w - params->pad_left;
                 const int32_t left = x < 0 ? 0 : x;
-                const int32_t right = x + filter_dims->w < input_dims->w ? x + filter_dims->w : input_dims->w;
-                window.columns = right - left;
-                const int8_t *corner = src + top * window.row_stride + left * pixel;
-                pool_pixel(&window, corner, input_dims->c, &pool_params->activation, dst);
+                const int32_t right = x + params->kernel_w;
+                window.columns = (right < params->input_w ? right : params->input_w) - left;
+                pool_pixel(&window, input + top * window.row_stride + left * pixel, params, output);
             }
         }
     }
-    return ARM_CMSIS_NN_SUCCESS;
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "thimble_pool.h"
-
-#include "arm_nnsupportfunctions.h"
 #include "thimble_requantize.h"
+#include "thimble_saturate.h"
 
 /* sum / count, halves to even. */
 static int32_t even_average(int32_t sum, int32_t count)
@@ -46,8 +45,7 @@ void thimble_reduce_sum_s8(const thimble_reduce_sum_params *params, const int8_t
                 thimble_sum_window_s8(&window, corner + channel, together, sums);
                 for (int32_t i = 0; i < together; i++) {
                     const int32_t scaled = scaled_sum(sums[i] - params->input_sum, params);
-                    const int32_t value = scaled + params->output_offset;
-                    *output++ = (int8_t)CLAMP(value, NN_Q7_MAX, NN_Q7_MIN);
+                    *output++ = thimble_saturate_s8(scaled + params->output_offset);
                 }
             }
         }

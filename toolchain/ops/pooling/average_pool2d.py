@@ -25,7 +25,7 @@ from toolchain.ops.pooling.common import (
     windows,
     write_pool,
 )
-from toolchain.ops.pooling.kernels import float_pool_kernel, pool_kernel
+from toolchain.ops.pooling.kernels import cmsis_pool_kernel, float_pool_kernel, pool_kernel
 from toolchain.ops.readers.floats import FLOAT, clamped, float_sample
 from toolchain.ops.readers.onnx_pooling import read_average_pool
 from toolchain.ops.readers.wide import WIDE, wide_sample
@@ -69,16 +69,15 @@ def _float_reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Arr
 
 
 def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    """CMSIS-NN where it has Helium; ours elsewhere: fewer instructions and no scratch.
-
-    All of them sum a window before they write the average."""
-    if pool_attributes(op).lift:
-        return pool_kernel(op, graph, core, "thimble_average_pool_lifted_s8")
-    return pool_kernel(op, graph, core, "arm_avgpool_s8" if core.mve else "thimble_average_pool_s8")
+    """CMSIS-NN where it has Helium; ours elsewhere, with fewer instructions and no scratch, and
+    for legacy uint8 models."""
+    if core.mve and not pool_attributes(op).lift:
+        return cmsis_pool_kernel(op, graph, core, "arm_avgpool_s8")
+    return pool_kernel(op, graph, "thimble_average_pool_s8")
 
 
 def _select_wide(op: Op, graph: Graph, core: Core) -> Kernel:
-    return pool_kernel(op, graph, core, "arm_avgpool_s16")
+    return cmsis_pool_kernel(op, graph, core, "arm_avgpool_s16")
 
 
 def _select_float(op: Op, graph: Graph, core: Core) -> Kernel:

@@ -22,29 +22,60 @@ from toolchain.ops.kernel import (
     Touched,
 )
 from toolchain.ops.pooling.common import pool_attributes, pool_lead_bytes, pool_window
-from toolchain.ops.terms import along
+from toolchain.ops.terms import Along, along
 
-_LIFTED = "thimble_average_pool_lifted_s8"
-_PLAIN = "thimble_average_pool_s8"
 _AVERAGES = "arm_avgpool"
+_OUR_AVERAGE = "thimble_average_pool_s8"
 
 
-def pool_kernel(
-    op: Op, graph: Graph, core: Core, function: str, *, reads_first: bool = True
-) -> Kernel:
-    """A call of `function`, whose arguments are those of CMSIS-NN's pools.
+def pool_kernel(op: Op, graph: Graph, function: str) -> Kernel:
+    """A call of `function`, one of our own pools. An average gets the lift of its operator."""
+    attributes, x, y = pool_attributes(op), graph.input(op, 0), graph.output(op)
+    low, high = clamp_range(attributes.activation, y)
+    top, _, left, _ = attributes.padding
+    params: dict[str, Argument] = {
+        "batches": x.shape[0],
+        "input_h": x.shape[1],
+        "input_w": x.shape[2],
+        "output_h": y.shape[1],
+        "output_w": y.shape[2],
+        "channels": x.shape[3],
+        "kernel_h": attributes.filter_height,
+        "kernel_w": attributes.filter_width,
+        "stride_h": attributes.stride_height,
+        "stride_w": attributes.stride_width,
+        "pad_top": top,
+        "pad_left": left,
+        "min": low,
+        "max": high,
+    }
+    lift: dict[str, Argument] = {"lift": attributes.lift} if function == _OUR_AVERAGE else {}
+    call = Call(
+        function,
+        {
+            "params": Struct("thimble_pool_params", params),
+            **lift,
+            "input": Input(0),
+            "output": Output(0),
+        },
+    )
+    return Kernel(
+        (call,),
+        _extents,
+        find_overlaps=lambda: _overlaps(op, graph, reads_first=True),
+        find_terms=lambda: _our_terms(call),
+    )
 
-    CMSIS-NN's averages have scratch as its `get_buffer_size` functions say. `reads_first`: see
-    `pool_lead_bytes`.
+
+def cmsis_pool_kernel(op: Op, graph: Graph, core: Core, function: str) -> Kernel:
+    """A call of `function`, one of CMSIS-NN's pools.
+
+    Averages have scratch as its `get_buffer_size` functions say, and sum a window before they
+    write the average. A maximum keeps what it has found in the output pixel while it reads on.
     """
     attributes, x, y = pool_attributes(op), graph.input(op, 0), graph.output(op)
     low, high = clamp_range(attributes.activation, y)
     scratch_bytes = _sums_bytes(function, y.shape[3], core)
-    context: dict[str, Argument] = {
-        "ctx": Struct("cmsis_nn_context", {"buf": Scratch(), "size": scratch_bytes})
-    }
-    lifted: dict[str, Argument] = {"lift": attributes.lift}
-    first = lifted if function == _LIFTED else context
     stride = {"w": attributes.stride_width, "h": attributes.stride_height}
     padding = {"w": attributes.padding[2], "h": attributes.padding[0]}
     params = {
@@ -56,7 +87,7 @@ def pool_kernel(
     call = Call(
         function,
         {
-            **first,
+            "ctx": Struct("cmsis_nn_context", {"buf": Scratch(), "size": scratch_bytes}),
             "params": Struct("cmsis_nn_pool_params", params),
             "input_dims": _dims(x.shape),
             "src": Input(0),
@@ -66,13 +97,13 @@ def pool_kernel(
         },
         status=True,
     )
+    reads_first = function.startswith(_AVERAGES)
     return Kernel(
         (call,),
-        lambda touched: _pool_extents(touched, core),
+        lambda touched: _cmsis_extents(touched, core),
         scratch_bytes=scratch_bytes,
         find_overlaps=lambda: _overlaps(op, graph, reads_first),
-        find_terms=None if widths(function)[0] > 1 else lambda: _terms(call),
-        label=_PLAIN if function == _LIFTED else "",  # the same loops, and the same coefficients
+        find_terms=None if widths(function)[0] > 1 else lambda: _cmsis_terms(call),
     )
 
 
@@ -100,7 +131,32 @@ def _overlaps(op: Op, graph: Graph, reads_first: bool) -> tuple[SafeOverlap, ...
     return (SafeOverlap(0, 0, pool_lead_bytes(op, graph, reads_first=reads_first)),)
 
 
-def _pool_extents(touched: Touched, core: Core) -> Extents:
+def _extents(touched: Touched) -> Extents:
+    """Windows are clipped to the image."""
+    call, (width, _) = touched.call, widths(touched.call.function)
+    pixels = {
+        side: math.prod(call[f"params.{side}_{axis}"] for axis in "hw")
+        for side in ("input", "output")
+    }
+    each = call["params.batches"] * call["params.channels"]
+    rows, columns = (
+        (
+            call[f"params.output_{axis}"],
+            call[f"params.stride_{axis}"],
+            call[f"params.kernel_{axis}"],
+            1,
+            call[f"params.{pad}"],
+        )
+        for axis, pad in (("h", "pad_top"), ("w", "pad_left"))
+    )
+    return Extents(
+        {0: whole(each * pixels["input"], width)},
+        {0: whole(each * pixels["output"], width)},
+        largest=window_reach([rows, columns]),
+    )
+
+
+def _cmsis_extents(touched: Touched, core: Core) -> Extents:
     """Windows are clipped to the image. The output has the input's batches and channels."""
     call, (width, _) = touched.call, widths(touched.call.function)
     batches, channels = call["input_dims.n"], call["input_dims.c"]
@@ -127,8 +183,36 @@ def _float_extents(touched: Touched) -> Extents:
     )
 
 
-def _terms(call: Call) -> Terms:
+def _our_terms(call: Call) -> Terms:
     """Pixels, the lines and the taps of their windows inside the image, by blocks of channels."""
+    rows, columns = (
+        along(
+            call[f"params.input_{axis}"],
+            call[f"params.output_{axis}"],
+            call[f"params.kernel_{axis}"],
+            call[f"params.stride_{axis}"],
+            1,
+            call[f"params.{pad}"],
+            0,
+        )
+        for axis, pad in (("h", "pad_top"), ("w", "pad_left"))
+    )
+    channels = call["params.channels"]
+    terms, lines, taps = _steps(call["params.batches"], rows, columns)
+    pixels, rest = terms["pixel"], channels % 4
+    terms |= {"lone": pixels * rest, "lone row": lines * rest, "lone tap": taps * rest}
+    if call.function == _OUR_AVERAGE:
+        terms |= {"lone group": pixels * bool(rest)}
+        return terms | _by_channels("four", channels // 4, pixels, lines, taps)
+    return (
+        terms
+        | _by_channels("sixteen", channels // 16, pixels, lines, taps)
+        | _by_channels("four", channels % 16 // 4, pixels, lines, taps)
+    )
+
+
+def _cmsis_terms(call: Call) -> Terms:
+    """The same of CMSIS-NN's kernels for Helium, by vectors of 16 channels."""
     rows, columns = (
         along(
             call[f"input_dims.{axis}"],
@@ -141,39 +225,26 @@ def _terms(call: Call) -> Terms:
         )
         for axis in "hw"
     )
-    batches, channels = call["output_dims.n"], call["output_dims.c"]
+    channels = call["output_dims.c"]
+    terms, lines, taps = _steps(call["output_dims.n"], rows, columns)
+    pixels, vectors = terms["pixel"], -(-channels // 16)
+    if call.function.startswith(_AVERAGES):
+        return terms | {"vector": pixels * vectors, "line": lines * vectors, "tap": taps * vectors}
+    return terms | {
+        "line": lines,
+        "tap": taps,
+        "first vector": pixels * vectors,
+        "vector": (taps - pixels) * vectors,
+        "clamped": -(-pixels * channels // 16),
+    }
+
+
+def _steps(batches: int, rows: Along, columns: Along) -> tuple[dict[str, float], int, int]:
+    """Terms of all kernels; lines and taps of all windows, the part of them inside the image."""
     pixels = batches * rows.windows * columns.windows
-    lines = batches * rows.taps * columns.windows
-    taps = batches * rows.taps * columns.taps
-    vectors, sixteens, rest = -(-channels // 16), channels // 16, channels % 4
     terms = {"call": 1.0, "row": batches * rows.windows, "pixel": pixels}
-    lone = {"lone": pixels * rest, "lone row": lines * rest, "lone tap": taps * rest}
-    match call.function:
-        case "arm_max_pool_s8":
-            return terms | {
-                "line": lines,
-                "tap": taps,
-                "first vector": pixels * vectors,
-                "vector": (taps - pixels) * vectors,
-                "clamped": -(-pixels * channels // 16),
-            }
-        case "arm_avgpool_s8":
-            return terms | {
-                "vector": pixels * vectors,
-                "line": lines * vectors,
-                "tap": taps * vectors,
-            }
-        case "thimble_max_pool_s8":
-            terms |= {
-                "sixteen": pixels * sixteens,
-                "sixteen row": lines * sixteens,
-                "sixteen tap": taps * sixteens,
-            }
-            return terms | _fours(pixels, lines, taps, channels % 16 // 4) | lone
-    terms["lone group"] = pixels * bool(rest)
-    return terms | _fours(pixels, lines, taps, channels // 4) | lone
+    return terms, batches * rows.taps * columns.windows, batches * rows.taps * columns.taps
 
 
-def _fours(pixels: int, lines: int, taps: int, count: int) -> dict[str, float]:
-    """Of `count` blocks of four channels."""
-    return {"four": pixels * count, "four row": lines * count, "four tap": taps * count}
+def _by_channels(name: str, blocks: int, pixels: float, lines: int, taps: int) -> dict[str, float]:
+    return {name: pixels * blocks, f"{name} row": lines * blocks, f"{name} tap": taps * blocks}

@@ -25,7 +25,7 @@ from toolchain.ops.pooling.common import (
     windows,
     write_pool,
 )
-from toolchain.ops.pooling.kernels import float_pool_kernel, pool_kernel
+from toolchain.ops.pooling.kernels import cmsis_pool_kernel, float_pool_kernel, pool_kernel
 from toolchain.ops.readers.floats import FLOAT, clamped, extreme, float_sample
 from toolchain.ops.readers.onnx_pooling import read_max_pool
 from toolchain.ops.readers.wide import WIDE, wide_sample
@@ -51,15 +51,14 @@ def _float_reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Arr
 
 
 def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    """CMSIS-NN where it has Helium; elsewhere it compares byte by byte, and ours does not.
-
-    CMSIS-NN keeps its running maximum in the output pixel."""
-    function = "arm_max_pool_s8" if core.mve else "thimble_max_pool_s8"
-    return pool_kernel(op, graph, core, function, reads_first=not core.mve)
+    """CMSIS-NN where it has Helium; elsewhere it compares byte by byte, and ours does not."""
+    if core.mve:
+        return cmsis_pool_kernel(op, graph, core, "arm_max_pool_s8")
+    return pool_kernel(op, graph, "thimble_max_pool_s8")
 
 
 def _select_wide(op: Op, graph: Graph, core: Core) -> Kernel:
-    return pool_kernel(op, graph, core, "arm_max_pool_s16", reads_first=False)
+    return cmsis_pool_kernel(op, graph, core, "arm_max_pool_s16")
 
 
 def _select_float(op: Op, graph: Graph, core: Core) -> Kernel:
