@@ -376,7 +376,7 @@ def single(kind: str, change: Callable[[Any, Any], None]) -> bytes:
         ("depthwise_conv2d", "strideW", 65535, "stride"),
         ("transpose_conv2d", "strideH", 65535, "stride"),
         ("average_pool2d", "filterWidth", 100_000, "padding"),
-        ("max_pool2d_f32", "filterHeight", 100_000, "padding"),
+        ("max_pool2d.float32", "filterHeight", 100_000, "padding"),
     ],
 )
 def test_windows_beyond_16_bits_are_refused(kind: str, field: str, value: int, what: str) -> None:
