@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from toolchain import arena
@@ -13,6 +11,7 @@ from toolchain.arena._skyline import Verdict
 from toolchain.arena._sweep import Sweep
 from toolchain.ir import ArenaProblem, Block, LiveRun, Serial, SharedPair
 from toolchain.ir.arena import check_placement
+from toolchain.search import Work
 
 
 def streamed(seed: int, layers: int, rows: int) -> ArenaProblem:
@@ -57,7 +56,7 @@ def test_a_split_network_is_placed_at_its_peak() -> None:
 def test_equal_problems_get_equal_offsets() -> None:
     problem = streamed(1, layers=6, rows=30)
     capacity = int(1.03 * load_bound_bytes(problem))
-    found = [Sweep(problem, Separation(problem)).within(capacity, math.inf) for _ in range(2)]
+    found = [Sweep(problem, Separation(problem), Work()).within(capacity) for _ in range(2)]
     assert found[0] == found[1]
     assert found[0].verdict is Verdict.FOUND
 
@@ -72,10 +71,10 @@ def test_a_core_that_does_not_fit_is_named() -> None:
         Block("e", 0, 4, 1),
     )
     problem = ArenaProblem((*trap, Block("later", 9, 10, 3)))
-    sweep = Sweep(problem, Separation(problem))
-    outcome = sweep.within(4, math.inf)
+    sweep = Sweep(problem, Separation(problem), Work())
+    outcome = sweep.within(4)
     if outcome.verdict is not Verdict.FOUND:
         assert outcome.verdict is Verdict.IMPOSSIBLE
         assert set(outcome.core) <= set(range(6))
-    assert sweep.within(5, math.inf).verdict is Verdict.FOUND
-    assert sweep.within(2, math.inf).verdict is Verdict.IMPOSSIBLE
+    assert sweep.within(5).verdict is Verdict.FOUND
+    assert sweep.within(2).verdict is Verdict.IMPOSSIBLE
