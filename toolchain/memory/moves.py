@@ -43,7 +43,7 @@ def _stays(op: Op, graph: Graph, arena: ArenaPlan) -> bool:
 def moves(op: Op, graph: Graph, arena: ArenaPlan) -> tuple[Move, ...] | None:
     """The copies that make `op` true given where its tensors lie; () for a pure view.
 
-    None where the operator is more than a rearrangement of whole byte ranges: it has a template.
+    None where the operator is more than a rearrangement of whole byte ranges: its kernel is called.
     """
     if op.kind == "block_concat":
         return () if _stays(op, graph, arena) else None

@@ -216,5 +216,5 @@ INT8 = OpSpec(
         read_resize,
         lambda op, graph: write_resize(op, "RESIZE_BILINEAR", "ResizeBilinearOptions"),
     ),
-    limits="int8, NHWC; the size is constant",
+    limits="NHWC; the size is constant",
 )

@@ -30,5 +30,4 @@ FLOAT32 = replace(
     select=_select,
     sample=float_sample(INT8.sample, INT8.kind),
     dtypes=FLOAT,
-    limits="float32, NHWC; the size is constant",
 )

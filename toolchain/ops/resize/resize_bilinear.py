@@ -14,6 +14,5 @@ _INT16 = replace(
     INT8,
     sample=wide_sample(INT8.sample, suffix=""),
     dtypes=WIDE,
-    limits="int16, NHWC; the size is constant",
 )
 SPEC = by_type({DType.INT8: INT8, DType.INT16: _INT16, DType.FLOAT32: FLOAT32})
