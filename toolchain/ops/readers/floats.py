@@ -13,12 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from toolchain.boards import Core
 from toolchain.ir import DType, Graph, Op, Tensor
 from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.arithmetic.float_math import Float32
-from toolchain.ops.convolution.common import BIAS, INPUT, Window
-from toolchain.ops.spec import SafeOverlap, TfliteNode
+from toolchain.ops.convolution.common import BIAS, Window
+from toolchain.ops.spec import TfliteNode
 
 FLOAT = frozenset({DType.FLOAT32})
 _LARGEST = float(np.finfo(np.float32).max)
@@ -86,51 +85,6 @@ def check_float_node(node: TfliteNode) -> None:
                 f"input {index} ({tensor.name!r}) is {tensor.dtype.value} beside float32",
                 "quantise the model fully to int8, or not at all",
             )
-
-
-def no_overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
-    return ()
-
-
-def window_fields(
-    op: Op, graph: Graph, window: Window, activation: Activation, depth: int
-) -> dict[str, Any]:
-    """`conv_fields` of the operator's own shapes. `depth`: channels that a filter sees."""
-    x, y = graph.input(op, INPUT), graph.output(op)
-    return conv_fields(op, x.shape, y.shape, window, activation, depth)
-
-
-def conv_fields(
-    op: Op,
-    x: tuple[int, ...],
-    y: tuple[int, ...],
-    window: Window,
-    activation: Activation,
-    depth: int = 0,
-) -> dict[str, Any]:
-    """What `_window_f32.c.j2` prints for images of these NHWC shapes."""
-    return {
-        "window": {
-            "batches": x[0],
-            "input_h": x[1],
-            "input_w": x[2],
-            "input_c": x[3],
-            "output_h": y[1],
-            "output_w": y[2],
-            "output_c": y[3],
-            "kernel_h": window.kernel[0],
-            "kernel_w": window.kernel[1],
-            "depth": depth or x[3],
-            "stride_h": window.stride[0],
-            "stride_w": window.stride[1],
-            "dilation_h": window.dilation[0],
-            "dilation_w": window.dilation[1],
-            "pad_top": window.padding.top,
-            "pad_left": window.padding.left,
-            **bounds(activation),
-        },
-        "has_bias": len(op.inputs) > BIAS and bool(op.inputs[BIAS]),
-    }
 
 
 def finished(sums: Float32, op: Op, inputs: Any, activation: Activation) -> Float32:
