@@ -13,11 +13,20 @@ from toolchain.ir import DType, Tensor
 
 
 @dataclass(frozen=True)
+class Use:
+    """For a comment: what an array is, in words of ours ('' for a constant of the model), and the
+    operator or the tensor that it is for, by its name in the model, not escaped."""
+
+    what: str
+    name: str
+
+
+@dataclass(frozen=True)
 class ConstantArray:
-    """A `static const` array. `uses`: what it is to each operator, for a comment, not escaped."""
+    """A `static const` array. `uses`: what it is to each operator."""
 
     symbol: str
-    uses: tuple[str, ...]
+    uses: tuple[Use, ...]
     data: NDArray[np.generic]
 
     @property
@@ -54,7 +63,7 @@ class ConstantTable:
     def size_bytes(self) -> int:
         return sum(int(array.data.nbytes) for array in self.arrays)
 
-    def symbol(self, data: NDArray[np.generic], name: str, use: str) -> str:
+    def symbol(self, data: NDArray[np.generic], name: str, use: Use) -> str:
         """The symbol of an array with this content; `name` is only a wish, `use` for a comment."""
         content = np.ascontiguousarray(data)
         key = (content.dtype.name, content.tobytes())
@@ -71,7 +80,7 @@ class ConstantTable:
         """The symbol of a constant tensor that `owner` (as `op3`) reads: `op3_weights`."""
         assert tensor.constant is not None
         data = tensor.constant.astype(tensor.dtype.numpy, copy=False).reshape(tensor.shape)
-        return self.symbol(data, f"{owner}_{role_of(tensor)}", tensor.name)
+        return self.symbol(data, f"{owner}_{role_of(tensor)}", Use("", tensor.name))
 
 
 def role_of(tensor: Tensor) -> str:

@@ -24,7 +24,7 @@ from toolchain.codegen.calls import (
     Printer,
     Word,
 )
-from toolchain.codegen.constants import ConstantTable, role_of
+from toolchain.codegen.constants import ConstantTable, Use, role_of
 from toolchain.codegen.environment import environment
 from toolchain.codegen.holes import mark
 from toolchain.codegen.names import Names, identifier
@@ -153,7 +153,7 @@ class Writer:
             symbol = self.constants.symbol(
                 constant.data,
                 identifier(f"{owner}_{constant.key}"),
-                f"{constant.comment or constant.key}, for {op.counted_as[0]}",
+                Use(constant.comment or constant.key, op.counted_as[0]),
             )
             element = c_type(DType(constant.data.dtype.name))
             leaf = Leaf(identifier(constant.key), POINTER, symbol, element)
@@ -210,7 +210,7 @@ class Writer:
                 self.constants.symbol(
                     constant.data,
                     identifier(f"{owner}_{constant.key}"),
-                    f"{constant.comment or constant.key}, for {op.counted_as[0]}",
+                    Use(constant.comment or constant.key, op.counted_as[0]),
                 ),
                 identifier(constant.key),
                 c_type(DType(constant.data.dtype.name)),
@@ -324,7 +324,7 @@ class Writer:
                 ""
                 if uniform
                 else self.constants.symbol(
-                    state.initial, f"state{number}", f"initial value of {tensor.name}"
+                    state.initial, f"state{number}", Use("initial value", tensor.name)
                 )
             )
             address = self.places.address(self.plan.arena.offsets[state.input])

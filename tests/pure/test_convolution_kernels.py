@@ -1,0 +1,86 @@
+"""The kernels of convolutions as values: packed late, checked early, explained in the C."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import MappingProxyType
+
+import numpy as np
+import pytest
+
+from toolchain.boards import HOST, board
+from toolchain.codegen import generate
+from toolchain.errors import UnsupportedError
+from toolchain.ir import Graph, Quantisation
+from toolchain.kernels import cmsis_nn
+from toolchain.ops import forms, kernel_of
+from toolchain.ops.convolution import kernels
+from toolchain.ops.kernel import Kernel
+from toolchain.planner import plan_graph
+from toolchain.timing.kernel_shapes import graph_of_shape
+
+COLUMN = {"kind": "depthwise_conv2d", "input": [1, 12, 2, 3], "kernel": [3, 1]}
+ROW = {"kind": "depthwise_conv2d", "input": [1, 2, 12, 3], "kernel": [1, 3]}
+
+
+def _kernel(graph: Graph) -> Kernel:
+    return kernel_of(graph.ops[0], graph, HOST)
+
+
+def _text(graph: Graph) -> str:
+    plan = plan_graph(graph, board("host"))
+    return "\n".join(generate(plan, HOST, cmsis_nn.find(), name="net").files.values())
+
+
+def test_weights_are_packed_when_they_are_first_read_and_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    packed = []
+    pack = kernels.pack_convolution
+    monkeypatch.setattr(
+        kernels, "pack_convolution", lambda *given: packed.append(1) or pack(*given)
+    )
+    kernel = _kernel(
+        graph_of_shape({"kind": "conv2d", "input": [1, 5, 5, 3], "channels": 2, "kernel": [2, 2]})
+    )
+    assert kernel.overlaps and kernel.terms and not packed
+    assert kernel.constant_bytes == kernel.constants[0].data.nbytes
+    assert len(packed) == 1
+
+
+def test_sums_that_overrun_are_refused_before_anything_is_packed() -> None:
+    graph = forms()["conv2d"].sample(np.random.default_rng(1))
+    weights = graph.tensors["weights"]
+    coarse = replace(weights, quantisation=Quantisation((2.0**12,), (0,)))
+    tensors = MappingProxyType({**graph.tensors, "weights": coarse})
+    with pytest.raises(UnsupportedError, match="overruns 32 bits"):
+        _kernel(replace(graph, tensors=tensors))
+
+
+def test_a_packed_array_says_what_it_holds_and_for_which_kernel() -> None:
+    shape = {"kind": "conv2d", "input": [1, 9, 9, 3], "channels": 5, "kernel": [3, 2]}
+    wanted = "biases, filters [5x3x2x3] and requantisation, packed for thimble_convolve_s8"
+    assert wanted in _text(graph_of_shape(shape))
+
+
+def test_an_image_that_is_walked_transposed_is_said_to_be() -> None:
+    """As a row and as a column, the same numbers; their order in memory differs."""
+    said = "Height and width are swapped below"
+    column, row = (graph_of_shape(shape) for shape in (COLUMN, ROW))
+    walked, plain = (_kernel(graph).calls[0] for graph in (column, row))
+    assert walked.function == plain.function == "thimble_depthwise_conv_s8"
+    assert walked.get("shape.transposed") == 1 and plain.find("shape.transposed") is None
+    assert [walked[f"shape.input_{side}"] for side in "hw"] == [2, 12]
+    assert said in _text(column) and said not in _text(row)
+
+
+def test_gaps_between_lines_become_a_loop_of_a_pointwise_convolution() -> None:
+    """Its pixels are one run otherwise."""
+    shape = {"kind": "conv2d", "input": [1, 4, 6, 8], "channels": 3, "kernel": [1, 1]}
+    kernel = _kernel(graph_of_shape(shape))
+    (dense,), (lined,) = kernel.calls, kernel.calls_at(64, 0)
+    assert dense.function == lined.function == "thimble_convolve_1x1_s8"
+    assert (dense["pixels"], dense.loops) == (24, ())
+    assert lined["pixels"] == 6 and [loop.count for loop in lined.loops] == [4]
+    steps = [lined.arguments[name].steps for name in ("input", "output")]  # type: ignore[union-attr]
+    assert steps == [(("y", 64),), (("y", 18),)]
