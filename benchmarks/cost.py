@@ -30,8 +30,7 @@ from rich.table import Table
 from benchmarks._cost_grid import families, kernels
 from toolchain.boards import board as find_board
 from toolchain.cost.database import Database
-from toolchain.cost.element_terms import memcpy_terms
-from toolchain.cost.fitted import COEFFICIENTS, family_of, kernel_terms
+from toolchain.cost.fitted import COEFFICIENTS, family_of, kernel_terms, memcpy_terms
 from toolchain.cost.key import COPIES
 from toolchain.deployment.measurements import current_build
 from toolchain.errors import ThimbleError

@@ -27,8 +27,8 @@ from toolchain.memory.plan import Plan
 from toolchain.memory.problem import memory_problem
 from toolchain.ops import forms, kernel_of
 from toolchain.ops.check import check as checked
+from toolchain.ops.kernel import SafeOverlap
 from toolchain.ops.lowering import lower
-from toolchain.ops.spec import SafeOverlap
 from toolchain.partition import CannotSplitError, split
 
 SAMPLES = 40
@@ -68,7 +68,7 @@ def check_extent(op: Op, graph: Graph, index: int, trace: Trace) -> None:
     """Raise where the kernel reads beyond what is claimed of its input; or less than that, but for
     kinds that may step over the last pixels, or that read an operand only if they choose it."""
     lowering = kernel_of(op, graph, HOST)
-    extent = call_extents(op, graph, lowering, {}, HOST).inputs[index]
+    extent = call_extents(op, graph, lowering, {}).inputs[index]
     read = np.flatnonzero(trace.last_read)
     if len(read):
         assert extent.begin <= read[0] and read[-1] < extent.last, f"{op}: {extent}"
@@ -184,7 +184,7 @@ def test_between_lines_that_lie_apart_nothing_is_written(tmp_path: Path) -> None
     for call, number in enumerate(calls):
         op = graph.ops[number]
         lowering = kernel_of(op, graph, HOST)
-        found = call_extents(op, graph, lowering, arena.pitches, HOST)
+        found = call_extents(op, graph, lowering, arena.pitches)
         for index, extent in found.inputs.items():
             start = arena.offsets[op.inputs[index]]
             read[call, start + extent.begin : start + extent.last] = True

@@ -38,12 +38,12 @@ KINDS = sorted(set(forms()) - {"assign"})
 """An assign is always a view: it has no kernel."""
 
 
-def _calls(kind: str) -> Iterator[tuple[Op, Graph, Kernel, Core]]:
+def _calls(kind: str) -> Iterator[tuple[Op, Graph, Kernel]]:
     rng = np.random.default_rng(zlib.crc32(kind.encode()))
     for _ in range(SAMPLES):
         graph = forms()[kind].sample(rng)
         for core in CORES:
-            yield graph.ops[0], graph, kernel_of(graph.ops[0], graph, core), core
+            yield graph.ops[0], graph, kernel_of(graph.ops[0], graph, core)
 
 
 def _resized(graph: Graph, name: str, size_bytes: int) -> Graph | None:
@@ -61,9 +61,9 @@ def _resized(graph: Graph, name: str, size_bytes: int) -> Graph | None:
 def test_every_operand_that_is_too_small_is_refused(kind: str) -> None:
     """The kernel's arguments stay as they were: only a tensor shrinks (or an output grows)."""
     tried = 0
-    for op, graph, lowering, core in _calls(kind):
-        check_call(op, graph, lowering, {}, core)
-        found = call_extents(op, graph, lowering, {}, core)
+    for op, graph, lowering in _calls(kind):
+        check_call(op, graph, lowering, {})
+        found = call_extents(op, graph, lowering, {})
         ends = [(op.inputs[i], e.last, -1) for i, e in found.inputs.items()]
         ends += [
             (op.outputs[i], e.last, step) for i, e in found.outputs.items() for step in (-1, 1)
@@ -75,26 +75,26 @@ def test_every_operand_that_is_too_small_is_refused(kind: str) -> None:
             if other is not None:
                 tried += 1
                 with pytest.raises(UnsupportedError, match=f"{op.name}.*{name}"):
-                    check_call(op, other, lowering, {}, core)
+                    check_call(op, other, lowering, {})
     assert tried >= SAMPLES
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_packed_constants_and_scratch_are_as_long_as_is_read(kind: str) -> None:
-    for op, graph, lowering, core in _calls(kind):
-        found = call_extents(op, graph, lowering, {}, core)
+    for op, graph, lowering in _calls(kind):
+        found = call_extents(op, graph, lowering, {})
         assert set(found.constants) == {constant.key for constant in lowering.constants}
         for place, constant in enumerate(lowering.constants):
             assert found.constants[constant.key] == constant.data.nbytes, constant.key
             short = given(constant.key, constant.data.reshape(-1)[:-1])
             constants = (*lowering.constants[:place], short, *lowering.constants[place + 1 :])
             with pytest.raises(UnsupportedError, match=constant.key):
-                check_call(op, graph, replace(lowering, constants=constants), {}, core)
+                check_call(op, graph, replace(lowering, constants=constants), {})
         assert found.scratch == lowering.scratch_bytes
         if found.scratch:
             less = replace(lowering, scratch_bytes=lowering.scratch_bytes - 1)
             with pytest.raises(UnsupportedError, match="scratch"):
-                check_call(op, graph, less, {}, core)
+                check_call(op, graph, less, {})
 
 
 def _with_number(kernel: Kernel, name: str, value: int) -> Kernel:
@@ -108,7 +108,7 @@ def test_an_argument_beyond_32_bits_is_refused() -> None:
     graph = forms()["add"].sample(np.random.default_rng(0))
     wide = _with_number(kernel_of(graph.ops[0], graph, HOST), "offset", 1 << 31)
     with pytest.raises(UnsupportedError, match=r"offset = 2,147,483,648"):
-        check_call(graph.ops[0], graph, wide, {}, HOST)
+        check_call(graph.ops[0], graph, wide, {})
 
 
 @pytest.mark.parametrize("shift", [-32, 32])
@@ -116,7 +116,7 @@ def test_a_shift_beyond_a_word_is_refused(shift: int) -> None:
     graph = forms()["add"].sample(np.random.default_rng(0))
     wrong = _with_number(kernel_of(graph.ops[0], graph, HOST), "shift", shift)
     with pytest.raises(UnsupportedError, match=f"shift = {shift} is no shift"):
-        check_call(graph.ops[0], graph, wrong, {}, HOST)
+        check_call(graph.ops[0], graph, wrong, {})
 
 
 def _image_graph() -> tuple[Graph, Kernel]:
@@ -129,9 +129,9 @@ def _image_graph() -> tuple[Graph, Kernel]:
 
 def test_a_kernel_that_knows_no_lines_may_not_have_an_image_whose_lines_lie_apart() -> None:
     graph, kernel = _image_graph()
-    check_call(graph.ops[0], graph, kernel, {}, HOST)
+    check_call(graph.ops[0], graph, kernel, {})
     with pytest.raises(UnsupportedError, match="'x'"):
-        check_call(graph.ops[0], graph, kernel, {"x": 10}, HOST)
+        check_call(graph.ops[0], graph, kernel, {"x": 10})
 
 
 @pytest.mark.parametrize(
@@ -204,4 +204,4 @@ def test_places_between_pixels_beyond_the_image_are_refused() -> None:
     graph = Graph.build("both", images, [op], ["x"], ["y"])
     lowering = kernel_of(op, graph, HOST)
     with pytest.raises(UnsupportedError, match="reads bytes 1,996 to 5,996 of input 'x'"):
-        check_call(op, graph, lowering, {}, HOST)
+        check_call(op, graph, lowering, {})

@@ -86,7 +86,7 @@ def _reaches(plan: Plan, op: Op) -> Iterator[tuple[int, int]]:
                     yield arena.offsets[name] + offset, move.size_bytes
         return
     core = HOST
-    found = call_extents(op, graph, kernel_of(op, graph, core), arena.pitches, core)
+    found = call_extents(op, graph, kernel_of(op, graph, core), arena.pitches)
     named = [(op.inputs[index], extent) for index, extent in found.inputs.items()]
     named += [(op.outputs[index], extent) for index, extent in found.outputs.items()]
     for name, extent in named:

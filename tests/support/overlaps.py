@@ -14,7 +14,7 @@ from toolchain.boards import Core
 from toolchain.ir import Graph, Op
 from toolchain.memory.plan import Plan
 from toolchain.ops import forms, kernel_of, spec_of
-from toolchain.ops.spec import SafeOverlap
+from toolchain.ops.kernel import SafeOverlap
 
 ALIGNMENT = 8
 

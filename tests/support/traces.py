@@ -22,7 +22,7 @@ from toolchain.ir import Graph
 from toolchain.kernels import cmsis_nn
 from toolchain.kernels.cmsis_nn import tree
 from toolchain.memory.plan import Plan
-from toolchain.ops.spec import SafeOverlap
+from toolchain.ops.kernel import SafeOverlap
 from toolchain.resources import RUNTIME_C
 
 PROGRAM = Path(__file__).resolve().parents[1] / "host_c" / "programs" / "trace.c"

@@ -7,30 +7,20 @@ tensors, the packed constants and the scratch that the plan gives it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass
-from types import SimpleNamespace
-from typing import Any
+from collections.abc import Mapping, Sequence
 
-import numpy as np
-
-from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Graph, Op, Tensor
 from toolchain.memory.moves import Move
-from toolchain.ops import spec_of
-from toolchain.ops.extents import Arguments, Extent, Extents, Pointer
+from toolchain.ops.extents import Extent, Extents, Pointer
 from toolchain.ops.kernel import Call, Kernel, Touched
-from toolchain.ops.spec import Lowering
 
 _INT32 = range(-(1 << 31), 1 << 31)
 _SHIFTS = range(-31, 32)
 """To the right (below 0, or in kernels that only shift so) and to the left."""
 
 
-def check_call(
-    op: Op, graph: Graph, kernel: Kernel, pitches: Mapping[str, int], core: Core
-) -> None:
+def check_call(op: Op, graph: Graph, kernel: Kernel, pitches: Mapping[str, int]) -> None:
     """Raise UnsupportedError unless the kernel's calls stay within its operands.
 
     `pitches`: bytes from line to line of the images whose lines lie apart (`ArenaPlan.pitches`).
@@ -39,12 +29,12 @@ def check_call(
     in bytes fits int32, and shifts are below 32.
     """
     calls = calls_at(op, kernel, pitches)
-    for name, value in _printed(kernel, calls):
+    for name, value in (pair for call in calls for pair in call.integers()):
         if value not in _INT32:
             raise _refusal(op, f"its argument {name or 'count'} = {value:,} does not fit 32 bits")
         if "shift" in name and value not in _SHIFTS:
             raise _refusal(op, f"its argument {name} = {value:,} is no shift of a word of 32 bits")
-    found = call_extents(op, graph, kernel, pitches, core)
+    found = call_extents(op, graph, kernel, pitches)
     if found.largest not in _INT32:
         raise _refusal(
             op,
@@ -73,17 +63,11 @@ def check_call(
         )
 
 
-def call_extents(
-    op: Op, graph: Graph, kernel: Kernel, pitches: Mapping[str, int], core: Core
-) -> Extents:
+def call_extents(op: Op, graph: Graph, kernel: Kernel, pitches: Mapping[str, int]) -> Extents:
     """What the calls touch, by the arguments that are printed."""
     inputs, outputs = _pointers(op, graph, pitches)
     constants = {constant.key: constant.data for constant in kernel.constants}
-    if kernel.lowering is None:
-        return kernel.extents(Touched(calls_at(op, kernel, pitches), constants, inputs, outputs))
-    lowering, rule = kernel.lowering, spec_of(op.kind).extents
-    assert isinstance(lowering, Lowering) and rule is not None
-    return rule(Arguments(SimpleNamespace(**lowering.fields), constants, inputs, outputs, core))
+    return kernel.extents(Touched(calls_at(op, kernel, pitches), constants, inputs, outputs))
 
 
 def calls_at(op: Op, kernel: Kernel, pitches: Mapping[str, int]) -> tuple[Call, ...]:
@@ -112,30 +96,6 @@ def _pointers(
 
     inputs = tuple(pointer(name) if name else None for name in op.inputs)
     return inputs, tuple(map(pointer, op.outputs))
-
-
-def _printed(kernel: Kernel, calls: Sequence[Call]) -> Iterator[tuple[str, int]]:
-    """Every integer that is printed, with its name."""
-    if kernel.lowering is not None:
-        assert isinstance(kernel.lowering, Lowering)
-        yield from _integers(kernel.lowering.fields, "")
-    for call in calls:
-        yield from call.integers()
-
-
-def _integers(value: Any, name: str) -> Iterator[tuple[str, int]]:
-    """Every integer among the fields of a lowering, with the innermost name that leads to it."""
-    if isinstance(value, int | np.integer):
-        yield name, int(value)
-    elif isinstance(value, Mapping):
-        for own, part in value.items():
-            yield from _integers(part, own)
-    elif is_dataclass(value):
-        for own in fields(value):
-            yield from _integers(getattr(value, own.name), own.name)
-    elif isinstance(value, list | tuple):
-        for part in value:
-            yield from _integers(part, name)
 
 
 def _within(extent: Extent, tensor: Tensor, pitch: int) -> bool:

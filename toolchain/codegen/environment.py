@@ -8,7 +8,6 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from toolchain.codegen import names
 from toolchain.codegen.arrays import c_float, c_type, rows
-from toolchain.codegen.holes import SIZE, mark
 from toolchain.ir import Tensor
 from toolchain.resources import TEMPLATES
 
@@ -35,8 +34,6 @@ def environment() -> Environment:
     env.filters["c_string"] = names.string_literal
     env.filters["c_float"] = c_float
     env.filters["c_rows"] = rows
-    env.filters["c_named"] = mark
-    env.filters["c_size"] = lambda size_bytes: mark(size_bytes, "size_bytes", SIZE)
     env.filters["c_type"] = c_type
     env.filters["dims"] = _shape
     env.filters["thousands"] = _thousands

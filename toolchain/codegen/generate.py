@@ -22,7 +22,7 @@ from toolchain.resources import RUNTIME_C
 STATIC_ALIGNMENT_BYTES = 8
 """That of uint64_t, which the static arena shares a union with."""
 _INT_BYTES = 4
-_STRING_FUNCTIONS = ("memcpy(", "memmove(", "memset(")
+_STRING_FUNCTIONS = frozenset({"memcpy", "memmove", "memset"})
 
 
 def runtime_tree() -> CTree:
@@ -43,7 +43,8 @@ def generate(plan: Plan, core: Core, cmsis_nn_folder: Path, *, name: str = "") -
         raise ValueError(f"C99 cannot align a static arena to {plan.arena.alignment_bytes} bytes")
     prefix = model_identifier(name or plan.graph.name)
     writer = Writer(plan, prefix)
-    made = code(writer.calls(), plan.schedule.order, prefix)
+    operators = writer.calls()
+    made = code(operators, plan.schedule.order, prefix)
     step_of = {op: step for step, op in enumerate(plan.schedule.order)}
     counted = tuple(
         CodeOperator(*plan.graph.ops[numbers[0]].counted_as, numbers) for numbers in made.numbers
@@ -79,7 +80,12 @@ def generate(plan: Plan, core: Core, cmsis_nn_folder: Path, *, name: str = "") -
         ),
         "pointers": writer.places.pointers,
         "uses_string": bool(resets)
-        or any(f in function.body for function in made.functions for f in _STRING_FUNCTIONS),
+        or any(
+            printed.function in _STRING_FUNCTIONS
+            for calls in operators
+            for call in calls
+            for printed in call.body
+        ),
     }
     files = {
         f"{prefix}{suffix}": environment().get_template(f"{template}.j2").render(values)

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import indent
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.codegen.calls import share
+from toolchain.codegen.calls import Column, share
 from toolchain.codegen.environment import environment
-from toolchain.codegen.holes import Column, columns_of, cut, plain
 from toolchain.codegen.layout import LINE_WIDTH, wrap
 from toolchain.codegen.places import Places
 from toolchain.codegen.writer import Call
@@ -41,7 +39,7 @@ class Function:
     operator: int
     symbol: str
     calls: tuple[Call, ...]
-    columns: tuple[Any, ...]
+    columns: tuple[Column, ...]
     rows: tuple[tuple[str, ...], ...]
     body: str
 
@@ -131,29 +129,13 @@ def _smallest(numbers: Sequence[int]) -> NDArray[np.generic]:
     return np.array(numbers, np.uint8 if max(numbers) < 256 else np.uint16)
 
 
-def _shared(calls: Sequence[Call]) -> Iterable[tuple[Sequence[Call], tuple[Any, ...], str]]:
+def _shared(calls: Sequence[Call]) -> Iterable[tuple[Sequence[Call], tuple[Column, ...], str]]:
     """The calls whose trees differ in leaves alone, what differs, and the text for them all."""
-    older = [call for call in calls if call.text]
-    if older:
-        yield from _marked(older)
     for copies_only in (False, True):
-        alike = [call for call in calls if not call.text and call.copies_only is copies_only]
+        alike = [call for call in calls if call.copies_only is copies_only]
         for places, columns, body in share([call.body for call in alike]):
             text = environment().get_template("ops/body.c.j2").render(calls=body)
             yield [alike[place] for place in places], columns, text
-
-
-def _marked(calls: Sequence[Call]) -> Iterable[tuple[Sequence[Call], tuple[Column, ...], str]]:
-    if len(calls) == 1:
-        yield calls, (), plain(calls[0].text)
-        return
-    frames = [cut(call.text, getattr(call.kernel.lowering, "fields", {})) for call in calls]
-    groups: dict[tuple[object, ...], list[int]] = {}
-    for place, frame in enumerate(frames):
-        groups.setdefault(frame.pieces, []).append(place)
-    for places in groups.values():
-        columns, text = columns_of([frames[place] for place in places])
-        yield [calls[place] for place in places], columns, text
 
 
 def operands(function: Function, places: Places, arena: ArenaPlan) -> tuple[Operand, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from toolchain.codegen.holes import OFFSET, mark
 from toolchain.ir import ArenaPlan
 
 
@@ -39,13 +38,10 @@ class Places:
         part = self._arena.part_of(offset)
         return f"arena->{part.member}", offset - part.start_bytes
 
-    def address(self, offset: int, role: str = "") -> str:
-        """A `uint8_t *` to the byte at this offset; marked where it has a `role`."""
-        base, start = "arena", 0
-        if self._arena.parts:
-            part = self._arena.part_of(offset)
-            base, start = f"arena->{part.member}", part.start_bytes
-        return f"{base} + {mark(offset - start, role, OFFSET) if role else offset - start}"
+    def address(self, offset: int) -> str:
+        """A `uint8_t *` to the byte at this offset."""
+        base, start = self.split(offset)
+        return f"{base} + {start}"
 
     def label(self, offset: int) -> str:
         """`1,024`, or `dtcm 1,024`."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 
@@ -25,47 +23,14 @@ from toolchain.codegen.calls import (
     Word,
 )
 from toolchain.codegen.constants import ConstantTable, Use, role_of
-from toolchain.codegen.environment import environment
-from toolchain.codegen.holes import mark
 from toolchain.codegen.names import Names, identifier
 from toolchain.codegen.places import Places
 from toolchain.ir import DType, Op, Tensor
 from toolchain.memory.moves import Move, moves
 from toolchain.memory.plan import Plan
 from toolchain.ops.kernel import Input, Kernel, Output, Packed, Scratch
-from toolchain.ops.spec import Lowering
 
 _BYTES = ("int8_t", "uint8_t")
-
-
-@dataclass(frozen=True)
-class Operand:
-    """A tensor as templates see it: `ptr` is a C expression for its first element.
-
-    `offset` is where it lies in the arena, in bytes; None for a constant. `line`: bytes from one
-    line of an image to the next where they lie apart; else 0.
-    """
-
-    tensor: Tensor
-    offset: int | None
-    pointer: str
-    owner: str
-    constants: ConstantTable
-    line: int = 0
-
-    @property
-    def ptr(self) -> str:
-        if self.tensor.is_constant:
-            symbol = self.constants.symbol_of(self.tensor, self.owner)
-            return mark(symbol, role_of(self.tensor), c_type(self.tensor.dtype))
-        return self.pointer
-
-
-class Operands(list[Operand | None]):
-    """An operator's inputs or outputs; None for an absent one, and for any beyond the last."""
-
-    def __getitem__(self, index: Any) -> Any:
-        return super().__getitem__(index) if index < len(self) else None
 
 
 @dataclass(frozen=True)
@@ -81,7 +46,6 @@ class Call:
     scratch_offset: int
     copies_only: bool
     body: Body
-    text: str = ""
 
 
 @dataclass(frozen=True)
@@ -105,39 +69,6 @@ class Writer:
         self.places = Places(plan.arena, name)
         self.constants = ConstantTable(name, self.names)
         self.functions: set[str] = set()
-
-    def pointer(self, tensor: Tensor, role: str, writable: bool) -> str:
-        """`(const int8_t *)(arena + 96)`. A wider type goes through void *: see the alignment."""
-        if tensor.is_constant:
-            return ""
-        element = c_type(tensor.dtype)
-        const = "" if writable else "const "
-        address = f"({self.places.address(self.plan.arena.offsets[tensor.name], role)})"
-        through = f"({const}void *)" if tensor.dtype.size_bytes > 1 else ""
-        return f"({const}{element} *){through}{address}"
-
-    def operands(self, names: Sequence[str], owner: str, role: str, writable: bool) -> Operands:
-        """`role`: what they are called where they differ between blocks; numbered if several."""
-        tensors = self.plan.graph.tensors
-        several = sum(bool(name) and not tensors[name].is_constant for name in names) > 1
-        return Operands(
-            self.operand(name, owner, f"{role}_{i}" if several else role, writable)
-            for i, name in enumerate(names)
-        )
-
-    def operand(self, name: str, owner: str, role: str, writable: bool) -> Operand | None:
-        if not name:
-            return None
-        tensor = self.plan.graph.tensors[name]
-        offset = None if tensor.is_constant else self.plan.arena.offsets[name]
-        pointer, line = self.pointer(tensor, role, writable), self.plan.arena.pitches.get(name, 0)
-        return Operand(tensor, offset, pointer, owner, self.constants, line)
-
-    def scratch(self, op: Op, kernel: Kernel) -> str:
-        if not kernel.scratch_bytes:
-            return "NULL"
-        offset = self.plan.arena.scratch_offsets[op.name]
-        return f"(void *)({self.places.address(offset, 'scratch')})"
 
     def body(self, op: Op, kernel: Kernel, owner: str) -> Body:
         """The calls of a kernel as trees. `owner` (as `op3`) begins the names of its constants."""
@@ -204,34 +135,6 @@ class Writer:
         leaf = Leaf(role, OFFSET, str(start))
         return Address(element, const, base=base, offset=leaf, wide=wide, steps=steps)
 
-    def text(self, op: Op, kernel: Kernel, lowering: Lowering, owner: str) -> str:
-        symbols = {
-            constant.key: mark(
-                self.constants.symbol(
-                    constant.data,
-                    identifier(f"{owner}_{constant.key}"),
-                    Use(constant.comment or constant.key, op.counted_as[0]),
-                ),
-                identifier(constant.key),
-                c_type(DType(constant.data.dtype.name)),
-            )
-            for constant in lowering.constants
-        }
-        return (
-            environment()
-            .get_template(f"ops/{op.kind}.c.j2")
-            .render(
-                op=op,
-                graph=self.plan.graph,
-                inputs=self.operands(op.inputs, owner, "input", writable=False),
-                outputs=self.operands(op.outputs, owner, "output", writable=True),
-                scratch=self.scratch(op, kernel),
-                fields=SimpleNamespace(**lowering.fields),
-                constants=SimpleNamespace(**symbols),
-                core=self.core,
-            )
-        )
-
     def copies(self, wanted: Sequence[Move], owner: str) -> Body:
         """Plain copies, for an operator that does nothing else."""
         return tuple(
@@ -276,13 +179,9 @@ class Writer:
         op = graph.ops[number]
         kernel = self.plan.lowered.kernels[number]
         if wanted is None:
-            check_call(op, graph, kernel, arena.pitches, self.core)
+            check_call(op, graph, kernel, arena.pitches)
         else:
             check_moves(op, graph, wanted)
-        text = ""
-        if wanted is None and isinstance(kernel.lowering, Lowering):
-            self.functions.update(kernel.functions)
-            text = self.text(op, kernel, kernel.lowering, owner)
         return Call(
             number=number,
             op=op,
@@ -293,7 +192,6 @@ class Writer:
             scratch_offset=arena.scratch_offsets.get(op.name, 0),
             copies_only=wanted is not None,
             body=self.body(op, kernel, owner) if wanted is None else self.copies(wanted, owner),
-            text=text,
         )
 
     def calls(self) -> tuple[tuple[Call, ...], ...]:

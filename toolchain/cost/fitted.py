@@ -13,29 +13,13 @@ from functools import cache
 from pathlib import Path
 
 from toolchain.boards import Core
-from toolchain.cost.element_terms import (
-    adds,
-    binary_terms,
-    copy_terms,
-    ending_terms,
-    fully_connected_terms,
-    matmul_terms,
-    memcpy_terms,
-    move_terms,
-    partial_fully_connected_terms,
-    plain_terms,
-    reduction_terms,
-    softmax_terms,
-    unary_terms,
-)
 from toolchain.cost.key import COPIES
-from toolchain.cost.window_terms import Terms, pool_terms
+from toolchain.ir import Graph, Op
 from toolchain.ops import spec_of
+from toolchain.ops.kernel import Terms
 from toolchain.ops.lowering import Lowered
-from toolchain.ops.spec import Lowering
 
 COEFFICIENTS = Path(__file__).with_name("coefficients.json")
-_MOVE = "thimble_move"
 
 
 def family_of(core: Core) -> str:
@@ -44,50 +28,35 @@ def family_of(core: Core) -> str:
 
 
 def kernel_terms(lowered: Lowered, number: int) -> tuple[str, Terms]:
-    """The kernel of operator `number`, and what its loops do."""
-    graph, core, chosen = lowered.graph, lowered.core, lowered.kernels[number]
-    op = graph.ops[number]
-    if chosen.lowering is None:
-        terms = chosen.terms
-        if terms is None:
-            terms = plain_terms(op, graph, spec_of(op.kind).macs(op, graph))
-        return chosen.name or op.kind, dict(terms)
-    match op.kind:
-        case "average_pool2d" | "max_pool2d":
-            return pool_terms(op, graph, core)
-        case "fully_connected":
-            return fully_connected_terms(op, graph, core)
-        case "partial_fully_connected":
-            return "thimble_partial_fully_connected_s8", partial_fully_connected_terms(op, graph)
-    spec = spec_of(op.kind)
-    lowering = chosen.lowering
-    assert isinstance(lowering, Lowering)
-    kernel = "+".join(lowering.functions) or op.kind
-    fields = lowering.fields
-    if "copies" in fields:
-        if kernel == _MOVE:
-            return kernel, move_terms(fields["copies"][0], core)
-        return kernel, copy_terms(fields["copies"])
-    if fields.get("kernel") in ("lookup", "rescale"):
-        return kernel, unary_terms(op, graph, core, lowering)
-    if hasattr(fields.get("shape"), "step_1"):
-        return kernel, binary_terms(op, graph, core, lowering)
-    match kernel:
-        case "thimble_batch_matmul_s8":
-            return kernel, matmul_terms(op, graph)
-        case "thimble_partial_matmul_s8":
-            output = graph.output(op).elements
-            return kernel, matmul_terms(op, graph) | {"added": output * adds(op)}
-        case "thimble_reduce_sum_s8":
-            return kernel, reduction_terms(op, graph)
-        case "thimble_partial_sum_s8":
-            output = graph.output(op).elements
-            return kernel, reduction_terms(op, graph) | {"added": output * adds(op)}
-        case "thimble_softmax_s8":
-            return kernel, softmax_terms(op, graph)
-    if op.kind == "requantise_sums":
-        return kernel, ending_terms(op, graph, lowering)
-    return kernel, plain_terms(op, graph, spec.macs(op, graph))
+    """The kernel of operator `number`, and how often its loops turn."""
+    op, kernel = lowered.graph.ops[number], lowered.kernels[number]
+    terms = kernel.terms
+    if terms is None:
+        terms = _plain_terms(op, lowered.graph)
+    return kernel.name or op.kind, terms
+
+
+def _plain_terms(op: Op, graph: Graph) -> Terms:
+    """Of a kernel that has no formula of its own."""
+    inputs = [graph.tensors[name] for name in op.present_inputs()]
+    return {
+        "call": 1.0,
+        "product": spec_of(op.kind).macs(op, graph),
+        "read element": sum(x.elements for x in inputs if not x.is_constant),
+        "written element": sum(graph.tensors[name].elements for name in op.outputs),
+    }
+
+
+def memcpy_terms(sizes: Sequence[int]) -> Terms:
+    """newlib's memcpy of words, once for each size in bytes."""
+    return {
+        "call": 1.0,
+        "copy": len(sizes),
+        "64 bytes": sum(size // 64 for size in sizes),
+        "16 bytes": sum(size % 64 // 16 for size in sizes),
+        "word": sum(size % 16 // 4 for size in sizes),
+        "byte": sum(size % 4 for size in sizes),
+    }
 
 
 def fitted_count(lowered: Lowered, number: int) -> float | None:

@@ -41,21 +41,16 @@ def operator_key(lowered: Lowered, number: int) -> Key:
     """The key of operator `number` of the graph, which runs as a kernel."""
     graph, kernel = lowered.graph, lowered.kernels[number]
     op = graph.ops[number]
-    fields_of = getattr(kernel.lowering, "fields", {})
-    switches = {
-        name: value for name, value in sorted(fields_of.items()) if isinstance(value, bool | str)
-    }
     words = [
         op.kind,
         *(f"{f.name}={_word(getattr(op.attributes, f.name))}" for f in fields(op.attributes)),
     ]
-    words += [f"{name}={_word(value)}" for name, value in switches.items()]
     inputs = ", ".join(_type(tensor) for tensor in graph.input_tensors(op))
     outputs = ", ".join(_type(graph.tensors[name]) for name in op.outputs)
     functions = kernel.name or op.kind
     templates = sorted({call.template for call in kernel.calls} - {_PLAIN_CALL})
     return Key(
-        f"{functions}@{_code_digest((op.kind, *templates), kernel.functions)}",
+        f"{functions}@{_code_digest(tuple(templates), kernel.functions)}",
         f"{' '.join(words)} ({inputs}) -> ({outputs})",
     )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from pathlib import Path
 
 from toolchain.edgetpu.compiled import compiled_bytes
@@ -11,7 +10,6 @@ from toolchain.edgetpu.graph import PipelineGraph, PipelineOp, PipelineTensor
 from toolchain.errors import InputError
 from toolchain.frontends.tflite.file import FileModel, FileOp, FileTensor, read_file
 from toolchain.frontends.tflite.refusals import QUANTISE, of_model
-from toolchain.ir import DType
 
 COMPILED_OPERATOR = "edgetpu-custom-op"
 _WEIGHTED = frozenset(
@@ -185,14 +183,3 @@ def _macs(op: FileOp, model: FileModel) -> int:
     if op.code in ("FULLY_CONNECTED", "BATCH_MATMUL") and shapes[1]:
         return elements * (shapes[1][-1] if op.code == "FULLY_CONNECTED" else shapes[0][-1])
     return 0
-
-
-def names_of(model: FileModel, tensors: Sequence[int]) -> tuple[str, ...]:
-    return tuple(model.tensors[t].name for t in tensors)
-
-
-def dtype_of(found: FileTensor) -> DType:
-    """Raises InputError where the tensor has none."""
-    if found.tensor is None:
-        raise InputError(f"tensor {found.name!r} is {found.type_name.lower()}")
-    return found.tensor.dtype

@@ -16,8 +16,8 @@ from toolchain.memory.views import (
     places_of,
     possible_strided_views,
 )
+from toolchain.ops.kernel import SafeOverlap
 from toolchain.ops.lowering import Lowered
-from toolchain.ops.spec import SafeOverlap
 
 TENSOR_ALIGNMENT_BYTES = 4
 

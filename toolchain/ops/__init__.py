@@ -10,11 +10,10 @@ from types import MappingProxyType
 
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
-from toolchain.ir import DType, Graph, Op
+from toolchain.ir import Graph, Op
 from toolchain.ops.arithmetic.fixed_point import ScaleError
-from toolchain.ops.extents import Extents
-from toolchain.ops.kernel import Kernel, constant
-from toolchain.ops.spec import Lowering, OpSpec
+from toolchain.ops.kernel import Kernel
+from toolchain.ops.spec import OpSpec
 
 
 @cache
@@ -53,30 +52,7 @@ def kernel_of(op: Op, graph: Graph, core: Core) -> Kernel:
 
     Raises UnsupportedError, naming the operator, where none does.
     """
-    spec = spec_of(op.kind)
     try:
-        if spec.select is not None:
-            return spec.select(op, graph, core)
-        assert spec.lower is not None
-        lowering = spec.lower(op, graph, core)
+        return spec_of(op.kind).select(op, graph, core)
     except ScaleError as error:
         raise UnsupportedError(f"{op.kind} {op.name!r}: {error}") from error
-    return Kernel(
-        calls=(),
-        extents=lambda touched: Extents(),
-        constants=tuple(constant(c.key, c.data, c.comment) for c in lowering.constants),
-        scratch_bytes=lowering.scratch_bytes,
-        strided=spec.pitched(op, graph, core)
-        if any(x is not None and x.dtype is DType.INT8 for x in graph.input_tensors(op))
-        else frozenset(),
-        find_overlaps=lambda: spec.overlaps(op, graph, core),
-        label="+".join(lowering.functions) or op.kind,
-        lowering=lowering,
-    )
-
-
-def lowered(op: Op, graph: Graph, core: Core) -> Lowering:
-    """What the kinds that have no `select` yet say instead."""
-    found = kernel_of(op, graph, core).lowering
-    assert isinstance(found, Lowering)
-    return found

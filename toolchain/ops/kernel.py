@@ -302,13 +302,10 @@ class Kernel:
     find_overlaps: Callable[[], tuple[SafeOverlap, ...]] = _nothing
     find_terms: Callable[[], Terms] | None = None
     label: str = field(default="", repr=False)
-    lowering: object = None
 
     @cached_property
     def functions(self) -> tuple[str, ...]:
         """The C functions that are called, each once: they say which sources to link."""
-        if self.lowering is not None:
-            return tuple(getattr(self.lowering, "functions", ()))
         return tuple(dict.fromkeys(call.function for call in self.calls if call.defined))
 
     @property

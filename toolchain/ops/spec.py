@@ -15,9 +15,7 @@ from numpy.typing import NDArray
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
-from toolchain.ops.extents import ExtentRule
 from toolchain.ops.kernel import Kernel
-from toolchain.ops.kernel import SafeOverlap as SafeOverlap
 
 Array = NDArray[np.generic]
 Index = TypeVar("Index", int, NDArray[np.int64])
@@ -29,34 +27,6 @@ class TensorType:
 
     shape: tuple[int, ...]
     dtype: DType
-
-
-@dataclass(frozen=True)
-class Constant:
-    """Data that codegen emits as `static const` next to the operator's weights.
-
-    `key` is what the template calls it by; `comment` is one line for the reader of the C.
-    """
-
-    key: str
-    data: Array
-    comment: str = ""
-
-
-@dataclass(frozen=True)
-class Lowering:
-    """How one operator becomes C on one core.
-
-    `functions` are the C functions that the template calls; each is defined in a file of its own
-    name, in CMSIS-NN or in `runtime_c/`, so they also say which sources to link. `fields` are the
-    numbers that `templates/ops/<kind>.c.j2` prints. `scratch_bytes` is working memory in the arena
-    while the operator runs.
-    """
-
-    functions: tuple[str, ...] = ()
-    scratch_bytes: int = 0
-    constants: tuple[Constant, ...] = ()
-    fields: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
 
 
 class TfliteNode(Protocol):
@@ -450,16 +420,8 @@ def _no_strided_views(op: Op, graph: Graph) -> tuple[StridedView, ...]:
     return ()
 
 
-def _no_pitched(op: Op, graph: Graph, core: Core) -> frozenset[str]:
-    return frozenset()
-
-
 def _all_bytes(op: Op, graph: Graph) -> tuple[tuple[int, int], ...]:
     return tuple((0, 0 if x is None else x.size_bytes) for x in graph.input_tensors(op))
-
-
-def _no_overlaps(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
-    return ()
 
 
 @dataclass(frozen=True)
@@ -472,15 +434,11 @@ class OpSpec:
                TFLite reference kernels' arithmetic, independent of the C.
     select     the kernel for one core, chosen once; raises UnsupportedError where the kernels have
                a limit that this op exceeds.
-    extents    what a call touches, from the numbers that the template prints (`ops/extents.py`).
     macs       multiply-accumulates.
     aliases    tensors that are views of one another through this op (then it emits no C where all
                its outputs are whole views).
     strided_views  images that are parts of one another through this op, with gaps between lines:
                all of them lie so, or none (then it copies).
-    pitched    the tensors among its operands whose image lines may lie apart for the kernel that
-               `lower` chooses.
-    overlaps   safe in-place and diagonal overlaps of the kernel that `lower` chooses.
     reads      of each input the half-open run of bytes that the kernel reads.
     axes       the axes along which the operator can be split into blocks (MOTES, axis map).
     reductions the axes that it sums over, in blocks that share int32 sums (MOTES, reduced axes).
@@ -499,17 +457,13 @@ class OpSpec:
     attributes: type[Attributes] | tuple[type[Attributes], ...]
     infer: Callable[[Op, Graph], tuple[TensorType, ...]]
     reference: Callable[[Op, Graph, Sequence[Array]], tuple[Array, ...]]
+    select: Callable[[Op, Graph, Core], Kernel]
     sample: Callable[[np.random.Generator], Graph]
-    lower: Callable[[Op, Graph, Core], Lowering] | None = None
-    extents: ExtentRule | None = None
-    select: Callable[[Op, Graph, Core], Kernel] | None = None
     tflite: TfliteBinding | None = None
     onnx: OnnxBinding | None = None
     macs: Callable[[Op, Graph], int] = _no_macs
     aliases: Callable[[Op, Graph], tuple[Alias, ...]] = _no_aliases
     strided_views: Callable[[Op, Graph], tuple[StridedView, ...]] = _no_strided_views
-    pitched: Callable[[Op, Graph, Core], frozenset[str]] = _no_pitched
-    overlaps: Callable[[Op, Graph, Core], tuple[SafeOverlap, ...]] = _no_overlaps
     reads: Callable[[Op, Graph], tuple[tuple[int, int], ...]] = _all_bytes
     axes: Callable[[Op, Graph], tuple[Axis, ...]] = _no_axes
     reductions: Callable[[Op, Graph], tuple[Reduction, ...]] = no_reductions

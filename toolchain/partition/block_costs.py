@@ -10,9 +10,10 @@ from itertools import zip_longest
 from toolchain.boards import Core
 from toolchain.cost import CostModel
 from toolchain.ir import DType, Graph, Op, Tensor
+from toolchain.ops.kernel import SafeOverlap
 from toolchain.ops.lowering import lower
 from toolchain.ops.movement.block_concat import BlockConcat
-from toolchain.ops.spec import Axis, Part, Reduction, SafeOverlap
+from toolchain.ops.spec import Axis, Part, Reduction
 from toolchain.partition.region import Region
 from toolchain.partition.scheme import constant_part
 

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from toolchain.boards import Core
 from toolchain.cost import CostModel
 from toolchain.ir import Graph
-from toolchain.ops.spec import Axis, Part, Reach, Reduction, SafeOverlap
+from toolchain.ops.kernel import SafeOverlap
+from toolchain.ops.spec import Axis, Part, Reach, Reduction
 from toolchain.partition.block_costs import BlockCosts
 from toolchain.partition.program import FAR, BlockProgram, Home, Ints, Mode, Step
 from toolchain.partition.region import Region

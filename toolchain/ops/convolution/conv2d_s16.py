@@ -15,7 +15,7 @@ from toolchain.ops.spec import no_reductions
 S16 = replace(
     S8,
     select=select_conv2d,
-    sample=wide_sample(S8.sample, suffix=""),
+    sample=wide_sample(S8.sample),
     onnx=None,
     reductions=no_reductions,
     dtypes=WIDE,

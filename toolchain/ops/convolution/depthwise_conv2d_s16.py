@@ -14,7 +14,7 @@ from toolchain.ops.readers.wide import WIDE, wide_sample
 S16 = replace(
     S8,
     select=select_depthwise,
-    sample=wide_sample(S8.sample, suffix=""),
+    sample=wide_sample(S8.sample),
     onnx=None,
     dtypes=WIDE,
     limits="int16 with constant int8 weights and int64 bias; any stride, dilation, multiplier",

@@ -21,7 +21,7 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
 S16 = replace(
     S8,
     select=_select,
-    sample=wide_sample(S8.sample, suffix=""),
+    sample=wide_sample(S8.sample),
     onnx=None,
     dtypes=WIDE,
     limits="int16 with constant int8 weights and int64 bias; any stride and output size",

@@ -81,7 +81,7 @@ def wide_sum_spec(kind: str, sign: int) -> OpSpec:
         base,
         reference=reference,
         select=select,
-        sample=wide_sample(base.sample, suffix=""),
+        sample=wide_sample(base.sample),
         tflite=TfliteBinding((kind.upper(),), _read, _write),
         onnx=None,
         dtypes=WIDE,

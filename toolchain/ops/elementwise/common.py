@@ -13,7 +13,8 @@ from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops.arithmetic.merged_rounding import MAX_LEFT_SHIFT
-from toolchain.ops.spec import Array, SafeOverlap, TensorType, TfliteNode
+from toolchain.ops.kernel import SafeOverlap
+from toolchain.ops.spec import Array, TensorType, TfliteNode
 
 Int64 = NDArray[np.int64]
 _BEYOND_FLOAT32 = 2.0**200

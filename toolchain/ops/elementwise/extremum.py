@@ -70,7 +70,7 @@ def extremum_spec(kind: str, choose: Callable[[Array, Array], Array], dtype: DTy
 
     def sample(rng: np.random.Generator) -> Graph:
         graph = sample_binary(rng, Op(kind, kind, ("a", "b"), ("y",)), 1.0)
-        graph = widened(graph, suffix="") if wide else graph
+        graph = widened(graph) if wide else graph
         q = graph.tensors["y"].q
         tensors = [replace(t, quantisation=q) for t in graph.tensors.values()]
         return Graph.build(graph.name, tensors, graph.ops, graph.inputs, graph.outputs)

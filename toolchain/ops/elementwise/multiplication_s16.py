@@ -76,7 +76,7 @@ WIDE_MUL = replace(
     MUL,
     reference=_reference,
     select=_select,
-    sample=wide_sample(MUL.sample, finer=2**14, suffix=""),
+    sample=wide_sample(MUL.sample, finer=2**14),
     tflite=TfliteBinding(("MUL",), _read, _write),
     onnx=None,
     dtypes=WIDE,

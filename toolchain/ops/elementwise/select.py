@@ -16,7 +16,7 @@ from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops.axes import elementwise_axes
 from toolchain.ops.elementwise.common import sample_shape
 from toolchain.ops.extents import Extent, Extents, Pointer
-from toolchain.ops.kernel import Call, Input, Kernel, Loop, Output, Struct, Touched
+from toolchain.ops.kernel import Call, Input, Kernel, Loop, Output, SafeOverlap, Struct, Touched
 from toolchain.ops.movement.copies import sample_type
 from toolchain.ops.spec import (
     ALIKE,
@@ -24,7 +24,6 @@ from toolchain.ops.spec import (
     Axis,
     OpSpec,
     ReadOp,
-    SafeOverlap,
     TensorType,
     TfliteBinding,
     TfliteNode,

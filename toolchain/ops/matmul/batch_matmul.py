@@ -215,7 +215,7 @@ _INT8 = OpSpec(
 _INT16 = replace(
     _INT8,
     select=_select_wide,
-    sample=wide_sample(sample_matmul, suffix=""),
+    sample=wide_sample(sample_matmul),
     reductions=no_reductions,
     tflite=TfliteBinding(_BUILTINS, _read_wide, _write),
     dtypes=WIDE,

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from toolchain.ir import Graph, Op
+from toolchain.ops.kernel import SafeOverlap
 from toolchain.ops.movement.copies import StridedCopy
-from toolchain.ops.spec import SafeOverlap
 from toolchain.ops.walks import NEVER, Int64, lead_bytes, read_after
 
 _MOST_RUNS = 1 << 22

@@ -13,7 +13,7 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops.extents import Extent, Extents
-from toolchain.ops.kernel import Call, Input, Items, Kernel, Output, Struct, Touched
+from toolchain.ops.kernel import Call, Input, Items, Kernel, Output, SafeOverlap, Struct, Touched
 from toolchain.ops.movement.copies import (
     StridedCopy,
     int32_constant,
@@ -35,7 +35,6 @@ from toolchain.ops.spec import (
     Part,
     Reach,
     ReadOp,
-    SafeOverlap,
     TensorType,
     TfliteBinding,
     TfliteNode,

@@ -126,7 +126,7 @@ _INT8 = OpSpec(
 _INT16 = replace(
     _INT8,
     select=_select_wide,
-    sample=wide_sample(_INT8.sample, suffix=""),
+    sample=wide_sample(_INT8.sample),
     onnx=None,
     reductions=no_reductions,
     dtypes=WIDE,

@@ -62,7 +62,7 @@ def bias_of(op: Op, graph: Graph, index: int, units: int) -> NDArray[np.int64]:
     return tensor.constant.reshape(-1).astype(np.int64)
 
 
-def widened(graph: Graph, finer: int = 256, suffix: str = "_s16") -> Graph:
+def widened(graph: Graph, finer: int = 256) -> Graph:
     """An int8 sample with int16 activations and biases to match; zero points are 0.
 
     `finer`: what operand scales are divided by; those of outputs are divided by 256.
@@ -71,15 +71,14 @@ def widened(graph: Graph, finer: int = 256, suffix: str = "_s16") -> Graph:
         _widened(tensor, 256 if tensor.name in graph.outputs else finer)
         for tensor in graph.tensors.values()
     ]
-    ops = [replace(op, kind=f"{op.kind}{suffix}") for op in graph.ops]
-    return Graph.build(graph.name, tensors, ops, graph.inputs, graph.outputs)
+    return Graph.build(graph.name, tensors, graph.ops, graph.inputs, graph.outputs)
 
 
 def wide_sample(
-    sample: Callable[[np.random.Generator], Graph], finer: int = 256, suffix: str = "_s16"
+    sample: Callable[[np.random.Generator], Graph], finer: int = 256
 ) -> Callable[[np.random.Generator], Graph]:
     """`widened` samples of an int8 kind."""
-    return lambda rng: widened(sample(rng), finer, suffix)
+    return lambda rng: widened(sample(rng), finer)
 
 
 def _widened(tensor: Tensor, finer: int) -> Tensor:

@@ -120,7 +120,7 @@ _INT8 = OpSpec(
 )
 _INT16 = replace(
     _INT8,
-    sample=wide_sample(_INT8.sample, suffix=""),
+    sample=wide_sample(_INT8.sample),
     onnx=None,
     dtypes=WIDE,
     limits="int16; constant axes in at most two groups of neighbours",

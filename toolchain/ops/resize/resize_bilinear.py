@@ -12,7 +12,7 @@ from toolchain.ops.spec import by_type
 
 _INT16 = replace(
     INT8,
-    sample=wide_sample(INT8.sample, suffix=""),
+    sample=wide_sample(INT8.sample),
     dtypes=WIDE,
 )
 SPEC = by_type({DType.INT8: INT8, DType.INT16: _INT16, DType.FLOAT32: FLOAT32})

@@ -83,7 +83,7 @@ def float_table_s16_spec(
         base,
         reference=reference,
         select=select,
-        sample=wide_sample(base.sample, suffix=""),
+        sample=wide_sample(base.sample),
         tflite=TfliteBinding(binding.builtins, read, binding.write),
         onnx=None,
         dtypes=WIDE,

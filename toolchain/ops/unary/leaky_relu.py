@@ -159,7 +159,7 @@ _INT16 = replace(
     _INT8,
     reference=_reference_s16,
     select=_select_s16,
-    sample=wide_sample(_sample, suffix=""),
+    sample=wide_sample(_sample),
     tflite=TfliteBinding(("LEAKY_RELU",), _read_s16, _write),
     dtypes=WIDE,
     limits="int16, any alpha",

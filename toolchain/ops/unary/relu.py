@@ -191,7 +191,7 @@ def _write_s16(op: Op, graph: Graph) -> WrittenOp:
 def _sample_s16(rng: np.random.Generator) -> Graph:
     bounds = _WIDE_BOUNDS[int(rng.integers(len(_WIDE_BOUNDS)))]
     op = Op("relu", "relu", ("x",), ("y",), Relu(bounds))
-    return widened(sample_unary(rng, op), suffix="")
+    return widened(sample_unary(rng, op))
 
 
 def _float_function(op: Op) -> FloatFunction:
