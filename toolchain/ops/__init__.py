@@ -53,6 +53,10 @@ def kernel_of(op: Op, graph: Graph, core: Core) -> Kernel:
     Raises UnsupportedError, naming the operator, where none does.
     """
     try:
-        return spec_of(op.kind).select(op, graph, core)
+        spec = spec_of(op.kind).form(op, graph)
+    except ValueError as error:
+        raise UnsupportedError(f"{op.kind} {op.name!r}: {error}; quantise the model") from error
+    try:
+        return spec.select(op, graph, core)
     except ScaleError as error:
         raise UnsupportedError(f"{op.kind} {op.name!r}: {error}") from error

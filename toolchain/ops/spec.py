@@ -492,7 +492,8 @@ class OpSpec:
             return self
         dtype = graph.input(op, self.typed_by).dtype
         if dtype not in self.variants:
-            raise ValueError(f"{self.kind} of {dtype.value} is not supported")
+            known = ", ".join(known.value for known in self.variants)
+            raise ValueError(f"{self.kind} of {dtype.value} is not supported, only of {known}")
         return self.variants[dtype]
 
 
