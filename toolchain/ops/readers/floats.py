@@ -36,12 +36,6 @@ def range_of(activation: Activation) -> tuple[float, float]:
     return _BOUNDS[activation]
 
 
-def bounds(activation: Activation) -> dict[str, str]:
-    """`min` and `max` of a fused activation, as C literals."""
-    low, high = range_of(activation)
-    return {"min": literal(low), "max": literal(high)}
-
-
 def clamped(values: Float32, activation: Activation) -> Float32:
     """NaN stays NaN, and -0 stays -0 where a bound is 0 (`ActivationFunctionWithMinMax`)."""
     low, high = (np.float32(bound) for bound in _BOUNDS[activation])
@@ -70,11 +64,6 @@ def extreme(rows: Float32, smallest: bool = False) -> Float32:
 def smaller(a: Float32, b: Float32) -> Float32:
     """`a < b ? a : b`, as TFLite's MINIMUM."""
     return np.where(a < b, a, b)
-
-
-def literal(value: float) -> str:
-    """A float32 as a C literal, exactly."""
-    return f"{float(np.float32(value)).hex()}f"
 
 
 def check_float_node(node: TfliteNode) -> None:
