@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "thimble_fours.h"
+#include "thimble_channel_block.h"
 
 /* Constants and taps of four channels; returns the parameters of the next four. `slow`: a sum may need
  * thimble_requantize_s8. */
 static const int32_t *put_channels(const thimble_conv_shape *shape,
                                    const thimble_requant *requant,
                                    const int32_t *parameters,
-                                   thimble_four_channels *four,
+                                   thimble_channel_block *block,
                                    int32_t *slow)
 {
     const int32_t codes = parameters[8], columns = shape->kernel_w;
     const int32_t *at = parameters + 9;
-    uint32_t *to = four->taps;
+    uint32_t *to = block->taps;
     *slow = ((uint32_t)codes & 0x80808080U) != 0;
     for (int32_t i = 0; i < 4; i++) {
         const int32_t code = (int8_t)(uint8_t)((uint32_t)codes >> (8 * i));
-        four->biases[(i & 1) * 2 + (i >> 1)] = parameters[i];
-        four->channels[i].multiplier = parameters[4 + i];
-        four->channels[i].code = code;
-        four->channels[i].rounding = thimble_rounding(requant, code & 31);
+        block->biases[(i & 1) * 2 + (i >> 1)] = parameters[i];
+        block->channels[i].multiplier = parameters[4 + i];
+        block->channels[i].code = code;
+        block->channels[i].rounding = thimble_rounding(requant, code & 31);
     }
     for (int32_t column = 0; column < columns; column++) {
         const int32_t *from = at + column;
@@ -88,27 +88,27 @@ typedef enum {
 /* `count` outputs of windows `step` bytes apart; returns what follows them. */
 static int8_t *put_run(window_kind kind,
                        const thimble_requant *requant,
-                       const thimble_four_window *window,
+                       const thimble_block_window *window,
                        int32_t step,
                        int32_t count,
                        const int8_t *input,
-                       const thimble_four_channels *four,
+                       const thimble_channel_block *block,
                        int8_t *to)
 {
     if (kind == WINDOW_3X3) {
-        thimble_depthwise_3x3_four_s8(window, step, count, input, four, to);
+        thimble_depthwise_3x3_block_s8(window, step, count, input, block, to);
         return to + 4 * count;
     }
     if (kind == WINDOW_ODD) {
-        thimble_depthwise_odd_four_s8(window, step, count, input, four, to);
+        thimble_depthwise_odd_block_s8(window, step, count, input, block, to);
         return to + 4 * count;
     }
     for (; count > 0; count--, input += step) {
         int32_t sums[4];
-        thimble_sum_four_s8(window, input, four, sums);
+        thimble_sum_channels_s8(window, input, block, sums);
         for (int32_t i = 0; i < 4; i++) {
-            *to++ =
-                thimble_requantize_s8(sums[i], four->channels[i].multiplier, four->channels[i].code, requant);
+            *to++ = thimble_requantize_s8(sums[i], block->channels[i].multiplier, block->channels[i].code,
+                                          requant);
         }
     }
     return to;
@@ -137,18 +137,18 @@ void thimble_depthwise_conv_blocks_s8(const thimble_conv_shape *shape,
 {
     const int32_t channels = shape->input_c, columns = shape->output_w, stride = shape->stride_w;
     const int32_t taps = shape->kernel_h * shape->kernel_w;
-    thimble_four_channels *const four = scratch;
-    uint32_t *const edge = four->taps + 2 * taps;
+    thimble_channel_block *const block = scratch;
+    uint32_t *const edge = block->taps + 2 * taps;
     const int32_t extent_h = (shape->kernel_h - 1) * shape->dilation_h + 1;
     const int32_t extent_w = (shape->kernel_w - 1) * shape->dilation_w + 1;
     const int32_t together = columns < THIMBLE_EDGE_OUTPUTS ? columns : THIMBLE_EDGE_OUTPUTS;
     int8_t *const waiting = (int8_t *)(edge + shape->kernel_h * ((together - 1) * stride + extent_w));
     const int32_t line = thimble_line(shape->input_line, shape->input_w, channels);
     const int32_t output_line = thimble_line(shape->output_line, columns, channels);
-    const thimble_four_window inside = {shape->dilation_h * line, shape->dilation_w * channels,
-                                        shape->kernel_h, shape->kernel_w};
-    const thimble_four_window gathered = {4, 4 * shape->dilation_w * shape->kernel_h, shape->kernel_h,
-                                          shape->kernel_w};
+    const thimble_block_window inside = {shape->dilation_h * line, shape->dilation_w * channels,
+                                         shape->kernel_h, shape->kernel_w};
+    const thimble_block_window gathered = {4, 4 * shape->dilation_w * shape->kernel_h, shape->kernel_h,
+                                           shape->kernel_w};
     const window_kind fast = shape->kernel_h == 3 && shape->kernel_w == 3    ? WINDOW_3X3
                              : shape->kernel_h <= 7 && (shape->kernel_h & 1) ? WINDOW_ODD
                                                                              : WINDOW_ANY;
@@ -164,7 +164,7 @@ void thimble_depthwise_conv_blocks_s8(const thimble_conv_shape *shape,
             const int8_t *const image = input + channel;
             int8_t *to = output + channel;
             int32_t slow, held = 0, oldest = 0;
-            at = put_channels(shape, requant, at, four, &slow);
+            at = put_channels(shape, requant, at, block, &slow);
             const window_kind kind = slow ? WINDOW_ANY : fast;
             for (int32_t row = 0; row < shape->output_h; row++) {
                 const int32_t y = row * shape->stride_h - shape->pad_top;
@@ -176,7 +176,7 @@ void thimble_depthwise_conv_blocks_s8(const thimble_conv_shape *shape,
                     const int32_t x = column * stride - shape->pad_left;
                     if (whole && column == first) {
                         result = put_run(kind, requant, &inside, stride * channels, end - first,
-                                         image + y * line + x * channels, four, result);
+                                         image + y * line + x * channels, block, result);
                         column = end;
                         continue;
                     }
@@ -184,7 +184,7 @@ void thimble_depthwise_conv_blocks_s8(const thimble_conv_shape *shape,
                     const int32_t count = stop - column < together ? stop - column : together;
                     gather(shape, image, line, y, x, (count - 1) * stride + extent_w, edge);
                     result = put_run(kind, requant, &gathered, 4 * stride * shape->kernel_h, count,
-                                     (const int8_t *)edge, four, result);
+                                     (const int8_t *)edge, block, result);
                     column += count;
                 }
                 held++;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "thimble_fours.h"
+#include "thimble_channel_block.h"
 
-void thimble_sum_four_s8(const thimble_four_window *window,
-                         const int8_t *input,
-                         const thimble_four_channels *four,
-                         int32_t *sums)
+void thimble_sum_channels_s8(const thimble_block_window *window,
+                             const int8_t *input,
+                             const thimble_channel_block *block,
+                             int32_t *sums)
 {
-    const uint32_t *taps = four->taps;
-    int32_t s0 = four->biases[0], s2 = four->biases[1], s1 = four->biases[2], s3 = four->biases[3];
+    const uint32_t *taps = block->taps;
+    int32_t s0 = block->biases[0], s2 = block->biases[1], s1 = block->biases[2], s3 = block->biases[3];
     for (int32_t column = window->columns; column > 0; column--, input += window->pixel) {
         const int8_t *at = input;
         int32_t row = window->rows;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "thimble_fours.h"
+#include "thimble_channel_block.h"
 
 #if THIMBLE_ASM
 /* Two rows of a column, and on to the next two. */
 #define TWO_ROWS                                                                                             \
     "ldr     %[x], [%[at]]                     \n"                                                           \
     "ldr     %[y], [%[at], %[line]]            \n"                                                           \
-    "add     %[at], %[at], %[line], lsl #1     \n" THIMBLE_FOUR_PAIR("[%[w]], #4", "[%[w]], #4",             \
-                                                                     "[%[w]], #8")
+    "add     %[at], %[at], %[line], lsl #1     \n" THIMBLE_BLOCK_PAIR("[%[w]], #4", "[%[w]], #4",            \
+                                                                      "[%[w]], #8")
 
 /* What the assembly keeps in memory, having no register left. */
 typedef struct {
@@ -19,12 +19,12 @@ typedef struct {
 } odd_state;
 #endif
 
-THIMBLE_ASM_FUNCTION void thimble_depthwise_odd_four_s8(const thimble_four_window *window,
-                                                        int32_t step,
-                                                        int32_t count,
-                                                        const int8_t *input,
-                                                        const thimble_four_channels *four,
-                                                        int8_t *output)
+THIMBLE_ASM_FUNCTION void thimble_depthwise_odd_block_s8(const thimble_block_window *window,
+                                                         int32_t step,
+                                                         int32_t count,
+                                                         const int8_t *input,
+                                                         const thimble_channel_block *block,
+                                                         int8_t *output)
 {
 #if THIMBLE_ASM
     const int32_t line = window->line, pairs = window->rows / 2;
@@ -62,20 +62,20 @@ THIMBLE_ASM_FUNCTION void thimble_depthwise_odd_four_s8(const thimble_four_windo
         "9:                                        \n" TWO_ROWS ".balign 4                                 \n"
         "10:                                       \n"
         "ldr     %[x], [%[at]]                     \n"
-        "add     %[at], %[at], %[column]           \n" THIMBLE_FOUR_SINGLE(
+        "add     %[at], %[at], %[column]           \n" THIMBLE_BLOCK_SINGLE(
             "[%[w]], #8") "subs    %[n], %[n], #1                    \n"
                           "bne     6b                                \n"
                           "ldr     %[n], %[m_taps]                   \n"
                           "ldr     %[t], %[m_next]                   \n"
                           "sub     %[w], %[w], %[n]                  \n"
-                          "add     %[at], %[at], %[t]                \n" THIMBLE_FOUR_OUTPUTS
+                          "add     %[at], %[at], %[t]                \n" THIMBLE_BLOCK_OUTPUTS
                           "ldr     %[t], %[m_to]                     \n"
                           "ldr     %[x], %[m_end]                    \n"
                           "str     %[s0], [%[t]], #4                 \n"
                           "str     %[t], %[m_to]                     \n"
                           "cmp     %[t], %[x]                        \n"
                           "bne     1b                                \n"
-        : [s0] "=&r"(s0), [s1] "=&r"(s1), [s2] "=&r"(s2), [s3] "=&r"(s3), [at] "+r"(input), [w] "+r"(four),
+        : [s0] "=&r"(s0), [s1] "=&r"(s1), [s2] "=&r"(s2), [s3] "=&r"(s3), [at] "+r"(input), [w] "+r"(block),
           [n] "=&r"(n), [m_to] "+m"(state.to), [m_entry] "+m"(state.entry), [x] "=&r"(x), [y] "=&r"(y),
           [t] "=&r"(t), [u] "=&r"(u), [v] "=&r"(v)
         : [line] "r"(line), [column] "r"(next_column), [m_pairs] "m"(state.pairs),
@@ -83,6 +83,6 @@ THIMBLE_ASM_FUNCTION void thimble_depthwise_odd_four_s8(const thimble_four_windo
           [m_end] "m"(state.end)
         : "cc", "memory");
 #else
-    thimble_depthwise_four(window, step, count, input, four, output);
+    thimble_depthwise_block(window, step, count, input, block, output);
 #endif
 }
