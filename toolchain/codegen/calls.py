@@ -279,6 +279,11 @@ def share(bodies: Sequence[Body]) -> Iterator[tuple[tuple[int, ...], tuple[Colum
         yield tuple(places), columns, with_storage(body)
 
 
+def symbols(body: Body) -> Iterator[str]:
+    """The constants that a body points to, in the order in which they are printed."""
+    return (leaf.text for leaf in _leaves(body) if leaf.form == POINTER)
+
+
 def _columns(bodies: Sequence[Body]) -> tuple[tuple[Column, ...], Body]:
     """What differs between bodies of one form, and the body with that in place.
 

@@ -30,6 +30,15 @@ class ConstantArray:
     data: NDArray[np.generic]
 
     @property
+    def use(self) -> Use:
+        """What it is to the first operator that reads it."""
+        return self.uses[0]
+
+    @property
+    def size_bytes(self) -> int:
+        return int(self.data.nbytes)
+
+    @property
     def c_type(self) -> str:
         return c_type(DType(self.data.dtype.name))
 
@@ -61,12 +70,20 @@ class ConstantTable:
 
     @property
     def size_bytes(self) -> int:
-        return sum(int(array.data.nbytes) for array in self.arrays)
+        return sum(array.size_bytes for array in self.arrays)
+
+    def __getitem__(self, symbol: str) -> ConstantArray:
+        return next(array for array in self.arrays if array.symbol == symbol)
+
+    def find(self, tensor: Tensor) -> str:
+        """The symbol of the array that holds a constant tensor as it is; '' where none does."""
+        known = self._by_content.get(_key(_data(tensor)))
+        return "" if known is None else known.symbol
 
     def symbol(self, data: NDArray[np.generic], name: str, use: Use) -> str:
         """The symbol of an array with this content; `name` is only a wish, `use` for a comment."""
         content = np.ascontiguousarray(data)
-        key = (content.dtype.name, content.tobytes())
+        key = _key(content)
         known = self._by_content.get(key)
         if known is None:
             symbol = f"{self._prefix}_{self._names.unique(name)}"
@@ -78,9 +95,16 @@ class ConstantTable:
 
     def symbol_of(self, tensor: Tensor, owner: str) -> str:
         """The symbol of a constant tensor that `owner` (as `op3`) reads: `op3_weights`."""
-        assert tensor.constant is not None
-        data = tensor.constant.astype(tensor.dtype.numpy, copy=False).reshape(tensor.shape)
-        return self.symbol(data, f"{owner}_{role_of(tensor)}", Use("", tensor.name))
+        return self.symbol(_data(tensor), f"{owner}_{role_of(tensor)}", Use("", tensor.name))
+
+
+def _data(tensor: Tensor) -> NDArray[np.generic]:
+    assert tensor.constant is not None
+    return tensor.constant.astype(tensor.dtype.numpy, copy=False).reshape(tensor.shape)
+
+
+def _key(data: NDArray[np.generic]) -> tuple[str, bytes]:
+    return data.dtype.name, data.tobytes()
 
 
 def role_of(tensor: Tensor) -> str:

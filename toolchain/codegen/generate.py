@@ -61,7 +61,7 @@ def generate(plan: Plan, core: Core, cmsis_nn_folder: Path, *, name: str = "") -
         "places": writer.places,
         "code": made,
         "operators": counted,
-        "operands": lambda function: operands(function, writer.places, plan.arena),
+        "operands": lambda function: operands(function, writer),
         "inputs": inputs,
         "outputs": outputs,
         "constants": writer.constants.arrays,

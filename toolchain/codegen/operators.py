@@ -2,31 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from itertools import chain
 from textwrap import indent
 
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.codegen.calls import Column, share
+from toolchain.codegen.calls import Column, share, symbols
+from toolchain.codegen.constants import ConstantArray
 from toolchain.codegen.environment import environment
 from toolchain.codegen.layout import LINE_WIDTH, wrap
-from toolchain.codegen.places import Places
-from toolchain.codegen.writer import Call
-from toolchain.ir import ArenaPlan, Tensor
+from toolchain.codegen.writer import Call, Writer
+from toolchain.ir import Tensor
 
 _INDENT = "    "
 
 
+_PACKED, _IN_CODE = "packed", "in the code"
+"""Where a constant operand is that is no array of its own: in another array, or in arguments."""
+_FEW_ARRAYS = 6
+"""Packed constants of one function that its comment lists."""
+
+
 @dataclass(frozen=True)
 class Operand:
-    """A line of a function's comment: the operand of all its calls in turn."""
+    """A line of a function's comment: the operand of all its calls in turn.
+
+    `others`: how many more tensors it stands for, those of the other blocks. `array`: the constant
+    that it is about.
+    """
 
     direction: str
     type: str
     place: str
     name: str
+    others: int = 0
+    array: ConstantArray | None = None
 
 
 @dataclass(frozen=True)
@@ -138,20 +151,49 @@ def _shared(calls: Sequence[Call]) -> Iterable[tuple[Sequence[Call], tuple[Colum
             yield [alike[place] for place in places], columns, text
 
 
-def operands(function: Function, places: Places, arena: ArenaPlan) -> tuple[Operand, ...]:
-    """The inputs and outputs of a function, for its comment."""
+def operands(function: Function, writer: Writer) -> tuple[Operand, ...]:
+    """What a function reads and writes, for its comment: each of its operands; the constants whose
+    data were packed for the kernel; its scratch.
+    """
+    calls = function.calls
+    read = [writer.constants[s] for s in dict.fromkeys(chain(*(symbols(c.body) for c in calls)))]
+    own = {writer.constants.find(x) for call in calls for x in call.inputs if x.is_constant}
+    packed = [array for array in read if array.symbol not in own]
     found = []
     for direction in ("in", "out"):
-        each = [call.inputs if direction == "in" else call.outputs for call in function.calls]
+        each = [call.inputs if direction == "in" else call.outputs for call in calls]
         for tensors in zip(*each, strict=False):
+            stored = not tensors[0].is_constant or any(
+                writer.constants.find(tensors[0]) == array.symbol for array in read
+            )
             found.append(
                 Operand(
                     direction,
                     f"{tensors[0].dtype.value} [{_dims(tensors)}]",
-                    _place(tensors, places, arena),
+                    _place(tensors, writer) if stored else _PACKED if packed else _IN_CODE,
                     tensors[0].name,
+                    len({tensor.name for tensor in tensors}) - 1,
                 )
             )
+    shown = packed if len(packed) <= _FEW_ARRAYS else packed[: _FEW_ARRAYS - 1]
+    found += [
+        Operand(
+            "const",
+            f"{array.data.dtype.name} [{array.elements}]",
+            "flash",
+            array.symbol,
+            array=array,
+        )
+        for array in shown
+    ]
+    if len(shown) < len(packed):
+        rest = packed[len(shown) :]
+        found.append(Operand("const", f"{len(rest)} more", "flash", "of the other blocks"))
+    if any(call.scratch_bytes for call in calls):
+        sizes = sorted({call.scratch_bytes for call in calls})
+        size = " .. ".join(f"{bytes_:,}" for bytes_ in dict.fromkeys((sizes[0], sizes[-1])))
+        at = _span({call.scratch_offset for call in calls}, writer)
+        found.append(Operand("scratch", f"{size} bytes", at, ""))
     return tuple(found)
 
 
@@ -162,9 +204,13 @@ def _dims(tensors: Sequence[Tensor]) -> str:
     return "x".join(str(a) if a == b else f"{a}..{b}" for a, b in spans) or "1"
 
 
-def _place(tensors: Sequence[Tensor], places: Places, arena: ArenaPlan) -> str:
+def _place(tensors: Sequence[Tensor], writer: Writer) -> str:
     if tensors[0].is_constant:
         return "flash"
-    offsets = {arena.offsets[tensor.name] for tensor in tensors if tensor.name in arena.offsets}
-    label = f"at {places.label(min(offsets))}"
-    return label if len(offsets) == 1 else f"{label} .. {places.label(max(offsets))}"
+    offsets = writer.plan.arena.offsets
+    return _span({offsets[tensor.name] for tensor in tensors if tensor.name in offsets}, writer)
+
+
+def _span(offsets: Set[int], writer: Writer) -> str:
+    label = f"at {writer.places.label(min(offsets))}"
+    return label if len(offsets) == 1 else f"{label} .. {writer.places.label(max(offsets))}"
