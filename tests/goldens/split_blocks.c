@@ -92,7 +92,8 @@ static int32_t net_op0_resize_bilinear(uint8_t *arena, uint32_t index)
         .batches = 1,
         .input_height = block->input_height, .input_width = 3,
         .output_height = block->output_height, .output_width = 6,
-        .channels = 4, .rows = {.start = block->rows_start, .step = 512},
+        .channels = 4,
+        .rows = {.start = block->rows_start, .step = 512},
         .columns = {.start = -256, .step = 512},
     };
     thimble_resize_bilinear_s8(&params, (const int8_t *)(arena + 4 * block->source),
@@ -300,10 +301,11 @@ int32_t net_run(uint8_t *arena)
     }
     for (int32_t i = 0; i < 17; i++) {
         const uint32_t function = net_step_functions[i];
+        const uint32_t block = net_step_blocks[i];
         const int32_t index = net_functions[function].index;
 
         THIMBLE_OP_BEGIN(index);
-        const int32_t status = net_functions[function].run(arena, net_step_blocks[i]);
+        const int32_t status = net_functions[function].run(arena, block);
         THIMBLE_OP_END(index);
         if (status != 0) {
             return index + 1;

@@ -49,6 +49,7 @@ class Leaf:
     """
 
     kind: ClassVar[str] = "leaf"
+    rows: ClassVar[bool] = False
     name: str
     form: str
     text: str
@@ -61,6 +62,7 @@ class Word:
     """A literal or an identifier that is the same in all blocks."""
 
     kind: ClassVar[str] = "word"
+    rows: ClassVar[bool] = False
     text: str
 
 
@@ -74,6 +76,7 @@ class Address:
     """
 
     kind: ClassVar[str] = "address"
+    rows: ClassVar[bool] = False
     type: str
     const: bool
     base: str = ""
@@ -98,23 +101,34 @@ class Braces:
         return sum(len(name) for name, _ in self.members) <= _SHORT
 
     @property
-    def lines(self) -> tuple[tuple[tuple[str, Node], ...], ...]:
-        """The members line by line: `input_h`, `input_w` and `input_c` stand on one of their own.
+    def rows(self) -> bool:
+        """Whether it is an array of structs, which stand one on a line."""
+        return bool(self.members) and all(
+            not name and isinstance(value, Braces) for name, value in self.members
+        )
 
-        Those of a struct of few are one line.
+    @property
+    def lines(self) -> tuple[tuple[tuple[str, Node], ...], ...]:
+        """The members line by line: `input_h`, `input_w` and `input_c` stand on one of their own,
+        and so does an array of structs. Those of a struct of few are one line.
         """
         if len(self.members) <= _FEW:
             return (self.members,)
         lines: list[list[tuple[str, Node]]] = []
         before = ""
-        for stem, group in groupby(self.members, lambda member: member[0].rpartition("_")[0]):
+        for stem, group in groupby(self.members, _stem):
             members = list(group)
-            several = "" if len(members) == 1 else stem
+            several = stem if len(members) > 1 or isinstance(members[0][1], Braces) else ""
             if several or before or not lines:
                 lines.append([])
             lines[-1] += members
             before = several
         return tuple(map(tuple, lines))
+
+
+def _stem(member: tuple[str, Node]) -> str:
+    name, value = member
+    return name if isinstance(value, Braces) else name.rpartition("_")[0]
 
 
 @dataclass(frozen=True)
