@@ -1,6 +1,7 @@
-"""Allocators, found by their files: each public module here, but no package, holds one `ALLOCATOR`.
+"""Allocators, found by their files: each public module here (packages excepted) has one
+`ALLOCATOR`.
 
-A module's file name with `_` written as `-` is the allocator's name.
+The allocator's name is the module's file name with `_` written as `-`.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ class Allocator(Protocol):
     """Gives every block a byte offset.
 
     `place` returns a valid placement (`ir.arena.check_placement`) with a proved lower bound on the
-    size of every placement. `time_limit_seconds` counts work (`toolchain.search.Work`), no clock.
-    With a capacity a search may stop at the first placement within it. Equal input gives equal
-    offsets.
+    size of every placement. `time_limit_seconds` limits counted work (`toolchain.search.Work`), not
+    clock time. Given a capacity in bytes, a search may stop at the first placement within it. Equal
+    input gives equal offsets.
     """
 
     @property
@@ -44,7 +45,7 @@ def names() -> tuple[str, ...]:
 
 
 def allocator(name: str) -> Allocator:
-    """The allocator of that name. Raises InputError, listing what there is, for any other."""
+    """The allocator of that name. Raises InputError, which lists the names, for any other."""
     if name not in names():
         raise InputError(f"no allocator is called {name!r}; there are: {', '.join(names())}")
     module = importlib.import_module(f"{__name__}.{name.replace('-', '_')}")

@@ -10,11 +10,12 @@ from toolchain.ir import ArenaProblem, Block
 
 
 def load_bound_bytes(problem: ArenaProblem) -> int:
-    """The largest load of a step, counted in granules of the alignment that all blocks share.
+    """The largest load of a step in bytes, counted in granules of the common alignment.
 
-    Blocks start at granules, so no two that are live together touch one granule, but for a pair
-    that may share bytes: it takes at least the granules of what the two cannot share. Only the
-    highest granule may end early. Where some block is live in part only, bytes are counted.
+    A granule is a run of bytes of the alignment that all blocks share. Blocks start at granules, so
+    two blocks that are live together never share one. A pair that may share bytes takes at least
+    the granules of the bytes that it cannot share. Only the highest granule may be used in part.
+    Where some block is live only in part, bytes are counted instead.
     """
     live = [b for b in problem.blocks if b.start < b.end and b.size_bytes]
     if not live:

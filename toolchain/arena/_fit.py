@@ -9,14 +9,15 @@ from toolchain.ir import ArenaProblem
 
 
 class Fitter:
-    """Fits the blocks of one problem, in as many orders as one likes."""
+    """Places the blocks of one problem, for any number of orders."""
 
     def __init__(self, problem: ArenaProblem, separation: Separation) -> None:
         self._problem = problem
         self._separation = separation
 
     def fit(self, order: Iterable[int]) -> tuple[int, ...]:
-        """Offsets of all blocks, placed in `order`. Blocks that never live are left out, and get 0.
+        """Offsets of all blocks, placed in `order`. Blocks that are never live are left out, and
+        get 0.
 
         A block that may share bytes with another is first tried on top of it.
         """
@@ -48,6 +49,6 @@ def live_blocks(problem: ArenaProblem) -> list[int]:
 
 
 def size_bytes(problem: ArenaProblem, offsets: tuple[int, ...]) -> int:
-    """Where the highest block ends."""
+    """One past the last byte of the highest block."""
     ends = (offsets[i] + problem.blocks[i].size_bytes for i in live_blocks(problem))
     return max(ends, default=0)

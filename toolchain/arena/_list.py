@@ -1,4 +1,4 @@
-"""Allocators that are nothing but an order of blocks."""
+"""Allocators that are fully described by an order of blocks."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ class ListAllocator:
         time_limit_seconds: float | None = None,
         capacity_bytes: int | None = None,
     ) -> Placement:
-        """Linear in pairs of blocks that live together; the capacity changes nothing.
+        """Place the blocks; the work is linear in pairs of blocks that are live together.
 
-        Where the time limit would not do for that, a heap's placement is given instead.
+        The capacity changes nothing. If the pairs would take more work than the limit allows, a
+        heap's placement is returned instead.
         """
         watch, bound = Stopwatch(), load_bound_bytes
         limit = math.inf if time_limit_seconds is None else time_limit_seconds

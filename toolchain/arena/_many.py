@@ -1,8 +1,9 @@
-"""Blocks so many that no two can be compared: what a heap at run time does, ahead of time.
+"""Placement without comparing pairs of blocks, for very many of them.
 
-Births and deaths in the order of their steps; each block takes the smallest gap that holds it, and
-gaps that touch are one. Near linear in blocks, where all other methods are so in pairs of blocks
-that live together. For plain blocks only.
+It does in advance what a heap does at run time. It plays births and deaths in the order of their
+steps, puts each block into the smallest gap that holds it, and merges adjacent gaps. The work is
+nearly linear in the number of blocks; all other methods here are linear in the number of pairs that
+are live together. For plain blocks only.
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ Order = NDArray[np.intp]
 
 
 def plain(problem: ArenaProblem) -> bool:
-    """Whether each block needs all its bytes throughout, and shares them with none."""
+    """Whether each block needs all its bytes throughout and shares none."""
     return not problem.shared and not any(block.profile for block in problem.blocks)
 
 
 def too_many(problem: ArenaProblem, seconds: float) -> bool:
-    """Whether comparing blocks pair by pair would take more than half of the time there is."""
+    """Whether comparing blocks pair by pair would take more than half of the work limit."""
     pairs = _pairs(problem)
     needed = pairs * _SECONDS_A_PAIR + len(problem.blocks) * _SECONDS_A_BLOCK
     return pairs > _MOST_PAIRS or needed > max(seconds / 2, _SOON_SECONDS)
@@ -51,7 +52,9 @@ def _pairs(problem: ArenaProblem) -> int:
 
 
 def load_bound(problem: ArenaProblem) -> int:
-    """The largest load of a step, as `_bounds.load_bound_bytes`, but for what ends early."""
+    """The largest load of a step: as `_bounds.load_bound_bytes`, without its refinement for the
+    last granule.
+    """
     live = [b for b in problem.blocks if b.start < b.end and b.size_bytes]
     if not live:
         return 0
@@ -70,7 +73,9 @@ def load_bound(problem: ArenaProblem) -> int:
 
 
 def orders(problem: ArenaProblem) -> Iterator[Order]:
-    """Blocks by birth; among those born together the largest first, the longest, as given."""
+    """Blocks by birth. Of those born together the largest come first, then the longest, then as
+    given.
+    """
     blocks = problem.blocks
     starts = np.fromiter((b.start for b in blocks), np.int64, len(blocks))
     sizes = np.fromiter((b.size_bytes for b in blocks), np.int64, len(blocks))
@@ -81,7 +86,7 @@ def orders(problem: ArenaProblem) -> Iterator[Order]:
 
 
 def stacked(problem: ArenaProblem, indices: Sequence[int], bottom: int, offsets: list[int]) -> None:
-    """Put these blocks one upon another, from `bottom` on."""
+    """Put these blocks on top of one another, from `bottom` on."""
     for index in indices:
         block = problem.blocks[index]
         if block.start < block.end:
@@ -91,12 +96,12 @@ def stacked(problem: ArenaProblem, indices: Sequence[int], bottom: int, offsets:
 
 
 def compare(problem: ArenaProblem, work: Work) -> None:
-    """Charge for comparing blocks pair by pair."""
+    """Charge the work of comparing blocks pair by pair."""
     work.spend_seconds(_pairs(problem) * _SECONDS_A_PAIR + len(problem.blocks) * _SECONDS_A_BLOCK)
 
 
 def heap_offsets(problem: ArenaProblem, order: Order, work: Work) -> tuple[int, ...]:
-    """Offsets of all blocks. Where the work is over, the rest is stacked on top."""
+    """Offsets of all blocks. If the work limit is reached, the rest is stacked on top."""
     blocks = problem.blocks
     offsets = [0] * len(blocks)
     ends = np.fromiter((b.end for b in blocks), np.int64, len(blocks))

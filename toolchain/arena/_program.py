@@ -1,4 +1,4 @@
-"""The placement as a constraint program, for CP-SAT: what the skyline search cannot decide."""
+"""The placement as a constraint program for CP-SAT, for what the skyline search cannot decide."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def solve(
 ) -> Answer:
     """Look for a placement below `upper_bytes`. Offsets count in units of each block's alignment.
 
-    Two blocks that live together lie below, between or above the distances that `Separation`
-    forbids them.
+    The distance of two blocks that are live together lies below, between or above the intervals
+    that `Separation` forbids.
     """
     if work.over:
         return Answer(None, lower_bytes)
@@ -74,7 +74,7 @@ def solve(
 
 
 def keep_apart(model: Any, distance: Any, forbidden: Sequence[Interval]) -> None:
-    """The distance falls into none of these open intervals."""
+    """Constrain the distance to lie in none of these open intervals."""
     if len(forbidden) == 1:  # one literal, and not two with a clause: several times as fast
         below = model.new_bool_var("")
         model.add(distance <= forbidden[0][0]).only_enforce_if(below)

@@ -1,8 +1,9 @@
 """Which distances of two blocks are forbidden: one rule for all allocators.
 
-The distance of `i` from `j` is offset(i) - offset(j). Plain blocks that are live together exclude
-one open interval of distances. Blocks whose live run changes from step to step exclude the union of
-an interval for each step, which may leave room between; a pair that may share bytes excludes less.
+The distance of block `i` from `j` is offset(i) - offset(j). Two plain blocks that are live together
+forbid one open interval. Example: blocks of 100 (i) and 60 (j) bytes forbid the distances between
+-100 and 60. Blocks whose live run changes from step to step forbid the union of one interval per
+step, which may leave room between them. A pair that may share bytes forbids less.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ _STEP = attrgetter("step")
 
 
 class Separation:
-    """Which blocks of a problem are live together, and what distances that forbids them.
+    """Which blocks of a problem are live together, and which distances that forbids them.
 
-    `neighbours[i]`: for each block j that is live when i is, j and the forbidden distances of i
-    from j, ascending and disjoint; by birth of the later of the two. Sorting apart, linear in
-    such pairs.
+    `neighbours[i]` has, for each block j that is live when i is, j and the forbidden distances of i
+    from j, ascending and disjoint. It is sorted by the birth of the later block. Apart from
+    sorting, the work is linear in the number of such pairs.
     """
 
     def __init__(self, problem: ArenaProblem) -> None:

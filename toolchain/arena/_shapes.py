@@ -1,9 +1,9 @@
-"""Blocks that move as one, over the sections of time that matter.
+"""Blocks that move together, over the sections of time that matter.
 
-Blocks that may share bytes are tied: the dying one lies as low over the born one as its lead
-allows. A tied chain is one rigid shape, whose bottom and top may differ from section to section, as
-may those of a block that is not live as a whole. Every other block is a shape by itself: a
-rectangle.
+Blocks that may share bytes are tied: the dying block lies as low over the born one as its lead
+allows. A chain of tied blocks is one rigid shape. Its bottom and top may differ from section to
+section, as may those of a block that is live only in part. Every other block is a shape by itself:
+a rectangle.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from toolchain.ir import ArenaProblem, Block
 
 @dataclass(frozen=True)
 class Shape:
-    """Rises and falls with its offset; `bottoms` and `heights` in bytes, one per section.
+    """A rigid shape at an offset; `bottoms` and `heights` are in bytes, one per section.
 
-    Lives in the half-open sections [first, last). `members`: (block, bytes above the offset).
+    It is live in the half-open sections [first, last). `members`: (block, bytes above the offset).
     """
 
     first: int
@@ -37,13 +37,15 @@ class Shape:
 
     @cached_property
     def top_bytes(self) -> int:
-        """Of the highest byte, above the offset."""
+        """One past the highest byte, above the offset."""
         return max(map(sum, zip(self.bottoms, self.heights, strict=True)))
 
 
 @dataclass(frozen=True)
 class Shapes:
-    """What a skyline search places. `rigid`: some shape is of tied blocks, or not of one kind."""
+    """What a skyline search places. `rigid`: some shape consists of tied blocks, or varies in
+    time.
+    """
 
     shapes: tuple[Shape, ...]
     sections: int
@@ -51,9 +53,10 @@ class Shapes:
 
 
 def shapes(problem: ArenaProblem) -> Shapes:
-    """Tie the blocks of `problem` that share, and find its sections.
+    """Tie the blocks of `problem` that share bytes, and find its sections.
 
-    A section is a step whose set of live shapes is not part of its neighbour's: the others follow.
+    A section is a step whose set of live shapes is not a subset of its neighbour's. Other steps add
+    no constraint.
     """
     chains, rigid = _chains(problem)
     blocks = problem.blocks

@@ -1,12 +1,12 @@
-"""Search for a placement within a capacity: shapes settle on a skyline that rises in every section.
+"""Search for a placement within a capacity, bottom up, on a skyline over all sections of time.
 
-A feasible placement can be pushed down until every shape rests on the bottom or on another one;
-the search looks for such placements only ("canonical solutions" in Moffitt, "MiniMalloc: A
-Lightweight Memory Allocator for Hardware-Accelerated Machine Learning", ASPLOS 2023, whose
-inference on sections, unallocated floors and decomposition in time it takes over). Unlike
-MiniMalloc it asks of *one* section what rests at the bottom of its free room: one of the few
-shapes that lie flat there, or none of them. Sections with little slack leave few answers. What
-is found impossible is remembered, under every rule and over restarts.
+A feasible placement can be pushed down until every shape rests on the bottom or on another shape.
+The search looks only for such placements ("canonical solutions" in Moffitt, "MiniMalloc: A
+Lightweight Memory Allocator for Hardware-Accelerated Machine Learning", ASPLOS 2023; inference on
+sections, unallocated floors and decomposition in time are also from there). Unlike MiniMalloc it
+asks for *one* section what rests at the bottom of its free room: one of the few shapes that lie
+flat there, or none. Sections with little slack leave few answers. Positions found to be impossible
+are remembered, under every rule and over restarts.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ State = tuple[int, tuple[int, ...]]
 
 
 class Choice(Enum):
-    """Which section is asked next: the lowest, the one with the least slack, or fewest answers."""
+    """Which section is decided next: the lowest, the one with the least slack, or with the fewest
+    answers.
+    """
 
     LOWEST = "lowest"
     SLACK = "slack"
@@ -121,12 +123,11 @@ class Skyline:
 
     @property
     def offsets(self) -> list[int]:
-        """Of the shapes, after FOUND."""
+        """Offsets of the shapes, after FOUND."""
         return self._lowest
 
     def run(self, placement_limit: int, work: Work) -> Verdict:
-        """Search from the start, trying at most about `placement_limit` placements, while there is
-        work left."""
+        """Search from the start, for about `placement_limit` placements and while work is left."""
         try:
             return self._run(placement_limit, work)
         finally:

@@ -1,15 +1,18 @@
-"""Placement within a capacity for very many blocks: from the first step to the last.
+"""Placement of very many blocks within a capacity, from the first step to the last.
 
-Split networks have thousands of blocks, of which nearly all live for a few steps between a few that
-live long. The long ones are pinned first; then the others are placed in the order of their births,
-a batch at a time, as high as anything that is there: where a list allocation of the batch does not
-fit, a constraint program rearranges it, together with what came shortly before. A batch that fits
-in no such way is left out, and tried again at the end together with what lies before and after it.
-What is left even then is tried alone: a stretch that does not fit alone proves that nothing does.
-Otherwise it makes a *core*: it is placed, with the pins and what lives at the heaviest steps,
-before all else, and the sweep begins again.
+Split networks have thousands of blocks. Nearly all of them live for a few steps, between a few that
+live long. The long ones are pinned first. The others are placed in the order of their births, a
+batch at a time:
 
-Blocks of one operator are alike, so a batch first tries the offsets that the blocks before took.
+- A batch is placed by list allocation if it fits. Otherwise a constraint program rearranges it,
+  together with the blocks that came shortly before.
+- A batch that does not fit even so is left out, and tried again at the end together with the blocks
+  before and after it.
+- What is left even then is tried alone. A stretch that does not fit alone proves that no placement
+  fits. Otherwise it becomes a *core*: the next sweep places it, with the pins and the blocks of the
+  heaviest steps, before everything else.
+
+Blocks of one operator are alike, so a batch first tries the offsets of the blocks before it.
 """
 
 from __future__ import annotations
@@ -48,7 +51,9 @@ EFFORT = 0.8
 
 @dataclass(frozen=True)
 class Outcome:
-    """`offsets` where FOUND. Where IMPOSSIBLE, `core` cannot be placed, even alone."""
+    """The result of a sweep. `offsets` if FOUND. If IMPOSSIBLE, `core` cannot be placed, even
+    alone.
+    """
 
     verdict: Verdict
     offsets: tuple[int, ...] = ()
@@ -77,7 +82,7 @@ class _Families:
 
 
 class Sweep:
-    """Sweeps over one problem, which share a budget of work."""
+    """Sweeps over one problem that share a budget of work."""
 
     def __init__(self, problem: ArenaProblem, separation: Separation, work: Work) -> None:
         self._blocks = problem.blocks
@@ -131,7 +136,7 @@ class Sweep:
             around *= 2
 
     def least_bytes(self, core: Sequence[int], above_bytes: int) -> tuple[int, int]:
-        """What the core needs, as far as proved (or 0), and what is enough for it."""
+        """The bytes that the core needs, as far as proved (or 0), and the bytes that suffice."""
         proved, low, high, step = -1, above_bytes, 0, 1 + above_bytes // 100
         while not high or high - low > 1:
             capacity = (low + high) // 2 if high else low + step

@@ -1,4 +1,4 @@
-"""Some of the blocks within a capacity, beside others that are placed: constraint programs."""
+"""Placing some blocks within a capacity, beside others that are fixed, by constraint programs."""
 
 from __future__ import annotations
 
@@ -50,9 +50,8 @@ class Program:
     ) -> tuple[Verdict, dict[int, int]]:
         """Offsets of the `chosen` blocks beside the `fixed` ones; all others are left out.
 
-        `effort`: the most to spend of what is left.
-
-        Presolving is off: it takes longer than the search.
+        `effort` is the most to spend of the effort that is left. Presolving is off, because it
+        takes longer than the search.
         """
         from ortools.sat.python import cp_model  # takes a second to import, and is seldom needed
 

@@ -1,18 +1,20 @@
-"""The smallest arena, proved; or, when the work is used up, the best that was found and a bound.
+"""The smallest arena, proved; or, when the work limit is reached, the best one found and a bound.
 
-1. List allocators and a load bound: where they meet, that is the answer.
-2. A skyline search (`_skyline.py`) for a placement as small as the bound, under several rules in
-   turn with few trials each, then with more, and under shaken rules ("heavy tails": what one rule
-   misses for hours another finds at once). Where the bound is proved out of reach it rises; where
-   the search drags on, sizes between the bound and the best placement are tried as well.
-3. Where blocks may share bytes, the search ties them, which may cost the optimum: what is left of
-   the gap goes to CP-SAT.
+1. List allocators and a load bound: if they are equal, that is the answer.
 
-Where blocks are live in part, or are very many, sweeps (`_sweep.py`) come first: within 8% of the
-bound, then ever closer to it. Very many blocks get nothing else. Where even comparing blocks that
-live together would take more work than there is, heaps (`_many.py`) give the answer.
+2. A skyline search (`_skyline.py`) for a placement as small as the bound. It uses several rules in
+turn, with few trials each, then with more, and then shuffled rules: a placement that one rule
+misses for hours, another may find at once ("heavy tails"). If the bound is proved unreachable, it
+rises. If the search takes long, sizes between the bound and the best placement are tried as well.
 
-Limits are counted work (`toolchain.search`), so that a busy machine finds what an idle one does.
+3. If blocks may share bytes, the search ties them, which may miss the optimum. CP-SAT then works on
+the remaining gap.
+
+If blocks are live in part, or are very many, sweeps (`_sweep.py`) come first: within 8% of the
+bound, then ever closer. Very many blocks get nothing else. If even comparing blocks that are live
+together would take more than the work limit, heaps (`_many.py`) give the answer.
+
+Limits are counted work (`toolchain.search`), so a busy machine finds what an idle one does.
 """
 
 from __future__ import annotations
@@ -98,7 +100,7 @@ class Exact:
         time_limit_seconds: float | None = None,
         capacity_bytes: int | None = None,
     ) -> Placement:
-        """The smallest placement, or the best that was found with so many seconds' worth of work.
+        """The smallest placement, or the best one found within so many seconds' worth of work.
 
         With a capacity it stops at the first placement within it, or when there can be none.
         """

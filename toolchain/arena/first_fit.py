@@ -1,4 +1,4 @@
-"""First fit: blocks in the order of their birth, as an allocator at run time would meet them."""
+"""First fit: blocks in the order of their births, as an allocator at run time would meet them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from toolchain.ir import ArenaProblem
 
 
 def by_start(problem: ArenaProblem) -> list[int]:
-    """Blocks by start; as given where they start together."""
+    """Blocks by start; those that start together as given."""
     return sorted(live_blocks(problem), key=lambda i: (problem.blocks[i].start, i))
 
 

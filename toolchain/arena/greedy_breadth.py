@@ -1,7 +1,7 @@
-"""Greedy by breadth: the blocks of the step with the largest load first, largest first in each.
+"""Greedy by breadth: the blocks of the step with the largest load first, the largest of them first.
 
 Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference", MLSys 2020,
-algorithm 2 (a step's breadth is the sum of the blocks that live in it), extended by blocks that
+algorithm 2 (a step's breadth is the sum of the blocks that are live in it), extended to blocks that
 may share bytes.
 """
 
@@ -15,7 +15,7 @@ from toolchain.ir import ArenaProblem
 
 
 def by_breadth(problem: ArenaProblem) -> list[int]:
-    """Blocks in the order of the widest step that they live in, then by falling size."""
+    """Blocks in the order of the widest step that they live in, then by decreasing size."""
     blocks = problem.blocks
     live = live_blocks(problem)
     starts = sorted({blocks[i].start for i in live})

@@ -1,4 +1,4 @@
-"""The frozen values that flow through the toolchain."""
+"""The immutable values that flow through the toolchain."""
 
 from toolchain.ir.arena import ArenaPart, ArenaPlan, ArenaProblem, Block, Placement, SharedPair
 from toolchain.ir.banks import Bank, Spread

@@ -21,10 +21,12 @@ SCRATCH_ALIGNMENT_BYTES = 4
 
 @dataclass(frozen=True)
 class Block:
-    """`size_bytes` needed during the half-open interval of steps [start, end).
+    """A buffer to place: `size_bytes` bytes during the half-open interval of steps [start, end).
 
-    `profile`: where not all of them are needed at each step, the run that is, from `start` on;
-    some run reaches up to the block's end. `serial`: which of several blocks that are alike.
+    `profile`, where the buffer is not needed as a whole at each step: the run of bytes that is
+    needed, from `start` on. At least one run reaches the block's end. Example: a 32-byte block that
+    is needed whole at step 3 and only in its upper half from step 4 on has the runs [0, 32), [16,
+    32). `serial`: which of several blocks of one operator it is.
     """
 
     name: str
@@ -37,11 +39,11 @@ class Block:
 
     @property
     def runs(self) -> tuple[LiveRun, ...]:
-        """What is needed, from each of these steps on."""
+        """The run of bytes that is needed, from each of these steps on."""
         return self.profile or (LiveRun(self.start, 0, self.size_bytes),)
 
     def run_at(self, step: int) -> LiveRun:
-        """What is needed at a step."""
+        """The run of bytes that is needed at a step."""
         if not self.start <= step < self.end:
             return NOTHING
         return self.runs[bisect_right(self.runs, step, key=attrgetter("step")) - 1]
@@ -49,11 +51,12 @@ class Block:
 
 @dataclass(frozen=True)
 class SharedPair:
-    """Blocks that may share bytes at step `step` though both are live then.
+    """Two blocks that may share bytes at step `step` although both are live then.
 
-    Allowed only where offset(dying) >= offset(born) + lead_bytes; `exact`: only where they are
-    equal (see `memory.Overlap`). And what lives on of the one, after that step, shares none with
-    the other, nor what was there before it of the other with the one. Indices into
+    Sharing is allowed only where offset(dying) >= offset(born) + lead_bytes; with `exact`, only
+    where the two sides are equal (see `memory.Overlap`). Bytes of the dying block that are needed
+    after the step share nothing with the other block, and bytes of the born block that were needed
+    before the step share nothing with the dying one. `dying` and `born` are indices into
     `ArenaProblem.blocks`.
     """
 
@@ -87,7 +90,7 @@ class ArenaProblem:
         )
 
     def takeover(self, pair: SharedPair) -> Takeover:
-        """What of the two blocks lives around the step at which they may share bytes."""
+        """The live runs of the two blocks around the step at which they may share bytes."""
         dying, born, step = self.blocks[pair.dying], self.blocks[pair.born], pair.step
         return Takeover(
             (dying.run_at(step), dying.run_at(step + 1)),
@@ -97,16 +100,17 @@ class ArenaProblem:
         )
 
     def successive(self, pair: SharedPair) -> bool:
-        """Whether the two blocks live together at no other step."""
+        """Whether the two blocks are both live at no other step."""
         blocks = self.blocks
         return blocks[pair.born].start == pair.step == blocks[pair.dying].end - 1
 
 
 @dataclass(frozen=True)
 class Placement:
-    """Offsets in bytes, parallel to the problem's blocks, and a bound no placement can beat.
+    """Offsets in bytes, parallel to the problem's blocks, and a lower bound for every placement.
 
-    `seconds`: by the clock. `work_seconds`: counted by the allocator, the same in every run.
+    `seconds` is time by the clock. `work_seconds` is work that the allocator counted; it is the
+    same in every run.
     """
 
     allocator: str
@@ -125,8 +129,7 @@ class Placement:
 class ArenaPart:
     """The part of an arena that lies in one memory bank.
 
-    Its bytes have the offsets from `start_bytes` on; the offsets between two parts stand for
-    nothing.
+    Its offsets begin at `start_bytes`. Offsets between two parts belong to no memory.
     """
 
     bank: str
@@ -135,17 +138,17 @@ class ArenaPart:
 
     @property
     def member(self) -> str:
-        """What generated C calls it."""
+        """The name of its member in the generated C struct."""
         return self.bank.lower()
 
 
 @dataclass(frozen=True)
 class ArenaPlan:
-    """Where every tensor lies. Offsets in bytes from the arena's start; lifetimes half-open.
+    """Where every tensor lies: offsets in bytes from the arena's start, half-open lifetimes.
 
-    `parts`: where it is spread over memory banks, lowest offsets first; `size_bytes` is then their
-    sum. An arena in one piece has none. `pitches`: for tensors whose image lines lie apart, the
-    bytes from one to the next.
+    `parts` is for an arena spread over memory banks, lowest offsets first; `size_bytes` is then the
+    sum of their sizes. An arena in one piece has none. `pitches` gives, for tensors that are
+    strided views of an image, the bytes from one line to the next.
     """
 
     size_bytes: int
@@ -164,7 +167,7 @@ class ArenaPlan:
 
     @property
     def extent_bytes(self) -> int:
-        """Where the offsets end."""
+        """One past the largest offset in use."""
         return (
             self.parts[-1].start_bytes + self.parts[-1].size_bytes
             if self.parts
@@ -228,7 +231,7 @@ def scratch_name(op: str) -> str:
 def arena_plan(
     problem: MemoryProblem, order: Sequence[int], placement: Placement, arena: ArenaProblem
 ) -> ArenaPlan:
-    """Spell a placement out tensor by tensor."""
+    """The plan of a placement: the offset of every tensor."""
     offsets: dict[str, int] = {}
     lifetimes: dict[str, tuple[int, int]] = {}
     for index, buffer in enumerate(problem.buffers):
@@ -259,12 +262,12 @@ def arena_plan(
 
 
 def check_placement(problem: ArenaProblem, placement: Placement) -> None:
-    """Raise ValueError with a named reason unless the placement is valid.
+    """Raise ValueError, with the name of the reason, unless the placement is valid.
 
-    Plain on purpose: it shares no code with any allocator. Each block is compared with all that
-    are live when it becomes live; where one of the two has a profile, at every step where the
-    profile changes, and at those where the two may share bytes. Many plain blocks are compared with
-    those alone that lie next to them.
+    The code is simple on purpose and shares nothing with any allocator. It compares each block with
+    all blocks that are live when it becomes live. Where one of the two has a profile, it compares
+    them at every step at which the profile changes, and at those where the two may share bytes.
+    With very many plain blocks it compares only neighbours.
     """
     if len(placement.offsets) != len(problem.blocks):
         raise ValueError(

@@ -21,7 +21,7 @@ GAP_BYTES = 64
 
 @dataclass(frozen=True)
 class Bank:
-    """Memory that may hold part of an arena; an access takes about `access_cycles`."""
+    """Memory that may hold part of an arena. An access takes about `access_cycles` cycles."""
 
     name: str
     size_bytes: int
@@ -30,7 +30,7 @@ class Bank:
 
 @dataclass(frozen=True)
 class Spread:
-    """For each block its bank, by index, and its offset there; and the bytes used of each bank.
+    """The bank (by index) and the offset in it of each block, and the bytes used of each bank.
 
     `lower_bound_bytes`: no placement uses fewer bytes in all banks together.
     """
@@ -48,7 +48,7 @@ class Spread:
 
     @property
     def starts_bytes(self) -> tuple[int, ...]:
-        """Where the offsets of each bank begin when they follow one another, with gaps."""
+        """First offset of each bank in one address range for all banks, with gaps between them."""
         starts, end = [], 0
         for used in self.used_bytes:
             starts.append(end)
@@ -56,7 +56,7 @@ class Spread:
         return tuple(starts)
 
     def placement(self) -> Placement:
-        """The banks one behind the other, with gaps."""
+        """All banks in one address range, with gaps between them."""
         starts = self.starts_bytes
         offsets = [starts[k] + at for k, at in zip(self.bank_of, self.offsets, strict=True)]
         end = max(start + used for start, used in zip(starts, self.used_bytes, strict=True))
@@ -64,9 +64,9 @@ class Spread:
 
 
 def check_spread(problem: ArenaProblem, spread: Spread) -> None:
-    """Raise ValueError with a named reason unless each block lies in one bank, and all is valid.
+    """Raise ValueError, with the reason, unless each block lies in one bank and all is valid.
 
-    It shares no code with any allocator. Blocks may share bytes as `check_placement` allows.
+    Shares no code with any allocator. Blocks may share bytes as `check_placement` allows.
     """
     if len(spread.bank_of) != len(problem.blocks) or len(spread.offsets) != len(problem.blocks):
         raise ValueError(f"wrong count: {len(spread.offsets)} for {len(problem.blocks)} blocks")
@@ -91,7 +91,7 @@ def check_spread(problem: ArenaProblem, spread: Spread) -> None:
 def spread_plan(
     problem: MemoryProblem, order: Sequence[int], spread: Spread, blocks: ArenaProblem
 ) -> ArenaPlan:
-    """Spell a spread arena out tensor by tensor; banks that hold nothing are left out."""
+    """The plan of a spread arena: the offset of every tensor. Empty banks are left out."""
     plan = arena_plan(problem, order, spread.placement(), blocks)
     parts = tuple(
         ArenaPart(bank.name, start, used)

@@ -1,8 +1,8 @@
-"""Between a model's own inputs and outputs and the int8 graph tensors that stand for them.
+"""Conversions between a model's own inputs and outputs and the int8 tensors of the graph.
 
-The device computes on integers; whoever feeds it converts, exactly as the model's own QUANTIZE and
-DEQUANTIZE would: LiteRT `AffineQuantize` (float32 division, halves away from zero) or ONNX
-QuantizeLinear (halves to even); `Dequantize` is scale * (stored - zero point) in float32.
+The device computes on integers, and the caller converts, exactly as the model's own QUANTIZE and
+DEQUANTIZE would. Quantising is LiteRT's `AffineQuantize` (float32 division, halves away from zero)
+or ONNX's QuantizeLinear (halves to even). Dequantising is scale * (stored - zero point) in float32.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ Array = NDArray[np.generic]
 
 @dataclass(frozen=True)
 class Boundary:
-    """How a model's own input or output differs from the graph tensor that stands for it.
+    """How a model's own input or output differs from the graph tensor that represents it.
 
     `tensor` is the graph's (int8, NHWC) input or output. `dtype` and `quantisation` are those in
     the model file: float32 without a quantisation, or uint8 with the graph's scale and a zero point
     128 above the graph's. `permutation` is the model's layout: axis i of the graph tensor is axis
-    permutation[i] of the model's, () where they agree. `halves_to_even` is ONNX's rounding.
+    permutation[i] of the model's; () where the layouts agree. `halves_to_even` is ONNX's rounding.
     A tensor without a Boundary is the same in both.
     """
 
@@ -62,7 +62,7 @@ class End:
         return self.tensor.dtype if self.boundary is None else self.boundary.dtype
 
     def to_graph(self, values: Array) -> Array:
-        """A model's own input as the graph's tensor."""
+        """Convert a model's own input to the graph's tensor."""
         boundary, tensor = self.boundary, self.tensor
         if boundary is None:
             return values
@@ -84,7 +84,7 @@ class End:
         return result
 
     def to_model(self, values: Array) -> Array:
-        """The graph's tensor as the model's own output."""
+        """Convert the graph's tensor to the model's own output."""
         boundary, tensor = self.boundary, self.tensor
         if boundary is None:
             return values
@@ -99,7 +99,7 @@ class End:
         return np.ascontiguousarray(values)
 
     def random(self, rng: np.random.Generator) -> Array:
-        """A model's own input at random, over the whole range that the graph tensor can hold."""
+        """A random input of the model, over the whole range that the graph tensor can hold."""
         shape, dtype, tensor = self.model_shape, self.model_dtype, self.tensor
         if dtype is DType.BOOL:
             return rng.integers(0, 2, shape).astype(np.bool_)

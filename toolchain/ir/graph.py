@@ -1,4 +1,4 @@
-"""Operators and graphs: frozen values; producers and consumers are computed, not stored."""
+"""Operators and graphs. They are immutable; producers and consumers are computed, not stored."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from toolchain.ir.tensor import Tensor
 
 @dataclass(frozen=True)
 class Attributes:
-    """Base of the typed attributes that each operator kind declares in `ops/<kind>.py`."""
+    """Base of the typed attributes that each operator kind declares in its file."""
 
 
 @dataclass(frozen=True)
 class Op:
     """One operator. `inputs` and `outputs` are tensor names; an absent optional input is ''.
 
-    `part_of`: what it is a block of, or copies blocks of, where a split made it: the name of an
-    operator (or of an input) of the graph before. '' elsewhere.
+    `part_of`: for an operator made by splitting, the name of the operator (or input) of the
+    original graph that it computes or copies a block of. '' for all others.
     """
 
     kind: str
@@ -35,7 +35,7 @@ class Op:
 
     @property
     def counted_as(self) -> tuple[str, str]:
-        """Name and kind under which its code is emitted and counted, with its fellow blocks."""
+        """Name and kind under which its code is emitted and counted, with the other blocks."""
         return self.part_of or self.name, self.kind
 
     def present_inputs(self) -> tuple[str, ...]:
@@ -46,9 +46,9 @@ class Op:
 class State:
     """A value that a graph keeps from one run to the next.
 
-    `input` holds it when a run begins, and nothing in the graph computes it. `output` is what it
-    shall hold in the next run; its operator (an `assign`, or a recurrent kernel) updates it in
-    place, and nothing else reads it. `initial` is the value before the first run and after a reset.
+    `input` holds the value when a run begins; nothing in the graph computes it. `output` is the
+    value for the next run. Its operator (an `assign`, or a recurrent kernel) updates it in place,
+    and nothing else reads it. `initial` is the value before the first run and after a reset.
     """
 
     input: str
@@ -58,7 +58,9 @@ class State:
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """Operators in some topological order, the tensors they name, and the graph's own ends."""
+    """Operators in some topological order, their tensors, and the graph's inputs, outputs and
+    states.
+    """
 
     name: str
     tensors: Mapping[str, Tensor]
@@ -98,7 +100,9 @@ class Graph:
 
     @cached_property
     def predecessors(self) -> tuple[tuple[int, ...], ...]:
-        """For each operator those whose outputs it reads, each once, in the order of its inputs."""
+        """For each operator, those whose outputs it reads: each once, in the order of its
+        inputs.
+        """
         return tuple(
             tuple(
                 dict.fromkeys(self.producers[t] for t in op.present_inputs() if t in self.producers)
@@ -108,16 +112,16 @@ class Graph:
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """What has a value before the first operator: the inputs, then the states."""
+        """Tensors with a value before the first operator: the inputs, then the states."""
         return (*self.inputs, *(state.input for state in self.states))
 
     @property
     def kept(self) -> tuple[str, ...]:
-        """What outlives a run: the graph's outputs, then the next values of its states."""
+        """Tensors that outlive a run: the graph's outputs, then the next values of its states."""
         return (*self.outputs, *(state.output for state in self.states))
 
     def input_tensors(self, op: Op) -> tuple[Tensor | None, ...]:
-        """The tensors an operator reads, in its order; None stands for an absent optional one."""
+        """The tensors that an operator reads, in its order; None for an absent optional one."""
         return tuple(self.tensors[name] if name else None for name in op.inputs)
 
     def input(self, op: Op, index: int) -> Tensor:
@@ -128,11 +132,13 @@ class Graph:
         return self.tensors[op.outputs[index]]
 
     def activations(self) -> tuple[Tensor, ...]:
-        """Tensors that need RAM: everything that is not constant."""
+        """Tensors that need RAM: all that are not constant."""
         return tuple(t for t in self.tensors.values() if not t.is_constant)
 
     def with_ops(self, ops: Iterable[Op], tensors: Iterable[Tensor] | None = None) -> Graph:
-        """The same graph with other operators; tensors that nothing names any more are dropped."""
+        """The same graph with other operators; tensors that nothing refers to any more are
+        dropped.
+        """
         kept = tuple(ops)
         table = dict(self.tensors) if tensors is None else {t.name: t for t in tensors}
         used = {*self.sources, *self.kept}

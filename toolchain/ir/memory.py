@@ -1,14 +1,14 @@
-"""What the schedulers and allocators see of a graph: buffers, uses, scratch, overlaps.
+"""What schedulers and allocators see of a graph: buffers, uses, scratch, overlaps.
 
 A *buffer* is a run of bytes in the arena that holds one tensor, or several that are views of one
 another. Views own no bytes, so two tensors of one buffer differ only in their offset inside it.
 
-Accounting (one meaning everywhere). At the step that runs operator `i` of an order, the *stable
-footprint* is the size of every live buffer, those that `i` reads and writes included, plus the
-scratch bytes of `i`, less what an allowed overlap saves. *Peak* is its maximum over the steps.
-Graph inputs live from the start to their last use; graph outputs to the end; states throughout.
-Where a problem says which bytes an operator touches (`accesses`), only the run of a buffer that is
-live counts, not all of it (`ir.progress`).
+Accounting (the same everywhere): at the step that runs operator `i` of an order, the *stable
+footprint* is the size of every live buffer, including those that `i` reads and writes, plus the
+scratch bytes of `i`, minus what an allowed overlap saves. The *peak* is its maximum over the steps.
+Graph inputs live from the start to their last use, graph outputs to the end, states throughout.
+Where a problem gives the bytes that an operator touches (`accesses`), only the live run of a buffer
+counts, not the whole buffer (`ir.progress`).
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from toolchain.ir.tensor import Serial
 
 @dataclass(frozen=True)
 class Member:
-    """A tensor that lives in a buffer, `offset_bytes` from the buffer's start.
+    """A tensor that lies in a buffer, `offset_bytes` from the buffer's start.
 
-    `pitch_bytes`: from one line of an image to the next where they lie apart, as a part of a larger
-    image; 0 where they follow each other.
+    `pitch_bytes`: for an image that is a strided view of a larger one, the bytes from one line to
+    the next; 0 where lines are contiguous.
     """
 
     tensor: str
@@ -37,10 +37,10 @@ class Member:
 
 @dataclass(frozen=True)
 class Buffer:
-    """Bytes that live and die together.
+    """Bytes that become live, and die, together.
 
-    `from_start`: holds a graph input; `to_end`: an output; both: a state, which outlives the run.
-    `serial`: of the tensor that takes all of it.
+    `from_start`: it holds a graph input. `to_end`: it holds a graph output. Both: a state, which
+    outlives the run. `serial`: that of the tensor that takes all of it.
     """
 
     name: str
@@ -54,13 +54,15 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Overlap:
-    """While `op` runs, its output buffer may share bytes with its input buffer, if that dies there.
+    """While `op` runs, its output buffer may share bytes with an input buffer that dies there.
 
-    So may what it writes of the one with what it reads of the other for the last time.
+    If the buffers are live only in part, the bytes that the operator writes may share bytes with
+    those that it reads for the last time.
 
-    Safe where offset(input) >= offset(output) + lead_bytes, `exact`: only where the two are equal;
-    the kernel has then read every input byte before it writes over it. Elementwise kernels have
-    lead 0 (in place). Negative leads arise where the input is a view into its buffer.
+    Safe where offset(input) >= offset(output) + lead_bytes; with `exact`, only where the two sides
+    are equal. The kernel has then read every input byte before it overwrites it. Elementwise
+    kernels have lead 0 (in place). Leads are negative where the input is a view at an offset into
+    its buffer.
     """
 
     op: int
@@ -74,11 +76,13 @@ class Overlap:
 class MemoryProblem:
     """A graph by index. `uses[i]`: buffers that operator i reads or writes, ascending.
 
-    `predecessors[i]`: operators that must run before operator i (indices need not be a
-    topological order). `scratch_bytes[i]`: working memory while i runs, and only then.
-    `accesses[i]`: what i reads or writes of its buffers, if only that shall count: nothing where
-    all its outputs are views. Schedulers that search look at whole buffers all the same.
-    `serials[i]`: of the first output of i; () where no operator is a block of another.
+    predecessors[i]   operators that must run before operator i; indices need not be in topological
+                      order.
+    scratch_bytes[i]  working memory while i runs, and only then.
+    accesses[i]       the bytes that i reads or writes of its buffers, where only those shall count;
+                      empty where all its outputs are views. Schedulers that search always look at
+                      whole buffers.
+    serials[i]        that of the first output of i; () where no operator is a block of another.
     """
 
     ops: tuple[str, ...]
@@ -92,7 +96,7 @@ class MemoryProblem:
 
     @cached_property
     def users(self) -> tuple[tuple[int, ...], ...]:
-        """For each buffer the operators that touch it, ascending."""
+        """For each buffer the operators that read or write it, ascending."""
         table: list[list[int]] = [[] for _ in self.buffers]
         for op, used in enumerate(self.uses):
             for buffer in used:
@@ -101,10 +105,10 @@ class MemoryProblem:
 
     @cached_property
     def overlaps_of(self) -> tuple[tuple[Overlap, ...], ...]:
-        """For each operator the overlaps that an order can make possible.
+        """For each operator the overlaps that some order can make possible.
 
-        None over a graph output or a state, which never die, nor with a graph input or a state,
-        which no operator bears.
+        Excluded are inputs that are a graph output or a state, which never die, and outputs that
+        are a graph input or a state, which no operator makes live.
         """
         table: list[list[Overlap]] = [[] for _ in self.ops]
         for overlap in self.overlaps:
@@ -116,10 +120,10 @@ class MemoryProblem:
         return tuple(tuple(entries) for entries in table)
 
     def lifetimes(self, order: Sequence[int]) -> tuple[tuple[int, int], ...]:
-        """Half-open [start, end) in steps of `order` for each buffer; (0, 0) if nothing touches it.
+        """Half-open [start, end) in steps of `order` for each buffer; (0, 0) if nothing uses it.
 
-        A graph input that nothing reads still arrives: it lives through step 0. An output lives
-        to the last step; where it is also an input it lives throughout.
+        A graph input that nothing reads still arrives, and lives through step 0. An output lives to
+        the last step; where it is also an input it lives throughout.
         """
         if self.accesses:
             return tuple(
@@ -139,10 +143,10 @@ class MemoryProblem:
         return tuple(result)
 
     def live_runs(self, order: Sequence[int]) -> tuple[tuple[LiveRun, ...], ...]:
-        """What is live of each buffer, the empty run after its death last; () if it never lives.
+        """The live run of each buffer from step to step, the empty run after its death last.
 
-        The caller writes all of a graph input before the first step, and reads all of an output
-        after the last one.
+        () for a buffer that never lives. The caller writes all of a graph input before the first
+        step, and reads all of an output after the last one.
         """
         if not self.accesses:
             return tuple(
@@ -162,11 +166,11 @@ class MemoryProblem:
 
 
 def applied_overlaps(problem: MemoryProblem, order: Sequence[int]) -> tuple[Overlap, ...]:
-    """The overlaps that `order` makes possible: the input dies where the output is born, or bytes
-    of them do.
+    """The overlaps that `order` makes possible: the input, or bytes of it, dies where the output is
+    born.
 
-    At each step a buffer takes part at most once as input and once as output; where several are
-    possible the largest saving wins, then the lowest input index.
+    At each step a buffer takes part at most once as input and once as output. Where several
+    overlaps are possible the largest saving wins, then the lowest input index.
     """
     return tuple(overlap for overlap, _ in _savings(problem, order, problem.live_runs(order)))
 
@@ -201,20 +205,24 @@ def _savings(
 
 
 def together_bytes(dying_bytes: int, born_bytes: int, lead_bytes: int, exact: bool) -> int:
-    """The fewest bytes that hold a dying block and one born over it, at the lead or beyond."""
+    """The fewest bytes that hold a dying block and one born over it, at the lead or further
+    apart.
+    """
     distance = lead_bytes if exact else max(lead_bytes, 0)
     return max(born_bytes, distance + dying_bytes) - min(distance, 0)
 
 
 def saving_bytes(problem: MemoryProblem, overlap: Overlap) -> int:
-    """Bytes that the overlap takes off the sum of its two buffers, both live as a whole."""
+    """Bytes that the overlap saves from the sum of its two buffers, both live as a whole."""
     buffers = problem.buffers[overlap.input], problem.buffers[overlap.output]
     sizes = buffers[0].size_bytes, buffers[1].size_bytes
     return sum(sizes) - together_bytes(*sizes, overlap.lead_bytes, overlap.exact)
 
 
 def footprint(problem: MemoryProblem, order: Sequence[int]) -> tuple[int, ...]:
-    """Stable footprint in bytes at each step of `order`, which must be a permutation of the ops."""
+    """Stable footprint in bytes at each step of `order`, which must be a permutation of the
+    operators.
+    """
     scratch = [problem.scratch_bytes[op] for op in order] or [0]
     changes = [0] * (len(scratch) + 1)
     runs = problem.live_runs(order)
@@ -236,7 +244,9 @@ def peak_bytes(problem: MemoryProblem, order: Sequence[int]) -> int:
 
 
 def check_order(problem: MemoryProblem, order: Sequence[int]) -> None:
-    """Raise ValueError, naming the operator, unless `order` runs every operator once, in time."""
+    """Raise ValueError, naming the operator, unless `order` runs every operator once and after its
+    predecessors.
+    """
     seen: set[int] = set()
     for op in order:
         if not 0 <= op < len(problem.ops):

@@ -1,4 +1,4 @@
-"""A graph as text: one line an operator, for people and for golden files."""
+"""A graph as text: one line per operator, for people and for golden files."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from toolchain.ir.tensor import Tensor
 def graph_text(graph: Graph) -> str:
     """The graph in its own order of operators.
 
-    Tensors are numbered as they appear; only the graph's own ends keep their names. Constants
-    and initial values of states show their type and a checksum.
+    Tensors are numbered in the order in which they appear; only the graph's inputs and outputs keep
+    their names. Constants and initial values of states are shown by type and checksum.
     """
     numbers: dict[str, str] = {}
     lines = [f"graph {graph.name}"]

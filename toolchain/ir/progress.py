@@ -1,8 +1,8 @@
-"""Buffers that are born and die progressively: which run of their bytes is live at each step.
+"""Buffers that become live, and die, a few bytes at a time: the live run at each step.
 
-A part of a split network reads its input row by row and writes its output row by row, through
-views. Rows that have been read for the last time are free, and so are rows not yet written, so the
-output may rise over what is left of the input.
+A part of a split network reads its input and writes its output row by row, through views. Rows that
+have been read for the last time are free, and so are rows not yet written. The output may therefore
+grow over the part of the input that is no longer needed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ class Access:
 
 
 class LiveRun(NamedTuple):
-    """From step `step` on, bytes [bottom, top) of a buffer are live; none where they are equal."""
+    """From step `step` on, bytes [bottom, top) of a buffer are live; none where the two are
+    equal.
+    """
 
     step: int
     bottom_bytes: int
@@ -47,10 +49,12 @@ Touch = tuple[int, int, int]
 class Takeover:
     """An operator reads bytes of one buffer for the last time and writes bytes of another one.
 
-    `dying`: what is live of the one at that step and at the next; `born`: what is live of the other
-    at the step before and at that step. What is written may lie over what is read where
-    offset(dying) - offset(born) is at least `lead_bytes`, `exact`: just that (`memory.Overlap`).
-    What is read later, and what was written earlier, lie over nothing that is live.
+    `dying` holds the live run of the first buffer at that step and at the next. `born` holds the
+    live run of the second at the step before and at that step. The bytes written may lie over the
+    bytes read if offset(dying) - offset(born) is at least `lead_bytes`; with `exact`, only if it is
+    equal (`memory.Overlap`). Bytes that are read later, and bytes that were written earlier, must
+    not overlap anything live. Example: a depthwise convolution that reads rows 0 to 5 of a window,
+    the last two of which its next block reads again, may write over rows 0 to 3.
     """
 
     dying: tuple[LiveRun, LiveRun]
@@ -59,7 +63,7 @@ class Takeover:
     exact: bool
 
     def forbidden(self) -> list[Interval]:
-        """Of distances offset(dying) - offset(born) at that step."""
+        """Forbidden distances offset(dying) - offset(born) at that step."""
         (read, stays), (was, written) = self.dying, self.born
         found = []
         for low, high in _apart(read, written):
@@ -70,7 +74,7 @@ class Takeover:
         return [(low, high) for low, high in found if low < high]
 
     def shared_bytes(self) -> int:
-        """How many bytes the two can share at most at that step."""
+        """The most bytes that the two can share at that step."""
         (read, _), (_, written) = self.dying, self.born
         forbidden = self.forbidden()
         distances = {end for interval in forbidden for end in interval}
@@ -95,10 +99,10 @@ def _apart(a: LiveRun, b: LiveRun) -> list[Interval]:
 
 
 def live_runs(touches: Iterable[Touch]) -> tuple[LiveRun, ...]:
-    """The smallest run at each step that holds all bytes then live, from the first touch on.
+    """The smallest run at each step that holds all bytes live then, from the first access on.
 
-    A byte is live from the first step that touches it through the last one. The last entry is
-    the empty run that follows the last touch.
+    A byte is live from the first step that accesses it through the last one. The last entry is the
+    empty run after the last access.
     """
     parts = _parts(sorted(t for t in touches if t[1] < t[2]))
     steps = sorted({step for _, _, first, last in parts for step in (first, last + 1)})

@@ -1,4 +1,4 @@
-"""The answer of a scheduler."""
+"""The result of a scheduler."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Schedule:
-    """An order of operator indices, who found it, and what is proved about its peak.
+    """An order of operator indices, the scheduler that found it, and what is proved about its peak.
 
-    `lower_bound_bytes` is a proved bound on the peak of *every* order; `proved_optimal` means
-    that the peak reaches it.
+    `lower_bound_bytes` is a proved lower bound on the peak of *every* order. `proved_optimal` means
+    that the peak of this order equals it.
     """
 
     order: tuple[int, ...]

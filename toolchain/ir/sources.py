@@ -1,4 +1,4 @@
-"""Generated C: the answer of codegen."""
+"""Generated C, the result of codegen."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from toolchain.ir.arena import ArenaPart
 
 @dataclass(frozen=True)
 class CodeOperator:
-    """What hooks, counts and error codes know as one operator: all blocks of one, by kind.
+    """What hooks, counters and error codes treat as one operator: all blocks of one operator and
+    kind.
 
-    `numbers`: the operators of the graph that it runs, in the order of the schedule.
+    `numbers` are the operators of the graph that it runs, in the order of the schedule.
     """
 
     name: str
@@ -29,14 +30,16 @@ is the number, from 1, of the operator that failed."""
 class Sources:
     """One model as C.
 
-    `name` is the C identifier that prefixes every symbol. `files` maps file names to their text.
-    `cmsis_nn` and `runtime` are the paths, below CMSIS-NN's folder and below `runtime_c`, of the
-    C files to compile with it. `calls[k]` is the index in `graph.ops` of the operator that the
-    generated code runs as its k-th; views have none. `operators` by the index that THIMBLE_OP_BEGIN
-    gets, in the order of their first call.
-    `inputs` and `outputs` are the identifiers of the graph's inputs and outputs, in its order.
-    `parts`: those of an arena that is spread over memory banks; its code takes a struct of them.
-    `stateful`: the model keeps values in its arena from run to run.
+    name       the C identifier that prefixes every symbol.
+    files      file names and their text.
+    cmsis_nn, runtime  paths of the C files to compile with it, below CMSIS-NN's folder and below
+               `runtime_c`.
+    calls[k]   the index in `graph.ops` of the operator that the generated code runs as its k-th;
+               views have none.
+    operators  by the index that THIMBLE_OP_BEGIN gets, in the order of their first call.
+    inputs, outputs  identifiers of the graph's inputs and outputs, in its order.
+    parts      the parts of an arena spread over memory banks; the code takes a struct of them.
+    stateful   whether the model keeps values in its arena from run to run.
     """
 
     name: str

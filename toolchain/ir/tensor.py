@@ -1,4 +1,4 @@
-"""Tensors: a name, a shape, a type, how its integers mean real numbers."""
+"""Tensors: name, shape, element type, and the real numbers that their integers represent."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ reciprocal overflows."""
 
 
 def is_scale(scale: float) -> bool:
-    """Whether arithmetic with this scale is defined: finite, and not below `SMALLEST_SCALE`."""
+    """Whether arithmetic with this scale is defined: it is finite and at least `SMALLEST_SCALE`."""
     return math.isfinite(scale) and scale >= SMALLEST_SCALE
 
 
@@ -44,8 +44,8 @@ def is_scale(scale: float) -> bool:
 class Quantisation:
     """real = scale * (stored - zero_point), as in the TFLite 8-bit quantisation specification.
 
-    One scale and zero point for the whole tensor, or one per index of `axis`.
-    Scales are exact float32 values held in Python floats.
+    One scale and zero point for the whole tensor, or one per index of `axis`. Scales are exact
+    float32 values held in Python floats.
     """
 
     scales: tuple[float, ...]
@@ -90,8 +90,8 @@ class Serial:
 class Tensor:
     """A value in a graph. `constant` is set for weights and other data known at compile time.
 
-    Layout is row-major; images are NHWC. No address and no device: those are a plan's. `serial`:
-    set where a split made the tensor.
+    The layout is row-major; images are NHWC. A tensor has no address and no device; a plan gives it
+    one. `serial`: set where a split made the tensor.
     """
 
     name: str
@@ -115,7 +115,7 @@ class Tensor:
 
     @property
     def q(self) -> Quantisation:
-        """The quantisation, for operators that cannot do without one."""
+        """The quantisation, for operators that need one."""
         if self.quantisation is None:
             raise ValueError(f"tensor {self.name!r} is not quantised")
         return self.quantisation

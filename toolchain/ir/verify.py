@@ -1,6 +1,6 @@
-"""The verifier: what must hold of every graph between the front end and the plan.
+"""The verifier: rules that every graph keeps from the front end to the plan.
 
-It is called with the shape rules, because operator kinds live a room above.
+The shape rules are passed in, because operator kinds are in a package above this one.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class InvalidGraphError(ValueError):
 def verify(graph: Graph, infer: ShapeRule) -> None:
     """Raise InvalidGraphError unless every rule holds.
 
-    Names resolve and are unique, every tensor has one producer at most, operators stand in
-    topological order, constants match their type, quantisation makes sense, and every output has
-    the shape and type that its operator's shape rule derives.
+    The rules: names resolve and are unique, every tensor has at most one producer, operators are in
+    topological order, constants match their type, quantisation is valid, and every output has the
+    shape and type that its operator's shape rule derives.
     """
     for name, tensor in graph.tensors.items():
         if name != tensor.name or not name:

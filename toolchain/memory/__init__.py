@@ -1,1 +1,1 @@
-"""Which tensors share a buffer, where each lies in the arena, and which bank of RAM holds what."""
+"""Which tensors share a buffer, where each lies in the arena, and what each bank of RAM holds."""

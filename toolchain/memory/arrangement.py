@@ -1,7 +1,7 @@
-"""Order and placement together: the order is free, the arena is what counts.
+"""Order and placement together, to find the smallest arena over several orders.
 
-An order of the smallest peak may leave an arena that no placement gets down to that peak. Others
-with as small a peak may not: they are walked through by moving one operator at a time.
+The order with the smallest peak may have no placement as small as its peak, while another order
+with the same peak has one. Such orders are tried by moving one operator at a time.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MOVES_PER_OPERATOR = 8
 
 @dataclass(frozen=True)
 class Arrangement:
-    """An order, the blocks that it makes of the buffers, and where they lie."""
+    """An order, the blocks that its buffers become, and where they lie."""
 
     schedule: Schedule
     blocks: ArenaProblem
@@ -41,9 +41,9 @@ def place(
     time_limit_seconds: float | None = None,
     capacity_bytes: int | None = None,
 ) -> Arrangement:
-    """Place the buffers of one order; order and placement pass their checkers.
+    """Place the buffers of one order, and check order and placement.
 
-    Raises ValueError where one of them does not.
+    Raises ValueError if either is invalid.
     """
     check_order(problem, found.order)
     blocks = arena_problem(problem, found.order)
@@ -53,7 +53,9 @@ def place(
 
 
 def compact(problem: MemoryProblem, first: Arrangement, allocator: Allocator) -> Arrangement:
-    """The smallest arena of `first` and other orders; `first` itself where it meets its peak."""
+    """The smallest arena of `first` and other orders; `first` itself if its arena equals its
+    peak.
+    """
     best, work = first, Work(SECONDS)
     orders = _orders(problem, first.schedule.order, random.Random(1), work)
     for _ in range(ORDERS):

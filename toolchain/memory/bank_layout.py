@@ -1,4 +1,4 @@
-"""Which memory bank holds what: code, weights, data and the arena, in one piece or in parts."""
+"""What each memory bank holds: code, weights, data and the arena, in one piece or in parts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SECTION_ALIGNMENT_BYTES = 16
 
 @dataclass(frozen=True)
 class Layout:
-    """Which bank holds what in one firmware. `arenas`: one bank for each part of the arena."""
+    """The banks of one firmware, by content. `arenas`: one bank for each part of the arena."""
 
     code: Memory
     weights: Memory
@@ -22,7 +22,7 @@ class Layout:
 
     @property
     def arena(self) -> Memory:
-        """That of the arena's first part."""
+        """The bank of the arena's first part."""
         return self.arenas[0]
 
     @property
@@ -32,11 +32,15 @@ class Layout:
         return tuple(named.values())
 
     def guard_bytes(self, bank: Memory) -> int:
-        """What the guard below the stack takes of the top of a bank. Of a `merged` layout."""
+        """The bytes at the top of a bank that the guard below the stack takes, in a `merged`
+        layout.
+        """
         return _guarded(bank, self.data)
 
     def merged(self) -> Layout:
-        """With whatever lies inside a run of banks that the arena takes moved to that run."""
+        """The layout in which contents of a run of adjacent banks that the arena takes move to that
+        run.
+        """
 
         def outer(bank: Memory) -> Memory:
             return next((run for run in self.arenas if run.covers(bank)), bank)
@@ -46,7 +50,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class Part:
-    """Bytes that need a place; `bank`: only there."""
+    """Bytes that need a place. `bank`: the only bank allowed, if set."""
 
     content: Content
     size_bytes: int
@@ -55,7 +59,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Room:
-    """What the rest of a firmware leaves to the arena of a bank, or of banks alike that touch."""
+    """Space for the arena in one bank, or in adjacent banks of one speed."""
 
     bank: Memory
     free_bytes: int
@@ -159,10 +163,10 @@ def layout(
     arena_bytes: int = 0,
     arena_banks: Sequence[tuple[str, int]] = (),
 ) -> Layout:
-    """The best banks, in the order in which the board lists them, that have room for each part.
+    """For each part the first bank, in the order in which the board lists them, that has room.
 
     `data_bytes` includes the stack. The arena is in one piece, or has so many bytes in each of the
-    named `arena_banks`. Raises DoesNotFitError saying by how many bytes.
+    named `arena_banks`. Raises DoesNotFitError, with the bytes that are missing.
     """
     flash = [Part(Content.CODE, code_bytes), Part(Content.WEIGHTS, weight_bytes)]
     arenas = [Part(Content.ARENA, size, name) for name, size in arena_banks or (("", arena_bytes),)]
@@ -179,9 +183,9 @@ def layout(
 def arena_rooms(
     board: Board, *, code_bytes: int, weight_bytes: int, data_bytes: int
 ) -> Iterator[tuple[Room, ...]]:
-    """For each way to lay out the rest of a firmware, what is left to the arena, fastest first.
+    """The space left for the arena, fastest first, for each way to lay out the rest of a firmware.
 
-    Banks of one speed that touch are one room: a tensor may lie across their border.
+    Adjacent banks of one speed are one room: a tensor may lie across their border.
     """
     parts = [
         Part(Content.CODE, code_bytes),

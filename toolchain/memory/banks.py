@@ -1,4 +1,4 @@
-"""The arena over a board's memory banks, where one is too small for it or a faster one is there."""
+"""Spreading the arena over a board's memory banks, if one is too small or another is faster."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from toolchain.memory.traffic import accesses
 
 @dataclass(frozen=True)
 class Needs:
-    """Bytes of a firmware apart from its arena."""
+    """Bytes of a firmware without its arena."""
 
     code_bytes: int
     weight_bytes: int
@@ -40,7 +40,7 @@ def faster_bank(board: Board, chosen: Layout) -> bool:
 
 
 def wants_banks(plan: Plan, board: Board) -> bool:
-    """Whether no bank holds all of the arena, or a faster one holds a part of it."""
+    """Whether no bank holds the whole arena, or a faster bank could hold a part of it."""
     try:
         return faster_bank(board, firmware_layout(board, [plan]))
     except DoesNotFitError:
@@ -78,10 +78,11 @@ def over_banks(
     allocator: Allocator,
     time_limit_seconds: float | None = None,
 ) -> ArenaPlan | None:
-    """The arena in more than one bank, its hottest tensors in the fastest; None if none is found.
+    """The arena in more than one bank, its most accessed tensors in the fastest; None if none is
+    found.
 
-    `idle` operators have no code: all they do is done by where their tensors lie. What is found
-    has passed the checker; raises ValueError where it does not.
+    `idle` operators have no code, because their outputs are laid in place. The result has passed
+    the checker; raises ValueError if it does not.
     """
     blocks = arena_problem(problem, order)
     heat = _accesses(graph, problem, order, blocks, idle)

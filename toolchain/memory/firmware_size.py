@@ -24,8 +24,11 @@ _BYTES_PER_BLOCK = 10
 
 
 def code_estimate_bytes(*plans: Plan) -> int:
-    """Code of the firmware: its own, one kernel per function used, one call per operator, and a
-    table of the blocks of those that are split."""
+    """Estimated bytes of code of the firmware.
+
+    They are its own code, one kernel per function used, one call per operator, and a table of the
+    blocks of operators that are split.
+    """
     functions = {function for p in plans for op in p.operators for function in op.functions}
     return (
         _FIRMWARE_CODE_BYTES
@@ -36,7 +39,7 @@ def code_estimate_bytes(*plans: Plan) -> int:
 
 
 def firmware_data_bytes(plan: Plan) -> int:
-    """.data, .bss and stack of the firmware, the arena apart."""
+    """.data, .bss and stack of the firmware in bytes, without the arena."""
     counter = find_board(plan.board).counter
     count_bytes = counter.count_bytes if counter else 0
     return STACK_BYTES + _FIRMWARE_DATA_BYTES + count_bytes * plan.counted
@@ -50,8 +53,8 @@ def firmware_layout(
 ) -> Layout:
     """The banks that hold each part of a firmware whose models share one arena.
 
-    Raises DoesNotFitError saying by how many bytes; the code's size is an estimate, to which
-    `more_code_bytes` are added.
+    Raises DoesNotFitError, with the bytes that are missing. The code's size is an estimate, to
+    which `more_code_bytes` are added.
     """
     return layout(
         board,
@@ -64,11 +67,11 @@ def firmware_layout(
 
 @dataclass(frozen=True)
 class SharedArena:
-    """Where in one arena those of several models lie.
+    """Where the arenas of several models lie in one shared arena.
 
-    `parts`: for each model its parts, with the bank of each. `offsets`: where in the shared part
-    each of these begins. `banks`: bytes of each bank that is used; an arena in one piece lies in
-    the bank '', which is any.
+    `parts`: for each model its parts, with the bank of each. `offsets`: where each of them begins
+    in the shared part. `banks`: bytes of each bank that is used; an arena in one piece is in the
+    bank '', which stands for any.
     """
 
     parts: tuple[tuple[ArenaPart, ...], ...]
@@ -83,9 +86,9 @@ class SharedArena:
 def shared_arena(plans: Sequence[Plan]) -> SharedArena:
     """One arena for models that run one at a time.
 
-    They all begin at its start, but for those that keep state between runs: behind the others,
-    each has its own. Where some are spread over banks, one in a single piece goes to the bank of
-    which those take most.
+    All models begin at its start, except those that keep state between runs: these have a part
+    each, behind the others. If some are spread over banks, a model in one piece goes to the bank of
+    which they take most.
     """
     demand: dict[str, int] = {}
     for part in (part for plan in plans for part in plan.arena.parts):
@@ -111,9 +114,9 @@ def shared_arena(plans: Sequence[Plan]) -> SharedArena:
 
 @dataclass(frozen=True)
 class MemoryNeed:
-    """All RAM (.data, .bss, arena, stack) and flash; `code_bytes` is flash apart from weights.
+    """All RAM (.data, .bss, arena, stack) and flash; `code_bytes` is flash without weights.
 
-    `estimated` before linking; afterwards the figures are the linked ELF's.
+    `estimated` before linking; afterwards the figures are those of the linked ELF.
     """
 
     ram_bytes: int
@@ -141,8 +144,8 @@ def estimated_need(plan: Plan) -> MemoryNeed:
 def check_fit(plan: Plan) -> Layout | None:
     """The banks that hold each part of the firmware; None on the host, which has no limit.
 
-    Before compiling the code's size is an estimate. Raises DoesNotFitError: by how much, which
-    step holds the peak, what could help.
+    The size of the code is an estimate. Raises DoesNotFitError, which says how many bytes are
+    missing, which step holds the peak, and what could help.
     """
     target = find_board(plan.board)
     if target.is_host:

@@ -1,4 +1,4 @@
-"""Operators that only move bytes: nothing to do where the arena plan laid them in place."""
+"""Operators that only move bytes; nothing remains to do where the arena plan lays them in place."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from toolchain.ops.movement.block_concat import single_run
 
 @dataclass(frozen=True)
 class Move:
-    """Copy `size_bytes` from one tensor to another, each from its own byte offset."""
+    """Copy `size_bytes` from one tensor to another, at a byte offset into each."""
 
     source: str
     source_offset: int
@@ -41,7 +41,7 @@ def _stays(op: Op, graph: Graph, arena: ArenaPlan) -> bool:
 
 
 def moves(op: Op, graph: Graph, arena: ArenaPlan) -> tuple[Move, ...] | None:
-    """The copies that make `op` true given where its tensors lie; () for a pure view.
+    """The copies that `op` still needs, given where its tensors lie; () for a pure view.
 
     None where the operator is more than a rearrangement of whole byte ranges: its kernel is called.
     """

@@ -1,12 +1,11 @@
 """Off-chip traffic of an order on a two-level memory (SERENITY, MLSys 2020, section 4.2).
 
-A buffer is on chip or off chip as a whole. An operator needs its buffers on chip; to make room,
-the buffer whose next use lies furthest ahead goes first (Belady, IBM Systems Journal 1966), a
-graph output after its last use being the furthest of all. A buffer that goes costs a write unless
-an equal copy is off chip already, one that comes back costs a read; what is dead goes for nothing.
-Graph inputs begin on chip, so an order whose peak fits causes no traffic at all. Where a single
-operator's own buffers do not fit, some of them are streamed: inputs are read and outputs
-written once, in place.
+A buffer is on chip or off chip as a whole. An operator needs its buffers on chip. To make room, the
+buffer whose next use is furthest away leaves first (Belady, IBM Systems Journal 1966); a graph
+output after its last use is the furthest of all. A buffer that leaves costs a write unless an equal
+copy is off chip already, and a buffer that comes back costs a read. Dead buffers cost nothing.
+Graph inputs begin on chip, so an order whose peak fits causes no traffic. Where a single operator's
+own buffers do not fit, some are streamed: inputs are read and outputs written once, in place.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ class Traffic:
 def off_chip_traffic(problem: MemoryProblem, order: Sequence[int], on_chip_bytes: int) -> Traffic:
     """Traffic of `order` with `on_chip_bytes` of memory. Raises ValueError for an invalid order.
 
-    Constants are not counted: they are read once under every order.
+    Constants are not counted: every order reads them once.
     """
     check_order(problem, order)
     return _Replay(problem, order, on_chip_bytes).run()

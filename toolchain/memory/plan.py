@@ -15,9 +15,9 @@ from toolchain.ops.lowering import Lowered
 
 @dataclass(frozen=True)
 class PlannedOp:
-    """What the plan knows of one operator. `functions` are the C functions its code calls.
+    """What the plan knows of one operator. `functions` are the C functions that its code calls.
 
-    `is_view`: all it does is done by where its tensors lie, and it has no code.
+    `is_view`: its outputs are laid in place, so it has no code.
     """
 
     name: str
@@ -32,11 +32,12 @@ class PlannedOp:
 class Plan:
     """Everything that codegen needs and the report shows.
 
-    `operators` is parallel to `graph.ops`; `step_bytes` (the stable footprint) to
-    `schedule.order`. `board` is a name. `weight_bytes`: of the constants that the generated C
-    holds. `slowdown`: what splitting operators costs, as a fraction of the unsplit graph's
-    predicted latency. `search_stopped`: what cut the search for ways to split short; empty where
-    nothing did.
+    operators     parallel to `graph.ops`.
+    step_bytes    the stable footprint at each step, parallel to `schedule.order`.
+    board         its name.
+    weight_bytes  bytes of constants that the generated C holds.
+    slowdown      cost of splitting, as a fraction of the unsplit graph's predicted latency.
+    search_stopped  why the search for ways to split ended early; empty where it did not.
     """
 
     lowered: Lowered
@@ -60,12 +61,14 @@ class Plan:
 
     @property
     def calls(self) -> int:
-        """How many operators have code."""
+        """The number of operators that have code."""
         return sum(not op.is_view for op in self.operators)
 
     @property
     def counted(self) -> int:
-        """How many operators the generated code counts: blocks of one count together."""
+        """The number of operators that the generated code counts: blocks of one operator count as
+        one.
+        """
         ops = zip(self.graph.ops, self.operators, strict=True)
         return len({op.counted_as for op, planned in ops if not planned.is_view})
 

@@ -1,4 +1,6 @@
-"""Graph to memory problem: which tensors share a buffer, and what each operator needs besides."""
+"""From graph to memory problem: which tensors share a buffer, and what each operator needs
+besides.
+"""
 
 from __future__ import annotations
 
@@ -54,10 +56,10 @@ def memory_problem(
 ) -> MemoryProblem:
     """What schedulers and allocators need of a graph and its kernels.
 
-    Buffers come in the order in which their root tensors stand in the graph. `copying`:
-    views that shall be copies instead. `progressive`: count only the part of a buffer that is
-    live at a step, which placements can use but the bounds of the schedulers that search do not
-    know. Raises UnsupportedError where states wait for one another.
+    Buffers are in the order of their root tensors in the graph. `copying`: views that shall be
+    copies instead. `progressive`: count only the live part of a buffer at each step; placements can
+    use that, but the bounds of searching schedulers do not. Raises UnsupportedError if states wait
+    for one another in a cycle.
     """
     problem = memory_problems(lowered)(copying)
     if not progressive:
@@ -75,10 +77,11 @@ def memory_problems(lowered: Lowered) -> Callable[[frozenset[View]], MemoryProbl
 
 
 def cheapest_views(lowered: Lowered, peak_bytes: Callable[[MemoryProblem], int]) -> MemoryProblem:
-    """Lay all views in place, but let those copy that cost more memory than they save.
+    """Lay all views in place, except those that cost more memory than they save: they copy.
 
-    A view of a part keeps the whole buffer alive: a small skip connection that is laid in a big
-    concat holds its room from the start. Each is tried in turn; `peak_bytes` judges.
+    A view of a part keeps the whole buffer alive. Example: a small skip connection that is laid in
+    a big concat occupies its place from the start. Each view is tried in turn, and `peak_bytes`
+    decides.
     """
     problem_of = memory_problems(lowered)
     copying: frozenset[View] = frozenset()

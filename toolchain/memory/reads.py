@@ -1,4 +1,4 @@
-"""Which bytes of its buffers each operator touches: what is live of a buffer at a step."""
+"""Which bytes of its buffers each operator touches, and so what is live of a buffer at a step."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from toolchain.ops.spec import Alias, StridedView
 
 
 def touched_bytes(graph: Graph, problem: MemoryProblem) -> tuple[tuple[Access, ...], ...]:
-    """Of each operator the bytes that it reads and all that it writes, and those between lines that
-    lie apart; none where views leave it nothing to do."""
+    """For each operator the bytes that it reads and all that it writes.
+
+    Bytes between the lines of a strided view count too. Empty where views leave the operator
+    nothing to do.
+    """
     at = {
         member.tensor: (index, member.offset_bytes)
         for index, buffer in enumerate(problem.buffers)

@@ -1,4 +1,4 @@
-"""How often a kernel reads and writes each of its operands: what makes a tensor hot."""
+"""How often a kernel reads and writes each of its operands, to find the most accessed tensors."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def accesses(op: Op, graph: Graph, scratch_bytes: int) -> Accesses:
     """An estimate for operators that have code.
 
     Outputs are written once. Without weights each input is read once. An int8 depthwise kernel
-    reads its input once per multiply-accumulate; any other one with scratch gathers its windows
-    there, once each, as int16, and then reads them for every two output channels; one without
-    scratch reads the input itself for every two.
+    reads its input once per multiply-accumulate. Any other kernel with scratch gathers its windows
+    there once, as int16, and then reads them for every two output channels; without scratch it
+    reads the input itself for every two.
     """
     macs = spec_of(op.kind).macs(op, graph)
     outputs = {name: graph.tensors[name].size_bytes for name in op.outputs}

@@ -16,7 +16,7 @@ View = tuple[str, str]
 
 @dataclass(frozen=True)
 class Place:
-    """A tensor's root tensor and its offset inside that; `pitch_bytes` as in `Member`."""
+    """A tensor's root tensor and its offset inside that in bytes; `pitch_bytes` as in `Member`."""
 
     root: str
     offset_bytes: int
@@ -113,7 +113,7 @@ def _ancestors(graph: Graph) -> list[set[int]]:
 
 
 def possible_strided_views(lowered: Lowered) -> tuple[tuple[StridedView, ...], ...]:
-    """Those of each operator, where all who touch the images bear their gaps."""
+    """The strided views of each operator, where every kernel that touches them supports gaps."""
     graph = lowered.graph
     fixed = {*graph.sources, *graph.kept}
 
@@ -135,7 +135,9 @@ def possible_strided_views(lowered: Lowered) -> tuple[tuple[StridedView, ...], .
 def places_of(
     graph: Graph, strided: Sequence[Sequence[StridedView]], copying: frozenset[View]
 ) -> dict[str, Place]:
-    """Follow every alias to its root. One that cannot hold is left out: its operator copies."""
+    """Follow every alias to its root. An alias that cannot hold is left out: its operator
+    copies.
+    """
     layout = _Layout(graph)
     for op in graph.ops:
         for alias in spec_of(op.kind).aliases(op, graph):
@@ -152,7 +154,7 @@ def places_of(
 
 
 def optional_views(graph: Graph) -> tuple[View, ...]:
-    """Views of a part, which keep the rest of a buffer alive: to copy may be cheaper."""
+    """Views of a part, which keep the rest of a buffer alive, so that a copy may be cheaper."""
 
     def of_a_part(alias: Alias) -> bool:
         return graph.tensors[alias.view].size_bytes < graph.tensors[alias.base].size_bytes
@@ -166,7 +168,7 @@ def optional_views(graph: Graph) -> tuple[View, ...]:
 
 
 def covers(op: Op, graph: Graph, aliases: Sequence[Alias]) -> bool:
-    """Whether the aliases say where every byte of every output comes from."""
+    """Whether the aliases give the source of every byte of every output."""
     views = {alias.view for alias in aliases}
     for name in op.outputs:
         parts = sum(graph.tensors[a.view].size_bytes for a in aliases if a.base == name)

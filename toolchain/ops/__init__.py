@@ -1,4 +1,4 @@
-"""Operator kinds, found by their files: a module of a family that holds a `SPEC` is one."""
+"""Operator kinds, found by their files: every module of a family that has a `SPEC` is one."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def specs() -> Mapping[str, OpSpec]:
 
 @cache
 def forms() -> Mapping[str, OpSpec]:
-    """Every kind of every element type: `add`, and `add.int16` for the other types of a kind."""
+    """Every kind with every element type: `add`, and `add.int16` for the other types of a kind."""
     found: dict[str, OpSpec] = {}
     for kind, spec in specs().items():
         for number, (dtype, form) in enumerate(spec.variants.items()):
@@ -43,14 +43,14 @@ def forms() -> Mapping[str, OpSpec]:
 
 
 def spec_of(kind: str) -> OpSpec:
-    """The spec of an operator kind. Raises KeyError for a kind that has no file."""
+    """The spec of an operator kind. Raises KeyError for an unknown kind."""
     return specs()[kind]
 
 
 def kernel_of(op: Op, graph: Graph, core: Core) -> Kernel:
     """The kernel that computes an operator on a core: `OpSpec.select`.
 
-    Raises UnsupportedError, naming the operator, where none does.
+    Raises UnsupportedError, naming the operator, if no kernel does.
     """
     try:
         spec = spec_of(op.kind).form(op, graph)

@@ -1,4 +1,4 @@
-"""Axis maps that several operator kinds share: how a block of an output follows from its inputs."""
+"""Axis maps that several operator kinds share: which inputs a block of an output reads."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from toolchain.ops.spec import Axis, Part, Reach
 
 
 def elementwise_axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
-    """Every axis; an operand that broadcasts along one is read whole."""
+    """Every axis. An operand that broadcasts along an axis is read whole."""
     y = graph.output(op)
     result = []
     for axis, size in enumerate(y.shape):
@@ -25,7 +25,7 @@ def elementwise_axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
 
 
 def leading_axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
-    """Every axis but the last, along which the operator reduces."""
+    """Every axis except the last, along which the operator reduces."""
     last = len(graph.output(op).shape) - 1
     return tuple(axis for axis in elementwise_axes(op, graph) if axis.axis != last)
 
@@ -35,7 +35,7 @@ def window_axes(
 ) -> tuple[Axis, Axis]:
     """Rows and columns of a window over NHWC images; further operands (weights) are read whole.
 
-    `padded`: the attributes with another padding.
+    `padded` returns the attributes with another padding.
     """
     pad, rest = window.padding, (None,) * (len(op.inputs) - 1)
 

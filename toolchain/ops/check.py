@@ -53,6 +53,6 @@ def _check_quantisation(op: Op, graph: Graph, wanted: Quantised) -> None:
 
 
 def check(graph: Graph) -> Graph:
-    """The same graph. Raises `InvalidGraphError` where it breaks a rule of `ir.verify`."""
+    """Return the same graph. Raises `InvalidGraphError` where it breaks a rule of `ir.verify`."""
     verify(graph, _infer)
     return graph

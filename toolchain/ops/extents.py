@@ -1,8 +1,8 @@
-"""What a kernel touches: bytes of its operands, constants and scratch, by its arguments.
+"""The bytes of operands, constants and scratch that a kernel touches, from its arguments.
 
-Every kernel's `extents` derives them from the numbers that its calls are given, and from nothing
-else: not from the tensors' shapes. `codegen.bounds` compares them with the tensors. On the
-host every sanitized test program may touch these bytes alone (`tests/support/host.py`).
+`Kernel.extents` computes them from the numbers that its calls are given and from nothing else: not
+from the tensors' shapes. `codegen.bounds` compares them with the tensors. On the
+host every sanitized test program may touch only these bytes (`tests/support/host.py`).
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ _WIDTHS = MappingProxyType({"s8": 1, "u8": 1, "s4": 1, "s16": 2, "s32": 4, "f32"
 class Extent:
     """Bytes [begin, end) of an operand, counted from its pointer.
 
-    `lines` such runs, `pitch` bytes apart, where an image is walked line by line; between them a
-    kernel may read (the rest of a word) but never writes. `touched`: how many of the bytes the
-    kernel touches, where it may leave some out.
+    For a strided image: `lines` such runs, `pitch` bytes apart. Between them a kernel may read (the
+    rest of a word) but never writes. `touched`: how many of the bytes the kernel touches, where it
+    may leave some out.
     """
 
     begin: int
@@ -36,17 +36,17 @@ class Extent:
 
     @property
     def whole(self) -> bool:
-        """Whether it is one run without a gap, from the operand's start."""
+        """Whether it is one contiguous run that begins at the operand's start."""
         gapless = self.lines == 1 or self.pitch == self.end - self.begin
         return self.begin == 0 and gapless and self.touched in (None, self.last)
 
 
 @dataclass(frozen=True)
 class Extents:
-    """What one call touches. Operands and constants that are left out are not touched.
+    """The bytes that one call touches. Operands and constants that are not listed are not touched.
 
-    `constants`: bytes read of each. `scratch`: bytes. `largest`: no index, step or product that the
-    kernel computes in int32 on its way is larger.
+    `constants`: bytes read of each. `scratch`: bytes needed. `largest`: the largest index, step or
+    product that the kernel computes in int32.
     """
 
     inputs: Mapping[int, Extent] = field(default_factory=lambda: MappingProxyType({}))
@@ -58,27 +58,30 @@ class Extents:
 
 @dataclass(frozen=True)
 class Pointer:
-    """An operand as a template sees it: bytes that its pointer steps by, and bytes from one line of
-    an image to the next where they lie apart (else 0)."""
+    """An operand as a template sees it: the bytes that its pointer steps by, and the bytes from one
+    line of an image to the next if lines have gaps (else 0).
+    """
 
     element_bytes: int
     line: int = 0
 
 
 def whole(elements: int, element_bytes: int = 1) -> Extent:
-    """`elements` of so many bytes from the operand's start."""
+    """`elements` elements of so many bytes from the operand's start."""
     return Extent(0, elements * element_bytes)
 
 
 def widths(function: str) -> tuple[int, int]:
-    """Bytes of an element that a C function reads, and of one that it writes, as its name says:
-    `thimble_requantize_s16_s8`."""
+    """Bytes of an element that a C function reads, and of one that it writes, from its name.
+
+    Example: `thimble_requantize_s16_s8` gives 2 and 1.
+    """
     named = [_WIDTHS[word] for word in function.split("_") if word in _WIDTHS]
     return named[0], named[-1]
 
 
 def joined(found: Iterable[tuple[int, Extent]]) -> dict[int, Extent]:
-    """One extent around all of an operand; their bytes are added up."""
+    """One extent that spans all extents of an operand; their touched bytes are added up."""
     joined: dict[int, Extent] = {}
     for index, own in found:
         other = joined.get(index, own)
@@ -94,8 +97,10 @@ def joined(found: Iterable[tuple[int, Extent]]) -> dict[int, Extent]:
 
 
 def window_reach(sizes: Iterable[tuple[int, int, int, int, int]]) -> int:
-    """The largest coordinate that a window's walk computes; per axis the outputs, the stride, the
-    window, its dilation and the padding."""
+    """The largest coordinate that a window's loop computes.
+
+    The arguments are per axis: the outputs, the stride, the window, its dilation and the padding.
+    """
     return max(
         outputs * stride + kernel * dilation + abs(pad)
         for outputs, stride, kernel, dilation, pad in sizes

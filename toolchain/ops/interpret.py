@@ -1,4 +1,4 @@
-"""Runs a graph by its operators' NumPy references: exact, and slow."""
+"""Run a graph by its operators' NumPy references: exact, and slow."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def interpret(
 ) -> tuple[Array, ...]:
     """The graph's outputs for `inputs`, each in the graph's order.
 
-    `states` holds what the graph keeps between runs, by the name of the state's input: what is
-    missing there has its initial value, and all of it is there afterwards. Raises InputError where
-    an input has another shape or element type than its tensor.
+    `states` holds what the graph keeps between runs, by the name of the state's input. A missing
+    state starts at its initial value; afterwards all states are in it. Raises InputError where an
+    input has another shape or element type than its tensor.
     """
     if len(inputs) != len(graph.inputs):
         raise InputError(f"the model has {len(graph.inputs)} inputs, {len(inputs)} were given")

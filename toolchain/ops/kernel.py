@@ -1,11 +1,11 @@
-"""The kernel that is chosen for an operator, as a value.
+"""The kernel chosen for an operator, as a value.
 
-A kind's `select` chooses once. Planner, memory, cost and codegen read the answer: which C functions
-are called and with what arguments, the constants and the scratch that they need, where the output
-may lie over an input, which images may have gaps between their lines, what the calls touch, and how
-often their loops turn.
+A kind's `select` chooses once. Planner, memory, cost and codegen read the answer: the C functions
+to call and their arguments, the constants and scratch they need, where the output may overlap an
+input, which images may be strided views, which bytes the calls touch, and how often their loops
+run.
 
-For example the call `thimble_add_s8(a, 1, b, 1, y, 96, &params)`:
+For example the call `thimble_add_s8(a, 1, b, 1, y, 96, &params)` is:
 
     Call(
         "thimble_add_s8",
@@ -16,8 +16,8 @@ For example the call `thimble_add_s8(a, 1, b, 1, y, 96, &params)`:
         },
     )
 
-Numbers are printed by `codegen`; blocks of one operator whose calls differ in numbers alone share a
-function. Nothing here is text of C but names.
+`codegen` prints the numbers. Blocks of one operator whose calls differ only in numbers share a C
+function. No value here contains C text except names.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ Steps: TypeAlias = tuple[tuple[str, int], ...]
 
 @dataclass(frozen=True)
 class Input:
-    """A pointer to element `at` of the operator's input `index`; NULL if that is absent.
+    """A pointer to element `at` of the operator's input `index`; NULL if the input is absent.
 
-    `element`: the C type that it is cast to, where that is not the tensor's own.
+    `element` is the C type to cast to, where it is not the tensor's own.
     """
 
     index: int
@@ -55,7 +55,7 @@ class Input:
 
 @dataclass(frozen=True)
 class Output:
-    """The same to output `index`."""
+    """A pointer to element `at` of output `index`. `element` is as in `Input`."""
 
     index: int
     at: int = 0
@@ -65,8 +65,10 @@ class Output:
 
 @dataclass(frozen=True)
 class Packed:
-    """A pointer to the constant `key`. `writable`: to a type without const, which CMSIS-NN's own
-    structs have though it only reads."""
+    """A pointer to the constant `key`.
+
+    `writable`: the pointer's type lacks const, as in CMSIS-NN's structs, although it is only read.
+    """
 
     key: str
     writable: bool = False
@@ -74,9 +76,9 @@ class Packed:
 
 @dataclass(frozen=True)
 class Scratch:
-    """A pointer to the operator's scratch, `at_bytes` from its start; NULL if it has none.
+    """A pointer to the operator's scratch, `at_bytes` from its start; NULL if there is none.
 
-    `element`: the C type that it is cast to; '' for void.
+    `element` is the C type to cast to; '' for void.
     """
 
     at_bytes: int = 0
@@ -95,7 +97,7 @@ NULL = Symbol("NULL")
 
 @dataclass(frozen=True)
 class Struct:
-    """An initialiser of a struct. As an argument it is an object, whose address is given."""
+    """An initialiser of a struct. As an argument it becomes an object whose address is passed."""
 
     type: str
     members: Mapping[str, Argument]
@@ -110,7 +112,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Items:
-    """An array of its own, whose first element's address is given. `element`: its C type."""
+    """An array whose first element's address is passed. `element` is its C type."""
 
     element: str
     values: tuple[Argument, ...]
@@ -134,11 +136,13 @@ class Loop:
 class Call:
     """A call of the C function `function`, which a file of its own name or a header defines.
 
-    `arguments`, in order, by the names of its parameters. `loops`, outermost first, are around it.
-    `status`: it returns what the operator's function must return. `template`: the file in
-    `templates/ops` that prints it; other than `call` for those whose body is an expression.
-    `note`: a line for the reader of the C, of what the numbers alone don't tell. `defined`: whether
-    C of ours or CMSIS-NN's defines the function, and not the template itself.
+    arguments  in order, by the names of the function's parameters.
+    loops      loops around the call, outermost first.
+    status     the call's result is what the operator's function must return.
+    template   the file in `templates/ops` that prints it; other than `call` where the body is an
+               expression.
+    note       a line for the reader of the C that explains what the numbers do not show.
+    defined    whether our C or CMSIS-NN's defines the function; False where the template does.
     """
 
     function: str
@@ -150,7 +154,9 @@ class Call:
     defined: bool = True
 
     def find(self, path: str) -> Argument | None:
-        """The argument at `path`, as `shape.kernel_h` or `params.gates.0.shift`; None if absent."""
+        """The argument at `path`, for example `shape.kernel_h` or `params.gates.0.shift`; None if
+        absent.
+        """
         found: Argument | None = None
         members: Mapping[str, Argument] = self.arguments
         for name in path.split("."):
@@ -182,7 +188,7 @@ class Call:
         return tuple(self[f"{path}.{i}"] for i in range(len(found.values)))
 
     def integers(self) -> Iterator[tuple[str, int]]:
-        """Every integer that is printed, with the innermost name that leads to it."""
+        """Every integer that is printed, with the innermost name on the path to it."""
         for loop in self.loops:
             yield "count", loop.count
         for name, value in self.arguments.items():
@@ -208,8 +214,8 @@ def _integers(name: str, value: Argument) -> Iterator[tuple[str, int]]:
 class Constant:
     """An array that codegen emits as `static const` in the model's weights.
 
-    `key` is what `Packed` calls it by; `comment` is one line for the reader of the C. `make` packs
-    the data when they are first read, and only then.
+    `key` is the name that `Packed` refers to. `comment` is a line for the reader of the C. `make`
+    packs the data; it is called when they are first read, and only then.
     """
 
     key: str
@@ -228,9 +234,10 @@ def constant(key: str, data: Array, comment: str = "") -> Constant:
 
 @dataclass(frozen=True)
 class SafeOverlap:
-    """Output `output` may begin at or below input `input`, `lead_bytes` apart (see ir.memory).
+    """Output `output` may begin `lead_bytes` below input `input` (or further), or in place at 0.
 
-    `exact`: at that distance and at no other.
+    The kernel has then read every input byte before it overwrites it. `exact`: the claim holds at
+    that distance only. See `ir.memory.Overlap`.
     """
 
     input: int
@@ -241,9 +248,9 @@ class SafeOverlap:
 
 @dataclass(frozen=True)
 class Touched:
-    """All that the extents of a call may follow from: its arguments, and where operands lie.
+    """All that the extents of a call may depend on: its arguments and where its operands lie.
 
-    Of `inputs` None is an absent one.
+    An absent input is None in `inputs`.
     """
 
     calls: tuple[Call, ...]
@@ -258,11 +265,11 @@ class Touched:
         return call
 
     def has(self, index: int) -> bool:
-        """Whether input `index` is there; a kernel is given NULL for it otherwise."""
+        """Whether input `index` is present; otherwise the kernel gets NULL for it."""
         return index < len(self.inputs) and self.inputs[index] is not None
 
     def input_line(self, index: int = 0) -> int:
-        """Bytes from line to line of input `index`; 0 without gaps."""
+        """Bytes from one line to the next of input `index`; 0 where lines are contiguous."""
         pointer = self.inputs[index]
         return 0 if pointer is None else pointer.line
 
@@ -279,16 +286,16 @@ def _nothing() -> tuple[SafeOverlap, ...]:
 class Kernel:
     """How one operator becomes C on one core.
 
-    calls       what its function does, one after the other; none for an operator that is a view.
-    extents     which bytes the calls touch, by their arguments alone (`ops/extents.py`).
-    constants   what `Packed` arguments name.
+    calls       what its function does, in order; empty for an operator that is a view.
+    extents     the bytes that the calls touch, from their arguments alone (`ops/extents.py`).
+    constants   the arrays that `Packed` arguments name.
     scratch_bytes  working memory in the arena while the operator runs.
-    strided     the operands, input 0 or output 0, whose image lines may have gaps between them, as
-                those of an image that is a part of a wider one.
-    calls_with_gaps  its calls then, of `(input_line, output_line)`: the bytes from one line to the
-                next of input 0 and of output 0, or 0 where there are no gaps.
+    strided     which of input 0 and output 0 may be a strided view: an image whose lines have gaps
+                between them because it is a part of a wider image.
+    calls_with_gaps  the calls for strided views, from `(input_line, output_line)`: bytes from one
+                line to the next of input 0 and output 0, or 0 where lines are contiguous.
     find_overlaps  the safe in-place and diagonal overlaps of output and input.
-    find_terms  how often the kernel's loops turn, for the cost model; None where only the rough
+    find_terms  how often the kernel's loops run, for the cost model. None where only the rough
                 formula by multiply-accumulates is known.
     name        what the cost model calls it; by default its functions.
     """
@@ -313,9 +320,11 @@ class Kernel:
         return self.label or "+".join(self.functions)
 
     def calls_at(self, input_line: int, output_line: int) -> tuple[Call, ...]:
-        """Its calls for operands that are placed so (see `calls_with_gaps`).
+        """The calls for operands with these line strides in bytes (see `calls_with_gaps`).
 
-        A kernel that cannot walk them has the same calls for all: its extents give it away."""
+        A kernel without support for strided views returns its ordinary calls; the check of extents
+        then refuses them.
+        """
         if self.calls_with_gaps is None or not (input_line or output_line):
             return self.calls
         return self.calls_with_gaps(input_line, output_line)
@@ -330,7 +339,7 @@ class Kernel:
 
     @cached_property
     def constant_bytes(self) -> int:
-        """Bytes of its constants; those that share data with another operator's count here too."""
+        """Bytes of its constants, including those that share data with another operator's."""
         return sum(int(one.data.nbytes) for one in self.constants)
 
 

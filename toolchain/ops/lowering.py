@@ -15,8 +15,8 @@ from toolchain.ops.kernel import Kernel
 class Lowered:
     """A graph and the kernels that compute it on one core.
 
-    `kernels` is parallel to `graph.ops`. Planner, memory, cost and codegen read them; constants
-    are packed when they are first read, once.
+    `kernels` is parallel to `graph.ops`. Planner, memory, cost and codegen read them. Constants are
+    packed once, when they are first read.
     """
 
     graph: Graph
@@ -27,7 +27,7 @@ class Lowered:
 def lower(graph: Graph, core: Core) -> Lowered:
     """Choose the kernel of every operator.
 
-    Raises UnsupportedError, which names every operator that no kernel of this core computes.
+    Raises UnsupportedError, which names every operator for which this core has no kernel.
     """
     kernels, refused = [], []
     for op in graph.ops:

@@ -1,6 +1,6 @@
-"""The one place that says what an operator kind is: `OpSpec`, and the values it trades in.
+"""What an operator kind is: `OpSpec`, and the values that its fields take and return.
 
-Every `toolchain/ops/<kind>.py` holds one `SPEC`. Its presence registers it.
+Every `toolchain/ops/<family>/<kind>.py` holds one `SPEC`. The file's presence registers the kind.
 """
 
 from __future__ import annotations
@@ -23,20 +23,21 @@ Index = TypeVar("Index", int, NDArray[np.int64])
 
 @dataclass(frozen=True)
 class TensorType:
-    """A shape and an element type: what the shape rule derives for each output."""
+    """A shape and an element type: what a shape rule derives for each output."""
 
     shape: tuple[int, ...]
     dtype: DType
 
 
 class TfliteNode(Protocol):
-    """What the TFLite front end shows a reader of one operator in the file."""
+    """One operator of a TFLite file, as its reader sees it."""
 
     @property
     def options(self) -> Any:
         """The operator's builtin options in the flatbuffer object API, enums by their names.
 
-        Raises InputError where the file has none."""
+        Raises InputError where the file has none.
+        """
 
     @property
     def has_options(self) -> bool: ...
@@ -60,7 +61,7 @@ class TfliteNode(Protocol):
 
     @property
     def intermediates(self) -> tuple[Tensor | None, ...]:
-        """Tensors that only tell the scale of what a recurrent kernel computes inside."""
+        """Tensors that only give the scales of values inside a recurrent kernel."""
 
     def constant(self, index: int) -> Array:
         """The data of input `index`. Raises UnsupportedError where it is not constant."""
@@ -71,11 +72,12 @@ class TfliteNode(Protocol):
 
 @dataclass(frozen=True)
 class ReadOp:
-    """A reader's answer: attributes, and which of the file's inputs stay inputs, by index.
+    """What a TFLite reader returns: the attributes, and the inputs that stay inputs.
 
-    Inputs that became attributes (a reshape's shape, a pad's paddings) are left out.
-    `states`: the file's inputs, by index, that are variables which the operator updates; each gives
-    it one more output, the next value, after the file's own.
+    `inputs` are indices into the file's inputs. Inputs that became attributes (a reshape's shape, a
+    pad's paddings) are left out. Example: a PAD with constant paddings gives `inputs=(0,)`.
+    `states` are indices of the file's inputs that are variables which the operator updates. Each
+    adds one output, the variable's next value, after the file's own outputs.
     """
 
     attributes: Attributes
@@ -85,12 +87,12 @@ class ReadOp:
 
 @dataclass(frozen=True)
 class WrittenOp:
-    """The inverse, for tests that hand single operators to LiteRT.
+    """The inverse of `ReadOp`, for tests that give single operators to LiteRT.
 
-    `options_type` names the member of the schema's BuiltinOptions union ('' for none), `options`
-    are the fields to set; `extra_inputs` are constants to append after the operator's own inputs.
-    `order` is the file's order of inputs, as indices into the own inputs followed by the extra
-    ones, -1 for an absent one; () keeps that order. `intermediates` as in `TfliteNode`.
+    `options_type` names the member of the schema's BuiltinOptions union ('' for none), and
+    `options` are the fields to set. `extra_inputs` are constants to append after the operator's own
+    inputs. `order` is the file's order of inputs, as indices into the own inputs followed by the
+    extra ones, -1 for an absent one; () keeps the order. `intermediates` are as in `TfliteNode`.
     """
 
     builtin: str
@@ -104,7 +106,10 @@ class WrittenOp:
 
 @dataclass(frozen=True)
 class TfliteBinding:
-    """`builtins`: names in the schema's BuiltinOperator enum that this kind reads."""
+    """How a kind is read from TFLite and written to it.
+
+    `builtins` are the names in the schema's BuiltinOperator enum that the kind reads.
+    """
 
     builtins: tuple[str, ...]
     read: Callable[[TfliteNode], ReadOp]
@@ -136,12 +141,12 @@ class OnnxData:
 
 
 class OnnxNode(Protocol):
-    """What the ONNX front end shows a reader of one operator, and how the reader answers.
+    """One operator of an ONNX model, as its reader sees it; the reader answers through it.
 
     The front end has already removed QuantizeLinear, DequantizeLinear and the QLinear forms: every
-    activation is a real-valued tensor with a known int8 quantisation. `shape`s are ONNX's. How a
-    tensor lies in memory is the front end's business: `axes[i]` says which ONNX dimension is the
-    i-th of the tensor in the graph (a picture NCHW that lies as NHWC has axes 0, 2, 3, 1), and
+    activation is a real-valued tensor with a known int8 quantisation. Shapes are ONNX's. The front
+    end decides how a tensor lies in memory: `axes[i]` is the ONNX dimension that is the i-th of the
+    tensor in the graph. Example: an NCHW image that is stored as NHWC has axes (0, 2, 3, 1).
     `operand` gives the tensor in the order of axes that the reader's kernel needs.
     """
 
@@ -156,18 +161,20 @@ class OnnxNode(Protocol):
 
     @property
     def inputs(self) -> int:
-        """How many inputs the operator has, absent ones at the end left out."""
+        """The number of inputs, without absent ones at the end."""
 
     @property
     def outputs(self) -> int: ...
 
     @property
     def in_float(self) -> bool:
-        """Whether the model computes in float32: quantisations only seem to be, with scale 1."""
+        """Whether the model computes in float32. Quantisations then have scale 1 and no meaning."""
 
     @property
     def holds_integers(self) -> bool:
-        """Whether the file applies it to stored integers: a constant operand is stored, too."""
+        """Whether the file applies the operator to stored integers, so that a constant operand is
+        stored integers too.
+        """
 
     def attribute(self, name: str, default: Any = None) -> Any: ...
 
@@ -189,13 +196,13 @@ class OnnxNode(Protocol):
     def quantisation(self, index: int) -> Quantisation: ...
 
     def output_quantisation(self, default: Quantisation | None = None) -> Quantisation:
-        """What the following QuantizeLinear says; `default` where there is none.
+        """The quantisation that the following QuantizeLinear gives, or `default`.
 
         Raises UnsupportedError where there is neither.
         """
 
     def axes(self, *indices: int) -> tuple[int, ...]:
-        """The order in which the largest of the inputs lies: the one to ask of the others."""
+        """The order of axes of the largest of the inputs, to request for the others too."""
 
     def operand(
         self,
@@ -206,26 +213,29 @@ class OnnxNode(Protocol):
     ) -> str:
         """Name of the tensor that holds input `index` with its dimensions in the order `axes`.
 
-        `shape`: the tensor's own shape where it differs from the ONNX shape in that order.
-        `quantisation`: requantise to this. Dimensions that the input lacks come first, as 1.
+        `shape` is the tensor's own shape where it differs from the ONNX shape in that order.
+        `quantisation` asks for a requantised tensor. Dimensions that the input lacks come first, as
+        1.
         """
 
     def row_operand(self, index: int) -> tuple[str, NDArray[np.intp]]:
-        """Input `index` as a matrix: its last dimension is a row, in whatever order it lies.
+        """Input `index` as a matrix whose rows are its last dimension, in stored order.
 
-        Returns the tensor and, for each place in the row, the ONNX index that lies there.
+        Returns the tensor and, for each place in the row, the ONNX index stored there.
         """
 
     def add_constant(self, stem: str, data: Array, quantisation: Quantisation | None) -> str: ...
 
     def following_bias(self, axis: int) -> NDArray[np.float64] | None:
-        """The constant that the model adds right after this operator along output dimension
-        `axis`, one value per index; takes that Add. None where there is none."""
+        """The constant that an Add right after this operator adds along output dimension `axis`.
+
+        Returns one value per index and consumes the Add; None where there is none.
+        """
 
     def fused_activation(self) -> str:
-        """Name in `Activation` of the Relu or Clip that follows; takes it if it has such a name.
+        """Name in `Activation` of the Relu or Clip that follows; consumes it if it has one.
 
-        One that the output's quantisation makes idle is taken as NONE.
+        NONE where none follows, or where the output's quantisation already clamps as much.
         """
 
     def intermediate(
@@ -236,7 +246,7 @@ class OnnxNode(Protocol):
         shape: tuple[int, ...],
         quantisation: Quantisation,
     ) -> str:
-        """Add an operator before the one that answers; returns its output."""
+        """Add an operator before the node's own; returns the name of its output."""
 
     def emit(
         self,
@@ -248,12 +258,12 @@ class OnnxNode(Protocol):
         shape: tuple[int, ...] | None = None,
         dtype: DType = DType.INT8,
     ) -> None:
-        """Add the operator that gives all outputs of the node. `shape` as in `operand`."""
+        """Add the operator that computes all outputs of the node. `shape` is as in `operand`."""
 
     def emit_like(
         self, index: int, kind: str, attributes: Attributes, quantisation: Quantisation
     ) -> None:
-        """Add a one-input elementwise operator whose output lies as input `index` does."""
+        """Add a one-input elementwise operator whose output has the axes of input `index`."""
 
     def unsupported(self, why: str, remedy: str = "") -> Exception:
         """The error to raise for a form of the operator that has no kernel."""
@@ -261,7 +271,7 @@ class OnnxNode(Protocol):
 
 @dataclass(frozen=True)
 class OnnxBinding:
-    """`operators`: names of the standard ONNX operators that this kind reads."""
+    """How a kind is read from ONNX. `operators` are names of standard ONNX operators."""
 
     operators: tuple[str, ...]
     read: Callable[[OnnxNode], None]
@@ -269,7 +279,10 @@ class OnnxBinding:
 
 @dataclass(frozen=True)
 class Alias:
-    """Tensor `view` is bytes [offset, offset + size) of tensor `base`: it owns none of its own."""
+    """Tensor `view` is the bytes of tensor `base` from `offset_bytes` on, and owns none itself.
+
+    Example: a reshape makes its output an alias of its input, at offset 0.
+    """
 
     view: str
     base: str
@@ -278,10 +291,12 @@ class Alias:
 
 @dataclass(frozen=True)
 class StridedView:
-    """Image `view` may lie in the wider image `base`, with gaps between its lines.
+    """Image `view` may be a part of the rows and columns of image `base`, with gaps between its
+    lines.
 
-    Its first line is at `offset_bytes`, the next ones `pitch_bytes` apart. All else is as for an
-    `Alias`, but that every kernel which touches the image must be able to step over the gaps.
+    Its first line begins at `offset_bytes`, and its lines are `pitch_bytes` apart. Example: columns
+    8 to 15 of an int8 image of 32x32x4 begin at byte 32, with lines 128 bytes apart. It is an
+    `Alias` with gaps: every kernel that touches the image must be able to step over them.
     """
 
     view: str
@@ -292,10 +307,12 @@ class StridedView:
 
 @dataclass(frozen=True)
 class Part:
-    """A block of an operator: `length` indices of its output from `begin` on.
+    """A block of an operator: output indices [begin, begin + length) along the split axis.
 
-    What it reaches for begins `before` parts of an index (`Reach.divisor` are one) ahead of what it
-    is given of its first operand, and ends `after` indices behind that.
+    `before` and `after` say how far the block reads beyond the input that it gets: that is its
+    padding. It begins `before` / `Reach.divisor` indices before the first given index of its first
+    operand, and ends `after` indices behind the last. Example: the first block of a 3x3 convolution
+    with padding 1 has `before` 1 and `after` 0; an inner block has 0 and 0.
     """
 
     length: int
@@ -306,12 +323,17 @@ class Part:
 
 @dataclass(frozen=True)
 class Reach:
-    """What an operand contributes to a run of output indices, along one axis of each.
+    """Which indices of an operand a run of output indices reads, along one axis of each.
 
-    Output indices [begin, end) read input indices [(begin * stride - before) // divisor,
-    ((end - 1) * stride - before + extent) // divisor) of the operand's axis `axis`, as far as there
-    are any. A divisor above 1 is for operators that enlarge. `whole`: such an operator makes
-    `divisor` outputs at once, so that runs begin and end at multiples of it.
+    Output indices [begin, end) read the indices
+
+        [(begin * stride - before) // divisor, ((end - 1) * stride - before + extent) // divisor)
+
+    of the operand's axis `axis`, as far as they exist. Example: a convolution with a window of 3,
+    stride 2 and padding 1 has `Reach(axis=1, stride=2, extent=3, before=1)`, so its output rows 4
+    to 7 read input rows 7 to 15. `divisor` is above 1 for operators that enlarge: a resize to twice
+    the size has 2. `whole` says that such an operator makes `divisor` outputs at once, so that runs
+    begin and end at multiples of it.
     """
 
     axis: int
@@ -322,7 +344,7 @@ class Reach:
     whole: bool = False
 
     def first(self, begin: Index) -> Index:
-        """The first input index of a run; below 0 for one that reaches for padding."""
+        """The first input index of a run; below 0 where the run reads padding."""
         return (begin * self.stride - self.before) // self.divisor
 
     def last(self, end: Index) -> Index:
@@ -330,21 +352,27 @@ class Reach:
         return ((end - 1) * self.stride - self.before + self.extent) // self.divisor
 
     def possible(self, there: Index) -> Index:
-        """How many output indices read nothing from input index `there` on; may be below 0."""
+        """How many output indices can be computed from input indices below `there`; may be
+        below 0.
+        """
         return ((there + 1) * self.divisor - 1 + self.before - self.extent) // self.stride + 1
 
     def needs(self, begin: int, end: int, size: int) -> tuple[int, int]:
-        """The input indices [first, last) that exist, of `size`; empty where none does."""
+        """The input indices [first, last) that exist, in an operand of `size`; empty if none
+        does.
+        """
         return max(self.first(begin), 0), min(self.last(end), size)
 
     def part(self, begin: int, end: int, size: int) -> Part:
-        """Where the run lies to the input indices, of `size`, that it reads."""
+        """The run as a `Part`, with the padding it has where it reads beyond an operand of
+        `size`.
+        """
         first = max(self.first(begin), 0)
         before = first * self.divisor - (begin * self.stride - self.before)
         return Part(end - begin, before, max(self.last(end) - size, 0), begin)
 
     def splits(self, begin: Index, end: Index) -> Any:
-        """Whether the run begins or ends between outputs that are made at once."""
+        """Whether the run begins or ends inside a group of outputs that are made at once."""
         return ((begin % self.divisor) + (end % self.divisor) > 0) & self.whole
 
 
@@ -352,8 +380,9 @@ class Reach:
 class Axis:
     """An axis of an operator's only output along which blocks can be computed one by one.
 
-    `reaches`: one per operand; None where every block reads the operand whole. `attributes` gives
-    those of a block: the padding of a window, mostly.
+    `reaches` has one entry per operand; None where every block reads the whole operand, as a
+    convolution's blocks of rows read its weights. `attributes` gives the attributes of a block, for
+    example its own padding.
     """
 
     axis: int
@@ -363,13 +392,15 @@ class Axis:
 
 @dataclass(frozen=True)
 class Reduction:
-    """An axis of its operands over which an operator sums, index by index, in int32.
+    """An axis of its operands over which an operator sums in int32, so that blocks can add up.
 
-    A block of its `size` indices is an operator `kind` with `attributes`. It reads its run of each
-    operand and then, last, the sums of the blocks before it (or ''), and gives int32 sums of the
-    output's shape. `ending` gives the attributes of the `requantise_sums` that makes the output of
-    them. `reaches`: one per operand of `kind`, which may have more than the operator itself; None
-    where the first block alone reads it (a bias).
+    Example: a 1x1 convolution can sum 64 input channels in four blocks of 16. A block is an
+    operator `kind` with `attributes`. It reads its run of each operand and, as its last input, the
+    sums of the blocks before it ('' for the first block), and returns int32 sums of the output's
+    shape. `size` is the number of indices to sum over. `ending` gives the attributes of the
+    `requantise_sums` that makes the output from the sums. `reaches` has one entry per operand of
+    `kind`, which may have more operands than the operator itself; None where only the first block
+    reads the operand (a bias).
     """
 
     size: int
@@ -381,13 +412,14 @@ class Reduction:
 
 @dataclass(frozen=True)
 class Quantised:
-    """How a kind's tensors must be quantised for its kernel to compute what the reference does.
+    """How the tensors of a kind must be quantised for its kernel to compute what the reference
+    does.
 
-    `stored`: it moves or compares stored values, so that no scale or zero point enters; of the
-    other kinds int16, int32 and int64 tensors must have the zero point `wide_zero`, which TFLite's
-    kernels take for granted; None where they mind any. `alike`: operands of the output's type must
-    be quantised as the output is. `per_channel`: inputs that may have a scale for each channel; of
-    `stored` kinds all may. `ops.check` refuses anything else by name.
+    `stored`: the kind moves or compares stored integers, so scales and zero points do not matter.
+    `alike`: operands of the output's type must be quantised as the output is. `wide_zero`: the zero
+    point that int16, int32 and int64 tensors must have, which TFLite's kernels assume; None allows
+    any. It does not apply to `stored` kinds. `per_channel`: indices of inputs that may have a scale
+    for each channel; all inputs of `stored` kinds may. `ops.check` refuses anything else by name.
     """
 
     stored: bool = False
@@ -426,31 +458,30 @@ def _all_bytes(op: Op, graph: Graph) -> tuple[tuple[int, int], ...]:
 
 @dataclass(frozen=True)
 class OpSpec:
-    """All that the toolchain knows of an operator kind.
+    """All that the toolchain knows about an operator kind.
 
-    infer      output types from the op's inputs and attributes; raises ValueError with the reason
-               where they contradict each other (the verifier calls it).
-    reference  exact NumPy semantics, integers in and out, one array per output; written from the
-               TFLite reference kernels' arithmetic, independent of the C.
-    select     the kernel for one core, chosen once; raises UnsupportedError where the kernels have
-               a limit that this op exceeds.
+    infer      types of the outputs, from the inputs and attributes. The verifier calls it. Raises
+               ValueError with the reason where inputs and attributes contradict each other.
+    reference  exact NumPy semantics: integers in and out, one array per output. Written from the
+               arithmetic of TFLite's reference kernels, independently of the C.
+    select     the kernel for one core, chosen once. Raises UnsupportedError where this operator
+               exceeds a limit of the kernels.
     macs       multiply-accumulates.
-    aliases    tensors that are views of one another through this op (then it emits no C where all
-               its outputs are whole views).
-    strided_views  images that are parts of one another through this op, with gaps between lines:
-               all of them lie so, or none (then it copies).
-    reads      of each input the half-open run of bytes that the kernel reads.
-    axes       the axes along which the operator can be split into blocks (MOTES, axis map).
-    reductions the axes that it sums over, in blocks that share int32 sums (MOTES, reduced axes).
-    sample     a random single-operator Graph, for differential tests: odd shapes, strides,
-               zero points and scales included.
+    aliases    tensors that are views of one another through this operator. If all its outputs are
+               whole views, no C is emitted.
+    strided_views  images that are strided views of one another through this operator: all of them,
+               or none (then it copies).
+    reads      the bytes [begin, end) of each input that the kernel reads.
+    axes       the axes along which the operator can be split into blocks (MOTES's axis map).
+    reductions the axes that it sums over, in blocks that share int32 sums (MOTES's reduced axes).
+    sample     a random single-operator Graph for differential tests, including odd shapes, strides,
+               zero points and scales.
     dtypes     element types that its activations may have; the front ends refuse others.
     quantised  how its tensors must be quantised.
     limits     one line for `thimble ops`: what is supported.
-    made_by_passes  no front end reads it: only a rewrite makes it.
-    variants   the specs of a kind by the element type of its input `typed_by` (`by_type`), where
-               they differ.
-    typed_by   the input whose type tells them apart: the first one, or the state of some.
+    made_by_passes  True where only rewrites make the kind and no front end reads it.
+    variants   the spec of each element type of input `typed_by`, where they differ (`by_type`).
+    typed_by   the input whose type tells the variants apart: the first one, or the state of some.
     """
 
     kind: str
@@ -475,13 +506,13 @@ class OpSpec:
     typed_by: int = 0
 
     def plain_attributes(self) -> Attributes:
-        """Attributes of the first element type, all with their defaults."""
+        """The attributes of the first element type, with default values."""
         kinds = self.attributes if isinstance(self.attributes, tuple) else (self.attributes,)
         return kinds[0]()
 
     @property
     def forms(self) -> tuple[OpSpec, ...]:
-        """The spec of each element type; the spec itself where there is one for all of them."""
+        """The spec of each element type, or this spec alone where all types share it."""
         return tuple(self.variants.values()) or (self,)
 
     def form(self, op: Op, graph: Graph) -> OpSpec:
@@ -498,10 +529,11 @@ class OpSpec:
 
 
 def by_type(variants: Mapping[DType, OpSpec], operand: int = 0) -> OpSpec:
-    """One kind of several element types, told apart by the type of the operator's input `operand`.
+    """Join specs for several element types into one kind.
 
-    The specs have the same kind. What takes an operator asks the spec of its type; the rest is the
-    first one's: `sample`, `limits` and the readers of a type are found in `variants`.
+    The type of an operator's input `operand` decides which spec answers for it. All specs have the
+    same kind. Fields that do not take an operator (`sample`, `limits`, the readers) are those of
+    the first spec; those of the other types are in `variants`.
     """
     specs = tuple(variants.values())
     first = specs[0]

@@ -1,4 +1,4 @@
-"""Operators split into blocks, so that big networks fit: schemes, finer graphs, the search."""
+"""Splitting operators into blocks so that big networks fit: schemes, finer graphs, the search."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What operators cost, and blocks of them, copies and sums."""
+"""Costs of operators, of blocks of them, and of the copies and sums that splitting adds."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Lengths = tuple[tuple[str, int, int], ...]
 
 
 class BlockCosts:
-    """Of the operators of one graph, and of blocks of them; each is computed once."""
+    """Costs of the operators of one graph and of blocks of them; each is computed once."""
 
     def __init__(self, graph: Graph, core: Core, costs: CostModel) -> None:
         self.graph = graph
@@ -33,13 +33,13 @@ class BlockCosts:
 
     @cached_property
     def unsplit(self) -> tuple[int, ...]:
-        """The cost of every operator as it is."""
+        """The cost of every operator, unsplit."""
         lowered = lower(self.graph, self._core)
         return tuple(self._costs.cost(lowered, i).count for i in range(len(self.graph.ops)))
 
     @property
     def known(self) -> int:
-        """How many shapes of blocks and copies have been looked at."""
+        """The number of shapes of blocks and copies that have been costed."""
         return len(self._blocks) + len(self._copies)
 
     def copy(self, name: str, size_bytes: int) -> int:
@@ -58,8 +58,10 @@ class BlockCosts:
     def block(
         self, index: int, split: Axis | Reduction, part: Part, lengths: Lengths
     ) -> tuple[int, tuple[SafeOverlap, ...]]:
-        """The cost of a block, and over which operands it may write its output: the same for blocks
-        of one shape."""
+        """The cost of a block, and the operands over which it may write its output.
+
+        Both are the same for all blocks of one shape.
+        """
         key = (index, part, lengths)
         if key not in self._blocks:
             op = self.graph.ops[index]
@@ -74,7 +76,7 @@ class BlockCosts:
         return self._blocks[key]
 
     def endings(self, region: Region) -> int:
-        """The cost of turning all sums of a region into what its operators give."""
+        """The cost of requantising all int32 sums of a region."""
         count = 0
         for index, reduction in region.reductions.items():
             op = region.op(index)

@@ -1,4 +1,4 @@
-"""Which points of a front to place: a predicted peak is a bound, arenas decide."""
+"""Which points of a front to build and place. A predicted peak is only a bound; arenas decide."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ _APART = 1.01
 
 
 class Choice(Protocol):
-    """Says which point to place next, `most` of them at most, and is told what came of it."""
+    """Chooses the point to place next, `most` of them at most, and learns the resulting arenas."""
 
     most: int
 
     def next(self) -> Point | None:
-        """The next point to place; None where no more can be expected."""
+        """The next point to place; None if no more can improve the result."""
 
     def learn(self, point: Point, arena_bytes: int) -> None:
-        """The arena of a point that was placed."""
+        """Record the arena of a point that was placed."""
 
 
 class SmallestArena:
-    """Points to place, in turn, for the smallest arena that costs no more than a fraction `most`.
+    """Points to place for the smallest arena that costs no more than a fraction `most`.
 
-    Of the front and of each list of others in turn, the lowest peaks first.
+    It takes points from the front and from each list of others in turn, the lowest peaks first.
     """
 
     most = 4  # one of each list, where the first say nothing
@@ -52,7 +52,7 @@ class SmallestArena:
         return kept
 
     def next(self) -> Point | None:
-        """The next point to place; None where no more can be expected."""
+        """The next point to place; None if no more can improve the result."""
         while self._waiting and self._left:
             point = self._waiting.pop()
             if point.peak_bytes < self._best_bytes:
@@ -61,17 +61,18 @@ class SmallestArena:
         return None
 
     def learn(self, point: Point, arena_bytes: int) -> None:
-        """The arena of a point that was placed."""
+        """Record the arena of a point that was placed."""
         self._best_bytes = min(self._best_bytes, arena_bytes)
         if arena_bytes <= _GOOD * point.peak_bytes:
             self._waiting = [p for p in self._waiting if p.peak_bytes < point.peak_bytes]
 
 
 class LeastSlowdown:
-    """Points to place, in turn, for the least slowdown whose arena fits.
+    """Points to place for the least slowdown whose arena fits.
 
-    The cheapest whose peak fits comes first. Where the arenas turn out larger than the peaks, so
-    much room is left for the others; once one fits, cheaper ones are tried between.
+    The cheapest point whose peak fits comes first. If its arena is larger than its peak, the other
+    points must leave that much more room. Once a point fits, cheaper ones between it and those that
+    did not fit are tried.
     """
 
     most = 6
@@ -87,7 +88,7 @@ class LeastSlowdown:
         self._fits = False
 
     def next(self) -> Point | None:
-        """The next point to place; None where no more can be expected."""
+        """The next point to place; None if no more can improve the result."""
         if not self._left or not self._waiting:
             return None
         self._left -= 1
@@ -103,7 +104,7 @@ class LeastSlowdown:
         return chosen
 
     def learn(self, point: Point, arena_bytes: int) -> None:
-        """The arena of a point that was placed."""
+        """Record the arena of a point that was placed."""
         if arena_bytes <= self._allowed_bytes:
             self._fits = True
             cheaper = [p for p in self._waiting if p.extra < point.extra]

@@ -1,7 +1,7 @@
-"""What schemes cost, without building their graphs: bytes live at the worst moment, and time.
+"""What schemes cost, without building their graphs: bytes live at the peak, and time.
 
-The steps are those of the region's `BlockProgram`, from which `scheme` builds the finer graph;
-alignment is left out. All numbers of blocks of one region are walked at once: each array holds one
+The steps are those of the region's `BlockProgram`, from which `scheme` builds the finer graph.
+Alignment is ignored. All numbers of blocks of a region are computed at once: each array holds one
 entry per block, those of the first number of blocks first.
 """
 
@@ -35,9 +35,12 @@ from toolchain.partition.takeovers import (
 
 @dataclass(frozen=True)
 class Estimate:
-    """`bytes_inside`: the most that the region's own windows, results and scratch take at a step,
-    the tensors from outside left out. `count`: instructions or cycles of all its blocks.
-    `blocks`: how many there are, of all operators."""
+    """The predicted peak and cost of a region for one number of blocks.
+
+    `bytes_inside`: the most bytes that the region's own windows, results and scratch take at a
+    step, without tensors from outside. `count`: instructions or cycles of all its blocks. `blocks`:
+    the number of blocks of all operators together.
+    """
 
     bytes_inside: int
     count: int
@@ -45,7 +48,7 @@ class Estimate:
 
 
 class Estimator:
-    """Estimates for regions of one graph. `scratch_bytes`: of each of its operators, unsplit."""
+    """Estimates for regions of one graph. `scratch_bytes`: those of each operator, unsplit."""
 
     def __init__(
         self, graph: Graph, core: Core, costs: CostModel, scratch_bytes: tuple[int, ...]
@@ -63,10 +66,10 @@ class Estimator:
         mode: Mode,
         dying: frozenset[str] = frozenset(),
     ) -> tuple[Estimate | None, ...]:
-        """One for each number of blocks; None where the region cannot be split into so many.
+        """One for each number of blocks; None if the region cannot be split into so many.
 
-        `dying`: tensors from outside that the region is the last to read. What blocks have read of
-        them for the last time is taken off `bytes_inside`.
+        `dying`: tensors from outside that the region is the last to read. The rows of these that
+        blocks have read for the last time are subtracted from `bytes_inside`.
         """
         return _Walk(self, BlockProgram(region, counts, mode)).estimates(dying)
 

@@ -1,4 +1,4 @@
-"""The points of a front are placed in turn, until one is what was asked for."""
+"""Build and place the points of a front in turn, until one meets the request."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Place = Callable[[Point], Plan]
 def smallest(
     whole: Plan, front: Front, place: Place, report: Report, max_slowdown: float | None = None
 ) -> Plan:
-    """The plan of the smallest arena, split or not, that costs no more than `max_slowdown`."""
+    """The plan with the smallest arena, split or not, that costs no more than `max_slowdown`."""
     best = replace(whole, search_stopped=front.stopped)
     for made in _placed(front, SmallestArena(front, max_slowdown), place, report):
         if made.arena.size_bytes < best.arena.size_bytes:
@@ -35,9 +35,9 @@ def fitting(
     most_bytes: int,
     max_slowdown: float | None = None,
 ) -> Plan:
-    """The plan of the least slowdown whose arena, data and stack fit into `most_bytes` of RAM.
+    """The plan with the least slowdown whose arena, data and stack fit into `most_bytes` of RAM.
 
-    Raises DoesNotFitError, saying how much RAM is needed, where no way to split does that.
+    Raises DoesNotFitError, with the RAM that is needed, if no way to split does.
     """
     best = replace(whole, search_stopped=front.stopped)
     choice = LeastSlowdown(front, most_bytes - firmware_data_bytes(whole), max_slowdown)

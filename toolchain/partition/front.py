@@ -1,4 +1,4 @@
-"""What a search of ways to split is given, and what it gives: the Pareto front."""
+"""The input and the result of a search for ways to split: the task, and the Pareto front."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ CTRL_C = "by Ctrl-C"
 
 @dataclass(frozen=True)
 class Task:
-    """A graph to split, its memory problem and order, and what counts.
+    """A graph to split, its memory problem and order, and the request.
 
-    `max_slowdown` (a fraction) and `peak_bytes`: what is asked for, where something is. A search
-    may look no further than the first allows, and may end where the second is reached.
+    `max_slowdown` (a fraction) and `peak_bytes` are set if they are requested. A search may ignore
+    slowdowns above the first, and may stop once it reaches the second.
     """
 
     graph: Graph
@@ -46,12 +46,12 @@ class Point:
 
 @dataclass(frozen=True)
 class Front:
-    """Points by falling peak and rising cost; the first is the graph as it is, or a way to split
-    it that costs nothing.
+    """Points by decreasing peak and rising cost.
 
-    `total` is the cost of the unsplit graph. `stopped`: what cut the search short; empty where
-    nothing did. `others`: lists of points that are no better than those by what is predicted, but
-    whose arenas may be: they are made of other schemes.
+    The first point is the unsplit graph, or a way to split it that costs nothing. `total` is the
+    cost of the unsplit graph. `stopped`: why the search ended early; empty where it did not.
+    `others`: lists of points that are predicted to be no better than these, but whose arenas may be
+    smaller because they consist of other schemes.
     """
 
     points: tuple[Point, ...]
@@ -61,16 +61,16 @@ class Front:
     others: tuple[tuple[Point, ...], ...] = ()
 
     def slowdown(self, point: Point) -> float:
-        """As a fraction of the unsplit graph's cost."""
+        """The cost of a point as a fraction of the unsplit graph's cost."""
         return point.extra / self.total if self.total else 0.0
 
 
 class Watch:
-    """The budget of a search, and its voice. As a context it ends the search at Ctrl-C.
+    """The work budget and the progress messages of a search. As a context it ends it at Ctrl-C.
 
-    `seconds`: as much work as takes about so long on one core; no clock ends the search, so a busy
-    machine finds what an idle one does. What is done in the context must leave behind it, wherever
-    it is cut off, what was found until then.
+    `seconds` limits work to what one core does in about that time. No clock ends the search, so a
+    busy machine finds what an idle one does. Code inside the context must keep what it has found in
+    a place that survives an interrupt at any moment.
     """
 
     def __init__(self, seconds: float = DEFAULT_SECONDS, report: Report = silent) -> None:
@@ -82,17 +82,17 @@ class Watch:
 
     @property
     def seconds(self) -> float:
-        """By the clock, since the beginning; for reports."""
+        """Seconds by the clock since the beginning, for reports."""
         return self._stopwatch.seconds
 
     def over(self) -> bool:
-        """Whether the work is used up; the search is then to end with what it has found."""
+        """Whether the work is used up; the search must then end with what it has found."""
         if self.work.over:
             self.stopped = f"after {self._limit:g} s' worth of work"
         return bool(self.stopped)
 
     def tell(self, text: str, peak_bytes: float = math.inf, slowdown: float = 0.0) -> None:
-        """Say what is tried, and the best that was found until now."""
+        """Report what is being tried, and the best result so far."""
         best = f", best {peak_bytes:,} B at {slowdown:.1%}" if peak_bytes < math.inf else ""
         done = min(round(100 * self.work.spent_seconds / self._limit), 100) if self._limit else 100
         self._report(f"splitting operators: {text}{best}", done, 100)

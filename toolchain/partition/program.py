@@ -1,12 +1,12 @@
 """The blocks of a region as they run: what each one computes, reads, holds and moves.
 
-`BlockProgram` is the one description of a split. `scheme` builds the finer graph from it and
-`estimate` predicts what that graph takes, so neither decides anything again. MOTES, section 4.4,
-and the overlapping tiles of MCUNetV2 (Lin et al., 2021) beside it.
+`BlockProgram` is the only description of a split: `scheme` builds the finer graph from it, and
+`estimate` predicts the bytes and cost of that graph. The method is MOTES's, section 4.4, and for
+overlapping tiles MCUNetV2's (Lin et al., 2021).
 
 A program describes several numbers of blocks of one region at once, because a search compares them.
-Every array holds one entry per block: those of the first number of blocks come first. With
-`counts = (2, 3)`, entry 0 is block 0 of 2 and entry 4 is block 2 of 3.
+Every array holds one entry per block, those of the first number of blocks first. With `counts = (2,
+3)`, entry 0 is block 0 of 2 and entry 4 is block 2 of 3.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FAR = np.int64(1) << 40
 
 
 class Mode(Enum):
-    """How neighbouring blocks come by what both need.
+    """How neighbouring blocks get indices that both need.
 
     SLIDING computes every index once and keeps what later blocks read. TILES keeps nothing and
     computes it again.
@@ -42,11 +42,11 @@ class Mode(Enum):
 
 
 class Home(Enum):
-    """Where the window of a tensor lies: the indices of it that are there at one time.
+    """Where the window of a tensor (the indices that are stored at one time) lies.
 
-    RUN: in a buffer of its own, as one run of bytes, so that blocks append to it. WHOLE: in the
-    tensor itself, which is there whole in the end. COPY: in a copy made anew for each block, since
-    a run of indices is not one run of bytes.
+    RUN: in its own buffer, as one run of bytes, to which blocks append. WHOLE: in the tensor
+    itself, which is stored whole in the end. COPY: in a copy made anew for each block, because a
+    run of indices is not one run of bytes.
     """
 
     RUN = "run"
@@ -56,8 +56,10 @@ class Home(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Reads:
-    """Of one operand: block k reads the indices [begin[k], end[k]) of its axis `axis`, which has
-    `size`."""
+    """What blocks read of one operand: block k reads the indices [begin[k], end[k]) of axis `axis`.
+
+    `size` is the length of that axis.
+    """
 
     name: str
     reach: Reach
@@ -72,13 +74,13 @@ class Reads:
 
 @dataclass(frozen=True, eq=False)
 class Window:
-    """What is held of a tensor that the region makes.
+    """The part of a tensor, made by the region, that is stored while each block runs.
 
-    While block k runs, the indices from `begin[k]` on are there; after the operator at place
-    `reader[k]`, the last one of the block to read them, those from `kept[k]` on stay (none where
-    that is the end). `reader` is -1 in a block that reads nothing of it. `shift`: block k moves
-    what is held to the front of a buffer, and is appended there. `rest`: what stays moves to the
-    front as soon as its last reader is done.
+    While block k runs, the indices from `begin[k]` on are stored. After the operator at place
+    `reader[k]`, the last one of the block that reads them, those from `kept[k]` on stay (none if
+    that is the end). `reader` is -1 in a block that reads nothing of the tensor. `shift`: block k
+    moves the stored indices to the front of a buffer and appends to them. `rest`: the indices that
+    stay move to the front right after their last reader.
     """
 
     home: Home
@@ -91,10 +93,11 @@ class Window:
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """The blocks of operator `op`: block k computes the indices [begin[k], end[k]) of its output,
-    or of what it sums over; none where they are equal. `there[k]`: up to where blocks before k
-    came. `reads`: one per operand, None for an operand that is absent or that each block reads
-    whole.
+    """The blocks of operator `op`: block k computes the indices [begin[k], end[k]) of its output.
+
+    For an operator that sums over the split axis they are indices of what it sums. If the two are
+    equal, the block computes nothing. `there[k]`: the end of what blocks before k computed.
+    `reads`: one per operand, None for an operand that is absent or that each block reads whole.
     """
 
     op: int
@@ -111,7 +114,7 @@ class Step:
 
     @cached_property
     def beyond(self) -> tuple[Ints, Ints]:
-        """How far each block reaches beyond its first operand: `Part.before` and `Part.after`."""
+        """How far each block reads beyond its first operand: `Part.before` and `Part.after`."""
         for reads in filter(None, self.reads):
             reach = reads.reach
             before = reads.begin * reach.divisor - (self.begin * reach.stride - reach.before)
@@ -123,8 +126,8 @@ class BlockProgram:
     """The steps of all blocks of `region`, for each of several numbers of blocks `counts`.
 
     `steps`: one per operator of the region, in its order. `slack`: how many blocks a window of
-    Home.RUN drifts through its buffer before it moves back to the front. `valid`: for each number
-    of blocks, whether the region can be split into so many; `refusal` says why not.
+    Home.RUN advances in its buffer before it moves back to the front. `valid`: for each number of
+    blocks, whether the region can be split into so many; `refusal` gives the reason.
     """
 
     def __init__(self, region: Region, counts: Sequence[int], mode: Mode, slack: int = 1) -> None:
@@ -148,7 +151,7 @@ class BlockProgram:
         self.steps = tuple(map(self._step, region.ops, begins, ends, theres))
 
     def refusal(self, index: int) -> str:
-        """Why the region cannot be split into `counts[index]` blocks; '' where it can."""
+        """Why the region cannot be split into `counts[index]` blocks; '' if it can."""
         begin = int(self.starts[index])
         for failed, why in self._checks:
             found = np.flatnonzero(failed[begin : begin + int(self.counts[index])])
@@ -157,14 +160,14 @@ class BlockProgram:
         return ""
 
     def previous(self, values: Ints) -> Ints:
-        """Of the block before; 0 where there is none."""
+        """The values of the block before; 0 for the first."""
         result = np.empty_like(values)
         result[1:] = values[:-1]
         result[self.starts] = 0
         return result
 
     def next(self, values: Ints) -> Ints:
-        """Of the block after; FAR where there is none."""
+        """The values of the block after; FAR for the last."""
         result = np.empty_like(values)
         result[:-1], result[-1] = values[1:], FAR
         result[self.starts[1:] - 1] = FAR
@@ -172,7 +175,7 @@ class BlockProgram:
 
     @cached_property
     def readers(self) -> Mapping[str, tuple[tuple[int, Reads], ...]]:
-        """Of each tensor the places of the operators that read it in part, and what they read."""
+        """For each tensor the places of the operators that read it in part, and what they read."""
         found: dict[str, tuple[tuple[int, Reads], ...]] = {step.output: () for step in self.steps}
         for at, step in enumerate(self.steps):
             for reads in filter(None, step.reads):
@@ -181,7 +184,7 @@ class BlockProgram:
 
     @cached_property
     def windows(self) -> tuple[Window, ...]:
-        """Of what each operator gives, in the order of `steps`."""
+        """The windows of the operators' outputs, in the order of `steps`."""
         first = [np.full(len(self.of), FAR) for _ in self.steps]
         reader = [np.full(len(self.of), -1) for _ in self.steps]
         for at, step in enumerate(self.steps):
@@ -310,7 +313,7 @@ class BlockProgram:
 
 
 def block_program(region: Region, count: int, mode: Mode, slack: int = 1) -> BlockProgram:
-    """The program of `count` blocks. Raises CannotSplitError where there cannot be so many."""
+    """The program of `count` blocks. Raises CannotSplitError if there cannot be so many."""
     program = BlockProgram(region, [count], mode, slack)
     if not program.valid[0]:
         raise CannotSplitError(program.refusal(0))

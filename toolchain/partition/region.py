@@ -1,8 +1,8 @@
 """The axis connecting graph: which operators can be split together, and along which axes.
 
-MOTES, section 4.3. A vertex is an axis of an activation; an operator's axis map connects an axis of
-its output with those of its inputs that a block of it reads in part. A region is a set of operators
-whose outputs' axes are all connected; splitting one splits the others.
+MOTES, section 4.3. A vertex is an axis of an activation. An operator's axis map connects an axis of
+its output with the axes of its inputs that a block of it reads in part. A region is a set of
+operators whose outputs' axes are all connected: splitting one splits the others.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from toolchain.ops.spec import Axis, Reach, Reduction
 
 
 class CannotSplitError(ValueError):
-    """The scheme is invalid; the message says why.
+    """The scheme is invalid; the message gives the reason.
 
-    `blocker`: index of an operator without which, and without what it depends on, the others might
-    be split.
+    `blocker`: index of an operator; without it, and without what it depends on, the others might be
+    split.
     """
 
     def __init__(self, message: str, blocker: int | None = None) -> None:
@@ -33,11 +33,12 @@ class CannotSplitError(ValueError):
 class Region:
     """Operators of `graph` by index, ascending, and the axis along which each one is split.
 
-    `reductions`: operators that sum over the split axis instead; nobody inside reads what they
-    give. `sliced` (V_I): activations from outside that blocks read in part, with their axis.
-    `joined` (spatial V_O): activations split by blocks that somebody outside reads, or that the
-    graph gives. `reduced` (reduced V_O): what comes of int32 sums that all blocks add to. `seed`:
-    what the axes follow from.
+    reductions  operators that sum over the split axis instead. Nothing inside reads their outputs.
+    sliced      (V_I) activations from outside that blocks read in part, with their axis.
+    joined      (spatial V_O) activations split by blocks that something outside reads, or that are
+                graph outputs.
+    reduced     (reduced V_O) outputs made from int32 sums that all blocks add to.
+    seed        the tensor and axis from which the axes follow.
     """
 
     graph: Graph
@@ -60,15 +61,19 @@ class Region:
         return DType.INT32.size_bytes * self.graph.tensors[tensor].elements
 
     def split_of(self, op: int) -> Axis | Reduction:
-        """The axis of its output along which an operator is split, or what it sums over."""
+        """The axis of its output along which an operator is split, or the reduction it sums
+        over.
+        """
         return self.axes.get(op) or self.reductions[op]
 
     def reaches(self, op: int) -> tuple[Reach | None, ...]:
-        """What a block of an operator reads of each operand; None for all of it."""
+        """What a block of an operator reads of each operand; None for the whole operand."""
         return self.split_of(op).reaches[: len(self.op(op).inputs)]
 
     def length(self, op: int) -> int:
-        """How many indices the blocks of an operator share out: of its output, or of its sums."""
+        """How many indices the blocks of an operator divide among them: of its output, or of its
+        sums.
+        """
         if op in self.axes:
             return self.graph.output(self.op(op)).shape[self.axes[op].axis]
         return self.reductions[op].size
@@ -79,7 +84,7 @@ class Region:
 
 
 def axes_of(op: Op, graph: Graph) -> Mapping[int, Axis]:
-    """The axis map of an operator by output axis; empty where it cannot be split."""
+    """The axis map of an operator by output axis; empty if it cannot be split."""
     if len(op.outputs) != 1:
         return {}
     return {axis.axis: axis for axis in spec_of(op.kind).axes(op, graph)}
@@ -93,11 +98,11 @@ def region(
 ) -> Region:
     """The region of these operators that splits axis `seed[1]` of tensor `seed[0]`.
 
-    `axes_by_index`: the axis map of each operator, for who asks for many regions.
+    `axes_by_index`: the axis map of each operator, for callers that ask for many regions.
 
-    Raises CannotSplitError where an operator has no such axis and does not sum over it, where a
-    tensor would be split along two, where an operator is not connected, where one reads whole what
-    another makes, or where a path leaves the region and comes back.
+    Raises CannotSplitError if an operator has no such axis and does not sum over it, if a tensor
+    would be split along two axes, if an operator is not connected, if one reads whole what another
+    makes, or if a path leaves the region and comes back.
     """
     chosen = tuple(sorted(set(ops)))
     maps = axes_by_index or (lambda index: axes_of(graph.ops[index], graph))

@@ -23,10 +23,11 @@ _WINDOW = "window"
 class Scheme:
     """MOTES's (S, A, V_I, V_O, n): `ops` (S) by name, split into `count` (n) blocks.
 
-    The axes A, the slices V_I and the concats V_O follow from the axis connecting graph and
-    `seed`: a tensor that the operators make or read, and the axis of it that is split. `slack`: how
-    many blocks a sliding window drifts through its buffer before what it holds moves back to the
-    front; the buffer has room for that many.
+    The axes A, the slices V_I and the concats V_O follow from the axis connecting graph and from
+    `seed`: a tensor that the operators make or read, and its axis to split. `slack`: how many
+    blocks a sliding window advances in its buffer before its contents move back to the front; the
+    buffer has room for that many. Example: `Scheme(("conv1", "conv2"), ("y", 1), 4)` splits both
+    operators into four bands of rows of `y`.
     """
 
     ops: tuple[str, ...]
@@ -37,7 +38,7 @@ class Scheme:
 
 
 def program_of(graph: Graph, scheme: Scheme) -> BlockProgram:
-    """Raises CannotSplitError where the scheme is invalid for this graph."""
+    """The program of a scheme. Raises CannotSplitError if it is invalid for this graph."""
     wanted = set(scheme.ops)
     chosen = [index for index, op in enumerate(graph.ops) if op.name in wanted]
     whole = region(graph, chosen, scheme.seed)
@@ -45,7 +46,7 @@ def program_of(graph: Graph, scheme: Scheme) -> BlockProgram:
 
 
 def split(graph: Graph, scheme: Scheme) -> Graph:
-    """The same function, its operators split into blocks; everything else keeps its name.
+    """The same function with its operators split into blocks; everything else keeps its name.
 
     Operators come in the order in which the blocks are meant to run. Raises CannotSplitError.
     """
@@ -53,7 +54,7 @@ def split(graph: Graph, scheme: Scheme) -> Graph:
 
 
 def split_all(graph: Graph, schemes: Iterable[Scheme]) -> Graph:
-    """`split` by each scheme in turn; their operators must not overlap."""
+    """Apply `split` for each scheme in turn; their operators must not overlap."""
     for scheme in schemes:
         graph = split(graph, scheme)
     return graph
@@ -284,7 +285,7 @@ def _numbered(tensor: Tensor, k: int, use: str) -> tuple[str, Serial]:
 
 
 def constant_part(tensor: Tensor, name: str, run: Run, axis: int) -> Tensor:
-    """A run of a constant along an axis, as a tensor of its own."""
+    """A part of a constant along an axis, as a tensor of its own."""
     assert tensor.constant is not None
     data = tensor.constant.reshape(tensor.shape).take(range(*run), axis)
     return Tensor(name, data.shape, tensor.dtype, _quantisation_of(tensor, run, axis), data)

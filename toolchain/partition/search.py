@@ -1,9 +1,10 @@
 """Which segments of an order to split, into how many blocks, and how: the Pareto front.
 
-For a limit on the peak the cheapest chain of segments is a shortest path over the steps: exact for
-this order and these segments, where MOTES's Algorithm 1 searches by beam. The limit falls; where no
-chain of the segments known so far stays below it, segments are tried around the steps that stand in
-the way (the memory bottlenecks), the shortest first, between borders where little is live.
+For a limit on the peak, the cheapest chain of segments is a shortest path over the steps. That is
+exact for this order and these segments; MOTES's Algorithm 1 searches by beam search. The limit is
+lowered step by step. Where no chain of known segments stays below it, new segments are tried around
+the steps that exceed it (the memory bottlenecks), the shortest first, between borders where little
+is live.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _FAR = 120
 
 
 def pareto_front(task: Task, watch: Watch) -> Front:
-    """The front of all chains of segments of the order. Cut short, it holds what was found."""
+    """The front of all chains of segments of the order. If cut short, it holds what was found."""
     search = _Search(Segments(task, watch.work))
     with watch:
         search.run(watch)

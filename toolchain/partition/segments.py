@@ -1,7 +1,7 @@
-"""Steps of an order as segments, each left as it is or split as one region.
+"""Segments of an order, each left as it is or split as one region.
 
 Between two steps of an order only the live tensors matter: a plan is a chain of segments, its peak
-the largest of theirs, its cost their sum.
+is the largest of theirs, its cost their sum.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MOST_BLOCKS_OF_ALL = 4000
 
 @dataclass(frozen=True)
 class Segment:
-    """Steps [begin, end) of the order; `scheme` None where they stay as they are."""
+    """Steps [begin, end) of the order; `scheme` is None where they stay unsplit."""
 
     begin: int
     end: int
@@ -44,11 +44,11 @@ class Segment:
 
 @dataclass(frozen=True)
 class Span:
-    """Steps [begin, end) that can be split as `region`, what cannot having run before it.
+    """Steps [begin, end) that can be split as `region`, after those of them that cannot be split.
 
-    `outside_bytes`: of buffers that are live meanwhile and hold nothing that it makes. `dying`:
-    tensors among them that it is the last to read, and reads index by index.
-    `floor_bytes`: the peak of the steps that run before. `cost`: of the region, unsplit.
+    `outside_bytes`: bytes of buffers that are live meanwhile and hold nothing that the span makes.
+    `dying`: tensors among them that the span is the last to read, and reads index by index.
+    `floor_bytes`: the peak of the steps that run before the region. `cost`: of the region, unsplit.
     """
 
     begin: int
@@ -61,7 +61,7 @@ class Span:
 
     @property
     def least_bytes(self) -> int:
-        """No number of blocks has a lower peak."""
+        """A lower bound on the peak for every number of blocks."""
         tensors = self.region.graph.tensors
         joined = sum(tensors[name].size_bytes for name in self.region.joined)
         dying = sum(tensors[name].size_bytes for name in self.dying)
@@ -71,12 +71,12 @@ class Span:
 
     @property
     def size(self) -> int:
-        """The most indices that the blocks of one of its operators share out."""
+        """The most indices that the blocks of one of its operators divide among them."""
         return max(self.region.length(op) for op in self.region.ops)
 
 
 class Segments:
-    """The order of a task, and what splitting segments of it gives.
+    """The order of a task, and the results of splitting segments of it.
 
     `graph`: the task's, its operators in that order. `step_bytes`: peak of each step. `live`: bytes
     that are live across the border before each step, and at the two ends. `work`: what looking for
@@ -97,11 +97,11 @@ class Segments:
 
     @property
     def total(self) -> int:
-        """The cost of the graph as it is."""
+        """The cost of the unsplit graph."""
         return sum(self._estimator.costs.unsplit)
 
     def unsplit(self) -> list[Segment]:
-        """Each step by itself."""
+        """Each step as a segment."""
         return [Segment(i, i + 1, peak, 0) for i, peak in enumerate(self.step_bytes)]
 
     def _axes_of(self, step: int) -> Mapping[int, Axis]:
@@ -121,15 +121,19 @@ class Segments:
         return tuple(live)
 
     def rows(self, end: int) -> list[tuple[str, int]]:
-        """What the step before `end` makes and its first axis that is more than 1 long; one at
-        most."""
+        """What the step before `end` makes, and its first axis that is longer than 1; at most
+        one.
+        """
         outputs = self.graph.ops[end - 1].outputs
         shape = self.graph.tensors[outputs[0]].shape if len(outputs) == 1 else ()
         return [(outputs[0], axis) for axis, size in enumerate(shape) if size > 1][:1]
 
     def spans(self, begin: int, end: int) -> list[Span]:
-        """Ways to split steps [begin, end) as one region, by what the last one makes: along its
-        first axis that is more than 1 long; and along what it sums over."""
+        """Ways to split steps [begin, end) as one region.
+
+        By the output of the last step: along its first axis that is longer than 1, and along the
+        axes that it sums over.
+        """
         last = self.graph.ops[end - 1]
         if len(last.outputs) != 1:
             return []
@@ -146,7 +150,7 @@ class Segments:
         return [span for span in found if span is not None]
 
     def span(self, begin: int, end: int, seed: tuple[str, int]) -> Span | None:
-        """Steps [begin, end), as they are split by an axis of a tensor; None where they cannot."""
+        """Steps [begin, end) split along an axis of a tensor; None if they cannot be."""
         self.work.spend(_NS_A_STEP * (end - begin))
         found = self._region(begin, end, seed)
         if found is None:
@@ -184,7 +188,9 @@ class Segments:
         )
 
     def split(self, span: Span, counts: Sequence[int], mode: Mode) -> list[Segment]:
-        """The span in so many blocks each; but for those that cannot be or are too many calls."""
+        """The span split into each number of blocks, without those that are impossible or have too
+        many calls.
+        """
         if not counts:
             return []
         region = span.region

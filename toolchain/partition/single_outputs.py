@@ -1,4 +1,4 @@
-"""Operators with several outputs as operators with one, which have axes to be split along."""
+"""Rewrite operators with several outputs as operators with one, which have axes to split along."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from toolchain.ops.movement.split import Split
 
 
 def single_outputs(graph: Graph, order: tuple[int, ...]) -> Graph:
-    """The graph in this order, each `split` as a slice for each output: the same bytes."""
+    """The graph in this order, with each `split` as one slice per output: the same bytes."""
     ops = [made for index in order for made in _parts(graph, graph.ops[index])]
     return graph.with_ops(ops, graph.tensors.values())
 

@@ -1,4 +1,4 @@
-"""What the blocks of an operator save by lying over what they read for the last time.
+"""What blocks of an operator save by writing over what they read for the last time.
 
 Arrays hold one entry per block, in bytes from the beginning of a buffer (`ir.progress.Takeover`).
 """
@@ -14,8 +14,11 @@ from toolchain.partition.program import FAR, Ints
 
 
 class Claim(NamedTuple):
-    """How far the operand `operand` must begin behind the result; FAR where it may not at all.
-    `exact`: no other distance will do."""
+    """How far the operand `operand` must begin above the result; FAR if they may not overlap at
+    all.
+
+    `exact`: only that distance is allowed.
+    """
 
     operand: str
     lead: Ints
@@ -23,7 +26,9 @@ class Claim(NamedTuple):
 
 
 class Read(NamedTuple):
-    """The run of a buffer that is live when a block reads from `begin` on, and what is after it."""
+    """The live run of a buffer when a block reads it from `begin` on, and its live run
+    afterwards.
+    """
 
     begin: Ints
     bottom: Ints
@@ -33,7 +38,7 @@ class Read(NamedTuple):
 
 
 class Written(NamedTuple):
-    """The tops of a buffer's live run before a block is written, from `begin` on, and then."""
+    """The ends of a buffer's live run before a block is written, from `begin` on, and after."""
 
     begin: Ints
     top_before: Ints
@@ -41,7 +46,7 @@ class Written(NamedTuple):
 
 
 def distances(read: Read, written: Written) -> Ints:
-    """How far the one must begin behind the other so that they share only what dies."""
+    """How far the one must begin above the other so that they share only what dies."""
     stays = read.bottom_after < read.top_after
     return np.maximum(
         np.where(written.top_before > 0, written.top_before - read.bottom, -FAR),
@@ -50,12 +55,12 @@ def distances(read: Read, written: Written) -> Ints:
 
 
 def lead_bytes(claim: Claim, read: Read, written: Written) -> Ints:
-    """How far it must for the operator's sake."""
+    """The distance that the operator's kernel requires."""
     return claim.lead + written.begin - read.begin
 
 
 def shared_bytes(claim: Claim, read: Read, written: Written) -> Ints:
-    """What the two share at most while the block is computed."""
+    """The most bytes that the two share while the block is computed."""
     lead, apart = lead_bytes(claim, read, written), distances(read, written)
     closest = np.minimum(-read.bottom, written.top - read.top)
     at = np.where(claim.exact, lead, np.maximum(np.maximum(lead, apart), closest))

@@ -1,4 +1,4 @@
-"""Schedulers, found by their files: each public module here holds one `SCHEDULER`."""
+"""Schedulers, found by their files: each public module here has one `SCHEDULER`."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class Scheduler(Protocol):
     """Orders the operators of a memory problem.
 
     `schedule` returns a valid order (`ir.memory.check_order`) with its peak and a proved lower
-    bound on every order's peak. `time_limit_seconds` counts work (`toolchain.search.Work`), no
-    clock. With a budget it may stop at the first order whose peak is at most `budget_bytes`. Equal
-    input gives an equal order.
+    bound on every order's peak. `time_limit_seconds` limits counted work (`toolchain.search.Work`),
+    not clock time. Given a budget, it may stop at the first order whose peak is at most
+    `budget_bytes`. Equal input gives an equal order.
     """
 
     @property
@@ -40,7 +40,7 @@ def names() -> tuple[str, ...]:
 
 
 def scheduler(name: str) -> Scheduler:
-    """The scheduler of that name. Raises InputError, listing what there is, for any other."""
+    """The scheduler of that name. Raises InputError, which lists the names, for any other."""
     if name not in names():
         raise InputError(f"no scheduler is called {name!r}; there are: {', '.join(names())}")
     found: Scheduler = importlib.import_module(f"{__name__}.{name}").SCHEDULER

@@ -7,11 +7,11 @@ from toolchain.ir.memory import saving_bytes
 
 
 def operator_bound_bytes(problem: MemoryProblem) -> int:
-    """The largest footprint that one operator forces by itself.
+    """The largest footprint in bytes that a single operator forces.
 
-    Whatever the order, while an operator runs the buffers it touches and its scratch are live,
-    less at most what its overlaps save; and at the end every graph output is. Where the problem
-    says what the operator touches, only that is sure to be live.
+    In every order, while an operator runs, the buffers that it touches and its scratch are live,
+    minus at most what its overlaps save. At the end every graph output is live. Where the problem
+    says which bytes the operator touches, only those are sure to be live.
     """
     needs = [
         touched + scratch - sum(max(saving_bytes(problem, o), 0) for o in problem.overlaps_of[op])

@@ -1,4 +1,4 @@
-"""How every scheduler ends: the independent checker has the last word."""
+"""The last step of every scheduler: the independent checker computes the peak."""
 
 from __future__ import annotations
 
@@ -17,12 +17,11 @@ def checked(
     lower_bound_bytes: int,
     watch: Stopwatch,
 ) -> Schedule:
-    """The answer, its peak computed by `ir.memory`, never by the method itself.
+    """The schedule, with its peak computed by `ir.memory` and not by the scheduler itself.
 
-    A bound on whole buffers holds no longer where the problem counts what is live of them.
-
-    `watch` runs since the start. Raises ValueError where the order is
-    not one, or beats a bound that was called proved: a defect of the method.
+    A bound on whole buffers does not hold where the problem counts only their live parts. `watch`
+    has run since the start. Raises ValueError if the order is invalid, or beats a bound that was
+    called proved; either is a defect of the scheduler.
     """
     check_order(problem, order)
     if problem.accesses:

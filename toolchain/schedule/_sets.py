@@ -1,8 +1,9 @@
 """Dynamic programming over zero-indegree sets: SERENITY's Algorithm 1, over units of operators.
 
 A unit is a run of operators that stay together: one operator for SERENITY, a sequence or a group
-for HMCOS. Step i holds, for every signature (the set of units that are ready, which tells which
-have run), the order with the least peak. A state whose peak exceeds the budget is dropped.
+for HMCOS. Step i holds, for every signature (the set of units that are ready, which determines
+which units have run), the order with the least peak. A state whose peak exceeds the budget is
+dropped.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ Run = Callable[[int, int, int], tuple[int, int, tuple[int, ...]]]
 
 
 class OutOfWorkError(Exception):
-    """The work, or the limit of one step, is used up."""
+    """The work limit, or the limit of one step, is reached."""
 
 
 class NoOrderError(Exception):
@@ -60,8 +61,8 @@ def least_peak_order(
 ) -> tuple[list[int], int, int]:
     """Order all units from the state `done`: the operators, their peak, live bytes after them.
 
-    `masks[u]`: the operators of unit u as a bit set; `before[u]`: the operators that must have
-    run. `step_seconds`: the most work of one step. Raises NoOrderError and OutOfWorkError.
+    `masks[u]`: the operators of unit u as a bit set. `before[u]`: the operators that must have run.
+    `step_seconds`: the most work of one step. Raises NoOrderError and OutOfWorkError.
     """
     followers = _followers(masks, before)
     ready = tuple(unit for unit, needed in enumerate(before) if not needed & ~done)

@@ -1,4 +1,4 @@
-"""Costs of single steps from a set of operators, by bit sets: for methods that keep many states."""
+"""Costs of single steps from a set of operators, by bit sets, for methods that keep many states."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from toolchain.schedule._exact.compiled import (
 
 
 class Steps:
-    """What running an operator after a set `done` of others (a bit set) costs and leaves."""
+    """What running an operator after a set `done` of others (a bit set) costs and leaves live."""
 
     def __init__(self, problem: MemoryProblem) -> None:
         resolved = compiled(problem)
@@ -59,8 +59,10 @@ class Steps:
         return done, peak, live_bytes
 
     def cuts(self) -> list[int]:
-        """Sets that every order passes, ascending: before and after an operator that is
-        comparable with all others. Nothing and everything are among them."""
+        """Sets that every order passes, ascending, including the empty set and the whole.
+
+        They lie before and after an operator that is comparable with all others.
+        """
         resolved = self.resolved
         everything = (1 << resolved.count) - 1
         found = {0, everything}

@@ -1,11 +1,11 @@
-"""The default: an exact search that proves most graphs in milliseconds, and stops at any time.
+"""The default scheduler: an exact search that proves most graphs in milliseconds.
 
-Bounds close in on the optimum from both sides. Four searches (`_exact/search.py`) take turns: two
-try the lower bound itself, from the front and from the back of the graph, and raise it when they
-find it impossible; two probe limits between the bounds, and either lower the best peak or raise
-the bound. What makes the searches short are two theorems (docs/schedulers.md): a ready operator
-that frees what it takes goes at once, and so does a whole detour to a state no higher than all
-on the way. From the back the same holds of the reversed graph.
+It can be stopped at any time, and closes in on the optimum from both sides. Four searches
+(`_exact/search.py`) take turns. Two try the lower bound itself, from the front and from the back of
+the graph, and raise it when they find it impossible. Two try limits between the bounds, and either
+lower the best peak or raise the bound. Two theorems (docs/schedulers.md) keep the searches short: a
+ready operator that frees what it adds runs at once, and so does a whole detour to a state that is
+no higher than all on the way. From the back the same holds for the reversed graph.
 """
 
 from __future__ import annotations
@@ -174,10 +174,10 @@ class Auto:
         time_limit_seconds: float | None = None,
         budget_bytes: int | None = None,
     ) -> Schedule:
-        """The order with the smallest peak, or the best that was found within the limit.
+        """The order with the smallest peak, or the best one found within the limit.
 
-        With a budget it stops at the first order that meets it; where none can, at the optimum.
-        Graphs of more than `LARGEST_SEARCHED` operators get the better of the two baselines.
+        With a budget it stops at the first order that meets it; if none can, at the optimum. Graphs
+        of more than `LARGEST_SEARCHED` operators get the better of the two baselines.
         """
         watch = Stopwatch()
         limit = DEFAULT_TIME_LIMIT_SECONDS if time_limit_seconds is None else time_limit_seconds

@@ -2,12 +2,12 @@
 search networks", DAC 2022.
 
 Operators form sequences (3.1.1), sequences form groups (3.1.2), and dynamic programming over
-zero-indegree sets orders the units (3.2). A group is ordered inside by itself, remembered by its
-value context: which of the values that it shares with others are dead to the others already.
-The iterative algorithm (3.3) breaks up the groups whose values are live at the peak, and orders
-again under the budget of the best peak, until no group is left at the peak.
+zero-indegree sets orders these units (3.2). A group is ordered separately, and the result is cached
+by its value context: which of the values that it shares with others the others no longer need. The
+iterative algorithm (3.3) breaks up the groups whose values are live at the peak, and orders again
+under the budget of the best peak, until no group is left at the peak.
 
-The method proves nothing by itself: sequences and groups may hide the optimum.
+The method itself proves nothing: sequences and groups may exclude the optimum.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class _Orderer:
 
 @dataclass(frozen=True)
 class Hmcos:
-    """`grouping` off leaves sequences alone, for ablations."""
+    """`grouping` off uses sequences alone, for ablations."""
 
     grouping: bool = True
     name: str = "hmcos"
@@ -116,7 +116,9 @@ class Hmcos:
         time_limit_seconds: float | None = None,
         budget_bytes: int | None = None,
     ) -> Schedule:
-        """Never worse than reverse post-order; with a budget, stops at the first order within."""
+        """An order never worse than reverse post-order; with a budget, the first order within
+        it.
+        """
         watch = Stopwatch()
         limit = DEFAULT_TIME_LIMIT_SECONDS if time_limit_seconds is None else time_limit_seconds
         bound = operator_bound_bytes(problem)

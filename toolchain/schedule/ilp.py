@@ -3,11 +3,12 @@ with iterative graph optimization", ICCAD 2023.
 
 - Algorithm 1, fusion (`_ilp/fusion.py`): units that keep the optimum, by theorems IV.1 and IV.2.
 - The integer program (1)-(6) with pruning (7)-(10) (`_ilp/program.py`), on OR-tools CP-SAT.
-- Algorithm 2, memory-aware acyclic partition: the graph is cut where every order passes, which
-  keeps the optimum, and parts that are still too large for one program where the best order so
-  far has the least live, which need not.
+- Algorithm 2, memory-aware acyclic partition: the graph is cut at states that every order passes,
+  which keeps the optimum. Parts that are still too large for one program are cut where the best
+  order so far has the fewest live bytes, which may lose it.
 
-Proved where no cut of the second kind was needed and every program was solved to its optimum.
+The result is proved if no cut of the second kind was needed and every program was solved to its
+optimum.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ Units = Sequence[tuple[int, ...]]
 class Ilp:
     """`pruning`, `fusion` and `partition` can be switched off for ablations.
 
-    `largest_part` is the number of operators above which a part is cut.
+    A part with more than `largest_part` operators is cut.
     """
 
     pruning: bool = True
@@ -52,7 +53,7 @@ class Ilp:
         time_limit_seconds: float | None = None,
         budget_bytes: int | None = None,
     ) -> Schedule:
-        """Never worse than the baselines; a budget of the caller's is not used."""
+        """An order never worse than the baselines; a budget of the caller is not used."""
         watch = Stopwatch()
         limit = DEFAULT_TIME_LIMIT_SECONDS if time_limit_seconds is None else time_limit_seconds
         bound = operator_bound_bytes(problem)

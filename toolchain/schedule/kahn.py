@@ -1,7 +1,7 @@
-"""Kahn's algorithm: operators in the order in which they become ready, a queue of them.
+"""Kahn's algorithm: a queue gives operators in the order in which they become ready.
 
-Kahn, "Topological sorting of large networks", CACM 1962. The baseline whose peak is the hard
-budget of SERENITY (MLSys 2020, 3.2). Linear in operators and edges.
+Kahn, "Topological sorting of large networks", CACM 1962. Its peak is the hard budget of SERENITY
+(MLSys 2020, 3.2). Linear in operators and edges.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ class Kahn:
         time_limit_seconds: float | None = None,
         budget_bytes: int | None = None,
     ) -> Schedule:
-        """The time limit is never reached, and the budget changes nothing."""
+        """The order of the queue. The time limit is never reached, and the budget changes
+        nothing.
+        """
         watch = Stopwatch()
         order = kahn_order(problem)
         return checked(problem, order, self.name, operator_bound_bytes(problem), watch)

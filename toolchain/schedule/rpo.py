@@ -1,6 +1,6 @@
 """Reverse post-order: depth first from the last operators, predecessors in input order.
 
-The baseline that SERENITY and HMCOS compare with: what frameworks do when they follow the file.
+The baseline that SERENITY and HMCOS compare with; frameworks use it when they follow the file.
 """
 
 from __future__ import annotations

@@ -1,17 +1,17 @@
 """SERENITY: Ahn et al., "Ordering chaos: memory-aware scheduling of irregularly wired neural
 networks for edge devices", MLSys 2020.
 
-- Algorithm 1: dynamic programming over zero-indegree sets z with memoised signatures. For each z
-  it keeps the order s whose peak mu_peak(s) is least; scheduling u adds the bytes u writes, gives
-  mu_peak = max(mu_peak, mu), and takes off what dies. Exact, in O(|V| 2^|V|).
-- Divide and conquer (3.2): the graph is cut at single operators that every order passes, and the
-  parts are ordered one after another; the optimum is the largest of the parts' optima.
+- Algorithm 1: dynamic programming over zero-indegree sets z with memoised signatures. For each z it
+  keeps the order s whose peak mu_peak(s) is least. Scheduling u adds the bytes that u writes, sets
+  mu_peak = max(mu_peak, mu), and subtracts what dies. Exact, in O(|V| 2^|V|).
+- Divide and conquer (3.2): the graph is cut at single operators that every order passes. The parts
+  are ordered one after another, and the optimum is the largest of the parts' optima.
 - Algorithm 2, adaptive soft budgeting: states above a budget tau are dropped. tau begins at the
-  hard budget, the peak of Kahn's order. A step that takes longer than T, here in counted work, says
-  'timeout' and halves tau; 'no solution' moves tau half way back to its last value; until there is
-  a solution.
+  hard budget, the peak of Kahn's order. A step that takes longer than T (here in counted work)
+  reports 'timeout' and halves tau; 'no solution' moves tau half way back to its last value; this
+  repeats until there is a solution.
 
-At the limit the parts that are not done keep Kahn's order, and nothing is proved of them.
+At the work limit, parts that are not done keep Kahn's order, and nothing is proved about them.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ DEFAULT_TIME_LIMIT_SECONDS = 60.0
 class Serenity:
     """`divide` and `budgeting` switch two of the three parts off for ablations.
 
-    `step_seconds` is the paper's T, the most work that one step of the search may take before the
-    budget falls.
+    `step_seconds` is the paper's T: the most work that one step of the search may take before the
+    budget is lowered.
     """
 
     divide: bool = True
@@ -50,7 +50,7 @@ class Serenity:
         time_limit_seconds: float | None = None,
         budget_bytes: int | None = None,
     ) -> Schedule:
-        """Exact where it ends within the limit. The caller's budget is not used: tau is its own."""
+        """Exact if it ends within the limit. The caller's budget is not used: tau is its own."""
         watch = Stopwatch()
         limit = DEFAULT_TIME_LIMIT_SECONDS if time_limit_seconds is None else time_limit_seconds
         work, steps = Work(limit), Steps(problem)

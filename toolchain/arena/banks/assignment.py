@@ -1,7 +1,7 @@
-"""Which memory bank each block goes to, as constraint programs for CP-SAT.
+"""The choice of a memory bank for each block, as constraint programs for CP-SAT.
 
-`assign` knows the load of each step, not offsets: nearly always a placement of each bank then
-meets it. `place_jointly` knows offsets too, and decides what is left.
+`assign` knows only the load of each step, not offsets; nearly always each bank can then be placed
+within its load. `place_jointly` decides offsets too, for the remaining cases.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def live_blocks(problem: ArenaProblem) -> list[int]:
 def load_bytes(
     problem: ArenaProblem, chosen: Sequence[int], step: int
 ) -> tuple[int, list[tuple[SharedPair, int]]]:
-    """Bytes of the chosen blocks that live at a step, and what each pair takes off that."""
+    """Bytes of the chosen blocks that are live at a step, and what each sharing pair subtracts."""
     blocks, among = problem.blocks, set(chosen)
     alive = {i for i in among if blocks[i].start <= step < blocks[i].end}
     savings = []
@@ -49,11 +49,11 @@ def assign(
     accesses: Sequence[int],
     seconds: float,
 ) -> tuple[int, ...] | None:
-    """A bank for each block, with the fewest cycles for all accesses; None where there is none.
+    """A bank for each block such that all accesses take the fewest cycles; None if there is none.
 
-    Bytes of RAM have their price in cycles, so that few are taken where little is to be gained.
-    At no step do the blocks of a bank need more than its limit; pairs that share bytes save only
-    within one bank.
+    Bytes of RAM have a price in cycles, so that none are used where they gain little. At no step do
+    the blocks of a bank need more than its limit. Pairs that share bytes save them only within one
+    bank.
     """
     from ortools.sat.python import cp_model  # takes a second to import, and is seldom needed
 
@@ -95,8 +95,7 @@ def assign(
 def place_jointly(
     problem: ArenaProblem, banks: Sequence[Bank], accesses: Sequence[int], seconds: float
 ) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-    """Banks and offsets of all blocks; None where none were found with so
-    much work."""
+    """Banks and offsets of all blocks; None if none were found within the work limit."""
     from ortools.sat.python import cp_model
 
     blocks, live = problem.blocks, live_blocks(problem)

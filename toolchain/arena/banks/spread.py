@@ -1,9 +1,11 @@
-"""An arena over several memory banks, the hottest blocks in the fastest.
+"""An arena over several memory banks, the most accessed blocks in the fastest.
 
 1. `assign` chooses banks by the load of each step.
-2. An allocator places each bank. Where it needs more than the bank has, that bank's limit falls by
-   as much, and so on.
-3. Where that ends without an answer, one program decides banks and offsets together.
+
+2. An allocator places each bank. If it needs more bytes than the bank has, the bank's limit is
+lowered by the excess and step 1 is repeated.
+
+3. If that ends without an answer, one program decides banks and offsets together.
 """
 
 from __future__ import annotations
@@ -26,9 +28,9 @@ def spread(
     allocator: Allocator,
     time_limit_seconds: float | None = None,
 ) -> Spread | None:
-    """Place every block in one of the banks; None where no way was found.
+    """Place every block in one of the banks; None if no way was found.
 
-    `accesses`: bytes read and written, for each block.
+    `accesses`: bytes read and written of each block.
     """
     limit = SECONDS if time_limit_seconds is None else time_limit_seconds
     live = live_blocks(problem)

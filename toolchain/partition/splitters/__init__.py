@@ -1,4 +1,4 @@
-"""Searches of ways to split, found by their files: each public module here holds one `SPLITTER`."""
+"""Searches for ways to split, found by their files: each public module here has one `SPLITTER`."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ DEFAULT = "auto"
 class Splitter(Protocol):
     """Searches for partition schemes that trade latency for memory.
 
-    `front` gives the Pareto front of what was found. Equal input gives an equal front. Ctrl-C
-    ends the search, with what was found by then.
+    `front` returns the Pareto front of what was found. Equal input gives an equal front. Ctrl-C
+    ends the search and keeps what was found by then.
     """
 
     @property
@@ -33,7 +33,7 @@ def names() -> tuple[str, ...]:
 
 
 def splitter(name: str) -> Splitter:
-    """The splitter of that name. Raises InputError, listing what there is, for any other."""
+    """The splitter of that name. Raises InputError, which lists the names, for any other."""
     if name not in names():
         raise InputError(f"no splitter is called {name!r}; there are: {', '.join(names())}")
     found: Splitter = importlib.import_module(f"{__name__}.{name}").SPLITTER

@@ -1,7 +1,7 @@
-"""Chains of segments of the order by shortest paths: `partition.search`.
+"""Chains of segments of the order, by shortest paths: `partition.search`.
 
-What work is left goes to `motes`, whose points are other ways to reach nearly as low a peak: which
-of them makes the smallest arena only placing them tells.
+The work that is left goes to `motes`, whose points are other ways to reach nearly as low a peak.
+Placing them shows which one makes the smallest arena.
 """
 
 from __future__ import annotations

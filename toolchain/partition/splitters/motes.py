@@ -1,23 +1,24 @@
-"""MOTES: partition schemes found by a beam search that the memory bottleneck guides.
+"""MOTES: partition schemes found by a beam search that is guided by the memory bottleneck.
 
 Hu et al., "MoteNN: Memory Optimization via Fine-grained Scheduling for Deep Neural Networks on Tiny
-Devices" (DAC 2024), first submitted as MoteS: Algorithm 1. A state is a set of schemes. From each
-state of the beam the operator that holds the peak is found, and every scheme of its cell that
-contains it is tried with several n; schemes that it meets give way. The `_BEAM` best states within
-the latency budget go on, until the peak no longer falls.
+Devices" (DAC 2024), first submitted as MoteS: Algorithm 1. A state is a set of schemes. For each
+state of the beam, the search finds the operator that holds the peak and tries every scheme of its
+cell that contains it, with several n. Schemes that overlap a new one are dropped. The `_BEAM` best
+states within the latency budget go on, until the peak no longer falls.
 
-Where the paper, as far as it is public, says too little:
+Decisions where the paper, as far as it is public, leaves something open:
+
 - A cell is the run of steps around the bottleneck between two narrow separators: borders that are
   local minima of the live bytes, with at most `_NARROW` of the bottleneck's. So networks without
-  named cells have them, too, and cells grow as the bottleneck falls.
+  named cells have cells too, and cells grow as the bottleneck falls.
 - A scheme's S is what the axis connecting graph connects between two such minima of the cell; the
   `_BORDERS` narrowest on each side are tried. Its axis is the first, or the last, of its output.
 - n is 2, 3, 4, 6, 8, 12 and so on, and the axis's whole length.
-- States are compared by their peak, how many steps hold it, and their cost: in networks of equal
-  cells the peak falls only when the last of them is split.
-- The operators keep the order they were given, blocks the order in which their rows are ready.
-- Of a block's input blocks the rows that are still needed stay, not all of the block: the peak is
-  at most what MOTES would have.
+- States are compared by their peak, the number of steps that hold it, and their cost: in networks
+  of equal cells the peak falls only when the last of them is split.
+- The operators keep the given order; blocks run in the order in which their rows are ready.
+- Of the blocks that a block reads, only the rows that are still needed stay, not whole blocks: the
+  peak is at most what MOTES would have.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""Patch-based inference: the first stage in overlapping tiles, everything after it as it is.
+"""Patch-based inference: the first stage in overlapping tiles, everything after it unsplit.
 
 Lin et al., "MCUNetV2: Memory-Efficient Patch-based Inference for Tiny Deep Learning" (NeurIPS
-2021), section 3, as TinyEngine does it: a stage of layers from the input on is computed patch by
-patch, each patch's halo anew; where the stage ends and how many patches it has are searched
-together. Here all stages that end where one tensor is live are tried with all numbers of patches.
-A patch is a band of rows, TinyEngine's a square: for the same buffers bands compute less twice.
+2021), section 3, as TinyEngine does it. A stage of layers from the input on is computed patch by
+patch, and each patch computes its halo anew. Where the stage ends and how many patches it has are
+searched together. Here all stages that end where one tensor is live are tried with all numbers of
+patches. A patch is a band of rows; TinyEngine's is a square. For the same buffers, bands recompute
+less.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A memory problem with everything resolved that an exact search would look up again and again."""
+"""A memory problem with everything precomputed that an exact search would look up repeatedly."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class Saving:
 class Compiled:
     """Operators and buffers by index; every buffer here has at least one user.
 
-    `early[b]`: live from the start; `late[b]`: live to the end. `base_bytes` is live always.
-    `savings` come by operator in the order in which `ir.memory` applies them.
+    `early[b]`: live from the start. `late[b]`: live to the end. `base_bytes` are always live.
+    `savings` are sorted by operator, in the order in which `ir.memory` applies them.
     """
 
     predecessors: tuple[tuple[int, ...], ...]
@@ -114,7 +114,7 @@ class Compiled:
 
 
 def compiled(problem: MemoryProblem) -> Compiled:
-    """Resolve `problem`. Buffers that no operator touches become part of the base, or vanish."""
+    """Compile `problem`. Buffers that no operator touches become part of the base, or vanish."""
     kept = [b for b, users in enumerate(problem.users) if users]
     place = {old: new for new, old in enumerate(kept)}
     buffers = problem.buffers
@@ -150,7 +150,9 @@ def _can_apply(problem: Compiled, saving: Saving) -> bool:
 
 
 def unread_bytes(problem: MemoryProblem) -> int:
-    """Graph inputs that nothing reads and that are no outputs: they live through step 0 only."""
+    """Bytes of graph inputs that nothing reads and that are no outputs: they live through step 0
+    only.
+    """
     return sum(
         b.size_bytes
         for b, users in zip(problem.buffers, problem.users, strict=True)
@@ -159,7 +161,7 @@ def unread_bytes(problem: MemoryProblem) -> int:
 
 
 def greedy_saving_bytes(possible: Sequence[Saving]) -> int:
-    """What `ir.memory.applied_overlaps` takes off: largest first, each buffer once."""
+    """What `ir.memory.applied_overlaps` subtracts: the largest first, each buffer once."""
     taken: set[int] = set()
     total = 0
     for saving in possible:

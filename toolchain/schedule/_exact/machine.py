@@ -1,15 +1,15 @@
-"""Runs operators and takes them back, keeping what each one would cost up to date.
+"""Runs operators and takes them back, and keeps what each one would cost up to date.
 
 At a state D (the set of operators that have run), for every operator v not in D:
 
     rise[v] = bytes born at v + scratch - savings      M(D) + rise[v] is the footprint of its step
     net[v]  = bytes born at v - bytes that die at v    M(D) + net[v] is live after it
 
-Both change only where a neighbour was the last but one user of a buffer (the last one frees it),
-or the first of several possible writers. `trail`, `nets` and `steps` hold the operators that have
-run, and the net and the footprint of each. `moves` counts what was ever run, `looks` what else was
-looked at: the work of a search. The last user's index is kept as a sum, so a change
-costs O(1).
+Both change only in two cases: an operator was the last but one user of a shared buffer (the last
+user now frees it), or the first of several possible writers. `trail`, `nets` and `steps` hold the
+operators that have run, and the net and the footprint of each. `moves` counts all runs ever made,
+`looks` everything else that was examined; together they are the work of a search. The index of the
+last user is kept as a sum, so a change costs O(1).
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ class Machine:
             self.take_back()
 
     def settle(self, limit_bytes: int) -> None:
-        """Run every ready operator that frees at least what it takes and fits below the limit.
+        """Run every ready operator that frees at least what it adds and fits below the limit.
 
         Theorem 1 of docs/schedulers.md: if an order within the limit exists from here, then one
         exists that begins with such an operator.
@@ -182,11 +182,11 @@ class Machine:
                 self.run(op)
 
     def no_loss(self, start: int) -> bool:
-        """Whether the state at `trail[:start]` loses nothing by going on to the present state X.
+        """Whether the state at `trail[:start]` loses nothing by moving on to the present state X.
 
-        Theorem 2: it suffices that M(X) is least among all states between the two, and for that
-        it suffices to pay for every rise on the way with falls among its own descendants. True
-        where a greedy assignment finds the payments; False means only that it found none.
+        Theorem 2: it suffices that M(X) is the least among all states between the two. For that it
+        suffices to pay for every rise on the way with falls among its own descendants. True if a
+        greedy assignment finds the payments; False means only that it found none.
         """
         trail, nets, movable = self.trail, self.nets, self.movable
         falls = {trail[i]: -nets[i] for i in range(start, len(trail)) if nets[i] < 0}

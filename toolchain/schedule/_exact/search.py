@@ -1,10 +1,10 @@
-"""Decides whether an order within a limit exists: depth first over sets of operators.
+"""Decides whether an order within a limit exists, depth first over sets of operators.
 
-The stack holds states of strictly rising live bytes. Wherever the search arrives at a state that
-a state of the stack could have gone to without loss (theorem 2), the stack is cut back to that
-state, and the rest of its choices is dropped. A state that cannot reach the end is remembered as
-dead. Where the stack's bottom itself moves, the move holds for every other limit, too, that is no
-lower than the footprints on the way.
+The stack holds states of strictly rising live bytes. Whenever the search arrives at a state to
+which a state of the stack could have moved without loss (theorem 2 of docs/schedulers.md), it cuts
+the stack back to that state and drops the rest of its choices. A state that cannot reach the end is
+remembered as dead. If the bottom of the stack itself moves, the move also holds for every other
+limit that is not below the footprints on the way.
 """
 
 from __future__ import annotations
@@ -84,14 +84,14 @@ class Search:
 
     @property
     def order(self) -> list[int]:
-        """What has been run: the order itself once the verdict is FOUND."""
+        """The operators that have run: the order itself once the verdict is FOUND."""
         return list(self._machine.trail)
 
     def run(self, states: int) -> Verdict:
-        """Look at no more than about `states` further states.
+        """Examine at most about `states` more states.
 
-        After DEAD, `blocked_bytes` is the least footprint that any state was denied: a bound on
-        the peak of every order (None where there was no state to deny).
+        After DEAD, `blocked_bytes` is the least footprint of any refused step: a bound on the peak
+        of every order (None if no step was refused).
         """
         machine, frames = self._machine, self._frames
         if not frames:

@@ -1,9 +1,9 @@
 """Groups of sequences (HMCOS, DAC 2022, section 3.1.2).
 
-The group of a cell's output c holds the sequences that c post-dominates and that do not dominate
-c: what is computed for c alone. Behind c, the sequences that c dominates may shrink its output at
-once; the subset of them with the smallest output is a second group. Where a model does not name
-its cells, every join of branches is a candidate, the largest groups within a limit coming first.
+The group of a cell's output c consists of the sequences that c post-dominates and that do not
+dominate c: those computed for c alone. Behind c, the sequences that c dominates may shrink its
+output at once; their subset with the smallest output is a second group. If a model does not name
+its cells, every join of branches is a candidate, and the largest groups within a limit come first.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def _dominators(order: Sequence[int], before: Sequence[Sequence[int]]) -> list[i
 
 
 def hierarchy(problem: Compiled, chains: Sequence[tuple[int, ...]]) -> list[Unit]:
-    """Groups and the sequences outside of them, together every operator once."""
+    """Groups, and the sequences outside of them; together they hold every operator once."""
     graph = _Sequences(problem, chains)
     joins = [i for i in range(len(chains)) if len(graph.before[i]) > 1]
     cells = [(cell, out) for out in joins if len(cell := graph.cell(out)) >= SMALLEST_GROUP]
@@ -149,7 +149,7 @@ def _keeps_order(
 
 
 def needs(problem: Compiled, mask: int) -> int:
-    """The operators outside that must run before any of `mask`'s may end, as a bit set."""
+    """The operators outside that must run before the last of `mask`'s can, as a bit set."""
     before = 0
     for op in bits(mask):
         for predecessor in problem.predecessors[op]:

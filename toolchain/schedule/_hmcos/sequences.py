@@ -8,10 +8,10 @@ from toolchain.schedule._exact.compiled import Compiled
 def sequences(problem: Compiled) -> list[tuple[int, ...]]:
     """Split the operators into chains, in topological order of their heads.
 
-    An operator joins the chain before it if it is that chain's only successor and has no other
-    predecessor, and either (1) it is element-wise, that is it may run in place, or (2) all that
-    the chain's head reads has one consumer, and neither the transient nor the stable footprint
-    rises above what the chain reached so far.
+    An operator joins the chain before it if it is that chain's only successor, has no other
+    predecessor, and one of two conditions holds: (1) it is element-wise, that is, it may run in
+    place; (2) all that the chain's head reads has one consumer, and neither the transient nor the
+    stable footprint rises above what the chain has reached so far.
     """
     joined: set[int] = set()
     found = []
@@ -70,7 +70,7 @@ def _writes(problem: Compiled, op: int) -> set[int]:
 
 
 def is_acyclic(problem: Compiled, unit_of: list[int], units: int) -> bool:
-    """Whether units can be ordered one after another; `unit_of[op]` numbers them from 0."""
+    """Whether the units can be ordered one after another; `unit_of[op]` numbers them from 0."""
     after: list[set[int]] = [set() for _ in range(units)]
     for op, before in enumerate(problem.predecessors):
         for predecessor in before:

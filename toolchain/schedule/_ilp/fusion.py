@@ -1,19 +1,20 @@
 """Fusion that keeps the optimum (Zhong et al., ICCAD 2023, theorems IV.1 and IV.2, Algorithm 1).
 
-A *unit* is a run of operators that go one right after another. Fusing unit B behind unit A keeps
-the optimum if, whatever else has run,
+A *unit* is a run of operators that run directly one after another. Fusing unit B behind unit A
+keeps the optimum if, whatever else has run:
 
     (a) all that B needs is in A, or comes before A;
-    (b) rise(B) <= slack(A): the live bytes at A's end, and what B needs on top, reach no
-        higher than some step of A did. Behind A's step k that is
+    (b) rise(B) <= slack(A): the live bytes at A's end, together with what B needs, are no
+        more than some step of A needed. Behind A's step k the slack is
         slack_k = dead(k) + scratch(k) - saved(k) - sum of net(j) over A's later steps j,
-        for what is born at k is live at its step and behind it;
+        because what is born at k is live at its step and behind it;
     (c) every rise in B is paid for by falls among its own descendants in B.
 
-For then B may move next to A in any order (theorem 2 of docs/schedulers.md, A's own peak being
-reached anyway). With B a single operator this is the monotonic fusion of theorem IV.1; with B all
-that lies between A's end and a single exit, in its best order, the fusion of isolated subgraphs of
-theorem IV.2. Both hold of the reversed graph, too. Every term is bounded over all contexts.
+Then B may move next to A in any order (theorem 2 of docs/schedulers.md; A's own peak is reached in
+any case). If B is a single operator this is the monotonic fusion of theorem IV.1. If B is
+everything between A's end and a single exit, in its best order, it is the fusion of isolated
+subgraphs of theorem IV.2. Both hold for the reversed graph, too. Every term is bounded over all
+contexts.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ Literal = cp_model.IntVar | int
 
 @dataclass(frozen=True)
 class Answer:
-    """An order of the part's operators, None if none was found, and a bound on its peak."""
+    """An order of the part's operators (None if none was found), and a bound on its peak."""
 
     order: list[int] | None
     bound_bytes: int
