@@ -1,7 +1,8 @@
-"""Thimble: an int8 neural network as microcontroller firmware, in the smallest provable memory.
+"""Thimble: an int8 neural network as microcontroller firmware, in the least RAM that a search
+finds.
 
-The Python interface: `load_model`, `plan_model`, `compile_model`, `compile_shared`,
-`deployed`, `verify_model`.
+The Python interface: `load_model`, `plan_model`, `compile_model`, `compile_shared`, `deployed`,
+`verify_model`.
 """
 
 from __future__ import annotations

@@ -21,9 +21,9 @@ two; each bank that may hold data begins at a multiple of it."""
 
 @dataclass(frozen=True)
 class Core:
-    """What kernels need to know of a processor core.
+    """What kernels need to know about a processor core.
 
-    `dsp`: Armv7E-M SIMD (SMLAD and friends); `mve`: Helium; `fpu`: single-precision float.
+    `dsp`: Armv7E-M SIMD (SMLAD and similar). `mve`: Helium. `fpu`: single-precision float.
     """
 
     name: str
@@ -52,9 +52,9 @@ class Content(Enum):
 
 @dataclass(frozen=True)
 class Memory:
-    """A bank: `origin` as the core addresses it. Banks are listed best first.
+    """A bank. `origin` is its address for the core. Banks are listed best first.
 
-    `access_cycles`: about what a load takes that no cache serves; only to tell banks apart.
+    `access_cycles`: about how many cycles an uncached load takes; used only to compare banks.
     """
 
     name: str
@@ -74,7 +74,7 @@ class Memory:
 
 @dataclass(frozen=True)
 class Uart:
-    """The serial port the firmware talks on; `pins` is empty where there are none (QEMU)."""
+    """The serial port that the firmware uses; `pins` is empty where there are none (QEMU)."""
 
     name: str
     baud: int
@@ -85,8 +85,8 @@ class Uart:
 class Counter:
     """How inference is counted: `unit` is 'instructions' or 'cycles'.
 
-    `register` is a free-running 32-bit counter, or where it is `wide` the source knows more bits
-    of it. A tick is worth `per_tick` units: 1 on silicon; in QEMU tick_ns / 2^icount_shift.
+    `register` is a free-running 32-bit counter; `wide` says that the source can read more bits of
+    it. A tick is worth `per_tick` units: 1 on silicon, and tick_ns / 2^icount_shift in QEMU.
     """
 
     unit: str
@@ -98,7 +98,7 @@ class Counter:
 
     @property
     def count_bytes(self) -> int:
-        """Of RAM, for the count of an operator."""
+        """Bytes of RAM for the count of one operator."""
         return 8 if self.wide else 4
 
 
@@ -112,9 +112,9 @@ class Emulator:
 
 @dataclass(frozen=True)
 class Chip:
-    """How a chip is told from others: DEV_ID in the register DBGMCU_IDCODE.
+    """How a chip is identified: DEV_ID in the register DBGMCU_IDCODE.
 
-    `other_ids`: what some of its revisions say by mistake.
+    `other_ids`: wrong values that some of its revisions have.
     """
 
     device_id: int
@@ -124,11 +124,11 @@ class Chip:
 
 @dataclass(frozen=True, eq=False)
 class Board:
-    """All that the toolchain knows of a board; see docs/boards.md for each field of the file.
+    """All that the toolchain knows about a board; docs/boards.md explains each field of the file.
 
-    `firmware_sources` are below `runtime_c/firmware`; `flash_runners` name classes of
-    `device/flash.py`, preferred first, with the options each one needs. `usb_ids` are those of
-    the USB serial port on the board, as `vendor:product` in lower case.
+    `firmware_sources` are below `runtime_c/firmware`. `flash_runners` name classes of
+    `device/flash.py`, preferred first, with the options each one needs. `usb_ids` are those of the
+    USB serial port on the board, as `vendor:product` in lower case.
     """
 
     name: str
@@ -304,7 +304,9 @@ def _parse(name: str, data: Mapping[str, Any], where: str) -> Board:
 
 
 def read_board(file: Path) -> Board:
-    """A board from its `board.toml`; the folder is its name. Raises InputError if it is wrong."""
+    """A board from its `board.toml`; the folder's name is the board's. Raises InputError if
+    invalid.
+    """
     return _parse(file.parent.name, read_toml(file), str(file))
 
 

@@ -1,7 +1,7 @@
-"""Every error that Thimble raises on purpose, and the exit code each one means.
+"""Every error that Thimble raises on purpose, and its exit code.
 
-A message names the operator, tensor or byte at fault and says what to do about it;
-the command line prints it as it stands, without a traceback.
+A message names the operator, tensor or byte at fault and says what to do. The command line prints
+it as it is, without a traceback.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class InputError(ThimbleError):
 
 
 class UnsupportedError(InputError):
-    """The model is well formed but uses what Thimble has no kernel for."""
+    """The model is well formed but uses something that Thimble has no kernel for."""
 
 
 class MissingToolError(ThimbleError):
@@ -26,11 +26,11 @@ class MissingToolError(ThimbleError):
 
 
 class NotJudgedError(ThimbleError):
-    """The outputs were computed, and no runtime but Thimble's own arithmetic could judge them."""
+    """The outputs were computed, but only Thimble's own arithmetic could judge them."""
 
 
 class ResultError(ThimbleError):
-    """The work was done and its result is a failure: does not fit, does not match."""
+    """The work was done and its result is a failure: it does not fit, or does not match."""
 
     exit_code = 1
 

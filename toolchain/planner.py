@@ -1,7 +1,7 @@
-"""The path from a model file to a plan: the one place that joins the rooms.
+"""The path from a model file to a plan; the only module that joins the packages for planning.
 
 file -> Graph -> rewritten -> one Kernel per operator -> order -> a place for every tensor
-     -> split into smaller operators, if that is asked for -> spread over banks of RAM
+     -> split into smaller operators, if requested -> spread over banks of RAM
 """
 
 from __future__ import annotations
@@ -36,10 +36,11 @@ def plan_model(
     report: Report = silent,
     costs: CostModel | None = None,
 ) -> Plan:
-    """Read a model file and plan it for a board. `costs` (estimates): what splitting is weighed by.
+    """Read a model file and plan it for a board. `costs` weigh what splitting costs.
 
-    Raises InputError (and UnsupportedError) for a model that cannot be read or compiled. Whether
-    the plan fits is another question: `check_fit`.
+    Without `costs`, estimates are used. Raises InputError (and UnsupportedError) for a model that
+    cannot be read or compiled. Whether the plan fits the board is checked separately, by
+    `check_fit`.
     """
     report(f"reading {model}")
     prepared = passes.prepare(load_model(model))
@@ -57,10 +58,10 @@ def plan_graph(
     report: Report = silent,
     costs: CostModel | None = None,
 ) -> Plan:
-    """Order and place a graph that is ready to compile, its operators split if `options` say so.
+    """Order and place a graph that is ready to compile, splitting operators if `options` say so.
 
-    All answers pass their checkers. Raises DoesNotFitError where no way of splitting that was found
-    meets `options.ram_bytes`; it says how much RAM is needed.
+    All results pass their checkers. Raises DoesNotFitError, with the RAM that is needed, if no way
+    to split that was found meets `options.ram_bytes`.
     """
     options = options or PlanOptions()
     if options.rewrite:

@@ -1,4 +1,4 @@
-"""How work that takes a while says what it is doing."""
+"""How work that takes long reports what it is doing."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class Report(Protocol):
-    """Is called now and then by the work, on its own thread."""
+    """A function that the work calls now and then, on its own thread."""
 
     def __call__(self, text: str, done: int | None = None, total: int | None = None) -> None:
         """`text` says what is under way: "compiling".

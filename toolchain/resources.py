@@ -1,4 +1,4 @@
-"""Where the files that are not Python lie, in a checkout and in an installed wheel."""
+"""Where the files that are not Python are, in a checkout and in an installed wheel."""
 
 from __future__ import annotations
 

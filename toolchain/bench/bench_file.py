@@ -47,14 +47,14 @@ _FIELDS = ("board", "port", "probe", "runner", "place")
 
 
 class NotThereError(LinkError):
-    """The firmware is not on the board, and cannot be put there from here."""
+    """The firmware is not on the board, and cannot be flashed from here."""
 
 
 @dataclass(frozen=True)
 class BenchBoard:
-    """One board of a bench. Empty strings stand for what the file does not say.
+    """One board of a bench. Empty strings stand for what the file leaves out.
 
-    `place` is labgrid's, and `coordinator` where labgrid is asked for it.
+    `place` is labgrid's, and `coordinator` is set where labgrid is asked for it.
     """
 
     board: Board
@@ -76,12 +76,12 @@ class BenchBoard:
 
     @property
     def flashed_here(self) -> bool:
-        """Whether its debug probe can be reached: one on another machine must be named."""
+        """Whether its debug probe can be reached; one on another machine must be named."""
         away = bool(self.place) or "://" in self.port
         return self.board.emulator is None and (bool(self.probe) or not away)
 
     def located(self) -> str:
-        """Its port. Raises InputError where that is not clear, LinkError where labgrid fails."""
+        """Its port. Raises InputError if that is ambiguous, LinkError where labgrid fails."""
         if self.place:
             return serial_port(self.place, self.coordinator)
         return self.port or find_port(self.board, self.probe, patience_seconds=_PLUG_SECONDS)
@@ -95,7 +95,9 @@ class Bench:
 
     @contextmanager
     def reserved(self) -> Iterator[None]:
-        """Hold every place that it names; all or none. Raises LinkError, MissingToolError."""
+        """Hold every place that the bench names, all or none. Raises LinkError,
+        MissingToolError.
+        """
         with ExitStack() as stack:
             for board in self.boards:
                 if board.place:
@@ -104,7 +106,7 @@ class Bench:
 
 
 def read_bench(file: Path) -> Bench:
-    """Raises InputError naming the entry and field at fault."""
+    """Read a `bench.toml`. Raises InputError naming the invalid entry and field."""
     data = read_toml(file)
     entries = data.get("board", [])
     coordinator = data.get("coordinator", "")
@@ -141,10 +143,11 @@ def _bench_board(where: str, entry: Any, others: list[BenchBoard]) -> BenchBoard
 
 @contextmanager
 def held(board: BenchBoard) -> Iterator[str]:
-    """The port of a real board, held alone: other tests and benches of this machine wait for it.
+    """The port of a real board, held exclusively: other tests and benches on this machine wait for
+    it.
 
-    '' for an emulated board, of which each session starts its own. Raises LinkError where it stays
-    busy, otherwise as `BenchBoard.located`.
+    '' for an emulated board, since each session starts its own. Raises LinkError if it stays busy,
+    and otherwise as `BenchBoard.located` does.
     """
     if board.started_here:
         yield ""
@@ -176,10 +179,11 @@ def _lock(file: IO[str], port: str) -> None:
 
 
 def start(board: BenchBoard, firmware: Firmware, at: str) -> Session:
-    """A session with `firmware` on `board`: started in QEMU, or flashed where it is not on yet.
+    """A session with `firmware` on `board`: started in QEMU, or flashed if it is not on the board
+    yet.
 
-    `at` is the port that `held` gives. Raises NotThereError where it runs another firmware and
-    cannot be flashed from here; otherwise as `flash` and `open_board`.
+    `at` is the port that `held` gives. Raises NotThereError if the board has another firmware and
+    cannot be flashed from here; otherwise as `flash` and `open_board` do.
     """
     if board.started_here:
         return open_board(firmware)

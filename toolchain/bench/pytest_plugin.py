@@ -139,7 +139,7 @@ def _lacks(board: BenchBoard, metafunc: pytest.Metafunc) -> list[pytest.MarkDeco
 
 @pytest.fixture(scope="session")
 def board(request: pytest.FixtureRequest) -> BenchBoard:
-    """The board of the bench that this run of the test is for."""
+    """The board of the bench that this test runs on."""
     found: BenchBoard = request.param
     return found
 
@@ -153,7 +153,7 @@ def _workshop() -> Iterator[Path]:
 
 @pytest.fixture
 def started(board: BenchBoard) -> Iterator[StartFirmware]:
-    """Puts a built firmware on the board and gives its session; closed when the test is over."""
+    """Puts a built firmware on the board and returns its session, which closes after the test."""
     with ExitStack() as stack:
         open_now: list[Session] = []
         try:
@@ -200,7 +200,7 @@ def firmware(board: BenchBoard, started: StartFirmware, _workshop: Path) -> RunM
 
 @pytest.fixture
 def link(echo: Session) -> Link:
-    """The line to the board, which runs the echoing firmware."""
+    """The line to the board, which runs the echo firmware."""
     return echo.link
 
 
@@ -211,8 +211,10 @@ def echo(board: BenchBoard, started: StartFirmware, _workshop: Path) -> Session:
 
 
 def echo_firmware(board_name: str, folder: Path) -> Firmware:
-    """Build it, if it is not in `folder` yet. The same everywhere: one can be put on a board once
-    and tested from many places."""
+    """Build the echo firmware, if it is not in `folder` yet.
+
+    It is the same everywhere: it can be flashed once and tested from many places.
+    """
     if (folder / "firmware.json").exists():
         return load_firmware(folder)
     target = find_board(board_name)

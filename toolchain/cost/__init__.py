@@ -26,7 +26,7 @@ class CostModel(Protocol):
         """'instructions' or 'cycles'."""
 
     def cost(self, lowered: Lowered, number: int) -> Cost:
-        """Of operator `number` of the graph, which runs as a kernel."""
+        """The cost of operator `number` of the graph, which runs as a kernel."""
 
     def copies(self, sizes: Sequence[int], core: Core) -> Cost:
-        """Of an operator that is nothing but copies of so many bytes each."""
+        """The cost of an operator that only makes copies of so many bytes each."""

@@ -1,4 +1,4 @@
-"""Instructions of operators where nothing was measured.
+"""Estimated instructions of operators for which nothing was measured.
 
 Kernels whose coefficients are known have a formula each (`fitted.py`). For the others, and for
 cores without the DSP extension, instructions = per_mac * MACs + per_element * output elements +
@@ -49,7 +49,7 @@ class AnalyticCostModel:
     unit: str = "instructions"
 
     def cost(self, lowered: Lowered, number: int) -> Cost:
-        """Estimated instructions; 0 for an operator that only renames bytes."""
+        """Estimated instructions; 0 for an operator that moves no bytes."""
         graph, core = lowered.graph, lowered.core
         op = graph.ops[number]
         if only_views(op, graph):
@@ -68,7 +68,7 @@ class AnalyticCostModel:
         return Cost(_count(fit, op, graph), measured=False)
 
     def copies(self, sizes: Sequence[int], core: Core) -> Cost:
-        """Estimated instructions of newlib's memcpy, which moves words."""
+        """Estimated instructions of newlib's memcpy, which copies words."""
         count = fitted_copies(sizes, core)
         if count is None:
             count = _PER_COPIED_BYTE * sum(sizes) + _PER_COPY * len(sizes)

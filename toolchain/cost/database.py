@@ -1,7 +1,7 @@
-"""Measured latencies, kept in the user's cache: one SQLite file that processes and teams share.
+"""Measured latencies in the user's cache: one SQLite file that processes and teams can share.
 
-Every write is one transaction in write-ahead mode: a process that is killed in the middle leaves
-the file as it was before, and two processes wait for each other.
+Every write is one transaction in write-ahead mode. A process that is killed in the middle leaves
+the file as it was, and two processes wait for each other.
 """
 
 from __future__ import annotations
@@ -46,8 +46,11 @@ CREATE TABLE measurement (
 
 @dataclass(frozen=True)
 class Measurement:
-    """`count` is the median of `runs` in `unit`, `spread` their range; `estimate` is what the
-    analytic model said, in instructions; `measured_at` in seconds since 1970."""
+    """One measured kernel on one shape.
+
+    `count` is the median of `runs` in `unit`, and `spread` their range. `estimate` is the analytic
+    model's prediction in instructions. `measured_at` is in seconds since 1970.
+    """
 
     board: str
     key: Key
@@ -76,7 +79,9 @@ _TEXTS = ("board", "kernel", "shape", "compiler", "cmsis_nn", "unit")
 
 
 def measurement(entry: object, where: str = "a measurement") -> Measurement:
-    """The inverse of `Measurement.as_dict`. Raises InputError where a field is missing or odd."""
+    """The inverse of `Measurement.as_dict`. Raises InputError where a field is missing or
+    invalid.
+    """
     given = {
         name: field_of(entry, name, str if name in _TEXTS else int, where) for name in _COLUMNS
     }
@@ -95,9 +100,10 @@ def default_file() -> Path:
 
 
 class Database:
-    """The file is made when it is first opened to write; a missing one reads as empty.
+    """The file is created when it is first opened for writing; a missing file reads as empty.
 
-    Raises InputError where the file is damaged, of a newer Thimble, or cannot be written.
+    Raises InputError where the file is damaged, was written by a newer Thimble, or cannot be
+    written.
     """
 
     def __init__(self, file: Path | None = None) -> None:
@@ -131,9 +137,9 @@ class Database:
         return tuple(measurement(dict(zip(_COLUMNS, row, strict=True))) for row in found)
 
     def put(self, measurements: Iterable[Measurement], *, newer_only: bool = False) -> int:
-        """Store all of them or none; how many changed something.
+        """Store all of them or none. Returns how many changed something.
 
-        `newer_only`: keep what is there where it was measured later.
+        `newer_only`: keep existing measurements that were made later.
         """
         rows = [tuple(entry.as_dict()[name] for name in _COLUMNS) for entry in measurements]
         places = ", ".join("?" * len(_COLUMNS))
@@ -149,7 +155,7 @@ class Database:
             return connection.total_changes - before
 
     def export(self, file: Path, board: str = "") -> int:
-        """Write the measurements (of one board) as JSON; how many."""
+        """Write the measurements (of one board) as JSON. Returns how many."""
         if os.path.realpath(file) == os.path.realpath(self.file):
             raise InputError(f"{file} is the database itself: export to another file")
         rows = self.rows(board)
@@ -162,7 +168,7 @@ class Database:
         return len(rows)
 
     def import_from(self, file: Path) -> int:
-        """Take over what an export holds, where it is newer; how many. All of it or nothing."""
+        """Take the newer measurements from an export, all or none. Returns how many."""
         data = read_json(file)
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             raise InputError(f"{file} holds no measurements: `thimble cost export` writes them")

@@ -1,8 +1,10 @@
-"""Instructions of a kernel: how often each of its loops turns, times what a turn takes.
+"""Estimated instructions of a kernel: the count of each of its loops times the cost of an
+iteration.
 
-The coefficients in `coefficients.json` are non-negative least squares of the relative error over a
-grid of seeded shapes, counted in QEMU; `python -m benchmarks.cost` measures the grid again, fits
-them anew and prints the errors. They hold for the compiler and CMSIS-NN that the file names.
+The coefficients in `coefficients.json` are a non-negative least-squares fit of the relative error
+over a grid of seeded shapes, counted in QEMU. `python -m benchmarks.cost` measures the grid again,
+fits the coefficients and prints the errors. They hold for the compiler and CMSIS-NN that the file
+names.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ COEFFICIENTS = Path(__file__).with_name("coefficients.json")
 
 
 def family_of(core: Core) -> str:
-    """Cores for which one set of coefficients holds: '' where there is none."""
+    """Name of the group of cores that share one set of coefficients; '' if there is none."""
     return "helium" if core.mve else "dsp" if core.dsp else ""
 
 
@@ -68,7 +70,7 @@ def fitted_count(lowered: Lowered, number: int) -> float | None:
 
 
 def fitted_copies(sizes: Sequence[int], core: Core) -> float | None:
-    """Estimated instructions of copies of so many bytes; None as for operators."""
+    """Estimated instructions of copies of so many bytes; None as in `fitted_count`."""
     each = _coefficients().get(family_of(core), {}).get(COPIES)
     terms = memcpy_terms(sizes)
     return sum(each.get(name, 0.0) * count for name, count in terms.items()) if each else None

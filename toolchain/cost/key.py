@@ -1,4 +1,4 @@
-"""What a measurement is of: the kernel that runs, on what shape, built by what."""
+"""What identifies a measurement: the kernel, the shape it runs on, and what built it."""
 
 from __future__ import annotations
 
@@ -22,8 +22,11 @@ _LONGEST = 48
 
 @dataclass(frozen=True, order=True)
 class Key:
-    """`kernel`: the C functions and a digest of our own code among them. `shape`: the operator's
-    attributes and its tensors, in words; for copies their sizes in bytes."""
+    """What was measured.
+
+    `kernel`: the C functions and a digest of those that are Thimble's own. `shape`: the operator's
+    attributes and its tensors as text; for copies their sizes in bytes.
+    """
 
     kernel: str
     shape: str
@@ -31,7 +34,7 @@ class Key:
 
 @dataclass(frozen=True, order=True)
 class Build:
-    """What turned the kernels into code: compiler with its optimisation, CMSIS-NN's version."""
+    """What compiled the kernels: the compiler with its optimisation, and CMSIS-NN's version."""
 
     compiler: str
     cmsis_nn: str
@@ -56,7 +59,7 @@ def operator_key(lowered: Lowered, number: int) -> Key:
 
 
 def copies_key(sizes: Sequence[int]) -> Key:
-    """The key of an operator that is nothing but copies of so many bytes each."""
+    """The key of an operator that only makes copies of so many bytes each."""
     return Key(COPIES, " ".join(str(size) for size in sorted(sizes)))
 
 

@@ -1,4 +1,4 @@
-"""The cost model that knows what was measured, and estimates the rest."""
+"""The cost model that uses measurements, and estimates the rest."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from toolchain.ops.lowering import Lowered
 class MeasuredCostModel:
     """`counts` are measured, in `unit`; other costs are the fallback's, times `scale`.
 
-    `scale` turns the fallback's instructions into `unit`: it is what the measured kernels took
-    over what was estimated for them where the units differ, else 1.
+    `scale` converts the fallback's instructions to `unit`. If the units differ, it is the measured
+    cost of the measured kernels divided by their estimated cost; otherwise it is 1.
     """
 
     counts: Mapping[Key, int]
@@ -28,12 +28,12 @@ class MeasuredCostModel:
     fallback: CostModel = field(default_factory=AnalyticCostModel)
 
     def cost(self, lowered: Lowered, number: int) -> Cost:
-        """The measured cost of this kernel on this shape; else the estimate."""
+        """The measured cost of this kernel on this shape; otherwise the estimate."""
         count = self.counts.get(operator_key(lowered, number))
         return self._known(count, lambda: self.fallback.cost(lowered, number))
 
     def copies(self, sizes: Sequence[int], core: Core) -> Cost:
-        """The measured cost of copies of so many bytes each; else the estimate."""
+        """The measured cost of copies of so many bytes each; otherwise the estimate."""
         count = self.counts.get(copies_key(sizes))
         return self._known(count, lambda: self.fallback.copies(sizes, core))
 
@@ -44,7 +44,7 @@ class MeasuredCostModel:
 
 
 def measured_model(rows: Iterable[Measurement], fallback: CostModel | None = None) -> CostModel:
-    """A model from the measurements of one board and build; the fallback where there are none."""
+    """A model from the measurements of one board and build; the fallback if there are none."""
     estimates = fallback or AnalyticCostModel()
     known = tuple(rows)
     if not known:

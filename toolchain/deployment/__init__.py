@@ -1,1 +1,3 @@
-"""A model file compiled into a folder; what is in the folder; running, verifying, profiling it."""
+"""Compile a model file into a folder, read what is in the folder, and run, verify and profile
+it.
+"""

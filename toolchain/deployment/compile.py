@@ -1,4 +1,4 @@
-"""From a model file to a folder with firmware, or with sources for someone else's project."""
+"""From a model file to a folder with firmware, or with C sources for another project."""
 
 from __future__ import annotations
 
@@ -62,9 +62,9 @@ def compile_model(
 ) -> Compiled:
     """Plan `model`, generate its C, build firmware for `board` into the folder `out`.
 
-    `out` is written whole or not at all; an earlier result there is replaced, anything else is
-    left alone: a folder with files that were added or changed is refused, or with `force` keeps
-    what was added. Raises InputError, UnsupportedError, DoesNotFitError, MissingToolError.
+    `out` is written completely or not at all. An earlier result there is replaced, and other files
+    are never touched: a folder with added or changed files is refused, or with `force` keeps the
+    added ones. Raises InputError, UnsupportedError, DoesNotFitError, MissingToolError.
     """
     target = find_board(board)
     with _generated(model, target, Path(out), options, cmsis_nn_folder, report, force) as (
@@ -89,7 +89,7 @@ def compile_model(
 class SharedCompiled:
     """Models that run one at a time in one arena. Each has a folder of its own in `folder`.
 
-    `sizes`: of the firmware that carries them all; None on the host and for a library.
+    `sizes` are those of the firmware that contains them all; None on the host and for a library.
     """
 
     models: tuple[Compiled, ...]
@@ -112,10 +112,10 @@ def compile_shared(
     library: bool = False,
     force: bool = False,
 ) -> SharedCompiled:
-    """As `compile_model` (or `compile_library`) for several models that share one arena.
+    """As `compile_model` (or `compile_library`), for several models that share one arena.
 
-    `out` gets one firmware, and per model a folder that can be run, profiled and deployed by
-    itself: the board is told which of its models is meant. Raises what `compile_model` raises.
+    `out` gets one firmware, and for each model a folder that can be run, profiled and deployed by
+    itself; the board is told which of its models is meant. Raises what `compile_model` raises.
     """
     target, folder = find_board(board), Path(out)
     if library:
@@ -182,7 +182,7 @@ def compile_library(
     *,
     force: bool = False,
 ) -> Compiled:
-    """As `compile_model`, but only sources for someone else's project; needs no compiler."""
+    """As `compile_model`, but writes only C sources for another project. Needs no compiler."""
     target = find_board(board)
     with _generated(model, target, Path(out), options, cmsis_nn_folder, report, force) as (
         made,
@@ -254,7 +254,7 @@ def _kernels_json(plan: Plan, sources: Sources, build: Build) -> dict[str, Any]:
 
 
 def compiled_json(plan: Plan, sizes: Sizes | None) -> dict[str, Any]:
-    """What `plan.json` holds: the plan, with the linked firmware's sizes where there is one."""
+    """The content of `plan.json`: the plan, with the linked firmware's sizes if there is one."""
     latency = predict_latency(plan, cost_model(plan.board))
     fields = plan_json(
         plan,
@@ -267,7 +267,7 @@ def compiled_json(plan: Plan, sizes: Sizes | None) -> dict[str, Any]:
 
 
 def compiled_need(plan: Plan, sizes: Sizes | None) -> MemoryNeed:
-    """RAM and flash of the linked firmware, or the estimate where nothing was linked."""
+    """RAM and flash of the linked firmware, or the estimate if nothing was linked."""
     if sizes is None:
         return estimated_need(plan)
     return MemoryNeed(sizes.ram_bytes, sizes.flash_bytes, sizes.code_bytes, estimated=False)

@@ -1,4 +1,4 @@
-"""A folder that a model was compiled into: what it holds, and whether all of it is there."""
+"""A folder that a model was compiled into: its contents, and whether they are complete."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class CompiledModel:
 
 
 def compiled_model(folder: str | Path) -> CompiledModel:
-    """What was compiled into `folder`. Raises InputError where nothing was, or not all is there."""
+    """What was compiled into `folder`. Raises InputError if nothing was, or files are missing."""
     file, data = _read(Path(folder))
     where = str(file)
     if "models" in data:
@@ -53,7 +53,7 @@ def compiled_model(folder: str | Path) -> CompiledModel:
 
 
 def compiled_board(folder: str | Path) -> Board:
-    """The board that a folder was compiled for. Raises InputError where nothing was."""
+    """The board that a folder was compiled for. Raises InputError if nothing was compiled."""
     file, data = _read(Path(folder))
     return find_board(field_of(data, "board", str, str(file)))
 

@@ -1,4 +1,4 @@
-"""Between the database of measurements and those who plan or measure: for this machine's tools."""
+"""Connects the database of measurements with planning and measuring, for this machine's tools."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from toolchain.kernels import cmsis_nn
 
 
 def current_build(cmsis_nn_folder: Path | None = None) -> Build | None:
-    """What would compile kernels here; None where the compiler or CMSIS-NN is not installed."""
+    """The compiler and CMSIS-NN of this machine; None if either is not installed."""
     try:
         folder = cmsis_nn.installed(cmsis_nn_folder)
         compiler = compiler_version()
@@ -34,7 +34,7 @@ def current_build(cmsis_nn_folder: Path | None = None) -> Build | None:
 def cost_model(
     board: str, cmsis_nn_folder: Path | None = None, database: Database | None = None
 ) -> CostModel:
-    """Measured latencies of `board` where the database has them, estimates elsewhere."""
+    """Measured latencies of `board` where the database has them, otherwise estimates."""
     build = None if find_board(board).is_host else current_build(cmsis_nn_folder)
     if build is None:
         return AnalyticCostModel()
@@ -44,7 +44,7 @@ def cost_model(
 def taken(
     board: str, key: Key, build: Build, unit: str, counts: Sequence[int], estimate: int
 ) -> Measurement:
-    """A measurement made now: one count a run."""
+    """A measurement made now, from one count per run."""
     ordered = sorted(counts)
     return Measurement(
         board=board,

@@ -1,4 +1,4 @@
-"""Where the time goes: the operators of a compiled model, counted on its board in several runs."""
+"""The operators of a compiled model, counted on its board in several runs."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ DEFAULT_RUNS = 5
 
 @dataclass(frozen=True)
 class Part:
-    """An operator, or several together. `counts` are one a run, in the profile's unit.
+    """An operator, or several together. `counts` has one count per run, in the profile's unit.
 
-    `moved_bytes`: inputs, weights and outputs, each once. `calls`: how often it runs in one
-    inference; more than once where it was split into blocks.
+    `moved_bytes`: bytes of inputs, weights and outputs, each once. `calls`: how often it runs in
+    one inference; more than once if it was split into blocks.
     """
 
     name: str
@@ -47,15 +47,15 @@ class Part:
 
     @property
     def spread(self) -> int:
-        """Largest less smallest count."""
+        """The largest count minus the smallest."""
         return max(self.counts) - min(self.counts)
 
 
 @dataclass(frozen=True)
 class Profile:
-    """Counts of a compiled model. `totals` are of whole inferences, one a run.
+    """Counts of a compiled model. `totals` has one count per whole inference.
 
-    `unit` is 'instructions' (QEMU) or 'cycles' (silicon); `clock_hz` turns the latter into time.
+    `unit` is 'instructions' (QEMU) or 'cycles' (silicon); `clock_hz` converts cycles to time.
     """
 
     model: str
@@ -75,9 +75,10 @@ class Profile:
 
     @property
     def outside(self) -> int:
-        """What the sum of the operators lacks of the whole: the loop that calls them.
+        """The total minus the operators' counts: the loop that calls them.
 
-        A few counts below 0 where that is short: what counting takes is known to about one each.
+        It can be slightly below 0 if that loop is short, since the cost of counting is known to
+        about one count per operator.
         """
         return self.total - sum(part.count for part in self.operators)
 
@@ -123,7 +124,7 @@ def _shared(values: Iterable[str]) -> str:
 def profile_folder(
     folder: str | Path, port: str | None = None, runs: int = DEFAULT_RUNS, report: Report = silent
 ) -> Profile:
-    """Run what `thimble compile` wrote `runs` times on the same pseudo-random input, and count.
+    """Run a compiled folder `runs` times on the same pseudo-random input, and count.
 
     Raises InputError for a folder without a firmware that counts, LinkError where the board fails.
     """
@@ -140,7 +141,7 @@ def profile_folder(
 def profile_deployment(
     deployment: Deployment, folder: Path, board: Board, runs: int, report: Report = silent
 ) -> Profile:
-    """As `profile_folder`, for a model that runs already."""
+    """As `profile_folder`, for a model that is already running."""
     planned = _planned(folder)
     totals: list[int] = []
     counts: list[tuple[int, ...]] = []
@@ -189,10 +190,10 @@ class _Keys:
 
 
 def record(profile: Profile, folder: str | Path, database: Database | None = None) -> int:
-    """Keep the operators' counts for the planner; how many. 0 where the folder has no keys.
+    """Store the operators' counts for the planner. Returns how many; 0 if the folder has no keys.
 
-    Blocks of one kernel and shape count as their mean; where an operator's blocks differ, nothing
-    is kept of it (`thimble compile --tune` times each by itself).
+    Blocks of one kernel and shape are stored as their mean. If an operator's blocks differ, nothing
+    is stored for it (`thimble compile --tune` times each by itself).
     """
     file = Path(folder) / KEYS_FILE
     if not file.exists():

@@ -1,4 +1,4 @@
-"""A compiled model at work: on a board, or on this machine."""
+"""Run a compiled model on a board or on this machine."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _LOSSES_BORNE = 2
 
 @dataclass(frozen=True)
 class Inference:
-    """One inference in the model's own types: outputs by name, and what it took."""
+    """One inference in the model's own types: outputs by name, and its count."""
 
     outputs: Mapping[str, Array]
     count: int
@@ -82,7 +82,7 @@ class _HostSession:
 
 
 class Deployment:
-    """A compiled model on a running board; takes and gives the model's own types.
+    """A compiled model on a running board. Takes and returns the model's own types.
 
     `stateful`: the model keeps values from run to run, until `clear_state`.
     """
@@ -94,9 +94,9 @@ class Deployment:
         self.stateful = compiled.stateful
 
     def run(self, inputs: Mapping[str, Array]) -> Inference:
-        """One inference. `inputs` by name, in the model's own shape and type.
+        """One inference. `inputs` are by name, in the model's own shape and type.
 
-        Raises InputError for a missing, extra or ill-shaped input, LinkError where the board fails.
+        Raises InputError for a missing, extra or misshapen input, LinkError where the board fails.
         """
         extra = set(inputs) - {end.name for end in self.inputs}
         if extra:
@@ -119,10 +119,10 @@ class Deployment:
     def run_sequence(
         self, frames: Sequence[Mapping[str, Array]], report: Report = silent
     ) -> Inference:
-        """Inferences one after another, the state anew before the first.
+        """Inferences one after another; the state is reset before the first.
 
-        Outputs are stacked along a new first axis where there are several; the count is the
-        largest. Raises as `run`.
+        If there are several, outputs are stacked along a new first axis, and the count is the
+        largest. Raises as `run` does.
         """
         done = self._sequence(frames, report)
         if len(done) == 1:
@@ -155,9 +155,9 @@ class Deployment:
             self.session.clear_state()
 
     def pattern(self, seed: int) -> dict[str, Array] | None:
-        """Random inputs that the board can make by itself, for `run_pattern`.
+        """Random inputs that the board can generate itself, for `run_pattern`.
 
-        None where it cannot: on the host, and for a model that does not take bytes.
+        None where it cannot: on the host, and for a model whose inputs are not bytes.
         """
         bytes_only = all(
             end.tensor.dtype is DType.INT8 and end.model_dtype is not DType.FLOAT32
@@ -169,17 +169,17 @@ class Deployment:
         return {end.name: end.to_model(made[end.name]) for end in self.inputs}
 
     def run_pattern(self, seed: int) -> Inference:
-        """One inference on `pattern(seed)`, which need not pass through the serial port."""
+        """One inference on `pattern(seed)`, without sending it through the serial port."""
         if not isinstance(self.session, Session):
             raise InputError("only a board makes its own inputs")
         return self._inference(self.session.run_pattern(seed))
 
     def operator_counts(self) -> tuple[OperatorCount, ...]:
-        """What each operator took in the last run."""
+        """The count of each operator in the last run."""
         return self.session.operator_counts()
 
     def memory_use(self) -> MemoryUse:
-        """Stack and arena bytes that were really touched since reset."""
+        """Bytes of stack and arena that have been overwritten since the last reset."""
         return self.session.memory_use()
 
 

@@ -1,4 +1,4 @@
-"""Does the board compute what the reference computes? Every differing element is reported."""
+"""Compare the board's outputs with the reference's, and report every differing element."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _none(inputs: tuple[End, ...]) -> Iterable[Sequence[Mapping[str, Array]]]:
 
 @dataclass(frozen=True)
 class Difference:
-    """One element that differs: in which run, where, and by how much."""
+    """One element that differs: the run, the place, and the difference."""
 
     run: int
     output: str
@@ -62,7 +62,9 @@ class Difference:
 
 @dataclass(frozen=True, eq=False)
 class Differing:
-    """Where one output of one run differs, as columns: `indices` is (elements, rank)."""
+    """The differing elements of one output of one run, as columns; `indices` is (elements,
+    rank).
+    """
 
     run: int
     output: str
@@ -79,7 +81,7 @@ class Differing:
         return Difference(self.run, self.output, index, board, reference)
 
     def largest(self, unit: float) -> float:
-        """The largest difference in units; infinite where either is no number."""
+        """The largest difference in units; infinite where either value is NaN."""
         if not len(self):
             return 0.0
         with np.errstate(invalid="ignore", over="ignore"):
@@ -89,7 +91,7 @@ class Differing:
 
 @dataclass(frozen=True)
 class Differences(Sequence[Difference]):
-    """All elements that differ, in the order of runs, outputs and indices; made when asked for."""
+    """All elements that differ, by run, output and index; each is created when it is read."""
 
     parts: tuple[Differing, ...]
 
@@ -118,11 +120,11 @@ class Differences(Sequence[Difference]):
 class Verification:
     """What was compared. `max_difference` is in units of the output's last place (`unit_of`).
 
-    `judges` says which runtime ran which operators of the model, and why; `not_independent` is ''
-    where that was another's arithmetic than Thimble's, else why there is none. `memory` is what
-    was touched, None on the host, where nothing is painted.
-    `tolerance` is what the reference's own arithmetic allows: 0 for TFLite models, 1 for ONNX, and
-    1 where operators compute in float32.
+    judges       which runtime ran which operators of the model, and why.
+    not_independent  '' if another runtime than Thimble's judged, else why none did.
+    memory       bytes of stack and arena that were overwritten; None on the host.
+    tolerance    difference that the reference's own arithmetic allows: 0 for TFLite models, 1 for
+                 ONNX, and 1 where operators compute in float32.
     """
 
     model: str
@@ -158,7 +160,7 @@ class Verification:
 
     @property
     def operators_agree(self) -> bool:
-        """Whether no operator alone is beyond the tolerance: differences grew on their way."""
+        """Whether no single operator exceeds the tolerance: differences only accumulated."""
         found = self.by_operators
         return found is not None and found.max_difference <= self.tolerance
 
@@ -179,10 +181,10 @@ def verify_model(
 ) -> Verification:
     """Compile `model`, run `given` inputs and then `runs` random ones, compare with the reference.
 
-    `given` makes inputs by name once the model's ends are known, as sequences of runs: a model that
-    keeps state begins anew before each sequence. Random inputs come from `seed`, one generator a
-    run; with state they are two sequences. `out` keeps the build; `force` and what is raised are
-    `compile_model`'s; LinkError where the board fails.
+    `given` makes inputs by name once the model's inputs are known, as sequences of runs: the state
+    of a model is reset before each sequence. Random inputs come from `seed`, with one generator per
+    run; a model with state gets them as two sequences. `out` keeps the build. `force` and the
+    errors raised are those of `compile_model`; LinkError where the board fails.
     """
     with scratch_folder() as scratch:
         folder = Path(out) if out is not None else scratch / "build"
@@ -266,9 +268,9 @@ def _by_operators(
 
 
 def unit_of(end: End, wanted: Array) -> float:
-    """What counts as a difference of one: a step of an integer output, as the file scales it.
+    """The size of a difference of one: a step of an integer output, with the scale in the file.
 
-    For an output that the device computes in float32: FLOAT_TOLERANCE of its largest element.
+    For an output that the device computes in float32, it is FLOAT_TOLERANCE of its largest element.
     """
     if end.tensor.dtype is DType.FLOAT32:
         finite = np.abs(wanted[np.isfinite(wanted.astype(np.float64))].astype(np.float64))
@@ -314,9 +316,9 @@ def _random_case(
 
 
 def compare(run: int, output: str, got: Array, want: Array) -> Differing:
-    """Elements whose bytes differ. Any NaN equals any other: processors choose its bits freely.
+    """Elements whose bytes differ. NaNs count as equal, since processors choose their bits freely.
 
-    Raises ResultError where the reference gives another type or another number of elements.
+    Raises ResultError where the reference returns another type or another number of elements.
     """
     if got.dtype != want.dtype or got.size != want.size:
         raise ResultError(

@@ -1,1 +1,1 @@
-"""device room."""
+"""Boards: build firmware, flash it, emulate it, and talk to it over a serial line."""

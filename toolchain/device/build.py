@@ -1,4 +1,4 @@
-"""Generated C, kernels and firmware to an ELF for a board, and what it weighs."""
+"""Compile generated C, kernels and firmware to an ELF for a board, and measure its size."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _MODEL_SUFFIX = ".model.o"
 
 @dataclass(frozen=True)
 class BuildOptions:
-    """`profile`: count every operator (4 bytes of RAM each, ~10 instructions a call).
+    """`profile`: count every operator (4 bytes of RAM each, about 10 instructions per call).
 
     `kernels`: the firmware times the kernels of its model one by one; needs `profile`.
     """
@@ -58,7 +58,7 @@ class BuildOptions:
 
 @dataclass(frozen=True)
 class ModelFiles:
-    """C files to compile: the generated ones, our kernels and CMSIS-NN's, and their headers."""
+    """C files to compile (the generated ones, Thimble's kernels, CMSIS-NN's) and their headers."""
 
     generated: tuple[Path, ...]
     kernels: tuple[Path, ...] = ()
@@ -170,9 +170,8 @@ def build_files(
 ) -> Firmware:
     """Build firmware from C files that define `<name>_run` of every model, into `folder`.
 
-    `banks` says where each part goes; the linker checks that it fits.
-
-    Raises DoesNotFitError, MissingToolError, or BuildError with the compiler's words.
+    `banks` says where each part goes; the linker checks that it fits. Raises DoesNotFitError,
+    MissingToolError, or BuildError with the compiler's message.
     """
     if board.is_host:
         raise InputError("the host runs the generated C as a process; it has no firmware")
@@ -270,7 +269,7 @@ def roomier_banks(
     banks: Layout,
     overflow: compiler.BankOverflowError,
 ) -> Layout | None:
-    """Other banks, where code and weights were larger than estimated; None where there are none."""
+    """Other banks, if code and weights are larger than estimated; None if there are none."""
     if overflow.bank != banks.code.name:
         return None
     expected = code_estimate_bytes(*plans)
@@ -297,7 +296,7 @@ class ArenaArray:
 
 
 def arena_arrays(models: Sequence[FirmwareModel]) -> tuple[ArenaArray, ...]:
-    """One for each bank, as large as its models need; in the order of `shared_arena`."""
+    """One array for each bank, as large as its models need; in the order of `shared_arena`."""
     sizes: dict[str, int] = {}
     spread_first = sorted(models, key=lambda model: not model.over_banks)
     for part in (part for model in spread_first for part in model.parts):
@@ -331,7 +330,7 @@ def _span_bytes(elf: Path) -> int:
 
 
 def measure(elf: Path) -> Sizes:
-    """Sizes of the linked sections."""
+    """Sizes in bytes of the linked sections."""
     with elf.open("rb") as file:
         sections = {s.name: int(s["sh_size"]) for s in ELFFile(file).iter_sections()}
 

@@ -1,4 +1,6 @@
-"""The cross compiler: objects in parallel, kept by content in the user's cache."""
+"""The cross compiler. Objects are compiled in parallel and cached by content in the user's
+cache.
+"""
 
 from __future__ import annotations
 
@@ -39,14 +41,14 @@ _OVERFLOW = re.compile(r"region `(?P<region>\w+)' overflowed by (?P<bytes>\d+) b
 
 
 class BuildError(ResultError):
-    """The compiler or linker refused what it was given."""
+    """The compiler or linker reported an error."""
 
 
 @dataclass(frozen=True)
 class Unit:
     """One translation unit. `suffix` ends the object's name (the linker script matches it).
 
-    Headers in `system_includes` (`-isystem`) may be as they like; warnings are for ours.
+    Warnings in headers of `system_includes` (`-isystem`) are ignored.
     """
 
     source: Path
@@ -70,7 +72,7 @@ def _version(gcc: str) -> str:
 
 
 def compiler_version() -> str:
-    """The first line that the cross compiler says of itself. Raises MissingToolError."""
+    """The first line of the cross compiler's `--version`. Raises MissingToolError."""
     return _version(find_tool("gcc"))
 
 
@@ -82,7 +84,7 @@ def _run(command: Sequence[str]) -> str:
 
 
 class BankOverflowError(DoesNotFitError):
-    """The linker's word that a bank is too small for what was to lie in it."""
+    """The linker found that a bank is too small for its contents."""
 
     def __init__(self, excess_bytes: int, bank: str) -> None:
         super().__init__(f"the firmware does not fit: {excess_bytes:,} bytes too many in {bank}")
@@ -108,8 +110,10 @@ def _explained(command: Sequence[str], said: str) -> ThimbleError:
 
 @cache
 def headers_digest(folder: Path) -> str:
-    """Over names and contents of all headers in a folder, as they are when it is first asked for
-    after `headers_digest.cache_clear()`."""
+    """Digest of the names and contents of all headers in a folder.
+
+    They are read once, and again after `headers_digest.cache_clear()`.
+    """
     digest = hashlib.sha256()
     for header in sorted(folder.rglob("*.h")):
         digest.update(header.relative_to(folder).as_posix().encode() + b"\0")
@@ -125,7 +129,7 @@ def _key(gcc: str, unit: Unit, digests: Sequence[str]) -> str:
 
 
 def compile_unit(gcc: str, unit: Unit, target: Path) -> None:
-    """One object, which is not kept in the cache. Raises BuildError with the compiler's words."""
+    """One object, which is not cached. Raises BuildError with the compiler's message."""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=target.parent, suffix=_UNFINISHED)
@@ -155,8 +159,8 @@ def compile_units(
 ) -> tuple[Path, ...]:
     """The objects of `units`, in their order, compiled unless the cache has them.
 
-    `report` is told how many are compiled; `gcc` is the cross compiler unless another is
-    named. Raises BuildError with the compiler's words.
+    `report` gets the number that are compiled. `gcc` is the cross compiler unless another is named.
+    Raises BuildError with the compiler's message.
     """
     gcc = gcc or find_tool("gcc")
     listed = tuple(units)
@@ -224,5 +228,5 @@ def link(objects: Sequence[Path], flags: Sequence[str], script: Path, elf: Path)
 
 
 def convert(elf: Path, target_format: str, output: Path) -> None:
-    """objcopy: `target_format` is 'binary' or 'ihex'."""
+    """Run objcopy. `target_format` is 'binary' or 'ihex'."""
     _run([find_tool("objcopy"), "-O", target_format, str(elf), str(output)])

@@ -1,4 +1,4 @@
-"""Looks at this machine for what the toolchain calls."""
+"""Checks this machine for the programs and packages that the toolchain uses."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _PACKAGES = (
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing looked for; `found` is its version or place, '' where it is missing."""
+    """One program or package; `found` is its version or path, '' if it is missing."""
 
     what: str
     purpose: str
@@ -53,7 +53,7 @@ class Finding:
 
 
 def examine() -> tuple[Finding, ...]:
-    """Everything the toolchain calls, in the order in which it would be missed."""
+    """All programs and packages that the toolchain uses, the most important first."""
     python = f"{sys.version_info.major}.{sys.version_info.minor}.{sys.version_info.micro}"
     return (
         Finding("Python", "everything", python, True, ""),

@@ -1,4 +1,4 @@
-"""What a built firmware is: the model it carries, its files, its sizes; kept as `firmware.json`."""
+"""A built firmware: the model it contains, its files and sizes. Stored as `firmware.json`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Port:
     """A model's input or output: its place in the arena and the type of its elements.
 
     `identifier` is its name in C. `constant`: an output that lies in flash, not in the arena.
-    `part`: in which part of an arena that is spread over banks; the offset begins there.
+    `part`: the part that it lies in, of an arena spread over banks; the offset counts from there.
     """
 
     name: str
@@ -50,7 +50,9 @@ class Port:
 
 @dataclass(frozen=True)
 class OperatorName:
-    """What is counted as one operator. `blocks`: the plan's names of those that run as such."""
+    """What is counted as one operator. `blocks`: the plan's names of the operators it consists
+    of.
+    """
 
     name: str
     kind: str
@@ -64,10 +66,10 @@ class OperatorName:
 
 @dataclass(frozen=True)
 class FirmwarePart:
-    """One bank's part of a model's arena, from `offset_bytes` of what the firmware has there.
+    """One bank's part of a model's arena, from `offset_bytes` of the firmware's array there.
 
-    `bank` is '' for the one bank of a firmware whose arena is in one piece. `member`: what the
-    model's C calls it; '' where that takes its arena in one piece.
+    `bank` is '' for a firmware whose arena is in one piece. `member` is its name in the model's C
+    struct; '' if the model takes its arena in one piece.
     """
 
     size_bytes: int
@@ -86,7 +88,7 @@ class FirmwareModel:
     """A generated model as the firmware sees it.
 
     `name` is the C prefix; `operators` are in the order in which the C counts them. `kernels` are
-    the C prefixes of models that the firmware times one by one (then it has no model of its own).
+    the C prefixes of models that the firmware times one by one (it then has no model of its own).
     `stateful`: it keeps values from run to run, and no other model shares its `parts` of the
     firmware's arena.
     """
@@ -105,7 +107,7 @@ class FirmwareModel:
 
     @property
     def over_banks(self) -> bool:
-        """Whether its C takes a struct of parts."""
+        """Whether its C takes a struct of arena parts."""
         return any(part.member for part in self.parts)
 
 
@@ -140,8 +142,8 @@ def firmware_model(plan: Plan, sources: Sources, parts: tuple[FirmwarePart, ...]
 class Sizes:
     """Bytes from the linked ELF. Flash holds code, weights and the initial values of .data.
 
-    `code_bytes` is .text and .rodata apart from the model's constants (`weight_bytes`).
-    `stack_bytes` is what is reserved; what is used is measured on the board.
+    `code_bytes` is .text and .rodata without the model's constants (`weight_bytes`). `stack_bytes`
+    is the reserved size; the board measures what is used.
     """
 
     code_bytes: int
@@ -162,9 +164,9 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Firmware:
-    """A linked firmware in `folder`. `build_id` is also inside it, and the board tells it.
+    """A linked firmware in `folder`. `build_id` is also inside it, and the board reports it.
 
-    Its models share one arena and run one at a time; `index` is that of the one at hand.
+    Its models share one arena and run one at a time; `index` is that of the current one.
     """
 
     folder: Path
@@ -195,7 +197,7 @@ class Firmware:
         return self.folder / "firmware.map"
 
     def save(self) -> None:
-        """Write the manifest from which `load_firmware` reads it back."""
+        """Write the manifest, which `load_firmware` reads."""
         models = [asdict(model) for model in self.models]
         for port in (p for model in models for p in (*model["inputs"], *model["outputs"])):
             port["dtype"] = port["dtype"].value
@@ -208,7 +210,7 @@ class Firmware:
         _write(self.folder, data)
 
     def save_model(self, folder: Path) -> None:
-        """Write to `folder`, which lies in that of the firmware, which of the models it is of."""
+        """Write to `folder`, inside the firmware's folder, which of the models it belongs to."""
         up = Path(*(".." for _ in folder.relative_to(self.folder).parts))
         _write(folder, {"firmware": up.as_posix(), "index": self.index})
 

@@ -1,10 +1,10 @@
-"""Putting a firmware on a board: one class for each tool that can, and the choice among them.
+"""Flashing a firmware to a board: one class for each tool, and the choice among them.
 
-Each tool first reads which chip there is and is refused where it is not the board's, then writes,
-then verifies what it has written. A chip that does not answer is asked once more under reset: its
-firmware may sleep, or have turned the debug port off. What the tools print when there is no probe,
-no chip or no permission was read in their sources, and of ST's tool in people's logs
-(docs/hardware.md lists them).
+Each tool first reads the chip's identity and is stopped if it is not the board's chip. It then
+writes, and verifies what it has written. A chip that does not answer is asked once more under
+reset, because its firmware may sleep or have turned the debug port off. The messages of the tools
+when there is no probe, no chip or no permission come from their sources, and those of ST's tool
+from people's logs (docs/hardware.md lists them).
 """
 
 from __future__ import annotations
@@ -30,12 +30,11 @@ _ID_BITS = 0xFFF
 
 
 class IdentityError(LinkError):
-    """The chip on the board is another one than the firmware is for."""
+    """The chip on the board is not the one that the firmware is for."""
 
 
 class UnreadError(LinkError):
-    """Which chip there is could not be read; `hopeless` where another way to connect will not
-    help."""
+    """The chip's identity could not be read. `hopeless`: another way to connect will not help."""
 
     def __init__(self, sentence: str, said: str, *, hopeless: bool) -> None:
         super().__init__("\n".join([sentence, _tail(said)]).rstrip())
@@ -61,9 +60,11 @@ _NO_LOADER = "no boot loader answers: hold BOOT0 high and reset the board"
 
 @dataclass(frozen=True)
 class Runner(ABC):
-    """A flashing tool. `options` are those of the board's file; `probe` is the serial number of
-    the debug probe, '' where there is only one. `under_reset`: the chip is held in reset while the
-    probe connects."""
+    """A flashing tool. `options` are those of the board's file.
+
+    `probe` is the serial number of the debug probe, '' if there is only one. `under_reset`: the
+    chip is held in reset while the probe connects.
+    """
 
     options: Mapping[str, str]
     probe: str = ""
@@ -83,15 +84,18 @@ class Runner(ABC):
 
     @abstractmethod
     def identify(self, board: Board) -> list[str]:
-        """The command line that reads which chip there is."""
+        """The command line that reads the chip's identity."""
 
     @abstractmethod
     def check(self, board: Board, said: str) -> None:
-        """Raise IdentityError where `said`, the answer, is of another chip than the board's, and
-        UnreadError where it is of none."""
+        """Check the answer `said` to `identify`.
+
+        Raises IdentityError if it is of another chip than the board's, UnreadError if it has no
+        identity.
+        """
 
     def complaint(self, said: str) -> str:
-        """What the tool's words mean, '' where they are not known."""
+        """What the tool's message means, '' if it is not known."""
         found = (means for words, means in self.complaints if re.search(words, said, re.MULTILINE))
         return next(found, "").format_map(dict(self.options))
 
@@ -100,14 +104,14 @@ class Runner(ABC):
         """The command line that flashes `firmware`."""
 
     def verify(self, firmware: Firmware, scratch: Path) -> list[str]:
-        """A further command line that reads back, and starts the firmware; [] where `write` has.
+        """A further command line that reads back, and starts the firmware; [] if `write` does both.
 
         `scratch` is a folder for it.
         """
         return []
 
     def matches(self, firmware: Firmware, said: str, scratch: Path) -> bool:
-        """Whether the last command line's answer says that the flash holds the firmware."""
+        """Whether the answer of the last command line says that the flash holds the firmware."""
         return self.verified in said
 
     def available(self) -> bool:
@@ -161,7 +165,7 @@ def _tcl_word(text: str) -> str:
 
 
 class OpenOcd(Runner):
-    """`config`: configuration files, separated by blanks."""
+    """`config`: configuration files, separated by spaces."""
 
     name = "openocd"
     program = "openocd"
@@ -295,7 +299,7 @@ class StLink(Runner):
 
 
 class Stm32CubeProgrammer(Runner):
-    """ST's own command line (UM2237), which always connects under reset here."""
+    """ST's own command line (UM2237). It always connects under reset here."""
 
     name = "stm32cubeprogrammer"
     program = "STM32_Programmer_CLI"
@@ -325,9 +329,9 @@ class Stm32CubeProgrammer(Runner):
 class Dfu(Runner):
     """The ROM's USB boot loader: BOOT0 high at reset. `device`: vendor:product.
 
-    It does not tell the chip, only how big its flash is, and does not verify: what it holds is
-    read back and compared. The board starts its firmware and leaves while dfu-util still waits for
-    a last status.
+    It reports only the size of the chip's flash, and does not verify, so Thimble reads the flash
+    back and compares. The board starts its firmware and leaves while dfu-util still waits for a
+    last status.
     """
 
     name = "dfu"
@@ -384,7 +388,7 @@ _CLASSES = {c.name: c for c in (OpenOcd, PyOcd, StLink, Stm32CubeProgrammer, Dfu
 def runners(board: Board, probe: str = "") -> tuple[Runner, ...]:
     """The tools that can flash `board`, preferred first; () for an emulated one.
 
-    Raises InputError where the board's file names a tool that there is no class for.
+    Raises InputError if the board's file names an unknown tool.
     """
     unknown = [name for name in board.flash_runners if name not in _CLASSES]
     if unknown:
@@ -395,10 +399,10 @@ def runners(board: Board, probe: str = "") -> tuple[Runner, ...]:
 def choose(
     board: Board, wanted: str | None = None, *, probe: str = "", installed: bool = True
 ) -> Runner:
-    """The first tool that is there, or the wanted one; any that could, if not `installed`.
+    """The first installed tool, or the requested one; any possible one if not `installed`.
 
     Raises InputError for an emulated board or a tool that cannot flash it, MissingToolError with
-    the lines that install one.
+    the commands that install one.
     """
     able = runners(board, probe)
     if not able:
@@ -421,11 +425,10 @@ def flash(
     probe: str = "",
     show: Callable[[str], None] = lambda line: None,
 ) -> None:
-    """Check which chip there is, write, verify; `show` gets each command line before it runs.
+    """Check the chip's identity, write, verify; `show` gets each command line before it runs.
 
-    Raises IdentityError where the chip is another one and UnreadError where it does not answer
-    (nothing is written then), LinkError where the tool fails or the flash does not hold what was
-    written.
+    Raises IdentityError if it is another chip and UnreadError if it does not answer (nothing is
+    written then), LinkError if the tool fails or the flash does not hold what was written.
     """
     board = firmware.board
     runner = _identified(choose(board, wanted, probe=probe), board, show)

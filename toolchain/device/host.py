@@ -1,8 +1,8 @@
-"""Generated models on the machine that runs Thimble, with or without sanitizers.
+"""Run generated models on this machine, with or without sanitizers.
 
-The models are linked into one program that serves requests over a pipe, so that a crash or a
-sanitizer's finding is an error with its text, not the end of the caller. CMSIS-NN compiles to its
-plain C path here.
+The models are linked into one program that serves requests over a pipe. A crash or a sanitizer's
+report is then an error with its text and does not end the caller. CMSIS-NN compiles to its plain C
+path here.
 """
 
 from __future__ import annotations
@@ -50,11 +50,12 @@ Array = NDArray[np.generic]
 
 @dataclass(frozen=True)
 class HostModel:
-    """Generated C and the graph it came from, whose ends give the shapes.
+    """Generated C and the graph it came from, whose inputs and outputs give the shapes.
 
     `reaches` are, for each call of `sources.calls`, the (offset, size) in bytes of the runs of the
-    arena that its operands and scratch own: while it runs a sanitized program reports any access
-    to others, dead tensors and gaps. Without any, nothing is watched but the arena's ends.
+    arena that the call may access: its operands and scratch. A sanitized program reports any access
+    to other bytes, including dead tensors and gaps. Without `reaches`, only the arena's ends are
+    checked.
     """
 
     sources: Sources
@@ -70,10 +71,10 @@ def build(
     sanitize: bool = False,
     once: bool = False,
 ) -> Path:
-    """Write the models' C into `folder`, compile and link it; the program's path.
+    """Write the models' C into `folder`, compile and link it. Returns the program's path.
 
-    Generated code and our kernels are compiled with every warning as an error. `once`: the models
-    are not optimised, and no object of theirs is kept. Raises BuildError, MissingToolError.
+    Generated code and Thimble's kernels are compiled with every warning as an error. `once`: the
+    models are not optimised, and their objects are not cached. Raises BuildError, MissingToolError.
     """
     env = Environment(
         loader=FileSystemLoader(TEMPLATES),
@@ -172,9 +173,10 @@ class HostProgram:
     ) -> tuple[Array, ...]:
         """Outputs for `inputs`, both in the graph's order, types and shapes.
 
-        `fill` is what the arena holds before. Without `restart` a model with state goes on from its
-        last run; the first run begins anew in any case. Raises LinkError with the program's last
-        words where it dies, and naming the operator where run fails.
+        `fill` is the content of the arena before the run. Without `restart` a model with state
+        continues from its last run; the first run always starts from the initial state. Raises
+        LinkError with the program's last output if it dies, and naming the operator if the model's
+        run fails.
         """
         graph, sources = self._models[model].graph, self._models[model].sources
         request = np.array([model, fill, restart], np.uint32).tobytes()

@@ -1,10 +1,10 @@
 """A line to a board: requests out, replies in; time-outs, and retries where they are safe.
 
-A request that a damaged frame or a lost reply made fail is sent again with the same sequence
-number. That is safe for every type: reading and writing twice changes nothing, and the board
-does not run the model again for a number it has just answered. Each greeting starts the numbers
-at a random one, so that a board refuses what comes late, of this connection or an earlier one,
-and everything after a reset until it has been greeted again: BoardResetError.
+A request that failed because of a damaged frame or a lost reply is sent again with the same
+sequence number. That is safe for every type: reading and writing twice changes nothing, and the
+board does not run the model again for a number it has just answered. Each HELLO starts the numbers
+at a random one. A board therefore refuses late requests of this connection or an earlier one, and
+after a reset everything until the next HELLO: BoardResetError.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class SocketTransport:
 
 
 class LineLostError(LinkError):
-    """The port went away under an open line; `reopen` waits for it to come back."""
+    """The port disappeared under an open line; `reopen` waits for it to come back."""
 
     def __init__(self, port: str, reason: object, reopen: Callable[[], None]) -> None:
         super().__init__(f"the serial port {port} failed: {reason}")
@@ -101,10 +101,11 @@ class LineLostError(LinkError):
 
 
 class SerialTransport:
-    """Anything pyserial opens: a device, `rfc2217://host:port`. A device is held alone.
+    """Anything that pyserial opens: a device, `rfc2217://host:port`. A device is locked.
 
-    A USB port that goes away is waited for by its serial number: it may come back under another
-    name, the old one being held until it is closed. `attached` lists the machine's ports.
+    If a USB port disappears, `reopen` waits for it by its serial number. It may come back under
+    another name, since the old one is taken until it is closed. `attached` lists the machine's
+    ports.
     """
 
     def __init__(
@@ -159,7 +160,7 @@ class SerialTransport:
         return LineLostError(self._port, error, self.reopen)
 
     def reopen(self) -> None:
-        """Open the port anew, where it is now. Raises LinkError where it stays away."""
+        """Open the port again, wherever it is now. Raises LinkError if it stays away."""
         self.close()
         try:
             self._serial = self._opened(self._where, _RETURN_SECONDS)
@@ -190,8 +191,10 @@ class SerialTransport:
             raise self._lost(error) from error
 
     def write(self, data: bytes) -> None:
-        """Hand `data` to the driver. It is not waited for: that would have no end where the adapter
-        takes nothing (tcdrain)."""
+        """Pass `data` to the driver without waiting for it to be sent.
+
+        Waiting (tcdrain) would never end if the adapter takes nothing.
+        """
         try:
             self._serial.write(data)
         except _PORT_FAILURES as error:
@@ -248,14 +251,14 @@ def open_transport(port: str, baud: int) -> Transport:
 
 
 class BoardResetError(LinkError):
-    """The board has been reset since it was greeted: what was written before is gone."""
+    """The board has been reset since HELLO: what was written before is gone."""
 
     def __init__(self) -> None:
         super().__init__("the board was reset in the middle: what it was to work on is gone")
 
 
 class BoardFaultError(LinkError):
-    """The board met a hard fault while it served a request; `fault` has the registers."""
+    """The board had a hard fault while it served a request; `fault` has the registers."""
 
     def __init__(self, fault: protocol.Fault) -> None:
         super().__init__(f"the board stopped with a fault: {fault}")
@@ -263,7 +266,7 @@ class BoardFaultError(LinkError):
 
 
 class RefusedError(LinkError):
-    """The board got the request whole, and refused it."""
+    """The board received the request undamaged, and refused it."""
 
     def __init__(self, request: Type, code: ErrorCode) -> None:
         reason = code.name.lower()
@@ -274,8 +277,8 @@ class RefusedError(LinkError):
 class Link:
     """Requests and their replies over a transport, one at a time.
 
-    The sequence starts anywhere, so that what an earlier link left on the line is not taken for
-    an answer. `clock` gives seconds.
+    The sequence starts at a random number, so that the remains of an earlier link are not taken for
+    an answer. `clock` returns seconds.
     """
 
     def __init__(
@@ -300,11 +303,11 @@ class Link:
     def request(
         self, kind: Type, payload: bytes = b"", *, timeout_seconds: float | None = None
     ) -> bytes:
-        """The payload of the board's reply.
+        """Send a request. Returns the payload of the board's reply.
 
-        Raises BoardFaultError, BoardResetError, RefusedError, or LinkError where no good reply
-        came in five attempts, or the board kept silent for `timeout_seconds` in all: it is asked
-        again at longer and longer intervals. A port that goes away is waited for.
+        Raises BoardFaultError, BoardResetError, RefusedError, or LinkError if no good reply came in
+        five attempts, or the board was silent for `timeout_seconds` in all: it is asked again at
+        longer and longer intervals. A port that disappears is waited for.
         """
         self.sequence = self.sequence % _LAST_SEQUENCE + 1
         encoded = protocol.encode(Frame(self.sequence, kind, payload))
@@ -354,9 +357,9 @@ class Link:
         return None
 
     def handshake(self, patience_seconds: float, model: int = 0) -> bytes:
-        """The payload of HELLO, asked for again and again: a board that starts loses bytes.
+        """The payload of HELLO, sent repeatedly, since a board that is starting loses bytes.
 
-        It chooses the model that all later requests are about.
+        HELLO chooses the model that all later requests refer to.
         """
         deadline = self._clock() + patience_seconds
         self.sequence = random.SystemRandom().randint(1, _LAST_SEQUENCE)

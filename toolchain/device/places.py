@@ -1,4 +1,4 @@
-"""Places of labgrid: a shared board is reserved, and its serial port found, by `labgrid-client`."""
+"""Places of labgrid: `labgrid-client` reserves a shared board and finds its serial port."""
 
 from __future__ import annotations
 
@@ -48,10 +48,9 @@ def _client(place: str, coordinator: str, *command: str) -> str:
 
 @contextmanager
 def reserved(place: str, coordinator: str = "") -> Iterator[None]:
-    """Hold a place of labgrid's. `coordinator` is host:port, else labgrid's own default.
+    """Hold a labgrid place. `coordinator` is host:port, or labgrid's own default.
 
-    Raises LinkError where somebody else holds it or nobody answers, MissingToolError without
-    labgrid.
+    Raises LinkError if somebody else holds it or nobody answers, MissingToolError without labgrid.
     """
     _client(place, coordinator, "acquire")
     try:
@@ -62,12 +61,12 @@ def reserved(place: str, coordinator: str = "") -> Iterator[None]:
 
 @cache
 def serial_port(place: str, coordinator: str = "") -> str:
-    """The port of a place, as `open_transport` takes it; asked for once, while it is reserved."""
+    """The port of a reserved place, in the form that `open_transport` takes."""
     return port_of(place, _client(place, coordinator, "show"))
 
 
 def port_of(place: str, shown: str) -> str:
-    """The serial port among what `labgrid-client show` printed of a place.
+    """The serial port in the output of `labgrid-client show` for a place.
 
     Raises InputError unless there is exactly one.
     """

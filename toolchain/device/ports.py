@@ -1,5 +1,6 @@
-"""Which serial port a board is at, by the USB identity of the adapter on it, now and after it has
-come back."""
+"""The serial port of a board, found by the USB identity of its adapter, now and after a
+reconnect.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +26,11 @@ class NoPortError(InputError, LinkError):
 
 @dataclass(frozen=True)
 class SerialPort:
-    """`usb_id` is vendor:product in lower case, '' for a port that is no USB device. `interface`:
-    configuration and interface, as in "1.2", which tells the ports of one adapter apart."""
+    """A serial port of this machine.
+
+    `usb_id` is vendor:product in lower case, '' for a port that is not a USB device. `interface` is
+    configuration and interface, as in "1.2"; it distinguishes the ports of one adapter.
+    """
 
     device: str
     usb_id: str
@@ -76,10 +80,10 @@ def find_port(
 ) -> str:
     """The device of the one port that has a USB identity of the board's file.
 
-    `probe` is the serial number of the adapter, where there are several. Looks again for
-    `patience_seconds`: an adapter that was reset, as some tools do when they flash, is away for
-    about a second. Raises InputError listing what there is where none (NoPortError) or more than
-    one fits: none is guessed.
+    `probe` is the serial number of the adapter, if there are several. Looks again for
+    `patience_seconds`, because an adapter that was reset, as some tools do when they flash, is away
+    for about a second. Raises InputError, with a list of the ports, if none (NoPortError) or more
+    than one matches.
     """
     deadline = time.monotonic() + patience_seconds
     while True:

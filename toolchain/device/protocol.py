@@ -19,7 +19,7 @@ _HEADER_BYTES = 6
 
 
 class Type(IntEnum):
-    """Request types; a reply has the same with the top bit set."""
+    """Request types. A reply has the same with the top bit set."""
 
     HELLO = 0x01
     DESCRIBE = 0x02
@@ -77,7 +77,7 @@ TYPE_CODES = {
 
 
 class FrameError(LinkError):
-    """A frame that came damaged."""
+    """A frame that arrived damaged."""
 
 
 class VersionError(LinkError):
@@ -101,7 +101,7 @@ class Frame:
 
 
 def pattern(seed: int, size_bytes: int) -> bytes:
-    """What PATTERN fills an input with: the top bytes of xorshift32 (Marsaglia, 2003).
+    """The bytes that PATTERN fills an input with: the top bytes of xorshift32 (Marsaglia, 2003).
 
     `seed` is a 32-bit number other than 0.
     """
@@ -148,7 +148,7 @@ def cobs_decode(data: bytes) -> bytes:
 
 
 def encode(frame: Frame) -> bytes:
-    """A frame as it goes over the line, with the delimiter that ends it."""
+    """A frame as it is sent, with the delimiter that ends it."""
     header = bytes((frame.version, frame.type)) + frame.sequence.to_bytes(4, "little")
     body = header + frame.payload
     checksum = zlib.crc32(body).to_bytes(_CRC_BYTES, "little")
@@ -158,7 +158,7 @@ def encode(frame: Frame) -> bytes:
 def decode(data: bytes) -> Frame:
     """A frame from its bytes without the delimiter.
 
-    Raises FrameError if they are damaged, VersionError for a whole one of another version.
+    Raises FrameError if they are damaged, VersionError for an undamaged one of another version.
     """
     body = cobs_decode(data)
     if len(body) <= _CRC_BYTES:
@@ -192,7 +192,7 @@ class Decoder:
 
 @dataclass(frozen=True)
 class Hello:
-    """What a board says of itself. `data_bytes`: the most tensor data that one frame carries."""
+    """The reply to HELLO. `data_bytes`: the most tensor data that one frame carries."""
 
     flags: Flags
     data_bytes: int
@@ -266,8 +266,9 @@ def parse_describe(payload: bytes) -> TensorInfo:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The answer to RUN and TIME. `status` is 0 for success; `identity` says of which firmware and
-    model it is."""
+    """The answer to RUN and TIME. `status` is 0 for success; `identity` gives firmware and
+    model.
+    """
 
     status: int
     ticks: int
@@ -312,7 +313,7 @@ class Fault:
         return f"{self.reason()}; {values}"
 
     def reason(self) -> str:
-        """The fault status bits in words."""
+        """The fault status bits as text."""
         cfsr = self.register("cfsr")
         reasons = [text for bit, text in _CFSR_BITS.items() if cfsr >> bit & 1]
         if self.register("hfsr") & 2:
@@ -354,7 +355,7 @@ _CFSR_BITS = {
 
 
 def parse_fault(payload: bytes) -> Fault | None:
-    """None where the board has no fault on record."""
+    """The recorded fault; None if the board has none on record."""
     if not payload:
         return None
     words = dict(zip(_FAULT_NAMES, parse_words(payload, len(_FAULT_NAMES)), strict=True))

@@ -22,7 +22,7 @@ _ENDING_SECONDS = 0.5
 
 
 def find_qemu() -> str:
-    """The emulator's path. Raises MissingToolError with the line that installs it."""
+    """The emulator's path. Raises MissingToolError with the command that installs it."""
     program = shutil.which(_PROGRAM)
     if program is None:
         raise MissingToolError(
@@ -124,7 +124,7 @@ class Machine:
         return self._process.pid
 
     def exit_code(self, timeout_seconds: float = _STOP_SECONDS) -> int:
-        """Wait for the guest to end by itself. Raises LinkError if it does not."""
+        """Wait until the guest exits by itself. Raises LinkError if it does not."""
         try:
             return self._process.wait(timeout_seconds)
         except subprocess.TimeoutExpired as error:

@@ -37,7 +37,7 @@ _COUNTER_CYCLES = 1 << 32
 
 @dataclass(frozen=True)
 class OperatorCount:
-    """`blocks`: the plan's names of the operators that are counted as this one."""
+    """The count of one operator. `blocks`: the plan's names of the operators counted in it."""
 
     name: str
     kind: str
@@ -56,14 +56,14 @@ class Run:
 
 @dataclass(frozen=True)
 class MemoryUse:
-    """Most bytes used since reset, found by painting."""
+    """Most bytes used since reset, found by painting stack and arena beforehand."""
 
     stack_bytes: int
     arena_bytes: int
 
 
 class StateLostError(LinkError):
-    """The board was reset between the inferences of a model that keeps values between them."""
+    """The board was reset between inferences of a model that keeps values between them."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -73,7 +73,7 @@ class StateLostError(LinkError):
 
 
 class Session:
-    """An open line to a board whose firmware is the expected one."""
+    """An open line to a board that runs the expected firmware."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class Session:
         self.hello = self.greet()
 
     def greet(self) -> Hello:
-        """Say HELLO, as is needed after each reset; checks that the firmware is the expected one.
+        """Say HELLO, which is needed after each reset, and check the firmware's identity.
 
         Raises LinkError if the board does not answer or runs another firmware.
         """
@@ -102,9 +102,9 @@ class Session:
         return hello
 
     def choose(self, index: int) -> None:
-        """Go on with another of the firmware's models; what is in the arena is lost.
+        """Switch to another of the firmware's models; the arena's contents are lost.
 
-        Raises InputError where it has none of that index, LinkError as `greet` does.
+        Raises InputError if there is none of that index, LinkError as `greet` does.
         """
         models = self.firmware.models
         if not 0 <= index < len(models):
@@ -130,8 +130,8 @@ class Session:
     def run(self, inputs: Mapping[str, Array] | Sequence[Array]) -> Run:
         """One inference on arrays of the model's own types and shapes.
 
-        Raises InputError for an array that does not fit, LinkError when the board fails, and
-        StateLostError where a reset in the middle cannot be made good.
+        Raises InputError for an array that does not fit, LinkError if the board fails, and
+        StateLostError if a reset in the middle cannot be recovered from.
         """
         data = [_as_bytes(port, array) for port, array in self._matched(inputs)]
 
@@ -143,9 +143,9 @@ class Session:
         return self._whole(inference)
 
     def run_pattern(self, seed: int) -> Run:
-        """One inference on the inputs of `pattern_inputs(firmware, seed)`, which the board makes.
+        """One inference on the inputs of `pattern_inputs(firmware, seed)`, made on the board.
 
-        The emulated serial port takes seconds for a big image; this takes none.
+        Writing a big image through the emulated serial port takes seconds; this takes none.
         """
 
         def inference() -> Run:
@@ -157,9 +157,9 @@ class Session:
         return self._whole(inference)
 
     def time_kernel(self, index: int, seed: int = 1) -> int:
-        """What kernel `index` of a firmware of kernels takes on pseudo-random bytes.
+        """The count of kernel `index`, of a firmware of kernels, on pseudo-random bytes.
 
-        Raises LinkError where the kernel fails or the board does not answer.
+        Raises LinkError if the kernel fails or the board does not answer.
         """
         payload = index.to_bytes(2, "little") + seed.to_bytes(4, "little")
         for attempt in range(_RESETS_BORNE + 1):
@@ -191,7 +191,7 @@ class Session:
         return Run(outputs, self._counted(done.ticks), self.hello.unit)
 
     def operator_counts(self) -> tuple[OperatorCount, ...]:
-        """What each operator took in the last run; () for a firmware built without counters."""
+        """The count of each operator in the last run; () without counters."""
         ticks: list[int] = []
         while len(ticks) < self.hello.operators:
             payload = self.link.request(Type.COUNTS, len(ticks).to_bytes(2, "little"))
@@ -234,7 +234,7 @@ class Session:
             self.link.request(Type.CLEAR)
 
     def describe(self) -> tuple[protocol.TensorInfo, ...]:
-        """What the board itself says of its inputs, then of its outputs."""
+        """The board's own description of its inputs, then of its outputs."""
         which = [(0, i) for i in range(self.hello.inputs)]
         which += [(1, i) for i in range(self.hello.outputs)]
         return tuple(
@@ -269,14 +269,14 @@ class Session:
         return list(zip(ports, inputs, strict=True))
 
     def write_input(self, index: int, data: bytes) -> None:
-        """The bytes of input `index`, as many frames as that takes. Raises as `Link.request`."""
+        """Write the bytes of input `index`, in several frames. Raises as `Link.request` does."""
         step = self.hello.data_bytes
         for offset in range(0, len(data), step):
             chunk = data[offset : offset + step]
             self.link.request(Type.WRITE, bytes((index,)) + offset.to_bytes(4, "little") + chunk)
 
     def read_output(self, index: int, size: int) -> bytes:
-        """The first `size` bytes of output `index`. Raises as `Link.request`."""
+        """The first `size` bytes of output `index`. Raises as `Link.request` does."""
         step, data = self.hello.data_bytes, bytearray()
         while len(data) < size:
             length = min(step, size - len(data))
@@ -339,7 +339,7 @@ def _input_seed(seed: int, index: int) -> int:
 
 
 def pattern_inputs(firmware: Firmware, seed: int) -> dict[str, Array]:
-    """Pseudo-random inputs that `Session.run_pattern` makes on the board from `seed`."""
+    """The pseudo-random inputs that `Session.run_pattern` makes on the board from `seed`."""
     return {
         port.name: _from_bytes(port, protocol.pattern(_input_seed(seed, index), port.size_bytes))
         for index, port in enumerate(firmware.model.inputs)
@@ -363,10 +363,10 @@ def _from_bytes(port: Port, data: bytes) -> Array:
 def open_board(source: Firmware | Path | str, port: str | None = None) -> Session:
     """Connect to the board that runs a firmware, or start it in QEMU if it is an emulated one.
 
-    `source`: a built firmware or its folder. `port`: a serial device or a pyserial URL; without
-    one an emulated board is started, and a real one is at `$THIMBLE_PORT` or found by the USB
-    identity in its file. Raises InputError where that is not clear, LinkError if the board does
-    not answer or runs another firmware.
+    `source`: a built firmware or its folder. `port`: a serial device or a pyserial URL. Without
+    one, an emulated board is started, and a real one is at `$THIMBLE_PORT` or found by the USB
+    identity in its file. Raises InputError if that is ambiguous, LinkError if the board does not
+    answer or runs another firmware.
     """
     firmware = source if isinstance(source, Firmware) else load_firmware(Path(source))
     board = firmware.board

@@ -1,11 +1,10 @@
-"""Files: what others wrote, read with limits; what a user asked for, written whole or not at all.
+"""Files: untrusted ones, read with limits; and a user's results, written completely or not at all.
 
 `records`, `arrays`: JSON, TOML and NumPy files; errors name the field.
 
-`replaced_file`, `write_file`: one file. `replaced_folder`: a folder with the list of its files, by
-which it is known as ours later. `check_folder`: may it be written? `check_whole`: is it all there?
-`is_listed`: is a file one of its own?
-`scratch_folder`: a folder for the time of a command.
+`replaced_file`, `write_file`: one file. `replaced_folder`: a folder with a list of its files, which
+later identifies it as Thimble's. `check_folder`: may it be written? `check_whole`: is it complete?
+`is_listed`: is a file one of its own? `scratch_folder`: a folder for the duration of a command.
 """
 
 from toolchain.files._files import replaced_file, write_file

@@ -1,4 +1,4 @@
-"""One file, written whole or not at all."""
+"""One file, written completely or not at all."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _OPEN_FILES = tuple(map(Path, ("/dev/stdout", "/dev/stderr", "/dev/fd", "/proc")
 
 @contextmanager
 def replaced_file(path: Path) -> Iterator[BinaryIO]:
-    """A file to write to, which becomes `path` when the block ends well; else `path` stays.
+    """A file to write to, which becomes `path` if the block ends without an error.
 
-    It lies beside its target, hidden, until then; the next to write there removes what a killed
-    process left. A symbolic link stays, what it points to is replaced; a device or pipe is written
-    to. A new file's mode is the user's (umask), a replaced one's stays. Raises InputError where the
-    file cannot be written.
+    Until then it lies beside its target, hidden; the next writer there removes what a killed
+    process left. A symbolic link stays, and what it points to is replaced. A device or pipe is
+    written to directly. A new file's mode follows the user's umask; a replaced one keeps its mode.
+    Raises InputError if the file cannot be written.
     """
     try:
         if _takes_a_stream(path):
@@ -50,7 +50,7 @@ def replaced_file(path: Path) -> Iterator[BinaryIO]:
 
 
 def write_file(path: Path, content: str | bytes) -> None:
-    """Replace `path`, whole or not at all; text as UTF-8. Raises as `replaced_file`."""
+    """Replace `path`, completely or not at all; text as UTF-8. Raises as `replaced_file` does."""
     with replaced_file(path) as file:
         data = content if isinstance(content, bytes) else content.encode("utf-8", _UNPRINTABLE)
         file.write(data)

@@ -1,9 +1,10 @@
-"""A folder of results, replaced whole and known as ours by its list of files.
+"""A folder of results, replaced completely and recognised as Thimble's by the list of its files.
 
-At every instant the folder is the old result or the new one. The new one is built beside it, in a
-hidden folder that is also the lock; then the two change places (renameat2 on Linux), or, where the
-file system cannot do that, by two renames that whoever comes next completes. What was replaced is
-deleted file by file: what the list holds as it was written, and nothing else.
+At every instant the folder is either the old result or the new one. The new one is built beside it,
+in a hidden folder that is also the lock. Then the two are exchanged (renameat2 on Linux), or, if
+the file system cannot do that, swapped by two renames that the next process completes if this one
+is killed. The replaced folder is deleted file by file: only listed files that are unchanged, and
+nothing else.
 """
 
 from __future__ import annotations
@@ -52,19 +53,19 @@ class Marker:
 
     @property
     def digest(self) -> str:
-        """Of the list."""
+        """Digest of the list."""
         return hashlib.sha256(repr(sorted(self.files.items())).encode()).hexdigest()
 
     @property
     def folders(self) -> frozenset[str]:
-        """Those that the files lie in."""
+        """The folders that contain the files."""
         return frozenset(
             parent.as_posix() for file in self.files for parent in PurePosixPath(file).parents
         )
 
 
 def check_folder(folder: Path, *, force: bool = False, inputs: Iterable[Path] = ()) -> None:
-    """Raise InputError where `replaced_folder` would refuse. Nothing is touched."""
+    """Raise InputError where `replaced_folder` would refuse. Nothing is changed."""
     with _told(folder):
         target = _decided(folder, inputs)
         work = _lock.beside(target, _WORK)
@@ -84,17 +85,17 @@ def replaced_folder(
     inputs: Iterable[Path] = (),
     reserved: Iterable[str] = (),
 ) -> Iterator[Path]:
-    """An empty folder that takes the place of `folder` when the block ends well.
+    """An empty folder that takes the place of `folder` if the block ends without an error.
 
-    Refused (InputError, before anything is touched): a folder that Thimble did not write, or in
-    which files were added or changed since; with `force` it replaces what it wrote, changed or
-    not, and keeps the rest, which moves along. Refused in any case: the working folder, the home
-    folder, what lies above them, a mount point, a folder that holds one of `inputs`, a folder in
-    which somebody else's file has the name of a new one or of `reserved` (paths below `folder`,
-    with slashes), and a folder that another process is writing.
+    Refused (InputError, before anything is changed): a folder that Thimble did not write, or in
+    which files were added or changed since. With `force` it replaces what it wrote, changed or not,
+    and keeps the rest. Always refused: the working folder, the home folder, their parents, a mount
+    point, a folder that holds one of `inputs`, a folder in which a file of somebody else has the
+    name of a new one or of `reserved` (paths below `folder`, with slashes), and a folder that
+    another process is writing.
 
-    Raises InputError also where the system refuses: a full disk, no leave to write. The old result
-    is then what it was.
+    Raises InputError also if the system refuses: a full disk, no permission to write. The old
+    result is then unchanged.
     """
     with _told(folder):
         target = _decided(folder, inputs)
@@ -128,11 +129,11 @@ def _vanishing(build: Path) -> Iterator[None]:
 
 
 def check_whole(folder: Path, remedy: str) -> str:
-    """Raise InputError where `folder` lacks files that were written, or where one was changed.
+    """Raise InputError if `folder` lacks files that were written, or one was changed.
 
     `folder` is what was written, or a folder in it. A replacement that was interrupted is undone
-    first. `remedy` is what the user should do. The value is the same as long as the same result
-    is there; it is empty where Thimble never wrote one.
+    first. `remedy` tells the user what to do. The returned value stays the same as long as the same
+    result is there; it is empty if Thimble never wrote one.
     """
     with _told(folder, "read"):
         target = Path(os.path.realpath(folder))
@@ -164,9 +165,9 @@ def check_whole(folder: Path, remedy: str) -> str:
 
 
 def is_listed(file: Path, folder: Path) -> bool:
-    """Whether `file` is one that was written with the result in `folder`, or its list.
+    """Whether `file` was written with the result in `folder`, or is its list.
 
-    `folder` is what was written, or a folder in it. Raises InputError where its list is damaged.
+    `folder` is what was written, or a folder in it. Raises InputError if its list is damaged.
     """
     with _told(folder, "read"):
         root, marker = _list_of(Path(os.path.realpath(folder)))

@@ -1,4 +1,4 @@
-"""Lock files: held by an open file, so that the system lets go of them when a process dies."""
+"""Lock files, held by an open descriptor, so that the system releases them when a process dies."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ _LONGEST_NAME = 255
 
 
 def beside(target: Path, suffix: str) -> Path:
-    """A hidden neighbour of `target` that bears its name, cut where that would be too long."""
+    """A hidden path beside `target` with its name, shortened if that would be too long."""
     name = target.name.encode("utf-8", "surrogateescape")
     kept = name[: _LONGEST_NAME - len(suffix) - 1].decode("utf-8", "surrogateescape")
     return target.with_name(f".{kept}{suffix}")
 
 
 def take(path: Path, *, wait: bool = False, make: bool = True) -> int | None:
-    """Lock the file at `path`; its open descriptor, or None where another process has it.
+    """Lock the file at `path`. Returns its open descriptor, or None if another process has it.
 
-    The lock ends when the descriptor is closed or the process ends. Raises OSError where the file
-    cannot be opened or made.
+    The lock ends when the descriptor is closed or the process ends. Raises OSError if the file
+    cannot be opened or created.
     """
     flags = os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
     while True:
@@ -42,7 +42,7 @@ def take(path: Path, *, wait: bool = False, make: bool = True) -> int | None:
 
 
 def hold(handle: int, *, wait: bool) -> bool:
-    """Lock an open file; False where another process has it. True where nothing can be locked."""
+    """Lock an open file. False if another process has it; True where nothing can be locked."""
     if fcntl is None:
         return True
     try:
@@ -53,7 +53,7 @@ def hold(handle: int, *, wait: bool) -> bool:
 
 
 def is_at(handle: int, path: Path) -> bool:
-    """Whether an open file still lies at `path`."""
+    """Whether an open file is still at `path`."""
     try:
         return os.path.samestat(os.fstat(handle), os.lstat(path))
     except FileNotFoundError:

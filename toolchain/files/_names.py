@@ -15,7 +15,7 @@ def file_stem(text: str) -> str:
 
 
 def free_name(stem: str, taken: Container[str]) -> str:
-    """`stem`, numbered where its lower case is among `taken`: file systems may ignore case."""
+    """`stem`, numbered if its lower case is among `taken`, since file systems may ignore case."""
     name, number = stem, 2
     while name.lower() in taken:
         name, number = f"{stem}_{number}", number + 1

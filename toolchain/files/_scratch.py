@@ -1,4 +1,4 @@
-"""Folders for the time of a command; those of killed ones are removed by the next."""
+"""Folders for the duration of a command; the next command removes those of killed ones."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _LOCK = ".thimble-lock"
 
 @contextmanager
 def scratch_folder(parent: Path | None = None) -> Iterator[Path]:
-    """An empty folder (but for a hidden lock) that is gone afterwards.
+    """An empty folder (except for a hidden lock) that is removed afterwards.
 
-    In `parent`, which exists, or where the system keeps temporary files. Raises InputError where it
-    cannot be made.
+    It is in `parent`, which exists, or in the system's temporary folder. Raises InputError if it
+    cannot be created.
     """
     base = parent or Path(tempfile.gettempdir())
     try:

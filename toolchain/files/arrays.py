@@ -1,4 +1,4 @@
-"""Arrays from files that people have: .npy, .npz, raw bytes."""
+"""Arrays from a user's files: .npy, .npz, raw bytes."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ _HEADERS: Mapping[tuple[int, int], Callable[[Any, int], Any]] = MappingProxyType
 def read_sequence(files: Sequence[Path], ends: Sequence[End]) -> list[dict[str, Array]]:
     """Inputs by name, one inference after another.
 
-    From one file for each input in the model's order, or one .npz. A file holds the data of one
-    inference or of several. Raises InputError, naming file and input, for data of another size or
-    type, and where inputs have data for different numbers of inferences.
+    They come from one file for each input in the model's order, or from one .npz. A file holds the
+    data of one inference or of several. Raises InputError, naming file and input, for data of
+    another size or type, and if inputs have data for different numbers of inferences.
     """
     if len(files) == 1 and files[0].suffix == ".npz":
         arrays = read_named_arrays(files[0], [end.name for end in ends])
@@ -62,8 +62,8 @@ def read_sequence(files: Sequence[Path], ends: Sequence[End]) -> list[dict[str, 
 def read_array(file: Path) -> Array:
     """The array of a .npy file, or the first one of an .npz.
 
-    Raises InputError naming file and entry for what is no array of numbers, and for more than
-    LARGEST_BYTES, before memory is taken for it.
+    Raises InputError, naming file and entry, for anything but an array of numbers, and for more
+    than LARGEST_BYTES, before memory is allocated for it.
     """
     if file.suffix == ".npz":
         return next(iter(_entries(file, None).values()))
@@ -75,7 +75,7 @@ def read_array(file: Path) -> Array:
 def read_named_arrays(file: Path, names: Sequence[str]) -> dict[str, Array]:
     """Arrays of an .npz by these names; for one name, the only array whatever its name.
 
-    Raises as `read_array`, and InputError where a name is missing.
+    Raises as `read_array` does, and InputError if a name is missing.
     """
     return _entries(file, names)
 

@@ -1,7 +1,7 @@
 """JSON and TOML files as typed values: limits on what is parsed, and errors that name the field.
 
-`decode` turns parsed data into dataclasses by their own annotations, so that a file's fields stand
-in one place, the class that they fill.
+`decode` turns parsed data into dataclasses by their annotations, so a file's fields are defined in
+one place, the class that they fill.
 """
 
 from __future__ import annotations
@@ -28,12 +28,14 @@ T = TypeVar("T")
 
 
 def read_json(file: Path) -> Any:
-    """The content of a JSON file. Raises InputError where it cannot be read, as `parse_json`."""
+    """The content of a JSON file. Raises InputError if it cannot be read, and as `parse_json`
+    does.
+    """
     return parse_json(_bytes(file), str(file))
 
 
 def read_toml(file: Path) -> dict[str, Any]:
-    """The content of a TOML file. Raises InputError where it cannot be read or is none."""
+    """The content of a TOML file. Raises InputError if it cannot be read or is not TOML."""
     text = _text(_bytes(file), str(file))
     try:
         found = tomllib.loads(text)
@@ -44,7 +46,7 @@ def read_toml(file: Path) -> dict[str, Any]:
 
 
 def parse_json(data: bytes, where: str) -> Any:
-    """Parsed JSON: text is text, numbers are finite, and nothing is nested deeper than DEEPEST.
+    """Parsed JSON: text is valid, numbers are finite, and nesting is not deeper than DEEPEST.
 
     `where` names the file. Raises InputError.
     """
@@ -63,8 +65,8 @@ def decode(kind: Any, value: object, where: str) -> Any:
     """`value` as `kind`: str, int, float, bool, an Enum, a Literal, a dataclass, `X | None`, Any,
     `tuple[X, ...]`, `frozenset[X]` or `Mapping[str, X]`.
 
-    Fields with defaults may be missing, others may not, and no field may be unknown. Raises
-    InputError naming the field: `where` is what its name begins with.
+    Fields with defaults may be missing, others may not, and unknown fields are refused. Raises
+    InputError naming the field, after `where`.
     """
     if kind is Any:
         return value

@@ -1,4 +1,4 @@
-"""Front ends: a model file in, a Graph out.
+"""Front ends: they read a model file and return a Graph.
 
 A package here that has a `FRONT_END` is one. `neutral` and `minimalloc` read files that have sizes
 and no operators.
@@ -39,7 +39,7 @@ def front_ends() -> tuple[FrontEnd, ...]:
 
 
 def front_end_of(path: Path, data: bytes) -> FrontEnd:
-    """The front end for a file, by its content first and by its suffix second."""
+    """The front end for a file: by its content first, by its suffix second."""
     for front_end in front_ends():
         if front_end.recognises(data):
             return front_end
@@ -51,14 +51,14 @@ def front_end_of(path: Path, data: bytes) -> FrontEnd:
 
 
 def host_operators(path: str | Path) -> tuple[HostOperator, ...]:
-    """Operators of a model file that the firmware's caller runs. Raises as `load_model`."""
+    """Operators of a model file that the firmware's caller must run. Raises as `load_model`."""
     file = Path(path)
     data = read_model_file(file)
     return front_end_of(file, data).host_operators(data)
 
 
 def load_model(path: str | Path) -> Graph:
-    """Read a model file as it stands in the file; `passes.prepare` makes it ready to compile.
+    """Read a model file as it is. `passes.prepare` makes the graph ready to compile.
 
     Raises InputError for a file that cannot be read or is corrupt, and UnsupportedError, listing
     all of its unsupported operators, for a model that cannot be compiled.

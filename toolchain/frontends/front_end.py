@@ -1,4 +1,4 @@
-"""What a front end offers, and how all of them report a model that cannot be compiled."""
+"""The interface of a front end, and the common report of a model that cannot be compiled."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ from toolchain.ir import Graph
 
 @dataclass(frozen=True)
 class HostOperator:
-    """An operator left to the caller: what it does, which outputs of the firmware it reads in its
-    order, which constants of the model file, and which outputs of the model it gave."""
+    """An operator that the firmware's caller must run.
+
+    It has a description, the outputs of the firmware that it reads in its order, the constants of
+    the model file that it reads, and the outputs of the model that it gave.
+    """
 
     operator: str
     work: str
@@ -30,7 +33,7 @@ class HostOperator:
 
 
 def no_host_operators(data: bytes) -> tuple[HostOperator, ...]:
-    """Of a format whose operators the firmware runs all."""
+    """For a format whose operators all run in the firmware."""
     return ()
 
 
@@ -38,11 +41,10 @@ def no_host_operators(data: bytes) -> tuple[HostOperator, ...]:
 class FrontEnd:
     """A model format.
 
-    recognises  whether the content begins like one; False for a file too damaged to tell.
-    read        file content and its path (for messages and the graph's name) to a Graph; raises
-                InputError or UnsupportedError, nothing else.
-    host_operators  file content to the operators that the firmware's caller runs; raises
-                InputError.
+    recognises  whether the content begins like the format; False for a file too damaged to tell.
+    read        from file content and path (for messages and the graph's name) to a Graph; raises
+                InputError or UnsupportedError.
+    host_operators  the operators that the firmware's caller must run. Raises InputError.
     """
 
     name: str
@@ -53,7 +55,7 @@ class FrontEnd:
 
 
 class RefusedError(UnsupportedError):
-    """One operator's refusal, before it is reported together with all others."""
+    """The refusal of one operator, before all of them are reported together."""
 
     def __init__(self, why: str, remedy: str = "") -> None:
         super().__init__(why)
@@ -71,7 +73,7 @@ class Problem:
 
 
 def unsupported(path: Path, problems: Sequence[Problem], operators: int) -> UnsupportedError:
-    """One error for all `problems` of a model with `operators` operators, alike ones together."""
+    """One error for all `problems` of a model with `operators` operators, similar ones together."""
     groups: dict[tuple[str, str, str], list[int]] = {}
     for problem in problems:
         key = (problem.operator, problem.why, problem.remedy)

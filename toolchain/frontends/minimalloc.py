@@ -26,7 +26,7 @@ _MOST = 1 << 48
 
 @dataclass(frozen=True)
 class BufferFile:
-    """The buffers of a file, and the offsets it gives them in bytes, if it does."""
+    """The buffers of a file, and their offsets in bytes if the file has any."""
 
     problem: ArenaProblem
     offsets: tuple[int, ...] | None
@@ -74,7 +74,7 @@ def _rows(lines: Sequence[Sequence[str]]) -> tuple[list[int], list[Sequence[str]
 
 
 def offsets_csv(problem: ArenaProblem, offsets: Sequence[int]) -> str:
-    """What MiniMalloc writes, and its validator reads: the columns of the input and `offset`."""
+    """MiniMalloc's output format, which its validator reads: the input's columns and `offset`."""
     aligned = any(block.alignment_bytes != 1 for block in problem.blocks)
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")

@@ -33,7 +33,7 @@ class NeutralTensor:
 
 @dataclass(frozen=True)
 class NeutralNode:
-    """An operator. `id` is what the file calls it; `inplace` is '' or one of its inputs."""
+    """An operator. `id` is its name in the file; `inplace` is '' or one of its inputs."""
 
     id: int | str
     kind: str
@@ -94,7 +94,7 @@ def _touched(node: NeutralNode) -> tuple[str, ...]:
 
 
 def is_neutral(path: Path) -> bool:
-    """Whether the file's name says that it is a neutral graph."""
+    """Whether the file's name is that of a neutral graph."""
     return path.suffix.lower() == ".json"
 
 
@@ -108,7 +108,7 @@ def read_neutral(path: Path) -> NeutralGraph:
 
 
 def neutral_graph(data: object, fallback_name: str = "graph") -> NeutralGraph:
-    """Check parsed JSON and give it a type. Raises InputError naming what is at fault."""
+    """Check parsed JSON. Raises InputError naming what is wrong."""
     table = _object(data, "the graph")
     name = table.get("name", fallback_name)
     nodes = tuple(

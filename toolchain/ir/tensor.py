@@ -73,16 +73,16 @@ class Quantisation:
 
 @dataclass(frozen=True)
 class Serial:
-    """One of a series of tensors that are alike: those that a split makes, one for each block.
+    """Marks a tensor as one of a series of similar tensors that a split makes, one for each block.
 
-    `number`: of the block. Allocators may lay what is alike at equal offsets.
+    `number` is that of the block. Allocators may lay similar tensors at equal offsets.
     """
 
     series: str
     number: int
 
     def part(self, suffix: str) -> Serial:
-        """That of something which belongs to this one, as it does to each of the series."""
+        """The mark of something that belongs to each tensor of the series, such as its scratch."""
         return Serial(f"{self.series}{suffix}", self.number)
 
 

@@ -1,1 +1,1 @@
-"""Where the C sources of the kernels come from: CMSIS-NN, and our own."""
+"""Where the C sources of the kernels come from: CMSIS-NN, and Thimble's own."""

@@ -1,7 +1,7 @@
-"""Which C files define a set of functions, and all that those call.
+"""Which C files define a set of functions, and everything that those call.
 
-Found by reading the sources, not from a list, so that another CMSIS-NN version works too.
-The answer is the union over all `#if` branches; a linker that collects garbage drops the rest.
+The sources are read; there is no list, so another CMSIS-NN version works too. The answer is the
+union over all `#if` branches; a linker that removes unused sections drops the rest.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 
 @dataclass(frozen=True)
 class CTree:
-    """A folder of C: sources (with everything below it) and the folder to pass with `-I`."""
+    """A folder of C: sources (with everything below it), and the folder to pass with `-I`."""
 
     sources: Path
     include: Path
@@ -42,8 +42,9 @@ class CTree:
 
 @dataclass(frozen=True)
 class Closure:
-    """Files to compile, sorted, and the headers that declare the functions asked for, or define
-    them inline."""
+    """Files to compile, sorted, and the headers that declare the requested functions or define them
+    inline.
+    """
 
     files: tuple[Path, ...]
     headers: tuple[str, ...]

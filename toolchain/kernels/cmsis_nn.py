@@ -1,6 +1,6 @@
 """Where the CMSIS-NN sources are: the user's own, or a cached copy from the pinned PyPI wheel.
 
-Only the sources below one folder of the wheel are used; it is never imported nor installed.
+Only the sources below one folder of the wheel are used; it is never imported or installed.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ def tree(folder: Path) -> CTree:
 
 
 def installed(explicit: Path | None = None) -> Path | None:
-    """The CMSIS-NN folder if there is one already: explicit, `$CMSIS_NN_DIR`, or the cache.
+    """The CMSIS-NN folder if there is one already: given, `$CMSIS_NN_DIR`, or the cache.
 
-    Raises InputError where a folder was named but holds no CMSIS-NN.
+    Raises InputError where a named folder contains no CMSIS-NN.
     """
     if explicit is not None:
         return _checked(explicit, "--cmsis-nn")
@@ -53,7 +53,7 @@ def installed(explicit: Path | None = None) -> Path | None:
 
 
 def find(explicit: Path | None = None, *, report: Report = silent) -> Path:
-    """As `installed`, but fills the cache from the pinned wheel where nothing is there yet.
+    """As `installed`, but fills the cache from the pinned wheel if nothing is there yet.
 
     `report` gets one line before the download. Raises MissingToolError with the remedy where the
     wheel cannot be fetched or is not the pinned one.
@@ -76,7 +76,7 @@ def find(explicit: Path | None = None, *, report: Report = silent) -> Path:
 
 
 def version(folder: Path) -> str:
-    """What a folder of CMSIS-NN holds: the pinned version, or a digest of another."""
+    """The version of CMSIS-NN in a folder: the pinned version, or a digest of another."""
     digest = _digest(folder)
     return _CACHED_NAME if digest == _TREE_SHA256 else f"cmsis-nn-{digest[:12]}"
 

@@ -1,4 +1,4 @@
-"""Parts of cost formulas that kernels of several families share: how often their loops turn."""
+"""Parts of cost formulas that kernels of several families share: counts of their loops."""
 
 from __future__ import annotations
 
@@ -19,14 +19,18 @@ _LEAST_SLOW = 0.5
 
 
 def runs_of_four(size: int, times: int = 1, path: str = "") -> Terms:
-    """Of a loop over four elements at a time and one over the rest."""
+    """The counts of a loop over four elements at a time and of one over the rest."""
     return {f"four{path}": times * (size // 4), f"rest{path}": times * (size % 4)}
 
 
 @dataclass(frozen=True)
 class Along:
-    """The windows along one axis of an image: how many, and the taps of all that lie inside it;
-    `whole`: windows of which every tap does, `last`: those of them that end at the last pixel."""
+    """The windows along one axis of an image: their number, and how many of their taps lie inside
+    it.
+
+    `whole`: the number of windows all of whose taps lie inside. `last`: how many of those end at
+    the last pixel.
+    """
 
     windows: int
     taps: int
@@ -37,7 +41,9 @@ class Along:
 def along(
     size: int, windows: int, kernel: int, stride: int, dilation: int, before: int, margin: int
 ) -> Along:
-    """`margin`: pixels beyond the kernel's last tap that a whole window must have."""
+    """The windows along one axis. `margin`: pixels that a whole window needs beyond its last
+    tap.
+    """
     taps = whole = last = 0
     for first in range(-before, windows * stride - before, stride):
         inside = range(max(-(first // dilation), 0) if first < 0 else 0, kernel)
@@ -56,9 +62,10 @@ def is_narrow(op: Op, graph: Graph) -> bool:
 
 
 def slow_channels(op: Op, graph: Graph) -> tuple[str, NDArray[np.bool_]]:
-    """The path, and which output channels take it, of those that are not scaled by a quick shift.
+    """The slow path, and the output channels that take it because no quick shift scales them.
 
-    That is each whose factor is 0.5 or more (TFLite), and all that round as ONNX does.
+    These are channels whose factor is 0.5 or more (TFLite), and all channels that round as ONNX
+    does.
     """
     x, weights, y = graph.input(op, 0), graph.input(op, 1), graph.output(op)
     channels = y.shape[-1]

@@ -33,7 +33,7 @@ DEFAULT: tuple[Pass, ...] = (
 
 
 def prepare(graph: Graph, pipeline: tuple[Pass, ...] = DEFAULT) -> Prepared:
-    """Run the passes in order; the graph is verified before the first and after each."""
+    """Run the passes in order. The graph is verified before the first and after each."""
     prepared = Prepared(check(graph))
     for step in pipeline:
         prepared = step.run(prepared)

@@ -1,4 +1,4 @@
-"""What a pass takes and gives."""
+"""What a pass takes and returns."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from toolchain.ir import Boundary, Graph
 
 @dataclass(frozen=True)
 class Prepared:
-    """A graph ready to compile, and how its ends differ from the model file's."""
+    """A graph ready to compile, and how its inputs and outputs differ from the model file's."""
 
     graph: Graph
     boundaries: tuple[Boundary, ...] = ()

@@ -16,7 +16,7 @@ def reading(op: Op, names: Mapping[str, str]) -> Op:
 
 
 def renamed(graph: Graph, names: Mapping[str, str]) -> Graph:
-    """The graph with tensors renamed; a new name must be free, or renamed itself."""
+    """The graph with tensors renamed. A new name must be free, or be renamed itself."""
     if not names:
         return graph
 
@@ -47,7 +47,7 @@ def renamed(graph: Graph, names: Mapping[str, str]) -> Graph:
 
 
 def same_type(one: Tensor, other: Tensor) -> bool:
-    """Equal shape, element type and quantisation."""
+    """Whether shape, element type and quantisation are equal."""
     return (one.shape, one.dtype, one.quantisation) == (
         other.shape,
         other.dtype,

@@ -1,7 +1,7 @@
-"""A model whose own images are NCHW is fed and read NHWC: its caller permutes the axes.
+"""A model whose own images are NCHW gets and returns NHWC images; the caller permutes the axes.
 
-The front end's transpose of a model input that nothing else reads, and of a model output, are taken
-off the graph and recorded in the `Boundary`. Transposes that stand in the model's own file stay.
+The front end's transpose of a model input that nothing else reads, and of a model output, is
+removed from the graph and recorded in the `Boundary`. Transposes in the model's own file stay.
 """
 
 from __future__ import annotations

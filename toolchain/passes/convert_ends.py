@@ -1,10 +1,11 @@
-"""Float32 and uint8 ends become integers: whoever calls the model converts, as its own file says.
+"""Float32 and uint8 inputs and outputs become integers; the caller converts, as the model's file
+says.
 
-A model input that goes only into QUANTIZE operators of one kind, and a model output that comes
-from DEQUANTIZE, are taken off the graph and recorded as a `Boundary`. The caller's conversion is
-that operator's arithmetic, so the result is the same bit for bit. uint8 ends are taken off only
-where their zero point lies 128 above the int8 one at the same scale: the same bytes with the top
-bit flipped.
+A model input that goes only into QUANTIZE operators of one kind, and a model output that comes from
+DEQUANTIZE, are removed from the graph and recorded as a `Boundary`. The caller's conversion is that
+operator's arithmetic, so the result is the same bit for bit. uint8 inputs and outputs are removed
+only where their zero point is 128 above the int8 one at the same scale: the bytes are then the same
+with the top bit flipped.
 """
 
 from __future__ import annotations

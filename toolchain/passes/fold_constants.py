@@ -1,4 +1,4 @@
-"""Operators that read only constants are computed now."""
+"""Operators that read only constants are computed at compile time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LARGEST_RESULT_BYTES = 1 << 24
 
 @dataclass(frozen=True)
 class FoldConstants:
-    """Results above 16 MiB stay operators: no board holds them."""
+    """Results above 16 MiB stay operators, because no board could hold them."""
 
     def run(self, prepared: Prepared) -> Prepared:
         graph = prepared.graph

@@ -1,15 +1,15 @@
-"""Identity graph rewriting (SERENITY, MLSys 2020, 3.3): concatenations that need not exist whole.
+"""Identity graph rewriting (SERENITY, MLSys 2020, 3.3): avoid storing concatenations whole.
 
 Channel-wise partition, concat + conv2d: W * [x1 .. xk] = W1 * x1 + .. + Wk * xk. Each part is a
-`partial_conv2d` that adds to int32 sums, in the order in which the graph computes the operands;
-`requantise_sums` rounds once, so every byte is as before.
+`partial_conv2d` that adds to int32 sums, in the order in which the graph computes the operands.
+`requantise_sums` rounds once, so every byte is the same as before.
 
-Kernel-wise partition, concat + depthwise_conv2d: channels do not meet, so each operand goes
-through its own share of the filters, and the concatenation comes behind. Exact as it is. Where a
-conv2d follows, that concatenation may go the same way.
+Kernel-wise partition, concat + depthwise_conv2d: channels are independent, so each operand is
+convolved with its own share of the filters and the concatenation follows. That is exact as well. If
+a conv2d follows, the new concatenation may be partitioned in turn.
 
-Neither is better everywhere (int32 sums weigh four times their int8 outputs), so `lowest_peak`
-takes a rewrite only where the planner's own measure falls.
+Neither always helps, because int32 sums are four times as large as their int8 outputs.
+`lowest_peak` therefore takes a rewrite only where the planner's own measure falls.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class _Part:
 
 
 def sites(graph: Graph) -> tuple[str, ...]:
-    """Outputs of the concatenations all of whose readers can be partitioned."""
+    """Outputs of the concatenations whose readers can all be partitioned."""
     return tuple(
         op.outputs[0]
         for op in graph.ops
@@ -187,7 +187,7 @@ def _share(q: Quantisation, begin: int, end: int) -> Quantisation:
 def lowest_peak(graph: Graph, peak_bytes: Callable[[Graph], int]) -> Graph:
     """Take the rewrites that lower `peak_bytes`, the one that lowers it most first.
 
-    A concatenation that a kernel-wise partition moved behind is tried together with it.
+    A concatenation that a kernel-wise partition moved is tried together with that partition.
     """
     if not sites(graph):
         return graph

@@ -1,8 +1,9 @@
-"""A convolution between SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND becomes a dilated one.
+"""A convolution between SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND becomes a dilated convolution.
 
-So older converters write dilation. Each image of the batch holds every d-th pixel, so that a kernel
-over neighbours there is one over every d-th pixel of the picture; paddings add up and crops are
-taken off. Padding is real 0.0 in all three. Reshapes in between (1-D convolutions) go along.
+Older converters write dilation this way. Each image of the batch holds every d-th pixel, so a
+kernel over adjacent pixels there is a kernel over every d-th pixel of the original image. Paddings
+add up and crops are subtracted. Padding is real 0.0 in all three operators. Reshapes in between
+(1-D convolutions) are removed too.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Padding in front of a convolution or a max pool becomes the window's own padding.
 
-The padded copy of the image then never exists. A convolution's own padding is real 0.0, which is
-the stored zero point, so that a pad with that value merges exactly. A max pool leaves padded
-elements out, so that a pad with the smallest value of the type merges exactly, unless a window
-would cover nothing else. The smallest float32 is the smallest finite one: no maximum is below it.
+The padded copy of the image is then not stored. A convolution's own padding is real 0.0, which is
+the stored zero point, so a pad with that value merges exactly. A max pool ignores padded elements,
+so a pad with the smallest value of the type merges exactly, unless some window would contain only
+padding. The smallest float32 is the smallest finite one: no maximum is below it.
 """
 
 from __future__ import annotations

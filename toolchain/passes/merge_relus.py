@@ -1,8 +1,8 @@
 """A ReLU after an operator that can clamp its own output is merged into that operator.
 
-Exact where the ReLU's input and output share scale and zero point: it then only clamps stored
-values, to the bounds that the operator would clamp to. One of float32 stays: a
-fused one would clamp infinity, too.
+This is exact where the ReLU's input and output share scale and zero point: it then only clamps
+stored values, to the bounds that the operator would clamp to. A float32 ReLU is not merged, because
+a fused one would clamp infinity too.
 """
 
 from __future__ import annotations

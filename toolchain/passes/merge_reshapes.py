@@ -1,4 +1,4 @@
-"""A reshape of a reshape reads the first one's input."""
+"""A reshape of a reshape reads the first one's input instead."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""Quantise before moving data, dequantise after: what moves is then int8, a quarter of the bytes.
+"""Quantise before moving data and dequantise after, so that int8 moves: a quarter of the bytes.
 
-A float32 input that is transposed or reshaped and then quantised is quantised first, and an output
-that is dequantised and then transposed or reshaped is dequantised last. Conversions work element
-by element, so the result is the same; at the ends of the graph `ConvertEnds` then takes them off.
+A float32 input that is transposed or reshaped and then quantised is quantised first. An output that
+is dequantised and then transposed or reshaped is dequantised last. Conversions work element by
+element, so the result is the same. At the graph's inputs and outputs `ConvertEnds` then removes
+them.
 """
 
 from __future__ import annotations

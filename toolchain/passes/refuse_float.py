@@ -1,4 +1,4 @@
-"""Which operators compute in float32, and whether a model is one of float."""
+"""Which operators compute in float32, and whether a model is a float model."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ ADVICE = (
 
 
 def computes_in_float(op: Op, graph: Graph) -> bool:
-    """Whether its kernel takes and gives float32, and nothing else."""
+    """Whether the operator's kernel takes and returns only float32."""
     return spec_of(op.kind).form(op, graph).dtypes == {DType.FLOAT32}
 
 
 def refuse_float(graph: Graph, *, allowed: bool) -> None:
     """Raise UnsupportedError for a float model unless float is `allowed`.
 
-    A quantised model may compute in float here and there. A float model is one without integer
-    activations, or one that multiplies more by float weights than by integer ones.
+    A quantised model may have some operators that compute in float. A float model is one without
+    integer activations, or one that multiplies more by float weights than by integer ones.
     """
     floats = [op for op in graph.ops if computes_in_float(op, graph)]
     if allowed or not floats:

@@ -1,4 +1,4 @@
-"""Operators on whose results no output depends are removed."""
+"""Operators that no output depends on are removed."""
 
 from __future__ import annotations
 

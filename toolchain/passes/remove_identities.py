@@ -1,7 +1,8 @@
-"""Operators that leave every byte as it was are removed.
+"""Operators that change no byte are removed.
 
-A reshape to its own shape, a requantisation to equal parameters, a padding by nothing, a transpose
-in order. A transpose that moves only dimensions of size 1 becomes a reshape, which is a view.
+Examples: a reshape to its own shape, a requantisation to equal parameters, a padding by nothing, a
+transpose that keeps the order. A transpose that moves only dimensions of size 1 becomes a reshape,
+which is a view.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The stages of the planner that take more than one room: see `toolchain/planner.py`."""
+"""The stages of the planner that use more than one package; see `toolchain/planner.py`."""

@@ -1,4 +1,4 @@
-"""How to plan: what the options of `plan`, `compile` and their like say."""
+"""How to plan: the options of `plan`, `compile` and similar commands."""
 
 from __future__ import annotations
 
@@ -12,17 +12,21 @@ from toolchain.partition import splitters
 
 @dataclass(frozen=True)
 class PlanOptions:
-    """How to plan. `time_limit_seconds` bounds the scheduler and the allocator, each. Limits in
-    seconds count work, which takes about so long on one core: no clock changes a plan.
+    """How to plan. Limits in seconds count work that takes about so long on one core.
 
-    `rewrite`: partition concatenations where that lowers the peak; convolutions that sum in parts
-    take about three times the instructions.
-    `ram_bytes`: split operators, where that is needed, until arena, data and stack fit into so
-    much RAM, at the least cost. `max_slowdown`: split them for the smallest arena that costs no
-    more than this fraction of the latency. `splitter` searches for that, for at most
-    `split_seconds`.
-    `allow_float`: also models that compute in float32; without it islands of float alone.
-    `one_bank`: keep the arena in one piece, even where it then lies in a slow bank or in none.
+    No clock changes a plan.
+
+    time_limit_seconds  limit for the scheduler and for the allocator, each.
+    rewrite      partition concatenations where that lowers the peak. Convolutions that sum in parts
+                 take about three times the instructions.
+    ram_bytes    split operators, if needed, until arena, data and stack fit into this RAM, at the
+                 least cost.
+    max_slowdown  split for the smallest arena that costs no more than this fraction of the
+                 latency.
+    splitter     the search for ways to split, limited by `split_seconds`.
+    allow_float  accept models that compute in float32 throughout. Single float operators in a
+                 quantised model are always accepted.
+    one_bank     keep the arena in one piece, even if it then lies in a slow bank or fits none.
     """
 
     scheduler: str = schedule.DEFAULT
@@ -41,5 +45,5 @@ class PlanOptions:
         return self.ram_bytes is not None or self.max_slowdown is not None
 
     def met_by(self, plan: Plan) -> bool:
-        """Whether a plan has no more RAM than is asked for."""
+        """Whether a plan needs no more RAM than `ram_bytes`."""
         return self.ram_bytes is not None and ram_bytes(plan) <= self.ram_bytes

@@ -1,4 +1,4 @@
-"""What is settled before operators are ordered: which rewrites pay, and which tensors are views."""
+"""Decisions before operators are ordered: which rewrites pay, and which tensors are views."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def rewrite_identities(graph: Graph, core: Core, scheduler: str) -> Graph:
 
 
 def choose_views(lowered: Lowered) -> MemoryProblem:
-    """All views in place, but for those that cost more memory than they save in one cheap order."""
+    """All views in place, except those that cost more memory than they save in one cheap order."""
 
     def peak(problem: MemoryProblem) -> int:
         return peak_bytes(problem, schedule.scheduler("rpo").schedule(problem, None).order)

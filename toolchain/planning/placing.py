@@ -1,4 +1,4 @@
-"""An order becomes a plan: every tensor gets its place, in one piece of RAM or in several."""
+"""From an order to a plan: every tensor gets its place, in one piece of RAM or in several."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from toolchain.progress import Report
 def place(
     lowered: Lowered, target: Board, problem: MemoryProblem, found: Schedule, options: PlanOptions
 ) -> Plan:
-    """The plan of one order, or of another whose arena is smaller."""
+    """The plan of one order, or of another order whose arena is smaller."""
     allocator = arena.allocator(options.allocator)
     made = arrangement.place(problem, found, allocator, options.time_limit_seconds)
     unsplit = not (options.splits or problem.accesses)
@@ -42,9 +42,9 @@ def place(
 def over_banks(
     plan: Plan, target: Board, problem: MemoryProblem, options: PlanOptions, report: Report
 ) -> Plan:
-    """The plan with its arena spread over banks, where none holds all of it, or a slow one does.
+    """The plan with its arena spread over banks, if none holds all of it, or only a slow one does.
 
-    Not where --ram is met only in one piece.
+    Not spread if only one piece meets --ram.
     """
     if target.is_host or options.one_bank or not banks.wants_banks(plan, target):
         return plan

@@ -1,4 +1,4 @@
-"""Operators are split: ways to do it, and the plan of the one that was asked for."""
+"""Splitting operators: the ways to do it, and the plan of the one that was requested."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""A float ONNX model to int8, and what a model that keeps float costs."""
+"""Convert a float ONNX model to int8, and estimate what a model that keeps float costs."""

@@ -14,10 +14,11 @@ from toolchain.report.text import size
 
 @dataclass(frozen=True)
 class FloatUse:
-    """Operators that compute in float32, of all; and what the model would need in int8.
+    """How many operators compute in float32, of all; and what the model would need in int8.
 
-    Bytes of weights and arena as they are and about as int8 would have them; `speedup`: how many
-    times faster int8 is predicted to be. `software`: the core has no floating-point unit.
+    Bytes of weights and arena are given as they are, and as they would be in int8, approximately.
+    `speedup`: how many times faster int8 is predicted to be. `software`: the core has no
+    floating-point unit.
     """
 
     operators: int
@@ -45,13 +46,13 @@ class FloatUse:
 
 
 def float_json(plan: Plan) -> dict[str, Any]:
-    """For `--json`: a field `float`, where there is something to say."""
+    """For `--json`: a field `float`, if operators compute in float32."""
     use = float_use(plan)
     return {} if use is None else {"float": asdict(use)}
 
 
 def float_use(plan: Plan) -> FloatUse | None:
-    """None where no operator computes in float32."""
+    """None if no operator computes in float32."""
     graph, core = plan.graph, plan.lowered.core
     floats = [op for op in graph.ops if computes_in_float(op, graph)]
     if not floats:

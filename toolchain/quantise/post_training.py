@@ -1,7 +1,7 @@
-"""A float ONNX model as int8 QDQ, by onnxruntime's own quantiser, and what that costs.
+"""Quantise a float ONNX model to int8 QDQ with onnxruntime's own quantiser, and measure the loss.
 
-Settings that the kernels like: weights symmetric and per output channel, activations int8 with a
-zero point, every operator quantised, so that nothing is left in float between two of them.
+The settings suit the kernels: weights symmetric and per output channel, activations int8 with a
+zero point, every operator quantised, so that nothing stays float between two of them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _MOST_COMPARED = 32
 
 @dataclass(frozen=True)
 class LayerError:
-    """What quantisation does to one tensor, over all samples compared.
+    """The effect of quantisation on one tensor, over all samples compared.
 
     `noise_db`: power of the float values over power of the error, in dB; higher is better.
     """
@@ -81,8 +81,8 @@ def quantise_model(
     """Write `model` as int8 to `out`, calibrated on `data`, and compare the two on that data.
 
     A data file is .npy, .npz or raw float32, with one sample or several; for a model with several
-    inputs, .npz by the inputs' names. Raises InputError, naming the file, for a model that is no
-    float ONNX and for data that does not fit; MissingToolError without onnxruntime.
+    inputs it is .npz, by the inputs' names. Raises InputError, naming the file, for a model that is
+    not float ONNX and for data that does not fit; MissingToolError without onnxruntime.
     """
     if os.path.realpath(out) == os.path.realpath(model):
         raise InputError(f"{out} is the float model itself: name another file to write")
@@ -316,7 +316,7 @@ class _Sums:
 
 
 def as_json(result: Quantised, out: Path) -> Mapping[str, object]:
-    """The report for programs; an infinite ratio, nothing lost, is null."""
+    """The report for programs. An infinite ratio (no loss) is null."""
 
     def finite(values: Mapping[str, Any]) -> dict[str, Any]:
         return {key: None if value == float("inf") else value for key, value in values.items()}

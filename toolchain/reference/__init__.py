@@ -1,7 +1,7 @@
-"""Other people's runtimes, whose outputs ours are compared with, run on the model file itself.
+"""Reference runtimes, whose outputs ours are compared with, run on the model file itself.
 
-Which runtime judges which operator is said in `judges.py`. Each runs in a process of its own
-(`process.py`), so that a crash of it is a sentence and not the end of Thimble.
+`judges.py` says which runtime judges which operator. Each runs in a process of its own
+(`process.py`), so that a crash becomes an error message and does not end Thimble.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ __all__ = [
 def open_reference(path: Path, process: RuntimeProcess | None = None) -> Reference:
     """The runtime to compare a model file with, or several that share its operators.
 
-    Our own interpreter only where no other takes an operator. `process`: one to use in place of a
-    new one. Raises as `load_model` does for a file that cannot be read; InputError where a runtime
-    crashes on it; MissingToolError.
+    Thimble's own interpreter is used only where no runtime takes an operator. `process`: one to use
+    instead of a new one. Raises as `load_model` does for a file that cannot be read; InputError
+    where a runtime crashes on it; MissingToolError.
     """
     data = read_model_file(path)
     process = process or RuntimeProcess()

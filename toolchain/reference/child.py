@@ -1,8 +1,8 @@
-"""The process in which other people's runtimes run: a native crash ends it and not Thimble.
+"""The process in which reference runtimes run: a native crash ends it and not Thimble.
 
-Run by its path, so that it imports NumPy and the one runtime and nothing of Thimble. Messages over
-standard input and output: a line of JSON, then as many raw bytes as that says. Every request gets
-one answer, {"refused": why} where the runtime raised.
+It is run by its path, so that it imports NumPy and the one runtime and nothing of Thimble. Messages
+on standard input and output are a line of JSON, followed by as many raw bytes as it says. Every
+request gets one answer; {"refused": why} if the runtime raised.
 """
 
 from __future__ import annotations
@@ -59,7 +59,9 @@ class LiteRT:
 
 
 class TfliteMicro:
-    """An interpreter of the `tflite-micro` wheel, its arena as large as it turns out to need."""
+    """An interpreter of the `tflite-micro` wheel, with an arena as large as it turns out to
+    need.
+    """
 
     def __init__(self, model: bytes, outputs: int) -> None:
         self._runtime = importlib.import_module("tflite_micro.python.tflite_micro.runtime")
@@ -99,7 +101,7 @@ class OnnxRuntime:
         self._session = runtime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
     def restart(self) -> None:
-        """An ONNX model keeps nothing."""
+        """Does nothing: an ONNX model keeps no state."""
 
     def run(self, inputs: Sequence[Array]) -> list[Array]:
         names = [declared.name for declared in self._session.get_inputs()]
@@ -139,7 +141,7 @@ def write_message(target: IO[bytes], message: dict[str, Any], parts: Sequence[by
 
 
 def packed(arrays: Sequence[Array]) -> tuple[list[dict[str, Any]], list[bytes]]:
-    """Types and shapes of arrays, and their bytes. Raises TypeError for what is not numbers."""
+    """Types and shapes of arrays, and their bytes. Raises TypeError for non-numeric data."""
     for array in arrays:
         if array.dtype.kind not in "biuf":
             raise TypeError(f"an array of {array.dtype}, not of numbers")
@@ -148,7 +150,7 @@ def packed(arrays: Sequence[Array]) -> tuple[list[dict[str, Any]], list[bytes]]:
 
 
 def unpacked(heads: Sequence[dict[str, Any]], parts: Sequence[bytes]) -> list[Array]:
-    """The inverse of `packed`; the arrays can be written to."""
+    """The inverse of `packed`; the arrays are writable."""
     return [
         np.frombuffer(bytearray(part), head["dtype"], math.prod(head["shape"])).reshape(
             head["shape"]
@@ -171,7 +173,7 @@ def _answer(
 
 
 def serve(source: IO[bytes], target: IO[bytes], answer: Callable[..., Any] = _answer) -> None:
-    """Answer until the other side ends."""
+    """Answer requests until the other side ends."""
     opened: list[LiteRT | TfliteMicro | OnnxRuntime] = []
     while True:
         try:

@@ -1,4 +1,6 @@
-"""A TFLite file in parts, so that each operator can be run by the runtime that is right on it."""
+"""Cut a TFLite file into parts, so that each operator is run by the runtime that is right for
+it.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ _HOLDING = frozenset({"CALL_ONCE", "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIAB
 
 @dataclass(frozen=True)
 class Part:
-    """Operators that run together, by their places in the file, and the tensors that cross."""
+    """Operators that run together, by their places in the file, and the tensors between parts."""
 
     ops: tuple[int, ...]
     reads: tuple[int, ...]
@@ -28,12 +30,14 @@ class Part:
 
 
 def can_be_cut(model: FileModel) -> bool:
-    """Whether tensors alone carry what one operator gives another."""
+    """Whether operators pass values to each other only by tensors."""
     return not model.others and not any(op.code in _HOLDING for op in model.ops)
 
 
 def parts(model: FileModel, choice: Sequence[object]) -> tuple[Part, ...]:
-    """Operators of one choice together where nothing between them has another; in running order."""
+    """Operators with one choice are together if nothing between them has another; in running
+    order.
+    """
     producer = {tensor: place for place, op in enumerate(model.ops) for tensor in op.outputs}
     levels: list[int] = []
     for place, op in enumerate(model.ops):
@@ -67,10 +71,11 @@ def part_of(model: FileModel, ops: Sequence[int]) -> Part:
 
 
 class Cutter:
-    """Writes parts of a file, without what no operator needs: signatures and metadata, which may be
-    broken, and names that are not UTF-8. `graph` has the shapes that the file may leave open.
+    """Writes parts of a file, without what no operator needs.
 
-    Raises InputError where the file cannot be written again.
+    Left out are signatures and metadata, which may be broken, and names that are not UTF-8. `graph`
+    has the shapes that the file may leave undefined. Raises InputError where the file cannot be
+    written again.
     """
 
     def __init__(self, data: bytes, model: FileModel, graph: Graph) -> None:
@@ -150,7 +155,7 @@ def _nothing(name: str) -> Any:
 
 
 def shared_variables(model: FileModel, made: Sequence[Part]) -> bool:
-    """Whether two parts touch one variable tensor, whose value only one of them would keep."""
+    """Whether two parts use one variable tensor, whose value only one of them would keep."""
     users: Mapping[int, set[int]] = {
         i: {n for n, part in enumerate(made) for p in part.ops if i in model.ops[p].inputs}
         for i, tensor in enumerate(model.tensors)

@@ -1,7 +1,7 @@
-"""Which runtime judges which operator of a TFLite file, and why: the one place that says so.
+"""Which runtime judges which operator of a TFLite file, and why: the only place that says so.
 
 Found by running random single operators of every kind through all three (ai-edge-litert 2.3,
-tflite-micro 0.dev20261023); `tests/pure/test_judges.py` does it again.
+tflite-micro 0.dev20261023); `tests/pure/test_judges.py` repeats it.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ _NARROW, _WIDE, _QUANTISED = ("INT8",), ("INT16",), ("INT8", "INT16")
 class Rule:
     """`judges` are tried in turn for these operators, by the schema's names of operator and type.
 
-    `types` are those of the data (of `operand`, by its place); none: any. `tolerance`: how many
-    units a judge's own arithmetic allows.
+    `types` are those of the data (of `operand`, by its place); empty for any. `tolerance`: the
+    difference in units that a judge's own arithmetic allows.
     """
 
     codes: tuple[str, ...]
@@ -93,10 +93,10 @@ RULES = (
 
 
 def rule_of(op: FileOp, model: FileModel) -> Rule:
-    """The first rule that takes the operator; the last one takes all."""
+    """The first rule that takes the operator; the last rule takes all."""
     return next(rule for rule in RULES if rule.takes(op, model))
 
 
 def tolerance_of(used: Sequence[tuple[Rule, Runtime]]) -> int:
-    """What these judges' arithmetic allows."""
+    """The difference in units that these judges' arithmetic allows."""
     return max((dict(rule.tolerance).get(judge, 0) for rule, judge in used), default=0)

@@ -32,8 +32,8 @@ from toolchain.reference.reference import Judge
 class OnnxRuntime:
     """ONNX Runtime on the processor, one thread, its optimiser off.
 
-    The optimiser drops roundings to int8 that the file asks for (between a convolution and a SiLU,
-    say): what it then computes is several units off from what the file means.
+    The optimiser drops roundings to int8 that the file asks for, for example between a convolution
+    and a SiLU. Its result is then several units from what the file means.
     """
 
     model: OpenModel
@@ -51,10 +51,10 @@ class OnnxRuntime:
         return self.model.run(inputs)
 
     def restart(self) -> None:
-        """An ONNX model keeps nothing."""
+        """Does nothing: an ONNX model keeps no state."""
 
     def by_operators(self, inputs: Sequence[Array]) -> OperatorDifferences:
-        """Every operator of the model, fed what ONNX Runtime gives its inputs."""
+        """Compare every operator of the model, given ONNX Runtime's values of its inputs."""
         graph, stored = read_traced(self.data, Path("model.onnx"))
         traced = _open(self.model.process, watched(self.data, tuple(stored)))
         return operator_differences(graph, stored, traced.run(inputs), inputs)
@@ -62,7 +62,8 @@ class OnnxRuntime:
 
 def open_onnx_runtime(data: bytes, process: RuntimeProcess) -> OnnxRuntime:
     """The reference of an ONNX file. Raises InputError where ONNX Runtime refuses the file, and
-    MissingToolError where it is not installed."""
+    MissingToolError where it is not installed.
+    """
     model = _open(process, data)
     operators = tuple(node.op_type for node in onnx.load_from_string(data).graph.node)
     return OnnxRuntime(model, data, operators)

@@ -1,7 +1,7 @@
-"""An ONNX model operator by operator: each is fed what ONNX Runtime gave its inputs.
+"""Compare an ONNX model operator by operator: each gets ONNX Runtime's values of its inputs.
 
 Differences of one unit grow from operator to operator. Here they cannot: every operator's reference
-computes on the integers that ONNX Runtime stored, and its result is compared with what it stored.
+computes on the integers that ONNX Runtime stored, and its result is compared with ONNX Runtime's.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ABSENT = np.zeros(0)
 
 @dataclass(frozen=True)
 class OperatorDifferences:
-    """`elements` compared over all operators; `worst`: the name of the farthest operator."""
+    """`elements`: compared over all operators. `worst`: the operator that differs most."""
 
     elements: int
     differing: int
@@ -43,8 +43,8 @@ def operator_differences(
 ) -> OperatorDifferences:
     """`given` are the outputs of `watched(data, stored)` for `inputs`, in the file's order.
 
-    An output of the model that leaves in float may have the name of what was quantised from it: its
-    integers are another tensor's, and are not compared.
+    A float output of the model may have the name of the tensor that was quantised from it. Its
+    integers are then another tensor's, and are not compared.
     """
     theirs = {
         place.tensor: place.of(values, graph)

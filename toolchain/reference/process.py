@@ -1,4 +1,4 @@
-"""Other people's runtimes, each model in a process that may crash or hang without harm.
+"""Reference runtimes in a separate process, which may crash or hang without harm.
 
 One process serves one reference; it starts in a tenth of a second.
 """
@@ -26,7 +26,7 @@ LIMIT_SECONDS = 600.0
 
 
 class Runtime(Enum):
-    """A runtime by the name that its process knows it by."""
+    """A runtime, by the name that its process uses."""
 
     LITERT_REFERENCE = "BUILTIN_REF"
     LITERT_DEFAULT = "BUILTIN_WITHOUT_DEFAULT_DELEGATES"
@@ -53,7 +53,7 @@ _PACKAGES = {
 
 
 class RefusedError(Exception):
-    """The runtime raised; the text says what. The process is still there."""
+    """The runtime raised an error; the text is its message. The process still runs."""
 
 
 class NotInstalledError(RefusedError):
@@ -61,7 +61,7 @@ class NotInstalledError(RefusedError):
 
 
 class RuntimeProcess:
-    """A process that opens models and runs them. It ends with `close`, or when nobody holds it."""
+    """A process that opens models and runs them. It ends with `close`, or when it is deleted."""
 
     def __init__(self, limit_seconds: float = LIMIT_SECONDS) -> None:
         self._limit_seconds = limit_seconds
@@ -117,7 +117,7 @@ def _end(process: subprocess.Popen[bytes], said: Any) -> None:
 
 @dataclass(frozen=True)
 class OpenModel:
-    """A model that a runtime has taken."""
+    """A model that a runtime has accepted."""
 
     process: RuntimeProcess
     runtime: Runtime
@@ -136,7 +136,7 @@ class OpenModel:
         return tuple(child.unpacked(reply["arrays"], data))
 
     def restart(self) -> None:
-        """Forget what the model keeps from run to run."""
+        """Reset what the model keeps from run to run."""
         try:
             self.process.ask(self.runtime, {"do": "restart", "handle": self.handle})
         except RefusedError as error:
@@ -146,7 +146,7 @@ class OpenModel:
 def open_model(
     process: RuntimeProcess, runtime: Runtime, model: bytes, outputs: int = 0
 ) -> OpenModel:
-    """`outputs`: how many the model has, which tflite-micro does not tell.
+    """Open a model. `outputs`: their number, which tflite-micro does not report.
 
     Raises RefusedError where the runtime refuses the model, InputError where it crashes on it.
     """

@@ -1,4 +1,4 @@
-"""What every reference offers, and the one of our own: the operators' NumPy references."""
+"""What every reference offers; and Thimble's own one, the operators' NumPy references."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from toolchain.ops.spec import Array
 
 @dataclass(frozen=True)
 class Judge:
-    """A runtime, the operators of the file that it runs, and why it and no other."""
+    """A runtime, the operators of the file that it runs, and why it was chosen."""
 
     runtime: str
     operators: tuple[str, ...]
@@ -23,9 +23,9 @@ class Judge:
 class Reference(Protocol):
     """A runtime that has a model loaded.
 
-    `name` says which it is, for the user, `judges` for programs. `tolerance`: by how many units in
-    the last place an output may differ from it and still count as equal. `not_independent`: why
-    only Thimble's own arithmetic could be compared with; '' where another's was.
+    `name` identifies it for the user, `judges` for programs. `tolerance`: by how many units in the
+    last place an output may differ from it and still count as equal. `not_independent`: '' if
+    another runtime than Thimble's computes the outputs, else why none does.
     """
 
     @property
@@ -44,12 +44,12 @@ class Reference(Protocol):
         """Outputs of one inference, in the file's order, for inputs in the file's order."""
 
     def restart(self) -> None:
-        """Forget what the model keeps from run to run."""
+        """Reset what the model keeps from run to run."""
 
 
 @dataclass(frozen=True)
 class NumpyReference:
-    """Our own operator references, where no other runtime takes the file."""
+    """Thimble's own operator references, where no other runtime takes the file."""
 
     graph: Graph
     not_independent: str

@@ -1,6 +1,6 @@
-"""The reference of a TFLite file: its operators, each run by the runtime that is right on it.
+"""The reference of a TFLite file: its operators, each run by the runtime that is right for it.
 
-Which runtime judges which operator is said in `judges.py`.
+`judges.py` says which runtime judges which operator.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ class _Step:
 
 @dataclass(frozen=True)
 class TfliteReference:
-    """The file's operators, each run by its judge: in one piece where one judges all.
+    """The file's operators, each run by its judge; in one piece if one judges all.
 
-    `constants` are ends of the model that no operator writes.
+    `constants` are inputs and outputs of the model that no operator writes.
     """
 
     steps: tuple[_Step, ...]
@@ -56,7 +56,7 @@ class TfliteReference:
 
     @property
     def name(self) -> str:
-        """Of the judges, the one with most operators first."""
+        """The judges, the one with most operators first."""
         first, *others = sorted(self.judges, key=lambda judge: -len(judge.operators))
         named = [f"{', '.join(sorted(set(j.operators)))} by {j.runtime}" for j in others]
         return "; ".join([first.runtime, *named])
@@ -214,7 +214,7 @@ def _line(error: Exception) -> str:
 def open_tflite(data: bytes, graph: Graph, process: RuntimeProcess) -> Reference:
     """The reference of a TFLite file that was read as `graph`.
 
-    Our own interpreter where no runtime takes an operator. Raises InputError where a runtime
+    Thimble's own interpreter where no runtime takes an operator. Raises InputError where a runtime
     crashes on the file.
     """
     data = bytes_without_host_side(data)

@@ -1,8 +1,8 @@
 """Which operators belong together: cells between cuts of the graph, runs of one resolution.
 
-A *cut* is a place in the order where a single tensor carries everything that follows. The
-operators between two cuts are a block (a residual cell, an inception cell); neighbouring blocks
-of one operator each are joined where their outputs have the same height and width.
+A *cut* is a place in the order where a single tensor carries everything that follows. The operators
+between two cuts are a block (a residual cell, an inception cell). Adjacent blocks of one operator
+each are joined if their outputs have the same height and width.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from toolchain.ir import Graph
 def blocks(graph: Graph, order: Sequence[int]) -> dict[int, str]:
     """Operator (its index in the graph) to the name of its block, such as `2-4 16x16x32`.
 
-    The numbers are the first and last step of the block in `order`, the shape that of its result.
+    The numbers are the first and last step of the block in `order`; the shape is that of its
+    result.
     """
     cells = _joined(graph, _cells(graph, order))
     named: dict[int, str] = {}
@@ -70,7 +71,7 @@ def _joined(graph: Graph, cells: list[list[int]]) -> list[list[int]]:
 
 
 def moved_bytes(graph: Graph, index: int) -> int:
-    """What an operator reads and writes, each tensor once: activations, weights, results."""
+    """Bytes that an operator reads and writes, each tensor once: activations, weights, results."""
     op = graph.ops[index]
     names = dict.fromkeys((*op.present_inputs(), *op.outputs))
     return sum(graph.tensors[name].size_bytes for name in names)

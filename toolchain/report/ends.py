@@ -54,7 +54,7 @@ class _Entry:
 
 
 def end_from_json(data: object, where: str) -> End:
-    """What `end_json` wrote. Raises InputError naming the field at fault; `where` begins it."""
+    """Read what `end_json` wrote. Raises InputError naming the invalid field, after `where`."""
     entry = record(_Entry, data, where)
     if min(entry.shape, default=1) < 0 or math.prod(entry.shape) > _MOST_ELEMENTS:
         raise InputError(f"{where}: shape is {list(entry.shape)}, which is impossible")

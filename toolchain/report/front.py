@@ -17,7 +17,7 @@ _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 @dataclass(frozen=True)
 class Split:
-    """Operators by name, computed together in `blocks` blocks; `mode` as in `partition.Mode`."""
+    """Operators by name, computed together in `blocks` blocks; `mode` is as in `partition.Mode`."""
 
     operators: tuple[str, ...]
     blocks: int
@@ -34,7 +34,7 @@ class FrontRow:
 
 
 def front_json(rows: Sequence[FrontRow]) -> list[dict[str, Any]]:
-    """One entry a row, from the unsplit graph to the smallest."""
+    """One entry per row, from the unsplit graph to the smallest."""
     return [
         {
             "peak_bytes": row.peak_bytes,
@@ -46,7 +46,7 @@ def front_json(rows: Sequence[FrontRow]) -> list[dict[str, Any]]:
 
 
 def front_table(rows: Sequence[FrontRow], title: str) -> Table:
-    """A bar for each row's peak; slowdown and what is split beside it."""
+    """One row per point: a bar for its peak, its slowdown, and what is split."""
     table = Table(title=title, header_style="bold", title_style="")
     table.add_column("slowdown", justify="right")
     table.add_column("peak", justify="right")

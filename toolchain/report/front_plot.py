@@ -15,7 +15,7 @@ _TICKS = 6
 
 
 def front_svg(rows: Sequence[FrontRow], title: str) -> str:
-    """Steps from row to row: between two rows the cheaper one is what a budget buys.
+    """A staircase: between two rows, a RAM budget buys the cheaper one.
 
     Each point's tooltip has its figures.
     """

@@ -1,4 +1,4 @@
-"""What the operator kinds can do, read off their specs: the table of `thimble ops`."""
+"""What the operator kinds can do, from their specs: the table of `thimble ops`."""
 
 from __future__ import annotations
 
@@ -54,18 +54,18 @@ class Kind:
 
 
 def kinds(wanted: Sequence[str] = ()) -> tuple[Kind, ...]:
-    """All operator kinds, or those of which a name contains one of `wanted`, in any case."""
+    """All operator kinds, or those with a name that contains one of `wanted`, ignoring case."""
     return tuple(_described(spec) for spec in specs().values() if matching(_names(spec), wanted))
 
 
 def matching(names: Iterable[str], wanted: Sequence[str]) -> tuple[str, ...]:
-    """Those of `names` that contain one of `wanted`, in any case; all where none is wanted."""
+    """Those of `names` that contain one of `wanted`, ignoring case; all if nothing is wanted."""
     words = [word.casefold() for word in wanted]
     return tuple(n for n in names if not words or any(word in n.casefold() for word in words))
 
 
 def markdown(read_away: Mapping[str, Sequence[str]]) -> str:
-    """The whole of `docs/operators.md`. `read_away`: format to operators that need no kernel."""
+    """The whole of `docs/operators.md`. `read_away`: per format, operators that need no kernel."""
     lines = [
         "# Operators",
         "",

@@ -1,4 +1,4 @@
-"""What one inference of a plan is predicted to cost, operator by operator."""
+"""The predicted cost of one inference of a plan, operator by operator."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Latency:
 
 
 def predict_latency(plan: Plan, model: CostModel | None = None) -> Latency:
-    """What one inference costs on the plan's board, operator by operator."""
+    """The cost of one inference on the plan's board, operator by operator."""
     costs_from = model or AnalyticCostModel()
     costs = [_cost(plan, number, costs_from) for number in range(len(plan.graph.ops))]
     total = sum(cost.count for cost in costs)
@@ -48,7 +48,7 @@ def _cost(plan: Plan, number: int, costs_from: CostModel) -> Cost:
 
 
 def kernel_keys(plan: Plan) -> tuple[Key | None, ...]:
-    """Under what each operator of the graph is measured; None for one that emits no code."""
+    """The key under which each operator of the graph is measured; None if it has no code."""
     keys: list[Key | None] = []
     for number, op in enumerate(plan.graph.ops):
         wanted = moves(op, plan.graph, plan.arena)

@@ -1,4 +1,4 @@
-"""The operator table of a plan: what runs when, where it lies, what it costs."""
+"""The operator table of a plan: when each runs, where it lies, what it costs."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from toolchain.report.text import share, size
 def plan_json(
     plan: Plan, need: MemoryNeed, *, latency_total: int, latency_unit: str, measured_share: float
 ) -> dict[str, Any]:
-    """The fields of `thimble plan --json` and `thimble compile --json`, but for the seconds."""
+    """The fields of `thimble plan --json` and `thimble compile --json`, except the seconds."""
     graph = plan.graph
     block_of = blocks(graph, plan.schedule.order)
     return {
@@ -116,7 +116,7 @@ def memory_table(plan: Plan, need: MemoryNeed, ram_bytes: int, flash_bytes: int)
 
 
 def proof_line(plan: Plan) -> str:
-    """What is proved about the arena, and whether the search for ways to split was cut short."""
+    """What is proved about the arena, and whether the search for ways to split ended early."""
     if plan.search_stopped:
         stopped = f"The search was stopped {plan.search_stopped}: this is the best it had found."
         return f"{_proved(plan)} {stopped}"

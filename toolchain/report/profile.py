@@ -30,13 +30,13 @@ class Row:
 
 
 def bar(part: float, whole: float, cells: int = _BAR_CELLS) -> str:
-    """A bar to an eighth of a cell."""
+    """A bar, to an eighth of a cell."""
     eighths = round(8 * cells * part / whole) if whole else 0
     return "█" * (eighths // 8) + (_EIGHTHS[eighths % 8] if eighths % 8 else "")
 
 
 def profile_table(title: str, rows: Sequence[Row], total: int, unit: str, kinds: bool) -> Table:
-    """One line a row: count, spread over the runs, time, share, MACs per unit, bytes moved."""
+    """One line per row: count, spread over the runs, time, share, MACs per unit, bytes moved."""
     table = Table(title=title, header_style="bold", title_style="bold", title_justify="left")
     timed = any(row.time is not None for row in rows)
     table.add_column(title.split()[-1], no_wrap=True)
@@ -65,8 +65,8 @@ def profile_table(title: str, rows: Sequence[Row], total: int, unit: str, kinds:
 def flame(levels: Sequence[Sequence[tuple[str, int]]], width: int = 100) -> Text:
     """Levels of (name, count) from the whole down; each level's pieces lie below their parents.
 
-    Every level must sum to at most the first; what is missing at its end stays empty. A piece
-    shows as much of its name as it has room for.
+    Every level must sum to at most the first; the rest of it stays empty. A piece shows as much of
+    its name as it has room for.
     """
     whole = sum(count for _, count in levels[0]) or 1
     picture = Text(no_wrap=True)

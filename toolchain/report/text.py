@@ -1,4 +1,4 @@
-"""Numbers as people read them."""
+"""Numbers formatted for people."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from toolchain.ir import DType, End
 
 
 def size(size_bytes: int) -> str:
-    """Bytes with thousands separators, and KiB or MiB beside them from 10 KiB on."""
+    """Bytes with thousands separators, followed by KiB or MiB from 10 KiB on."""
     plain = f"{size_bytes:,} B"
     if size_bytes < 10 << 10:
         return plain
@@ -23,7 +23,7 @@ def round_size(size_bytes: int) -> str:
 
 
 def share(part: float, whole: float) -> str:
-    """A percentage; a dash where there is no whole."""
+    """A percentage; a dash if the whole is 0."""
     return f"{100 * part / whole:.1f}%" if whole else "-"
 
 
@@ -32,7 +32,7 @@ def shape(dimensions: tuple[int, ...]) -> str:
 
 
 def boundary_line(end: End) -> str:
-    """What the caller converts at one end of the model, in a sentence."""
+    """One sentence on what the caller converts at one input or output of the model."""
     tensor, boundary = end.tensor, end.boundary
     if boundary is None:
         return f"{tensor.name}: {tensor.dtype.value}, as in the model file."

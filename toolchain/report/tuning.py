@@ -1,4 +1,4 @@
-"""What each round of tuning found."""
+"""The rounds of tuning as a table."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Round(Protocol):
 
 
 def tuning_table(rounds: Sequence[Round]) -> Table:
-    """A line for each plan: what it was predicted to take, and what was measured after it."""
+    """A line for each plan: its predicted cost, and what was measured after it."""
     table = Table(header_style="bold", title="tuning", title_justify="left")
     table.add_column("plan", justify="right")
     for heading in ("predicted", "change", "measured share", "arena", "operators", "then measured"):

@@ -1,5 +1,6 @@
-"""Budgets of searches, counted in work: equal input gives an equal result however busy or fast the
-machine is."""
+"""Budgets of searches, counted in work: equal input gives an equal result, however busy or fast the
+machine is.
+"""
 
 from toolchain.search.solver import solve
 from toolchain.search.stopwatch import Stopwatch

@@ -1,4 +1,4 @@
-"""CP-SAT, run so that one program gives one answer."""
+"""Runs CP-SAT so that one program always gives the same answer."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from toolchain.search.work import Work
 def solve(
     model: Any, work: Work, seconds_per_unit: float, most: float | None = None, **parameters: Any
 ) -> tuple[Any, Any]:
-    """Solve a `cp_model.CpModel` within what is left of `work`: the solver, and its status.
+    """Solve a `cp_model.CpModel` within the remaining `work`. Returns the solver and its status.
 
-    One thread, one seed, and no limit but CP-SAT's own count of its work, "deterministic time".
-    `seconds_per_unit`: what a unit of that takes for programs like this one on one core.
-    `most`: units, where fewer than the work allows are wanted. `parameters`: CP-SAT's, by name;
-    so are values of enumerations.
+    One thread, one seed, and no limit except CP-SAT's own count of its work, "deterministic time".
+    `seconds_per_unit`: the seconds that one unit takes for programs like this one on one core.
+    `most`: units, where fewer than the work allows are wanted. `parameters`: CP-SAT's, by name,
+    including values of enumerations.
     """
     from ortools.sat.python import cp_model  # takes a second to import, and is seldom needed
 

@@ -1,4 +1,4 @@
-"""How long something took, for reports. The only clock of the rooms that decide plans."""
+"""How long something took, for reports: the only clock that planning code reads."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 
 
 class Stopwatch:
-    """Seconds since it was made. They are shown to people: no result may depend on them."""
+    """Seconds since it was created, shown to people. No result may depend on them."""
 
     def __init__(self) -> None:
         self._begin = time.perf_counter()

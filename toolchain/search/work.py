@@ -8,12 +8,12 @@ _NANOSECONDS = 1e9
 
 
 class Work:
-    """The budget of one search, and what it has spent of it.
+    """The budget of one search, and what it has spent.
 
-    The search counts its elementary steps (a placement tried, a state looked at) and charges for
+    The search counts its elementary steps (a placement tried, a state examined) and charges for
     each the nanoseconds that it takes on one core of a desktop computer. No clock is read, so the
-    search ends after the same step on every machine: the limit of 10 seconds takes about 10 seconds
-    of an idle core, longer on a slow one, and gives the same result on both.
+    search ends after the same step on every machine. A limit of 10 seconds takes about 10 seconds
+    on an idle core, longer on a slow one, and gives the same result on both.
     """
 
     def __init__(self, seconds: float = math.inf) -> None:
@@ -22,7 +22,7 @@ class Work:
 
     @property
     def spent(self) -> int:
-        """In nanoseconds."""
+        """Work spent, in nanoseconds."""
         return self._spent
 
     @property
@@ -31,12 +31,12 @@ class Work:
 
     @property
     def left_seconds(self) -> float:
-        """What may still be spent; 0 where nothing may."""
+        """Work that is left, in seconds; at least 0."""
         return max(self._limit - self._spent, 0.0) / _NANOSECONDS
 
     @property
     def over(self) -> bool:
-        """Whether the search is to end with what it has found."""
+        """Whether the work is used up: the search must then end with what it has found."""
         return self._spent >= self._limit
 
     def spend(self, nanoseconds: int) -> None:

@@ -1,1 +1,3 @@
-"""Kernels timed on boards, one by one; measurements that plans are weighed by, and checked by."""
+"""Time kernels on boards one by one, tune plans by the results, and check predictions against
+them.
+"""

@@ -1,4 +1,4 @@
-"""Predicted latency against measured: for each model and board, how wrong each operator was."""
+"""Predicted against measured latency: for each model and board, the error of each operator."""
 
 from __future__ import annotations
 
@@ -20,8 +20,11 @@ from toolchain.report.latency import predict_latency
 
 @dataclass(frozen=True)
 class Accuracy:
-    """Of one cost model. `total` is its prediction of the whole; errors are shares of the measured
-    count of an operator (predicted / measured - 1), `mean_error` of their absolute values."""
+    """The accuracy of one cost model on one network.
+
+    `total` is its prediction of the whole. Errors are shares of the measured count of an operator
+    (predicted / measured - 1), and `mean_error` is the mean of their absolute values.
+    """
 
     total: int
     total_error: float
@@ -33,7 +36,7 @@ class Accuracy:
 
 @dataclass(frozen=True)
 class Check:
-    """`known`: with what the database had before this check; `estimated`: by formula alone."""
+    """`known`: with what the database had before this check. `estimated`: by formula alone."""
 
     model: str
     board: str
@@ -44,7 +47,7 @@ class Check:
 
 
 def emulated_boards() -> tuple[str, ...]:
-    """The boards that run in QEMU here."""
+    """The boards that QEMU can run on this machine."""
     return tuple(name for name, board in boards().items() if board.emulator)
 
 
@@ -56,9 +59,9 @@ def check_model(
     keep: bool = True,
     report: Report = silent,
 ) -> Check | None:
-    """Predict, compile, measure, compare; None where the model does not fit the board.
+    """Predict, compile, measure, compare; None if the model does not fit the board.
 
-    `keep`: put what was measured into the database, after the comparison.
+    `keep`: store the measurements in the database, after the comparison.
     """
     costs = cost_model(board, cmsis_nn_folder)
     with scratch_folder() as scratch:

@@ -38,7 +38,7 @@ _KINDS = (*_WINDOWS, *_POOLS, *_PAIRS, "fully_connected", "softmax")
 
 
 def read_shapes(file: Path) -> tuple[Graph, ...]:
-    """One graph of one operator for each entry. Raises InputError naming the entry at fault."""
+    """One graph of one operator for each entry. Raises InputError naming the invalid entry."""
     entries = read_json(file)
     if not isinstance(entries, list):
         raise InputError(f"{file} is to hold a list of kernels")

@@ -1,8 +1,8 @@
-"""Kernels timed one by one in place: one firmware holds many, and runs each on request.
+"""Time kernels one by one: one firmware holds many, and runs one on request.
 
-Every kernel is generated code, so the firmware is single-operator models side by side in one
-arena, and the request says which. What is measured goes to the database at once: after a pulled
-cable, or another start of the program, only what is missing is measured.
+Every kernel is generated code, so the firmware consists of single-operator models side by side in
+one arena, and the request says which one to run. Each measurement goes to the database at once.
+After a pulled cable, or a restart of the program, only missing ones are measured.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ _RETRY_SECONDS = 0.5
 
 @dataclass(frozen=True)
 class Kernel:
-    """One operator as a graph of its own, and what it is measured as.
+    """One operator as a graph of its own, and the key it is measured under.
 
-    `copies`: sizes in bytes, where it is no more than that many copies. `apart`: its tensors must
-    not share bytes, or nothing would be left to do.
+    `copies`: sizes in bytes, if it only makes copies. `apart`: its tensors must not share bytes, or
+    there would be nothing left to do.
     """
 
     key: Key
@@ -85,7 +85,7 @@ def read_kernels(source: Path, board: str) -> tuple[Kernel, ...]:
 
 
 def plan_kernels(plan: Plan) -> tuple[Kernel, ...]:
-    """The distinct kernels that a plan runs, copies among them; a pure view is none."""
+    """The distinct kernels that a plan runs, including copies; pure views are not kernels."""
     found: dict[Key, Kernel] = {}
     for number, op in enumerate(plan.graph.ops):
         wanted = moves(op, plan.graph, plan.arena)
@@ -99,7 +99,7 @@ def plan_kernels(plan: Plan) -> tuple[Kernel, ...]:
 
 
 def copies_kernel(sizes: tuple[int, ...]) -> Kernel:
-    """Copies alone: parts of so many bytes that are put together elsewhere."""
+    """Copies alone: parts of so many bytes that are concatenated elsewhere."""
     parts = [Tensor(f"part{i}", (size,), DType.INT8) for i, size in enumerate(sizes)]
     whole = Tensor("whole", (sum(sizes),), DType.INT8)
     names = tuple(part.name for part in parts)
@@ -148,8 +148,8 @@ def time_kernels(
 ) -> Timing:
     """Measure what the database lacks (everything, if `again`), `runs` times each.
 
-    A broken line is opened anew for `replug_seconds`; then LinkError, and the next call goes on
-    where this one stopped. `flash`: put the firmware on a real board.
+    A broken line is reopened for up to `replug_seconds`. Then LinkError is raised, and the next
+    call continues where this one stopped. `flash`: write the firmware to a real board.
     """
     target = find_board(board)
     if target.is_host or target.counter is None:

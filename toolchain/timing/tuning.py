@@ -21,8 +21,10 @@ _ROUNDS = 8
 
 @dataclass(frozen=True)
 class Round:
-    """One plan of the loop: what it is predicted to take, and how many kernels were measured
-    after it. `arena_bytes` and `operators` show whether the plan itself changed."""
+    """One plan of the loop: its predicted cost, and how many kernels were measured after it.
+
+    `arena_bytes` and `operators` show whether the plan itself changed.
+    """
 
     predicted: int
     unit: str
@@ -34,7 +36,9 @@ class Round:
 
 @dataclass(frozen=True)
 class Tuning:
-    """The rounds, the settled plan's last. `settled`: the last round lacked nothing."""
+    """The rounds; the last is the settled plan's. `settled`: the last round lacked no
+    measurement.
+    """
 
     rounds: tuple[Round, ...]
     settled: bool
@@ -51,8 +55,8 @@ def tune(
 ) -> Tuning:
     """Measure on `board` (in QEMU, or at `port`) what plans of `model` run, until one settles.
 
-    A plan settles when it is the same as the one before and all its kernels that can be measured
-    are. Raises InputError for the host, where nothing is counted.
+    A plan is settled when it equals the one before and all its measurable kernels have been
+    measured. Raises InputError for the host, where nothing is counted.
     """
     if find_board(board).is_host:
         raise InputError("nothing is counted on this machine: name a board, or one in QEMU")

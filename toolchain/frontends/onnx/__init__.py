@@ -1,5 +1,6 @@
-"""The ONNX front end: `file` checks the file, `importer` makes the Graph of it, `node` shows each
-operator to its reader."""
+"""The ONNX front end: `file` checks the file, `importer` builds the Graph, `node` presents each
+operator to its reader.
+"""
 
 from toolchain.frontends.onnx.reader import FRONT_END, READ_AWAY, read, read_traced
 

@@ -1,4 +1,4 @@
-"""What the operators of a model compute in: all that sets int8 models apart from float32 ones."""
+"""Everything in which int8 models and float32 models are read differently."""
 
 from __future__ import annotations
 
@@ -33,30 +33,30 @@ class Arithmetic(Protocol):
 
     @property
     def quantisation(self) -> Quantisation | None:
-        """That every tensor is taken to have; None where each has one of its own."""
+        """The quantisation that every tensor has; None if each has its own."""
 
     @property
     def readers(self) -> Mapping[str, Callable[[OnnxNode], None]]:
-        """ONNX operators that are read otherwise than by the OpSpec that names them."""
+        """ONNX operators that are not read by the OpSpec that names them."""
 
     def kind(self, kind: str, attributes: Attributes) -> tuple[str, Attributes]:
-        """The kind that does what a reader asks for. Raises RefusedError where there is none."""
+        """The kind that does what a reader asks for. Raises RefusedError if there is none."""
 
     def dtype(self, dtype: DType) -> DType:
-        """The element type of a result that a reader gives as `dtype`, INT8 the usual one.
+        """The element type of a result that a reader gives as `dtype`, usually INT8.
 
-        Raises RefusedError where results cannot be of that type.
+        Raises RefusedError if results cannot be of that type.
         """
 
     def constant(
         self, constant: OnnxData, wanted: Quantisation | None
     ) -> tuple[Array, Quantisation | None]:
-        """A constant operand as kernels read it, at the quantisation `wanted` if there is one."""
+        """A constant operand as kernels read it, quantised as `wanted` if that is given."""
 
     def activation(self, bounds: tuple[float, float], output: Quantisation) -> str | None:
         """Name in `Activation` of a clip to `bounds` whose result is stored as `output` says.
 
-        None where no activation is that clip.
+        None if no activation is that clip.
         """
 
 
@@ -89,7 +89,7 @@ class Int8:
         return data, Quantisation((scale,), (0,))
 
     def activation(self, bounds: tuple[float, float], output: Quantisation) -> str | None:
-        """NONE where int8 reaches no further than the bounds."""
+        """NONE if int8 cannot represent values beyond the bounds."""
         low, high = bounds
         reach = [(v - output.zero_point) * output.scale for v in (-128, 127)]
         ends_within = high >= reach[1] - output.scale / 4

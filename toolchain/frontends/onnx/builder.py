@@ -1,4 +1,4 @@
-"""Builds the Graph: names, tensors, operators, and the data movement that layouts ask for."""
+"""Builds the Graph: names, tensors, operators, and the data movement that layouts require."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from toolchain.ops.unary.quantize import Quantize
 
 @dataclass(frozen=True)
 class Value:
-    """A real-valued ONNX tensor: the graph's tensor that holds it, and how it lies there.
+    """A real-valued ONNX tensor: the graph's tensor that holds it, and its layout there.
 
     `stored`: the file has not dequantised it (yet), so operators see its integers.
     """
@@ -95,7 +95,7 @@ class GraphBuilder:
         return self._done[key]
 
     def ordered(self, value: Value, axes: Sequence[int]) -> Value:
-        """`value` with whole dimensions in memory in the order `axes`; moves data if it must."""
+        """`value` with whole dimensions in the order `axes`; moves data if necessary."""
         if value.layout.lies_as(axes):
             return value
         whole = value.layout.axes()
@@ -108,19 +108,19 @@ class GraphBuilder:
         return replace(value, tensor=moved, layout=Layout.of(value.shape, axes))
 
     def operand(self, value: Value, axes: Sequence[int], shape: Sequence[int] | None = None) -> str:
-        """The tensor that holds `value` in the order `axes`, seen as `shape`."""
+        """The tensor that holds `value` in the order `axes`, viewed as `shape`."""
         wanted = tuple(value.shape[axis] for axis in axes) if shape is None else tuple(shape)
         return self.reshaped(self.ordered(value, axes).tensor, wanted)
 
     def axes(self, value: Value) -> tuple[int, ...]:
-        """The order of the dimensions of `value`; where one is torn apart, that to bring it to."""
+        """The order of the dimensions of `value`; if one is split up, the order to move it to."""
         rank = len(value.shape)
         return value.layout.axes() or (channels_last(rank) if rank == 4 else tuple(range(rank)))
 
     def rows(self, value: Value) -> tuple[str, NDArray[np.intp]]:
-        """`value` as a matrix whose rows are its last dimension, in whatever order that lies.
+        """`value` as a matrix whose rows are its last dimension, in stored order.
 
-        Returns the tensor, and for each place in a row the index that lies there.
+        Returns the tensor, and for each place in a row the index stored there.
         """
         *leading, last = range(len(value.shape))
         layout = value.layout
@@ -151,7 +151,7 @@ class GraphBuilder:
     def converted_output(self, value: Value, name: str, dtype: DType) -> str:
         """The model's output `name`: `value` row-major, as int8, uint8 or float32.
 
-        Raises UnsupportedError where it is of a type that nothing converts to the one declared.
+        Raises UnsupportedError if it has a type that cannot be converted to the declared one.
         """
         tensor = self.operand(value, range(len(value.shape)))
         source = self._tensors[tensor]
@@ -216,5 +216,5 @@ def _unique(name: str, taken: object) -> str:
 
 
 def shifted(q: Quantisation, by: int) -> Quantisation:
-    """The same real values stored `by` higher."""
+    """The same real values, with stored integers higher by `by`."""
     return replace(q, zero_points=tuple(zero + by for zero in q.zero_points))

@@ -1,4 +1,4 @@
-"""An ONNX file as checked, plain values: nodes, constants, the model's ends. No semantics yet."""
+"""An ONNX file as checked, plain values: nodes, constants, inputs and outputs. No semantics yet."""
 
 from __future__ import annotations
 
@@ -40,7 +40,9 @@ class Node:
 
 @dataclass(frozen=True)
 class End:
-    """An input or output of the model; `shape` has None where the file leaves a dimension open."""
+    """An input or output of the model; `shape` has None where the file leaves a dimension
+    undefined.
+    """
 
     name: str
     dtype: str
@@ -57,7 +59,7 @@ class FileModel:
 
 
 def read_file(data: bytes) -> FileModel:
-    """Parse and check. Raises InputError where the file is no sound ONNX model."""
+    """Parse and check. Raises InputError if the file is not a valid ONNX model."""
     model = _parse(data)
     graph = model.graph
     if not graph.node:
@@ -126,7 +128,7 @@ def tensor_data(tensor: onnx.TensorProto, what: str) -> Array:
 
 
 def check_shape(dims: Iterable[int], what: str) -> tuple[int, ...]:
-    """The shape, if it is one that can be worked with. Raises InputError."""
+    """The shape, if it is valid and not too large. Raises InputError."""
     shape = tuple(int(dim) for dim in dims)
     if len(shape) > _LARGEST_RANK:
         raise InputError(

@@ -1,6 +1,6 @@
-"""Float models: the readers of quantised operators, their operators turned into float32 kinds.
+"""Float models: the int8 readers are reused, and their operators become float32 kinds.
 
-A reader sees every tensor as if it were quantised with scale 1 (`UNIT`), constants as they are.
+A reader sees every tensor as if it were quantised with scale 1 (`UNIT`), and constants as they are.
 What it emits gets the kind that computes the same in float32, and float32 tensors.
 """
 

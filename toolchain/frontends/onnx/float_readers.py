@@ -1,5 +1,7 @@
-"""ONNX operators whose float32 reading is another than the int8 one: functions of one operand, and
-what int8 computes in another way. They answer in int8's kinds where there are any (`Float32.kind`).
+"""Readers of ONNX operators whose float32 form differs from the int8 one.
+
+They are functions of one operand, and operators that int8 computes in another way. They answer with
+int8 kinds where there are any (`Float32.kind`).
 """
 
 from __future__ import annotations

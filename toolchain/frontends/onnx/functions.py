@@ -1,8 +1,9 @@
-"""Chains of operators between one quantised tensor and a QuantizeLinear: one table.
+"""Chains of operators between one quantised tensor and a QuantizeLinear become one lookup table.
 
 onnxruntime's quantiser leaves some operators in float (Div and Erf of a gelu, the Sigmoid of a
-SiLU), others it stores as 8 bits in between. Where all that such a chain computes depends on one
-8-bit value and on constants, it has 256 possible results: ONNX Runtime's arithmetic, done here.
+SiLU), and stores others as 8 bits in between. If everything such a chain computes depends on one
+8-bit value and on constants, it has 256 possible results. They are computed here with ONNX
+Runtime's arithmetic.
 """
 
 from __future__ import annotations

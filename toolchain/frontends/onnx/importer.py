@@ -1,8 +1,8 @@
 """Walks a resolved ONNX model and builds the Graph.
 
-QuantizeLinear and DequantizeLinear only say how a real-valued tensor is stored; Transpose, Reshape
-and the like only rename dimensions (`layout`). Everything else is read by the `onnx` binding
-of an OpSpec.
+QuantizeLinear and DequantizeLinear only say how a real-valued tensor is stored. Transpose, Reshape
+and similar operators only rename dimensions (`layout`). Everything else is read by the `onnx`
+binding of an OpSpec.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Importer:
         """By name in the file, what QuantizeLinear operators give."""
 
     def graph(self, name: str) -> Graph | None:
-        """The whole graph; None where there are `problems`."""
+        """The whole graph; None if there are `problems`."""
         for end in self._model.inputs:
             if self._values.is_output(end.name):
                 raise UnsupportedError(

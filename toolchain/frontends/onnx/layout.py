@@ -1,10 +1,10 @@
 """How an ONNX tensor lies in memory: a permutation of the factors of its dimensions.
 
-ONNX says NCHW, kernels want NHWC. Instead of transposing, every value carries a layout. Transposes
-and most reshapes then only rename dimensions; data move where a kernel needs another order, and
-nowhere else. A reshape may cut a dimension into factors or group several, so the unit of a layout
-is the factor: each dimension is a sequence of factors, and `order` is their order in memory, the
-outermost first. Dimensions of 1 have no factors: where they stand makes no difference.
+ONNX uses NCHW, kernels use NHWC. Instead of transposing, every value has a layout. Transposes and
+most reshapes then only rename dimensions, and data move only where a kernel needs another order. A
+reshape may split a dimension into factors or group several, so the unit of a layout is the factor:
+each dimension is a sequence of factors, and `order` is their order in memory, outermost first.
+Dimensions of 1 have no factors, because their place makes no difference.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Layout:
 
     @staticmethod
     def of(shape: Sequence[int], axes: Sequence[int] | None = None) -> Layout:
-        """The layout of `shape` whose dimensions lie in the order `axes`, row-major by default."""
+        """The layout of `shape` with its dimensions in the order `axes`, row-major by default."""
         sizes = tuple(size for size in shape if size != 1)
         numbers = iter(range(len(sizes)))
         dims = tuple(() if size == 1 else (next(numbers),) for size in shape)
@@ -43,9 +43,9 @@ class Layout:
         return self.order_of(axes) == self.order
 
     def axes(self) -> tuple[int, ...] | None:
-        """The order of the dimensions in memory; None where one is torn apart.
+        """The order of the dimensions in memory; None if one of them is split up.
 
-        Dimensions of 1 can stand anywhere; channels last or the order of the shape is preferred.
+        Dimensions of 1 can be anywhere; channels last or the order of the shape is preferred.
         """
         rank = len(self.dims)
         for axes in (channels_last(rank), tuple(range(rank))):
@@ -62,7 +62,7 @@ class Layout:
         return Layout(tuple(self.dims[axis] for axis in permutation), self.sizes, self.order)
 
     def reshaped(self, shape: Sequence[int]) -> Layout | None:
-        """The same memory seen as `shape`; None where that needs the data to move."""
+        """The same memory seen as `shape`; None if that would move data."""
         sizes, order = list(self.sizes), list(self.order)
         pending = self._merge(sizes, order)
         dims: list[tuple[int, ...]] = []
@@ -104,7 +104,7 @@ def channels_last(rank: int) -> tuple[int, ...]:
 
 
 def move(layout: Layout, target: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The transpose that brings `layout` into the factor order `target`, of the smallest rank.
+    """The transpose of the smallest rank that brings `layout` into the factor order `target`.
 
     Returns the shape to read the memory as, and the permutation of that shape.
     """

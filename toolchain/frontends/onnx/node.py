@@ -1,4 +1,4 @@
-"""One operator as its reader sees it: see `ops.spec.OnnxNode`."""
+"""One operator as its reader sees it: implements `ops.spec.OnnxNode`."""
 
 from __future__ import annotations
 

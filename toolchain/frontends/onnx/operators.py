@@ -1,4 +1,4 @@
-"""ONNX operators by what they do to the values that they are given."""
+"""ONNX operators grouped by what they do to their values."""
 
 from __future__ import annotations
 

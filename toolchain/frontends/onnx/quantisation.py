@@ -1,4 +1,4 @@
-"""The scales and zero points of QuantizeLinear and DequantizeLinear; what can be refused early."""
+"""The scales and zero points of QuantizeLinear and DequantizeLinear, and early refusals."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _PULP = frozenset({"RequantShift", "iGELU", "iLayerNorm", "ITAMax", "IntegerMean
 
 
 def is_float(model: FileModel) -> bool:
-    """Whether nobody quantised the model. `model` is expanded."""
+    """Whether the model is not quantised at all. `model` is expanded."""
     kinds = {node.operator for node in model.nodes}
     return not (kinds & _QUANTISES or kinds & _PULP or kinds & _DYNAMIC)
 
@@ -74,7 +74,7 @@ def stored_type(node: Node, constants: Mapping[str, Array]) -> str:
 
 
 def parameters(node: Node, constants: Mapping[str, Array], dtype: str) -> Parameters:
-    """What a QuantizeLinear or DequantizeLinear says; `dtype` where it names no zero point.
+    """The parameters of a QuantizeLinear or DequantizeLinear; `dtype` if it names no zero point.
 
     Raises RefusedError for types other than 8 bits and int32, InputError for impossible scales.
     """
@@ -131,7 +131,7 @@ def transposed_constant(value: OnnxData, permutation: Sequence[int]) -> OnnxData
 
 
 def reshaped_constant(value: OnnxData, shape: Sequence[int]) -> OnnxData:
-    """`value` as `shape`. Raises RefusedError where that cuts the quantised dimension."""
+    """`value` as `shape`. Raises RefusedError if that splits the quantised dimension."""
     q, old = value.quantisation, value.data.shape
     if q is not None and q.axis is not None:
         before = int(np.prod(old[: q.axis], dtype=np.int64))

@@ -1,7 +1,8 @@
 """The ONNX front end: QDQ and QLinear models as onnxruntime's static quantiser writes them.
 
-Images that ONNX writes NCHW lie NHWC in the Graph; operators are read by the `onnx` binding of
-their OpSpec. Float and uint8 inputs and outputs stand in the Graph as `quantize` and `dequantize`.
+Images that ONNX writes NCHW are NHWC in the Graph. Operators are read by the `onnx` binding of
+their OpSpec. Float and uint8 inputs and outputs are `quantize` and `dequantize` operators in the
+Graph.
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ from toolchain.ops.check import check
 
 
 def read(data: bytes, path: Path) -> Graph:
-    """An ONNX file. See `FrontEnd.read`."""
+    """Read an ONNX file. See `FrontEnd.read`."""
     return read_traced(data, path)[0]
 
 
 def read_traced(data: bytes, path: Path) -> tuple[Graph, Mapping[str, Stored]]:
-    """The graph, and which of its tensors hold what the file's QuantizeLinear operators give.
+    """The graph, and which of its tensors hold the results of the file's QuantizeLinear operators.
 
-    Raises as `FrontEnd.read`.
+    Raises as `FrontEnd.read` does.
     """
     try:
         return _read(data, path)

@@ -1,4 +1,4 @@
-"""Every tensor's shape, by ONNX's own rules, and everything that is known before the model runs."""
+"""Every tensor's shape, by ONNX's own rules, and every value known before the model runs."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ _LARGEST_FOLD_ELEMENTS = 1 << 24
 
 @dataclass(frozen=True)
 class ShapedModel:
-    """`shapes`: of every tensor. `inputs` and `outputs` have no open dimensions any more."""
+    """`shapes`: of every tensor. `inputs` and `outputs` have no undefined dimensions any more."""
 
     model: FileModel
     shapes: Mapping[str, tuple[int, ...]]
 
 
 def resolve(model: FileModel) -> ShapedModel:
-    """Fix the batch, infer shapes, compute what is constant.
+    """Fix the batch size, infer shapes, compute what is constant.
 
-    Raises InputError where shapes stay open, contradict one another or are far too large.
+    Raises InputError if shapes stay undefined, contradict one another or are far too large.
     """
     model = _constants_from_nodes(_fix_batch(model))
     for _ in range(4):
@@ -211,7 +211,9 @@ def _is_constant(
 
 
 def evaluate(node: Node, constants: Mapping[str, Array], opset: int) -> dict[str, Array]:
-    """What a node gives for constant inputs, by name. Raises InputError where it cannot be told."""
+    """The outputs of a node for constant inputs, by name. Raises InputError if it cannot be
+    computed.
+    """
     feeds = {name: constants[name] for name in node.inputs if name}
     graph = helper.make_graph(
         [node_proto(node)],

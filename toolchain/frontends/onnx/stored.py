@@ -1,4 +1,6 @@
-"""Where the graph holds what a QuantizeLinear of the file gives, for who compares the two."""
+"""Which tensors of the graph hold the results of the file's QuantizeLinear operators, to compare
+them.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +15,13 @@ from toolchain.ops.spec import Array
 
 @dataclass(frozen=True)
 class Stored:
-    """The graph's tensor that holds what a QuantizeLinear of the file gives, and how it lies."""
+    """The graph's tensor with the result of a QuantizeLinear of the file, and its layout."""
 
     tensor: str
     layout: Layout
 
     def of(self, values: Array, graph: Graph) -> Array:
-        """ONNX Runtime's `values` as the graph's tensor holds them."""
+        """ONNX Runtime's `values` in the layout of the graph's tensor."""
         shift = 128 if values.dtype == np.uint8 else 0
         layout = self.layout
         logical = [factor for dim in layout.dims for factor in dim]

@@ -1,6 +1,6 @@
-"""What became of the tensors of an ONNX file: of each, the activation or the constant that it is.
+"""What each tensor of an ONNX file became: an activation or a constant.
 
-Filled from operator to operator as the file is walked. It answers what the readers of operators
+It is filled operator by operator while the file is walked. It answers what the readers of operators
 ask about their inputs and about what follows them.
 """
 
@@ -24,7 +24,7 @@ from toolchain.ops.unary.quantize import Quantize
 
 
 class Values:
-    """By name in the file.
+    """The tensors, by name in the file.
 
     shapes       of every tensor, as ONNX has them.
     activations  tensors that are computed, or given by the caller.
@@ -75,7 +75,7 @@ class Values:
         self.activations[name] = value
 
     def absorb(self, node: Node) -> None:
-        """`node` is computed by the operator before it."""
+        """Mark `node` as computed by the operator before it."""
         self.absorbed.add(node.outputs[0])
 
     def only_consumer(self, name: str) -> Node | None:
@@ -83,7 +83,7 @@ class Values:
         return users[0] if len(users) == 1 and name not in self._outputs else None
 
     def clip_bounds(self, node: Node) -> tuple[float, float] | None:
-        """The least and largest result of a Relu or Clip; None where they are not constant."""
+        """The least and largest result of a Relu or Clip; None if they are not constant."""
         if node.operator == "Relu":
             return 0.0, float("inf")
         bounds = [
@@ -99,9 +99,9 @@ class Values:
         return bounds[0], bounds[1]
 
     def coming_quantisation(self, name: str) -> Quantisation | None:
-        """How the model goes on to store the tensor `name`, if it says so.
+        """How the model later stores the tensor `name`, if it says so.
 
-        None where the caller gets it in float before.
+        None if the caller gets it as float before.
         """
         return None if name in self._outputs else self._coming(self.users(name))
 
@@ -121,7 +121,7 @@ class Values:
         return None
 
     def parameters(self, node: Node) -> quantisation.Parameters:
-        """What a QuantizeLinear or DequantizeLinear says."""
+        """The parameters of a QuantizeLinear or DequantizeLinear."""
         constants = self._file_constants
         if node.operator == "QuantizeLinear":
             return quantisation.parameters(
@@ -139,7 +139,7 @@ class Values:
         return next((end.dtype for end in self._inputs if end.name == name), "uint8")
 
     def holds_integers(self, node: Node) -> bool:
-        """Whether the operator computes on stored integers rather than on what they mean."""
+        """Whether the operator computes on stored integers instead of real values."""
         operands = node.inputs[:1] if node.operator == "Gather" else node.inputs
         return any(name in self.activations and self.activations[name].stored for name in operands)
 

@@ -1,4 +1,4 @@
-"""The TFLite front end: `file` checks the file, `reader` makes the Graph of it."""
+"""The TFLite front end: `file` checks the file, `reader` builds the Graph."""
 
 from toolchain.frontends.tflite.reader import FRONT_END, READ_AWAY
 

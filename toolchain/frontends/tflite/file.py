@@ -31,11 +31,11 @@ LARGEST_ACTIVATION_BYTES = 1 << 26
 class FileTensor:
     """A tensor of the file.
 
-    `tensor` is None where it cannot be used: its type has no counterpart in DType, or `refusal`
-    says why. `type_name` is the schema's name for its type; constants of
-    INT4 are unpacked to int8, those of FLOAT16 to float32.
-    `dynamic` means that the file leaves its shape or the dimensions `open_axes` open. `variable`:
-    it keeps its value between runs. `buffer` is the file's number of its data.
+    `tensor` is None if it cannot be used: its type has no counterpart in DType, or `refusal` gives
+    the reason. `type_name` is the schema's name for its type. Constants of INT4 are unpacked to
+    int8, those of FLOAT16 to float32. `dynamic`: the file leaves its shape, or the dimensions
+    `open_axes`, undefined. `variable`: it keeps its value between runs. `buffer` is the file's
+    number of its data.
     """
 
     name: str
@@ -52,8 +52,8 @@ class FileTensor:
 class FileOp:
     """An operator of the file. `code` is its builtin name, or `custom` of a custom operator.
 
-    `options`: as `options.read_options` gives them. `misplaced_options`: the type of those
-    that the file gives it though they are another operator's.
+    `options` are as `options.read_options` returns them. `misplaced_options`: the type of the
+    options that the file gives it, if they are another operator's.
     """
 
     index: int
@@ -71,7 +71,7 @@ class FileOp:
 
     @property
     def needed_options(self) -> Any:
-        """The options. Raises InputError where there are none."""
+        """The options. Raises InputError if there are none."""
         if self.misplaced_options:
             raise InputError(f"{self} has {self.misplaced_options}, which another operator takes")
         if self.options is None:

@@ -1,4 +1,4 @@
-"""Reading a flatbuffer that nobody has verified: every offset is checked before it is followed.
+"""Reads an unverified flatbuffer: every offset is checked before it is followed.
 
 Layout: https://flatbuffers.dev/internals. A table starts with a signed offset back to its vtable:
 uint16 vtable size, uint16 table size, then one uint16 per field, its offset in the table or 0.
@@ -18,7 +18,7 @@ _U16, _U32, _I32 = struct.Struct("<H"), struct.Struct("<I"), struct.Struct("<i")
 
 
 class FlatBuffer:
-    """Bytes, and a budget that keeps a file whose parts overlap from being read without end."""
+    """Bytes, and a limit on what is read, so that overlapping parts cannot be read without end."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -41,7 +41,7 @@ class FlatBuffer:
             raise InputError("the file is corrupt: its parts overlap one another many times over")
 
     def vector(self, position: int, item_bytes: int) -> tuple[int, int]:
-        """Number of items of the vector at `position`, and where the first lies."""
+        """Number of items of the vector at `position`, and the position of the first."""
         count = self.number(_U32, position)
         first = position + _U32.size
         if count * item_bytes > len(self.data) - first:
@@ -52,7 +52,7 @@ class FlatBuffer:
         return count, first
 
     def follow(self, position: int) -> int:
-        """Where the offset stored at `position` leads."""
+        """The position that the offset stored at `position` refers to."""
         return position + self.number(_U32, position)
 
 
@@ -100,7 +100,7 @@ class Table:
         return None if position is None else Table(self.file, self.file.follow(position))
 
     def tables(self, slot: int) -> tuple[Table, ...]:
-        """A vector of tables; empty where the field is absent."""
+        """A vector of tables; empty if the field is absent."""
         position = self._field(slot, _U32.size)
         if position is None:
             return ()
@@ -109,7 +109,7 @@ class Table:
         return tuple(Table(self.file, self.file.follow(place)) for place in places)
 
     def numbers(self, slot: int, dtype: str) -> NDArray[Any] | None:
-        """A vector of scalars as a read-only view of the file; None where the field is absent."""
+        """A vector of scalars as a read-only view of the file; None if the field is absent."""
         position = self._field(slot, _U32.size)
         if position is None:
             return None

@@ -1,8 +1,8 @@
-"""Operators that are the host's work: a model is compiled up to them.
+"""Operators that the host must run: a model is compiled up to them.
 
-TFLite_Detection_PostProcess decodes boxes and drops those that overlap better ones: a few
-thousand float operations on data-dependent loops, for which a microcontroller's caller has code of
-its own. What it reads and the model computes becomes the model's outputs; it falls away with all
+TFLite_Detection_PostProcess decodes boxes and drops those that overlap better ones. These are a few
+thousand float operations in data-dependent loops, for which a firmware has code of its own. Inputs
+of it that the model computes become the model's outputs. The operator is removed, with everything
 that depends on it.
 """
 
@@ -51,9 +51,9 @@ def _cut(model: FileModel) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 
 def without_host_side(model: FileModel) -> FileModel:
-    """The model up to the host's work; the same one where there is none.
+    """The model up to the host's operators; the same model if there are none.
 
-    Raises InputError where nothing is left.
+    Raises InputError if nothing is left.
     """
     if not any(map(_is_host_side, model.ops)):
         return model

@@ -1,10 +1,11 @@
-"""Legacy uint8 files as int8 ones: every stored value and zero point lowered by 128, exactly.
+"""Converts legacy uint8 files to int8: every stored value and zero point is lowered by 128,
+exactly.
 
-Uint8 kernels of LiteRT differ from the int8 ones in little: a weight tensor has one scale and any
-zero point, the scale of a convolution's sum is a product in float32 (`GetQuantizedConvolutionMulti-
-pler`), and FULLY_CONNECTED rounds as CONV_2D does. The rewrite brings all of that into the file's
-records, so that the operators' readers see an int8 model. Its ends stay uint8: QUANTIZE operators
-flip the top bit there.
+LiteRT's uint8 kernels differ from its int8 ones in a few ways: a weight tensor has one scale and
+any zero point, the scale of a convolution's sum is a product in float32
+(`GetQuantizedConvolutionMulti- pler`), and FULLY_CONNECTED rounds as CONV_2D does. The conversion
+puts all of that into the file's records, so that the operators' readers see an int8 model. Inputs
+and outputs stay uint8: QUANTIZE operators flip the top bit there.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ _OFFSET = 128
 
 
 def is_legacy(model: FileModel) -> bool:
-    """Whether an operator computes with uint8 activations, rather than converts or moves them."""
+    """Whether an operator computes with uint8 activations, rather than converting or moving
+    them.
+    """
     return any(
         _is_uint8(model.tensors[i])
         for op in model.ops
@@ -41,7 +44,7 @@ def is_legacy(model: FileModel) -> bool:
 
 
 def as_int8(model: FileModel) -> FileModel:
-    """The same model on int8 tensors, with QUANTIZE operators at its uint8 ends."""
+    """The same model on int8 tensors, with QUANTIZE operators at its uint8 inputs and outputs."""
     return _Rewriter(model).model()
 
 

@@ -1,6 +1,6 @@
-"""An operator's builtin options: of the type that the operator takes, every enum by its name.
+"""An operator's builtin options: checked to be the operator's own, with every enum as a name.
 
-Nothing in a file is used as an index or a number that means something before this has read it.
+No number in a file is used as an index, or given a meaning, before this module has checked it.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def members(enumeration: str) -> Mapping[int, str]:
 
 
 def decoded(enumeration: str, number: int, what: str) -> str:
-    """The name of a number of an enum. Raises InputError, naming `what`, for one it lacks."""
+    """The name of a number of an enum. Raises InputError, naming `what`, for an unknown number."""
     found = members(enumeration).get(number)
     if found is None:
         raise InputError(
@@ -80,17 +80,17 @@ def decoded(enumeration: str, number: int, what: str) -> str:
 
 @cache
 def options_of(builtin: str) -> str:
-    """The type of the options that an operator takes; '' where it takes none."""
+    """The type of the options that an operator takes; '' if it takes none."""
     plain = {name.lower(): name for name in members("BuiltinOptions").values()}
     default = plain.get(f"{builtin.replace('_', '')}Options".lower(), "")
     return _OPTIONS.get(builtin, default)
 
 
 def read_options(table: Table, builtin: str, operator: str) -> tuple[Any, str]:
-    """The options of an Operator table by the schema's object API; None where there are none.
+    """The options of an Operator table by the schema's object API; None if there are none.
 
-    Its enums are names. Where the options are another operator's, they are None, and the second
-    value is their type. Raises InputError where they are broken.
+    Its enums are names. If the options are another operator's, they are None, and the second value
+    is their type. Raises InputError if they are broken.
     """
     name = decoded("BuiltinOptions", table.integer(3, "B"), f"the type of {operator}'s options")
     options = table.table(4)

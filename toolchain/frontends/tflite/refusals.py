@@ -52,7 +52,7 @@ _BY_TYPE = {
 
 
 def of_operator(op: FileOp) -> tuple[str, str]:
-    """Why, and the remedy, for an operator that no kind reads."""
+    """Reason and remedy for an operator that no kind reads."""
     if op.custom == "edgetpu-custom-op":
         return (
             "the file is already compiled for the Edge TPU",
@@ -84,7 +84,7 @@ def of_operator(op: FileOp) -> tuple[str, str]:
 
 
 def of_tensor(found: FileTensor, allowed: frozenset[DType]) -> tuple[str, str] | None:
-    """Why, and the remedy, for a tensor that an operator of these element types cannot take."""
+    """Reason and remedy for a tensor whose element type the operator cannot take."""
     if found.refusal:
         return found.refusal, "convert the model without it"
     tensor = found.tensor
@@ -100,7 +100,7 @@ def of_tensor(found: FileTensor, allowed: frozenset[DType]) -> tuple[str, str] |
 
 
 def of_model(model: FileModel) -> str:
-    """Why the file as a whole cannot be compiled; '' where it can."""
+    """Why the file as a whole cannot be compiled; '' if it can."""
     called = {op.needed_options.initSubgraphIndex for op in model.ops if op.code == "CALL_ONCE"}
     if len(model.others) == len(called):
         return ""

@@ -1,7 +1,7 @@
-"""Shape arithmetic: what converters write to flatten a tensor whose batch was open.
+"""Shape arithmetic, which converters write to flatten a tensor whose batch size was undefined.
 
-SHAPE, STRIDED_SLICE, PACK and the like compute a shape at run time. With the batch fixed at 1 every
-shape is known, so that these operators are computed while reading, and none is left.
+SHAPE, STRIDED_SLICE, PACK and similar operators compute a shape at run time. With the batch fixed
+at 1 every shape is known, so these operators are computed while reading, and none remains.
 """
 
 from __future__ import annotations
@@ -69,9 +69,9 @@ _RULES: Mapping[str, Rule] = MappingProxyType(
 
 
 def folded(op: FileOp, inputs: Sequence[Tensor | None], output: Tensor | None) -> Integers | None:
-    """The value of the operator's one output if it only computes with shapes; None otherwise.
+    """The value of the operator's output if the operator only computes with shapes; otherwise None.
 
-    Raises what NumPy raises where the operator contradicts itself.
+    Raises what NumPy raises if the operator contradicts itself.
     """
     present = [tensor for tensor in inputs if tensor is not None]
     if output is None or output.dtype not in _INTEGERS or len(present) != len(inputs):

@@ -1,9 +1,9 @@
 """What a TFLite model keeps between runs: resource variables, and variable tensors.
 
 VAR_HANDLE names a variable, READ_VARIABLE and ASSIGN_VARIABLE use it, and the subgraph of a
-CALL_ONCE gives it its first value. A read is a reshape to its own shape (a pass takes that out) of
-the state, or of what an earlier operator of the run assigned; the last value assigned in a run is
-the state's next one.
+CALL_ONCE gives it its initial value. A read becomes a reshape to the same shape (which a pass
+removes) of the state, or of the value that an earlier operator of the run assigned. The last value
+assigned in a run is the next value of the state.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _first_values(model: FileModel) -> dict[Key, Array]:
 def of_variable(tensor: Tensor, taken: Collection[str]) -> tuple[Tensor, State]:
     """The next value and the state of a tensor that the file marks as a variable.
 
-    It begins as real 0: the zero point of int8, else 0 (LiteRT's `ResetVariableTensor`).
+    It starts as real 0: the zero point of int8, otherwise 0 (LiteRT's `ResetVariableTensor`).
     """
     first = tensor.q.zero_point if tensor.dtype is DType.INT8 else 0
     after = replace(tensor, name=_free(f"{tensor.name}_next", taken))
@@ -88,7 +88,7 @@ class _Value:
 
 
 class Variables:
-    """The resource variables of a file, as its operators are walked."""
+    """The resource variables of a file, while its operators are walked."""
 
     def __init__(self, model: FileModel) -> None:
         self._model = model
@@ -106,9 +106,9 @@ class Variables:
         }
 
     def operator(self, op: FileOp, tensors: dict[str, Tensor]) -> Op | None:
-        """Take one of `OPERATORS`; a read becomes an operator.
+        """Handle one of `OPERATORS`; a read becomes an operator.
 
-        `tensors`: those known so far, to which a state and what is read are added. Raises
+        `tensors`: those known so far, to which a state and the value read are added. Raises
         RefusedError and InputError.
         """
         if self._first is None:

@@ -1,7 +1,7 @@
-"""The versions of TFLite's operators: beyond the last one known, what an operator means is not.
+"""The known versions of TFLite's operators. The meaning of later versions is not known.
 
-The last that ai-edge-litert 2.3's own kernels take, by either of its resolvers;
-`tests/pure/test_judges.py` asks them again.
+They are the last versions that ai-edge-litert 2.3's own kernels take, by either of its resolvers;
+`tests/pure/test_judges.py` checks them.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ LAST: Mapping[str, int] = MappingProxyType(
 
 
 def check_version(code: str, version: int, operator: str) -> None:
-    """Raise InputError for a version that no runtime has; an operator not listed is another's."""
+    """Raise InputError for a version that no runtime has. Unlisted operators are not checked."""
     last = LAST.get(code)
     if last is not None and not 1 <= version <= last:
         raise InputError(
