@@ -23,15 +23,19 @@ from toolchain.ops.convolution.common import Padding, Window, same_padding
 from toolchain.ops.convolution.conv2d import Conv2D
 from toolchain.ops.convolution.depthwise_conv2d import DepthwiseConv2D
 from toolchain.ops.convolution.partial_conv2d import PartialConv2D
+from toolchain.ops.elementwise.addition import Sum
+from toolchain.ops.elementwise.multiplication import Mul
 from toolchain.ops.lowering import lower
 from toolchain.ops.matmul.common import BatchMatMul
 from toolchain.ops.matmul.fully_connected import FullyConnected
 from toolchain.ops.matmul.partial_fully_connected import PartialFullyConnected
 from toolchain.ops.movement.block_concat import BlockConcat
 from toolchain.ops.movement.concat import Concat
+from toolchain.ops.normalisation.softmax_s8 import Softmax
 from toolchain.ops.pooling.common import Pool2D
 from toolchain.ops.reduction.common import Reduce
 from toolchain.ops.reduction.requantise_sums import Law, RequantiseSums
+from toolchain.ops.unary.relu import Relu
 from toolchain.timing.kernel_timing import Kernel, copies_kernel
 
 Rng = np.random.Generator
@@ -204,7 +208,7 @@ def _pool(kind: str) -> Callable[[Rng], Graph]:
     return sample
 
 
-def _pair(kind: str) -> Callable[[Rng], Graph]:
+def _pair(kind: str, attributes_of: Callable[..., Attributes]) -> Callable[[Rng], Graph]:
     def sample(rng: Rng) -> Graph:
         shape = (1, _pick(rng, 1, 1, 2, 8, 16), int(rng.integers(1, 33)), _channels(rng, 64))
         other = shape
@@ -217,7 +221,7 @@ def _pair(kind: str) -> Callable[[Rng], Graph]:
             ),
             Tensor("b", other, DType.INT8, Quantisation((scale,), (5,))),
         ]
-        attributes = spec_of(kind).attributes(activation=_activation(rng))
+        attributes = attributes_of(activation=_activation(rng))
         result = Quantisation((0.0625,), (-5,)) if rng.random() < 0.3 else _Y
         return graph_of(kind, attributes, tensors, result)
 
@@ -251,19 +255,17 @@ def block_concat(rng: Rng) -> Graph:
 
 def relu(rng: Rng) -> Graph:
     """A straight line, of which one end may be cut off more narrowly than int8."""
-    kind = spec_of("relu")
     shape = (1, _pick(rng, 1, 1, 2, 8, 16), int(rng.integers(1, 33)), _channels(rng, 64))
-    bounds = _pick(rng, *type(kind.attributes().bounds))
+    bounds = _pick(rng, *type(Relu().bounds))
     result = Quantisation((_pick(rng, 0.05, 0.025, 0.06),), (_pick(rng, -3, -128),))
     x = Tensor("x", shape, DType.INT8, _X)
-    return graph_of("relu", kind.attributes(bounds), [x], result)
+    return graph_of("relu", Relu(bounds), [x], result)
 
 
 def logistic(rng: Rng) -> Graph:
     shape = (1, int(rng.integers(1, 9)), int(rng.integers(1, 33)), _channels(rng, 64))
     result = Quantisation((1 / 256,), (-128,))
-    kind = spec_of("logistic")
-    return graph_of("logistic", kind.attributes(), [Tensor("x", shape, DType.INT8, _X)], result)
+    return graph_of("logistic", Attributes(), [Tensor("x", shape, DType.INT8, _X)], result)
 
 
 def _reduce(kind: str) -> Callable[[Rng], Graph]:
@@ -279,8 +281,7 @@ def _reduce(kind: str) -> Callable[[Rng], Graph]:
 def softmax(rng: Rng) -> Graph:
     shape = (_pick(rng, 1, 1, 4, 32), _pick(rng, 2, 10, 12, int(rng.integers(2, 129)), 1000))
     x = Tensor("x", shape, DType.INT8, Quantisation((float(_pick(rng, 0.02, 0.1, 0.4)),), (0,)))
-    kind = spec_of("softmax")
-    return graph_of("softmax", kind.attributes(), [x], Quantisation((1 / 256,), (-128,)))
+    return graph_of("softmax", Softmax(), [x], Quantisation((1 / 256,), (-128,)))
 
 
 def batch_matmul(rng: Rng) -> Graph:
@@ -356,8 +357,8 @@ GRID: Mapping[str, tuple[Callable[[Rng], Graph], int]] = {
     "fully_connected": (fully_connected, 64),
     "average_pool2d": (_pool("average_pool2d"), 64),
     "max_pool2d": (_pool("max_pool2d"), 64),
-    "add": (_pair("add"), 48),
-    "mul": (_pair("mul"), 48),
+    "add": (_pair("add", Sum), 48),
+    "mul": (_pair("mul", Mul), 48),
     "relu": (relu, 48),
     "logistic": (logistic, 24),
     "concat": (concat, 40),
@@ -383,12 +384,12 @@ def families() -> tuple[str, ...]:
     return (*GRID, COPIES)
 
 
-def kernels(family: str, seed: int, core: Core) -> tuple[Kernel, ...]:
-    """As many operators, each alone, as the grid has of this family."""
+def kernels(family: str, seed: int, core: Core, most: int | None = None) -> tuple[Kernel, ...]:
+    """As many operators, each alone, as the grid has of this family; of them at most `most`."""
     rng = np.random.default_rng([seed, *family.encode()])
     if family == COPIES:
         sizes = rng.integers(1, 2048, (_COPIES, 3)) >> rng.integers(0, 10, (_COPIES, 1))
-        return tuple(copies_kernel(tuple(int(size) + 1 for size in row)) for row in sizes)
+        return tuple(copies_kernel(tuple(int(size) + 1 for size in row)) for row in sizes[:most])
     sampler, count = GRID[family]
     found: dict[Key, Kernel] = {}
     for _ in range(count):
@@ -398,4 +399,4 @@ def kernels(family: str, seed: int, core: Core) -> tuple[Kernel, ...]:
         if not only_views(op, graph):
             copies = key.kernel.startswith(("thimble_copy_nd", "thimble_move"))
             found.setdefault(key, Kernel(key, graph, apart=copies))
-    return tuple(found.values())
+    return tuple(found.values())[:most]

@@ -134,15 +134,15 @@ def in_blocks(graph: Graph, rows: int, columns: int) -> Graph:
     return graph
 
 
-def measure_table_3(published: Any, board: str, report: Report) -> Iterator[Any]:
+def measure_table_3(factors: Sequence[int], board: str, report: Report) -> Iterator[Any]:
     """Blocks of a side of `factor` pixels; and strips of so many rows, which need no copy."""
     target, graph = find_board(board), convolution()
     report("table 3: unsplit")
     whole = run(plan_graph(graph, target), board)
     size = graph.output(graph.ops[0]).shape[1]
-    for factor in published["factors"]:
+    for factor in factors:
         report(f"table 3: factor {factor}")
-        count = size // int(factor)
+        count = size // factor
         options = PlanOptions(scheduler="rpo", rewrite=False)
         blocks, strips = (
             run(plan_graph(in_blocks(graph, count, across), target, options), board)
@@ -152,7 +152,7 @@ def measure_table_3(published: Any, board: str, report: Report) -> Iterator[Any]
             for want, have in zip(whole.outputs, made.outputs, strict=True):
                 np.testing.assert_array_equal(have, want)
         yield {
-            "factor": int(factor),
+            "factor": factor,
             "blocks": count * count,
             "unsplit_instructions": whole.instructions,
             "instructions": blocks.instructions,

@@ -1,7 +1,7 @@
 """Arenas: MiniMalloc's instances, real models beside TFLM's arena, published graphs.
 
-    python -m benchmarks.arena SHARED_DIR [--part instances|models|graphs] [--time-limit S]
-                               [--board BOARD] [--json FILE]
+    python -m benchmarks.arena SHARED_DIR [--part instances|models|graphs] [--only TEXT]
+                               [--time-limit S] [--board BOARD] [--json FILE]
 
 SHARED_DIR holds `arena/*.csv`, `models/*` and `graphs/*.json`. `arena_published.json` holds
 MiniMalloc's times (its C++, run on such a machine), the arenas that TFLite's allocator makes of
@@ -38,6 +38,11 @@ from toolchain.ops.lowering import lower
 from toolchain.planning.options import PlanOptions
 from toolchain.planning.ordering import choose_views, rewrite_identities
 
+SMALLEST = (
+    "{shared} --part instances --only input.12",
+    "{shared} --part models --only ad_fcae",
+    "{shared} --part graphs --only swiftnet_cell_c",
+)
 PUBLISHED = Path(__file__).with_name("arena_published.json")
 TFLM = """
 import sys
@@ -85,7 +90,7 @@ def arenas(problem: MemoryProblem, limit: float) -> dict[str, Any]:
     }
 
 
-def instances(shared: Path, published: Any, limit: float, console: Console) -> list[Any]:
+def instances(shared: Path, only: str, published: Any, limit: float, console: Console) -> list[Any]:
     """Each at its capacity, beside MiniMalloc; then the smallest arena within the time."""
     table = Table(title="MiniMalloc's instances")
     for title in ("instance", "buffers", "capacity", "ours B", "ours s", "MiniMalloc s"):
@@ -93,7 +98,8 @@ def instances(shared: Path, published: Any, limit: float, console: Console) -> l
     for title in ("smallest B", "bound B", "s"):
         table.add_column(title, justify="right")
     rows = []
-    for name, anchor in published["instances"].items():
+    found_here = {n: a for n, a in published["instances"].items() if only in n}
+    for name, anchor in found_here.items():
         problem = read_buffers(shared / "arena" / name).problem
         row: dict[str, Any] = {"instance": name, "buffers": len(problem.blocks), **anchor}
         for what, capacity in (("at_capacity", anchor["capacity_bytes"]), ("smallest", None)):
@@ -152,7 +158,7 @@ def _met(rows: list[Any], console: Console) -> None:
         )
 
 
-def models(shared: Path, limit: float, board: str, console: Console) -> list[Any]:
+def models(shared: Path, only: str, limit: float, board: str, console: Console) -> list[Any]:
     """Every model that can be compiled, beside TFLM."""
     core = find_board(board).core
     table = Table(title=f"models on {board}, arena B")
@@ -162,7 +168,7 @@ def models(shared: Path, limit: float, board: str, console: Console) -> list[Any
         table.add_column(title, justify="right")
     rows = []
     files = [p for p in (shared / "models").iterdir() if p.suffix in (".tflite", ".onnx")]
-    for path in sorted(files):
+    for path in sorted(p for p in files if only in p.name):
         try:
             graph = passes.prepare(load_model(path)).graph
         except ThimbleError:
@@ -194,7 +200,7 @@ def models(shared: Path, limit: float, board: str, console: Console) -> list[Any
     return rows
 
 
-def graphs(shared: Path, published: Any, limit: float, console: Console) -> list[Any]:
+def graphs(shared: Path, only: str, published: Any, limit: float, console: Console) -> list[Any]:
     """Every neutral graph, beside TFLite's allocator and the HMCOS paper."""
     table = Table(title="graphs, arena B (greedy: TFLite's, on our order; nothing in place)")
     table.add_column("graph", no_wrap=True)
@@ -202,7 +208,7 @@ def graphs(shared: Path, published: Any, limit: float, console: Console) -> list
     for title in ("TFLite's, in place", "HMCOS paper", "of HMCOS"):
         table.add_column(title, justify="right")
     rows = []
-    for path in sorted((shared / "graphs").glob("*.json")):
+    for path in sorted((shared / "graphs").glob(f"*{only}*.json")):
         problem = read_neutral(path).memory_problem()
         with console.status(path.name):
             row: dict[str, Any] = {"graph": path.stem}
@@ -226,6 +232,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("shared", type=Path)
     parser.add_argument("--part", choices=("instances", "models", "graphs"))
+    parser.add_argument("--only", default="", help="whose name contains this")
     parser.add_argument("--time-limit", type=float, default=30.0)
     parser.add_argument("--board", default="netduinoplus2")
     parser.add_argument("--json", type=Path)
@@ -234,11 +241,15 @@ def main() -> int:
     console = Console(width=170)
     result: dict[str, Any] = {}
     if chosen.part in (None, "instances"):
-        result["instances"] = instances(chosen.shared, published, chosen.time_limit, console)
+        result["instances"] = instances(
+            chosen.shared, chosen.only, published, chosen.time_limit, console
+        )
     if chosen.part in (None, "models"):
-        result["models"] = models(chosen.shared, chosen.time_limit, chosen.board, console)
+        result["models"] = models(
+            chosen.shared, chosen.only, chosen.time_limit, chosen.board, console
+        )
     if chosen.part in (None, "graphs"):
-        result["graphs"] = graphs(chosen.shared, published, chosen.time_limit, console)
+        result["graphs"] = graphs(chosen.shared, chosen.only, published, chosen.time_limit, console)
     if chosen.json:
         chosen.json.write_text(json.dumps(result, indent=1) + "\n")
     late = [

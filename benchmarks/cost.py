@@ -1,6 +1,7 @@
 """The analytic cost model beside what QEMU counts: measure a grid of shapes, fit, show the errors.
 
-    python -m benchmarks.cost [--board BOARD] [--only KIND,..] [--write] [--database FILE]
+    python -m benchmarks.cost [--board BOARD] [--only KIND,..] [--shapes N] [--write]
+                              [--database FILE]
 
 Each kind of operator is measured at seeded random shapes (`_cost_grid.py`), twice over: one half to
 fit the coefficients of its kernel by, one that the fit has not seen. Coefficients are non-negative
@@ -40,6 +41,7 @@ from toolchain.ops.lowering import lower
 from toolchain.ops.terms import SELDOM
 from toolchain.timing.kernel_timing import Kernel, time_kernels
 
+SMALLEST = ("--only relu,add --shapes 2 --database {scratch}/counted.sqlite",)
 FIT, HELD_OUT = 1, 2
 AT_ONCE = 32
 """Kernels in one firmware: the code and weights of twice as many overrun 512 KiB."""
@@ -159,6 +161,7 @@ def main() -> int:
     )
     parser.add_argument("--board", default="mps2-an500", help="in QEMU (default mps2-an500)")
     parser.add_argument("--only", default="", help="only these kinds, by comma")
+    parser.add_argument("--shapes", type=int, help="at most so many of each kind")
     parser.add_argument("--write", action="store_true", help="keep the new coefficients")
     parser.add_argument("--database", type=Path, metavar="FILE", help="of what was counted")
     options = parser.parse_args()
@@ -167,8 +170,8 @@ def main() -> int:
     for name in only:
         if name not in families():
             parser.error(f"no kind {name!r}; there are: {', '.join(families())}")
-    if only and options.write:
-        parser.error("--write fits all kinds, as some share a kernel: leave --only out")
+    if options.write and (only or options.shapes is not None):
+        parser.error("--write fits all kinds at all shapes: leave --only and --shapes out")
     file = options.database or cmsis_nn.cache_folder() / "cost-grid.sqlite"
     try:
         core = find_board(options.board).core
@@ -178,7 +181,7 @@ def main() -> int:
                 half: dict[str, list[Point]] = defaultdict(list)
                 for name in only or families():
                     with log.status(f"{name} on {options.board}"):
-                        found = kernels(name, seed, core)
+                        found = kernels(name, seed, core, options.shapes)
                         for kernel, points in measure(found, options.board, database).items():
                             half[kernel] += points
                 halves.append(half)

@@ -1,11 +1,13 @@
 """Edge TPU pipelines: ours beside the published figures, in one run.
 
-    .venv/bin/python benchmarks/edgetpu.py [--parts A,B] [--networks N,M] [--inputs 20] [--json F]
+    .venv/bin/python benchmarks/edgetpu.py [--parts A,B] [--networks N,M] [--sticks K,L]
+                                           [--inputs 20] [--shared DIR] [--json F]
 
 Parts: networks (eleven networks, 2 to 6 sticks, every objective), tables (predictions against
 published measurements), together (several models on the same sticks), files (stages of real .tflite
 files against the whole), faults (a pipeline on this machine with injected faults), refusals.
-Needs the shared folder beside the checkout. Nothing here runs on a stick.
+DIR has `edgetpu_graphs/`, `edgetpu_models/` and `models/`: by default ../shared.
+Nothing here runs on a stick.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -41,8 +43,12 @@ from toolchain.edgetpu.runner import Pipeline, StageError
 from toolchain.edgetpu.sticks import apart
 from toolchain.errors import ThimbleError
 
+SMALLEST = (
+    "--parts faults",
+    "--parts refusals --shared {shared}",
+    "--parts networks --networks ResNet50 --sticks 2 --shared {shared}",
+)
 SHARED = Path(__file__).resolve().parents[2] / "shared"
-GRAPHS = SHARED / "edgetpu_graphs"
 MIB = 1 << 20
 STICKS = (2, 3, 4, 5, 6)
 PARTS = ("networks", "tables", "together", "files", "faults", "refusals")
@@ -66,19 +72,21 @@ TABLE_1_MS = {
 }
 
 
-def networks(console: Console, names: list[str]) -> tuple[dict[str, Any], bool]:
+def networks(
+    console: Console, graphs: Path, names: list[str], numbers: Sequence[int]
+) -> tuple[dict[str, Any], bool]:
     """Every objective on every network, with what is proved and how long it took."""
     rows: list[dict[str, Any]] = []
     good = True
     for name in names:
-        graph = read_graph(GRAPHS / f"{name}.json")
+        graph = read_graph(graphs / f"{name}.json")
         table = Table(title=f"{name}: {len(graph.ops)} operators, {graph.param_bytes:,} B")
         table.add_column("sticks", justify="right")
         table.add_column("objective")
         for heading in ("largest stage MiB", "anchor", "spill B", "comm B", "period ms", "s"):
             table.add_column(heading, justify="right")
         table.add_column("proved")
-        for sticks in STICKS:
+        for sticks in numbers:
             periods = {}
             for objective in ("greedy", "contiguous", *ORDERS, "period"):
                 begin = time.process_time()
@@ -125,7 +133,7 @@ def networks(console: Console, names: list[str]) -> tuple[dict[str, Any], bool]:
     seconds = [row["seconds"] for row in exact]
     cpu = [row["cpu_seconds"] for row in exact]
     greedy = {(r["network"], r["sticks"]): r for r in rows if r["objective"] == "greedy"}
-    fan_out = _fan_out(names)
+    fan_out = _fan_out(graphs, names, numbers)
     gains = {
         objective: [
             greedy[r["network"], r["sticks"]]["period_ms"] / r["period_ms"]
@@ -155,12 +163,12 @@ def networks(console: Console, names: list[str]) -> tuple[dict[str, Any], bool]:
     }, good
 
 
-def _fan_out(names: list[str]) -> str:
+def _fan_out(graphs: Path, names: list[str], numbers: Sequence[int]) -> str:
     """What formulation (14) costs: the children of a fan-out in one stage."""
     bytes_more, saved = [], []
     for name in names:
-        graph = read_graph(GRAPHS / f"{name}.json")
-        for sticks in STICKS:
+        graph = read_graph(graphs / f"{name}.json")
+        for sticks in numbers:
             free = plan([graph], sticks, Options("params,comm"))
             try:
                 bound = plan([graph], sticks, Options("params,comm", same_stage_children=True))
@@ -175,7 +183,7 @@ def _fan_out(names: list[str]) -> str:
     )
 
 
-def tables(console: Console) -> tuple[dict[str, Any], bool]:
+def tables(console: Console, graphs: Path) -> tuple[dict[str, Any], bool]:
     """Predictions for greedy cuts against the times that the paper measured."""
     result = {}
     for balance in ("compiled", "file"):
@@ -184,7 +192,7 @@ def tables(console: Console) -> tuple[dict[str, Any], bool]:
             table.add_column(heading, justify="right")
         errors = []
         for name, measured in TABLE_1_MS.items():
-            graph = read_graph(GRAPHS / f"{name}.json")
+            graph = read_graph(graphs / f"{name}.json")
             cells = []
             for sticks, published in enumerate(measured, 1):
                 cut = plan([graph], sticks, Options("greedy")).stage_of
@@ -203,7 +211,7 @@ def tables(console: Console) -> tuple[dict[str, Any], bool]:
     return result, result["compiled"]["mean_error"] < 0.08
 
 
-def together(console: Console) -> tuple[dict[str, Any], bool]:
+def together(console: Console, folder: Path) -> tuple[dict[str, Any], bool]:
     """Several models on the same sticks, against each on its own."""
     good, rows = True, []
     table = Table(title="several models on the same sticks")
@@ -215,7 +223,7 @@ def together(console: Console) -> tuple[dict[str, Any], bool]:
     cases = [(("ResNet101", "DenseNet169"), n) for n in STICKS]
     cases += [(("ResNet50", "DenseNet121", "Xception"), n) for n in (3, 4, 6)]
     for names, sticks in cases:
-        graphs = [read_graph(GRAPHS / f"{name}.json") for name in names]
+        graphs = [read_graph(folder / f"{name}.json") for name in names]
         own = apart(graphs, sticks, Options())
         greedy_ms = float("inf")
         for objective in ("greedy", "params,spill", "period"):
@@ -345,9 +353,9 @@ def _pack(model: Any) -> bytes:
     return bytes(builder.Output())
 
 
-def refusals(console: Console) -> tuple[dict[str, Any], bool]:
+def refusals(console: Console, shared: Path) -> tuple[dict[str, Any], bool]:
     """Bad inputs: one clear error each."""
-    source = SHARED / "edgetpu_models" / "resnet20_small_int8.tflite"
+    source = shared / "edgetpu_models" / "resnet20_small_int8.tflite"
     data = source.read_bytes()
 
     def changed(change: Callable[[Any, Any], None]) -> bytes:
@@ -400,18 +408,22 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--parts", default=",".join(PARTS))
     parser.add_argument("--networks", default=",".join(PUBLISHED_OPTIMA_MIB))
+    parser.add_argument("--sticks", default=",".join(map(str, STICKS)), help="of `networks`")
+    parser.add_argument("--shared", type=Path, default=SHARED, help="folder of graphs and models")
     parser.add_argument("--inputs", type=int, default=20, help="inputs for each real file")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     console = Console(width=150)
     wanted = arguments.parts.split(",")
+    graphs = arguments.shared / "edgetpu_graphs"
+    numbers = [int(number) for number in arguments.sticks.split(",")]
     run: dict[str, Callable[[], tuple[dict[str, Any], bool]]] = {
-        "networks": lambda: networks(console, arguments.networks.split(",")),
-        "tables": lambda: tables(console),
-        "together": lambda: together(console),
-        "files": lambda: files(console, SHARED, arguments.inputs),
+        "networks": lambda: networks(console, graphs, arguments.networks.split(","), numbers),
+        "tables": lambda: tables(console, graphs),
+        "together": lambda: together(console, graphs),
+        "files": lambda: files(console, arguments.shared, arguments.inputs),
         "faults": lambda: faults(console),
-        "refusals": lambda: refusals(console),
+        "refusals": lambda: refusals(console, arguments.shared),
     }
     results, good = {}, True
     for part in (part for part in PARTS if part in wanted):

@@ -1,6 +1,7 @@
 """Our firmware beside TensorFlow Lite Micro's, model by model.
 
-    .venv/bin/python benchmarks/firmware.py [--board NAME] [--models DIR] [--json FILE] [--all]
+    .venv/bin/python benchmarks/firmware.py [--board NAME] [--models DIR] [--json FILE]
+                                            [--all] [--only TEXT]
 
 Every model is compiled, run in QEMU on 3 random inputs and compared with its reference. Columns:
 arena and all RAM (.data + .bss + arena + measured stack), code (flash apart from weights), flash,
@@ -23,6 +24,7 @@ from rich.table import Table
 from toolchain import verify_model
 from toolchain.errors import ThimbleError
 
+SMALLEST = ("--models {shared}/models --only ad_fcae",)
 SHARED_MODELS = Path(__file__).resolve().parents[2] / "shared" / "models"
 
 
@@ -125,6 +127,7 @@ def main() -> int:
     parser.add_argument(
         "--all", action="store_true", help="every anchored model, not MLPerf's only"
     )
+    parser.add_argument("--only", default="", help="models whose name contains this")
     parser.add_argument("--json", type=Path, help="also write the rows here")
     arguments = parser.parse_args()
     console = Console(width=200)
@@ -132,7 +135,8 @@ def main() -> int:
         console.print(f"there is no folder {arguments.models}: name one with --models")
         return 2
     rows = []
-    for name in TFLM if arguments.all else MLPERF_TINY:
+    names = TFLM if arguments.all else MLPERF_TINY
+    for name in (name for name in names if arguments.only in name):
         try:
             with console.status(f"{name} on {arguments.board}"):
                 rows.append(measure(arguments.models / f"{name}.tflite", arguments.board))

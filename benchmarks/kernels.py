@@ -36,6 +36,7 @@ from toolchain.ops.convolution.depthwise_conv2d import DepthwiseConv2D
 from toolchain.ops.matmul.fully_connected import FullyConnected
 from toolchain.planner import plan_graph
 
+SMALLEST = ("--shapes 1",)
 M4 = "netduinoplus2"
 SAME_3X3 = Padding(1, 1, 1, 1)
 

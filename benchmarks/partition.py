@@ -2,7 +2,7 @@
 
     python -m benchmarks.partition [--part networks|runs|flash|table3] [--only NAME,..]
                                    [--models DIR] [--splitters NAME,..] [--board BOARD]
-                                   [--seconds S] [--json FILE] [--show]
+                                   [--seconds S] [--json FILE] [--factors N,..] [--show]
 
 networks  peak and arena unsplit under three schedulers; the arena split at several slowdowns, and
           the least, by each splitter; the search's time; the published figures
@@ -43,6 +43,12 @@ from toolchain.planning.options import PlanOptions
 from toolchain.planning.splitting import split_front, split_plan
 from toolchain.progress import Report
 
+SMALLEST = (
+    "--part networks --only fomo_face --splitters tinyengine --models {shared}/models",
+    "--part runs --only fomo_face --models {shared}/models",
+    "--part flash --only fomo_face --models {shared}/models",
+    "--part table3 --factors 16",
+)
 SHARED_MODELS = Path(__file__).resolve().parents[2] / "shared" / "models"
 FILES = {
     "mcunetv2_se_large": "tinyengine_mcunetv2_large_int8.tflite",
@@ -174,6 +180,7 @@ def main() -> int:
     parser.add_argument(
         "--splitters", default=",".join(splitters.names()), help="only these, by comma"
     )
+    parser.add_argument("--factors", default="", help="table 3 with these alone, by comma")
     parser.add_argument("--json", type=Path, metavar="FILE", help="keep all figures there, too")
     parser.add_argument("--show", action="store_true", help="run nothing, show what FILE holds")
     options = parser.parse_args()
@@ -226,8 +233,10 @@ def main() -> int:
         show_flash(kept.rows("flash", (*RUNS, "fpnas")), options.board, 0.05, console)
     if options.part in (None, "table3"):
         published = PUBLISHED["motes"]["table_3"]
+        given = [int(factor) for factor in options.factors.split(",") if factor]
+        factors = given or [int(factor) for factor in published["factors"]]
         if not options.show:
-            for row in measure_table_3(published, options.board, report):
+            for row in measure_table_3(factors, options.board, report):
                 kept.add("table_3", row)
         show_table_3(kept.rows("table_3"), published, console)
     return 0

@@ -32,6 +32,7 @@ from toolchain import load_model, verify_model  # noqa: E402
 from toolchain.errors import DoesNotFitError, ThimbleError, UnsupportedError  # noqa: E402
 from toolchain.planning.options import PlanOptions  # noqa: E402
 
+SMALLEST = ("--models examples/digits --only digits_int8.tflite --runs 1",)
 SHARED_MODELS = ROOT.parent / "shared" / "models"
 
 

@@ -29,6 +29,10 @@ from toolchain.schedule import Scheduler, names, scheduler
 from toolchain.schedule.ilp import Ilp
 from toolchain.schedule.serenity import Serenity
 
+SMALLEST = (
+    "{shared}/graphs --match swiftnet_cell_c --only graphs --time-limit 2",
+    "{shared}/graphs --match swiftnet_cell_c --only ablations --time-limit 2",
+)
 PUBLISHED = Path(__file__).with_name("schedule_published.json")
 SIZES = (10, 30, 100, 300, 1000, 2000, 5000)
 ABLATIONS: dict[str, Scheduler] = {

@@ -47,6 +47,7 @@ from toolchain.kernels import cmsis_nn  # noqa: E402
 from toolchain.ops import forms, kernel_of  # noqa: E402  # noqa: E402
 from toolchain.ops.spec import Array  # noqa: E402
 
+SMALLEST = ("--cases 1 --board-cases 1 --kind relu --board netduinoplus2",)
 BOARDS = ("netduinoplus2", "mps2-an500", "mps3-an547")
 HOST = "host"
 _HOST_GROUP = 100

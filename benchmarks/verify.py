@@ -21,6 +21,7 @@ from rich.table import Table
 from toolchain import load_model, verify_model
 from toolchain.errors import DoesNotFitError, ThimbleError
 
+SMALLEST = ("--models examples/digits --only digits_int8.tflite --runs 1 --boards mps2-an500",)
 SHARED_MODELS = Path(__file__).resolve().parents[2] / "shared" / "models"
 BOARDS = "netduinoplus2,mps2-an500,mps3-an547"
 

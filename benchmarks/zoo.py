@@ -1,6 +1,6 @@
 """The networks of the splitting paper (MOTES), int8, with seeded weights.
 
-    python -m benchmarks.zoo [--json]
+    python -m benchmarks.zoo [--json] [--only TEXT]
 
 Built from the published definitions. Prints each network's size, and where it differs from its
 definition (the paper's own files are not public). `network(name)` gives the graph. `zoo_cells.py`
@@ -24,6 +24,7 @@ from toolchain import passes
 from toolchain.ir import Graph
 from toolchain.ops import spec_of
 
+SMALLEST = ("--only swiftnet_cell",)
 OF_ALL = (
     "weights are seeded, one quantisation for all activations, batch normalisation folded, "
     "no dropout, no auxiliary head"
@@ -139,10 +140,12 @@ def network(name: str) -> Graph:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
+    parser.add_argument("--only", default="", help="networks whose name contains this")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     rows = []
-    as_json = parser.parse_args().json
-    for name, entry in NETWORKS.items():
+    chosen = parser.parse_args()
+    for name in (name for name in NETWORKS if chosen.only in name):
+        entry = NETWORKS[name]
         graph = passes.prepare(network(name)).graph
         constants = (t.size_bytes for t in graph.tensors.values() if t.is_constant)
         row = {
@@ -154,7 +157,7 @@ def main() -> None:
             "differs": entry.differs,
         }
         rows.append(row)
-    if as_json:
+    if chosen.json:
         print(json.dumps({"of_all": OF_ALL, "networks": rows}, indent=1))
         return
     table = Table(title="The zoo", caption=f"All: {OF_ALL}.", show_lines=True)

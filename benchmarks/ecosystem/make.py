@@ -23,6 +23,8 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
+SMALLEST = ("--out {scratch} --only no_model",)
+"""Its tools are in no environment of this project: it says so, and makes nothing."""
 MODULES = ("tensorflow_models", "tf2onnx_models", "pytorch_models")
 INDEX = "models.json"
 

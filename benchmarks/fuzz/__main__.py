@@ -55,6 +55,16 @@ from benchmarks.fuzz.running import outcome_in_c, runner
 from benchmarks.fuzz.seeds import seed
 from benchmarks.fuzz.splitting import splitter
 
+SMALLEST = (
+    "read --cases 1",
+    "plan --cases 1",
+    "c --cases 1",
+    "split --cases 1",
+    "frames --cases 1",
+    "replay 1 -o {scratch}/case",
+    "judge examples/digits/digits_int8.tflite --level plan",
+)
+
 
 @dataclass(frozen=True)
 class Level:
