@@ -156,22 +156,24 @@ def operands(function: Function, writer: Writer) -> tuple[Operand, ...]:
     data were packed for the kernel; its scratch.
     """
     calls = function.calls
-    read = [writer.constants[s] for s in dict.fromkeys(chain(*(symbols(c.body) for c in calls)))]
-    own = {writer.constants.find(x) for call in calls for x in call.inputs if x.is_constant}
-    packed = [array for array in read if array.symbol not in own]
+    constants = writer.constants
+    read = [constants[s] for s in dict.fromkeys(chain(*(symbols(call.body) for call in calls)))]
+    emitted = {array.symbol for array in read}
+    inputs = {tensor.name: tensor for call in calls for tensor in call.inputs if tensor.is_constant}
+    own = {name: constants.find(tensor) for name, tensor in inputs.items()}
+    packed = [array for array in read if array.symbol not in own.values()]
     found = []
     for direction in ("in", "out"):
         each = [call.inputs if direction == "in" else call.outputs for call in calls]
         for tensors in zip(*each, strict=False):
-            stored = not tensors[0].is_constant or any(
-                writer.constants.find(tensors[0]) == array.symbol for array in read
-            )
+            name = tensors[0].name
+            stored = name not in own or own[name] in emitted
             found.append(
                 Operand(
                     direction,
                     f"{tensors[0].dtype.value} [{_dims(tensors)}]",
                     _place(tensors, writer) if stored else _PACKED if packed else _IN_CODE,
-                    tensors[0].name,
+                    name,
                     len({tensor.name for tensor in tensors}) - 1,
                 )
             )
@@ -188,11 +190,12 @@ def operands(function: Function, writer: Writer) -> tuple[Operand, ...]:
     ]
     if len(shown) < len(packed):
         rest = packed[len(shown) :]
-        found.append(Operand("const", f"{len(rest)} more", "flash", "of the other blocks"))
-    if any(call.scratch_bytes for call in calls):
-        sizes = sorted({call.scratch_bytes for call in calls})
+        found.append(Operand("const", f"{len(rest)} more", "flash", "as the code names them"))
+    working = [call for call in calls if call.scratch_bytes]
+    if working:
+        sizes = sorted(call.scratch_bytes for call in working)
         size = " .. ".join(f"{bytes_:,}" for bytes_ in dict.fromkeys((sizes[0], sizes[-1])))
-        at = _span({call.scratch_offset for call in calls}, writer)
+        at = _span({call.scratch_offset for call in working}, writer)
         found.append(Operand("scratch", f"{size} bytes", at, ""))
     return tuple(found)
 
