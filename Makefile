@@ -1,14 +1,16 @@
-# Thimble: `make demo` shows it, `make test` checks it. Both set up what is missing first.
+# Thimble: `make demo` shows it, `make test` checks it, `make quick` checks most of it in a minute.
+# All set up what is missing first.
 
 PYTHON := .venv/bin/python
 C_FILES := $(shell git ls-files '*.c' '*.h' ':!tests/goldens' 2>/dev/null)
 
-.PHONY: help setup demo test lint format clean
+.PHONY: help setup demo test quick lint format clean
 
 help:
 	@echo "make setup   a virtual environment, compiler, QEMU and CMSIS-NN; quick when nothing is missing"
 	@echo "make demo    the bundled model, compiled for an STM32F405 and run in QEMU on real samples"
 	@echo "make test    lint, types, import contract, all tests, the bench of three boards in QEMU"
+	@echo "make quick   lint, types, import contract, and the tests in Python that are quick (a minute)"
 	@echo "make format  lay out Python and C"
 	@echo "make clean   remove what was built (not .venv)"
 
@@ -28,6 +30,12 @@ lint: setup
 test: lint
 	@$(PYTHON) -m pytest --numprocesses auto --dist worksteal
 	@$(PYTHON) -m pytest -q --numprocesses auto hil --bench hil/bench-qemu.toml
+
+quick: lint
+	@$(PYTHON) -m pytest -q --numprocesses 2 --dist worksteal -m "not slow" \
+		--durations 5 --durations-min 3 tests/pure
+	@echo "Left out (make test runs it): tests/host_c, tests/qemu, tests/models, hil; and marked slow:"
+	@grep -c "pytest.mark.slow" tests/pure/*.py | grep -v ":0$$" | sed "s/^/  /"
 
 format: setup
 	@$(PYTHON) -m ruff check --fix-only .

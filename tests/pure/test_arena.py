@@ -43,6 +43,7 @@ def test_an_exact_pair_may_overlap_at_its_lead_only() -> None:
         check_placement(shared, Placement("test", (0, 0), 8, 0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", arena.names())
 @settings(max_examples=200, deadline=None)
 @given(problem=arena_problems())

@@ -114,6 +114,7 @@ def test_what_is_written_is_read_back(
     assert found.offsets == tuple(range(len(made)))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not PUBLISHED.is_dir(), reason=f"no instances at {PUBLISHED}")
 @pytest.mark.parametrize("name", ["A", "B", "G"])
 def test_published_instances_fit_their_capacity(name: str, tmp_path: Path) -> None:

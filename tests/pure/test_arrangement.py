@@ -47,6 +47,7 @@ def test_another_order_closes_the_gap_between_arena_and_peak(seed: int) -> None:
     assert best.placement.size_bytes == found.peak_bytes
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(problem=memory_problems())
 def test_it_is_valid_and_never_larger(problem: MemoryProblem) -> None:

@@ -129,6 +129,7 @@ _PLAIN = [None, True, -1, 0, 1, 2**31, 2**63, 10**40, 0.5, -0.0, 1e300, "", "x",
 _ODD = st.sampled_from([*_PLAIN, [], {}, [[]], [1, 2, 3], ["x"], {"x": 1}, [None]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FILES)
 @settings(max_examples=150)
 @given(data=st.data())

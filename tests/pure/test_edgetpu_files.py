@@ -275,6 +275,7 @@ def test_models_that_no_stick_runs(tmp_path: Path, change: Change, message: str)
         read_graph(changed(tmp_path, change))
 
 
+@pytest.mark.slow
 def test_damaged_files_are_refused_or_split(tmp_path: Path) -> None:
     rng = random.Random(5)
     data = DIGITS.read_bytes()

@@ -67,6 +67,7 @@ def test_plans_are_the_best_there_are(seed: int) -> None:
         assert not broken_rules(graph, found.stage_of[0], stages)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 def test_two_exact_methods_agree(seed: int) -> None:
     rng = random.Random(100 + seed)
@@ -111,6 +112,7 @@ def test_joint_plans_are_the_best_there_are(seed: int) -> None:
             assert reached == best
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_joint_periods_are_never_worse_than_separate_plans(seed: int) -> None:
     rng = random.Random(700 + seed)

@@ -18,6 +18,7 @@ from toolchain.schedule.kahn import kahn_order
 AUTO = scheduler("auto")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", range(5))
 def test_equals_brute_force(block: int) -> None:
     for seed in range(block * 500, block * 500 + 500):
@@ -102,6 +103,7 @@ def _rest(problem: MemoryProblem, done: list[int]) -> int:
     return rest(frozenset(done))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", sorted(FAMILIES))
 def test_families_are_proved_and_repeatable(family: str) -> None:
     for seed in range(3):

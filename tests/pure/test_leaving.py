@@ -96,6 +96,7 @@ def test_tests_do_not_pass_over_an_internal_error(monkeypatch: pytest.MonkeyPatc
         run(["doctor"])
 
 
+@pytest.mark.slow
 def test_a_reader_that_stops_is_no_error() -> None:
     """Real pipes: the reader is gone before anything is written."""
     reading, writing = os.pipe()
@@ -105,6 +106,7 @@ def test_a_reader_that_stops_is_no_error() -> None:
     assert (done.returncode, done.stderr) == (141, b"")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 @pytest.mark.parametrize("command", [["boards"], ["boards", "--json", "-"]])
 def test_a_full_disk_is_one_sentence(command: list[str]) -> None:
@@ -129,6 +131,7 @@ def test_ctrl_c_is_130(tmp_path: Path) -> None:
     assert (started.returncode, said.strip()) == (130, b"interrupted")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 def test_closed_streams_lead_nowhere(tmp_path: Path, closed: str) -> None:
     """What was asked for as a file is written, whole, and nothing else is in it."""

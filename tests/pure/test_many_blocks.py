@@ -68,6 +68,7 @@ def test_loads_beyond_64_bits() -> None:
     assert load_bound(ArenaProblem(blocks)) == 8 << 62
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_the_check_of_many_finds_any_overlap(seed: int) -> None:
     """One block is moved: it fails where comparing each with each does, and passes elsewhere."""
@@ -93,6 +94,7 @@ def test_the_check_of_many_finds_any_overlap(seed: int) -> None:
     assert found > 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", arena.names())
 @pytest.mark.parametrize(
     ("count", "steps", "longest"), [(4000, 1, 2), (1000, 3, 9), (30_000, 30_000, 30_000)]
@@ -118,6 +120,7 @@ def test_buffers_of_one_lifetime_are_proved_at_once(
     assert "proved smallest" in capfd.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_rows_within_the_limit(tmp_path: Path) -> None:
     rng = random.Random(3)
     rows = (

@@ -71,6 +71,7 @@ def test_the_checker_names_what_is_wrong(order: tuple[int, ...], reason: str) ->
         check_order(chain(), order)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", schedule.names())
 @settings(max_examples=100, deadline=None)
 @given(problem=memory_problems(max_ops=6))

@@ -65,6 +65,7 @@ def probed(
         server.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "asleep"),
     [(name, False) for name in REAL] + [(name, True) for name in ASLEEP],

@@ -103,6 +103,7 @@ def test_a_full_disk_leaves_the_old_file(tmp_path: Path) -> None:
         assert (disk / "file").read_text() == "old"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_a_full_device_is_told() -> None:
     assert run(["boards", "--json", "/dev/full"]) == 2

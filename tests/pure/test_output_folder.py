@@ -537,6 +537,7 @@ def test_a_loader_completes_an_interrupted_replacement(
 CHANGES = {f"os.{name}" for name in ("mkdir", "rename", "remove", "rmdir", "link", "truncate")}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked")
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: v.name)
 def test_a_kill_before_any_change_to_a_file_loses_nothing(

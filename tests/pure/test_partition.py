@@ -158,6 +158,7 @@ def test_slices_give_what_a_split_gives() -> None:
             np.testing.assert_array_equal(have, want)
 
 
+@pytest.mark.slow
 def test_what_is_refused_is_invalid() -> None:
     """The oracle knows no axis map; it is sure of most of what is accepted, of nothing refused."""
     rng = np.random.default_rng(4)

@@ -160,6 +160,7 @@ def test_the_checker_sees_runs_that_meet() -> None:
             raise AssertionError(offsets)
 
 
+@pytest.mark.slow
 def test_split_networks_count_and_place_what_is_live() -> None:
     """Never more than the whole buffers, and every allocator lays it out."""
     rng = np.random.default_rng(11)

@@ -56,6 +56,7 @@ def test_the_integer_program_equals_brute_force(method: Ilp) -> None:
         assert found.proved_optimal or unread_bytes(problem), f"seed {seed}"
 
 
+@pytest.mark.slow
 def test_every_fusion_keeps_the_optimum() -> None:
     fused = 0
     for seed in range(1500):
@@ -111,6 +112,7 @@ def test_hmcos_is_between_the_optimum_and_reverse_post_order(grouping: bool) -> 
     assert reached > 250
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", sorted(FAMILIES))
 @pytest.mark.parametrize("name", ["hmcos", "serenity", "ilp"])
 def test_methods_stop_in_time_and_never_beat_auto(name: str, family: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from toolchain import arena
 from toolchain.arena._bounds import load_bound_bytes
@@ -44,6 +45,7 @@ def streamed(seed: int, layers: int, rows: int) -> ArenaProblem:
     return ArenaProblem(tuple(blocks), tuple(pairs))
 
 
+@pytest.mark.slow
 def test_a_split_network_is_placed_at_its_peak() -> None:
     problem = streamed(0, layers=5, rows=70)
     assert len(problem.blocks) > 1000

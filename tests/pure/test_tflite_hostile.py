@@ -48,6 +48,7 @@ def read_or_refuse(data: bytes) -> None:
     assert time.monotonic() - start < SLOWEST_SECONDS
 
 
+@pytest.mark.slow
 def test_damaged_bytes() -> None:
     rng = random.Random(1)
     data = DIGITS.read_bytes()
