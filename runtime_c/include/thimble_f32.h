@@ -77,16 +77,6 @@ typedef struct {
     float max;
 } thimble_window_f32;
 
-/** Taps [*begin, *end) of a window at `origin` that lie inside `size`. */
-static inline void
-thimble_taps(int32_t origin, int32_t size, int32_t kernel, int32_t dilation, int32_t *begin, int32_t *end)
-{
-    const int32_t first = origin < 0 ? (-origin + dilation - 1) / dilation : 0;
-    const int32_t last = size > origin ? (size - origin + dilation - 1) / dilation : 0;
-    *begin = first < kernel ? first : kernel;
-    *end = last < kernel ? last : kernel;
-}
-
 /** Filters OHWI; `bias` may be NULL. Groups where depth < input_c. */
 void thimble_convolve_f32(const thimble_window_f32 *window,
                           const float *input,

@@ -3,7 +3,9 @@
 #ifndef THIMBLE_INSIDE_H
 #define THIMBLE_INSIDE_H
 
-#include "thimble_conv.h"
+#include "thimble_requant.h"
+
+#include <stdint.h>
 
 /* What is the same for all such blocks of one convolution. A row of a window is a run of `row_words` * 4
  * bytes; steps are in bytes: from one row of a window to the next, from window to window along a line, from
@@ -15,9 +17,6 @@ typedef struct {
     int32_t output_step;
 } thimble_inside_shape;
 
-/* Channels up to which a lone pixel is read from the image itself. */
-#define THIMBLE_LONE_CHANNELS 16
-
 /* One image, no groups, no weight zero point; parameters as for thimble_convolve_s8. scratch: 16 * kernel_h *
  * row_words bytes, word aligned. */
 void thimble_convolve_inside_s8(const thimble_inside_shape *shape,
@@ -26,20 +25,5 @@ void thimble_convolve_inside_s8(const thimble_inside_shape *shape,
                                 const int32_t *parameters,
                                 void *scratch,
                                 int8_t *output);
-
-/* The output pixel of one window, of up to THIMBLE_LONE_CHANNELS channels; written after all is read. */
-void thimble_convolve_pixel_s8(const thimble_inside_shape *shape,
-                               const thimble_requant *requant,
-                               const int8_t *input,
-                               const int32_t *parameters,
-                               int8_t *output);
-
-/* Sums, with biases, of four channels under one window: two by the parameters at `first`, two by those at
- * `second`. */
-void thimble_sum_pixel_s8(const thimble_inside_shape *shape,
-                          const int8_t *input,
-                          const int32_t *first,
-                          const int32_t *second,
-                          int32_t *sums);
 
 #endif

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* int8 products of matrices that are both computed at run time. */
+/* Products of matrices: with filters that the toolchain has repacked, and of two computed at run time. */
 #ifndef THIMBLE_MATMUL_H
 #define THIMBLE_MATMUL_H
 
-#include "thimble_dsp.h"
+#include "thimble_requant.h"
+
+#include <stdint.h>
 
 #define THIMBLE_MATMUL_BATCH_DIMS 3
 
@@ -38,5 +40,34 @@ void thimble_batch_matmul_s8(const thimble_matmul_shape *shape,
  * 16 bits of the multiplier; no result may leave int32. */
 void thimble_batch_matmul_s16(
     const thimble_matmul_shape *shape, const int16_t *x, const int16_t *y, void *scratch, int16_t *output);
+
+/* Fully connected: `rows` inputs of `depth` bytes, `units` outputs each. Sums are scaled and rounded once, as
+ * LiteRT does since 2025.
+ *
+ * parameters: for each four units (the last ones padded with zeros to four): four biases; for each four taps
+ *     (padded with zeros) four bytes of each unit in turn; then, where `common` is null, their scaling.
+ * common: the scaling of all units, or null. A scaling is four multipliers, four low parts of multipliers and
+ * four int8 shift codes in one word.
+ */
+void thimble_fully_connected_s8(int32_t rows,
+                                int32_t depth,
+                                int32_t units,
+                                const thimble_requant *requant,
+                                const int8_t *input,
+                                const int32_t *parameters,
+                                const int32_t *common,
+                                int8_t *output);
+
+/* The same with filters of four bits, packed: for each eight taps (padded with zeros) one word of each unit
+ * in turn. Four-bit fields 0 to 7 of a word, lowest first, hold taps 0, 1, 4, 5, 2, 3, 6 and 7, each plus 8.
+ */
+void thimble_fully_connected_s4(int32_t rows,
+                                int32_t depth,
+                                int32_t units,
+                                const thimble_requant *requant,
+                                const int8_t *input,
+                                const int32_t *parameters,
+                                const int32_t *common,
+                                int8_t *output);
 
 #endif

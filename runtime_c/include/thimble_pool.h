@@ -3,7 +3,6 @@
 #ifndef THIMBLE_POOL_H
 #define THIMBLE_POOL_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -49,20 +48,6 @@ void thimble_average_pool_s8(const thimble_pool_params *params,
                              int32_t lift,
                              const int8_t *input,
                              int8_t *output);
-
-/** A rectangle of elements; strides in bytes. */
-typedef struct {
-    int32_t rows;
-    int32_t columns;
-    ptrdiff_t row_stride;
-    ptrdiff_t column_stride;
-} thimble_window;
-
-/** Sums over a window of `channels` neighbouring channels, at most 4, that begin at `corner`. */
-void thimble_sum_window_s8(const thimble_window *window,
-                           const int8_t *corner,
-                           int32_t channels,
-                           int32_t sums[4]);
 
 /** A dense input seen as [outer][first][middle][second][inner]: `first` and `second` are reduced. */
 typedef struct {

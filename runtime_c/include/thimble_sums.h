@@ -34,17 +34,6 @@ void thimble_partial_conv_1x1_s8(int32_t pixels,
                                  const int32_t *sums,
                                  int32_t *output);
 
-/* Two interleaved columns (thimble_expand_column_s8) of 4 * words taps times `channels` filters, added to
- * sums_0 and sums_1 (null: to zero). output_0 and output_1 may be equal; then column 0 counts. */
-void thimble_add_columns_s8(const int32_t *parameters,
-                            const uint32_t *columns,
-                            int32_t words,
-                            int32_t channels,
-                            const int32_t *sums_0,
-                            const int32_t *sums_1,
-                            int32_t *output_0,
-                            int32_t *output_1);
-
 /* A fully connected layer's sums over some of its inputs.
  *
  * parameters: for each four units (the last ones padded with zeros to four): four biases, which hold what the

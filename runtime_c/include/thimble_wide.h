@@ -28,25 +28,6 @@ typedef struct {
     int32_t max;
 } thimble_mul_s16_params;
 
-static inline int32_t thimble_clamp_s16(int32_t value, int32_t min, int32_t max)
-{
-    return value < min ? min : value > max ? max : value;
-}
-
-/* The upper 16 bits of a multiplier in Q0.31, rounded. */
-static inline int32_t thimble_multiplier_s16(int32_t multiplier)
-{
-    return multiplier < 0x7FFF0000 ? (multiplier + (1 << 15)) >> 16 : 0x7FFF;
-}
-
-/* sum * multiplier * 2^(shift - 15), halves up (TFLite's `MultiplyByQuantizedMultiplier` of int64); the
- * multiplier is one of `thimble_multiplier_s16`. */
-static inline int32_t thimble_scaled_s64(int64_t sum, int32_t multiplier, int32_t shift)
-{
-    const int32_t doubled = (int32_t)(sum * multiplier >> (14 - shift));
-    return (doubled + 1) >> 1;
-}
-
 /** TFLite `reference_ops::Add`. A step is 1, or 0 where the operand stands still; in place if it moves. */
 void thimble_add_s16(const int16_t *input_1,
                      int32_t step_1,
@@ -177,8 +158,5 @@ void thimble_transpose_conv_s16(const thimble_conv_shape *shape,
                                 const int16_t *input,
                                 const int8_t *filters,
                                 int16_t *output);
-
-/** Sum of `depth` products, which may be any number. */
-int64_t thimble_dot_s16(const int16_t *input, const int8_t *filter, int32_t depth);
 
 #endif

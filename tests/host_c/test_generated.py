@@ -26,7 +26,7 @@ from toolchain.device.host import HostProgram, build
 from toolchain.errors import LinkError
 from toolchain.ir import Boundary, DType, Graph, Quantisation, Sources, Tensor
 from toolchain.ir.boundary import End
-from toolchain.kernels import cmsis_nn
+from toolchain.kernels import cmsis_nn, runtime_c
 from toolchain.ops import forms
 from toolchain.resources import RUNTIME_C
 
@@ -69,7 +69,8 @@ def compile_with(
     own = [str(PROGRAMS / main), *(str(folder / f"{s.name}.c") for s in models)]
     own += sorted({str(RUNTIME_C / path) for s in models for path in s.runtime})
     theirs = sorted({str(root / path) for s in models for path in s.cmsis_nn})
-    include = ["-I", str(folder), "-I", str(RUNTIME_C / "include"), "-isystem", f"{root}/Include"]
+    include = [f"-I{path}" for path in (folder, *runtime_c.KERNEL_INCLUDES)]
+    include += ["-isystem", f"{root}/Include"]
     program = folder / "program"
     command = ["gcc", "-std=gnu99", *CHECKS, *SANITIZERS, *(flags or []), *include, *own, *theirs]
     done = subprocess.run(

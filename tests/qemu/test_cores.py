@@ -14,9 +14,8 @@ import pytest
 from tests.support.host import plan_of
 from toolchain.boards import HOST, Core, boards
 from toolchain.codegen import generate
-from toolchain.kernels import cmsis_nn
+from toolchain.kernels import cmsis_nn, runtime_c
 from toolchain.ops import forms
-from toolchain.resources import RUNTIME_C
 
 COMPILER = "arm-none-eabi-gcc"
 M0 = Core("cortex-m0plus")
@@ -58,7 +57,7 @@ def stopped(core: Core, compiler: list[str], folder: Path, kind: str = "conv2d")
     """The errors of compiling what was generated for a core; '' where there is none."""
     for name, content in text(core, kind).items():
         (folder / name).write_text(content, encoding="utf-8")
-    own = ["-I", str(folder), "-I", str(RUNTIME_C / "include")]
+    own = ["-I", str(folder), "-I", str(runtime_c.INCLUDE)]
     theirs = ["-isystem", str(cmsis_nn.find() / "Include")]
     command = [*compiler, "-std=c99", "-fsyntax-only", *own, *theirs, str(folder / "net.c")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

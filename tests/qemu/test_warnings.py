@@ -12,9 +12,8 @@ import pytest
 from tests.support.host import plan_of
 from toolchain.boards import Core
 from toolchain.codegen import generate
-from toolchain.kernels import cmsis_nn
+from toolchain.kernels import cmsis_nn, runtime_c
 from toolchain.ops import forms
-from toolchain.resources import RUNTIME_C
 
 COMPILER = "arm-none-eabi-gcc"
 CORES = {
@@ -30,7 +29,7 @@ pytestmark = pytest.mark.skipif(shutil.which(COMPILER) is None, reason=f"{COMPIL
 
 def check(cpu: str, files: list[Path], include: list[Path]) -> None:
     command = [COMPILER, *cpu.split(), "-mthumb", "-std=c99", *WARNINGS, "-fsyntax-only"]
-    for folder in [*include, RUNTIME_C / "include"]:
+    for folder in include:
         command += ["-I", str(folder)]
     command += ["-isystem", str(cmsis_nn.find() / "Include")]
     done = subprocess.run([*command, *map(str, files)], capture_output=True, text=True, check=False)
@@ -48,9 +47,9 @@ def test_generated_code(tmp_path: Path, cpu: str) -> None:
             sources = generate(plan_of(graph, core), core, cmsis_nn.find(), name=name)
             for file_name, text in sources.files.items():
                 (tmp_path / file_name).write_text(text, encoding="utf-8")
-    check(cpu, sorted(tmp_path.glob("*.c")), [tmp_path])
+    check(cpu, sorted(tmp_path.glob("*.c")), [tmp_path, runtime_c.INCLUDE])
 
 
 @pytest.mark.parametrize("cpu", CORES, ids=lambda cpu: CORES[cpu].name)
 def test_kernels(cpu: str) -> None:
-    check(cpu, sorted((RUNTIME_C / "source").rglob("*.c")), [])
+    check(cpu, list(runtime_c.tree().files()), list(runtime_c.KERNEL_INCLUDES))

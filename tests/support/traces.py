@@ -19,7 +19,7 @@ from toolchain.boards import HOST
 from toolchain.codegen import generate
 from toolchain.device.compiler import Unit, compile_units, find_host_compiler, link_program
 from toolchain.ir import Graph
-from toolchain.kernels import cmsis_nn
+from toolchain.kernels import cmsis_nn, runtime_c
 from toolchain.kernels.cmsis_nn import tree
 from toolchain.memory.plan import Plan
 from toolchain.ops.kernel import SafeOverlap
@@ -91,13 +91,13 @@ def record_run(plan: Plan, folder: Path) -> tuple[Run, tuple[int, ...]]:
     sources = generate(plan, HOST, cmsis_nn.find(), name="traced")
     for name, text in sources.files.items():
         (folder / name).write_text(text, encoding="utf-8")
-    kernels, system = RUNTIME_C / "include", tree(cmsis_nn.find()).include
+    system = tree(cmsis_nn.find()).include
     flags = ("-O1", "-fno-builtin", "-fsanitize=thread", "-w")
     theirs = [Unit(cmsis_nn.find() / p, flags, (system,)) for p in sources.cmsis_nn]
     ours = [RUNTIME_C / path for path in sources.runtime]
     ours += [folder / name for name in sources.files if name.endswith(".c")]
     hooks = (*flags, '-DTHIMBLE_HOOKS_H="trace_hooks.h"')
-    include = (folder, kernels, PROGRAM.parent)
+    include = (folder, *runtime_c.KERNEL_INCLUDES, PROGRAM.parent)
     units = [Unit(p, hooks, include, system_includes=(system,)) for p in ours]
     recorder = Unit(PROGRAM, ("-O2", "-Wall", "-Wextra", "-Werror"), (folder, PROGRAM.parent))
     objects = compile_units([recorder, *theirs, *units], gcc=find_host_compiler())

@@ -14,8 +14,8 @@ from toolchain.codegen.names import model_identifier
 from toolchain.codegen.operators import code, operands
 from toolchain.codegen.writer import Writer
 from toolchain.ir import ERROR_ARENA, CodeOperator, DType, Sources
-from toolchain.kernels import cmsis_nn
-from toolchain.kernels.c_sources import CTree, source_closure
+from toolchain.kernels import cmsis_nn, runtime_c
+from toolchain.kernels.c_sources import source_closure
 from toolchain.memory.plan import Plan
 from toolchain.resources import RUNTIME_C
 
@@ -23,11 +23,6 @@ STATIC_ALIGNMENT_BYTES = 8
 """That of uint64_t, which the static arena shares a union with."""
 _INT_BYTES = 4
 _STRING_FUNCTIONS = frozenset({"memcpy", "memmove", "memset"})
-
-
-def runtime_tree() -> CTree:
-    """Our own kernels."""
-    return CTree(RUNTIME_C / "source", RUNTIME_C / "include")
 
 
 def generate(plan: Plan, core: Core, cmsis_nn_folder: Path, *, name: str = "") -> Sources:
@@ -51,7 +46,7 @@ def generate(plan: Plan, core: Core, cmsis_nn_folder: Path, *, name: str = "") -
     )
     resets = writer.resets()
     inputs, outputs = accessors(plan, writer.constants, writer.places)
-    trees = (cmsis_nn.tree(cmsis_nn_folder), runtime_tree())
+    trees = (cmsis_nn.tree(cmsis_nn_folder), runtime_c.tree())
     closure = source_closure(writer.functions, trees)
     values: Mapping[str, object] = {
         "name": prefix,

@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 from toolchain.codegen.environment import environment
 from toolchain.ir import Sources
+from toolchain.kernels import runtime_c
 from toolchain.resources import RUNTIME_C
 
 _INCLUDE = re.compile(r'^\s*#\s*include\s+"(?P<name>[^"]+)"', re.MULTILINE)
@@ -21,10 +22,10 @@ SHARED_NAME = "thimble_shared"
 def library_files(models: Sequence[Sources]) -> Mapping[str, str]:
     """Path below the library's folder to text.
 
-    The generated files, and for several models the union of their arenas; copies of our kernels
-    and of the headers they include, under `runtime/`; a CMakeLists.txt that builds a static
-    library from all that. Where a model calls CMSIS-NN also the list of its files to compile, one
-    path below its folder per line; CMake then asks for `-DCMSIS_NN_DIR`.
+    The generated files, and for several models the union of their arenas; under `runtime/` copies
+    of our kernels and, in one folder, of all headers that they include; a CMakeLists.txt that
+    builds a static library from all that. Where a model calls CMSIS-NN also the list of its files
+    to compile, one path below its folder per line; CMake then asks for `-DCMSIS_NN_DIR`.
     """
     files = {name: text for sources in models for name, text in sources.files.items()}
     generated = [name for name in files if name.endswith(".c")]
@@ -57,14 +58,16 @@ def library_files(models: Sequence[Sources]) -> Mapping[str, str]:
 
 
 def _with_headers(kernels: Mapping[str, str], users: Iterable[str]) -> dict[str, str]:
-    """`kernels` and every header of `runtime_c/include` that they or `users` include."""
+    """`kernels` and every header of ours that they or `users` include, all in one folder."""
+    tree = runtime_c.tree()
+    headers = {path.name: path for path in (*tree.headers(), *tree.support())}
     found = dict(kernels)
     queue = [*kernels.values(), *users]
     while queue:
         for match in _INCLUDE.finditer(queue.pop()):
             path = f"include/{match['name']}"
-            if path not in found and (RUNTIME_C / path).is_file():
-                found[path] = (RUNTIME_C / path).read_text(encoding="utf-8")
+            if path not in found and match["name"] in headers:
+                found[path] = headers[match["name"]].read_text(encoding="utf-8")
                 queue.append(found[path])
     return found
 

@@ -16,7 +16,7 @@ from toolchain.device.compiler import Unit
 from toolchain.device.firmware import Firmware, FirmwareModel, FirmwarePart, Sizes, firmware_model
 from toolchain.errors import DoesNotFitError, InputError
 from toolchain.ir import Sources
-from toolchain.kernels import cmsis_nn
+from toolchain.kernels import cmsis_nn, runtime_c
 from toolchain.memory.bank_layout import Layout
 from toolchain.memory.firmware_size import (
     STACK_BYTES,
@@ -116,7 +116,7 @@ class _Units:
 def _units(board: Board, files: ModelFiles, glue: Path, options: BuildOptions) -> _Units:
     base = (*board.compiler_flags, *_COMMON)
     folder = RUNTIME_C / "firmware"
-    headers, own_headers = folder / "include", RUNTIME_C / "include"
+    headers = folder / "include"
     system = (files.cmsis_nn_include,) if files.cmsis_nn_include else ()
     defines = firmware_defines(board, options)
     hooks = ("-include", _HOOKS, *defines) if options.profile else ()
@@ -137,7 +137,7 @@ def _units(board: Board, files: ModelFiles, glue: Path, options: BuildOptions) -
                 Unit(
                     path,
                     (*kernel_flags, *_WARNINGS),
-                    (own_headers,),
+                    runtime_c.KERNEL_INCLUDES,
                     system_includes=system,
                 )
                 for path in files.kernels
@@ -147,7 +147,7 @@ def _units(board: Board, files: ModelFiles, glue: Path, options: BuildOptions) -
             Unit(
                 path,
                 model_flags,
-                (path.parent, own_headers, headers),
+                (path.parent, runtime_c.INCLUDE, headers),
                 _MODEL_SUFFIX,
                 system,
             )

@@ -29,6 +29,7 @@ from toolchain.device.compiler import (
 )
 from toolchain.errors import LinkError
 from toolchain.ir import ERROR_ARENA, Graph, Sources
+from toolchain.kernels import runtime_c
 from toolchain.kernels.cmsis_nn import tree
 from toolchain.resources import RUNTIME_C, TEMPLATES
 
@@ -93,14 +94,14 @@ def build(
     flags = _SANITIZE if sanitize else _BASE
     own = (*flags, *_OWN)
     hooks = ('-DTHIMBLE_HOOKS_H="host_hooks.h"',) if sanitize else ()
-    kernels, system = RUNTIME_C / "include", tree(cmsis_nn).include
+    system = tree(cmsis_nn).include
     theirs = (*flags, *_CMSIS_NN_SHIFTS) if sanitize else flags
     library = [
         Unit(cmsis_nn / path, theirs, (system,))
         for path in _union(m.sources.cmsis_nn for m in models)
     ]
     library += [
-        Unit(RUNTIME_C / path, own, (kernels,), system_includes=(system,))
+        Unit(RUNTIME_C / path, own, runtime_c.KERNEL_INCLUDES, system_includes=(system,))
         for path in _union(m.sources.runtime for m in models)
     ]
     names = [name for name in generated if name.endswith(".c")]
@@ -109,7 +110,7 @@ def build(
         (folder / _TOGETHER).write_text(text, encoding="utf-8")
     flags = (*own, *hooks, *_QUICK) if once else (*own, *hooks)
     units = [
-        Unit(folder / name, flags, (folder, kernels), system_includes=(system,))
+        Unit(folder / name, flags, (folder, runtime_c.INCLUDE), system_includes=(system,))
         for name in ([_TOGETHER] if once else names)
     ]
     gcc = find_host_compiler()

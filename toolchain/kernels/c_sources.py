@@ -28,7 +28,10 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 
 @dataclass(frozen=True)
 class CTree:
-    """A folder of C: sources (with everything below it), and the folder to pass with `-I`."""
+    """A folder of C: sources (with everything below it), and the folder to pass with `-I`.
+
+    Headers among the sources are for these alone; what callers may include lies in `include`.
+    """
 
     sources: Path
     include: Path
@@ -38,6 +41,9 @@ class CTree:
 
     def headers(self) -> tuple[Path, ...]:
         return tuple(sorted(self.include.rglob("*.h")))
+
+    def support(self) -> tuple[Path, ...]:
+        return tuple(sorted(self.sources.rglob("*.h")))
 
 
 @dataclass(frozen=True)
@@ -96,17 +102,20 @@ def _index(tree: CTree) -> _Index:
                 and match["type"].strip()
             ):
                 defined_in.setdefault(match["name"], path)
-    for path in tree.headers():
+    for path in (*tree.headers(), *tree.support()):
         text = _stripped(path)
         for match in _FUNCTION.finditer(text):
             body = _words(_body(text, match.end()))
             inlines[match["name"]] = inlines.get(match["name"], frozenset()) | body
-            defined_inline.setdefault(match["name"], path.relative_to(tree.include).as_posix())
         for match in _MACRO.finditer(text):
             body = _words(match["body"])
             inlines[match["name"]] = inlines.get(match["name"], frozenset()) | body
+    for path in tree.headers():
+        text, name = _stripped(path), path.relative_to(tree.include).as_posix()
+        for match in _FUNCTION.finditer(text):
+            defined_inline.setdefault(match["name"], name)
         for match in _PROTOTYPE.finditer(text):
-            declared_in.setdefault(match["name"], path.relative_to(tree.include).as_posix())
+            declared_in.setdefault(match["name"], name)
     return _Index(
         MappingProxyType(defined_in),
         MappingProxyType(words),

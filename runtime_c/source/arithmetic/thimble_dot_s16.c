@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "thimble_wide.h"
+#include "thimble_dot_s16.h"
 
 /* Products of int16 and int8 whose sum stays inside int32. */
 #define BLOCK 256

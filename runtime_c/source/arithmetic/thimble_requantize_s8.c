@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "thimble_dsp.h"
+#include "thimble_requantize_s8.h"
 
 /* sum * factor rounded to float and then to an integer, halves to even, within +-512. */
 static int32_t float_scaled(int32_t sum, int32_t factor_bits)
@@ -25,11 +25,11 @@ int8_t thimble_requantize_s8(int32_t sum, int32_t multiplier, int32_t code, cons
     if (code >= 0) {
         const int32_t rounding = thimble_rounding(requant, code);
         const int32_t value = thimble_requantize_fast(sum, multiplier, code, rounding);
-        return (int8_t)thimble_clamp(value, requant->activation_min, requant->activation_max);
+        return (int8_t)thimble_clamp_sum(value, requant->activation_min, requant->activation_max);
     }
     if (code == THIMBLE_SHIFT_FLOAT) {
         const int32_t value = float_scaled(sum, multiplier) + requant->output_offset;
-        return (int8_t)thimble_clamp(value, requant->activation_min, requant->activation_max);
+        return (int8_t)thimble_clamp_sum(value, requant->activation_min, requant->activation_max);
     }
     const int32_t shift = code + THIMBLE_SHIFT_BIAS;
     const int32_t shifted = (int32_t)((uint32_t)sum << (shift > 0 ? shift : 0));
@@ -41,5 +41,5 @@ int8_t thimble_requantize_s8(int32_t sum, int32_t multiplier, int32_t code, cons
     const int32_t scaled = (high >> right) + ((high & mask) > threshold ? 1 : 0);
     const int32_t low = requant->activation_min - requant->output_offset;
     const int32_t top = requant->activation_max - requant->output_offset;
-    return (int8_t)(thimble_clamp(scaled, low, top) + requant->output_offset);
+    return (int8_t)(thimble_clamp_sum(scaled, low, top) + requant->output_offset);
 }

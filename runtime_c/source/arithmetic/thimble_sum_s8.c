@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "thimble_conv.h"
+#include "thimble_dsp.h"
+#include "thimble_units.h"
 
 int32_t thimble_sum_s8(const int8_t *input, int32_t size)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "thimble_sums.h"
+#include "thimble_columns.h"
+#include "thimble_dsp.h"
 
 void thimble_add_columns_s8(const int32_t *parameters,
                             const uint32_t *columns,

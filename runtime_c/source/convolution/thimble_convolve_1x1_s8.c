@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "thimble_columns.h"
 #include "thimble_conv.h"
 
 void thimble_convolve_1x1_s8(int32_t pixels,

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "thimble_exact_float.h"
 #include "thimble_f32.h"
+#include "thimble_taps_f32.h"
 
 /* Sums of four filters, `step` elements apart, each in the order of the inputs. */
 THIMBLE_EXACT_FLOAT static void

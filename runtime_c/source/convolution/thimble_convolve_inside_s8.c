@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "thimble_inside.h"
+#include "thimble_columns.h"
+#include "thimble_lone_pixel.h"
+
+#include <stddef.h>
 
 /* One window as a column of int16. */
 static void put_column(const thimble_inside_shape *shape, const int8_t *from, uint32_t *column)

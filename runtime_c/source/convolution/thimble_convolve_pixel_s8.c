@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "thimble_inside.h"
+#include "thimble_lone_pixel.h"
+#include "thimble_requantize_s8.h"
 
 void thimble_convolve_pixel_s8(const thimble_inside_shape *shape,
                                const thimble_requant *requant,

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "thimble_dot_s16.h"
+#include "thimble_multiplier.h"
+#include "thimble_saturate.h"
 #include "thimble_wide.h"
 
 /* Sum of one filter over the window whose first tap lies on input row `top` and column `left`. */

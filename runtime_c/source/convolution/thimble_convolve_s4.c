@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "thimble_conv.h"
+#include "thimble_line.h"
+#include "thimble_requantize_s8.h"
+#include "thimble_units.h"
 
 /* The window whose first tap lies on input row `top` and column `left`; the input's zero point where there is
  * no pixel. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "thimble_taps.h"
+#include "thimble_taps_f32.h"
 
 void thimble_convolve_s8(const thimble_conv_shape *shape,
                          const thimble_requant *requant,

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "thimble_channel_block.h"
+#include "thimble_conv.h"
+#include "thimble_line.h"
+
+/* Neighbouring outputs of a line that are computed together where their windows leave the image. */
+#define EDGE_OUTPUTS 4
 
 /* Constants and taps of four channels; returns the parameters of the next four. `slow`: a sum may need
  * thimble_requantize_s8. */
@@ -120,7 +125,7 @@ put_row(int8_t *from, int32_t columns, int32_t channels, const thimble_requant *
 {
     if (thimble_narrow(requant)) {
         for (int32_t i = 0; i < 4 * columns; i++) {
-            from[i] = (int8_t)thimble_clamp(from[i], requant->activation_min, requant->activation_max);
+            from[i] = (int8_t)thimble_clamp_sum(from[i], requant->activation_min, requant->activation_max);
         }
     }
     for (; columns > 0; columns--, from += 4, to += channels) {
@@ -141,7 +146,7 @@ void thimble_depthwise_conv_blocks_s8(const thimble_conv_shape *shape,
     uint32_t *const edge = block->taps + 2 * taps;
     const int32_t extent_h = (shape->kernel_h - 1) * shape->dilation_h + 1;
     const int32_t extent_w = (shape->kernel_w - 1) * shape->dilation_w + 1;
-    const int32_t together = columns < THIMBLE_EDGE_OUTPUTS ? columns : THIMBLE_EDGE_OUTPUTS;
+    const int32_t together = columns < EDGE_OUTPUTS ? columns : EDGE_OUTPUTS;
     int8_t *const waiting = (int8_t *)(edge + shape->kernel_h * ((together - 1) * stride + extent_w));
     const int32_t line = thimble_line(shape->input_line, shape->input_w, channels);
     const int32_t output_line = thimble_line(shape->output_line, columns, channels);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "thimble_exact_float.h"
 #include "thimble_f32.h"
+#include "thimble_taps_f32.h"
 
 THIMBLE_EXACT_FLOAT void thimble_depthwise_conv_f32(const thimble_window_f32 *window,
                                                     const float *input,

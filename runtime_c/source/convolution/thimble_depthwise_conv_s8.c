@@ -1,5 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "thimble_conv.h"
+#include "thimble_line.h"
+#include "thimble_requantize_s8.h"
+
+/* Whether the depthwise kernel has a path of its own for this shape: two outputs at a time. */
+static inline int32_t is_3x3(const thimble_conv_shape *shape)
+{
+    return shape->kernel_h == 3 && shape->kernel_w == 3 && shape->dilation_h == 1 && shape->dilation_w == 1 &&
+           shape->stride_w <= 2;
+}
+
+/* int16 values in one padded image line of the depthwise kernel: what the last outputs read (with stride 1
+ * and no path for 3x3, outputs come in fours), rounded up to even, and two more that word loads touch. */
+static inline int32_t line_values(const thimble_conv_shape *shape)
+{
+    const int32_t fours = shape->stride_w == 1 && !is_3x3(shape);
+    const int32_t outputs = fours ? (shape->output_w + 3) & ~3 : shape->output_w;
+    const int32_t seen = (outputs - 1) * shape->stride_w + (shape->kernel_w - 1) * shape->dilation_w + 1;
+    return ((seen + 1) & ~1) + 2;
+}
 
 /* Padded image lines: pixels to the left, from the image, to the right; bytes between pixels and between
  * rows. */
@@ -254,7 +273,7 @@ typedef enum {
 
 static taps_layout layout_of(const thimble_conv_shape *shape)
 {
-    if (thimble_depthwise_is_3x3(shape)) {
+    if (is_3x3(shape)) {
         return TAPS_3X3;
     }
     return shape->dilation_w == 1 && shape->stride_w == 1 ? TAPS_UNIT : TAPS_PLAIN;
@@ -325,7 +344,7 @@ void thimble_depthwise_conv_s8(const thimble_conv_shape *shape,
                                void *scratch,
                                int8_t *output)
 {
-    const int32_t line = thimble_depthwise_line(shape);
+    const int32_t line = line_values(shape);
     const int32_t extent = (shape->kernel_h - 1) * shape->dilation_h + 1;
     const int32_t band_lines = (shape->band - 1) * shape->stride_h + extent;
     const taps_layout taps_as = layout_of(shape);

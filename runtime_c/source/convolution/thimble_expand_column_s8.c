@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "thimble_conv.h"
+#include "thimble_columns.h"
+#include "thimble_dsp.h"
 
 void thimble_expand_column_s8(const int8_t *input, int32_t words, uint32_t *column)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "thimble_columns.h"
 #include "thimble_sums.h"
+
+#include <stddef.h>
 
 void thimble_partial_conv_1x1_s8(int32_t pixels,
                                  int32_t depth,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "thimble_sums.h"
 #include "thimble_taps.h"
+#include "thimble_taps_f32.h"
 
 void thimble_partial_conv_s8(const thimble_conv_shape *shape,
                              const int8_t *input,

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "thimble_column_steps.h"
 #include "thimble_columns.h"
 
 THIMBLE_ASM_FUNCTION const int32_t *thimble_sum_block_s8(const int32_t *parameters,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "thimble_conv.h"
+#include "thimble_columns.h"
+#include "thimble_dsp.h"
 
 void thimble_sum_column_s8(int32_t taps, uint32_t *column)
 {

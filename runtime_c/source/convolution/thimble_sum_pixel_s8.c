@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "thimble_inside.h"
+#include "thimble_dsp.h"
+#include "thimble_lone_pixel.h"
 
 #if THIMBLE_ASM
 /* Two channels' weights with four taps in t and u. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "thimble_exact_float.h"
 #include "thimble_f32.h"
 
 /* The sum of what reaches output (y, x) of a channel, in the order of input pixels and their channels. */

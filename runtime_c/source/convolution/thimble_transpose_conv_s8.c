@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "thimble_conv.h"
+#include "thimble_requantize_s8.h"
 
 /* Input pixels, less their zero point, that meet in one output pixel, and the tap through which each one
  * comes. */

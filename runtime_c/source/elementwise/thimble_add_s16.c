@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "thimble_requantize.h"
+#include "thimble_multiplier.h"
+#include "thimble_saturate.h"
 #include "thimble_wide.h"
 
 void thimble_add_s16(const int16_t *input_1,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "thimble_choice.h"
-#include "thimble_requantize.h"
+#include "thimble_multiplier.h"
 
 void thimble_compare_s8(const int8_t *input_1,
                         int32_t step_1,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "thimble_elementwise.h"
-#include "thimble_requantize.h"
-#include "thimble_saturate.h"
+#include "thimble_multiplier.h"
 
 /* Redundant sign bits: how far a number may be shifted up. */
 static int32_t headroom_of(int32_t value)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "thimble_exact_float.h"
 #include "thimble_f32.h"
 
 THIMBLE_EXACT_FLOAT float thimble_gelu_tanh_f32(float x)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "thimble_float.h"
+#include "thimble_exact_float.h"
 
 THIMBLE_EXACT_FLOAT void thimble_quantize_f32_s8_even(
     const float *input, int8_t *output, int32_t size, float scale, int32_t zero_point)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "thimble_requantize.h"
+#include "thimble_requantized.h"
 
 void thimble_requantize_s8_s32(const int8_t *input,
                                int32_t *output,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "thimble_elementwise.h"
-#include "thimble_requantize.h"
+#include "thimble_multiplier.h"
 #include "thimble_saturate.h"
 
 /* The square of a difference, as TFLite's SquaredDifference computes it. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "thimble_exact_float.h"
 #include "thimble_f32.h"
 
 /* Near 0 a Pade approximation, elsewhere 1 - 2 / (exp(2 x) + 1). */

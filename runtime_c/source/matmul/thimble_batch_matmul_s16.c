@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "thimble_dsp.h"
 #include "thimble_matmul.h"
-#include "thimble_wide.h"
+#include "thimble_multiplier.h"
+#include "thimble_saturate.h"
 
 static int64_t dot(const thimble_matmul_shape *shape, const int16_t *x, const int16_t *column)
 {

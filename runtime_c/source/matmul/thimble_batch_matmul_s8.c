@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "thimble_matmul_column.h"
+#include "thimble_requantize_s8.h"
 
 static void multiply(const thimble_matmul_shape *shape,
                      const thimble_requant *requant,

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "thimble_dot_s16.h"
 #include "thimble_wide.h"
 
 #include <string.h>

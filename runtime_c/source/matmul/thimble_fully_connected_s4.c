@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "thimble_conv.h"
+#include "thimble_matmul.h"
+#include "thimble_units.h"
 
 void thimble_fully_connected_s4(int32_t rows,
                                 int32_t depth,

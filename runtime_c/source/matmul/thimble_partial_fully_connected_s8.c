@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "thimble_dsp.h"
 #include "thimble_sums.h"
+#include "thimble_units.h"
 
 void thimble_partial_fully_connected_s8(int32_t rows,
                                         int32_t depth,

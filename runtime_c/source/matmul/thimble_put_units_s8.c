@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "thimble_conv.h"
+#include "thimble_requantize_s8.h"
+#include "thimble_units.h"
 
 int8_t *thimble_put_units_s8(const int32_t *sums,
                              const int32_t *scaling,

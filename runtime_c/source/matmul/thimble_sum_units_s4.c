@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "thimble_conv.h"
+#include "thimble_dsp.h"
+#include "thimble_units.h"
 
 #define NIBBLES 0x000F000FU
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "thimble_conv.h"
+#include "thimble_dsp.h"
+#include "thimble_units.h"
 
 #if THIMBLE_ASM
 /* Four inputs times four units: 16 products in 20 instructions. */

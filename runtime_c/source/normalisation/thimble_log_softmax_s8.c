@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "thimble_requantize.h"
+#include "thimble_multiplier.h"
 #include "thimble_softmax.h"
 #include "thimble_softmax_row.h"
 

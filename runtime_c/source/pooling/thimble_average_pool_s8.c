@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "thimble_pool.h"
+#include "thimble_sum_window.h"
 
 /* Rounded to the nearest, halves away from zero. */
 static int32_t average(int32_t sum, int32_t count)

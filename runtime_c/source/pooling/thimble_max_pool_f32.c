@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "thimble_f32.h"
+#include "thimble_taps_f32.h"
 
 void thimble_max_pool_f32(const thimble_window_f32 *window, const float *input, float *output)
 {

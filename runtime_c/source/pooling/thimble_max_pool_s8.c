@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "thimble_dsp.h"
 #include "thimble_pool.h"
+#include "thimble_sum_window.h"
 
 /* The larger of each pair of bytes. */
 static inline uint32_t larger(uint32_t a, uint32_t b)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "thimble_fixed_s16.h"
 #include "thimble_lstm.h"
+#include "thimble_multiplier.h"
 
 #include "arm_nnsupportfunctions.h"
-#include "thimble_fixed_s16.h"
-#include "thimble_requantize.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "thimble_dsp.h"
-#include "thimble_requantize.h"
+#include "thimble_multiplier.h"
+#include "thimble_requantize_s8.h"
 #include "thimble_svdf.h"
 
 /* The sum of a * (b - zero). */
@@ -43,7 +43,7 @@ void thimble_svdf_s8(const thimble_svdf_params *params,
             for (int32_t filter = 0; filter < p.rank; filter++) {
                 const int32_t found = dot(feature, input, p.depth, p.input_zero_point);
                 const int32_t scaled = thimble_scaled(found, p.into_multiplier, p.into_shift);
-                const int32_t newest = thimble_clamp(scaled, INT8_MIN, INT8_MAX) + p.state_zero_point;
+                const int32_t newest = thimble_clamp_sum(scaled, INT8_MIN, INT8_MAX) + p.state_zero_point;
                 memmove(state, state + 1, (size_t)(p.memory - 1));
                 state[p.memory - 1] = (int8_t)(uint8_t)newest; /* wraps as TFLM's does */
                 sum = thimble_add(sum, dot(weights, state, p.memory, p.state_zero_point));
@@ -52,7 +52,8 @@ void thimble_svdf_s8(const thimble_svdf_params *params,
                 state += p.memory;
             }
             const int32_t result = thimble_scaled(sum, p.out_multiplier, p.out_shift);
-            *output++ = (int8_t)thimble_clamp(thimble_add(result, p.output_zero_point), INT8_MIN, INT8_MAX);
+            *output++ =
+                (int8_t)thimble_clamp_sum(thimble_add(result, p.output_zero_point), INT8_MIN, INT8_MAX);
         }
     }
 }

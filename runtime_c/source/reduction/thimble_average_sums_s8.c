@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "thimble_requantize_s8.h"
 #include "thimble_sums.h"
 
 void thimble_average_sums_s8(int32_t elements,
@@ -19,6 +20,6 @@ void thimble_average_sums_s8(int32_t elements,
         if (half ? !even || (quotient & 1) : magnitude > count - magnitude) {
             quotient += sum < 0 ? -1 : 1;
         }
-        *output++ = (int8_t)(thimble_clamp(quotient, low, high) + requant->output_offset);
+        *output++ = (int8_t)(thimble_clamp_sum(quotient, low, high) + requant->output_offset);
     }
 }

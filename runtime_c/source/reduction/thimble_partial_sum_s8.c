@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "thimble_dsp.h"
+#include "thimble_sum_window.h"
 #include "thimble_sums.h"
 
 void thimble_partial_sum_s8(const thimble_reduce_shape *shape,

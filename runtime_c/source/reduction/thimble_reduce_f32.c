@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "thimble_exact_float.h"
 #include "thimble_f32.h"
 
 static float joined(thimble_reduction reduction, float a, float b)

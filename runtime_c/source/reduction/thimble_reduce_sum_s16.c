@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "thimble_multiplier.h"
 #include "thimble_pool.h"
-#include "thimble_requantize.h"
-#include "thimble_wide.h"
+#include "thimble_saturate.h"
+
+#include <stddef.h>
 
 void thimble_reduce_sum_s16(const thimble_reduce_shape *shape,
                             int32_t multiplier,

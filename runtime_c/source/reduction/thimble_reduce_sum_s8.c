@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "thimble_multiplier.h"
 #include "thimble_pool.h"
-#include "thimble_requantize.h"
 #include "thimble_saturate.h"
+#include "thimble_sum_window.h"
 
 /* sum / count, halves to even. */
 static int32_t even_average(int32_t sum, int32_t count)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "thimble_requantize_s8.h"
 #include "thimble_sums.h"
 
 void thimble_requantize_sums_once_s8(int32_t pixels,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "thimble_dsp.h"
-#include "thimble_pool.h"
+#include "thimble_sum_window.h"
 
 #if THIMBLE_DSP
 /* int16 holds the sum of so many int8. */

@@ -13,7 +13,7 @@ from toolchain.ops.extents import Extent, Extents, round_up, whole, window_reach
 from toolchain.ops.kernel import Call, Input, Output, Touched
 
 EDGE_OUTPUTS = 4
-"""THIMBLE_EDGE_OUTPUTS of thimble_conv.h."""
+"""EDGE_OUTPUTS of thimble_depthwise_conv_blocks_s8.c."""
 MVE_CHANNEL_BLOCK = 124
 """CH_IN_BLOCK_MVE of arm_nnsupportfunctions.h: channels per column buffer."""
 

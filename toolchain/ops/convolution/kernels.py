@@ -541,7 +541,7 @@ def _band(window: Window, rows: int, columns: int) -> int:
 
 
 def _line(window: Window, columns: int) -> int:
-    """int16 values of an image line in scratch, as `thimble_conv.h` has it."""
+    """int16 values of an image line in scratch, as `thimble_depthwise_conv_s8.c` has it."""
     is_3x3 = window.kernel == (3, 3) and window.dilation == _PLAIN
     outputs = round_up(columns, 4) if window.stride[1] == 1 and not is_3x3 else columns
     return round_up((outputs - 1) * window.stride[1] + window.extent[1], 2) + 2

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "thimble_column_steps.h"
 #include "thimble_columns.h"
+#include "thimble_requantize_s8.h"
 
 #if THIMBLE_ASM
 #define CLAMP(value)                                                                                         \

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The inner loop of convolutions, in assembly: two interleaved columns and two channels at a time. */
-#ifndef THIMBLE_COLUMNS_H
-#define THIMBLE_COLUMNS_H
+#ifndef THIMBLE_COLUMN_STEPS_H
+#define THIMBLE_COLUMN_STEPS_H
 
-#include "thimble_conv.h"
+#include "thimble_dsp.h"
 
 #if THIMBLE_ASM
 /* Four taps of two columns and two channels: 16 products in 14 instructions. */

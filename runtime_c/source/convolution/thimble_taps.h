@@ -3,7 +3,10 @@
 #ifndef THIMBLE_TAPS_H
 #define THIMBLE_TAPS_H
 
+#include "thimble_columns.h"
 #include "thimble_conv.h"
+#include "thimble_dsp.h"
+#include "thimble_line.h"
 
 /* Taps of one kernel row that fall left of the image, into it and right of it. `contiguous`: neighbouring
  * taps read neighbouring bytes. */

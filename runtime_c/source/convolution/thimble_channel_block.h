@@ -4,7 +4,7 @@
 #ifndef THIMBLE_CHANNEL_BLOCK_H
 #define THIMBLE_CHANNEL_BLOCK_H
 
-#include "thimble_conv.h"
+#include "thimble_requantize_s8.h"
 
 /* What a pixel of four channels is multiplied with, and how sums become int8; in scratch.
  *

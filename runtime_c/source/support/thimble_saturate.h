@@ -1,7 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Thimble: saturation to int8, in one instruction where the core has it.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Values held within a range: to int8 in one instruction where the core has it. */
 #ifndef THIMBLE_SATURATE_H
 #define THIMBLE_SATURATE_H
 
@@ -13,6 +11,11 @@ static inline int32_t thimble_clamp(int32_t value, int32_t min, int32_t max)
         return min;
     }
     return value > max ? max : value;
+}
+
+static inline int32_t thimble_clamp_s16(int32_t value, int32_t min, int32_t max)
+{
+    return value < min ? min : value > max ? max : value;
 }
 
 static inline int8_t thimble_saturate_s8(int32_t value)

@@ -3,6 +3,7 @@
 #ifndef THIMBLE_NEIGHBOURS_H
 #define THIMBLE_NEIGHBOURS_H
 
+#include "thimble_exact_float.h"
 #include "thimble_float.h"
 
 /* Two neighbours of a place on a line, and what each weighs. */

@@ -3,6 +3,7 @@
 #ifndef THIMBLE_MATMUL_COLUMN_H
 #define THIMBLE_MATMUL_COLUMN_H
 
+#include "thimble_dsp.h"
 #include "thimble_matmul.h"
 
 static uint32_t thimble_matmul_gather(const int8_t *at, int32_t step)

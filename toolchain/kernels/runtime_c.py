@@ -1,0 +1,21 @@
+"""Our own kernels: `runtime_c/source/<family>/`, one function a file.
+
+`runtime_c/include/` holds what generated C includes: the functions that it calls and the structs
+that they take. What only kernels share is declared beside its family; what several families share,
+in `source/support/`.
+"""
+
+from __future__ import annotations
+
+from toolchain.kernels.c_sources import CTree
+from toolchain.resources import RUNTIME_C
+
+INCLUDE = RUNTIME_C / "include"
+"""The folder to pass with `-I` for generated C."""
+KERNEL_INCLUDES = (INCLUDE, RUNTIME_C / "source" / "support")
+"""The folders to pass with `-I` for our kernels themselves."""
+
+
+def tree() -> CTree:
+    """Our kernels, and the headers that generated C includes."""
+    return CTree(RUNTIME_C / "source", INCLUDE)
