@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Thimble: functions of one operand, PReLU, and conversions to and from float.
+ * Functions of one int8 operand, PReLU, and conversions between int8 or uint8 and float.
  *
- * Kernels read element i before they write element i, in ascending order: the output may begin at,
- * or anywhere below, an input of the same element size.
+ * Every kernel takes `size` contiguous elements, in ascending order, and reads element i before it writes
+ * element i: the output may begin at or below an input whose elements have the same size.
  */
 #ifndef THIMBLE_ACTIVATION_H
 #define THIMBLE_ACTIVATION_H
@@ -38,15 +38,17 @@ typedef struct {
     int32_t alpha_shift;
 } thimble_prelu_params;
 
-/** output[i] = table[byte of input[i]]; int8 bytes count 0..127, -128..-1. */
+/** output[i] = table[input[i]]; the table holds the results of 0 to 127, then of -128 to -1. */
 void thimble_lookup_s8(const int8_t *input, int8_t *output, int32_t size, const int8_t table[256]);
 
+/** Another scale and zero point, or an activation that clamps: see thimble_rescale_params. */
 void thimble_rescale_s8(const int8_t *input,
                         int8_t *output,
                         int32_t size,
                         const thimble_rescale_params *params);
 
-/** Steps as in thimble_elementwise.h. */
+/** PReLU: negative inputs are multiplied by `alpha`, see thimble_prelu_params. A step is 1 if the operand
+ * advances with the output, 0 if one element of it serves all. */
 void thimble_prelu_s8(const int8_t *input,
                       int32_t step_input,
                       const int8_t *alpha,
@@ -55,7 +57,8 @@ void thimble_prelu_s8(const int8_t *input,
                       int32_t size,
                       const thimble_prelu_params *params);
 
-/** output = round(input / scale) + zero_point, halves away from zero, saturated; NaN gives zero_point. */
+/** output = round(input / scale) + zero_point, halves away from zero, saturated (TFLite `AffineQuantize`);
+ * NaN gives zero_point. */
 void thimble_quantize_f32_s8(
     const float *input, int8_t *output, int32_t size, float scale, int32_t zero_point);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Comparisons, truth values (bytes 0 and 1) and what is chosen by them. A step is 1, or 0 where the operand
- * stands still. */
+/* Comparisons, truth values (bytes 0 and 1) and what is chosen by them, on one run of `size` contiguous
+ * elements. A step is 1 if the operand advances with the output, 0 if one element of it serves the whole run.
+ */
 #ifndef THIMBLE_CHOICE_H
 #define THIMBLE_CHOICE_H
 
@@ -18,7 +19,7 @@ typedef struct {
     int32_t shift_2;
 } thimble_compare_params;
 
-/** TFLite `ComparisonWithScaling`. */
+/** 1 where the relation holds between two int8 operands, else 0 (TFLite `ComparisonWithScaling`). */
 void thimble_compare_s8(const int8_t *input_1,
                         int32_t step_1,
                         const int8_t *input_2,
@@ -27,12 +28,12 @@ void thimble_compare_s8(const int8_t *input_1,
                         int32_t size,
                         const thimble_compare_params *params);
 
-/** Bit 2 * a + b of `table` is what becomes of a and b. */
+/** Bit 2 * a + b of `table` is the result for a and b. */
 typedef struct {
     uint32_t table;
 } thimble_logical_params;
 
-/** In place over an operand that moves. */
+/** A logical function of two truth values. The output may be an operand whose step is 1. */
 void thimble_logical(const uint8_t *input_1,
                      int32_t step_1,
                      const uint8_t *input_2,
@@ -41,8 +42,7 @@ void thimble_logical(const uint8_t *input_1,
                      int32_t size,
                      const thimble_logical_params *params);
 
-/** Runs of `run_bytes` from `yes` where the condition holds, else from `no`. Steps are in runs; in place over
- * an operand that moves. */
+/** `size` runs of `run_bytes` contiguous bytes. Steps count runs. */
 typedef struct {
     int32_t size;
     int32_t run_bytes;
@@ -51,13 +51,16 @@ typedef struct {
     int32_t step_no;
 } thimble_select_params;
 
+/** Copies each run from `yes` if its condition holds, else from `no`. The output may be an operand whose step
+ * is 1. */
 void thimble_select(const thimble_select_params *params,
                     const uint8_t *condition,
                     const void *yes,
                     const void *no,
                     void *output);
 
-/** The `k` largest of each of `rows` rows, largest first, of equals the first first; and where they stood. */
+/** The `k` largest elements of each of `rows` rows of `columns`, in descending order, and their indices. Of
+ * equal elements the one with the lower index comes first. */
 void thimble_top_k_s8(
     const int8_t *input, int32_t rows, int32_t columns, int32_t k, int8_t *values, int32_t *indices);
 

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* int8 convolutions with weights repacked by the toolchain; exact as TFLite's reference kernels.
+/* int8 convolutions with filters repacked by the toolchain. Results equal those of TFLite's reference
+ * kernels.
  *
- * All images are NHWC. The input's zero point is folded into the bias, so padding is the zero point itself.
+ * Images are NHWC. `parameters` holds biases, filters and scaling in the order in which a kernel reads them,
+ * as the comment of each kernel says. Biases include what the input's zero point adds, so a tap in the
+ * padding is the zero point itself. `scratch` is aligned to words.
  */
 #ifndef THIMBLE_CONV_H
 #define THIMBLE_CONV_H
@@ -10,18 +13,15 @@
 
 #include <stdint.h>
 
-/* Shape of a convolution. `depth` is the number of input channels that one filter sees (input channels for an
- * ungrouped one, 1 for a depthwise one); `input_c` the channels of a whole input pixel.
+/* Shape of a convolution.
  *
- * `weight_zero_point` is 0 but in legacy uint8 models; the transposed convolution takes no other.
- *
- * Depthwise only: `transposed`, height and width are swapped throughout, so that rows are the longer; in
- * memory the image is as it was. `band` is how many output rows are computed together; more rows are quicker
- * and need more scratch.
- *
- * `input_line`, `output_line`: bytes from one line of the image (a row of columns) to the next where there
- * are gaps between them, as in a part of a larger image; then there is one batch. 0: there are none. Not for
- * partial and transposed convolutions. */
+ * depth: input channels that one filter sees: input_c divided by the number of groups; 1 if depthwise.
+ * weight_zero_point: not 0 only in legacy uint8 models; 0 for a transposed convolution.
+ * transposed (depthwise only): 1 if the other fields have height and width swapped, so that the kernel walks
+ * along the longer side. The image in memory is not transposed.
+ * band (depthwise only): output rows that are computed together. More rows are quicker and take more scratch.
+ * input_line, output_line: bytes from one line of a strided image to the next; then there is one batch. 0:
+ * the lines are contiguous, as they always are for partial and transposed convolutions. */
 typedef struct {
     int32_t batches, input_h, input_w, input_c;
     int32_t output_h, output_w, output_c;
@@ -37,17 +37,19 @@ typedef struct {
     int32_t input_line, output_line;
 } thimble_conv_shape;
 
-/* Convolution, any stride, dilation, padding and grouping.
+/* Convolution with any stride, dilation, padding and number of groups.
  *
- * parameters: for each group and each pair of its channels (an odd last one is paired with zeros): two
- * biases; for each four taps (kernel rows, columns, depth; padded with zeros to K, a multiple of four) four
- * bytes of the first channel and four of the second; two multipliers; two int16 shift codes. scratch: 4 * K
- * bytes, word aligned; where depth is no multiple of four, kernel_w * depth bytes more if that is one, else K
- * more.
+ * A filter has K taps: kernel_h * kernel_w * depth in the order rows, columns, channels, then zeros up to a
+ * multiple of four. With a weight zero point, four more taps follow for each 4 * 252 (or part) of these; they
+ * are all the zero point, and the kernel multiplies them with minus the sum of the window.
  *
- * With a weight zero point each filter ends in four taps for each 4 * 252 (or part) of the
- * others, all of them the zero point; they are part of K. The columns hold minus the window's sum there.
- */
+ * parameters: for each group, for each pair of its channels (an odd last one is paired with zeros): two
+ * biases; for each four taps, four bytes of the first channel and four of the second; two multipliers; two
+ * int16 shift codes.
+ *
+ * scratch: 4 * K bytes for two windows as int16. If depth is not a multiple of four, more to gather a
+ * window: kernel_w * depth bytes if that is a multiple of four, else kernel_h * kernel_w * depth rounded
+ * up to four, and four. */
 void thimble_convolve_s8(const thimble_conv_shape *shape,
                          const thimble_requant *requant,
                          const int8_t *input,
@@ -55,8 +57,11 @@ void thimble_convolve_s8(const thimble_conv_shape *shape,
                          void *scratch,
                          int8_t *output);
 
-/* 1x1 convolution of `pixels` pixels with stride 1; `depth` is a multiple of four. Parameters as above;
- * scratch 4 * depth bytes, word aligned. */
+/* 1x1 convolution of `pixels` contiguous pixels with stride 1; `depth` is a multiple of four.
+ *
+ * parameters: as for thimble_convolve_s8.
+ *
+ * scratch: 4 * depth bytes. */
 void thimble_convolve_1x1_s8(int32_t pixels,
                              int32_t depth,
                              int32_t channels,
@@ -68,11 +73,13 @@ void thimble_convolve_1x1_s8(int32_t pixels,
 
 /* Depthwise convolution; output channel c reads input channel c / (output_c / input_c).
  *
- * parameters: for each output channel its bias, its multiplier, and as bytes its shift code, then its taps
- * row by row, padded with zeros to whole words. scratch, word aligned: int16, (band - 1) * stride_h +
- * (kernel_h - 1) * dilation_h + 1 lines of thimble_depthwise_line values, then 4 * kernel_h * (kernel_w / 2 +
- * 1) for taps; then int32, band * output_w + 1.
- */
+ * parameters: for each output channel: its bias; its multiplier; as bytes its shift code, then its taps row
+ * by row, padded with zeros to whole words.
+ *
+ * scratch: int16 lines of one channel, (band - 1) * stride_h + (kernel_h - 1) * dilation_h + 1 of them. A
+ * line has as many values as the outputs of one line see, rounded up to even, and two; if stride_w is 1,
+ * output_w counts as rounded up to four unless the kernel is 3x3 without dilation. Then int16 taps, 4 *
+ * kernel_h * (kernel_w / 2 + 1); then int32 sums, band * output_w + 1. */
 void thimble_depthwise_conv_s8(const thimble_conv_shape *shape,
                                const thimble_requant *requant,
                                const int8_t *input,
@@ -80,13 +87,15 @@ void thimble_depthwise_conv_s8(const thimble_conv_shape *shape,
                                void *scratch,
                                int8_t *output);
 
-/* Depthwise convolution by blocks of four channels, one filter each, without a weight zero point, straight
- * from the image. `band` rows wait in scratch before the first is written.
+/* Depthwise convolution by channel blocks, four channels at a time; one filter a channel, no weight zero
+ * point, channels a multiple of four. It reads windows from the image itself, and keeps `band` rows of
+ * outputs in scratch before it writes the first of them.
  *
- * parameters: for each four channels: four biases, four multipliers, four int8 shift codes; for each tap, row
- * by row, a byte of each. scratch, word aligned: bytes 64 + 8 * kernel_h * kernel_w; 4 * kernel_h for each
- * column that min(output_w, 4) neighbouring outputs see; 4 * band * output_w.
- */
+ * parameters: for each channel block: four biases; four multipliers; four int8 shift codes; for each tap, row
+ * by row, a byte of each channel.
+ *
+ * scratch, in bytes: 64 + 8 * kernel_h * kernel_w; then 4 * kernel_h for each column that min(output_w,
+ * 4) neighbouring outputs see; then 4 * band * output_w. */
 void thimble_depthwise_conv_blocks_s8(const thimble_conv_shape *shape,
                                       const thimble_requant *requant,
                                       const int8_t *input,
@@ -94,12 +103,12 @@ void thimble_depthwise_conv_blocks_s8(const thimble_conv_shape *shape,
                                       void *scratch,
                                       int8_t *output);
 
-/* Convolution, any stride, dilation, padding and grouping, with filters of four bits.
+/* Convolution with any stride, dilation, padding and number of groups, and filters of four bits.
  *
- * parameters: for each group and each four of its channels (the last ones padded with zeros to four): four
- * biases; the filters, packed as above; four multipliers; four int8 shift codes. scratch: the bytes of one
- * window.
- */
+ * parameters: for each group, for each four of its channels (the last ones padded with zeros to four): four
+ * biases; the filters, packed as for thimble_fully_connected_s4; four multipliers; four int8 shift codes.
+ *
+ * scratch: kernel_h * kernel_w * depth bytes, rounded up to four. */
 void thimble_convolve_s4(const thimble_conv_shape *shape,
                          const thimble_requant *requant,
                          const int8_t *input,
@@ -108,13 +117,13 @@ void thimble_convolve_s4(const thimble_conv_shape *shape,
                          int8_t *output);
 
 /* Transposed convolution: input row i adds to output row i * stride_h - pad_top + (kernel row), columns
- * likewise. Dilation and `transposed` are not used; `depth` equals `input_c`.
+ * likewise. `depth` equals `input_c`; dilation and `transposed` are not read.
  *
- * parameters: for each output channel its bias (nothing folded in), multiplier and shift code; then for each
- * tap, row by row, `depth` bytes padded with zeros to whole words. scratch, word aligned: as many times as
- * taps can meet in one output pixel (ceil(kernel_h / stride_h) * ceil(kernel_w / stride_w)): int16 for each
- * of `depth` rounded up to four, and one int32.
- */
+ * parameters: for each output channel its bias (without the input's zero point), multiplier and shift code;
+ * then for each tap, row by row, `depth` bytes padded with zeros to whole words.
+ *
+ * scratch: for each tap that can reach one output pixel, of which there are ceil(kernel_h / stride_h) *
+ * ceil(kernel_w / stride_w): `depth` int16, rounded up to a multiple of four, and one int32. */
 void thimble_transpose_conv_s8(const thimble_conv_shape *shape,
                                const thimble_requant *requant,
                                const int8_t *input,

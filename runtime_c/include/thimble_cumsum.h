@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Running sums along an axis of a tensor seen as [outer][count][inner]; in place. */
+/* Running sums along `count` of a tensor seen as [outer][count][inner]. The output may be the input. */
 #ifndef THIMBLE_CUMSUM_H
 #define THIMBLE_CUMSUM_H
 
 #include <stdint.h>
 
-/** `exclusive`: a sum leaves out its own element; `reverse`: from the last one on. */
+/** `exclusive`: 1 if a sum leaves out its own element. `reverse`: 1 if sums run from the last element to the
+ *  first. */
 typedef struct {
     int32_t outer;
     int32_t count;
@@ -14,9 +15,10 @@ typedef struct {
     int32_t reverse;
 } thimble_cumsum_params;
 
+/** Running sums of float, one rounding an addition. */
 void thimble_cumsum_f32(const thimble_cumsum_params *params, const float *input, float *output);
 
-/** Sums wrap. */
+/** Running sums of int32, which wrap. */
 void thimble_cumsum_s32(const thimble_cumsum_params *params, const int32_t *input, int32_t *output);
 
 #endif

@@ -22,7 +22,7 @@ typedef struct {
 /**
  * Copy runs of bytes between two strided places.
  *
- * They may overlap where every run moves down (or stays) and the runs ascend in memory.
+ * They may overlap if every run moves down (or stays) and the runs ascend in memory.
  *
  * @param loops       loop_count loops, outermost first (NULL where there are none)
  * @param loop_count  0 to THIMBLE_COPY_MAX_LOOPS
@@ -34,8 +34,8 @@ void thimble_copy_nd(
     const thimble_copy_loop *loops, int32_t loop_count, int32_t run_bytes, const void *source, void *target);
 
 /**
- * memmove, in few instructions on cores with the DSP extension or Helium: newlib's goes byte by byte where
- * data moves up over itself, and where it is not aligned.
+ * memmove. Newlib's copies byte by byte if data move up over themselves or are not aligned; this one copies
+ * words, and on cores with Helium vectors.
  */
 void thimble_move(void *target, const void *source, int32_t size_bytes);
 
@@ -53,8 +53,8 @@ typedef struct {
 /**
  * Copy a tensor into a larger one and fill what surrounds it.
  *
- * The output is written once, in order, so it may share memory with the input where the input's last run
- * does not have to move up.
+ * The output is written once, in ascending order. It may overlap the input if the input's last run does not
+ * have to move up.
  */
 void thimble_pad(const thimble_pad_params *params, const void *source, void *target);
 
@@ -76,7 +76,8 @@ typedef struct {
     int32_t symmetric;               /**< 1: the border is repeated; 0: it is not */
 } thimble_mirror_pad_params;
 
-/** Copy a tensor into a larger one and surround it with its reflection; any element type. */
+/** Copy a tensor into a larger one and surround it with its reflection; any element type. They may not
+ * overlap. */
 void thimble_mirror_pad(const thimble_mirror_pad_params *params, const void *source, void *target);
 
 /** An NHWC image and its new size. */
@@ -91,7 +92,8 @@ typedef struct {
     const int16_t *columns; /**< for each output column the column of the input */
 } thimble_resize_nearest_params;
 
-/** Resize by copying pixels; any element type. */
+/** Resize NHWC images by copying pixels; any element type. Pixels are written in ascending order; a row that
+ *  repeats is copied from the output. */
 void thimble_resize_nearest(const thimble_resize_nearest_params *params, const void *source, void *target);
 
 /** Output position i lies at start + step * i of the input, in fixed point. */
@@ -115,7 +117,8 @@ typedef struct {
     thimble_resize_line columns;
 } thimble_resize_bilinear_params;
 
-/** Resize by bilinear interpolation (TFLite ResizeBilinearInteger). */
+/** Resize NHWC images by bilinear interpolation (TFLite `ResizeBilinearInteger`). Pixels are written in
+ * ascending order, each element after its four neighbours are read. */
 void thimble_resize_bilinear_s8(const thimble_resize_bilinear_params *params,
                                 const int8_t *source,
                                 int8_t *target);

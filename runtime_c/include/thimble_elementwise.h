@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Thimble: elementwise arithmetic on two int8 operands.
+ * Arithmetic on two int8 operands.
  *
- * Every kernel works on one run of elements; generated code loops over the outer dimensions of a
- * broadcast. A step is 1 where the operand advances with the output and 0 where one element serves
- * the whole run. Kernels read element i before they write element i, in ascending order, so the
- * output may begin at, or anywhere below, an operand whose step is 1.
+ * Every kernel works on one run of `size` contiguous elements; generated C loops over the outer dimensions of
+ * a broadcast. A step is 1 if the operand advances with the output, 0 if one element of it serves the whole
+ * run. Kernels read element i before they write element i, in ascending order: the output may begin at or
+ * below an operand whose step is 1.
  */
 #ifndef THIMBLE_ELEMENTWISE_H
 #define THIMBLE_ELEMENTWISE_H
@@ -83,6 +83,7 @@ typedef struct {
     int32_t wraps; /**< 1: quotients too small to shift down come out as x86 makes them; 0: as 0 */
 } thimble_div_params;
 
+/** Addition or subtraction as one sum of two products: see thimble_weighted_sum_params. */
 void thimble_weighted_sum_s8(const int8_t *input_1,
                              int32_t step_1,
                              const int8_t *input_2,
@@ -91,6 +92,7 @@ void thimble_weighted_sum_s8(const int8_t *input_1,
                              int32_t size,
                              const thimble_weighted_sum_params *params);
 
+/** Addition or subtraction with all roundings of TFLite: see thimble_add_params. */
 void thimble_add_s8(const int8_t *input_1,
                     int32_t step_1,
                     const int8_t *input_2,
@@ -99,6 +101,7 @@ void thimble_add_s8(const int8_t *input_1,
                     int32_t size,
                     const thimble_add_params *params);
 
+/** Multiplication: see thimble_mul_params. */
 void thimble_mul_s8(const int8_t *input_1,
                     int32_t step_1,
                     const int8_t *input_2,
@@ -107,6 +110,7 @@ void thimble_mul_s8(const int8_t *input_1,
                     int32_t size,
                     const thimble_mul_params *params);
 
+/** (a - b)^2: see thimble_squared_difference_params. */
 void thimble_squared_difference_s8(const int8_t *input_1,
                                    int32_t step_1,
                                    const int8_t *input_2,
@@ -115,6 +119,7 @@ void thimble_squared_difference_s8(const int8_t *input_1,
                                    int32_t size,
                                    const thimble_squared_difference_params *params);
 
+/** Division: see thimble_div_params. */
 void thimble_div_s8(const int8_t *input_1,
                     int32_t step_1,
                     const int8_t *input_2,
@@ -123,6 +128,7 @@ void thimble_div_s8(const int8_t *input_1,
                     int32_t size,
                     const thimble_div_params *params);
 
+/** The smaller of a and b, which have the scale and zero point of the output. */
 void thimble_minimum_s8(const int8_t *input_1,
                         int32_t step_1,
                         const int8_t *input_2,
@@ -130,6 +136,7 @@ void thimble_minimum_s8(const int8_t *input_1,
                         int8_t *output,
                         int32_t size);
 
+/** The larger of a and b, which have the scale and zero point of the output. */
 void thimble_maximum_s8(const int8_t *input_1,
                         int32_t step_1,
                         const int8_t *input_2,

@@ -8,9 +8,8 @@
 
 #include "thimble_float.h"
 
-/** Functions of one value. Within two units in the last place of the real function (erf: of 1, and
- *  eight); results below the
- *  smallest normal number may be 0. */
+/** Functions of one value, within two units in the last place of the real function; erf within eight units in
+ *  the last place of 1. Results below the smallest normal number may be 0. */
 float thimble_exp_f32(float x);
 float thimble_log_f32(float x);
 float thimble_tanh_f32(float x);
@@ -20,7 +19,7 @@ float thimble_gelu_f32(float x);      /**< by the error function */
 float thimble_gelu_tanh_f32(float x); /**< its approximation by tanh */
 float thimble_sqrt_f32(float x);      /**< correctly rounded */
 
-/** The second where either is NaN, as TFLite's MINIMUM and MAXIMUM. */
+/** The smaller and the larger of two values; `b` if either is NaN, as in TFLite's MINIMUM and MAXIMUM. */
 static inline float thimble_min_f32(float a, float b)
 {
     return a < b ? a : b;
@@ -31,19 +30,20 @@ static inline float thimble_max_f32(float a, float b)
     return a > b ? a : b;
 }
 
-/** `std::min(std::max(x, low), high)`: NaN stays NaN, and -0 stays -0 where a bound is 0. */
+/** `x` held within a range, as by `std::min(std::max(x, low), high)`: NaN stays NaN, and -0 stays -0 if a
+ *  bound is 0. */
 static inline float thimble_clamp_f32(float x, float low, float high)
 {
     const float raised = x < low ? low : x;
     return high < raised ? high : raised;
 }
 
-/** Softmax of each row; in place where that is wanted. */
+/** Softmax of beta * x for each of `rows` rows of `columns` values. The output may be the input. */
 void thimble_softmax_f32(const float *input, float *output, int32_t rows, int32_t columns, float beta);
 
 typedef enum { THIMBLE_SUM, THIMBLE_MEAN, THIMBLE_MAXIMUM, THIMBLE_MINIMUM } thimble_reduction;
 
-/** A shape folded to kept, reduced, kept, reduced, kept elements. */
+/** A dense input seen as [outer][first][middle][second][inner]: `first` and `second` are reduced. */
 typedef struct {
     thimble_reduction reduction;
     int32_t outer;
@@ -53,9 +53,11 @@ typedef struct {
     int32_t inner;
 } thimble_reduce_f32_params;
 
+/** Sum, mean, maximum or minimum over axes; output [outer][middle][inner]. */
 void thimble_reduce_f32(const thimble_reduce_f32_params *params, const float *input, float *output);
 
-/** NHWC images and a window over them. `depth`: channels a filter sees (convolution). */
+/** NHWC images and the window that moves over them. `depth`: input channels that one filter of a convolution
+ *  sees. Results are held within min and max. */
 typedef struct {
     int32_t batches;
     int32_t input_h;
@@ -77,32 +79,37 @@ typedef struct {
     float max;
 } thimble_window_f32;
 
-/** Filters OHWI; `bias` may be NULL. Groups where depth < input_c. */
+/** Convolution with any stride, dilation, padding and number of groups (input_c / depth). Filters
+ *  [output_c][kernel_h][kernel_w][depth]; `bias` may be NULL. No scratch. */
 void thimble_convolve_f32(const thimble_window_f32 *window,
                           const float *input,
                           const float *filters,
                           const float *bias,
                           float *output);
 
-/** Filters 1HWC, output_c / input_c of them a channel. */
+/** Depthwise convolution: output_c / input_c filters for each input channel. Filters
+ *  [kernel_h][kernel_w][output_c]; `bias` may be NULL. No scratch. */
 void thimble_depthwise_conv_f32(const thimble_window_f32 *window,
                                 const float *input,
                                 const float *filters,
                                 const float *bias,
                                 float *output);
 
-/** Filters OHWI; the output's rows and columns are those that the forward window would see. */
+/** Transposed convolution: the window moves over the output, by one stride for each input pixel. Filters
+ *  [output_c][kernel_h][kernel_w][input_c]; `bias` may be NULL. No scratch. */
 void thimble_transpose_conv_f32(const thimble_window_f32 *window,
                                 const float *input,
                                 const float *filters,
                                 const float *bias,
                                 float *output);
 
-/** Padding is not counted. A window is read before its pixel is written, channel by channel. */
+/** Average and maximum over windows, without the taps in the padding. A channel of a window is read before
+ * the output element under it is written. */
 void thimble_average_pool_f32(const thimble_window_f32 *window, const float *input, float *output);
 void thimble_max_pool_f32(const thimble_window_f32 *window, const float *input, float *output);
 
-/** Steps between neighbours along rows (columns of y), depth, and each batch dimension; 0 stands still. */
+/** Strides of one operand, in elements: `outer` along the output's rows (x) or columns (y), `inner` along the
+ *  dimension that is summed over, `batch` along each batch dimension (0: broadcast). */
 typedef struct {
     int32_t outer;
     int32_t inner;
@@ -118,12 +125,15 @@ typedef struct {
     thimble_matrix_f32 y;
 } thimble_matmul_f32_params;
 
+/** Matrix product: output[batch, i, j] = sum over k of x[batch, i, k] * y[batch, k, j], row-major. No
+ * scratch; the output may not overlap x or y. */
 void thimble_batch_matmul_f32(const thimble_matmul_f32_params *params,
                               const float *x,
                               const float *y,
                               float *output);
 
-/** TFLite `ResizeBilinear<float>`. No overlap. */
+/** Resize NHWC images by bilinear interpolation (TFLite `ResizeBilinear<float>`). Pixels are written in
+ * ascending order, each element after its four neighbours are read. */
 void thimble_resize_bilinear_f32(const thimble_resize_float_params *params,
                                  const float *source,
                                  float *target);

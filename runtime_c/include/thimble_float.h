@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels in float32, one rounding an operation: what the reference kernels compute on a PC. */
+/* int8 kernels that compute in float32, one rounding an operation, as the reference kernels do on a PC. */
 #ifndef THIMBLE_FLOAT_H
 #define THIMBLE_FLOAT_H
 
@@ -9,7 +9,8 @@
 extern "C" {
 #endif
 
-/** real / scale to the nearest int8, halves to even, saturated (ONNX QuantizeLinear); NaN is real 0. */
+/** real / scale + zero_point, rounded to the nearest integer, halves to even, and saturated to int8 (ONNX
+ *  QuantizeLinear). NaN is taken as 0. */
 void thimble_quantize_f32_s8_even(
     const float *input, int8_t *output, int32_t size, float scale, int32_t zero_point);
 
@@ -83,10 +84,10 @@ typedef struct {
     int32_t output_zero_point;
 } thimble_batch_norm_params;
 
-/** x * gain + offset (ONNX BatchNormalization); in place where that is wanted. */
+/** x * gain + offset for each channel of NHWC pixels (ONNX BatchNormalization). In place or not. */
 void thimble_batch_norm_s8(const thimble_batch_norm_params *params, const int8_t *source, int8_t *target);
 
-/** Rows of a normalisation. Gain and offset are in steps of the output. */
+/** Rows to normalise. Gain and offset are in steps of the output. */
 typedef struct {
     int32_t rows;
     int32_t length;
@@ -97,10 +98,10 @@ typedef struct {
     const float *offset;
 } thimble_layer_norm_params;
 
-/** (x - mean) / sqrt(variance + epsilon) * gain + offset, row by row; in place where that is wanted. */
+/** (x - mean) / sqrt(variance + epsilon) * gain + offset, row by row. The output may be the input. */
 void thimble_layer_norm_s8(const thimble_layer_norm_params *params, const int8_t *source, int8_t *target);
 
-/** Rows of a softmax. Differences of `entries` and more from a row's largest element count as nothing. */
+/** Rows of a softmax. An element that is `entries` or more below the largest of its row counts as 0. */
 typedef struct {
     int32_t rows;
     int32_t columns;
@@ -110,7 +111,7 @@ typedef struct {
     int32_t zero_point;
 } thimble_softmax_once_params;
 
-/** exp(x) / sum of exp(x), row by row; in place where that is wanted. */
+/** exp(x) / sum of exp(x), row by row. The output may be the input. */
 void thimble_softmax_once_s8(const thimble_softmax_once_params *params, const int8_t *source, int8_t *target);
 
 #ifdef __cplusplus

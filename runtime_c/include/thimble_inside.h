@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolutions of which no window leaves the image, as inner blocks of a larger one. */
+/* int8 convolutions whose windows all lie inside the image, as those of inner blocks of a split one do. */
 #ifndef THIMBLE_INSIDE_H
 #define THIMBLE_INSIDE_H
 
@@ -7,9 +7,9 @@
 
 #include <stdint.h>
 
-/* What is the same for all such blocks of one convolution. A row of a window is a run of `row_words` * 4
- * bytes; steps are in bytes: from one row of a window to the next, from window to window along a line, from
- * one line of windows to the next, and from one line of outputs to the next. */
+/* Shape of such a convolution. A row of a window is 4 * row_words contiguous bytes. Steps are in bytes:
+ * row_step from one row of a window to the next, pixel_step from one window to the next along a line,
+ * line_step from one line of windows to the next, output_step from one line of outputs to the next. */
 typedef struct {
     int32_t output_h, output_w, output_c;
     int32_t kernel_h, row_words;
@@ -17,8 +17,12 @@ typedef struct {
     int32_t output_step;
 } thimble_inside_shape;
 
-/* One image, no groups, no weight zero point; parameters as for thimble_convolve_s8. scratch: 16 * kernel_h *
- * row_words bytes, word aligned. */
+/* Convolution of one image, in one group, without a weight zero point. `input` is the first window's first
+ * byte.
+ *
+ * parameters: as for thimble_convolve_s8.
+ *
+ * scratch: 16 * kernel_h * row_words bytes, word aligned. */
 void thimble_convolve_inside_s8(const thimble_inside_shape *shape,
                                 const thimble_requant *requant,
                                 const int8_t *input,

@@ -7,8 +7,8 @@
 
 #include <stdint.h>
 
-/* One gate: sums of the input and of the hidden state, each with its own scale; the zero points are in
- * the biases. */
+/* One gate: weights [units][inputs] and [units][units] of the input and of the hidden state. The two sums
+ * have scales of their own; the biases include what the zero points add. */
 typedef struct {
     const int8_t *input_weights;
     const int8_t *recurrent_weights;
@@ -20,8 +20,8 @@ typedef struct {
     int32_t recurrent_shift;
 } thimble_lstm_gate;
 
-/* `gates`: input, forget, cell, output. Strides are in rows. The cell state has `cell_integer_bits`
- * integer bits; a `cell_clip` of 0 does not clip. */
+/* `gates`: input, forget, cell, output. Strides count rows. The cell state is int16 with `cell_integer_bits`
+ * integer bits, and is held within -cell_clip and cell_clip unless that is 0. */
 typedef struct {
     thimble_lstm_gate gates[4];
     int32_t batches;
@@ -38,11 +38,12 @@ typedef struct {
 } thimble_lstm_params;
 
 /*
- * Runs over all steps of all batches; `hidden` and `cell` are updated. Arithmetic: LiteRT
- * LstmStepInteger8x8_16.
+ * Runs all steps of all batches with the arithmetic of LiteRT's `LstmStepInteger8x8_16`.
  *
- * input: rows of `inputs`, output: rows of `units`; row (batch, step) is number batch * batch_stride +
- * step * step_stride. gates: 4 * units int16 of scratch.
+ * input: rows of `inputs` elements. output: rows of `units` elements. Row (batch, step) of both is number
+ *     batch * batch_stride + step * step_stride.
+ * hidden, cell: the state, [batches][units]; updated.
+ * gates: scratch, 4 * units int16.
  */
 void thimble_lstm_s8(const int8_t *input,
                      const thimble_lstm_params *params,

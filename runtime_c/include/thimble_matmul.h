@@ -9,15 +9,16 @@
 
 #define THIMBLE_MATMUL_BATCH_DIMS 3
 
-/* One operand: elements between neighbours. `outer` is along the output's rows (left operand) or columns
- * (right operand), `inner` along the dimension that is summed over, `batch` along each batch dimension (0:
- * broadcast). */
+/* Strides of one operand, in elements: `outer` along the output's rows (x) or columns (y), `inner` along the
+ * dimension that is summed over, `batch` along each batch dimension (0: broadcast). */
 typedef struct {
     int32_t outer, inner;
     int32_t batch[THIMBLE_MATMUL_BATCH_DIMS];
     int32_t zero_point;
 } thimble_matmul_operand;
 
+/* x is rows by depth, y depth by columns, and the output rows by columns, in each batch. `multiplier` and
+ * `code`: see thimble_requant.h. */
 typedef struct {
     int32_t batch[THIMBLE_MATMUL_BATCH_DIMS];
     int32_t rows, depth, columns;
@@ -25,10 +26,10 @@ typedef struct {
     int32_t multiplier, code;
 } thimble_matmul_shape;
 
-/* output[batch, i, j] = sum over k of x[batch, i, k] * y[batch, k, j], row-major.
+/* Matrix product: output[batch, i, j] = sum over k of x[batch, i, k] * y[batch, k, j], row-major; zero points
+ * are subtracted first.
  *
- * scratch: int16 for each of `depth` rounded up to four, word aligned.
- */
+ * scratch: `depth` int16, rounded up to a multiple of four, word aligned. */
 void thimble_batch_matmul_s8(const thimble_matmul_shape *shape,
                              const thimble_requant *requant,
                              const int8_t *x,
@@ -36,19 +37,20 @@ void thimble_batch_matmul_s8(const thimble_matmul_shape *shape,
                              void *scratch,
                              int8_t *output);
 
-/* The same of int16, with sums of int64 and no zero points; `code` is TFLite's left shift. The factor keeps
- * 16 bits of the multiplier; no result may leave int32. */
+/* The same of int16, without zero points; sums are int64. `code` is TFLite's left shift, and 16 bits of the
+ * multiplier are used. No scaled sum may exceed int32. */
 void thimble_batch_matmul_s16(
     const thimble_matmul_shape *shape, const int16_t *x, const int16_t *y, void *scratch, int16_t *output);
 
-/* Fully connected: `rows` inputs of `depth` bytes, `units` outputs each. Sums are scaled and rounded once, as
- * LiteRT does since 2025.
+/* Fully connected layer: `rows` inputs of `depth` bytes, `units` outputs for each. A sum is scaled and
+ * rounded once, as LiteRT does since 2025. No scratch.
  *
- * parameters: for each four units (the last ones padded with zeros to four): four biases; for each four taps
- *     (padded with zeros) four bytes of each unit in turn; then, where `common` is null, their scaling.
- * common: the scaling of all units, or null. A scaling is four multipliers, four low parts of multipliers and
- * four int8 shift codes in one word.
- */
+ * parameters: for each four units (the last ones padded with zeros to four): four biases, which include what
+ * the input's zero point adds; for each four taps (padded with zeros) four bytes of each unit in turn;
+ * then the scaling of the four, if `common` is null.
+ *
+ * common: the scaling of all units, or null. A scaling is four multipliers, four low parts of
+ * multipliers, and four int8 shift codes in one word. */
 void thimble_fully_connected_s8(int32_t rows,
                                 int32_t depth,
                                 int32_t units,
@@ -58,9 +60,8 @@ void thimble_fully_connected_s8(int32_t rows,
                                 const int32_t *common,
                                 int8_t *output);
 
-/* The same with filters of four bits, packed: for each eight taps (padded with zeros) one word of each unit
- * in turn. Four-bit fields 0 to 7 of a word, lowest first, hold taps 0, 1, 4, 5, 2, 3, 6 and 7, each plus 8.
- */
+/* The same with filters of four bits: for each eight taps (padded with zeros) one word of each unit in turn.
+ * Four-bit fields 0 to 7 of a word, lowest first, hold taps 0, 1, 4, 5, 2, 3, 6 and 7, each plus 8. */
 void thimble_fully_connected_s4(int32_t rows,
                                 int32_t depth,
                                 int32_t units,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Thimble: normalisation of rows in fixed point.
+ * Normalisation of rows in fixed point.
  */
 #ifndef THIMBLE_NORM_H
 #define THIMBLE_NORM_H

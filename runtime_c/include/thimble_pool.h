@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels that reduce: pooling windows; sums, means and extremes over axes. */
+/* Kernels that reduce: maximum and average over windows; sums, means and extremes over axes. */
 #ifndef THIMBLE_POOL_H
 #define THIMBLE_POOL_H
 
@@ -10,8 +10,8 @@ extern "C" {
 #endif
 
 /**
- * Images [input_h][input_w][channels] and the window that walks over them; outputs are within min and max.
- * Taps in the padding do not count.
+ * NHWC images and the window that moves over them. Results are held within min and max. Taps in the padding
+ * do not count.
  */
 typedef struct {
     int32_t batches;
@@ -33,16 +33,17 @@ typedef struct {
 /**
  * Maximum over windows.
  *
- * Four channels at a time, on cores with the DSP extension in two instructions. An output pixel is written
- * after all that lies under it is read.
+ * It takes four channels at a time, with two instructions on cores with the DSP extension. It reads a whole
+ * window before it writes the output pixel, and writes pixels in ascending order. No scratch.
  */
 void thimble_max_pool_s8(const thimble_pool_params *params, const int8_t *input, int8_t *output);
 
 /**
- * Average over windows of values lowered by `lift`, which the average sees as they were: 0, or 128 in legacy
- * uint8 models. Halves are rounded away from zero.
+ * Average over windows. Halves are rounded away from zero, of the stored value plus `lift`: 0, or 128 in
+ * legacy uint8 models, whose values are stored lowered by 128.
  *
- * An output pixel is written after all that lies under it is read.
+ * It reads a whole window before it writes the output pixel, and writes pixels in ascending order. No
+ * scratch.
  */
 void thimble_average_pool_s8(const thimble_pool_params *params,
                              int32_t lift,
@@ -69,14 +70,14 @@ typedef struct {
 } thimble_reduce_sum_params;
 
 /**
- * Sum or mean over axes, requantized and saturated (TFLite QuantizedMeanOrSum).
+ * Sum or mean of int8 over axes, requantized and saturated (TFLite `QuantizedMeanOrSum`).
  *
  * The output, [outer][middle][inner], may begin at or below the input.
  */
 void thimble_reduce_sum_s8(const thimble_reduce_sum_params *params, const int8_t *input, int8_t *output);
 
 /**
- * Largest element over axes (flip 0), or smallest (flip -1).
+ * Largest int8 element over axes (flip 0), or smallest (flip -1).
  *
  * The output, [outer][middle][inner], may begin at or below the input.
  */
@@ -91,7 +92,8 @@ void thimble_reduce_max_s16(const thimble_reduce_shape *shape,
                             const int16_t *input,
                             int16_t *output);
 
-/** Sums of int16 (they fit int32) times multiplier * 2^(shift - 31), saturated. */
+/** Sum or mean of int16 over axes: sums, which fit int32, times multiplier * 2^(shift - 31), saturated;
+ * output [outer][middle][inner]. */
 void thimble_reduce_sum_s16(const thimble_reduce_shape *shape,
                             int32_t multiplier,
                             int32_t shift,

@@ -5,17 +5,19 @@
 
 #include <stdint.h>
 
-/* How sums become int8. Each channel has a multiplier (Q0.31) and an int8 shift code:
+/* Each channel has a multiplier (Q0.31) and an int8 shift code.
  *
- * code >= 0: right shift by code + 1 after the multiplication. The toolchain has proved that no sum of this
- * channel reaches 2^30 in magnitude. code < 0:  TFLite's left shift (negative: right) is code + 64, and sums
- * may be anything.
+ * code >= 0: the product is shifted right by code + 1. The toolchain has proved that the magnitude of every
+ * sum of this channel is below 2^30. code < 0: code + THIMBLE_SHIFT_BIAS is TFLite's left shift (negative:
+ * right), and sums may have any value.
  */
 #define THIMBLE_SHIFT_BIAS 64
-/* A code that no shift of TFLite's has: the multiplier is the bits of a float, and sum * multiplier is
- * rounded as ONNX Runtime does it, to float and then halves to even. Convolutions only. */
+/* This code, which stands for no shift, says that the multiplier is the bits of a float: the product with the
+ * sum is rounded as ONNX Runtime rounds it, to float, then to the nearest integer, halves to even.
+ * Convolutions only. */
 #define THIMBLE_SHIFT_FLOAT (-1)
 
+/* Added to the scaled sum, and the range that the result is then held within. */
 typedef struct {
     int32_t output_offset;
     int32_t activation_min;

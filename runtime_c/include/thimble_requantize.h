@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Between integers of 8, 16 and 32 bits (TFLite `Requantize`). Ascending: an output of elements no wider than
- * the input's may begin at or below it. */
+/* `size` contiguous integers of 8, 16 or 32 bits to integers of another scale (TFLite `Requantize`), in
+ * ascending order. The output may begin at or below the input if its elements are no wider. */
 #ifndef THIMBLE_REQUANTIZE_H
 #define THIMBLE_REQUANTIZE_H
 
 #include <stdint.h>
 
-/** (in + input_offset) * multiplier * 2^(shift - 31) + output_offset, within min and max. */
+/** output = (input + input_offset) * multiplier * 2^(shift - 31) + output_offset, held within min and max. */
 typedef struct {
     int32_t input_offset;
     int32_t multiplier;

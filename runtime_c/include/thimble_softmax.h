@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Thimble: softmax.
+ * Softmax and its logarithm of int8 rows, as TFLite's fixed-point reference kernels compute them.
  */
 #ifndef THIMBLE_SOFTMAX_H
 #define THIMBLE_SOFTMAX_H
 
 #include <stdint.h>
 
-/** Softmax of each row, to scale 1/256 and zero point -128.
+/** Softmax of each of `rows` rows of `columns` contiguous elements, to scale 1/256 and zero point -128.
  *  exponentials[d] = exp(-d * scale * beta) in Q0.31 for d = 0 .. entries - 1; beyond that it is 0.
  *  The output may begin at, or anywhere below, the input. */
 void thimble_softmax_s8(const int8_t *input,
@@ -37,8 +37,8 @@ typedef struct {
     int32_t least;
 } thimble_log_softmax_params;
 
-/** Logarithm of the softmax of each row (fewer than 4096 columns), to scale 1/16 and zero point 127; in
- * place. TFLite `reference_integer_ops::LogSoftmax`. */
+/** Logarithm of the softmax of each row (fewer than 4096 columns), to scale 1/16 and zero point 127 (TFLite
+ *  `reference_integer_ops::LogSoftmax`). The output may be the input. */
 void thimble_log_softmax_s8(const int8_t *input,
                             int8_t *output,
                             int32_t rows,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operators computed in parts: int32 sums over some of what an output sums over, and their end.
+/* Operators that are split along the dimension they sum over. Each part adds its int32 sums to those of the
+ * parts before; a last kernel turns the sums into int8.
  *
- * Sums wrap, so that their order does not matter. `sums`: those of the parts before, or null; may be
- * `output`.
+ * `sums`: what the parts before have summed, or null for the first part; may be the same memory as `output`.
+ * Sums wrap, so their order does not matter.
  */
 #ifndef THIMBLE_SUMS_H
 #define THIMBLE_SUMS_H
@@ -11,11 +12,13 @@
 #include "thimble_matmul.h"
 #include "thimble_pool.h"
 
-/* A convolution's sums over the `depth` input channels of one image; `depth` equals `input_c`.
+/* Sums of a convolution over the `depth` input channels of one image; `depth` equals `input_c`. Output: NHWC.
  *
- * parameters: for each pair of channels (an odd last one is paired with zeros) two biases, which hold what
- * the input's zero point adds; for each four taps four bytes of the first channel and four of the second.
- * scratch: as thimble_convolve_s8 says. */
+ * parameters: for each pair of channels (an odd last one is paired with zeros): two biases, which include
+ * what the input's zero point adds; for each four taps, four bytes of the first channel and four of the
+ * second.
+ *
+ * scratch: as for thimble_convolve_s8. */
 void thimble_partial_conv_s8(const thimble_conv_shape *shape,
                              const int8_t *input,
                              const int32_t *parameters,
@@ -23,8 +26,9 @@ void thimble_partial_conv_s8(const thimble_conv_shape *shape,
                              const int32_t *sums,
                              int32_t *output);
 
-/* The same of a 1x1 convolution of `pixels` pixels with stride 1; `depth` is a multiple of four. scratch: 4 *
- * depth bytes, word aligned. */
+/* The same of a 1x1 convolution of `pixels` contiguous pixels with stride 1; `depth` is a multiple of four.
+ *
+ * scratch: 4 * depth bytes, word aligned. */
 void thimble_partial_conv_1x1_s8(int32_t pixels,
                                  int32_t depth,
                                  int32_t channels,
@@ -34,10 +38,10 @@ void thimble_partial_conv_1x1_s8(int32_t pixels,
                                  const int32_t *sums,
                                  int32_t *output);
 
-/* A fully connected layer's sums over some of its inputs.
+/* Sums of a fully connected layer over `depth` of its inputs; output [rows][units]. No scratch.
  *
- * parameters: for each four units (the last ones padded with zeros to four): four biases, which hold what the
- * input's zero point adds; for each four taps (padded with zeros) four bytes of each unit in turn. */
+ * parameters: for each four units (the last ones padded with zeros to four): four biases, which include what
+ * the input's zero point adds; for each four taps (padded with zeros) four bytes of each unit in turn. */
 void thimble_partial_fully_connected_s8(int32_t rows,
                                         int32_t depth,
                                         int32_t units,
@@ -46,13 +50,15 @@ void thimble_partial_fully_connected_s8(int32_t rows,
                                         const int32_t *sums,
                                         int32_t *output);
 
-/* Sums of the stored values over `first` and `second`; see thimble_reduce_shape. */
+/* Sums of the stored values over `first` and `second` of thimble_reduce_shape; output [outer][middle][inner].
+ */
 void thimble_partial_sum_s8(const thimble_reduce_shape *shape,
                             const int8_t *input,
                             const int32_t *sums,
                             int32_t *output);
 
-/* A matrix product over some of the inner dimension; scratch as thimble_batch_matmul_s8 says. */
+/* Sums of a matrix product over `depth` of its inner dimension; layout and scratch as for
+ * thimble_batch_matmul_s8. */
 void thimble_partial_matmul_s8(const thimble_matmul_shape *shape,
                                const int8_t *x,
                                const int8_t *y,
@@ -60,8 +66,9 @@ void thimble_partial_matmul_s8(const thimble_matmul_shape *shape,
                                const int32_t *sums,
                                int32_t *output);
 
-/* Sums to int8, `bias` added first. parameters: for each channel its multiplier and shift code. output may
- * begin where sums does. */
+/* Sums [pixels][channels], `bias` added, to int8. `output` may begin where `sums` begins.
+ *
+ * parameters: for each channel its multiplier and shift code. */
 void thimble_requantize_sums_s8(int32_t pixels,
                                 int32_t channels,
                                 int32_t bias,
@@ -70,7 +77,9 @@ void thimble_requantize_sums_s8(int32_t pixels,
                                 const int32_t *parameters,
                                 int8_t *output);
 
-/* The same with one rounding; parameters: for each channel its multiplier, shift code and low part. */
+/* The same with one rounding.
+ *
+ * parameters: for each channel its multiplier, shift code and low part of the multiplier. */
 void thimble_requantize_sums_once_s8(int32_t pixels,
                                      int32_t channels,
                                      int32_t bias,
@@ -79,7 +88,8 @@ void thimble_requantize_sums_once_s8(int32_t pixels,
                                      const int32_t *parameters,
                                      int8_t *output);
 
-/* Sums to averages of `count`, halves away from zero or, `even`, to even. */
+/* Sums, `bias` added, divided by `count`, to int8: halves are rounded away from zero or, if `even`, to even.
+ */
 void thimble_average_sums_s8(int32_t elements,
                              int32_t bias,
                              int32_t count,

@@ -4,7 +4,8 @@
 
 #include <stdint.h>
 
-/** `rank` filters make a unit. Factors are multiplier * 2^(shift - 31). */
+/** A unit of the output sums `rank` filters. `memory`: past values of a filter that the state keeps. Sums are
+ *  scaled by multiplier * 2^(shift - 31), into the state and out of it. */
 typedef struct {
     int32_t batches;
     int32_t depth;
@@ -20,9 +21,10 @@ typedef struct {
     int32_t out_shift;
 } thimble_svdf_params;
 
-/** A layer over time with an int8 state of any zero point (TFLM `EvalIntegerSvdfReference<int8_t>`): features
- * [units * rank][depth], time [units * rank][memory], state [batches][units * rank][memory] moves by one.
- * `bias` may be NULL. No overlap. */
+/** SVDF, a layer over time, with an int8 state (TFLM `EvalIntegerSvdfReference<int8_t>`). Input
+ * [batches][depth], output [batches][units], features [units * rank][depth], time [units * rank][memory]. The
+ * state [batches][units * rank][memory] is updated: values move down by one place and a new one follows.
+ * `bias` may be NULL. Input, state and output may not overlap. */
 void thimble_svdf_s8(const thimble_svdf_params *params,
                      const int8_t *input,
                      const int8_t *features,

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels of int16 activations (TFLite's 16x8 scheme). Zero points are 0. */
+/* Kernels of int16 activations and int8 filters (TFLite's 16x8 scheme). Zero points are 0.
+ *
+ * Elementwise kernels take `size` contiguous elements in ascending order. A step is 1 if the operand advances
+ * with the output, 0 if one element of it serves the whole run. The output may be an operand whose step is 1.
+ * No kernel takes scratch.
+ */
 #ifndef THIMBLE_WIDE_H
 #define THIMBLE_WIDE_H
 
@@ -28,7 +33,7 @@ typedef struct {
     int32_t max;
 } thimble_mul_s16_params;
 
-/** TFLite `reference_ops::Add`. A step is 1, or 0 where the operand stands still; in place if it moves. */
+/** Addition (TFLite `reference_ops::Add`). */
 void thimble_add_s16(const int16_t *input_1,
                      int32_t step_1,
                      const int16_t *input_2,
@@ -37,7 +42,7 @@ void thimble_add_s16(const int16_t *input_1,
                      int32_t size,
                      const thimble_add_s16_params *params);
 
-/** TFLite `reference_integer_ops::Mul`; steps as above. */
+/** Multiplication (TFLite `reference_integer_ops::Mul`). */
 void thimble_mul_s16(const int16_t *input_1,
                      int32_t step_1,
                      const int16_t *input_2,
@@ -46,7 +51,7 @@ void thimble_mul_s16(const int16_t *input_1,
                      int32_t size,
                      const thimble_mul_s16_params *params);
 
-/** The larger, or the smaller, of each two; steps as above. */
+/** The larger, and the smaller, of two elements, which have the scale of the output. */
 void thimble_maximum_s16(const int16_t *input_1,
                          int32_t step_1,
                          const int16_t *input_2,
@@ -60,7 +65,7 @@ void thimble_minimum_s16(const int16_t *input_1,
                          int16_t *output,
                          int32_t size);
 
-/** TFLite `QuantizeLeakyRelu`: values below 0 have a factor of their own, multiplier * 2^(shift - 31). */
+/** Values below 0 have a factor of their own; a factor is multiplier * 2^(shift - 31). */
 typedef struct {
     int32_t multiplier;
     int32_t shift;
@@ -68,15 +73,15 @@ typedef struct {
     int32_t negative_shift;
 } thimble_leaky_relu_s16_params;
 
-/** In place. */
+/** Leaky ReLU (TFLite `QuantizeLeakyRelu`). */
 void thimble_leaky_relu_s16(const int16_t *input,
                             int16_t *output,
                             int32_t size,
                             const thimble_leaky_relu_s16_params *params);
 
-/** LiteRT's int16 `Logistic` and `Tanh`: the input times multiplier / 2^shift (halves up) is a place between
- * the 256 entries of `table`, logistic(i / 24) - 1/2 in Q0.16, where it interpolates. Output in Q0.15; in
- * place. */
+/** The logistic function and tanh (LiteRT's int16 `Logistic` and `Tanh`), in Q0.15. The input times
+ * multiplier / 2^shift, rounded halves up, is a place in `table`, whose 256 entries are logistic(i / 24) -
+ * 1/2 in Q0.16; the result is interpolated between two of them. */
 void thimble_logistic_table_s16(const int16_t *input,
                                 int16_t *output,
                                 int32_t size,
@@ -90,13 +95,14 @@ void thimble_tanh_table_s16(const int16_t *input,
                             int32_t shift,
                             const int16_t *table);
 
-/** LiteRT's `LUTLookup`: 7 bits of each value lie between the entries of `table`; in place. */
+/** A function by its table (LiteRT's `LUTLookup`): the upper 9 bits of a value choose an entry, the lower 7
+ * bits interpolate between it and the next. */
 void thimble_lookup_s16(const int16_t *input, int16_t *output, int32_t size, const int16_t table[513]);
 
-/** LiteRT's `SoftmaxInt16` over rows of `columns`: differences from the maximum times
- * multiplier * 2^(shift - 31) are places in `exponentials`, exp(x) for x from -10 to 0; `reciprocals` is
- * 1 / (1 + x) for x from 0 to 1; all Q0.15, in place. CMSIS-NN's wraps where a quotient or a rounded sum
- * reaches 1. */
+/** Softmax of each of `rows` rows of `columns` contiguous elements (LiteRT's `SoftmaxInt16`). Differences
+ * from the row's maximum times multiplier * 2^(shift - 31) are places in `exponentials`, exp(x) for x from
+ * -10 to 0; `reciprocals` is 1 / (1 + x) for x from 0 to 1. All are Q0.15. The output may be the input.
+ * CMSIS-NN's kernel wraps if a quotient or a rounded sum reaches 1. */
 void thimble_softmax_s16(const int16_t *input,
                          int16_t *output,
                          int32_t rows,
@@ -106,15 +112,15 @@ void thimble_softmax_s16(const int16_t *input,
                          const int16_t exponentials[513],
                          const int16_t reciprocals[513]);
 
-/** TFLite `AffineQuantize`, saturating where the quotient leaves int32. */
+/** output = round(input / scale) + zero_point, halves away from zero, saturated (TFLite `AffineQuantize`). */
 void thimble_quantize_f32_s16(
     const float *input, int16_t *output, int32_t size, float scale, int32_t zero_point);
 
-/** TFLite `Dequantize`: one rounding, that of the product. */
+/** output = scale * (input - zero_point) (TFLite `Dequantize`). */
 void thimble_dequantize_s16_f32(
     const int16_t *input, float *output, int32_t size, float scale, int32_t zero_point);
 
-/** `per_channel`: 1 where each unit has a factor of its own, 0 where all share one. */
+/** `per_channel`: 1 if each unit has a factor of its own, 0 if all share one. */
 typedef struct {
     int32_t rows;
     int32_t depth;
@@ -124,9 +130,9 @@ typedef struct {
     int32_t max;
 } thimble_fully_connected_s16_params;
 
-/** Rows of `depth` elements by filters [units][depth]; a sum times its factor, in double precision as LiteRT
- *  has it, is rounded once, halves away from zero. `factors` holds the bytes of doubles. Input and
- *  output may not overlap. */
+/** Fully connected layer: input [rows][depth], filters [units][depth], output [rows][units]. A sum times its
+ *  factor, in double precision as LiteRT computes it, is rounded once, halves away from zero. `factors` holds
+ * the bytes of doubles. Input and output may not overlap. */
 void thimble_fully_connected_s16(const thimble_fully_connected_s16_params *params,
                                  const int16_t *input,
                                  const int8_t *filters,
@@ -134,8 +140,8 @@ void thimble_fully_connected_s16(const thimble_fully_connected_s16_params *param
                                  const int64_t *factors,
                                  int16_t *output);
 
-/** Of each output channel: bias, and the factor multiplier * 2^(shift - 31), of which 16 bits count; the
- * output's range. */
+/** For each output channel a bias and a factor, multiplier * 2^(shift - 31), of whose multiplier 16 bits are
+ * used; and the range of the output. */
 typedef struct {
     const int64_t *bias;
     const int32_t *multiplier;
@@ -144,15 +150,16 @@ typedef struct {
     int32_t max;
 } thimble_conv_s16_scaling;
 
-/** Convolution, any stride, dilation, padding and grouping; sums of int64. Filters are [channel][row][column]
- * [depth]. Input and output may not overlap. */
+/** Convolution of NHWC images with any stride, dilation, padding and number of groups; sums are int64.
+ * Filters [output_c][kernel_h][kernel_w][depth]. Input and output may not overlap. */
 void thimble_convolve_s16(const thimble_conv_shape *shape,
                           const thimble_conv_s16_scaling *scaling,
                           const int16_t *input,
                           const int8_t *filters,
                           int16_t *output);
 
-/** Transposed convolution; as above. */
+/** Transposed convolution of NHWC images; sums are int64. Filters as above. Input and output may not overlap.
+ */
 void thimble_transpose_conv_s16(const thimble_conv_shape *shape,
                                 const thimble_conv_s16_scaling *scaling,
                                 const int16_t *input,
