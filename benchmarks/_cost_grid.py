@@ -19,7 +19,6 @@ from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops import spec_of
 from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.arithmetic.rounding import Rounding
-from toolchain.ops.convolution.common import Padding, Window, same_padding
 from toolchain.ops.convolution.conv2d import Conv2D
 from toolchain.ops.convolution.depthwise_conv2d import DepthwiseConv2D
 from toolchain.ops.convolution.partial_conv2d import PartialConv2D
@@ -36,6 +35,7 @@ from toolchain.ops.pooling.common import Pool2D
 from toolchain.ops.reduction.common import Reduce
 from toolchain.ops.reduction.requantise_sums import Law, RequantiseSums
 from toolchain.ops.unary.relu import Relu
+from toolchain.ops.window import Padding, Window, same_padding
 from toolchain.timing.kernel_timing import Kernel, copies_kernel
 
 Rng = np.random.Generator
@@ -201,9 +201,8 @@ def _pool(kind: str) -> Callable[[Rng], Graph]:
         if rng.random() < 0.2:
             size = (int(rng.integers(1, 9)), int(rng.integers(1, 9)))
             kernel, stride, padding = size, (1, 1), Padding()
-        pads = (padding.top, padding.bottom, padding.left, padding.right)
         x = Tensor("x", (1, *size, _channels(rng, 64)), DType.INT8, _X)
-        return graph_of(kind, Pool2D(*kernel, *stride, padding=pads), [x], _X)
+        return graph_of(kind, Pool2D(*kernel, *stride, padding), [x], _X)
 
     return sample
 

@@ -30,10 +30,10 @@ from toolchain.ir import DType, Graph, Op, Quantisation, Sources, Tensor
 from toolchain.kernels import cmsis_nn
 from toolchain.memory.plan import Plan
 from toolchain.ops import spec_of
-from toolchain.ops.convolution.common import UNPADDED, Padding, Window
 from toolchain.ops.convolution.conv2d import Conv2D
 from toolchain.ops.convolution.depthwise_conv2d import DepthwiseConv2D
 from toolchain.ops.matmul.fully_connected import FullyConnected
+from toolchain.ops.window import UNPADDED, Padding, Window
 from toolchain.planner import plan_graph
 
 SMALLEST = ("--shapes 1",)

@@ -14,7 +14,6 @@ import numpy as np
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops import spec_of
 from toolchain.ops.arithmetic.activation import Activation
-from toolchain.ops.convolution.common import same_padding
 from toolchain.ops.convolution.conv2d import Conv2D
 from toolchain.ops.convolution.depthwise_conv2d import DepthwiseConv2D
 from toolchain.ops.elementwise.addition import Sum
@@ -26,6 +25,7 @@ from toolchain.ops.movement.slice import Slice
 from toolchain.ops.pooling.common import Pool2D
 from toolchain.ops.reduction.common import Reduce
 from toolchain.ops.unary.relu import Relu
+from toolchain.ops.window import same_padding
 
 SPREAD = 73.3
 """Standard deviation of integers spread evenly over [-127, 127]."""
@@ -151,9 +151,8 @@ class Network:
     def pool(self, x: str, kind: str, size: int, stride: int) -> str:
         """`kind`: max or average; padding SAME."""
         _, height, width, _ = self.shape(x)
-        pad = same_padding((height, width), (size, size), (stride, stride))
-        sides = (pad.top, pad.bottom, pad.left, pad.right)
-        return self.op(f"{kind}_pool2d", [x], Pool2D(size, size, stride, stride, sides))
+        padding = same_padding((height, width), (size, size), (stride, stride))
+        return self.op(f"{kind}_pool2d", [x], Pool2D(size, size, stride, stride, padding))
 
     def add(self, x: str, y: str, relu: Activation = Activation.NONE) -> str:
         return self.op("add", [x, y], Sum(relu))

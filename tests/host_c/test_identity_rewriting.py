@@ -12,12 +12,12 @@ from toolchain.ir.memory import peak_bytes
 from toolchain.memory.problem import memory_problem
 from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.check import check
-from toolchain.ops.convolution.common import same_padding
 from toolchain.ops.convolution.conv2d import Conv2D
 from toolchain.ops.convolution.depthwise_conv2d import DepthwiseConv2D
 from toolchain.ops.interpret import interpret
 from toolchain.ops.lowering import lower
 from toolchain.ops.movement.concat import Concat
+from toolchain.ops.window import same_padding
 from toolchain.passes.identity_rewriting import lowest_peak, partition, sites
 from toolchain.planner import plan_graph
 from toolchain.planning.options import PlanOptions

@@ -15,8 +15,8 @@ from toolchain.codegen import generate
 from toolchain.ir import Graph, Sources
 from toolchain.kernels import cmsis_nn
 from toolchain.ops.check import check
-from toolchain.ops.convolution.common import Padding
 from toolchain.ops.convolution.conv2d import Conv2D
+from toolchain.ops.window import Padding
 from toolchain.partition import CannotSplitError, Mode, Scheme, split
 
 GOLDEN = Path(__file__).resolve().parents[1] / "goldens" / "split_blocks.c"

@@ -14,7 +14,6 @@ from toolchain.ir import DType, Graph, Quantisation
 from toolchain.ir.boundary import End
 from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.check import check
-from toolchain.ops.convolution.common import Padding
 from toolchain.ops.convolution.conv2d import Conv2D
 from toolchain.ops.convolution.depthwise_conv2d import DepthwiseConv2D
 from toolchain.ops.elementwise.addition import Sum
@@ -28,6 +27,7 @@ from toolchain.ops.pooling.common import Pool2D
 from toolchain.ops.unary.dequantize import SPEC as DEQUANTIZE
 from toolchain.ops.unary.quantize import Quantize
 from toolchain.ops.unary.relu import Bounds, Relu
+from toolchain.ops.window import UNPADDED, Padding
 from toolchain.passes import Prepared, prepare
 
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits_int8.tflite"
@@ -287,7 +287,7 @@ def test_the_smallest_value_is_that_of_the_pools_type(
     assert kinds(result.graph) == Counter({"max_pool2d": 1, **({"pad": 1} if pads else {})})
     (pool,) = (op for op in result.graph.ops if op.kind == "max_pool2d")
     assert isinstance(pool.attributes, Pool2D)
-    assert pool.attributes.padding == ((0, 0, 0, 0) if pads else (1, 2, 2, 1))
+    assert pool.attributes.padding == (UNPADDED if pads else Padding(1, 2, 2, 1))
 
 
 def test_a_pad_of_int16_stays_before_an_average() -> None:

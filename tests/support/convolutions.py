@@ -12,9 +12,10 @@ from toolchain.errors import UnsupportedError
 from toolchain.ir import Graph, Op, Quantisation, Tensor
 from toolchain.ops import forms, kernel_of
 from toolchain.ops.arithmetic.fixed_point import ScaleError
-from toolchain.ops.convolution.common import Padding, Window, constant_of
+from toolchain.ops.convolution.common import constant_of
 from toolchain.ops.convolution.conv2d import Conv2D
 from toolchain.ops.convolution.depthwise_conv2d import DepthwiseConv2D
+from toolchain.ops.window import Padding, Window
 from toolchain.timing.kernel_shapes import graph_of_shape
 
 

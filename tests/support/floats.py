@@ -9,7 +9,6 @@ import numpy as np
 
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops.arithmetic.activation import Activation
-from toolchain.ops.convolution.common import Padding
 from toolchain.ops.convolution.conv2d import Conv2D
 from toolchain.ops.convolution.depthwise_conv2d import DepthwiseConv2D
 from toolchain.ops.elementwise.addition import Sum
@@ -25,6 +24,7 @@ from toolchain.ops.unary.gelu import Gelu
 from toolchain.ops.unary.leaky_relu import LeakyRelu
 from toolchain.ops.unary.quantize import Quantize
 from toolchain.ops.unary.relu import Bounds, Relu
+from toolchain.ops.window import Padding
 
 
 class _Builder:

@@ -9,11 +9,11 @@ import numpy as np
 
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops.arithmetic.activation import Activation
-from toolchain.ops.convolution.common import Padding
 from toolchain.ops.convolution.conv2d import Conv2D
 from toolchain.ops.elementwise.addition import Sum
 from toolchain.ops.matmul.fully_connected import FullyConnected
 from toolchain.ops.movement.reshape import Reshape
+from toolchain.ops.window import Padding
 
 QUANTISATION = Quantisation((0.05,), (-3,))
 

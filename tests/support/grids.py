@@ -12,11 +12,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
-from toolchain.ops.convolution.common import Padding, Window, same_padding
 from toolchain.ops.convolution.conv2d import Conv2D
 from toolchain.ops.convolution.depthwise_conv2d import DepthwiseConv2D
 from toolchain.ops.matmul.fully_connected import FullyConnected
 from toolchain.ops.pooling.common import Pool2D, infer_pool
+from toolchain.ops.window import Padding, Window, same_padding
 
 Q = Quantisation((0.05,), (3,))
 WEIGHTS_Q = Quantisation((0.01,), (0,))
@@ -135,9 +135,7 @@ def _pool(
     kind: str, size: tuple[int, int], window: Window, channels: int, batches: int
 ) -> list[Graph]:
     """None where a window would lie in the padding alone."""
-    pad = window.padding
-    sides = (pad.top, pad.bottom, pad.left, pad.right)
-    attributes = Pool2D(*window.kernel, *window.stride, sides)
+    attributes = Pool2D(*window.kernel, *window.stride, window.padding)
     op = Op(kind, "op", ("x",), ("y",), attributes)
     x = Tensor("x", (batches, *size, channels), DType.INT8, Q)
     y = Tensor("y", (), DType.INT8, Q)

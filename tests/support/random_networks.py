@@ -6,7 +6,6 @@ import numpy as np
 
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops.arithmetic.activation import Activation
-from toolchain.ops.convolution.common import Padding, Window, same_padding
 from toolchain.ops.convolution.conv2d import Conv2D
 from toolchain.ops.convolution.depthwise_conv2d import DepthwiseConv2D
 from toolchain.ops.elementwise.addition import Sum
@@ -16,6 +15,7 @@ from toolchain.ops.movement.pad import Pad
 from toolchain.ops.pooling.common import Pool2D
 from toolchain.ops.resize.common import Resize
 from toolchain.ops.unary.leaky_relu import LeakyRelu
+from toolchain.ops.window import Padding, Window, same_padding
 
 QUANTISATION = Quantisation((0.125,), (3,))
 MOST_ELEMENTS = 3000

@@ -7,7 +7,6 @@ import numpy as np
 from tests.support import grids
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops import spec_of
-from toolchain.ops.convolution.common import Padding, Window
 from toolchain.ops.convolution.conv2d import Conv2D
 from toolchain.ops.convolution.depthwise_conv2d import DepthwiseConv2D
 from toolchain.ops.convolution.transpose_conv2d import TransposeConv2D
@@ -20,6 +19,7 @@ from toolchain.ops.pooling.common import Pool2D
 from toolchain.ops.reduction.common import Reduce
 from toolchain.ops.resize.common import Resize
 from toolchain.ops.unary.leaky_relu import LeakyRelu
+from toolchain.ops.window import Padding, Window
 from toolchain.partition import CannotSplitError, Mode, Scheme, split
 
 _Q = Quantisation((0.0625,), (-5,))
@@ -85,7 +85,7 @@ class _Network:
             return self.add("depthwise_conv2d", walked, (x.name, *w), (1, *out, depth))
         if kind == "pool" and height >= 3 and width >= 2:
             step = int(rng.integers(1, 3))
-            pool = Pool2D(3, 2, step, 1, (1, 0, 0, 0))
+            pool = Pool2D(3, 2, step, 1, Padding(top=1))
             which = str(rng.choice(["max_pool2d", "average_pool2d"]))
             return self.add(which, pool, (x.name,), (1, (height - 2) // step + 1, width - 1, depth))
         if kind == "end":

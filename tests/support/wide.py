@@ -6,7 +6,6 @@ import numpy as np
 
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops.arithmetic.activation import Activation
-from toolchain.ops.convolution.common import Padding
 from toolchain.ops.convolution.conv2d import Conv2D
 from toolchain.ops.convolution.depthwise_conv2d import DepthwiseConv2D
 from toolchain.ops.elementwise.addition import Sum
@@ -18,6 +17,7 @@ from toolchain.ops.movement.reshape import Reshape
 from toolchain.ops.normalisation.softmax_s8 import Softmax
 from toolchain.ops.pooling.common import Pool2D
 from toolchain.ops.unary.quantize import Quantize
+from toolchain.ops.window import Padding
 
 
 class _Builder:

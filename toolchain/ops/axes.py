@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from toolchain.ir import Attributes, Graph, Op
-from toolchain.ops.convolution.common import Padding, Window
 from toolchain.ops.spec import Axis, Part, Reach
+from toolchain.ops.window import Padding, Window
 
 
 def elementwise_axes(op: Op, graph: Graph) -> tuple[Axis, ...]:

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 
 from toolchain.ir import Graph, Op, Tensor
 from toolchain.ops import spec_of
-from toolchain.ops.convolution.common import Padding
 from toolchain.ops.convolution.conv2d import Conv2D
 from toolchain.ops.convolution.depthwise_conv2d import DepthwiseConv2D
 from toolchain.ops.movement.batch_blocks import BatchBlocks, batch_blocks
 from toolchain.ops.movement.reshape import Reshape
+from toolchain.ops.window import Padding
 from toolchain.passes._pass import Prepared
 
 _PLAIN = (1, 1)

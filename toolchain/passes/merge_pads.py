@@ -15,11 +15,11 @@ import numpy as np
 
 from toolchain.ir import DType, Graph, Op, Tensor
 from toolchain.ops import spec_of
-from toolchain.ops.convolution.common import Padding
 from toolchain.ops.convolution.conv2d import Conv2D
 from toolchain.ops.convolution.depthwise_conv2d import DepthwiseConv2D
 from toolchain.ops.movement.pad import Pad
 from toolchain.ops.pooling.common import Pool2D
+from toolchain.ops.window import Padding
 from toolchain.passes._pass import Prepared
 from toolchain.passes._rewrite import live_ops
 
@@ -75,15 +75,17 @@ def _widened(op: Op, sides: Mapping[int, tuple[int, int]], value: float, graph: 
     (top, bottom), (left, right) = sides[_ROWS], sides[_COLUMNS]
     attributes = op.attributes
     x = graph.input(op, 0)
-    if isinstance(attributes, Conv2D | DepthwiseConv2D) and value == _zero(x):
-        old = attributes.padding
-        padding = Padding(old.top + top, old.left + left, old.bottom + bottom, old.right + right)
-        return replace(op, attributes=replace(attributes, padding=padding))
-    if op.kind == "max_pool2d" and isinstance(attributes, Pool2D) and value == _smallest(x):
-        first = attributes.padding
-        wider = (first[0] + top, first[1] + bottom, first[2] + left, first[3] + right)
-        return replace(op, attributes=replace(attributes, padding=wider))
-    return None
+    if isinstance(attributes, Conv2D | DepthwiseConv2D):
+        neutral: float = _zero(x)
+    elif isinstance(attributes, Pool2D) and op.kind == "max_pool2d":
+        neutral = _smallest(x)
+    else:
+        return None
+    if value != neutral:
+        return None
+    old = attributes.padding
+    padding = Padding(old.top + top, old.left + left, old.bottom + bottom, old.right + right)
+    return replace(op, attributes=replace(attributes, padding=padding))
 
 
 def _smallest(tensor: Tensor) -> float:

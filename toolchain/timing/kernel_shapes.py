@@ -20,12 +20,12 @@ from toolchain.errors import InputError
 from toolchain.files.records import read_json
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops import spec_of
-from toolchain.ops.convolution.common import UNPADDED, Padding, same_padding
 from toolchain.ops.convolution.conv2d import Conv2D
 from toolchain.ops.convolution.depthwise_conv2d import DepthwiseConv2D
 from toolchain.ops.matmul.fully_connected import FullyConnected
 from toolchain.ops.pooling.common import Pool2D
 from toolchain.ops.spec import OpSpec
+from toolchain.ops.window import UNPADDED, Padding, same_padding
 
 _Q = Quantisation((0.05,), (-3,))
 _WINDOWS: Mapping[str, type[Conv2D] | type[DepthwiseConv2D]] = {
@@ -84,9 +84,7 @@ def graph_of_shape(entry: Mapping[str, Any]) -> Graph:
         tensors += _weights((channels, x.shape[-1]), channels)
     elif kind in _POOLS:
         kernel, stride, padding = _window(entry, x)
-        attributes = Pool2D(
-            *kernel, *stride, padding=(padding.top, padding.bottom, padding.left, padding.right)
-        )
+        attributes = Pool2D(*kernel, *stride, padding)
     else:
         attributes = spec_of(kind).plain_attributes()
         if kind in _PAIRS:

@@ -48,6 +48,11 @@ def check_left_shifts(largest: NDArray[np.int64], shift: NDArray[np.integer]) ->
         )
 
 
+def wrap_int32(values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Two's-complement wrap, as an int32 accumulator does."""
+    return (values + (1 << 31)) % (1 << 32) - (1 << 31)
+
+
 def quantize_multiplier(real: float, largest: int = 1) -> tuple[int, int]:
     """A real factor as (multiplier in Q0.31, left shift): real ~ multiplier * 2**(shift - 31).
 

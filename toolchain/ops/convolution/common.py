@@ -14,59 +14,21 @@ from toolchain.ops.arithmetic.fixed_point import (
     Int32,
     multiply_by_quantized_multiplier,
     quantize_multiplier,
+    wrap_int32,
 )
 from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.readers.wide import scale_sums
 from toolchain.ops.spec import Array, ReadOp, TfliteNode, WrittenOp
+from toolchain.ops.window import (
+    UNPADDED,
+    Padding,
+    Window,
+    check_16_bits,
+    padding_scheme,
+    same_padding,
+)
 
 INPUT, WEIGHTS, BIAS = 0, 1, 2
-INT16_MAX = 32767
-
-
-@dataclass(frozen=True)
-class Padding:
-    """Rows and columns of zeros (real 0.0) around the image, in pixels."""
-
-    top: int = 0
-    left: int = 0
-    bottom: int = 0
-    right: int = 0
-
-
-UNPADDED = Padding()
-
-
-@dataclass(frozen=True)
-class Window:
-    """A kernel's walk over an image. Pairs are (height, width) in pixels."""
-
-    kernel: tuple[int, int]
-    stride: tuple[int, int] = (1, 1)
-    dilation: tuple[int, int] = (1, 1)
-    padding: Padding = UNPADDED
-
-    @property
-    def extent(self) -> tuple[int, int]:
-        """Height and width that the dilated kernel covers."""
-        return (
-            (self.kernel[0] - 1) * self.dilation[0] + 1,
-            (self.kernel[1] - 1) * self.dilation[1] + 1,
-        )
-
-    def output_size(self, height: int, width: int) -> tuple[int, int]:
-        """Output height and width. Raises ValueError where the kernel does not fit once."""
-        pad, (extent_h, extent_w) = self.padding, self.extent
-        if min(*self.stride, *self.dilation, *self.kernel) < 1:
-            raise ValueError(f"stride, dilation and kernel must be positive: {self}")
-        if min(pad.top, pad.left, pad.bottom, pad.right) < 0:
-            raise ValueError(f"negative padding {pad}")
-        rest_h = height + pad.top + pad.bottom - extent_h
-        rest_w = width + pad.left + pad.right - extent_w
-        if rest_h < 0 or rest_w < 0:
-            raise ValueError(
-                f"a window of {extent_h}x{extent_w} does not fit the padded {height}x{width} image"
-            )
-        return rest_h // self.stride[0] + 1, rest_w // self.stride[1] + 1
 
 
 @dataclass(frozen=True)
@@ -99,23 +61,6 @@ def window_of(op: Op, graph: Graph) -> Window:
     return Window((height, width), attributes.stride, attributes.dilation, attributes.padding)
 
 
-def same_padding(
-    size: tuple[int, int],
-    kernel: tuple[int, int],
-    stride: tuple[int, int],
-    dilation: tuple[int, int] = (1, 1),
-) -> Padding:
-    """TFLite's SAME (`ComputePaddingHeightWidth`): the odd pixel goes to the bottom and right."""
-
-    def total(length: int, k: int, s: int, d: int) -> int:
-        out = -(-length // s)
-        return max((out - 1) * s + (k - 1) * d + 1 - length, 0)
-
-    rows = total(size[0], kernel[0], stride[0], dilation[0])
-    columns = total(size[1], kernel[1], stride[1], dilation[1])
-    return Padding(rows // 2, columns // 2, rows - rows // 2, columns - columns // 2)
-
-
 def read_padding(
     node: TfliteNode,
     size: tuple[int, int],
@@ -137,24 +82,6 @@ def read_padding(
     padding = same_padding(size, kernel, stride, dilation)
     check_16_bits(node, "padding", (padding.top, padding.left))
     return padding
-
-
-def check_16_bits(node: TfliteNode, name: str, pair: tuple[int, int]) -> None:
-    """Raise the node's error where a height or width is beyond what TFLite's kernels hold."""
-    if max(pair) > INT16_MAX:
-        raise node.unsupported(
-            f"{name} {list(pair)} beyond {INT16_MAX:,}: TFLite's kernels keep 16 bits of it",
-            "use a smaller window or stride",
-        )
-
-
-def padding_scheme(window: Window, size: tuple[int, int]) -> str:
-    """'VALID' or 'SAME', whichever means the window's padding. Raises ValueError for neither."""
-    if window.padding == UNPADDED:
-        return "VALID"
-    if window.padding == same_padding(size, window.kernel, window.stride, window.dilation):
-        return "SAME"
-    raise ValueError(f"{window.padding} is neither SAME nor VALID padding")
 
 
 def check_operands(
@@ -263,11 +190,6 @@ def channel_requantisation(
     pairs = [quantize_multiplier(x.q.scale * scale / y.q.scale) for scale in scales]
     multipliers, shifts = zip(*pairs, strict=True)
     return np.array(multipliers, dtype=np.int32), np.array(shifts, dtype=np.int32)
-
-
-def wrap_int32(values: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Two's-complement wrap, as an int32 accumulator does."""
-    return (values + (1 << 31)) % (1 << 32) - (1 << 31)
 
 
 def requantise(

@@ -19,11 +19,8 @@ from toolchain.ops.axes import window_axes
 from toolchain.ops.convolution.common import (
     BIAS,
     INPUT,
-    UNPADDED,
     WEIGHTS,
     Convolution,
-    Padding,
-    Window,
     channel_requantisation,
     convolution_of,
     has_bias,
@@ -31,7 +28,6 @@ from toolchain.ops.convolution.common import (
     random_quantisation,
     read_convolution,
     requantise,
-    same_padding,
     weight_zero_point,
     window_of,
     write_convolution,
@@ -62,6 +58,7 @@ from toolchain.ops.spec import (
     TfliteNode,
     WrittenOp,
 )
+from toolchain.ops.window import UNPADDED, Padding, Window, same_padding
 
 
 @dataclass(frozen=True)
@@ -190,7 +187,7 @@ def _read_onnx(node: OnnxNode) -> None:
         raise ValueError(f"{groups} groups of {filters.shape[3]} of {channels_in} channels")
     bias = onnx_bias(node, BIAS, len(filters), axis=1)
     q = node.output_quantisation()
-    padding = Padding(walk.begin[0], walk.begin[1], walk.end[0], walk.end[1])
+    padding = Padding(*walk.begin, *walk.end)
     activation = Activation(node.fused_activation())
     depthwise = groups > 1 and filters.shape[3] == 1
     if depthwise:

@@ -19,10 +19,8 @@ from toolchain.ops.axes import window_axes
 from toolchain.ops.convolution.common import (
     BIAS,
     INPUT,
-    UNPADDED,
     WEIGHTS,
     Convolution,
-    Window,
     channel_requantisation,
     convolution_of,
     has_bias,
@@ -30,7 +28,6 @@ from toolchain.ops.convolution.common import (
     random_quantisation,
     read_convolution,
     requantise,
-    same_padding,
     weight_zero_point,
     window_of,
     write_convolution,
@@ -48,6 +45,7 @@ from toolchain.ops.spec import (
     TfliteNode,
     WrittenOp,
 )
+from toolchain.ops.window import UNPADDED, Window, same_padding
 
 
 @dataclass(frozen=True)

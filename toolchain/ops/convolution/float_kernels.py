@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from toolchain.ir import Graph, Op
 from toolchain.ops.arithmetic.activation import Activation
-from toolchain.ops.convolution.common import INPUT, Window
+from toolchain.ops.convolution.common import INPUT
 from toolchain.ops.convolution.window_f32 import (
     bias_f32,
     filters_f32,
@@ -14,6 +14,7 @@ from toolchain.ops.convolution.window_f32 import (
 )
 from toolchain.ops.extents import Extents
 from toolchain.ops.kernel import Call, Input, Kernel, Output, Touched
+from toolchain.ops.window import Window
 
 
 def float_kernel(

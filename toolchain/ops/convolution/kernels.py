@@ -16,9 +16,7 @@ from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.convolution import extents, overlaps, terms
 from toolchain.ops.convolution.common import (
     INPUT,
-    UNPADDED,
     WEIGHTS,
-    Window,
     bias_of,
     channel_requantisation,
     constant_of,
@@ -59,6 +57,7 @@ from toolchain.ops.kernel import (
     Struct,
     constant,
 )
+from toolchain.ops.window import UNPADDED, Window
 
 Sizes = tuple[int, ...]
 _ROWS_BY_LINES, _COLUMN_BY_LINES = 5, 8

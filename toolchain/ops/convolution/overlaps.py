@@ -13,7 +13,7 @@ from math import gcd
 import numpy as np
 
 from toolchain.ir import Graph, Op
-from toolchain.ops.convolution.common import INPUT, WEIGHTS, Padding, Window
+from toolchain.ops.convolution.common import INPUT, WEIGHTS
 from toolchain.ops.convolution.extents import MVE_CHANNEL_BLOCK
 from toolchain.ops.kernel import SafeOverlap
 from toolchain.ops.walks import (
@@ -25,6 +25,7 @@ from toolchain.ops.walks import (
     read_after,
     run_ends,
 )
+from toolchain.ops.window import Padding, Window
 
 _OWN_PIXELS, _HELIUM_PIXELS = 2, 4
 """How many pixels the kernels compute at once."""

@@ -14,20 +14,17 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import DType, Graph, Op, Tensor
+from toolchain.ops.arithmetic.fixed_point import wrap_int32
 from toolchain.ops.convolution.common import (
     BIAS,
     INPUT,
-    UNPADDED,
     WEIGHTS,
-    Window,
     Windowed,
     bias_of,
     constant_of,
     random_bias,
     random_quantisation,
-    same_padding,
     window_of,
-    wrap_int32,
 )
 from toolchain.ops.convolution.extents import partial_conv
 from toolchain.ops.convolution.kernels import column_bytes
@@ -46,6 +43,7 @@ from toolchain.ops.kernel import (
     Scratch,
 )
 from toolchain.ops.spec import WEIGHTED, Array, OpSpec, TensorType
+from toolchain.ops.window import UNPADDED, Window, same_padding
 
 SUMS = 3
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from toolchain.ir import Graph, Op, Tensor
 from toolchain.ops.arithmetic.activation import Activation, clamp_range
-from toolchain.ops.convolution.common import INPUT, WEIGHTS, Padding, Window, weight_zero_point
+from toolchain.ops.convolution.common import INPUT, WEIGHTS, weight_zero_point
 from toolchain.ops.kernel import Argument, Input, Output, Packed, Scratch, Struct
+from toolchain.ops.window import Padding, Window
 
 Shape = tuple[int, ...]
 

@@ -12,7 +12,6 @@ from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.convolution.common import (
     INPUT,
     WEIGHTS,
-    Window,
     bias_of,
     channel_requantisation,
     constant_of,
@@ -22,6 +21,7 @@ from toolchain.ops.convolution.packing import largest_sums, shift_code
 from toolchain.ops.convolution.partial_conv2d import PartialConv2D
 from toolchain.ops.reduction.requantise_sums import RequantiseSums
 from toolchain.ops.spec import Reach, Reduction
+from toolchain.ops.window import Window
 
 
 def convolution_ending(

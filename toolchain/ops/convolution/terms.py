@@ -8,10 +8,11 @@ quicker path than those at its edges.
 from __future__ import annotations
 
 from toolchain.ir import Graph, Op
-from toolchain.ops.convolution.common import Window, weight_zero_point
+from toolchain.ops.convolution.common import weight_zero_point
 from toolchain.ops.convolution.packing import SUMMED_TAPS
 from toolchain.ops.kernel import Call, Terms
 from toolchain.ops.terms import along, is_narrow, slow_channels
+from toolchain.ops.window import Window
 
 Counts = dict[str, float]
 _BY_ROWS = ("arm_convolve_1x1_s8", "arm_convolve_1_x_n_s8")

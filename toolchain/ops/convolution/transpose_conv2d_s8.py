@@ -19,20 +19,15 @@ from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.convolution.common import (
     BIAS,
     INPUT,
-    UNPADDED,
     WEIGHTS,
-    Padding,
-    Window,
     channel_requantisation,
     check_operands,
     constant_of,
     has_bias,
-    padding_scheme,
     random_bias,
     random_quantisation,
     read_padding,
     requantise,
-    same_padding,
 )
 from toolchain.ops.convolution.extents import own_transposed
 from toolchain.ops.convolution.kernels import channel_scaling, packed_comment, round_up
@@ -64,6 +59,7 @@ from toolchain.ops.spec import (
     TfliteNode,
     WrittenOp,
 )
+from toolchain.ops.window import UNPADDED, Padding, Window, padding_scheme, same_padding
 
 _FILE_SHAPE, _FILE_WEIGHTS, _FILE_INPUT, _FILE_BIAS = 0, 1, 2, 3
 

@@ -17,7 +17,6 @@ from toolchain.ops.convolution.common import (
     BIAS,
     INPUT,
     WEIGHTS,
-    Window,
     channel_requantisation,
     constant_of,
     convolution_of,
@@ -27,6 +26,7 @@ from toolchain.ops.convolution.overlaps import gathered_overlap
 from toolchain.ops.convolution.structs import cmsis_arguments, conv_shape
 from toolchain.ops.kernel import Call, Constant, Input, Kernel, Output, Packed, Struct, constant
 from toolchain.ops.readers.wide import bias_of, check_sums
+from toolchain.ops.window import Window
 
 _FAST_TAPS = 512
 """Sums of as many products of int16 and int8 may overrun int32."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from toolchain.ops.arithmetic.activation import Activation
-from toolchain.ops.convolution.common import Window
 from toolchain.ops.extents import Extent, whole, window_reach
 from toolchain.ops.kernel import Call, Struct
 from toolchain.ops.readers.floats import range_of
+from toolchain.ops.window import Window
 
 _WIDTH = 4
 """Bytes of a float32."""

@@ -9,7 +9,13 @@ from toolchain.errors import UnsupportedError
 from toolchain.ir import Graph, Op
 from toolchain.ops.arithmetic.activation import Activation, clamp_range
 from toolchain.ops.arithmetic.requant import requant
-from toolchain.ops.convolution.common import BIAS, INPUT, WEIGHTS, Window, bias_of, constant_of
+from toolchain.ops.convolution.common import (
+    BIAS,
+    INPUT,
+    WEIGHTS,
+    bias_of,
+    constant_of,
+)
 from toolchain.ops.convolution.packing import (
     Scaling,
     fit_nibbles,
@@ -45,6 +51,7 @@ from toolchain.ops.kernel import (
 from toolchain.ops.readers import wide
 from toolchain.ops.terms import is_narrow, slow_channels
 from toolchain.ops.walks import lead_bytes
+from toolchain.ops.window import Window
 
 SUMS = 3
 """The input of a partial layer that holds the sums of the blocks before."""

@@ -12,13 +12,13 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ops.arithmetic.fixed_point import wrap_int32
 from toolchain.ops.convolution.common import (
     BIAS,
     INPUT,
     WEIGHTS,
     random_bias,
     random_quantisation,
-    wrap_int32,
 )
 from toolchain.ops.kernel import Kernel
 from toolchain.ops.matmul.dense_kernels import SUMS, partial_dense_kernel

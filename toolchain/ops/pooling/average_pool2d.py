@@ -88,9 +88,9 @@ def _reductions(op: Op, graph: Graph) -> tuple[Reduction, ...]:
     """Rows and columns of an image that one window covers whole."""
     attributes, x, y = pool_attributes(op), graph.input(op, 0), graph.output(op)
     _, rows, columns, _ = x.shape
-    top, _, left, _ = attributes.padding
-    tall = y.shape[1] == 1 and attributes.filter_height - top >= rows
-    wide = y.shape[2] == 1 and attributes.filter_width - left >= columns
+    pad = attributes.padding
+    tall = y.shape[1] == 1 and attributes.filter_height - pad.top >= rows
+    wide = y.shape[2] == 1 and attributes.filter_width - pad.left >= columns
     if not (tall and wide):
         return ()
     count, lift = rows * columns, attributes.lift

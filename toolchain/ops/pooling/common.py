@@ -10,32 +10,38 @@ import numpy as np
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops.arithmetic.activation import Activation, read_activation
 from toolchain.ops.axes import elementwise_axes, window_axes
-from toolchain.ops.convolution.common import Padding, check_16_bits
-from toolchain.ops.convolution.common import Window as Walk
 from toolchain.ops.movement.copies import sample_quantisation
 from toolchain.ops.spec import Axis, ReadOp, TensorType, TfliteNode, WrittenOp
+from toolchain.ops.window import (
+    UNPADDED,
+    Padding,
+    Window,
+    check_16_bits,
+    padding_scheme,
+    same_padding,
+)
 
 
 @dataclass(frozen=True)
 class Pool2D(Attributes):
-    """Window, step and padding, all in elements; `padding` is top, bottom, left, right.
+    """Sizes in pixels. Padding takes part neither in a maximum nor in the count of an average.
 
-    Padded elements take no part: neither in a maximum nor in the count of an average.
-    `lift`: an average rounds what is stored plus this, 128 in legacy uint8 models.
+    `lift` is added to the stored values before an average rounds, and taken off afterwards: 128
+    for legacy uint8 models, whose averages round above 0; else 0.
     """
 
     filter_height: int
     filter_width: int
     stride_height: int
     stride_width: int
-    padding: tuple[int, int, int, int] = (0, 0, 0, 0)
+    padding: Padding = UNPADDED
     activation: Activation = Activation.NONE
     lift: int = 0
 
 
 @dataclass(frozen=True)
-class Window:
-    """The part of the input under one output position, and that position."""
+class ClippedWindow:
+    """One output position, and the rows and columns of the input that its window covers."""
 
     row: int
     column: int
@@ -48,22 +54,14 @@ def pool_attributes(op: Op) -> Pool2D:
     return op.attributes
 
 
-def pool_window(op: Op) -> Walk:
-    """The window's walk over the image."""
+def pool_window(op: Op) -> Window:
+    """The window that slides over the image."""
     attributes = pool_attributes(op)
-    top, bottom, left, right = attributes.padding
-    return Walk(
+    return Window(
         (attributes.filter_height, attributes.filter_width),
         (attributes.stride_height, attributes.stride_width),
-        padding=Padding(top, left, bottom, right),
+        padding=attributes.padding,
     )
-
-
-def same_padding(size: int, window: int, stride: int) -> tuple[int, int]:
-    """Elements before and after, for padding SAME (`ComputePaddingWithOffset`)."""
-    steps = -(-size // stride)
-    total = max((steps - 1) * stride + window - size, 0)
-    return total // 2, total - total // 2
 
 
 def infer_pool(op: Op, graph: Graph) -> tuple[TensorType, ...]:
@@ -73,10 +71,10 @@ def infer_pool(op: Op, graph: Graph) -> tuple[TensorType, ...]:
         raise ValueError(f"pooling needs a 4-dimensional NHWC input, not {list(x.shape)}")
     if x.dtype not in (DType.INT8, DType.INT16, DType.FLOAT32):
         raise ValueError(f"pooling needs int8, int16 or float32 data, not {x.dtype.value}")
-    top, bottom, left, right = attributes.padding
     batches, height, width, channels = x.shape
-    out_height = _positions(height, attributes.filter_height, attributes.stride_height, top, bottom)
-    out_width = _positions(width, attributes.filter_width, attributes.stride_width, left, right)
+    window, pad = pool_window(op), attributes.padding
+    out_height = _positions(height, window.kernel[0], window.stride[0], pad.top, pad.bottom)
+    out_width = _positions(width, window.kernel[1], window.stride[1], pad.left, pad.right)
     return (TensorType((batches, out_height, out_width, channels), x.dtype),)
 
 
@@ -98,23 +96,23 @@ def pool_axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
     attributes = pool_attributes(op)
 
     def padded(pad: Padding) -> Pool2D:
-        return replace(attributes, padding=(pad.top, pad.bottom, pad.left, pad.right))
+        return replace(attributes, padding=pad)
 
     channels = [axis for axis in elementwise_axes(op, graph) if axis.axis == 3]
     return (*window_axes(op, pool_window(op), padded), *channels)
 
 
-def windows(op: Op, graph: Graph) -> Iterator[Window]:
+def windows(op: Op, graph: Graph) -> Iterator[ClippedWindow]:
     """Every output position in row-major order, with its window clipped to the input."""
     attributes, x, y = pool_attributes(op), graph.input(op, 0), graph.output(op)
-    top, left = attributes.padding[0], attributes.padding[2]
+    pad = attributes.padding
     for row in range(y.shape[1]):
-        y0 = row * attributes.stride_height - top
+        y0 = row * attributes.stride_height - pad.top
         rows = slice(max(y0, 0), min(y0 + attributes.filter_height, x.shape[1]))
         for column in range(y.shape[2]):
-            x0 = column * attributes.stride_width - left
+            x0 = column * attributes.stride_width - pad.left
             columns = slice(max(x0, 0), min(x0 + attributes.filter_width, x.shape[2]))
-            yield Window(row, column, rows, columns)
+            yield ClippedWindow(row, column, rows, columns)
 
 
 def pool_lead_bytes(op: Op, graph: Graph, *, reads_first: bool) -> int:
@@ -124,10 +122,11 @@ def pool_lead_bytes(op: Op, graph: Graph, *, reads_first: bool) -> int:
     still reads. `reads_first`: the kernel has read a channel's whole window before it writes it,
     so that the output pixel may lie on the window's own first pixel.
     """
-    attributes, x, y = pool_attributes(op), graph.input(op, 0), graph.output(op)
+    x, y = graph.input(op, 0), graph.output(op)
     batches, height, width, channels = x.shape
-    rows = np.maximum(np.arange(y.shape[1]) * attributes.stride_height - attributes.padding[0], 0)
-    columns = np.maximum(np.arange(y.shape[2]) * attributes.stride_width - attributes.padding[2], 0)
+    stride, pad = pool_window(op).stride, pool_attributes(op).padding
+    rows = np.maximum(np.arange(y.shape[1]) * stride[0] - pad.top, 0)
+    columns = np.maximum(np.arange(y.shape[2]) * stride[1] - pad.left, 0)
     image = (rows[:, None] * width + columns).reshape(1, -1)
     firsts = (np.arange(batches)[:, None] * (height * width) + image).reshape(-1)
     still_read = np.minimum.accumulate(np.append(firsts[1:], batches * height * width)[::-1])[::-1]
@@ -148,13 +147,10 @@ def read_pool(node: TfliteNode) -> ReadOp:
     stride = (int(options.strideH), int(options.strideW))
     if min(*window, *stride) < 1:
         raise node.unsupported(f"window {window} or stride {stride} below 1")
-    padding = (0, 0, 0, 0)
+    padding = UNPADDED
     if options.padding == "SAME":
-        padding = (
-            *same_padding(x.shape[1], window[0], stride[0]),
-            *same_padding(x.shape[2], window[1], stride[1]),
-        )
-        check_16_bits(node, "padding", (padding[0], padding[2]))
+        padding = same_padding((x.shape[1], x.shape[2]), window, stride)
+        check_16_bits(node, "padding", (padding.top, padding.left))
     lift = 128 if node.legacy and node.builtin == "AVERAGE_POOL_2D" else 0
     return ReadOp(Pool2D(*window, *stride, padding, read_activation(node), lift), (0,))
 
@@ -162,14 +158,8 @@ def read_pool(node: TfliteNode) -> ReadOp:
 def write_pool(op: Op, graph: Graph, builtin: str) -> WrittenOp:
     """Raises ValueError for a padding that TFLite cannot say."""
     attributes, x = pool_attributes(op), graph.input(op, 0)
-    same = (
-        *same_padding(x.shape[1], attributes.filter_height, attributes.stride_height),
-        *same_padding(x.shape[2], attributes.filter_width, attributes.stride_width),
-    )
-    if attributes.padding not in (same, (0, 0, 0, 0)):
-        raise ValueError(f"TFLite has no pooling with padding {attributes.padding}")
     options = {
-        "padding": "VALID" if attributes.padding == (0, 0, 0, 0) else "SAME",
+        "padding": padding_scheme(pool_window(op), (x.shape[1], x.shape[2])),
         "filterHeight": attributes.filter_height,
         "filterWidth": attributes.filter_width,
         "strideH": attributes.stride_height,
@@ -187,12 +177,9 @@ def sample_pool(rng: np.random.Generator, kind: str) -> Graph:
     if rng.random() < 0.2:
         window = (height, width)
     stride = (int(rng.integers(1, 4)), int(rng.integers(1, 4)))
-    padding = (0, 0, 0, 0)
+    padding = UNPADDED
     if rng.random() < 0.6 or window[0] > height or window[1] > width:
-        padding = (
-            *same_padding(height, window[0], stride[0]),
-            *same_padding(width, window[1], stride[1]),
-        )
+        padding = same_padding((height, width), window, stride)
     quantisation: Quantisation = sample_quantisation(rng)
     activation = rng.choice(np.array(list(Activation), dtype=object))
     op = Op(kind, "pool", ("x",), ("y",), Pool2D(*window, *stride, padding, activation))

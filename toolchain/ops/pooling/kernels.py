@@ -32,7 +32,6 @@ def pool_kernel(op: Op, graph: Graph, function: str) -> Kernel:
     """A call of `function`, one of our own pools. An average gets the lift of its operator."""
     attributes, x, y = pool_attributes(op), graph.input(op, 0), graph.output(op)
     low, high = clamp_range(attributes.activation, y)
-    top, _, left, _ = attributes.padding
     params: dict[str, Argument] = {
         "batches": x.shape[0],
         "input_h": x.shape[1],
@@ -44,8 +43,8 @@ def pool_kernel(op: Op, graph: Graph, function: str) -> Kernel:
         "kernel_w": attributes.filter_width,
         "stride_h": attributes.stride_height,
         "stride_w": attributes.stride_width,
-        "pad_top": top,
-        "pad_left": left,
+        "pad_top": attributes.padding.top,
+        "pad_left": attributes.padding.left,
         "min": low,
         "max": high,
     }
@@ -77,7 +76,7 @@ def cmsis_pool_kernel(op: Op, graph: Graph, core: Core, function: str) -> Kernel
     low, high = clamp_range(attributes.activation, y)
     scratch_bytes = _sums_bytes(function, y.shape[3], core)
     stride = {"w": attributes.stride_width, "h": attributes.stride_height}
-    padding = {"w": attributes.padding[2], "h": attributes.padding[0]}
+    padding = {"w": attributes.padding.left, "h": attributes.padding.top}
     params = {
         "stride": Struct("cmsis_nn_tile", stride),
         "padding": Struct("cmsis_nn_tile", padding),

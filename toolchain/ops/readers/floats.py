@@ -16,8 +16,9 @@ import numpy as np
 from toolchain.ir import DType, Graph, Op, Tensor
 from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.arithmetic.float_math import Float32
-from toolchain.ops.convolution.common import BIAS, Window
+from toolchain.ops.convolution.common import BIAS
 from toolchain.ops.spec import TfliteNode
+from toolchain.ops.window import Window
 
 FLOAT = frozenset({DType.FLOAT32})
 _LARGEST = float(np.finfo(np.float32).max)

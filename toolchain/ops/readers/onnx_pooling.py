@@ -25,6 +25,7 @@ from toolchain.ops.readers.onnx import (
 from toolchain.ops.reduction.common import Reduce
 from toolchain.ops.spec import OnnxNode
 from toolchain.ops.unary.lookup import Lookup
+from toolchain.ops.window import Padding
 
 _STEPS = 255
 """From the smallest to the largest of 8 bits."""
@@ -46,7 +47,7 @@ def _pool_window(node: OnnxNode) -> OnnxWindow:
 
 
 def _attributes(walk: OnnxWindow, activation: Activation = Activation.NONE) -> Pool2D:
-    padding = (walk.begin[0], walk.end[0], walk.begin[1], walk.end[1])
+    padding = Padding(*walk.begin, *walk.end)
     return Pool2D(*walk.kernel, *walk.stride, padding, activation)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import DType, Graph, Op, Tensor
-from toolchain.ops.convolution.common import wrap_int32
+from toolchain.ops.arithmetic.fixed_point import wrap_int32
 from toolchain.ops.kernel import (
     NULL,
     Call,

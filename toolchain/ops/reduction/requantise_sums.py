@@ -20,11 +20,11 @@ from toolchain.ops.arithmetic.activation import Activation, clamp_range
 from toolchain.ops.arithmetic.fixed_point import (
     multiply_by_quantized_multiplier,
     quantize_multiplier,
+    wrap_int32,
 )
 from toolchain.ops.arithmetic.onnx_rounding import FLOAT_CODE
 from toolchain.ops.arithmetic.requant import requant
 from toolchain.ops.arithmetic.single_rounding import SingleRounding
-from toolchain.ops.convolution.common import wrap_int32
 from toolchain.ops.convolution.packing import SHIFT_BIAS, left_shift
 from toolchain.ops.extents import Extents, whole
 from toolchain.ops.kernel import (

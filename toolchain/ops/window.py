@@ -1,0 +1,106 @@
+"""Windows that slide over NHWC images: kernel, stride, dilation and padding.
+
+Convolutions and pools share them. Heights and widths come as pairs (height, width), in pixels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from toolchain.ops.spec import TfliteNode
+
+_INT16_MAX = 32767
+
+
+@dataclass(frozen=True)
+class Padding:
+    """Rows and columns that are added around an image.
+
+    For a convolution they hold real 0.0. For a pool they hold nothing: they take part neither in a
+    maximum nor in the count of an average.
+    """
+
+    top: int = 0
+    left: int = 0
+    bottom: int = 0
+    right: int = 0
+
+
+UNPADDED = Padding()
+
+
+@dataclass(frozen=True)
+class Window:
+    """How a window slides over an image. `kernel`: its taps along each axis."""
+
+    kernel: tuple[int, int]
+    stride: tuple[int, int] = (1, 1)
+    dilation: tuple[int, int] = (1, 1)
+    padding: Padding = UNPADDED
+
+    @property
+    def extent(self) -> tuple[int, int]:
+        """Height and width of the part of the image that one window spans, dilation included."""
+        return (
+            (self.kernel[0] - 1) * self.dilation[0] + 1,
+            (self.kernel[1] - 1) * self.dilation[1] + 1,
+        )
+
+    def output_size(self, height: int, width: int) -> tuple[int, int]:
+        """Output height and width for an image of this size.
+
+        Raises ValueError if the padded image is smaller than one window.
+        """
+        pad, (extent_h, extent_w) = self.padding, self.extent
+        if min(*self.stride, *self.dilation, *self.kernel) < 1:
+            raise ValueError(f"stride, dilation and kernel must be positive: {self}")
+        if min(pad.top, pad.left, pad.bottom, pad.right) < 0:
+            raise ValueError(f"negative padding {pad}")
+        rest_h = height + pad.top + pad.bottom - extent_h
+        rest_w = width + pad.left + pad.right - extent_w
+        if rest_h < 0 or rest_w < 0:
+            raise ValueError(
+                f"a window of {extent_h}x{extent_w} does not fit the padded {height}x{width} image"
+            )
+        return rest_h // self.stride[0] + 1, rest_w // self.stride[1] + 1
+
+
+def same_padding(
+    size: tuple[int, int],
+    kernel: tuple[int, int],
+    stride: tuple[int, int],
+    dilation: tuple[int, int] = (1, 1),
+) -> Padding:
+    """The padding that TFLite calls SAME: ceil(size / stride) outputs along each axis.
+
+    An odd pixel goes to the bottom or to the right (`ComputePaddingHeightWidth`).
+    """
+
+    def total(length: int, k: int, s: int, d: int) -> int:
+        out = -(-length // s)
+        return max((out - 1) * s + (k - 1) * d + 1 - length, 0)
+
+    rows = total(size[0], kernel[0], stride[0], dilation[0])
+    columns = total(size[1], kernel[1], stride[1], dilation[1])
+    return Padding(rows // 2, columns // 2, rows - rows // 2, columns - columns // 2)
+
+
+def padding_scheme(window: Window, size: tuple[int, int]) -> str:
+    """TFLite's name of the window's padding: 'VALID' or 'SAME'. Raises ValueError if it is neither.
+
+    `size`: height and width of the image.
+    """
+    if window.padding == UNPADDED:
+        return "VALID"
+    if window.padding == same_padding(size, window.kernel, window.stride, window.dilation):
+        return "SAME"
+    raise ValueError(f"{window.padding} is neither SAME nor VALID padding")
+
+
+def check_16_bits(node: TfliteNode, name: str, pair: tuple[int, int]) -> None:
+    """Raise UnsupportedError if a height or width does not fit the 16 bits TFLite keeps it in."""
+    if max(pair) > _INT16_MAX:
+        raise node.unsupported(
+            f"{name} {list(pair)} beyond {_INT16_MAX:,}: TFLite's kernels keep 16 bits of it",
+            "use a smaller window or stride",
+        )
