@@ -12,9 +12,9 @@ from tests.support.litert import judged_by_reference_kernels, run_litert
 from tests.support.tflite_writer import tflite_bytes
 from toolchain.ir import Graph
 from toolchain.ops import forms
-from toolchain.ops.readers.floats import FLOAT
+from toolchain.ops.readers.float32 import FLOAT32_ONLY
 
-KINDS = sorted(kind for kind, spec in forms().items() if spec.dtypes == FLOAT)
+KINDS = sorted(kind for kind, spec in forms().items() if spec.dtypes == FLOAT32_ONLY)
 SPECIALS = np.array(
     [0, -0.0, 1, -1, 3.4e38, -3.4e38, np.inf, -np.inf, np.nan, 1e-40, 2.5, -7], np.float32
 )

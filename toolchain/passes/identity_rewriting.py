@@ -30,7 +30,7 @@ from toolchain.ops.convolution.common import (
 from toolchain.ops.convolution.conv2d import Conv2D
 from toolchain.ops.convolution.depthwise_conv2d import DepthwiseConv2D
 from toolchain.ops.convolution.partial_conv2d import PartialConv2D
-from toolchain.ops.convolution.sums import convolution_ending
+from toolchain.ops.convolution.reductions import convolution_ending
 from toolchain.ops.movement.concat import Concat
 from toolchain.ops.movement.copies import resolve_axis
 from toolchain.passes._rewrite import live_ops

@@ -11,6 +11,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from toolchain.ir import DType, Tensor
+
 Int32 = NDArray[np.int32]
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 
@@ -121,6 +123,36 @@ def multiply_by_quantized_multiplier(
     shifted = ((values << left) + (1 << 31)) % (1 << 32) - (1 << 31)
     factors = np.asarray(multiplier, dtype=np.int64)
     return rounding_divide_by_pot(saturating_doubling_high_mul(shifted, factors), right)
+
+
+def scale_sums(
+    sums: NDArray[np.int64], multiplier: Int32 | int, shift: Int32 | int
+) -> NDArray[np.int64]:
+    """int64 sums times multiplier * 2**(shift - 31), halves up, by 16 bits of the multiplier."""
+    whole = np.asarray(multiplier, dtype=np.int64)
+    reduced = np.where(whole < 0x7FFF0000, (whole + (1 << 15)) >> 16, 0x7FFF)
+    right = 15 - np.asarray(shift, dtype=np.int64)
+    scaled: NDArray[np.int64] = (sums * reduced + (np.int64(1) << (right - 1))) >> right
+    return scaled
+
+
+def requantise(
+    total: NDArray[np.int64],
+    multiplier: Int32 | int,
+    shift: Int32 | int,
+    y: Tensor,
+    low: int,
+    high: int,
+) -> NDArray[np.generic]:
+    """Scale sums (channels last), add y's zero point and clamp to `low`..`high`; in y's type.
+
+    An int8 kernel sums in int32, which wraps; an int16 kernel in int64.
+    """
+    if y.dtype is DType.INT16:
+        scaled = scale_sums(total, multiplier, shift)
+    else:
+        scaled = multiply_by_quantized_multiplier(wrap_int32(total), multiplier, shift)
+    return np.clip(scaled + y.q.zero_point, low, high).astype(y.dtype.numpy)
 
 
 def one_over_one_plus_x(x: NDArray[np.int64]) -> NDArray[np.int64]:

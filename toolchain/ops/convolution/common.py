@@ -6,18 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops.arithmetic.activation import Activation, read_activation
 from toolchain.ops.arithmetic.fixed_point import (
     Int32,
-    multiply_by_quantized_multiplier,
     quantize_multiplier,
-    wrap_int32,
 )
 from toolchain.ops.arithmetic.rounding import Rounding
-from toolchain.ops.readers.wide import scale_sums
 from toolchain.ops.spec import Array, ReadOp, TfliteNode, WrittenOp
 from toolchain.ops.window import (
     UNPADDED,
@@ -190,22 +186,6 @@ def channel_requantisation(
     pairs = [quantize_multiplier(x.q.scale * scale / y.q.scale) for scale in scales]
     multipliers, shifts = zip(*pairs, strict=True)
     return np.array(multipliers, dtype=np.int32), np.array(shifts, dtype=np.int32)
-
-
-def requantise(
-    total: NDArray[np.int64],
-    multiplier: Int32 | int,
-    shift: Int32 | int,
-    y: Tensor,
-    low: int,
-    high: int,
-) -> Array:
-    """Sums (channels last), of int32 for int8 and int64 for int16, to the output's type."""
-    if y.dtype is DType.INT16:
-        scaled = scale_sums(total, multiplier, shift)
-    else:
-        scaled = multiply_by_quantized_multiplier(wrap_int32(total), multiplier, shift)
-    return np.clip(scaled + y.q.zero_point, low, high).astype(y.dtype.numpy)
 
 
 def constant_of(tensor: Tensor) -> Array:

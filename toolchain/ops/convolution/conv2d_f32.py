@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -11,10 +10,14 @@ from toolchain.boards import Core
 from toolchain.ir import Graph, Op
 from toolchain.ops.convolution.common import INPUT, WEIGHTS, convolution_of, window_of
 from toolchain.ops.convolution.conv2d_s8 import S8
-from toolchain.ops.convolution.float_kernels import float_kernel
+from toolchain.ops.convolution.kernels_f32 import float_kernel
 from toolchain.ops.kernel import Kernel
-from toolchain.ops.readers.floats import FLOAT, finished, float_sample, image_patches
-from toolchain.ops.spec import Array, no_reductions
+from toolchain.ops.readers.float32 import (
+    float32_form,
+    image_patches,
+    with_bias_and_activation,
+)
+from toolchain.ops.spec import Array
 
 
 def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
@@ -29,7 +32,7 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
         for column, seen in enumerate(patches):
             for index in range(depth):
                 sums = sums + seen[..., first + index] * filters[:, row, column, index]
-    return (finished(sums, op, inputs, convolution_of(op).activation),)
+    return (with_bias_and_activation(sums, op, inputs, convolution_of(op).activation),)
 
 
 def _select(op: Op, graph: Graph, core: Core) -> Kernel:
@@ -38,13 +41,6 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     return float_kernel(op, graph, "thimble_convolve_f32", window, activation, depth)
 
 
-F32 = replace(
-    S8,
-    reference=_reference,
-    select=_select,
-    sample=float_sample(S8.sample, "conv2d"),
-    onnx=None,
-    reductions=no_reductions,
-    dtypes=FLOAT,
-    limits="float32, constant weights; any stride, dilation, groups",
+F32 = float32_form(
+    S8, "float32, constant weights; any stride, dilation, groups", _reference, _select
 )

@@ -13,6 +13,7 @@ import numpy as np
 
 from toolchain.ir import DType, Graph, Op, Tensor
 from toolchain.ops.arithmetic.activation import Activation, clamp_range
+from toolchain.ops.arithmetic.fixed_point import requantise
 from toolchain.ops.arithmetic.onnx_rounding import requantise_onnx
 from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.axes import window_axes
@@ -27,14 +28,13 @@ from toolchain.ops.convolution.common import (
     random_bias,
     random_quantisation,
     read_convolution,
-    requantise,
     weight_zero_point,
     window_of,
     write_convolution,
 )
 from toolchain.ops.convolution.depthwise_conv2d_s8 import DepthwiseConv2D
 from toolchain.ops.convolution.kernels import select_conv2d
-from toolchain.ops.convolution.sums import convolution_reductions
+from toolchain.ops.convolution.reductions import convolution_reductions
 from toolchain.ops.readers.onnx import (
     add_bias,
     image_axes,

@@ -13,6 +13,7 @@ import numpy as np
 
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops.arithmetic.activation import Activation, clamp_range
+from toolchain.ops.arithmetic.fixed_point import requantise
 from toolchain.ops.arithmetic.onnx_rounding import requantise_onnx
 from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.axes import window_axes
@@ -27,7 +28,6 @@ from toolchain.ops.convolution.common import (
     random_bias,
     random_quantisation,
     read_convolution,
-    requantise,
     weight_zero_point,
     window_of,
     write_convolution,

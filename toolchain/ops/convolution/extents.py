@@ -288,11 +288,11 @@ def cmsis_depthwise(touched: Touched) -> Extents:
     return Extents({0: _image(x)}, {0: _image(y)}, constants, scratch, reach)
 
 
-def _wide_constants(channels: int) -> dict[str, int]:
+def _int16_constants(channels: int) -> dict[str, int]:
     return _per_channel(channels) | {"bias": 8 * channels}
 
 
-def wide_conv(touched: Touched) -> Extents:
+def int16_conv(touched: Touched) -> Extents:
     """`arm_convolve_fast_s16` and `arm_convolve_s16`."""
     call = touched.call
     x, y, filters = (_dims(call, f"{name}_dims") for name in ("input", "output", "filter"))
@@ -300,13 +300,13 @@ def wide_conv(touched: Touched) -> Extents:
     return Extents(
         {0: _image(x, 2), 1: whole(math.prod(filters))},
         {0: _image(y, 2)},
-        _wide_constants(y[3]),
+        _int16_constants(y[3]),
         4 * taps if call.function == "arm_convolve_fast_s16" else 0,
         _cmsis_reach(call, "conv_params"),
     )
 
 
-def wide_depthwise(touched: Touched) -> Extents:
+def int16_depthwise(touched: Touched) -> Extents:
     """`arm_depthwise_conv_s16`, and `arm_depthwise_conv_fast_s16`, which on Helium reads a multiple
     of four channels, by as much scratch as it is told to have."""
     call = touched.call
@@ -317,15 +317,15 @@ def wide_depthwise(touched: Touched) -> Extents:
         helium = call["ctx.size"] > window
         scratch = 4 * window + 8 if helium else window
         spare = -channels % 4 if helium else 0
-    constants = _wide_constants(channels + spare) | {"weights": math.prod(filters) + spare}
+    constants = _int16_constants(channels + spare) | {"weights": math.prod(filters) + spare}
     reach = _cmsis_reach(call, "dw_conv_params")
     return Extents({0: _image(x, 2)}, {0: _image(y, 2)}, constants, scratch, reach)
 
 
-def wide_own(touched: Touched) -> Extents:
+def int16_own(touched: Touched) -> Extents:
     """`thimble_convolve_s16` and `thimble_transpose_conv_s16`."""
     call = touched.call
     filters = whole(call["shape.output_c"] * _taps(call))
     read = {0: _image(_input(call), 2), 1: filters}
-    constants = _wide_constants(call["shape.output_c"])
+    constants = _int16_constants(call["shape.output_c"])
     return Extents(read, {0: _image(_output(call), 2)}, constants, 0, _reach(call))

@@ -1,12 +1,31 @@
-"""Transposed convolution: int8 in `transpose_conv2d_s8`, int16 in `_s16`, float32 in `_f32`."""
+"""Transposed convolution. TFLite TRANSPOSE_CONV, ONNX ConvTranspose.
+
+int8 is in `transpose_conv2d_s8`, float32 in `transpose_conv2d_f32`. int16 images meet int8 filters
+(TFLite's 16x8 scheme), with sums in int64: `reference_integer_ops::TransposeConv`.
+"""
 
 from __future__ import annotations
 
-from toolchain.ir import DType
+from toolchain.boards import Core
+from toolchain.ir import DType, Graph, Op
+from toolchain.ops.convolution.kernels_s16 import own_kernel
 from toolchain.ops.convolution.transpose_conv2d_f32 import F32
-from toolchain.ops.convolution.transpose_conv2d_s8 import S8
+from toolchain.ops.convolution.transpose_conv2d_s8 import S8, forward_window, transposed_of
 from toolchain.ops.convolution.transpose_conv2d_s8 import TransposeConv2D as TransposeConv2D
-from toolchain.ops.convolution.transpose_conv2d_s16 import S16
+from toolchain.ops.kernel import Kernel
+from toolchain.ops.readers.int16 import int16_form
 from toolchain.ops.spec import by_type
 
-SPEC = by_type({DType.INT8: S8, DType.INT16: S16, DType.FLOAT32: F32})
+
+def _select_s16(op: Op, graph: Graph, core: Core) -> Kernel:
+    window, activation = forward_window(op, graph), transposed_of(op).activation
+    return own_kernel(op, graph, "thimble_transpose_conv_s16", window, activation)
+
+
+_S16 = int16_form(
+    S8,
+    "int16 with constant int8 weights and int64 bias; any stride and output size",
+    _select_s16,
+)
+
+SPEC = by_type({DType.INT8: S8, DType.INT16: _S16, DType.FLOAT32: F32})

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Graph, Op
 from toolchain.ops.convolution.common import INPUT, WEIGHTS
-from toolchain.ops.convolution.float_kernels import float_kernel
+from toolchain.ops.convolution.kernels_f32 import float_kernel
 from toolchain.ops.convolution.transpose_conv2d_s8 import S8, forward_window, transposed_of
 from toolchain.ops.kernel import Kernel
-from toolchain.ops.readers.floats import FLOAT, finished, float_sample
+from toolchain.ops.readers.float32 import float32_form, with_bias_and_activation
 from toolchain.ops.spec import Array
 
 
@@ -35,7 +34,7 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
                 for index in range(depth):
                     total = total + image[:, row, column, index, None] * filters[:, ky, kx, index]
                 sums[:, top + ky, left + kx] = total
-    return (finished(sums, op, inputs, attributes.activation),)
+    return (with_bias_and_activation(sums, op, inputs, attributes.activation),)
 
 
 def _select(op: Op, graph: Graph, core: Core) -> Kernel:
@@ -44,12 +43,4 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     return float_kernel(op, graph, "thimble_transpose_conv_f32", window, activation, depth)
 
 
-F32 = replace(
-    S8,
-    reference=_reference,
-    select=_select,
-    sample=float_sample(S8.sample, "transpose_conv2d"),
-    onnx=None,
-    dtypes=FLOAT,
-    limits="float32, constant weights; any stride and output size",
-)
+F32 = float32_form(S8, "float32, constant weights; any stride and output size", _reference, _select)

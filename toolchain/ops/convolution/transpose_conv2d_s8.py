@@ -14,6 +14,7 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
 from toolchain.ops.arithmetic.activation import Activation, clamp_range, read_activation
+from toolchain.ops.arithmetic.fixed_point import requantise
 from toolchain.ops.arithmetic.onnx_rounding import requantise_onnx
 from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.convolution.common import (
@@ -27,7 +28,6 @@ from toolchain.ops.convolution.common import (
     random_bias,
     random_quantisation,
     read_padding,
-    requantise,
 )
 from toolchain.ops.convolution.extents import own_transposed
 from toolchain.ops.convolution.kernels import channel_scaling, packed_comment, round_up

@@ -5,7 +5,7 @@ from __future__ import annotations
 from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.extents import Extent, whole, window_reach
 from toolchain.ops.kernel import Call, Struct
-from toolchain.ops.readers.floats import range_of
+from toolchain.ops.readers.float32 import range_of
 from toolchain.ops.window import Window
 
 _WIDTH = 4

@@ -24,7 +24,7 @@ from toolchain.ops.elementwise.addition import Sum, sum_spec
 from toolchain.ops.elementwise.common import check_node, require_types
 from toolchain.ops.elementwise.kernels import broadcast_kernel
 from toolchain.ops.kernel import Kernel, Struct
-from toolchain.ops.readers.wide import WIDE, power_of_two, wide_sample
+from toolchain.ops.readers.int16 import INT16_ONLY, int16_sample, power_of_two
 from toolchain.ops.spec import Array, OpSpec, ReadOp, TfliteBinding, TfliteNode, WrittenOp
 
 _LEFT_SHIFT = 15
@@ -44,7 +44,7 @@ def _multipliers(op: Op, graph: Graph, sign: int) -> tuple[tuple[int, int], ...]
     return first, (sign * second[0], second[1]), output
 
 
-def wide_sum_spec(kind: str, sign: int) -> OpSpec:
+def int16_sum_spec(kind: str, sign: int) -> OpSpec:
     """`add` (sign 1) or `sub` (sign -1) of int16."""
     base = sum_spec(kind, sign)
 
@@ -81,10 +81,10 @@ def wide_sum_spec(kind: str, sign: int) -> OpSpec:
         base,
         reference=reference,
         select=select,
-        sample=wide_sample(base.sample),
+        sample=int16_sample(base.sample),
         tflite=TfliteBinding((kind.upper(),), _read, _write),
         onnx=None,
-        dtypes=WIDE,
+        dtypes=INT16_ONLY,
         limits="int16, any broadcast, fused activation; scales not all powers of two",
     )
 

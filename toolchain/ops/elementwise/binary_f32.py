@@ -14,13 +14,13 @@ from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.arithmetic.float_math import Float32
 from toolchain.ops.elementwise.kernels import broadcast_kernel, expressed
 from toolchain.ops.kernel import Kernel
-from toolchain.ops.readers.floats import (
-    FLOAT,
+from toolchain.ops.readers.float32 import (
+    FLOAT32_ONLY,
     check_float_node,
     clamped,
+    float32_elementwise_sample,
     larger,
     range_of,
-    real_sample,
     smaller,
 )
 from toolchain.ops.spec import Array, OpSpec, ReadOp, TfliteBinding, TfliteNode, WrittenOp
@@ -93,9 +93,9 @@ def float_form(
         base,
         reference=_reference,
         select=_select,
-        sample=real_sample(base.sample),
+        sample=float32_elementwise_sample(base.sample),
         tflite=TfliteBinding(binding.builtins, read_float, write),
         onnx=None,
-        dtypes=FLOAT,
+        dtypes=FLOAT32_ONLY,
         limits=f"float32, any broadcast{activation}",
     )

@@ -24,8 +24,8 @@ from toolchain.ops.elementwise.common import (
 )
 from toolchain.ops.elementwise.kernels import broadcast_kernel, unary_kernel
 from toolchain.ops.kernel import Kernel
+from toolchain.ops.readers.int16 import as_int16
 from toolchain.ops.readers.onnx_elementwise import read_extremum
-from toolchain.ops.readers.wide import widened
 from toolchain.ops.spec import (
     STORED,
     Array,
@@ -70,7 +70,7 @@ def extremum_spec(kind: str, choose: Callable[[Array, Array], Array], dtype: DTy
 
     def sample(rng: np.random.Generator) -> Graph:
         graph = sample_binary(rng, Op(kind, kind, ("a", "b"), ("y",)), 1.0)
-        graph = widened(graph) if wide else graph
+        graph = as_int16(graph) if wide else graph
         q = graph.tensors["y"].q
         tensors = [replace(t, quantisation=q) for t in graph.tensors.values()]
         return Graph.build(graph.name, tensors, graph.ops, graph.inputs, graph.outputs)

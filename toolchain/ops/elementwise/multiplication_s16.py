@@ -26,7 +26,7 @@ from toolchain.ops.elementwise.common import (
 from toolchain.ops.elementwise.kernels import broadcast_kernel
 from toolchain.ops.elementwise.multiplication import MUL, Mul
 from toolchain.ops.kernel import Kernel, Struct
-from toolchain.ops.readers.wide import WIDE, wide_sample
+from toolchain.ops.readers.int16 import INT16_ONLY, int16_sample
 from toolchain.ops.spec import Array, ReadOp, TfliteBinding, TfliteNode, WrittenOp
 
 
@@ -76,9 +76,9 @@ WIDE_MUL = replace(
     MUL,
     reference=_reference,
     select=_select,
-    sample=wide_sample(MUL.sample, finer=2**14),
+    sample=int16_sample(MUL.sample, finer=2**14),
     tflite=TfliteBinding(("MUL",), _read, _write),
     onnx=None,
-    dtypes=WIDE,
+    dtypes=INT16_ONLY,
     limits="int16, any broadcast, fused activation",
 )

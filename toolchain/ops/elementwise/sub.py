@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from toolchain.ir import DType
 from toolchain.ops.elementwise.addition import read_sum, sum_spec
-from toolchain.ops.elementwise.addition_s16 import wide_sum_spec
+from toolchain.ops.elementwise.addition_s16 import int16_sum_spec
 from toolchain.ops.elementwise.binary_f32 import float_form
 from toolchain.ops.spec import by_type
 
@@ -13,7 +13,7 @@ _INT8 = sum_spec("sub", -1)
 SPEC = by_type(
     {
         DType.INT8: _INT8,
-        DType.INT16: wide_sum_spec("sub", -1),
+        DType.INT16: int16_sum_spec("sub", -1),
         DType.FLOAT32: float_form(_INT8, read_sum),
     }
 )

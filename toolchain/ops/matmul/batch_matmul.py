@@ -15,10 +15,9 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import DType, Graph, Op, Tensor
-from toolchain.ops.arithmetic.fixed_point import quantize_multiplier
+from toolchain.ops.arithmetic.fixed_point import quantize_multiplier, requantise
 from toolchain.ops.arithmetic.onnx_rounding import onnx_multiplier, requantise_onnx
 from toolchain.ops.arithmetic.rounding import Rounding
-from toolchain.ops.convolution.common import requantise
 from toolchain.ops.convolution.packing import shift_code
 from toolchain.ops.elementwise.common import check_node, require_types
 from toolchain.ops.kernel import Kernel
@@ -32,8 +31,8 @@ from toolchain.ops.matmul.common import (
     sample_matmul,
 )
 from toolchain.ops.matmul.product_kernels import float_product_kernel, product_kernel
-from toolchain.ops.readers.floats import FLOAT, check_float_node, float_sample
-from toolchain.ops.readers.wide import LARGEST_SUM, WIDE, wide_sample
+from toolchain.ops.readers.float32 import check_float_node, float32_form
+from toolchain.ops.readers.int16 import LARGEST_SUM, int16_form
 from toolchain.ops.reduction.requantise_sums import RequantiseSums
 from toolchain.ops.spec import (
     Array,
@@ -47,7 +46,6 @@ from toolchain.ops.spec import (
     TfliteNode,
     WrittenOp,
     by_type,
-    no_reductions,
 )
 
 
@@ -115,7 +113,7 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     return product_kernel(op, graph, "thimble_batch_matmul_s8", _code(op, graph))
 
 
-def _select_wide(op: Op, graph: Graph, core: Core) -> Kernel:
+def _select_int16(op: Op, graph: Graph, core: Core) -> Kernel:
     require_types(op, graph, DType.INT16)
     multiplier, shift = _requantisation(op, graph)
     largest = matmul_depth(op, graph) * 2.0 ** (30 + shift) * multiplier / (1 << 31)
@@ -127,7 +125,7 @@ def _select_wide(op: Op, graph: Graph, core: Core) -> Kernel:
     return product_kernel(op, graph, "thimble_batch_matmul_s16", (multiplier, shift))
 
 
-def _select_float(op: Op, graph: Graph, core: Core) -> Kernel:
+def _select_float32(op: Op, graph: Graph, core: Core) -> Kernel:
     return float_product_kernel(op, graph)
 
 
@@ -156,12 +154,12 @@ def _read(node: TfliteNode) -> ReadOp:
     return _read_options(node)
 
 
-def _read_wide(node: TfliteNode) -> ReadOp:
+def _read_int16(node: TfliteNode) -> ReadOp:
     check_node(node, DType.INT16)
     return _read_options(node)
 
 
-def _read_float(node: TfliteNode) -> ReadOp:
+def _read_float32(node: TfliteNode) -> ReadOp:
     check_float_node(node)
     return _read_options(node)
 
@@ -213,22 +211,18 @@ _INT8 = OpSpec(
     limits="int8, per-tensor, up to three batch dimensions, constant or computed operands",
 )
 _INT16 = replace(
-    _INT8,
-    select=_select_wide,
-    sample=wide_sample(sample_matmul),
-    reductions=no_reductions,
-    tflite=TfliteBinding(_BUILTINS, _read_wide, _write),
-    dtypes=WIDE,
-    limits="int16, up to three batch dimensions, constant or computed operands",
+    int16_form(
+        _INT8, "int16, up to three batch dimensions, constant or computed operands", _select_int16
+    ),
+    tflite=TfliteBinding(_BUILTINS, _read_int16, _write),
 )
 _FLOAT32 = replace(
-    _INT8,
-    reference=_float_reference,
-    select=_select_float,
-    sample=float_sample(sample_matmul, _INT8.kind),
-    reductions=no_reductions,
-    tflite=TfliteBinding(_BUILTINS, _read_float, _write),
-    dtypes=FLOAT,
-    limits="float32, up to three batch dimensions, constant or computed operands",
+    float32_form(
+        _INT8,
+        "float32, up to three batch dimensions, constant or computed operands",
+        _float_reference,
+        _select_float32,
+    ),
+    tflite=TfliteBinding(_BUILTINS, _read_float32, _write),
 )
 SPEC = by_type({DType.INT8: _INT8, DType.INT16: _INT16, DType.FLOAT32: _FLOAT32})

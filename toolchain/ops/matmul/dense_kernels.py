@@ -48,7 +48,7 @@ from toolchain.ops.kernel import (
     Touched,
     constant,
 )
-from toolchain.ops.readers import wide
+from toolchain.ops.readers import int16
 from toolchain.ops.terms import is_narrow, slow_channels
 from toolchain.ops.walks import lead_bytes
 from toolchain.ops.window import Window
@@ -148,14 +148,14 @@ def partial_dense_kernel(op: Op, graph: Graph) -> Kernel:
     )
 
 
-def wide_dense_kernel(op: Op, graph: Graph, activation: Activation) -> Kernel:
+def int16_dense_kernel(op: Op, graph: Graph, activation: Activation) -> Kernel:
     """int16 rows. CMSIS-NN keeps 16 bits of the factor, LiteRT all: the kernel is our own.
 
     Raises UnsupportedError where the output's scale is too fine."""
     y = graph.output(op)
     low, high = clamp_range(activation, y)
     factors, sizes = sum_factors(op, graph), _sizes(op, graph)
-    bias = wide.bias_of(op, graph, BIAS, sizes["units"])
+    bias = int16.bias_of(op, graph, BIAS, sizes["units"])
     largest = sizes["depth"] * 2.0**22 + np.abs(bias.astype(np.float64))  # 16 bits times 8, each
     if (largest * factors).max() >= 2.0**31:
         raise UnsupportedError(
@@ -173,7 +173,7 @@ def wide_dense_kernel(op: Op, graph: Graph, activation: Activation) -> Kernel:
     }
     return Kernel(
         (Call("thimble_fully_connected_s16", arguments),),
-        _wide_extents,
+        _int16_extents,
         constants=(
             constant("bias", bias, "int64"),
             constant("factors", factors.view(np.int64), "bytes of doubles: scale of a sum"),
@@ -235,7 +235,7 @@ def _partial_extents(touched: Touched) -> Extents:
     return Extents(read, {0: sums}, {"parameters": _parameter_bytes(call)})
 
 
-def _wide_extents(touched: Touched) -> Extents:
+def _int16_extents(touched: Touched) -> Extents:
     call = touched.call
     rows, depth, units = (call[f"params.{name}"] for name in ("rows", "depth", "units"))
     return Extents(

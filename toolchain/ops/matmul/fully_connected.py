@@ -30,21 +30,21 @@ from toolchain.ops.convolution.common import (
     random_quantisation,
 )
 from toolchain.ops.convolution.conv2d import Conv2D
-from toolchain.ops.convolution.sums import run_of_rows
+from toolchain.ops.convolution.reductions import run_of_rows
 from toolchain.ops.kernel import Kernel
 from toolchain.ops.matmul.batch_matmul import read_batched
 from toolchain.ops.matmul.dense_kernels import (
     dense_kernel,
     dense_scaling,
     float_dense_kernel,
+    int16_dense_kernel,
     sum_factors,
-    wide_dense_kernel,
 )
 from toolchain.ops.matmul.partial_fully_connected import PartialFullyConnected, leading_dimensions
 from toolchain.ops.movement.reshape import Reshape
-from toolchain.ops.readers.floats import FLOAT, finished, float_sample
+from toolchain.ops.readers.float32 import float32_form, with_bias_and_activation
+from toolchain.ops.readers.int16 import int16_form
 from toolchain.ops.readers.onnx import StoredWeights, add_bias, onnx_bias, stored_weights
-from toolchain.ops.readers.wide import WIDE, wide_sample
 from toolchain.ops.reduction.requantise_sums import Law, RequantiseSums
 from toolchain.ops.spec import (
     WEIGHTED,
@@ -61,7 +61,6 @@ from toolchain.ops.spec import (
     TfliteNode,
     WrittenOp,
     by_type,
-    no_reductions,
 )
 
 
@@ -107,7 +106,9 @@ def _float_reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Arr
     for index in range(depth):
         sums = sums + rows[:, index, None] * filters[:, index]
     y = graph.output(op)
-    return (finished(sums, op, inputs, _attributes(op).activation).reshape(y.shape),)
+    return (
+        with_bias_and_activation(sums, op, inputs, _attributes(op).activation).reshape(y.shape),
+    )
 
 
 def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
@@ -160,11 +161,11 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     return dense_kernel(op, graph, _attributes(op).activation)
 
 
-def _select_wide(op: Op, graph: Graph, core: Core) -> Kernel:
-    return wide_dense_kernel(op, graph, _attributes(op).activation)
+def _select_int16(op: Op, graph: Graph, core: Core) -> Kernel:
+    return int16_dense_kernel(op, graph, _attributes(op).activation)
 
 
-def _select_float(op: Op, graph: Graph, core: Core) -> Kernel:
+def _select_float32(op: Op, graph: Graph, core: Core) -> Kernel:
     return float_dense_kernel(op, graph, _attributes(op).activation)
 
 
@@ -306,23 +307,6 @@ _INT8 = OpSpec(
     onnx=OnnxBinding(("Gemm", "MatMul"), _read_onnx),
     limits="int8 or legacy uint8; constant weights, int4 too, per channel or per tensor",
 )
-_INT16 = replace(
-    _INT8,
-    select=_select_wide,
-    sample=wide_sample(_sample),
-    onnx=None,
-    reductions=no_reductions,
-    dtypes=WIDE,
-    limits="int16 with constant int8 weights and int64 bias",
-)
-_FLOAT32 = replace(
-    _INT8,
-    reference=_float_reference,
-    select=_select_float,
-    sample=float_sample(_sample, _INT8.kind),
-    onnx=None,
-    reductions=no_reductions,
-    dtypes=FLOAT,
-    limits="float32, constant weights",
-)
+_INT16 = int16_form(_INT8, "int16 with constant int8 weights and int64 bias", _select_int16)
+_FLOAT32 = float32_form(_INT8, "float32, constant weights", _float_reference, _select_float32)
 SPEC = by_type({DType.INT8: _INT8, DType.INT16: _INT16, DType.FLOAT32: _FLOAT32})

@@ -20,7 +20,7 @@ from toolchain.ops.kernel import (
 )
 from toolchain.ops.normalisation.rows import row_extents
 from toolchain.ops.normalisation.softmax_s8 import SOFTMAX_S8, Softmax
-from toolchain.ops.readers.floats import FLOAT, check_float_node, float_sample
+from toolchain.ops.readers.float32 import FLOAT32_ONLY, check_float_node, float32_sample
 from toolchain.ops.spec import (
     Array,
     ReadOp,
@@ -78,7 +78,7 @@ def _write(op: Op, graph: Graph) -> WrittenOp:
 
 
 def _sample(rng: np.random.Generator) -> Graph:
-    graph = float_sample(SOFTMAX_S8.sample, "softmax")(rng)
+    graph = float32_sample(SOFTMAX_S8.sample, "softmax")(rng)
     (op,) = graph.ops
     return graph.with_ops([replace(op, attributes=Softmax(_attributes(op).beta))])
 
@@ -92,6 +92,6 @@ SOFTMAX_F32 = replace(
     tflite=TfliteBinding(("SOFTMAX",), _read, _write),
     onnx=None,
     reductions=no_reductions,
-    dtypes=FLOAT,
+    dtypes=FLOAT32_ONLY,
     limits="float32, last dimension",
 )

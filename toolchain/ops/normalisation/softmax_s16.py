@@ -37,7 +37,7 @@ from toolchain.ops.kernel import (
 )
 from toolchain.ops.normalisation.rows import row_extents
 from toolchain.ops.normalisation.softmax_s8 import SOFTMAX_S8, Softmax
-from toolchain.ops.readers.wide import WIDE
+from toolchain.ops.readers.int16 import INT16_ONLY
 from toolchain.ops.spec import (
     Array,
     Quantised,
@@ -194,7 +194,7 @@ SOFTMAX_S16 = replace(
     sample=_sample,
     tflite=TfliteBinding(("SOFTMAX",), _read, _write),
     onnx=None,
-    dtypes=WIDE,
+    dtypes=INT16_ONLY,
     limits="int16, last dimension, output scale 1/32768",
     quantised=Quantised(),
 )

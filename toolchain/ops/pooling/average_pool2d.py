@@ -7,7 +7,6 @@ TFLite AVERAGE_POOL_2D: of int8 and int16 `reference_integer_ops::AveragePool`, 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -26,9 +25,9 @@ from toolchain.ops.pooling.common import (
     write_pool,
 )
 from toolchain.ops.pooling.kernels import cmsis_pool_kernel, float_pool_kernel, pool_kernel
-from toolchain.ops.readers.floats import FLOAT, clamped, float_sample
+from toolchain.ops.readers.float32 import clamped, float32_form
+from toolchain.ops.readers.int16 import int16_form
 from toolchain.ops.readers.onnx_pooling import read_average_pool
-from toolchain.ops.readers.wide import WIDE, wide_sample
 from toolchain.ops.reduction.common import Reduce
 from toolchain.ops.reduction.requantise_sums import Law, RequantiseSums
 from toolchain.ops.spec import (
@@ -39,7 +38,6 @@ from toolchain.ops.spec import (
     Reduction,
     TfliteBinding,
     by_type,
-    no_reductions,
 )
 
 
@@ -76,11 +74,11 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     return pool_kernel(op, graph, "thimble_average_pool_s8")
 
 
-def _select_wide(op: Op, graph: Graph, core: Core) -> Kernel:
+def _select_int16(op: Op, graph: Graph, core: Core) -> Kernel:
     return cmsis_pool_kernel(op, graph, core, "arm_avgpool_s16")
 
 
-def _select_float(op: Op, graph: Graph, core: Core) -> Kernel:
+def _select_float32(op: Op, graph: Graph, core: Core) -> Kernel:
     return float_pool_kernel(op, graph, "thimble_average_pool_f32")
 
 
@@ -123,23 +121,6 @@ _INT8 = OpSpec(
     onnx=OnnxBinding(("AveragePool",), read_average_pool),
     limits="int8, NHWC; padding is not counted",
 )
-_INT16 = replace(
-    _INT8,
-    select=_select_wide,
-    sample=wide_sample(_INT8.sample),
-    onnx=None,
-    reductions=no_reductions,
-    dtypes=WIDE,
-    limits="int16, NHWC; padding is not counted",
-)
-_FLOAT32 = replace(
-    _INT8,
-    reference=_float_reference,
-    select=_select_float,
-    sample=float_sample(_INT8.sample, _INT8.kind),
-    onnx=None,
-    reductions=no_reductions,
-    dtypes=FLOAT,
-    limits="float32, NHWC",
-)
+_INT16 = int16_form(_INT8, "int16, NHWC; padding is not counted", _select_int16)
+_FLOAT32 = float32_form(_INT8, "float32, NHWC", _float_reference, _select_float32)
 SPEC = by_type({DType.INT8: _INT8, DType.INT16: _INT16, DType.FLOAT32: _FLOAT32})

@@ -113,7 +113,7 @@ def sum_kernel(op: Op, graph: Graph, *, mean: bool) -> Kernel:
     )
 
 
-def wide_sum_kernel(op: Op, graph: Graph, *, mean: bool) -> Kernel:
+def int16_sum_kernel(op: Op, graph: Graph, *, mean: bool) -> Kernel:
     """Sum or mean of int16. Raises UnsupportedError where a sum might leave int32."""
     count = math.prod(graph.input(op, 0).shape[axis] for axis in reduced_axes(op, graph))
     multiplier, shift = scaling(op, graph, mean=mean)

@@ -10,9 +10,9 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.ir import DType, Graph, Op, Tensor
 from toolchain.ops.kernel import Kernel
-from toolchain.ops.readers.floats import FLOAT, extreme
+from toolchain.ops.readers.float32 import FLOAT32_ONLY, extreme
+from toolchain.ops.readers.int16 import int16_form
 from toolchain.ops.readers.onnx_pooling import read_reduction_of
-from toolchain.ops.readers.wide import WIDE, wide_sample
 from toolchain.ops.reduction.common import (
     Reduce,
     infer_reduction,
@@ -22,7 +22,7 @@ from toolchain.ops.reduction.common import (
     sample_reduction,
     write_reduction,
 )
-from toolchain.ops.reduction.floats import float_reduction_sample, rows_of_floats
+from toolchain.ops.reduction.common_f32 import float_reduction_sample, rows_of_floats
 from toolchain.ops.reduction.kernels import extremum_kernel, float_reduction
 from toolchain.ops.spec import (
     ALIKE,
@@ -68,7 +68,7 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     return extremum_kernel(op, graph, function, smallest=_smallest(op))
 
 
-def _select_float(op: Op, graph: Graph, core: Core) -> Kernel:
+def _select_float32(op: Op, graph: Graph, core: Core) -> Kernel:
     return float_reduction(op, graph, "minimum" if _smallest(op) else "maximum")
 
 
@@ -118,19 +118,13 @@ _INT8 = OpSpec(
     onnx=OnnxBinding(("ReduceMax", "ReduceMin"), read_reduction_of("reduce_max", _from_onnx)),
     limits="int8; constant axes in at most two groups of neighbours",
 )
-_INT16 = replace(
-    _INT8,
-    sample=wide_sample(_INT8.sample),
-    onnx=None,
-    dtypes=WIDE,
-    limits="int16; constant axes in at most two groups of neighbours",
-)
+_INT16 = int16_form(_INT8, "int16; constant axes in at most two groups of neighbours")
 _FLOAT32 = replace(
     _INT16,
     reference=_reference_float,
-    select=_select_float,
+    select=_select_float32,
     sample=_sample_float,
-    dtypes=FLOAT,
+    dtypes=FLOAT32_ONLY,
     limits="float32; constant axes in at most two groups of neighbours",
 )
 SPEC = by_type({DType.INT8: _INT8, DType.INT16: _INT16, DType.FLOAT32: _FLOAT32})

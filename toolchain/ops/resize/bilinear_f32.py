@@ -10,7 +10,7 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.ir import Graph, Op
 from toolchain.ops.kernel import Kernel
-from toolchain.ops.readers.floats import FLOAT, float_sample
+from toolchain.ops.readers.float32 import FLOAT32_ONLY, float32_sample
 from toolchain.ops.resize.bilinear import INT8, float_kernel, infer_bilinear, interpolated
 from toolchain.ops.spec import Array
 
@@ -28,6 +28,6 @@ FLOAT32 = replace(
     infer=infer_bilinear,
     reference=_reference,
     select=_select,
-    sample=float_sample(INT8.sample, INT8.kind),
-    dtypes=FLOAT,
+    sample=float32_sample(INT8.sample, INT8.kind),
+    dtypes=FLOAT32_ONLY,
 )

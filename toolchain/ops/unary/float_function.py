@@ -13,7 +13,7 @@ from toolchain.ir import Attributes, DType, Graph, Op, Tensor
 from toolchain.ops.axes import elementwise_axes
 from toolchain.ops.elementwise.common import infer_unary, sample_shape
 from toolchain.ops.kernel import Kernel
-from toolchain.ops.readers.floats import FLOAT, check_float_node
+from toolchain.ops.readers.float32 import FLOAT32_ONLY, check_float_node
 from toolchain.ops.spec import Array, OpSpec, ReadOp, TfliteBinding, TfliteNode, WrittenOp
 from toolchain.ops.unary import unary_f32
 from toolchain.ops.unary.unary_f32 import float_kernel, float_reference
@@ -76,6 +76,6 @@ SPEC = OpSpec(
     sample=_sample,
     axes=elementwise_axes,
     tflite=TfliteBinding(tuple(f.name for f in _IN_TFLITE), _read, _write),
-    dtypes=FLOAT,
+    dtypes=FLOAT32_ONLY,
     limits="float32",
 )

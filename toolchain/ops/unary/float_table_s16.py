@@ -16,7 +16,7 @@ from toolchain.ir import Attributes, DType, Graph, Op
 from toolchain.ops.elementwise.common import check_node, require_types
 from toolchain.ops.elementwise.kernels import sized_kernel
 from toolchain.ops.kernel import Constant, Kernel
-from toolchain.ops.readers.wide import WIDE, wide_sample
+from toolchain.ops.readers.int16 import INT16_ONLY, int16_sample
 from toolchain.ops.spec import Array, OpSpec, ReadOp, TfliteBinding, TfliteNode
 from toolchain.ops.unary.float_table import Float32
 
@@ -83,9 +83,9 @@ def float_table_s16_spec(
         base,
         reference=reference,
         select=select,
-        sample=wide_sample(base.sample),
+        sample=int16_sample(base.sample),
         tflite=TfliteBinding(binding.builtins, read, binding.write),
         onnx=None,
-        dtypes=WIDE,
+        dtypes=INT16_ONLY,
         limits="int16",
     )

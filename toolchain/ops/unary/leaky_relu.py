@@ -30,7 +30,7 @@ from toolchain.ops.elementwise.common import (
 )
 from toolchain.ops.elementwise.kernels import sized_kernel, unary_kernel
 from toolchain.ops.kernel import Kernel, Struct
-from toolchain.ops.readers.wide import WIDE, wide_sample
+from toolchain.ops.readers.int16 import INT16_ONLY, int16_sample
 from toolchain.ops.spec import (
     Array,
     OpSpec,
@@ -159,9 +159,9 @@ _INT16 = replace(
     _INT8,
     reference=_reference_s16,
     select=_select_s16,
-    sample=wide_sample(_sample),
+    sample=int16_sample(_sample),
     tflite=TfliteBinding(("LEAKY_RELU",), _read_s16, _write),
-    dtypes=WIDE,
+    dtypes=INT16_ONLY,
     limits="int16, any alpha",
 )
 

@@ -104,7 +104,7 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
         require_types(op, graph, *_INTEGERS)
         check_left_shift(op, _requantisation(op, graph)[1])
         if _wide(x, y):
-            return _wide_kernel(op, graph)
+            return _other_widths_kernel(op, graph)
         return unary_kernel(op, graph, lambda v: _requantize(op, graph, v), rescaling(x, y))
     check_reach(1 / y.q.scale, 1)
     assert isinstance(op.attributes, Quantize)
@@ -127,7 +127,7 @@ def _has_no_kernel(x: Tensor, y: Tensor) -> bool:
     return DType.UINT8 in pair and _wide(x, y) and pair != (DType.UINT8, DType.INT16)
 
 
-def _wide_kernel(op: Op, graph: Graph) -> Kernel:
+def _other_widths_kernel(op: Op, graph: Graph) -> Kernel:
     """To or from int16 or int32."""
     x, y = graph.input(op, 0), graph.output(op)
     if _has_no_kernel(x, y):

@@ -35,7 +35,7 @@ from toolchain.ops.elementwise.common import (
 )
 from toolchain.ops.elementwise.kernels import sized_kernel, unary_kernel
 from toolchain.ops.kernel import Kernel, Struct
-from toolchain.ops.readers.wide import WIDE, widened
+from toolchain.ops.readers.int16 import INT16_ONLY, as_int16
 from toolchain.ops.spec import (
     Array,
     OpSpec,
@@ -191,7 +191,7 @@ def _write_s16(op: Op, graph: Graph) -> WrittenOp:
 def _sample_s16(rng: np.random.Generator) -> Graph:
     bounds = _WIDE_BOUNDS[int(rng.integers(len(_WIDE_BOUNDS)))]
     op = Op("relu", "relu", ("x",), ("y",), Relu(bounds))
-    return widened(sample_unary(rng, op))
+    return as_int16(sample_unary(rng, op))
 
 
 def _float_function(op: Op) -> FloatFunction:
@@ -204,7 +204,7 @@ _INT16 = replace(
     select=_select_s16,
     sample=_sample_s16,
     tflite=TfliteBinding(tuple(b.value for b in _WIDE_BOUNDS), _read_s16, _write_s16),
-    dtypes=WIDE,
+    dtypes=INT16_ONLY,
     limits="int16; ReLU and ReLU6; any requantisation",
 )
 

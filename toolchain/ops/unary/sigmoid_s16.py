@@ -27,7 +27,7 @@ from toolchain.ops.elementwise.common import (
 )
 from toolchain.ops.elementwise.kernels import sized_kernel
 from toolchain.ops.kernel import Constant, Kernel
-from toolchain.ops.readers.wide import WIDE, power_of_two
+from toolchain.ops.readers.int16 import INT16_ONLY, power_of_two
 from toolchain.ops.spec import (
     Array,
     OpSpec,
@@ -153,6 +153,6 @@ def sigmoid_spec(
         sample=sample,
         axes=elementwise_axes,
         tflite=TfliteBinding((builtin,), read, lambda op, graph: WrittenOp(builtin, version=3)),
-        dtypes=WIDE,
+        dtypes=INT16_ONLY,
         limits="int16, output scale 1/32768",
     )

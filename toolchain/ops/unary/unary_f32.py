@@ -18,7 +18,12 @@ from toolchain.ops.arithmetic import float_math
 from toolchain.ops.arithmetic.float_math import Float32
 from toolchain.ops.elementwise.kernels import expressed, sized_kernel
 from toolchain.ops.kernel import Kernel
-from toolchain.ops.readers.floats import FLOAT, check_float_node, clip, real_sample
+from toolchain.ops.readers.float32 import (
+    FLOAT32_ONLY,
+    check_float_node,
+    clip,
+    float32_elementwise_sample,
+)
 from toolchain.ops.spec import Array, OpSpec, ReadOp, TfliteBinding, TfliteNode, WrittenOp
 
 _ZERO, _ONE, _THREE, _SIX = (np.float32(value) for value in (0, 1, 3, 6))
@@ -124,9 +129,9 @@ def float_form(
         base,
         reference=reference,
         select=select,
-        sample=real_sample(base.sample),
+        sample=float32_elementwise_sample(base.sample),
         tflite=TfliteBinding(binding.builtins, read_float, write),
         onnx=None,
-        dtypes=FLOAT,
+        dtypes=FLOAT32_ONLY,
         limits="float32",
     )

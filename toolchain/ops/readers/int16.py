@@ -13,24 +13,16 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
-from toolchain.ops.arithmetic.fixed_point import Int32
+from toolchain.ops.kernel import Kernel
+from toolchain.ops.spec import OpSpec, no_reductions
 
-WIDE = frozenset({DType.INT16})
+Select = Callable[[Op, Graph, Core], Kernel]
+INT16_ONLY = frozenset({DType.INT16})
 LARGEST_SUM = 1 << 30
 """`arm_nn_requantize_s64` keeps twice the result in int32."""
-
-
-def scale_sums(
-    sums: NDArray[np.int64], multiplier: Int32 | int, shift: Int32 | int
-) -> NDArray[np.int64]:
-    """int64 sums times multiplier * 2**(shift - 31), halves up, by 16 bits of the multiplier."""
-    whole = np.asarray(multiplier, dtype=np.int64)
-    reduced = np.where(whole < 0x7FFF0000, (whole + (1 << 15)) >> 16, 0x7FFF)
-    right = 15 - np.asarray(shift, dtype=np.int64)
-    scaled: NDArray[np.int64] = (sums * reduced + (np.int64(1) << (right - 1))) >> right
-    return scaled
 
 
 def power_of_two(scale: float) -> int | None:
@@ -62,26 +54,44 @@ def bias_of(op: Op, graph: Graph, index: int, units: int) -> NDArray[np.int64]:
     return tensor.constant.reshape(-1).astype(np.int64)
 
 
-def widened(graph: Graph, finer: int = 256) -> Graph:
+def as_int16(graph: Graph, finer: int = 256) -> Graph:
     """An int8 sample with int16 activations and biases to match; zero points are 0.
 
     `finer`: what operand scales are divided by; those of outputs are divided by 256.
     """
     tensors = [
-        _widened(tensor, 256 if tensor.name in graph.outputs else finer)
+        _as_int16(tensor, 256 if tensor.name in graph.outputs else finer)
         for tensor in graph.tensors.values()
     ]
     return Graph.build(graph.name, tensors, graph.ops, graph.inputs, graph.outputs)
 
 
-def wide_sample(
+def int16_sample(
     sample: Callable[[np.random.Generator], Graph], finer: int = 256
 ) -> Callable[[np.random.Generator], Graph]:
-    """`widened` samples of an int8 kind."""
-    return lambda rng: widened(sample(rng), finer)
+    """`as_int16` samples of an int8 kind."""
+    return lambda rng: as_int16(sample(rng), finer)
 
 
-def _widened(tensor: Tensor, finer: int) -> Tensor:
+def int16_form(base: OpSpec, limits: str, select: Select | None = None) -> OpSpec:
+    """The int16 form of an int8 kind `base`, which differs in its kernels alone.
+
+    The reference and the shape rule of `base` must hold for int16, too. `select` chooses the kernel
+    (by default as for int8). ONNX models have no int16 form, and sums over parts of the input are
+    int32, so the form has neither an ONNX reader nor reductions.
+    """
+    return replace(
+        base,
+        select=select or base.select,
+        sample=int16_sample(base.sample),
+        onnx=None,
+        reductions=no_reductions,
+        dtypes=INT16_ONLY,
+        limits=limits,
+    )
+
+
+def _as_int16(tensor: Tensor, finer: int) -> Tensor:
     bias = tensor.name == "bias"
     if tensor.dtype is DType.INT8 and tensor.name != "weights":
         scale = float(np.float32(tensor.q.scale / finer))

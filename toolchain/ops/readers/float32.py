@@ -6,21 +6,23 @@ that they equal the C bit for bit on every core.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
+from toolchain.boards import Core
 from toolchain.ir import DType, Graph, Op, Tensor
 from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.arithmetic.float_math import Float32
 from toolchain.ops.convolution.common import BIAS
-from toolchain.ops.spec import TfliteNode
+from toolchain.ops.kernel import Kernel
+from toolchain.ops.spec import Array, OpSpec, TfliteNode, no_reductions
 from toolchain.ops.window import Window
 
-FLOAT = frozenset({DType.FLOAT32})
+FLOAT32_ONLY = frozenset({DType.FLOAT32})
 _LARGEST = float(np.finfo(np.float32).max)
 _BOUNDS: Mapping[Activation, tuple[float, float]] = MappingProxyType(
     {
@@ -77,14 +79,14 @@ def check_float_node(node: TfliteNode) -> None:
             )
 
 
-def finished(sums: Float32, op: Op, inputs: Any, activation: Activation) -> Float32:
+def with_bias_and_activation(sums: Float32, op: Op, inputs: Any, activation: Activation) -> Float32:
     """Bias, if there is one, and activation."""
     if len(op.inputs) > BIAS and op.inputs[BIAS]:
         sums = sums + inputs[BIAS].reshape(-1)
     return clamped(sums, activation)
 
 
-def float_sample(
+def float32_sample(
     sample: Callable[[np.random.Generator], Graph], kind: str
 ) -> Callable[[np.random.Generator], Graph]:
     """An int8 kind's samples with float32 tensors; constants become what they stand for."""
@@ -105,7 +107,7 @@ def float_sample(
     return made
 
 
-def real_sample(
+def float32_elementwise_sample(
     sample: Callable[[np.random.Generator], Graph],
 ) -> Callable[[np.random.Generator], Graph]:
     """An elementwise int8 kind's samples with float32 tensors; constants are normal numbers."""
@@ -122,6 +124,29 @@ def real_sample(
         return Graph.build(graph.name, tensors, graph.ops, graph.inputs, graph.outputs)
 
     return made
+
+
+def float32_form(
+    base: OpSpec,
+    limits: str,
+    reference: Callable[[Op, Graph, Sequence[Array]], tuple[Array, ...]],
+    select: Callable[[Op, Graph, Core], Kernel],
+) -> OpSpec:
+    """The float32 form of an int8 kind `base`: another reference and other kernels.
+
+    It has no ONNX reader, which reads float operators in its own way, and no reductions, whose
+    sums would depend on the order of the parts.
+    """
+    return replace(
+        base,
+        reference=reference,
+        select=select,
+        sample=float32_sample(base.sample, base.kind),
+        onnx=None,
+        reductions=no_reductions,
+        dtypes=FLOAT32_ONLY,
+        limits=limits,
+    )
 
 
 def image_patches(image: Float32, window: Window, shape: tuple[int, ...]) -> list[list[Float32]]:

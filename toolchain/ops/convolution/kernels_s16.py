@@ -25,7 +25,7 @@ from toolchain.ops.convolution.common import (
 from toolchain.ops.convolution.overlaps import gathered_overlap
 from toolchain.ops.convolution.structs import cmsis_arguments, conv_shape
 from toolchain.ops.kernel import Call, Constant, Input, Kernel, Output, Packed, Struct, constant
-from toolchain.ops.readers.wide import bias_of, check_sums
+from toolchain.ops.readers.int16 import bias_of, check_sums
 from toolchain.ops.window import Window
 
 _FAST_TAPS = 512
@@ -57,7 +57,7 @@ def select_conv2d(op: Op, graph: Graph, core: Core) -> Kernel:
     filters = constant_of(weights).reshape(channels, -1)
     return Kernel(
         (Call(function, arguments, status=True),),
-        extents.wide_conv,
+        extents.int16_conv,
         constants=_per_channel(op, graph, filters),
         scratch_bytes=scratch,
         find_overlaps=lambda: gathered_overlap(op, graph, window, pixels=2) if fast else (),
@@ -94,7 +94,7 @@ def select_depthwise(op: Op, graph: Graph, core: Core) -> Kernel:
     pixels = 4 if core.mve else 1
     return Kernel(
         (Call(function, arguments, status=True),),
-        extents.wide_depthwise,
+        extents.int16_depthwise,
         constants=(
             constant("weights", stored, "filters, height x width x channels"),
             *_per_channel(op, graph, filters.T, spare),
@@ -132,7 +132,7 @@ def own_kernel(
     )
     filters = constant_of(weights).reshape(weights.shape[0], -1)
     constants = _per_channel(op, graph, filters)
-    return Kernel((call,), extents.wide_own, constants=constants)
+    return Kernel((call,), extents.int16_own, constants=constants)
 
 
 def _per_channel(

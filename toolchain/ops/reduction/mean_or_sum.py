@@ -1,0 +1,66 @@
+"""Mean and sum over any axes, which differ in a division by the count of elements.
+
+int8 and int16 follow `reference_ops::QuantizedMeanOrSum`, which shares one function between both,
+too; float32 follows `reference_ops::Mean` and `Sum`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from toolchain.ir import DType
+from toolchain.ops.readers.float32 import FLOAT32_ONLY
+from toolchain.ops.readers.int16 import int16_form
+from toolchain.ops.reduction.common import (
+    Reduce,
+    infer_reduction,
+    read_reduction,
+    reduction_axes,
+    reduction_reductions,
+    reduction_reference,
+    sample_reduction,
+    write_reduction,
+)
+from toolchain.ops.reduction.common_f32 import float_reduction_sample, sum_of_floats
+from toolchain.ops.reduction.kernels import float_kernel, int16_sum_kernel, sum_kernel
+from toolchain.ops.spec import OnnxBinding, OnnxNode, OpSpec, TfliteBinding, by_type
+
+_AXES = "constant axes in at most two groups of neighbours"
+
+
+def mean_or_sum_spec(
+    kind: str, *, mean: bool, onnx: tuple[str, ...], read_onnx: Callable[[OnnxNode], None]
+) -> OpSpec:
+    """The spec of `mean` or `sum`, of int8, int16 and float32.
+
+    `onnx` names the ONNX operators that `read_onnx` reads.
+    """
+    builtin = kind.upper()
+    int8 = OpSpec(
+        kind=kind,
+        attributes=Reduce,
+        infer=infer_reduction,
+        reference=lambda op, graph, inputs: reduction_reference(op, graph, inputs, mean=mean),
+        select=lambda op, graph, core: sum_kernel(op, graph, mean=mean),
+        sample=lambda rng: sample_reduction(rng, kind),
+        tflite=TfliteBinding(
+            (builtin,), read_reduction, lambda op, graph: write_reduction(op, graph, builtin)
+        ),
+        axes=reduction_axes,
+        reductions=lambda op, graph: reduction_reductions(op, graph, mean=mean),
+        onnx=OnnxBinding(onnx, read_onnx),
+        limits=f"int8; {_AXES}",
+    )
+    int16 = int16_form(
+        int8, f"int16; {_AXES}", lambda op, graph, core: int16_sum_kernel(op, graph, mean=mean)
+    )
+    float32 = replace(
+        int16,
+        reference=lambda op, graph, inputs: sum_of_floats(op, graph, inputs, mean=mean),
+        select=float_kernel(kind),
+        sample=lambda rng: float_reduction_sample(rng, kind, Reduce),
+        dtypes=FLOAT32_ONLY,
+        limits=f"float32; {_AXES}",
+    )
+    return by_type({DType.INT8: int8, DType.INT16: int16, DType.FLOAT32: float32})
