@@ -215,6 +215,7 @@ def test_all_unsupported_operators_in_one_error() -> None:
         for code in model.operatorCodes:
             code.builtinCode = schema.BuiltinOperator.BITCAST
             code.deprecatedBuiltinCode = 127
+            code.version = 1
 
     model = unpacked(DIGITS.read_bytes())
     spoil(model, model.subgraphs[0])
