@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import os
 import re
 import signal
 from functools import cache
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -14,6 +16,7 @@ from rich.console import Console
 
 from benchmarks.zoo_network import Network
 from toolchain.boards import board
+from toolchain.cli import run
 from toolchain.cost.analytic import AnalyticCostModel
 from toolchain.errors import InputError
 from toolchain.ir.memory import peak_bytes
@@ -25,7 +28,8 @@ from toolchain.planner import plan_graph
 from toolchain.planning.options import PlanOptions
 from toolchain.planning.splitting import front_rows, split_front
 from toolchain.report.front import FrontRow, front_table
-from toolchain.report.front_plot import front_svg
+from toolchain.report.fronts.csv import front_csv
+from toolchain.report.fronts.svg import front_svg
 
 
 @cache
@@ -147,3 +151,19 @@ def test_a_row_of_the_table_is_a_budget_and_the_plot_shows_every_point() -> None
 
 def test_a_front_of_one_point_can_be_drawn() -> None:
     ElementTree.fromstring(front_svg([FrontRow(0, 0.0, ())], "empty"))
+
+
+def test_a_spreadsheet_has_every_point() -> None:
+    rows = front_rows(split_front(inverted_bottlenecks()))
+    lines = list(csv.DictReader(io.StringIO(front_csv(rows, "front"))))
+    assert [int(line["peak_bytes"]) for line in lines] == [row.peak_bytes for row in rows]
+    for line, row in zip(lines, rows, strict=True):
+        assert float(line["slowdown_percent"]) == pytest.approx(100 * row.slowdown, abs=1e-4)
+        assert bool(line["splits"]) == bool(row.splits)
+
+
+def test_an_ending_that_is_no_format_is_refused_before_any_work(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["plan", str(tmp_path / "absent.tflite"), "--plot", "front.bmp"]) == 2
+    assert "no format is called 'bmp'; endings are .csv, .svg" in capsys.readouterr().err

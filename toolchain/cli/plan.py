@@ -32,7 +32,8 @@ from toolchain.planner import DEFAULT_BOARD, plan_model
 from toolchain.planning.splitting import front_rows, split_front
 from toolchain.quantise.float_use import float_json
 from toolchain.report.front import front_json, front_table
-from toolchain.report.front_plot import front_svg
+from toolchain.report.fronts import format_of
+from toolchain.report.fronts import names as format_names
 from toolchain.report.latency import predict_latency
 from toolchain.report.operators import operator_table
 from toolchain.report.plan import memory_table, plan_json, proof_line
@@ -55,7 +56,12 @@ def command(
     ] = False,
     plot: Annotated[
         str | None,
-        typer.Option("--plot", metavar="FILE.svg|-", help="Draw that as SVG, too."),
+        typer.Option(
+            "--plot",
+            metavar="FILE|-",
+            help="Write that to a file, too; its ending is the format: "
+            f"{', '.join(format_names())} (svg for -).",
+        ),
     ] = None,
     json: JsonOption = None,
 ) -> None:
@@ -71,13 +77,14 @@ def command(
         scheduler, allocator, ram, max_slowdown, one_bank, splitter, split_seconds, allow_float
     )
     target = find_board(board)
+    written = format_of(plot) if plot else None
     begin = time.perf_counter()
     with progress() as step:
         costs = cost_model(board)
         plan = plan_model(model, board, options, step, costs)
         latency = predict_latency(plan, costs)
         front = None
-        if pareto or plot:
+        if pareto or written:
             whole = replace(options, ram_bytes=None, max_slowdown=None)
             unsplit = plan_model(model, board, whole, step, costs) if options.splits else plan
             front = split_front(unsplit, whole, costs, step)
@@ -97,9 +104,9 @@ def command(
             fields = {**fields, **found}
         write_json(json, {**fields, **float_json(plan), **left, "seconds": seconds})
     warn_of_float(plan)
-    if front and plot:
+    if front and plot and written:
         title = f"{plan.graph.name} on {board}: RAM against slowdown"
-        write_text(plot, front_svg(front_rows(front), title))
+        write_text(plot, written(front_rows(front), title))
     if "-" not in (json, plot):
         console = output_console()
         console.print(operator_table(plan, latency.counts, f"~{latency.unit}"))

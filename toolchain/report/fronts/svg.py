@@ -58,6 +58,9 @@ def front_svg(rows: Sequence[FrontRow], title: str) -> str:
     return "\n".join([*parts, "</svg>", ""])
 
 
+FORMAT = front_svg
+
+
 def _tick(most: float) -> float:
     """1, 2 or 5 times a power of ten, about `_TICKS` of which make `most`."""
     power: float = 10.0 ** math.floor(math.log10(most / _TICKS))
