@@ -1,6 +1,6 @@
-"""The command `thimble`: one file per subcommand, found by its file; each holds one `command`.
+"""The command `thimble`: one file per subcommand, found by its file; each has one `command`.
 
-`_leaving.py` says what the exit codes mean.
+`_leaving.py` explains the exit codes.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def app() -> typer.Typer:
 
 
 def main() -> None:
-    """Entry point. Leaves through SystemExit with the exit code."""
+    """Entry point. Exits through SystemExit with the exit code."""
     _open_what_is_closed()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # names in files may hold any character

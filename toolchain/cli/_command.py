@@ -1,4 +1,4 @@
-"""What holds for every command: no file is written over one that is read, numbers are numbers."""
+"""Checks for every command: no file is written over one that is read, and numbers are not NaN."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _OUTPUTS = ("json", "out", "output", "picture", "plot")
 
 
 class Command(TyperCommand):
-    """A command that is refused where its paths would destroy what it reads, and for NaN."""
+    """A command that is refused if its paths would destroy what it reads, or if a number is NaN."""
 
     def invoke(self, ctx: Any) -> Any:
         check_numbers(ctx.params)
@@ -28,17 +28,17 @@ class Command(TyperCommand):
 
 
 def check_numbers(given: Mapping[str, Any]) -> None:
-    """Raise InputError for NaN, which no range excludes and no clock reaches."""
+    """Raise InputError for NaN, which passes every check of a range."""
     for name, value in given.items():
         if isinstance(value, float) and math.isnan(value):
             raise InputError(f"--{name.replace('_', '-')} is NaN; it must be a number")
 
 
 def check_outputs(given: Mapping[str, Any]) -> None:
-    """Raise InputError where an output is an input, a listed file of one, or another output.
+    """Raise InputError if an output is an input, a listed file of one, or another output.
 
     `given`: the parameters of a command line by name, paths as Path or str. An output that is a
-    folder is decided on where it is replaced.
+    folder is checked where it is replaced.
     """
     outputs = [path for name in _OUTPUTS for path in _paths(given.get(name))]
     inputs = [p for name, value in given.items() if name not in _OUTPUTS for p in _paths(value)]

@@ -48,7 +48,7 @@ class _Plain(Console):
 
 
 def output_console() -> Console:
-    """For results. Wide enough for tables when it is not a terminal."""
+    """The console for results. Wide enough for tables when it is not a terminal."""
     console = _Plain()
     return console if console.is_terminal else _Plain(width=132)
 
@@ -58,7 +58,7 @@ def error_console() -> Console:
 
 
 def warn_of_host_side(model: Path) -> dict[str, Any]:
-    """One line for each operator that the firmware leaves to its caller; a field for `--json`."""
+    """Print a line for each operator that the caller must run. Returns a field for `--json`."""
     found = host_operators(model)
     for left in found:
         error_console().print(f"warning: {left}.", markup=False, highlight=False)
@@ -66,14 +66,14 @@ def warn_of_host_side(model: Path) -> dict[str, Any]:
 
 
 def warn_of_float(plan: Plan) -> None:
-    """One line where the plan has operators that compute in float32."""
+    """Print one line if the plan has operators that compute in float32."""
     use = float_use(plan)
     if use is not None:
         error_console().print(f"warning: {use.text}.", markup=False, highlight=False)
 
 
 class Steps:
-    """A `Report`: names what is under way on the terminal."""
+    """A `Report` that shows the current step on the terminal."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
@@ -85,7 +85,7 @@ class Steps:
 
 @contextmanager
 def progress() -> Iterator[Steps]:
-    """A spinner with a bar where a total is known; nothing at all when not on a terminal."""
+    """A spinner, with a bar if a total is known; nothing when not on a terminal."""
     console = error_console()
     bar = Progress(
         SpinnerColumn(),

@@ -1,4 +1,4 @@
-"""`--json FILE|-`: the same result for programs. Files are written whole or not at all."""
+"""`--json FILE|-`: the same result for programs. Files are written completely or not at all."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ JsonOption = Annotated[
 
 
 def check_apart(target: str | None, folder: Path) -> None:
-    """Raise InputError where `--json` names a file in `folder`, which is replaced whole."""
+    """Raise InputError if `--json` names a file in `folder`, which is replaced as a whole."""
     if target is None or target == "-":
         return
     if Path(os.path.realpath(target)).is_relative_to(os.path.realpath(folder)):
@@ -36,10 +36,9 @@ def check_apart(target: str | None, folder: Path) -> None:
 
 
 def write_json(target: str, value: Mapping[str, Any]) -> None:
-    """Write `value` to a file, whole or not at all, or to standard output for '-'.
+    """Write `value` to a file, completely or not at all, or to standard output for '-'.
 
-    A device or pipe is written to, never replaced. Raises InputError where the file cannot be
-    written.
+    A device or pipe is written to, never replaced. Raises InputError if the file cannot be written.
     """
     write_text(target, json.dumps(value, indent=2) + "\n")
 

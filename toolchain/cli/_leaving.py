@@ -1,7 +1,8 @@
-"""How a command ends that did not return: one sentence and an exit code, never a traceback.
+"""How a command that fails ends: one sentence and an exit code, never a traceback.
 
-What nobody foresaw is an internal error: a report is written that can be sent, and the exit code is
-that of sysexits.h for it. With THIMBLE_RAISE set it is raised instead, as the tests want it.
+An unexpected error is an internal error: a report is written that the user can send, and the exit
+code is that of sysexits.h for it. With THIMBLE_RAISE set the error is raised instead, as the tests
+need.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _PACKAGES = ("thimble-nn", "numpy", "onnx", "onnxruntime", "ai-edge-litert", "or
 
 
 class EndedError(Exception):
-    """Carries an error past click, which has ends of its own for some."""
+    """Carries an error past click, which would end the program itself for some errors."""
 
     def __init__(self, error: BaseException) -> None:
         super().__init__(error)
@@ -50,7 +51,7 @@ class EndedError(Exception):
 
 
 class Group(TyperGroup):
-    """A group whose commands' errors reach `leave` as they are."""
+    """A group that passes its commands' errors to `leave` unchanged."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -64,7 +65,7 @@ class Group(TyperGroup):
 
 
 def leave(error: BaseException, arguments: Sequence[str]) -> int:
-    """Say what ended the command `arguments`, and give the exit code."""
+    """Print why the command `arguments` ended, and return the exit code."""
     if isinstance(error, EndedError):
         return leave(error.error, arguments)
     if isinstance(error, ThimbleError):
@@ -97,7 +98,7 @@ def leave(error: BaseException, arguments: Sequence[str]) -> int:
 
 
 def flush_output() -> None:
-    """Write out what is left. Raises OSError where that cannot be, once: the rest is dropped."""
+    """Write out what is left. Raises OSError once if that fails: the rest is then dropped."""
     try:
         sys.stdout.flush()
     except OSError as error:

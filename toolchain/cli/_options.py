@@ -1,4 +1,4 @@
-"""Options that several subcommands share, spelt once."""
+"""Options that several subcommands share, defined once."""
 
 from __future__ import annotations
 
@@ -21,17 +21,22 @@ BoardOption = Annotated[
 ]
 SchedulerOption = Annotated[
     str,
-    typer.Option("--scheduler", help=f"Who orders the operators: {', '.join(schedule.names())}."),
+    typer.Option(
+        "--scheduler", help=f"Method that orders the operators: {', '.join(schedule.names())}."
+    ),
 ]
 AllocatorOption = Annotated[
-    str, typer.Option("--allocator", help=f"Who places the tensors: {', '.join(arena.names())}.")
+    str,
+    typer.Option(
+        "--allocator", help=f"Method that places the tensors: {', '.join(arena.names())}."
+    ),
 ]
 CmsisNnOption = Annotated[
     Path | None,
     typer.Option(
         "--cmsis-nn",
         metavar="DIR",
-        help="A CMSIS-NN checkout to use; else $CMSIS_NN_DIR, else the pinned copy.",
+        help="A CMSIS-NN checkout. Default: $CMSIS_NN_DIR, else the pinned copy.",
     ),
 ]
 RamOption = Annotated[
@@ -39,7 +44,7 @@ RamOption = Annotated[
     typer.Option(
         "--ram",
         metavar="BYTES",
-        help="Split operators until all RAM (arena, data, stack) is at most this: 96K, 1M.",
+        help="Split operators until all RAM (arena, data, stack) is at most this, e.g. 96K.",
     ),
 ]
 SlowdownOption = Annotated[
@@ -47,14 +52,14 @@ SlowdownOption = Annotated[
     typer.Option(
         "--max-slowdown",
         metavar="PERCENT",
-        help="Split operators for the smallest arena at most this much slower (predicted): 5%.",
+        help="Split operators for the smallest arena, at most this much slower (predicted).",
     ),
 ]
 SplitterOption = Annotated[
     str,
     typer.Option(
         "--splitter",
-        help=f"Who searches for ways to split: {', '.join(splitters.names())}.",
+        help=f"Search for ways to split: {', '.join(splitters.names())}.",
     ),
 ]
 SplitSecondsOption = Annotated[
@@ -62,33 +67,33 @@ SplitSecondsOption = Annotated[
     typer.Option(
         "--split-seconds",
         min=0.0,
-        help="Most work of that search, in seconds that it takes on one core of a desktop "
-        "computer. No clock is read: the plan is the same on every machine. Ctrl-C ends it sooner; "
-        "the best found is kept.",
+        help="Work limit of that search, in seconds that it takes on one core of a desktop "
+        "computer. No clock is read: the plan is the same on every machine. Ctrl-C ends it "
+        "sooner and keeps the best result.",
     ),
 ]
 OneBankOption = Annotated[
     bool,
     typer.Option(
         "--one-bank",
-        help="Keep the arena in one piece. Else it is spread over RAM banks where none holds "
-        "all of it, or a faster one holds some.",
+        help="Keep the arena in one piece. Default: spread it over RAM banks if none holds all "
+        "of it, or a faster one can hold a part.",
     ),
 ]
 FloatOption = Annotated[
     bool,
     typer.Option(
         "--float",
-        help="Run a model that computes in float32 as it is; a warning says what int8 would save. "
-        "Islands of float in a quantised model need no leave.",
+        help="Accept a model that computes in float32; a warning says what int8 would save. "
+        "Single float operators in a quantised model do not need this option.",
     ),
 ]
 ForceOption = Annotated[
     bool,
     typer.Option(
         "--force",
-        help="Replace what an earlier run wrote to DIR even where it was changed since, and keep "
-        "what was added. Else such a folder is refused.",
+        help="Replace the files of an earlier run in DIR even if they were changed, and keep "
+        "added ones. Without it, such a folder is refused.",
     ),
 ]
 PortOption = Annotated[
@@ -97,7 +102,7 @@ PortOption = Annotated[
         "--port",
         "-p",
         help="Serial port of the board (/dev/ttyACM0, socket://host:port, rfc2217://host:port). "
-        "Emulated boards are started when none is named.",
+        "Without it, emulated boards are started.",
     ),
 ]
 
@@ -112,7 +117,7 @@ def plan_options(
     split_seconds: float = DEFAULT_SECONDS,
     allow_float: bool = False,
 ) -> PlanOptions:
-    """Raises InputError for an unknown name or an odd number, before any work is done."""
+    """The options as a value. Raises InputError for an unknown name or an invalid number."""
     schedule.scheduler(scheduler)
     arena.allocator(allocator)
     splitters.splitter(splitter)

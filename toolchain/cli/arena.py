@@ -1,4 +1,6 @@
-"""`thimble arena`: buffers with lifetimes to offsets in the smallest arena, and what is proved."""
+"""`thimble arena`: from buffers with lifetimes to offsets in the smallest arena, and what is
+proved.
+"""
 
 from __future__ import annotations
 
@@ -35,18 +37,18 @@ def command(
         typer.Option(
             "--capacity",
             metavar="BYTES",
-            help="Stop at the first placement within this; exit 1 without one.",
+            help="Stop at the first placement within this size; exit 1 if there is none.",
         ),
     ] = None,
     output: Annotated[
         str | None,
         typer.Option(
-            "--output", "-o", metavar="FILE|-", help="Write the offsets to FILE, else to stdout."
+            "--output", "-o", metavar="FILE|-", help="Write the offsets here; default: stdout."
         ),
     ] = None,
     check: Annotated[
         bool,
-        typer.Option("--check", help="Only check the offsets that the file gives."),
+        typer.Option("--check", help="Only check the offsets in the file."),
     ] = False,
     allocator: AllocatorOption = arena.DEFAULT,
     time_limit: Annotated[
@@ -54,18 +56,18 @@ def command(
         typer.Option(
             "--time-limit",
             metavar="S",
-            help="Work for all, in seconds that it takes on one core of a desktop computer; what "
-            "reading, checking and writing leave of it is for placing, then the best so far is "
-            "given (10). No clock is read: the result is the same on every machine. A million "
-            "buffers take some fifteen seconds whatever it says.",
+            help="Work limit for reading, placing, checking and writing (10), in seconds that it "
+            "takes on one core of a desktop computer. At the limit the best placement so far is "
+            "written. No clock is read: the result is the same on every machine. A million "
+            "buffers take some fifteen seconds with any limit.",
         ),
     ] = None,
     json: JsonOption = None,
 ) -> None:
-    """How small an arena holds these buffers, and is that proved?
+    """Place buffers in the smallest arena, and say whether it is proved to be the smallest.
 
     Reads and writes MiniMalloc's CSV format: lifetimes are half-open [lower, upper), sizes and
-    offsets in bytes. The offsets go to standard output, what is known of them to standard error.
+    offsets in bytes. The offsets go to standard output, size and proof to standard error.
 
     Example: `thimble arena A.1048576.csv --capacity 1048576 -o A.out.csv`
     """

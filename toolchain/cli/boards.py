@@ -1,4 +1,4 @@
-"""`thimble boards`: what there is to compile for."""
+"""`thimble boards`: the boards to compile for."""
 
 from __future__ import annotations
 

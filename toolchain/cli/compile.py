@@ -58,20 +58,22 @@ def command(
     board: BoardOption = DEFAULT_BOARD,
     out: Annotated[
         Path,
-        typer.Option("--out", "-o", metavar="DIR", help="Folder to write, whole or not at all."),
+        typer.Option(
+            "--out", "-o", metavar="DIR", help="Folder to write, completely or not at all."
+        ),
     ] = Path("build/model"),
     library: Annotated[
         bool,
         typer.Option(
             "--library",
-            help="Only the sources, the list of CMSIS-NN files they need, and a CMakeLists.txt.",
+            help="Write only sources, the list of CMSIS-NN files they need, and a CMakeLists.txt.",
         ),
     ] = False,
     share_arena: Annotated[
         bool,
         typer.Option(
             "--share-arena",
-            help="Several models in one firmware and one arena: they run one at a time. "
+            help="Put models that run one at a time into one firmware with one arena. "
             "Each gets a folder in DIR.",
         ),
     ] = False,
@@ -80,7 +82,7 @@ def command(
     tune: Annotated[
         bool,
         typer.Option(
-            "--tune", help="First measure what the plan lacks, on the board, until plans settle."
+            "--tune", help="First measure missing latencies on the board, until the plan settles."
         ),
     ] = False,
     port: PortOption = None,
@@ -97,12 +99,12 @@ def command(
     """Generate C for a model and build firmware for a board.
 
     DIR gets the sources, `plan.json`, and `firmware.elf`, `.bin`, `.hex`, `.map`. Exits 1 if the
-    model does not fit the board. With --tune the kernels that have no measured latency are timed
-    on the board first (in QEMU, or at --port), and the plan is made anew with what was found.
+    model does not fit the board. With --tune, kernels without a measured latency are first timed on
+    the board (in QEMU, or at --port), and the plan is made again with the results.
 
     DIR also gets `.thimble.json`, the list of its files. By that list a later run knows what it may
-    replace: a folder that it did not write, or in which files were added or changed since, is
-    refused, and nothing is lost; --force replaces what the list names and keeps the rest.
+    replace. It refuses a folder that it did not write, or in which files were added or changed
+    since; --force replaces the listed files and keeps the rest.
 
     Example: `thimble compile model.tflite --board nucleo-f446re -o out`; with
     `thimble compile wake.tflite words.tflite --share-arena -o out`, `thimble run out/words`.

@@ -1,4 +1,4 @@
-"""`thimble cost`: what was measured, shared with a team, and how right predictions are."""
+"""`thimble cost`: measured latencies, shared with a team, and the accuracy of predictions."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from toolchain.cost.database import Database
 from toolchain.timing.cost_check import Check, check_models, emulated_boards
 
 group = typer.Typer(
-    help="Measured latencies: list, share, check. `thimble profile` measures.",
+    help="Measured latencies: list, share, check. `thimble profile` measures them.",
     no_args_is_help=True,
 )
-_BoardFilter = Annotated[str, typer.Option("--board", "-b", help="Only this board's.")]
+_BoardFilter = Annotated[str, typer.Option("--board", "-b", help="Only this board.")]
 
 
 @group.command(name="list", cls=Command)
 def list_(board: _BoardFilter = "", json: JsonOption = None) -> None:
-    """List the measurements: what `thimble plan` takes instead of estimates.
+    """List the measurements, which `thimble plan` uses instead of estimates.
 
-    They lie in one SQLite file, $THIMBLE_MEASUREMENTS or in the user's cache.
+    They are in one SQLite file, $THIMBLE_MEASUREMENTS or in the user's cache.
     """
     if board:
         find_board(board)
@@ -64,10 +64,12 @@ def export(
 
 @group.command(name="import", cls=Command)
 def import_(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="What `thimble cost export` wrote.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A file from `thimble cost export`.")
+    ],
     json: JsonOption = None,
 ) -> None:
-    """Take over the measurements of a file where they are new or newer. All of it or nothing."""
+    """Import the measurements of a file that are new or newer, all of them or none."""
     with Database() as database:
         count = database.import_from(file)
     _say(json, file, count, f"{count} measurements taken over from {file}")
@@ -80,16 +82,16 @@ def check(
     ],
     board: Annotated[
         list[str] | None,
-        typer.Option("--board", "-b", help="On which boards; else every one in QEMU."),
+        typer.Option("--board", "-b", help="Boards to use; default: all in QEMU."),
     ] = None,
     port: PortOption = None,
     cmsis_nn: CmsisNnOption = None,
     json: JsonOption = None,
 ) -> None:
-    """Predicted against measured latency of models: mean and worst error over their operators.
+    """Compare predicted with measured latency of models: mean and worst error over their operators.
 
-    First with what the database knows, then by the formula alone. Models that do not fit a board
-    are left out. What is measured is kept afterwards.
+    The prediction is made once with the database's measurements and once by the formula alone.
+    Models that do not fit a board are left out. The new measurements are stored afterwards.
 
     Example: `thimble cost check model.tflite --board netduinoplus2`
     """

@@ -16,9 +16,9 @@ from toolchain.edgetpu.interpreters import finding as edge_tpu
 
 
 def command(json: JsonOption = None) -> None:
-    """Say what is installed, what is missing, and how to get it.
+    """List what is installed, what is missing, and how to install it.
 
-    Exits 1 if something that compiling, emulating or verifying needs is missing; tools that only
+    Exits 1 if something is missing that compiling, emulating or verifying needs. Tools that only
     some boards need (flash tools) are listed but do not count.
     """
     findings = (*examine(), edge_tpu())

@@ -43,7 +43,7 @@ Models = Annotated[
 ]
 Stages = Annotated[str, typer.Option("--stages", "-n", help="Number of sticks, or `auto`.")]
 MaxSticks = Annotated[
-    int, typer.Option("--max-sticks", min=1, max=64, help="How far `--stages auto` looks.")
+    int, typer.Option("--max-sticks", min=1, max=64, help="Most sticks that `--stages auto` tries.")
 ]
 Objective = Annotated[
     str,
@@ -62,7 +62,7 @@ BalanceBy = Annotated[
 Slack = Annotated[
     float,
     typer.Option(
-        min=0.0, max=10.0, help="Share by which each objective may give way to the next (0.05: 5%)."
+        min=0.0, max=10.0, help="Share by which each objective may worsen for the next (0.05: 5%)."
     ),
 ]
 Together = Annotated[
@@ -78,7 +78,7 @@ Seconds = Annotated[
     float,
     typer.Option(
         min=0.1,
-        help="Most work of the solver for each objective, in seconds that it takes on one core of "
+        help="Work limit of the solver for each objective, in seconds that it takes on one core of "
         "a desktop computer. No clock is read: the plan is the same on every machine.",
     ),
 ]
@@ -88,7 +88,7 @@ ProfileFile = Annotated[
         "--profile", metavar="FILE", help="Measured times, from `thimble edgetpu profile`."
     ),
 ]
-Folder = Annotated[Path, typer.Argument(metavar="DIR", help="What `thimble edgetpu split` wrote.")]
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of `thimble edgetpu split`.")]
 Backend = Annotated[str, typer.Option(help=f"What runs the stages: {', '.join(BACKENDS)}.")]
 Device = Annotated[
     str | None,
@@ -100,7 +100,7 @@ Inputs = Annotated[
         "--input",
         "-i",
         metavar="FILE",
-        help=".npy with one frame, or a frame in each row; once per input. Random when left out.",
+        help=".npy with one frame, or one in each row; once per input. Default: random frames.",
     ),
 ]
 _DEFAULT_CACHE_MIB = 7.7
@@ -164,7 +164,7 @@ def plan_command(
     ] = None,
     json: JsonOption = None,
 ) -> None:
-    """Assign operators to stages, one stick each, and say what is proved of it.
+    """Assign operators to stages, one stick each, and say what is proved about the result.
 
     Example: `thimble edgetpu plan model.tflite --stages 4 --objective params,spill,comm`
     """
@@ -234,7 +234,7 @@ def split_command(
 ) -> None:
     """Write a .tflite file for each stage, and pipeline.json; compile them where possible.
 
-    DIR is written whole or not at all, with a list of its files. An earlier split there is
+    DIR is written completely or not at all, with a list of its files. An earlier split there is
     replaced; files that were added or changed since are never lost: see --force.
 
     Example: `thimble edgetpu split model.tflite --stages 3 -o stages`
@@ -282,22 +282,22 @@ def split_command(
 def run_command(
     folder: Folder,
     inputs: Inputs = None,
-    frames: Annotated[int, typer.Option(min=1, help="Frames, where they are random.")] = 32,
+    frames: Annotated[int, typer.Option(min=1, help="Number of random frames.")] = 32,
     seed: Annotated[int, typer.Option(help="For random frames.")] = 0,
     backend: Backend = "auto",
     device: Device = None,
     queue: Annotated[int, typer.Option(min=1, help="Frames that wait before a stage.")] = 1,
     fast: Annotated[
-        bool, typer.Option("--fast", help="On the CPU: optimised kernels, not the reference.")
+        bool, typer.Option("--fast", help="On the CPU: optimised kernels instead of reference.")
     ] = False,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE.npz", help="Save all outputs.")
     ] = None,
     json: JsonOption = None,
 ) -> None:
-    """Run frames through the pipeline, in order, and say what each stage took.
+    """Run frames through the pipeline, in order, and print the time of each stage.
 
-    On sticks where there are any, else on the CPU; the output says which.
+    Runs on sticks if there are any, otherwise on the CPU; the output says which.
 
     Example: `thimble edgetpu run stages --input frames.npy --out results.npz`
     """
@@ -357,7 +357,7 @@ def simulate_command(
     ] = None,
     json: JsonOption = None,
 ) -> None:
-    """Run the pipeline event by event under the cost model, for sticks that are not there.
+    """Predict the pipeline's timing event by event under the cost model, without sticks.
 
     Example: `thimble edgetpu simulate stages --picture timeline.svg`
     """

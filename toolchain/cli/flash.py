@@ -1,4 +1,4 @@
-"""`thimble flash`: put a compiled firmware on a real board."""
+"""`thimble flash`: write a compiled firmware to a real board."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from toolchain.device.flash import choose, flash
 
 
 def command(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="What `thimble compile` wrote.")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of `thimble compile`.")],
     runner: Annotated[
         str | None,
-        typer.Option(help="Which tool; else the first installed one that the board's file names."),
+        typer.Option(help="Tool to use; default: the first installed one of the board's file."),
     ] = None,
     probe: Annotated[
-        str, typer.Option(help="Serial number of the debug probe, where several are plugged in.")
+        str, typer.Option(help="Serial number of the debug probe, if several are plugged in.")
     ] = "",
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the command lines and run nothing.")
@@ -31,10 +31,9 @@ def command(
 ) -> None:
     """Flash a compiled firmware with openocd, pyocd, stlink, stm32cubeprogrammer or dfu.
 
-    Reads the chip's identity first, once more under reset where it does not answer, and writes
-    nothing where it is another; verifies afterwards.
-    Prints each command line. An emulated board has nothing to flash: `thimble run` starts it. Not
-    tried on hardware here.
+    Reads the chip's identity first (again under reset if the chip does not answer), writes nothing
+    if it is another chip, and verifies afterwards. Prints each command line. An emulated board
+    needs no flashing: `thimble run` starts it. Not tried on hardware here.
 
     Example: `thimble flash out --runner openocd`
     """

@@ -32,18 +32,18 @@ def command(
         typer.Option(
             "--markdown",
             metavar="FILE|-",
-            help="Write the whole table as Markdown (docs/operators.md is made so) and print no "
-            "other.",
+            help="Write the whole table as Markdown (as in docs/operators.md) instead of printing "
+            "it.",
         ),
     ] = None,
     json: JsonOption = None,
 ) -> None:
-    """List the operators: names in TFLite and ONNX, types, whose kernel runs them, their limits.
+    """List the operators: names in TFLite and ONNX, types, kernels, limits.
 
-    "in place" operators may write over an input, "diagonal" ones may begin some bytes below one
-    that they still read, views own no memory where the data need not move. "splits" are the axes
-    along which the operator can be computed block by block when the network does not fit; "sums",
-    also axes that it sums over.
+    "in place" operators may write over an input. "diagonal" ones may begin some bytes below an
+    input that they still read. Views own no memory where the data need not move. "splits" are the
+    axes along which the operator can be computed block by block when the network does not fit;
+    "sums", also axes that it sums over.
 
     Example: `thimble ops conv pool`
     """

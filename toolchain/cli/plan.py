@@ -1,4 +1,4 @@
-"""`thimble plan`: memory and operators of a model, without generating anything."""
+"""`thimble plan`: memory and operators of a model, without generating any file."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def command(
     allow_float: FloatOption = False,
     pareto: Annotated[
         bool,
-        typer.Option("--pareto", help="Ways to split operators: RAM against predicted slowdown."),
+        typer.Option("--pareto", help="List ways to split operators: RAM against slowdown."),
     ] = False,
     plot: Annotated[
         str | None,
@@ -65,11 +65,11 @@ def command(
     ] = None,
     json: JsonOption = None,
 ) -> None:
-    """Does it fit, and where is the peak? Memory and an operator table, nothing is generated.
+    """Show whether a model fits, its memory, its peak, and an operator table. Generates no files.
 
-    Code size and latency are estimates here; `thimble compile` and `thimble verify` measure
-    them. `--pareto` adds what splitting operators can do: give a row's slowdown to --max-slowdown
-    and `compile` takes it. Exits 1 if the model does not fit the board.
+    Code size and latency are estimates here; `thimble compile` and `thimble verify` measure them.
+    `--pareto` adds the trade-offs of splitting operators: pass a row's slowdown to --max-slowdown
+    and `compile` uses that row. Exits 1 if the model does not fit the board.
 
     Example: `thimble plan model.tflite --board nucleo-l476rg`
     """

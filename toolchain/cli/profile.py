@@ -1,4 +1,4 @@
-"""`thimble profile`: where the time goes, operator by operator, measured on the board."""
+"""`thimble profile`: the time of each operator, measured on the board."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def command(
     folder: Annotated[
         Path,
         typer.Argument(
-            metavar="DIR", help="What `thimble compile` wrote; with --kernels a model or shapes."
+            metavar="DIR", help="Folder of `thimble compile`; with --kernels a model or shapes."
         ),
     ],
     port: PortOption = None,
@@ -34,13 +34,13 @@ def command(
         bool,
         typer.Option(
             "--kernels",
-            help="DIR is a MODEL, or a JSON file of SHAPES: time each of its kernels by itself on "
-            "--board, and keep the measurements for the planner.",
+            help="DIR is a MODEL or a JSON file of SHAPES: time each of its kernels separately on "
+            "--board, and store the measurements for the planner.",
         ),
     ] = False,
     board: BoardOption = DEFAULT_BOARD,
     again: Annotated[
-        bool, typer.Option("--again", help="With --kernels: also what was measured before.")
+        bool, typer.Option("--again", help="With --kernels: measure everything again.")
     ] = False,
     flash: Annotated[
         bool,
@@ -54,10 +54,10 @@ def command(
 ) -> None:
     """Count each operator of a compiled model on its board (or in QEMU), in several runs.
 
-    Cycles on silicon, exact instructions in QEMU; the counts are kept for the planner. With
-    --kernels, one small firmware holds every kernel of a model and times each on request;
-    measurements go to the database that `thimble cost` shows, one by one, so that a pulled cable
-    costs nothing.
+    The counts are cycles on silicon and exact instructions in QEMU; they are stored for the
+    planner. With --kernels, one small firmware holds every kernel of a model and times each on
+    request. Each measurement goes to the database of `thimble cost` at once, so that a pulled cable
+    loses nothing.
 
     Example: `thimble profile out --runs 5`
     """
@@ -74,7 +74,7 @@ def command(
 
 
 def profile_json(profile: Profile) -> dict[str, Any]:
-    """Counts are medians; `counts` has every run. `calls`: more than 1 where it runs in blocks."""
+    """Counts are medians; `counts` has every run. `calls`: more than 1 if it runs in blocks."""
 
     def part(entry: Part) -> dict[str, Any]:
         return {

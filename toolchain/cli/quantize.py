@@ -20,7 +20,7 @@ _SHOWN = 15
 
 def command(
     model: Annotated[Path, typer.Argument(metavar="MODEL.onnx", help="A float32 ONNX model.")],
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="OUT.onnx", help="What to write.")],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="OUT.onnx", help="File to write.")],
     data: Annotated[
         list[Path] | None,
         typer.Option(
@@ -28,12 +28,14 @@ def command(
             "-d",
             metavar="FILE",
             help="Inputs to calibrate with: .npy, .npz (arrays by input name) or raw float32, one "
-            "sample or many in a file. May be repeated; a folder stands for the files in it.",
+            "sample or many in a file. May be repeated; a folder means all files in it.",
         ),
     ] = None,
     more: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[FILE]...", help="More data, as `--data samples/*.npy` gives it."),
+        typer.Argument(
+            metavar="[FILE]...", help="More data, from the shell's `--data samples/*.npy`."
+        ),
     ] = None,
     method: Annotated[
         str, typer.Option(help=f"How ranges are chosen: {', '.join(METHODS)}.")
@@ -43,12 +45,12 @@ def command(
     ] = False,
     json: JsonOption = None,
 ) -> None:
-    """Quantise a float ONNX model to int8 (QDQ) with onnxruntime, and report what it cost.
+    """Quantise a float ONNX model to int8 (QDQ) with onnxruntime, and report the loss.
 
     Weights become symmetric int8 per channel, activations int8 with a zero point, in every
-    operator. 50 to 500 samples like those of the real world are enough. The report compares the
-    int8 model with the float one on up to 32 of the samples, tensor by tensor: signal over noise in
-    dB (below 10 something is lost), and how often the largest output is the same.
+    operator. 50 to 500 samples of realistic data are enough. The report compares the int8 model
+    with the float one on up to 32 of the samples: for each tensor signal over noise in dB (below 10
+    something is lost), and how often the largest output is the same.
 
     Example: `thimble quantize model.onnx --data samples/*.npy -o model_int8.onnx`
     """

@@ -19,7 +19,7 @@ from toolchain.report.text import shape, share
 
 
 def command(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="What `thimble compile` wrote.")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of `thimble compile`.")],
     inputs: Annotated[
         list[Path] | None,
         typer.Option(
@@ -27,21 +27,22 @@ def command(
             "-i",
             metavar="FILE",
             help="Input data: .npy, .npz (arrays by input name), or raw bytes; once per input. "
-            "Several inputs' worth of data is a sequence. Random data when left out.",
+            "Data for several inferences run as a sequence. Default: random data.",
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="For random inputs.")] = 0,
     port: PortOption = None,
     operators: Annotated[
-        bool, typer.Option("--operators", help="Also print what each operator took.")
+        bool, typer.Option("--operators", help="Also print the count of each operator.")
     ] = False,
     json: JsonOption = None,
 ) -> None:
     """Run one inference on the board (or in QEMU, or on this machine) and print the outputs.
 
-    Inputs and outputs are in the model file's own types; a float model's data may be float.
-    Data for several inferences runs them one after another, with the state that the model keeps;
-    the outputs then have one more dimension, first, and the count is that of the longest run.
+    Inputs and outputs are in the model file's own types; a float model's data may be float. If the
+    data are for several inferences, they run one after another and the model keeps its state
+    between them. The outputs then have one more dimension, first, and the count is that of the
+    longest run.
 
     Example: `thimble run out --input sample.npy --operators`
     """

@@ -1,4 +1,6 @@
-"""`thimble schedule`: the order of operators with the smallest peak, and what is proved of it."""
+"""`thimble schedule`: the order of operators with the smallest peak, and what is proved about
+it.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,7 @@ def command(
         typer.Option(
             "--budget",
             metavar="BYTES",
-            help="Stop at the first order that peaks at this or less; exit 1 without one.",
+            help="Stop at the first order with at most this peak; exit 1 if there is none.",
         ),
     ] = None,
     time_limit: Annotated[
@@ -44,8 +46,9 @@ def command(
         typer.Option(
             "--time-limit",
             metavar="S",
-            help="Work after which the best order so far is given, in seconds that it takes on one "
-            "core of a desktop computer. No clock is read: the order is the same on every machine.",
+            help="Work limit, after which the best order so far is printed, in seconds that it "
+            "takes on one core of a desktop computer. No clock is read: the order is the same on "
+            "every machine.",
         ),
     ] = None,
     on_chip: Annotated[
@@ -53,15 +56,15 @@ def command(
         typer.Option(
             "--on-chip",
             metavar="BYTES",
-            help="Also report off-chip traffic with this much memory on chip (Belady).",
+            help="Also report off-chip traffic with this much on-chip memory (Belady).",
         ),
     ] = None,
     board: BoardOption = DEFAULT_BOARD,
     json: JsonOption = None,
 ) -> None:
-    """In which order does the graph need the least memory, and is that proved?
+    """Find the order of operators that needs the least memory, and say whether that is proved.
 
-    For a model the scratch memory of its operators is that of the board's kernels; in a neutral
+    For a model, the scratch memory of its operators is that of the board's kernels. In a neutral
     graph only tensors count.
 
     Example: `thimble schedule graph.json --scheduler auto --time-limit 10`

@@ -1,4 +1,4 @@
-"""`thimble verify`: the board's outputs against the reference's."""
+"""`thimble verify`: compare the board's outputs with the reference's."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ _SHOWN = 20
 def command(
     model: ModelArgument,
     board: BoardOption = DEFAULT_BOARD,
-    runs: Annotated[int, typer.Option(min=0, help="How many random inputs.")] = 20,
-    seed: Annotated[int, typer.Option(help="Of the random inputs.")] = 0,
+    runs: Annotated[int, typer.Option(min=0, help="Number of random inputs.")] = 20,
+    seed: Annotated[int, typer.Option(help="Seed of the random inputs.")] = 0,
     inputs: Annotated[
         list[Path] | None,
         typer.Option(
             "--input",
             "-i",
             metavar="FILE",
-            help="A given input to run first, or several in sequence: .npz, or .npy or raw bytes "
-            "for a model with one input. May be repeated; each file begins anew.",
+            help="An input to run first, or several in sequence: .npz, or .npy or raw bytes for a "
+            "model with one input. May be repeated; the state is reset before each file.",
         ),
     ] = None,
     out: Annotated[
@@ -72,13 +72,14 @@ def command(
     """Compile, run on the board, and compare every output byte with the reference.
 
     The reference is LiteRT's reference kernels for TFLite files (no element may differ), another
-    runtime for operators that they have wrong or not at all, and ONNX Runtime for ONNX files (each
-    element within 1); the verdict says which judged. Where no independent runtime takes the model
-    it is compared with Thimble's own arithmetic, which proves little: exit 2 then says so. Where
-    operators compute in float32, integers may differ by 1 and floats by 2^-16 of their tensor's
-    largest: exp, tanh and the like end in other last bits than the C library of this machine
-    gives. A model that keeps state is compared frame for frame, in sequences with a reset between.
-    Exits 1 if it does not match, and lists every differing element (all of them in the JSON).
+    runtime for operators that these compute wrongly or not at all, and ONNX Runtime for ONNX files
+    (each element within 1). The verdict says which runtime judged. If no independent runtime takes
+    the model, it is compared with Thimble's own arithmetic, which proves little: the exit code is
+    then 2. If operators compute in float32, integers may differ by 1 and floats by 2^-16 of their
+    tensor's largest element, because the last bits of exp, tanh and similar functions differ from
+    those of this machine's C library. A model that keeps state is compared frame by frame, in
+    sequences with a reset between. Exits 1 if the outputs do not match, and lists every differing
+    element (all of them in the JSON).
 
     Example: `thimble verify model.tflite --board mps2-an500 --runs 100`
     """

@@ -1,7 +1,7 @@
 """What runs the stages: Google's runner, libedgetpu's delegate, or LiteRT on the processor.
 
-Only the processor was tried by Thimble's makers. The other two are held against their sources
-(`docs/edgetpu.md`), and not run on hardware.
+Only the processor has been tried. The other two were checked against their sources
+(`docs/edgetpu.md`), and have not run on hardware.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LITERT = "ai_edge_litert.interpreter"
 
 @dataclass(frozen=True)
 class Choice:
-    """A backend, and why it is that one. `module`: what holds its interpreter."""
+    """A backend, and why it was chosen. `module`: the module that has its interpreter."""
 
     name: str
     why: str
@@ -46,7 +46,7 @@ def _interpreter_module(name: str = _LITERT) -> Any:
 def load_delegate(module: str, device: str) -> Any:
     """libedgetpu's delegate for a stick (`usb:0`, `pci:1`, '' for any), for an interpreter.
 
-    Raises MissingToolError where the library or the stick is missing.
+    Raises MissingToolError if the library or the stick is missing.
     """
     found = _interpreter_module(module)
     options = {"device": device} if device else {}
@@ -54,7 +54,7 @@ def load_delegate(module: str, device: str) -> Any:
 
 
 def devices_of(text: str | None, stages: int) -> tuple[str, ...]:
-    """The stick of each stage. Raises InputError where their number is another."""
+    """The stick of each stage. Raises InputError if there are more or fewer sticks than stages."""
     devices = (
         tuple(f"usb:{k}" for k in range(stages))
         if text is None
@@ -66,7 +66,7 @@ def devices_of(text: str | None, stages: int) -> tuple[str, ...]:
 
 
 def choose(folder: PipelineFolder, wanted: str, devices: Sequence[str]) -> Choice:
-    """The backend to use. Raises MissingToolError where the one asked for cannot be had."""
+    """The backend to use. Raises MissingToolError if the requested one is not available."""
     if wanted not in BACKENDS:
         raise InputError(f"there is no backend {wanted!r}; there are {', '.join(BACKENDS)}")
     if wanted == "cpu":
@@ -160,7 +160,7 @@ class LiteRTStage:
         self.outputs = tuple(name for part in self._parts for name, _ in part.outputs)
 
     def invoke(self, tensors: Tensors) -> tuple[dict[str, Array], float]:
-        """Raises RuntimeError naming the stick where it no longer answers."""
+        """Run one frame. Raises RuntimeError naming the stick if it no longer answers."""
         results: dict[str, Array] = {}
         moved = 0.0
         for part in self._parts:
@@ -191,14 +191,14 @@ class _Part:
 
 
 def prefix_of(model: ModelStages, models: int) -> str:
-    """What keeps the tensors of several models apart."""
+    """The prefix that keeps the tensors of several models apart."""
     return f"{model.name}/" if models > 1 else ""
 
 
 def open_stages(
     folder: PipelineFolder, choice: Choice, devices: Sequence[str], fast: bool = False
 ) -> tuple[LiteRTStage, ...]:
-    """The stages, loaded. Raises MissingToolError or InputError where that fails."""
+    """The stages, loaded. Raises MissingToolError or InputError if that fails."""
     result = []
     for stage in range(folder.stages):
         delegates = (
@@ -218,7 +218,7 @@ def open_stages(
 
 
 def input_details(folder: PipelineFolder) -> list[tuple[str, tuple[int, ...], Any]]:
-    """Name, shape and NumPy type of everything a frame must bring."""
+    """Name, shape and NumPy type of every input of a frame."""
     found = []
     for model in folder.models:
         inputs, _ = _ends(folder.path / model.stages[0].file)

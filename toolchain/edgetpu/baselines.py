@@ -1,4 +1,4 @@
-"""What others do, to compare with: Google's compiler, and cuts of one fixed order."""
+"""Baselines to compare with: Google's compiler, and cuts of one fixed order."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def depth_first_order(graph: PipelineGraph) -> tuple[int, ...]:
 def greedy(graph: PipelineGraph, sizes: Sequence[int], stages: int) -> tuple[int, ...]:
     """Stage of each operator as the Edge TPU compiler cuts (`--num_segments`).
 
-    In depth-first topological order, a stage is filled until the next operator would pass
-    total / stages + 1 bytes; the last takes the rest. `sizes`: parameter bytes of each operator.
+    In depth-first topological order, a stage is filled until the next operator would pass total /
+    stages + 1 bytes; the last stage takes the rest. `sizes`: parameter bytes of each operator.
     """
     limit = sum(sizes) // stages + 1
     result = [0] * len(sizes)

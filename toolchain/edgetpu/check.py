@@ -1,4 +1,4 @@
-"""An independent look at a plan: it trusts neither the solvers nor `figures.py`."""
+"""An independent check of a plan, without any code of the solvers or of `figures.py`."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def check_plan(
     cache_bytes: int,
     runnable: bool = True,
 ) -> None:
-    """Raises ResultError where a plan breaks a rule or its totals are not what they should be.
+    """Raise ResultError if a plan breaks a rule or its totals are wrong.
 
-    `assigned`: the stage of each operator, by graph. `balance`, `cache_bytes`: how parameters were
-    weighed, and the cache of a stick. `runnable=False` leaves out the rules of the runner: a
-    baseline may break them.
+    `assigned`: the stage of each operator, by graph. `balance`: which parameter sizes were
+    balanced. `cache_bytes`: the cache of a stick. `runnable=False` skips the rules of the runner,
+    which a baseline may break.
     """
     for graph, stage_of in zip(graphs, assigned, strict=True):
         for line in broken_rules(graph, stage_of, stages):
@@ -60,7 +60,7 @@ def check_plan(
 
 
 def broken_rules(graph: PipelineGraph, stage_of: tuple[int, ...], stages: int) -> list[str]:
-    """Every rule of dependency and of the runner that an assignment breaks, in words."""
+    """Every rule of dependency and of the runner that an assignment breaks, as text."""
     broken = []
     for index, found in enumerate(graph.predecessors):
         if not 0 <= stage_of[index] < stages:

@@ -1,9 +1,9 @@
-"""Google's edgetpu_compiler on each stage, and its report read.
+"""Runs Google's edgetpu_compiler on each stage, and reads its report.
 
-The compiler is on no registry: it is run where it is installed. Options and file names are those of
-https://coral.ai/docs/edgetpu/compiler; the report's form, and the words of failures, those that
-its users have published for versions 2.0 to 16.0 (google-coral/edgetpu issues 60, 178, 313, 411,
-427, 444, 458, 518, 572, 651, 671, 686, 800, 829). Not run against the real program.
+The compiler is in no package registry: it is used where it is installed. Options and file names are
+those of https://coral.ai/docs/edgetpu/compiler. The form of the report, and of error messages, is
+the one that users have published for versions 2.0 to 16.0 (google-coral/edgetpu issues 60, 178,
+313, 411, 427, 444, 458, 518, 572, 651, 671, 686, 800, 829). Not run with the real program.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _SEARCHES = 10
 
 @dataclass(frozen=True)
 class OperatorLine:
-    """Operators of one kind and what became of them."""
+    """Operators of one kind, and where the compiler mapped them."""
 
     kind: str
     count: int
@@ -57,7 +57,7 @@ class OperatorLine:
 
 @dataclass(frozen=True)
 class CompilerReport:
-    """Sizes are as exact as the report prints them (two decimals of their unit)."""
+    """The report of one model. Sizes have two decimals of their unit, as it prints them."""
 
     version: str
     input_file: str
@@ -78,7 +78,7 @@ class CompilerReport:
 def parse_report(text: str) -> CompilerReport:
     """Read what `edgetpu_compiler -s` prints for one model.
 
-    Raises ResultError where it holds no report: the compiler failed, or prints another form.
+    Raises ResultError if it is not a report: the compiler failed, or prints another form.
     """
     values: dict[str, str] = {}
     for line in text.splitlines():
@@ -155,11 +155,11 @@ def parse_reports(text: str) -> tuple[CompilerReport, ...]:
 def compile_stages(
     folder: PipelineFolder, stages: Sequence[StageFile], seconds: float = 600.0
 ) -> tuple[CompilerReport, ...]:
-    """Compile the stages that share one stick, together so that they share its cache.
+    """Compile the stages that share one stick together, so that they share its cache.
 
-    In one call and in the plan's order. A stage that is refused on its own is tried once more with
-    `--search_delegate`, which leaves operators at its end to the CPU. Raises MissingToolError where
-    the compiler is not installed, ResultError where it refuses.
+    One call compiles all of them, in the plan's order. A stage that is refused on its own is tried
+    once more with `--search_delegate`, which leaves operators at its end to the CPU. Raises
+    MissingToolError if the compiler is not installed, ResultError if it refuses.
     """
     program = shutil.which(PROGRAM)
     if program is None:
@@ -219,7 +219,7 @@ def _compile(
 
 
 def differences(stage: StageFile, report: CompilerReport) -> tuple[str, ...]:
-    """Where the report and the plan part, in words."""
+    """The differences between report and plan, as text."""
     found = []
     held = report.on_chip_bytes + report.off_chip_bytes
     if stage.compiled_bytes and abs(held - stage.compiled_bytes) > 0.15 * stage.compiled_bytes:

@@ -1,6 +1,6 @@
 """Google's PipelinedModelRunner over compiled stages: pycoral 2.0's interface, and 1.0's.
 
-Held against the sources of pycoral and libcoral (`docs/edgetpu.md` names commits and lines); not
+Checked against the sources of pycoral and libcoral (`docs/edgetpu.md` names commits and lines); not
 run on hardware.
 """
 
@@ -36,7 +36,7 @@ _SEGMENT = re.compile(r"Segment (\d+) runner error: (.*)", re.DOTALL)
 
 
 def pycoral_runner() -> Any:
-    """Google's class PipelinedModelRunner. Raises MissingToolError where it is not installed."""
+    """Google's class PipelinedModelRunner. Raises MissingToolError if it is not installed."""
     if importlib.util.find_spec("pycoral") is None:
         raise MissingToolError(f"pycoral is not installed; {_GET_PYCORAL}")
     try:
@@ -50,7 +50,7 @@ def pycoral_runner() -> Any:
 
 
 def check_fits(folder: PipelineFolder, outputs: Mapping[str, Any]) -> None:
-    """Raises MissingToolError for a pipeline that pycoral cannot run.
+    """Raise MissingToolError for a pipeline that pycoral cannot run.
 
     `outputs`: NumPy type of each output of the pipeline.
     """
@@ -68,9 +68,10 @@ def check_fits(folder: PipelineFolder, outputs: Mapping[str, Any]) -> None:
 class PycoralPipeline:
     """A pipeline of one model on Google's runner, a stick for each stage.
 
-    Frames under way are bounded here, not by the runner's queues: a runner whose input queue is
-    full cannot report a stage that failed. Raises MissingToolError where a stick is missing, and
-    InputError where a stage cannot be loaded or has other inputs or outputs than its model.
+    The number of frames in progress is limited here, not by the runner's queues: a runner whose
+    input queue is full cannot report a stage that failed. Raises MissingToolError if a stick is
+    missing, and InputError if a stage cannot be loaded or has other inputs or outputs than its
+    model.
     """
 
     def __init__(
@@ -94,10 +95,10 @@ class PycoralPipeline:
                 )
 
     def run(self, frames: Iterable[Tensors]) -> Iterator[tuple[Array, ...]]:
-        """Results in order. Closing the iterator drains what is under way.
+        """Results in order. Closing the iterator drains the frames in progress.
 
-        Raises StageError naming the stick that failed, ResultError where the runner hangs or ends
-        early, InputError for a frame that does not fit, and what the frames themselves raise.
+        Raises StageError naming the stick that failed, ResultError if the runner hangs or ends
+        early, InputError for a frame that does not fit, and whatever the iterator of frames raises.
         """
         try:
             runner = self._class(self._interpreters)

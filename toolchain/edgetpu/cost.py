@@ -1,7 +1,8 @@
-"""What a stage costs on a USB stick: published measurements of Edge TPUs, fitted.
+"""The time of a stage on a USB stick, fitted to published measurements of Edge TPUs.
 
-A stage takes a fixed time per call, its arithmetic, the parameters that its cache cannot hold, and
-its transfers; sticks behind one hub share the bus over which parameters stream.
+A stage takes a fixed time per call, and time for its arithmetic, for the parameters that its cache
+cannot hold, and for its transfers. Sticks behind one hub share the bus over which parameters
+stream.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ CACHE_BYTES = int(7.7 * (1 << 20))
 class EdgeTpuCost:
     """Rates in bytes (or MACs) per millisecond. The defaults fit USB 3 sticks behind one hub.
 
-    A layer is cached whole or streamed whole. `whole_layers=False` counts what exceeds the cache
-    to the byte, as the formulation's spill does.
+    A layer is cached whole or streamed whole. `whole_layers=False` counts what exceeds the cache to
+    the byte, as the formulation's spill does.
     """
 
     cache_bytes: int = CACHE_BYTES
@@ -35,7 +36,7 @@ class EdgeTpuCost:
         return max(0, param_bytes - self.cache_bytes)
 
     def streamed_bytes(self, layers: Iterable[int]) -> int:
-        """Parameters that are sent with every frame: layers in order, each cached if it fits."""
+        """Parameter bytes sent with every frame: layers in order, each cached if it fits."""
         sizes = [size for size in layers if size > 0]
         if not self.whole_layers:
             return self.spill_bytes(sum(sizes))
@@ -48,7 +49,7 @@ class EdgeTpuCost:
         return streamed
 
     def overhead_ms(self, streamed: int, in_bytes: int, out_bytes: int) -> float:
-        """What a call of a stage takes beside its arithmetic, alone on its bus."""
+        """Time of a call of a stage without its arithmetic, alone on its bus."""
         return (
             self.call_ms
             + streamed / self.stream_bytes_per_ms
@@ -57,7 +58,7 @@ class EdgeTpuCost:
         )
 
     def period_ms(self, stages_ms: Sequence[float], streamed: int) -> float:
-        """Time between results: the slowest stage, or the shared bus where that is slower."""
+        """Time between results: the slowest stage, or the shared bus if that is slower."""
         return max(max(stages_ms), streamed / self.hub_bytes_per_ms)
 
 

@@ -1,4 +1,4 @@
-"""What an assignment of operators to stages amounts to."""
+"""Bytes and times of an assignment of operators to stages."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ StageOf = tuple[int, ...]
 
 @dataclass(frozen=True)
 class StageFigures:
-    """One stage of one model. `in_bytes` and `out_bytes` include the model's own ends.
+    """One stage of one model. `in_bytes` and `out_bytes` include the model's own inputs and
+    outputs.
 
-    `spill_bytes` is what exceeds the cache; `streamed_bytes` is what is sent with every frame when
+    `spill_bytes` is what exceeds the cache. `streamed_bytes` is what is sent with every frame when
     layers are cached whole.
     """
 
@@ -34,7 +35,9 @@ class StageFigures:
 
 @dataclass(frozen=True)
 class Figures:
-    """One model on its sticks. `communication_bytes`: cut tensors, once per consuming stage."""
+    """One model on its sticks. `communication_bytes`: tensors between stages, once per reading
+    stage.
+    """
 
     stages: tuple[StageFigures, ...]
     communication_bytes: int
@@ -53,7 +56,7 @@ class Totals:
 
 
 def layer_bytes(graph: PipelineGraph, operators: Sequence[int], balance: str) -> list[int]:
-    """Parameter bytes of each operator in turn, a constant counted where it is first met."""
+    """Parameter bytes of each operator in turn; a shared constant counts at its first reader."""
     if balance == "compiled":
         return [graph.ops[index].compiled_bytes for index in operators]
     met: set[int] = set()
@@ -80,7 +83,7 @@ def measure(
 ) -> tuple[tuple[Figures, ...], Totals]:
     """Figures of every model, and of all together; earlier models fill the caches first.
 
-    `times_ms`, where measured, replaces the arithmetic of the first model: one time per operator.
+    `times_ms`, if measured, replaces the arithmetic of the first model: one time per operator.
     """
     caches = [(cost, cost)] * stages
     found = []

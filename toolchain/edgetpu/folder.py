@@ -25,7 +25,7 @@ COMPILED_SUFFIX = "_edgetpu.tflite"
 
 @dataclass(frozen=True)
 class StageFile:
-    """One stage of one model. Names join it to the others; figures are the plan's."""
+    """One stage of one model. Names connect it to the other stages; figures are the plan's."""
 
     file: str
     sha256: str
@@ -43,7 +43,7 @@ class StageFile:
 
     @property
     def compiled_file(self) -> str:
-        """What edgetpu_compiler makes of it."""
+        """The name of edgetpu_compiler's output for it."""
         return self.file.removesuffix(".tflite") + COMPILED_SUFFIX
 
 
@@ -59,7 +59,7 @@ class ModelStages:
 
 @dataclass(frozen=True)
 class PipelineFolder:
-    """What `pipeline.json` says. `weights_ms`: arithmetic of each operator of each model."""
+    """The content of `pipeline.json`. `weights_ms`: arithmetic of each operator of each model."""
 
     path: Path
     objective: str
@@ -81,10 +81,10 @@ def written_folder(
     force: bool = False,
     inputs: Iterable[Path] = (),
 ) -> Iterator[PipelineFolder]:
-    """The stages of every model and the manifest in a folder that becomes `path` afterwards.
+    """A folder with the stages of every model and the manifest, which becomes `path` afterwards.
 
-    What edgetpu_compiler makes of the stages of another split never stays beside them. `force`,
-    `inputs` and what is raised: as in `replaced_folder`.
+    What edgetpu_compiler made of the stages of another split never stays beside them. `force`,
+    `inputs` and the errors raised are as in `replaced_folder`.
     """
     stems = _stems([graph.name for graph in plan.graphs])
     models = tuple(
@@ -156,9 +156,9 @@ def _manifest(folder: PipelineFolder) -> dict[str, Any]:
 
 
 def read_folder(path: Path) -> PipelineFolder:
-    """The pipeline in a folder, its files present and unchanged.
+    """The pipeline in a folder whose files are all there and unchanged.
 
-    Raises InputError, naming the file, where it is not one.
+    Raises InputError, naming the file, otherwise.
     """
     manifest = path / MANIFEST
     check_whole(path, "split the model again")

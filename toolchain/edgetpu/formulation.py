@@ -1,9 +1,9 @@
 """The exact formulation as an integer program on CP-SAT, for one model or several at once.
 
 Source: Yin, Zhang and Yu, "Exact Memory- and Communication-aware Scheduling of DNNs on Pipelined
-Edge TPUs", SEC 2022; its equations are named where they stand. A unit's stage is held by
-y[unit, k] = "in stage k or before", so that dependencies (1) are implications, one stage each (2)
-is y rising with k, and what a stage holds (5) is a difference of two y.
+Edge TPUs", SEC 2022; comments name its equations. A unit's stage is represented by y[unit, k] = "in
+stage k or before". Dependencies (1) are then implications, one stage each (2) means that y rises
+with k, and the content of a stage (5) is a difference of two y.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ PICOSECONDS = 1e9
 
 @dataclass(frozen=True)
 class Step:
-    """One objective as solved: its value, the proved bound, in bytes (period: picoseconds)."""
+    """One objective as solved: its value and the proved bound, in bytes (period: picoseconds)."""
 
     objective: str
     value: int
@@ -117,7 +117,7 @@ class Program:
         return sum(terms)
 
     def objective(self, name: str) -> Any:
-        """The variable or expression of an objective, made when it is first asked for."""
+        """The variable or expression of an objective, created when it is first requested."""
         if name not in self.objectives:
             make = {
                 "params": self._largest,
@@ -240,7 +240,10 @@ class Program:
         return terms
 
     def bound_stages(self, largest: int) -> None:
-        """What must come before or behind a unit tells its stages apart, given `largest` bytes."""
+        """Limit the stages of each unit by what must come before and behind it.
+
+        `largest`: the most bytes of a stage.
+        """
         if self.balance == "compiled" or largest <= 0:
             return
         for (graph, rules), by in zip(self.models, self.by, strict=True):
@@ -332,14 +335,17 @@ def solve(
     seconds: float = 60.0,
     times_ms: Sequence[float] | None = None,
 ) -> Solution | None:
-    """Solve for one objective after the other, each held (within `slack`) before the next.
+    """Solve for one objective after the other, each kept (within `slack`) while the next is solved.
 
-    `start` is a plan to begin with. `start_params`: its largest stage, where it is as good in all
-    objectives before `params`, which then need not pass it. `optima`: what each objective, those
-    before it held, is known to be at best, and is in `start`: that plan is then only held against
-    the program. `seconds`: most work for each objective, in seconds that it takes on one core.
-    Where it is used up the plan so far stands, with its bound. None where there is no plan, or none
-    was found with so much work.
+    start         a plan to begin with.
+    start_params  its largest stage, if it is as good in all objectives before `params`, which then
+                  need not exceed it.
+    optima        the known optimum of each objective, those before it kept, which `start` reaches:
+                  the plan is then only checked against the program.
+    seconds       most work for each objective, in seconds that it takes on one core. When it is
+                  used up, the plan so far is kept, with its bound.
+
+    None if there is no plan, or none was found with so much work.
     """
     program = Program(models, stages, cost, balance, times_ms)
     steps: list[Step] = []

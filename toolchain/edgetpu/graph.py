@@ -1,6 +1,6 @@
 """A model as the stage planner sees it: operators, the tensors between them, their constants.
 
-One frozen value for a TFLite file and for a neutral summary; nothing here knows of stages.
+TFLite files and neutral summaries become the same value. Nothing here depends on stages.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ class PipelineOp:
     """One operator, at its place in the file.
 
     `inputs` and `outputs` index `PipelineGraph.tensors`, `constants` index
-    `PipelineGraph.constant_bytes`; each index stands once. `compiled_bytes` estimates the
-    parameters after the Edge TPU compiler. `states` are the variables that the operator keeps from
-    run to run: operators with one in common cannot be parted.
+    `PipelineGraph.constant_bytes`; no index is repeated. `compiled_bytes` estimates the parameters
+    after the Edge TPU compiler. `states` are the variables that the operator keeps from run to run:
+    operators that share one stay in one stage.
     """
 
     kind: str
@@ -38,7 +38,7 @@ class PipelineOp:
 
 @dataclass(frozen=True)
 class PipelineGraph:
-    """A model. Operators stand in topological order; `inputs` and `outputs` index `tensors`."""
+    """A model. Operators are in topological order; `inputs` and `outputs` index `tensors`."""
 
     name: str
     tensors: tuple[PipelineTensor, ...]
@@ -49,12 +49,12 @@ class PipelineGraph:
 
     @cached_property
     def producer(self) -> dict[int, int]:
-        """Tensor to the operator that writes it; graph inputs have none."""
+        """From a tensor to the operator that writes it; graph inputs have none."""
         return {tensor: index for index, op in enumerate(self.ops) for tensor in op.outputs}
 
     @cached_property
     def consumers(self) -> dict[int, tuple[int, ...]]:
-        """Tensor to the operators that read it, in their order."""
+        """From a tensor to the operators that read it, in their order."""
         found: dict[int, list[int]] = {}
         for index, op in enumerate(self.ops):
             for tensor in op.inputs:
@@ -84,10 +84,10 @@ class PipelineGraph:
 
     @cached_property
     def param_bytes(self) -> int:
-        """All parameters, a shared constant once."""
+        """Bytes of all parameters, a shared constant once."""
         used = {constant for op in self.ops for constant in op.constants}
         return sum(self.constant_bytes[constant] for constant in used)
 
     def op_param_bytes(self, index: int) -> int:
-        """Parameters of one operator."""
+        """Bytes of the parameters of one operator."""
         return sum(self.constant_bytes[c] for c in self.ops[index].constants)

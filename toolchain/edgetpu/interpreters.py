@@ -1,8 +1,8 @@
-"""Which TFLite interpreter is installed, and whether it and libedgetpu work together.
+"""Which TFLite interpreter is installed, and whether it works with libedgetpu.
 
-libedgetpu hands structures of TensorFlow's headers to the interpreter by value, and these have
-grown: an interpreter of another version crashes the process, or worse. So a combination is tried
-in a child process first (`probe.py`). Which are known to work: `KNOWN`.
+libedgetpu passes structures of TensorFlow's headers to the interpreter by value, and these have
+grown over time: an interpreter of another version crashes the process, or worse. A combination is
+therefore first tried in a child process (`probe.py`). `KNOWN` lists combinations known to work.
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ GET_LIBRARY = (
 
 @dataclass(frozen=True)
 class Combination:
-    """Versions that somebody ran together, and where that is said. `pycoral` '' where not said."""
+    """Versions that somebody ran together, and the source. `pycoral` is '' if it is not
+    mentioned.
+    """
 
     who: str
     libedgetpu: str
@@ -69,7 +71,7 @@ KNOWN = (
 
 @dataclass(frozen=True)
 class Kind:
-    """A package that has an interpreter, the module that holds it, and its distribution."""
+    """A package with an interpreter, the module that contains it, and its distribution."""
 
     name: str
     module: str
@@ -77,7 +79,7 @@ class Kind:
 
     @property
     def version(self) -> str:
-        """'' where it is not installed."""
+        """Its version; '' if it is not installed."""
         if importlib.util.find_spec(self.module.split(".")[0]) is None:
             return ""
         try:
@@ -98,7 +100,9 @@ tensorflow/lite/python/interpreter.py; the module `tensorflow.lite` that import 
 
 @dataclass(frozen=True)
 class Trial:
-    """How a child process ended. `error`: what was raised; `died`: the signal, or what else."""
+    """How a child process ended. `error`: what was raised. `died`: the signal, or another
+    reason.
+    """
 
     step: str
     kind: str = ""
@@ -112,7 +116,7 @@ class Trial:
 
 
 def library() -> str:
-    """The name by which libedgetpu is loaded on this system."""
+    """The name under which libedgetpu is loaded on this system."""
     return _LIBRARIES.get(platform.system(), "libedgetpu.so.1")
 
 
@@ -162,7 +166,7 @@ def installed() -> tuple[Kind, ...]:
 
 
 def library_version() -> str:
-    """libedgetpu's version as Debian's packages tell it; '' where no package does."""
+    """libedgetpu's version according to Debian's packages; '' if no package has it."""
     for package in _DEBIAN_PACKAGES:
         try:
             done = subprocess.run(
@@ -179,11 +183,12 @@ def library_version() -> str:
 
 
 def wake() -> None:
-    """Give every stick its firmware, so that `usb:N` means one stick from now on.
+    """Load the firmware of every stick, so that `usb:N` means one stick from now on.
 
-    libedgetpu counts sticks without firmware before those with it, and opening one gives it its
-    firmware: of two fresh sticks `usb:0` and then `usb:1` are the same one, shared in silence
-    (beagle_usb_driver_provider.cc:209-231, edgetpu_manager_direct.cc:446-451). On Linux alone.
+    libedgetpu lists sticks without firmware before those with it, and opening one loads its
+    firmware. With two fresh sticks `usb:0` and then `usb:1` would be the same one, shared without a
+    message (beagle_usb_driver_provider.cc:209-231, edgetpu_manager_direct.cc:446-451). Only on
+    Linux.
     """
     try_out(library=library(), wake=True)
 
@@ -191,8 +196,8 @@ def wake() -> None:
 def fitting(model: Path, device: str) -> Kind:
     """The first installed interpreter with which one frame passes one compiled stage.
 
-    Raises MissingToolError in words: libedgetpu is missing, no stick answers, or no interpreter
-    that is installed fits libedgetpu.
+    Raises MissingToolError with the reason: libedgetpu is missing, no stick answers, or no
+    installed interpreter works with libedgetpu.
     """
     reasons = []
     for kind in installed():
@@ -209,7 +214,7 @@ def fitting(model: Path, device: str) -> Kind:
 
 
 def check_pycoral(model: Path, device: str) -> None:
-    """Raises MissingToolError where one frame does not pass one compiled stage on pycoral."""
+    """Raise MissingToolError if one frame does not pass one compiled stage on pycoral."""
     trial = try_out(module="pycoral", device=device, model=str(model))
     if trial.passed:
         return
@@ -221,7 +226,7 @@ def check_pycoral(model: Path, device: str) -> None:
 
 
 def refuse_missing(trial: Trial, device: str) -> None:
-    """Raises MissingToolError for what no other interpreter could mend."""
+    """Raise MissingToolError for problems that no other interpreter could solve."""
     if trial.step != _OPENING or trial.died:
         return
     if trial.kind == "OSError":
@@ -235,7 +240,9 @@ def refuse_missing(trial: Trial, device: str) -> None:
 
 
 def opened(make: Callable[[], T], device: str) -> T:
-    """What `make` opens on a stick; MissingToolError in words where library or stick is missing."""
+    """The result of `make`, which opens a stick. Raises MissingToolError if library or stick is
+    missing.
+    """
     try:
         return make()
     except (OSError, ValueError) as error:
@@ -256,7 +263,7 @@ def known(combinations: Sequence[Combination] = KNOWN) -> str:
 
 @dataclass(frozen=True)
 class Found:
-    """What of the Edge TPU's software is installed. '' where it is missing."""
+    """The installed software for Edge TPUs. '' where it is missing."""
 
     libedgetpu: str
     runtime: str
@@ -266,7 +273,7 @@ class Found:
 
     @property
     def text(self) -> str:
-        """One line, '' where there is no libedgetpu."""
+        """One line, '' if there is no libedgetpu."""
         if not self.runtime:
             return ""
         parts = [f"libedgetpu {self.libedgetpu or 'of no package'} ({self.runtime})"]
@@ -280,7 +287,7 @@ class Found:
 
 
 def found() -> Found:
-    """Looks, in a child process where that may crash."""
+    """The installed software. What may crash runs in a child process."""
     trial = try_out(20.0, library=library())
     told = {key: value for fields in trial.told for key, value in fields.items()}
     label = re.search(r"RuntimeVersion\((\d+)\)", str(told.get("version", "")))
@@ -292,7 +299,7 @@ def found() -> Found:
 
 
 def finding() -> Finding:
-    """What is found, as `thimble doctor` lists it."""
+    """The same, as `thimble doctor` lists it."""
     return Finding("Edge TPU", "run pipelines on sticks", found().text, False, GET_LIBRARY)
 
 
@@ -311,7 +318,7 @@ def _pycoral() -> str:
 def fits(libedgetpu: str, kind: Kind, version: str | None = None) -> str:
     """What is known of the two together: 'known to work', 'known to crash', or 'not known'.
 
-    Of other interpreters than tflite_runtime nothing is known.
+    Nothing is known of interpreters other than tflite_runtime.
     """
     runtime = _numbers(kind.version if version is None else version)
     community = re.match(r"16\.0tf(\d+\.\d+(?:\.\d+)?)", libedgetpu.lower())

@@ -1,4 +1,6 @@
-"""Several models on the same sticks: each in turn at its optimum while the others are held."""
+"""Several models on the same sticks: each in turn is optimised while the others stay as they
+are.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +16,10 @@ _MOST_ROUNDS = 12
 def improve(
     lattices: Sequence[Lattice], stage_of: Sequence[StageOf], stages: int
 ) -> tuple[StageOf, ...]:
-    """A plan whose period is no longer than that of `stage_of`, which no model alone can shorten.
+    """A plan with a period no longer than that of `stage_of`, which no single model can shorten.
 
-    Every model is replanned by exhaustion over the cuts of its lattice, for what the others leave
-    of each stick's cache and time, in turn until none gains.
+    Each model in turn is replanned by enumeration of the cuts of its lattice, for the cache and
+    time that the others leave on each stick, until none gains.
     """
     best = tuple(stage_of)
     period = _period_ms(lattices, best, stages)

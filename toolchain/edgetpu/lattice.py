@@ -1,8 +1,9 @@
 """Exact stages by dynamic programming over the down-sets of a model.
 
-A plan of n stages is a chain of down-sets, 0 < I1 < ... < In = all, and what a stage costs depends
-only on the two that bound it. Convolutional networks have few down-sets (ResNet152: 224), so that
-every chain can be weighed: what comes out is optimal by exhaustion, for any cost of a stage.
+A down-set is a set of operators that contains the predecessors of each of its members. A plan of n
+stages is a chain of down-sets, 0 < I1 < ... < In = all, and the cost of a stage depends only on the
+two that bound it. Convolutional networks have few down-sets (ResNet152: 224), so every chain can be
+weighed: the result is optimal by exhaustion, for any cost of a stage.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ Bools = NDArray[np.bool_]
 
 
 def down_sets(rules: Rules, most: int = MOST_DOWN_SETS) -> tuple[int, ...] | None:
-    """Every admissible cut as a bit set of units, in increasing size; None where over `most`.
+    """Every admissible cut as a bit set of units, in increasing size; None if more than `most`.
 
     A cut has the units of the first stage before it and those of the last behind it.
     """
@@ -67,7 +68,7 @@ def down_sets(rules: Rules, most: int = MOST_DOWN_SETS) -> tuple[int, ...] | Non
 
 
 def prefixes(graph: PipelineGraph, rules: Rules, order: Sequence[int]) -> tuple[int, ...]:
-    """The cuts of one fixed order: what a contiguous split may choose from."""
+    """The cuts of one fixed order, from which a contiguous split may choose."""
     start = sum(1 << unit for unit in rules.first)
     barred = sum(1 << unit for unit in rules.last)
     members = [0] * rules.units
@@ -113,7 +114,7 @@ class Lattice:
 
     @cached_property
     def member(self) -> Bools:
-        """Cut by operator."""
+        """Which operators each cut contains."""
         units = np.array(
             [[cut >> unit & 1 for unit in range(self.rules.units)] for cut in self.cuts], bool
         )
@@ -121,7 +122,7 @@ class Lattice:
 
     @cached_property
     def valid(self) -> Bools:
-        """One cut inside the other, with an anchored operator between them."""
+        """Which pairs of cuts are nested, with an anchored operator between them."""
         inside = self.member.astype(np.float32)
         sizes = inside.sum(1)
         subset = (inside @ inside.T) >= sizes[:, None] - 0.5
@@ -169,7 +170,7 @@ class Lattice:
 
     @cached_property
     def incoming(self) -> tuple[Integers, Integers]:
-        """Bytes that each stage receives: from other stages, and in all."""
+        """Bytes that each stage receives: from other stages, and in total."""
         tensors = list(self.graph.consumers)
         users = [self.graph.consumers[t] for t in tensors]
         sizes = [self.graph.tensors[t].size_bytes for t in tensors]
@@ -187,7 +188,7 @@ class Lattice:
 
     @cached_property
     def outgoing(self) -> Integers:
-        """Bytes that each stage passes on, each tensor once."""
+        """Bytes that each stage sends on, each tensor once."""
         written, open_behind = [], []
         outputs = set(self.graph.outputs)
         for tensor, index in self.graph.producer.items():
@@ -226,7 +227,8 @@ class Lattice:
         self, rows: Integers, columns: Integers, cache_bytes: int
     ) -> tuple[Integers, Integers]:
         """For the stages between cuts rows[i] and columns[i]: bytes streamed with every frame, and
-        what their parameters leave free of a cache."""
+        bytes of the cache that their parameters leave free.
+        """
         params = self.params[rows, columns]
         if not self.cost.whole_layers or not rows.size or params.max() <= cache_bytes:
             return np.maximum(0, params - cache_bytes), np.maximum(0, cache_bytes - params)
@@ -267,7 +269,7 @@ class Lattice:
         return distance
 
     def chain(self, edges: Sequence[Integers]) -> tuple[int, ...] | None:
-        """Stage of each operator along the chain with the least sum; None where there is none."""
+        """Stage of each operator along the chain with the least sum; None if there is none."""
         stages = len(edges)
         distance = self.shortest(edges)
         at = len(self.cuts) - 1
@@ -287,10 +289,10 @@ class Lattice:
 
 
 def solve(lattice: Lattice, stages: int, objectives: Sequence[str]) -> tuple[int, ...] | None:
-    """The best chain for objectives in order of priority, each held before the next.
+    """The best chain for objectives in order of priority, each kept while the next is minimised.
 
-    `params` and `period` are least maxima, `spill` and `comm` least sums; ties go to less
-    communication. None where no chain meets the rules.
+    `params` and `period` minimise a maximum, `spill` and `comm` a sum; ties go to less
+    communication. None if no chain meets the rules.
     """
     if objectives[0] == "period":
         return _least_period(lattice, stages)
@@ -345,10 +347,10 @@ def _least_period(lattice: Lattice, stages: int) -> tuple[int, ...] | None:
 
 @dataclass(frozen=True)
 class StageLoad:
-    """What other models do on a stick. `free_bytes`: cache that the models before leave.
+    """What other models do on a stick. `free_bytes`: cache that the models before it leave free.
 
-    `fixed_ms` is the time of all the others but for streaming, `streamed_bytes` what the models
-    before stream, `later` the layers of the models behind, in order.
+    `fixed_ms` is the time of all other models except streaming. `streamed_bytes` is what the models
+    before it stream. `later` are the layers of the models behind it, in order.
     """
 
     free_bytes: int
@@ -360,11 +362,11 @@ class StageLoad:
 def least_period(
     lattice: Lattice, loads: Sequence[StageLoad], limit: float
 ) -> tuple[int, ...] | None:
-    """The least period, the other models held: for a bound on the slowest stage, what the bus then
-    needs, and crosswise.
+    """The least period while the other models stay as they are.
 
-    The larger the bound, the less need be streamed; the best is where the two meet. `limit` is a
-    period that some chain reaches. None where none does.
+    For a bound on the slowest stage it computes what the bus needs, and the other way round. The
+    larger the bound, the fewer bytes have to be streamed; the best is where the two are equal.
+    `limit` is a period that some chain reaches. None if none does.
     """
     known: dict[StageLoad, tuple[Floats, Integers]] = {}
     for load in loads:

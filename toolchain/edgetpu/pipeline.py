@@ -1,4 +1,4 @@
-"""The one path of an Edge TPU pipeline: model files -> plan -> stages -> compiled -> results."""
+"""The path of an Edge TPU pipeline: model files -> plan -> stages -> compiled -> results."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from toolchain.ops.spec import Array
 
 
 def read_graphs(paths: Sequence[Path]) -> tuple[PipelineGraph, ...]:
-    """Raises InputError for the first file that cannot be planned."""
+    """The graphs of model files. Raises InputError for the first file that cannot be planned."""
     return tuple(read_graph(path) for path in paths)
 
 
@@ -41,9 +41,9 @@ def split(
 ) -> PipelineFolder:
     """Write the stages of every model of a plan, and `pipeline.json`.
 
-    `finish` may add files before the folder, until then beside `out`, takes its place. `force` as
-    in `replaced_folder`. Raises InputError for a summary, which holds no model, for a plan that
-    cannot run, and for a folder that may not or cannot be written.
+    `finish` may add files before the folder, which until then is beside `out`, takes its place.
+    `force` is as in `replaced_folder`. Raises InputError for a summary, which has no model, for a
+    plan that cannot run, and for a folder that may not or cannot be written.
     """
     segments = []
     for path, graph, stage_of in zip(paths, plan.graphs, plan.stage_of, strict=True):
@@ -69,7 +69,7 @@ def _weights(plan: PipelinePlan, graph: PipelineGraph) -> tuple[float, ...]:
 
 
 def compile_folder(folder: PipelineFolder) -> list[tuple[compiler.CompilerReport, ...]]:
-    """Reports of edgetpu_compiler, by stage and model. Raises MissingToolError where it is not."""
+    """Reports of edgetpu_compiler, by stage and model. Raises MissingToolError without it."""
     return [
         compiler.compile_stages(folder, [model.stages[stage] for model in folder.models])
         for stage in range(folder.stages)
@@ -79,7 +79,7 @@ def compile_folder(folder: PipelineFolder) -> list[tuple[compiler.CompilerReport
 def simulate_folder(
     folder: PipelineFolder, frames: int, capacity: int = 1, arrival_ms: float = 0.0
 ) -> Simulation:
-    """The pipeline of a folder under the cost model that it was planned with."""
+    """Simulate the pipeline of a folder with the cost model that it was planned with."""
     loads = []
     for stage in range(folder.stages):
         parts = [model.stages[stage] for model in folder.models]
@@ -97,7 +97,7 @@ def simulate_folder(
 
 @dataclass
 class Runner:
-    """An open pipeline. `times` is measured by our own; Google's runner reports none."""
+    """An open pipeline. Thimble's own measures `times`; Google's runner reports none."""
 
     backend: backends.Choice
     _pipeline: Any
@@ -120,7 +120,7 @@ def open_runner(
     capacity: int = 1,
     fast: bool = False,
 ) -> Runner:
-    """Load every stage on the best backend there is, or the one asked for."""
+    """Load every stage on the best available backend, or the requested one."""
     sticks = backends.devices_of(devices, folder.stages)
     choice = backends.choose(folder, backend, sticks)
     if choice.name == "pycoral":
@@ -134,11 +134,11 @@ def open_runner(
 def frames_of(
     folder: PipelineFolder, paths: Sequence[Path], count: int, seed: int = 0
 ) -> tuple[Iterator[Tensors], int]:
-    """Frames, and how many.
+    """Frames, and their number.
 
-    `paths`: .npy or .npz files, one a model input in order; an array with one more dimension holds
-    a frame in each row. Without files, `count` frames of random numbers. Raises InputError where
-    a file does not fit the model.
+    `paths`: .npy or .npz files, one per model input in order; an array with one more dimension
+    holds one frame in each row. Without files, `count` frames of random numbers. Raises InputError
+    if a file does not fit the model.
     """
     details = backends.input_details(folder)
     if not paths:
@@ -193,6 +193,6 @@ def _column(path: Path, name: str, shape: tuple[int, ...], dtype: Any) -> Array:
 
 
 def run_all(runner: Runner, frames: Iterable[Tensors]) -> Iterator[tuple[Array, ...]]:
-    """All results; whatever ends the loop over them, the pipeline is stopped."""
+    """All results. The pipeline is stopped however the loop over them ends."""
     with closing(runner.run(frames)) as results:  # type: ignore[type-var]
         yield from results

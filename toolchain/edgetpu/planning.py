@@ -1,4 +1,4 @@
-"""Plans: which operator of which model runs on which stick, and what is proved of it."""
+"""Plans: which operator of which model runs on which stick, and what is proved about that."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NEAR = 1e-3
 
 @dataclass(frozen=True)
 class Options:
-    """How to plan. `slack`: by how much an objective may give way to those behind it (0.05: 5%).
+    """How to plan. `slack`: how far an objective may worsen for later ones (0.05: 5%).
 
     `seconds`: most work of the solver for each objective, in seconds that it takes on one core.
     `times_ms`: measured time of each operator of the one model, instead of the cost model's.
@@ -46,7 +46,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Proof:
-    """What is known of one objective: bytes, for `period` milliseconds."""
+    """Value and bound of one objective: bytes, for `period` milliseconds."""
 
     objective: str
     value: float
@@ -77,15 +77,15 @@ class PipelinePlan:
 
     @property
     def proved_optimal(self) -> bool:
-        """Whether every objective is; a baseline has none."""
+        """Whether every objective is proved optimal; False for a baseline."""
         return bool(self.proofs) and all(proof.optimal for proof in self.proofs)
 
 
 def plan(graphs: Sequence[PipelineGraph], stages: int, options: Options) -> PipelinePlan:
     """Assign every operator of every model to a stage.
 
-    Raises InputError, naming the rule and the remedy, where a model cannot have so many stages,
-    ResultError where none was found.
+    Raises InputError, naming the rule and the remedy, if a model cannot have so many stages,
+    ResultError if no plan was found.
     """
     names = objectives.parse(options.objective)
     if options.times_ms is not None and (

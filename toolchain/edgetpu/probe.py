@@ -1,7 +1,8 @@
-"""A trial of the Edge TPU's software, in a process of its own: a mismatch there ends the process.
+"""Tries the Edge TPU's software in a separate process, because a mismatch there ends the process.
 
-`python -m toolchain.edgetpu.probe '{...}'` does what the JSON object says (`steps`), a line of JSON
-to stdout before each step, and `error` or `done` at the end. It imports nothing of Thimble.
+`python -m toolchain.edgetpu.probe '{...}'` does what the JSON object says (`steps`). It prints a
+line of JSON to stdout before each step, and `error` or `done` at the end. It imports nothing of
+Thimble.
 """
 
 from __future__ import annotations

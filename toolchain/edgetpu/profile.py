@@ -1,7 +1,7 @@
-"""Stage times that a run measured, as times of operators for the next plan.
+"""Stage times measured in a run, as times of operators for the next plan.
 
-As the profiling partitioner of libcoral does, but on operators: a stage's measured time is shared
-out among its operators, and the planner then weighs measured milliseconds.
+As libcoral's profiling partitioner does, but by operator: a stage's measured time is divided among
+its operators, and the planner then balances measured milliseconds.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ class Profile:
 
     @property
     def cost(self) -> EdgeTpuCost:
-        """The rest of the cost model that goes with these times."""
+        """The cost model to use with these times."""
         return PROCESSOR if self.backend == "cpu" else EdgeTpuCost()
 
 
 def profile_of(folder: PipelineFolder, backend: str, stages_ms: Sequence[float]) -> Profile:
-    """Share each stage's measured milliseconds among its operators by their predicted work.
+    """Divide each stage's measured milliseconds among its operators by their predicted work.
 
-    Raises InputError for a pipeline of several models, whose times cannot be told apart.
+    Raises InputError for a pipeline of several models, whose times cannot be separated.
     """
     if len(folder.models) != 1:
         raise InputError("a profile is of one model; split each model on its own to measure it")
@@ -73,7 +73,7 @@ def profile_json(profile: Profile) -> dict[str, Any]:
 
 
 def read_profile(path: Path) -> Profile:
-    """Raises InputError where the file is no profile."""
+    """Read a profile. Raises InputError if the file is not one."""
     where = str(path)
     try:
         content = read_json(path)

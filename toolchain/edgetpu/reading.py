@@ -1,4 +1,6 @@
-"""Model files for the stage planner: TFLite files and neutral summaries, checked, one value."""
+"""Reads model files for the stage planner: TFLite files and neutral summaries become one checked
+value.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,7 @@ def read_graph(path: Path) -> PipelineGraph:
 
 
 def check_graph(graph: PipelineGraph, path: str) -> PipelineGraph:
-    """The graph with its operators in topological order. Raises InputError where there is none."""
+    """The graph with its operators in topological order. Raises InputError if there is none."""
     if not graph.ops:
         raise InputError(f"{path}: the model has no operators")
     if not graph.outputs:

@@ -1,4 +1,4 @@
-"""Better plans by moving one unit at a time to a neighbouring stage."""
+"""Improves plans by moving one unit at a time to an adjacent stage."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ def refine(
     stages: int,
     value: Callable[[tuple[StageOf, ...]], float],
 ) -> tuple[StageOf, ...]:
-    """A plan no worse than `stage_of`: moves that lower `value` and keep the rules, until none."""
+    """A plan no worse than `stage_of`: moves that lower `value` and keep the rules, until none
+    does.
+    """
     best = tuple(stage_of)
     least = value(best)
     for _ in range(MOST_ROUNDS):

@@ -29,7 +29,7 @@ def totals_json(plan: PipelinePlan) -> dict[str, Any]:
 
 
 def plan_json(plan: PipelinePlan) -> dict[str, Any]:
-    """`stages` is a list for one model, a list per model where there are several."""
+    """`stages` is a list for one model, a list per model if there are several."""
     models = [_stages(figures) for figures in plan.figures]
     return {
         "models": [graph.name for graph in plan.graphs],
@@ -106,7 +106,7 @@ def ranges(numbers: Sequence[int], most: int = 6) -> str:
 
 
 def proof_lines(plan: PipelinePlan) -> list[str]:
-    """What is proved, a line for each objective."""
+    """What is proved, one line for each objective."""
     if not plan.proofs:
         return [f"{plan.options.objective} is a baseline: nothing is proved of it."]
     lines = []
@@ -133,7 +133,7 @@ def totals_line(plan: PipelinePlan) -> str:
 
 
 def children_line(plan: PipelinePlan, free: PipelinePlan) -> str:
-    """What it costs to keep the readers of a tensor in one stage (formulation (14))."""
+    """The cost of keeping the readers of a tensor in one stage (formulation (14))."""
     ours, theirs = plan.totals, free.totals
 
     def change(now: float, then: float) -> str:
@@ -150,7 +150,7 @@ def children_line(plan: PipelinePlan, free: PipelinePlan) -> str:
 def compiled_json(
     folder: PipelineFolder, reports: Sequence[Sequence[CompilerReport]]
 ) -> list[list[dict[str, Any]]]:
-    """What edgetpu_compiler says, a list per model with an entry for each stage."""
+    """edgetpu_compiler's reports: a list per model with an entry for each stage."""
     return [
         [
             {
@@ -168,7 +168,7 @@ def compiled_json(
 def compiled_lines(
     folder: PipelineFolder, reports: Sequence[Sequence[CompilerReport]]
 ) -> list[str]:
-    """The compiler's report of every stage, and where it parts from the plan."""
+    """The compiler's report of every stage, and where it differs from the plan."""
     lines = []
     for model, stages in zip(folder.models, compiled_json(folder, reports), strict=True):
         for number, told in enumerate(stages):
@@ -204,7 +204,7 @@ def sticks_table(plans: Sequence[PipelinePlan], best: PipelinePlan) -> Table:
 
 
 def apart_line(plan: PipelinePlan, apart: Apart | None) -> str:
-    """Together against each on its own sticks."""
+    """The models together compared with each on its own sticks."""
     if apart is None:
         return f"{plan.stages} sticks are too few to give each model its own."
     shares = ", ".join(
@@ -267,7 +267,7 @@ def simulation_table(simulation: Simulation) -> Table:
 
 
 def stall_line(simulation: Simulation) -> str:
-    """Where the pipeline stalls, in a sentence."""
+    """One sentence on where the pipeline stalls."""
     if simulation.hub_share > 0.98:
         return "The hub is the bottleneck: parameters stream over it all the time."
     slowest = max(

@@ -1,8 +1,8 @@
 """The rules that a pipeline must meet to run in Google's PipelinedModelRunner, as constraints.
 
-Outputs of the model come from the last stage; its inputs are read in the first alone; every stage
-receives something and passes something on; operators that share state stay together. Names and
-skipping tensors follow from how stages are written (`split.py`).
+Outputs of the model come from the last stage. Only the first stage reads its inputs. Every stage
+receives and sends at least one tensor. Operators that share state stay together. How stages are
+written (`split.py`) takes care of names and of tensors that skip stages.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from toolchain.errors import InputError
 
 @dataclass(frozen=True)
 class Rules:
-    """What holds for one model.
+    """The rules for one model.
 
     `unit_of`: operators of one unit stay in one stage; units are numbered in a topological order.
-    `first` and `last` are the units that must lie in the first and the last stage; `anchored` are
-    those of which every stage needs one.
+    `first` and `last` are the units that must be in the first and the last stage. Every stage needs
+    at least one of the units `anchored`.
     """
 
     unit_of: tuple[int, ...]
@@ -32,7 +32,7 @@ class Rules:
 
     @property
     def free(self) -> int:
-        """Anchored units that are bound to neither end."""
+        """Anchored units that are not bound to the first or the last stage."""
         return len(self.anchored - self.first - self.last)
 
 
@@ -71,7 +71,7 @@ def rules_of(graph: PipelineGraph, same_stage_children: bool = False) -> Rules:
 
 
 def check_stages(graph: PipelineGraph, rules: Rules, stages: int) -> None:
-    """Raises InputError, with the rule and the remedy, where `stages` stages cannot be had."""
+    """Raise InputError, with the rule and the remedy, if `stages` stages are impossible."""
     if stages < 1:
         raise InputError(f"{stages} stages: at least one is needed")
     if stages > len(graph.ops):

@@ -1,7 +1,7 @@
-"""Our own pipeline: a thread for each stage, bounded queues between them, one order of frames.
+"""Thimble's own pipeline: a thread for each stage, bounded queues between them, frames in order.
 
-A frame carries its tensors by name; what a later stage needs travels along, the rest is dropped. A
-failing stage stops all, and the caller gets one error that names it.
+A frame has its tensors by name. Tensors that a later stage needs travel along; the others are
+dropped. A failing stage stops all stages, and the caller gets one error that names it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Tensors = Mapping[str, Array]
 
 
 class StageError(ResultError):
-    """A stage raised; `stage` counts from 0."""
+    """A stage raised an error; `stage` counts from 0."""
 
     def __init__(self, stage: int, name: str, reason: str) -> None:
         super().__init__(f"stage {stage} ({name}) failed: {reason}")
@@ -29,7 +29,7 @@ class StageError(ResultError):
 
 
 class StageRunner(Protocol):
-    """What runs a stage. `invoke` is called by one thread alone."""
+    """Runs a stage. Only one thread calls `invoke`."""
 
     @property
     def name(self) -> str: ...
@@ -58,7 +58,7 @@ class StageTimes:
 
 @dataclass
 class RunTimes:
-    """What a run measured; complete once the last result is taken."""
+    """The measurements of a run; complete once the last result is taken."""
 
     stages: list[StageTimes]
     frames: int = 0
@@ -68,7 +68,7 @@ class RunTimes:
 
     @property
     def period_ms(self) -> float:
-        """Mean time between results; the latency where there is but one."""
+        """Mean time between results; the latency if there is only one."""
         return self.span_ms / (self.frames - 1) if self.frames > 1 else self.first_ms
 
     @property
@@ -77,7 +77,7 @@ class RunTimes:
 
 
 class Channel(Generic[T]):
-    """A bounded queue that can be closed from either end; nobody ever waits on a closed one."""
+    """A bounded queue that can be closed from either end; nothing ever waits on a closed one."""
 
     def __init__(self, capacity: int) -> None:
         self._items: deque[T] = deque()
@@ -87,7 +87,7 @@ class Channel(Generic[T]):
         self._changed = threading.Condition()
 
     def put(self, item: T) -> bool:
-        """Waits for room. False where the channel was aborted, the item then being lost."""
+        """Wait for room. Returns False if the channel was aborted; the item is then lost."""
         with self._changed:
             self._changed.wait_for(lambda: self._aborted or len(self._items) < self._capacity)
             if self._aborted:
@@ -97,7 +97,7 @@ class Channel(Generic[T]):
             return True
 
     def get(self, seconds: float | None = None) -> T | None:
-        """Waits for an item. None where the channel is finished and empty, or aborted.
+        """Wait for an item. Returns None if the channel is finished and empty, or aborted.
 
         Raises TimeoutError after `seconds`.
         """
@@ -113,13 +113,13 @@ class Channel(Generic[T]):
             return item
 
     def finish(self) -> None:
-        """No more items come; those inside are still handed out."""
+        """No more items come; those inside can still be taken."""
         with self._changed:
             self._finished = True
             self._changed.notify_all()
 
     def abort(self) -> None:
-        """Wake everyone and drop what is inside."""
+        """Wake all waiting threads and drop the items."""
         with self._changed:
             self._aborted = True
             self._items.clear()
@@ -137,7 +137,7 @@ class _Frame:
 class Pipeline:
     """Stages joined by channels of `capacity` frames (Google's runner: one).
 
-    A stage that is at one frame for more than `patience_s` is taken to hang, and left behind.
+    A stage that works on one frame for more than `patience_s` is considered hung, and abandoned.
     """
 
     def __init__(
@@ -159,10 +159,10 @@ class Pipeline:
         self.times = RunTimes([StageTimes() for _ in self._stages])
 
     def run(self, frames: Iterable[Tensors]) -> Iterator[tuple[Array, ...]]:
-        """Results in the order of the frames; frames are taken only as fast as stages drain.
+        """Results in the order of the frames; frames are taken only as fast as stages finish.
 
         Closing the iterator stops all threads and waits for them. Raises StageError naming the
-        stage that failed, and what the frames themselves raise.
+        stage that failed, and whatever the iterator of frames raises.
         """
         self.times = RunTimes([StageTimes() for _ in self._stages])
         self._begun = [None for _ in self._stages]

@@ -1,7 +1,8 @@
-"""A pipeline of sticks that are not there, event by event, under the cost model.
+"""Simulates a pipeline of sticks, event by event, under the cost model.
 
 Each stage takes a frame, spends its call, arithmetic and transfers, streams the parameters that its
-cache lacks over the shared hub, and passes on as soon as every queue it fills has room.
+cache cannot hold over the shared hub, and passes the frame on as soon as every queue that it fills
+has room.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ _EPSILON = 1e-12
 
 @dataclass(frozen=True)
 class Load:
-    """What one frame costs a stage. `fixed_ms`: all but streaming. `feeds`: stages it sends to."""
+    """The work of one frame in a stage. `fixed_ms`: all but streaming. `feeds`: stages it sends
+    to.
+    """
 
     fixed_ms: float
     streamed_bytes: int
@@ -37,7 +40,7 @@ class StageTrace:
 
 @dataclass(frozen=True)
 class Simulation:
-    """`period_ms` is the steady one, over the second half of the frames."""
+    """`period_ms` is the steady period, over the second half of the frames."""
 
     frames: int
     period_ms: float

@@ -1,7 +1,7 @@
-"""One TFLite file cut into a TFLite file for each stage.
+"""Cuts one TFLite file into a TFLite file for each stage.
 
-Operators, constants, quantisation, names, metadata and signatures are carried over; a buffer that a
-stage does not use is dropped. Stages run one after another compute what the whole file computes.
+Operators, constants, quantisation, names, metadata and signatures are kept; buffers that a stage
+does not use are dropped. Stages run one after another compute what the whole file computes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _CONTROL_EDGES = "model_control_dependencies"
 
 @dataclass(frozen=True)
 class Segment:
-    """One stage as a file. `inputs` and `outputs` name the tensors it takes and gives."""
+    """One stage as a file. `inputs` and `outputs` are the names of its tensors."""
 
     data: bytes
     inputs: tuple[str, ...]
@@ -53,9 +53,9 @@ class _Buffer(schema.BufferT):  # type: ignore[misc]
 def split_file(
     data: bytes, graph: PipelineGraph, stage_of: Sequence[int], stages: int
 ) -> tuple[Segment, ...]:
-    """The stages of a TFLite file; `graph` is what `read_graph` found in it.
+    """The stages of a TFLite file; `graph` is what `read_graph` returned for it.
 
-    Raises InputError where the file has parts that its reader left unread and that are corrupt.
+    Raises InputError if parts of the file that its reader did not read are corrupt.
     """
     try:
         source = _unpack(data)
@@ -123,7 +123,7 @@ def _boundary_names(source: Any, graph: PipelineGraph, stage_of: Sequence[int]) 
 def ends_of_stage(
     graph: PipelineGraph, stage_of: Sequence[int], stage: int, stages: int
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Tensors that a stage takes and gives. The model's own ends in the file's order."""
+    """The input and output tensors of a stage. The model's own are in the file's order."""
     members = [index for index, at in enumerate(stage_of) if at == stage]
     written = dict.fromkeys(t for index in members for t in graph.ops[index].outputs)
     if stage == 0:

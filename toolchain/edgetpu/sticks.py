@@ -1,4 +1,4 @@
-"""How many sticks pay: plans for every number of them, and for models apart or together."""
+"""How many sticks are worthwhile: plans for each number, with models together or apart."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def plans_up_to(
 
 
 def best_of(plans: Sequence[PipelinePlan]) -> PipelinePlan:
-    """The fewest sticks after which no further number shortens the period by `PAYS`."""
+    """The fewest sticks after which no larger number shortens the period by `PAYS`."""
     best = plans[0]
     for candidate in plans[1:]:
         if candidate.totals.period_ms < best.totals.period_ms * (1 - PAYS):
@@ -44,7 +44,9 @@ def best_of(plans: Sequence[PipelinePlan]) -> PipelinePlan:
 
 @dataclass(frozen=True)
 class Apart:
-    """Models on sticks of their own: how many each, and the time in which all give a result."""
+    """Models on sticks of their own: the number for each, and the time in which all give a
+    result.
+    """
 
     sticks: tuple[int, ...]
     plans: tuple[PipelinePlan, ...]
@@ -52,7 +54,7 @@ class Apart:
 
 
 def apart(graphs: Sequence[PipelineGraph], stages: int, options: Options) -> Apart | None:
-    """The best way to give each model sticks of its own, one hub for all; None with too few."""
+    """The best way to give each model its own sticks, with one hub for all; None with too few."""
     if stages < len(graphs):
         return None
     known: dict[tuple[int, int], PipelinePlan | None] = {}
