@@ -30,7 +30,7 @@ def family_of(core: Core) -> str:
 
 
 def kernel_terms(lowered: Lowered, number: int) -> tuple[str, Terms]:
-    """The kernel of operator `number`, and how often its loops turn."""
+    """The kernel of operator `number`, and its loop counts."""
     op, kernel = lowered.graph.ops[number], lowered.kernels[number]
     terms = kernel.terms
     if terms is None:
@@ -50,7 +50,7 @@ def _plain_terms(op: Op, graph: Graph) -> Terms:
 
 
 def memcpy_terms(sizes: Sequence[int]) -> Terms:
-    """newlib's memcpy of words, once for each size in bytes."""
+    """newlib's memcpy of words, one call for each size in bytes."""
     return {
         "call": 1.0,
         "copy": len(sizes),

@@ -1,8 +1,8 @@
 """The bytes of operands, constants and scratch that a kernel touches, from its arguments.
 
-`Kernel.extents` computes them from the numbers that its calls are given and from nothing else: not
-from the tensors' shapes. `codegen.bounds` compares them with the tensors. On the
-host every sanitized test program may touch only these bytes (`tests/support/host.py`).
+Every kernel's `extents` computes them from the numbers that its calls get, and from nothing else:
+not from the tensors' shapes. `codegen.bounds` compares them with the tensors. On the host every
+sanitized test program may touch only these bytes (`tests/support/host.py`).
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Extents:
 
 @dataclass(frozen=True)
 class Pointer:
-    """An operand as a template sees it: the bytes that its pointer steps by, and the bytes from one
+    """An operand as a call sees it: the bytes that its pointer steps by, and the bytes from one
     line of an image to the next if lines have gaps (else 0).
     """
 
