@@ -1,4 +1,4 @@
-"""Models that compute in float32: what needs leave, what is said, what is read away."""
+"""Models that compute in float32: which need --float, what is said, what is removed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import flatbuffers
 import numpy as np
 import pytest
 
-from tests.support.floats import island, network
+from tests.support.floats import mixed, network
 from tests.support.tflite_writer import tflite_bytes
 from toolchain.deployment.verification import FLOAT_TOLERANCE, unit_of
 from toolchain.errors import UnsupportedError
@@ -27,7 +27,7 @@ def written(graph: Graph, folder: Path) -> Path:
     return model
 
 
-def test_a_float_model_needs_leave(tmp_path: Path) -> None:
+def test_a_float_model_needs_the_option(tmp_path: Path) -> None:
     model = written(network(), tmp_path)
     with pytest.raises(UnsupportedError, match=r"float model \(8 of 10.*thimble quantize.*--float"):
         plan_model(model)
@@ -40,8 +40,8 @@ def test_a_float_model_needs_leave(tmp_path: Path) -> None:
     assert "not 1,680 B" in use.text
 
 
-def test_an_island_needs_none(tmp_path: Path) -> None:
-    plan = plan_model(written(island(), tmp_path))
+def test_a_mixed_model_needs_no_option(tmp_path: Path) -> None:
+    plan = plan_model(written(mixed(), tmp_path))
     use = float_use(plan)
     assert use is not None
     assert use.operators == 5

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.floats import island
+from tests.support.floats import mixed
 from toolchain.boards import board
 from toolchain.device.build import BuildOptions, roomier_banks
 from toolchain.device.compiler import BankOverflowError
@@ -25,7 +25,7 @@ def test_weights_move_where_they_may(
     board_name: str, overfull: str, excess: int, weights_in: str
 ) -> None:
     target = board(board_name)
-    plans = [plan_graph(island(), target)]
+    plans = [plan_graph(mixed(), target)]
     banks = firmware_layout(target, plans)
     overflow = BankOverflowError(excess, overfull)
     assert f"{excess:,} bytes too many in {overfull}" in str(overflow)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.qemu.test_operators import compare
-from tests.support.floats import island, network
+from tests.support.floats import mixed, network
 from tests.support.merge import merged
 from tests.support.tflite_writer import tflite_bytes
 from toolchain.boards import board
@@ -40,12 +40,12 @@ def test_operators_give_the_same_bits_everywhere(board_name: str, tmp_path: Path
 
 @pytest.mark.parametrize("board_name", BOARDS)
 def test_networks_are_near_litert(board_name: str, tmp_path: Path) -> None:
-    for graph in (island(), network()):
+    for graph in (mixed(), network()):
         model = tmp_path / f"{graph.name}.tflite"
         model.write_bytes(tflite_bytes(graph))
         options = PlanOptions(allow_float=graph.name == "floats")
         result = verify_model(model, board_name, runs=5, options=options)
         assert result.passed
         assert result.tolerance == 1
-        if graph.name == "island":
+        if graph.name == "mixed":
             assert result.differing == 0

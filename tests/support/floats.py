@@ -1,4 +1,4 @@
-"""A quantised network with an island of float32, and a network that is float32 throughout."""
+"""A quantised network with some float32 operators, and a network that is float32 throughout."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class _Builder:
         return output
 
 
-def island() -> Graph:
+def mixed() -> Graph:
     """An int8 convolution; softmax, a scale and a norm of its rows in float32; an int8 dense."""
     b = _Builder()
     b.quantised("x", 0.05, 3, 1, 8, 8, 4)
@@ -80,7 +80,7 @@ def island() -> Graph:
     flat = b.op("reshape", (back,), b.quantised("flat", 0.01, -20, 1, 288), Reshape((1, 288)))
     y = b.quantised("y", 0.1, 7, 1, 5)
     b.op("fully_connected", (flat, *b.weights("dense", 0.01, 5, 288)), y, FullyConnected())
-    return Graph.build("island", b.tensors, b.ops, ["x"], ["y"])
+    return Graph.build("mixed", b.tensors, b.ops, ["x"], ["y"])
 
 
 def network() -> Graph:
