@@ -15,8 +15,8 @@ from toolchain.files.records import field_of, read_toml, record
 from toolchain.resources import BOARDS
 
 GUARD_BYTES = 4096
-"""Below the stack, which lies at the bottom of its bank: the MPU refuses all access. A power of
-two; each bank that may hold data begins at a multiple of it."""
+"""Bytes below the stack to which the MPU refuses all access. The stack lies at the bottom of its
+bank. A power of two; each bank that may hold data begins at a multiple of it."""
 
 
 @dataclass(frozen=True)

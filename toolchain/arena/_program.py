@@ -13,7 +13,7 @@ from toolchain.ir.progress import Interval
 from toolchain.search import Work
 
 NS_A_DISTANCE = 24_000
-"""To write down that two blocks lie apart."""
+"""Nanoseconds to add the constraint that keeps two blocks apart."""
 _SECONDS_PER_UNIT = 1.0
 """Of CP-SAT's deterministic time."""
 

@@ -30,7 +30,7 @@ Rank = Callable[[int], tuple[float, ...]]
 """Which shape to try first: the smallest rank."""
 
 State = tuple[int, tuple[int, ...]]
-"""The shapes not yet placed, as bits, and the lowest offset left to each."""
+"""The shapes not yet placed, as bits, and the lowest offset that each can still have."""
 
 
 class Choice(Enum):

@@ -46,7 +46,7 @@ _ALONE, _ALONE_EFFORT = 150, 0.2
 _NS_A_NEIGHBOUR = 650
 """To look where a block lies that lives together with another."""
 EFFORT = 0.8
-"""Of the constraint programs of one sweep, in CP-SAT's deterministic seconds."""
+"""Effort of the constraint programs of one sweep, in CP-SAT's deterministic seconds."""
 
 
 @dataclass(frozen=True)

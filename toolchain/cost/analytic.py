@@ -31,13 +31,14 @@ DSP = Coefficients(per_mac=1.2, per_element=10.9, per_call=280.0)
 HELIUM = Coefficients(per_mac=0.22, per_element=13.7, per_call=340.0)
 PLAIN = Coefficients(per_mac=5.0, per_element=25.0, per_call=400.0)
 WIDE_SUMS = Coefficients(per_mac=4.7, per_element=112.0, per_call=220.0)
-"""Of int16 operators that multiply by weights, on M4 and M55 alike; over samples of each kind."""
+"""For int16 operators that multiply by weights, on M4 and M55 alike; fitted over samples of each
+kind."""
 WIDE_ELEMENTS = Coefficients(per_mac=0.0, per_element=28.0, per_call=70.0)
-"""Of all other int16 operators."""
+"""For all other int16 operators."""
 FLOAT_UNIT = Coefficients(per_mac=6.5, per_element=30.0, per_call=250.0)
-"""Of float32 operators on cores with a floating-point unit, M4, M7 and M55 alike."""
+"""For float32 operators on cores with a floating-point unit: M4, M7 and M55 alike."""
 FLOAT_SOFTWARE = Coefficients(per_mac=110.0, per_element=400.0, per_call=400.0)
-"""Of float32 operators on other cores."""
+"""For float32 operators on other cores."""
 _PER_COPIED_BYTE = 0.35
 _PER_COPY = 45.0
 

@@ -39,9 +39,9 @@ _BIG_INPUT_BYTES = 4096
 _DECIMALS = 4
 """Of a difference: float32 outputs are not exact multiples of their scale."""
 FLOAT_TOLERANCE = 2.0**-16
-"""Of a float32 tensor's largest element. Each operation errs by 2^-24 of its result, in another
-order of sums by at most 2^-24 a term; functions like exp by 2^-22. A hundred such layers, one upon
-another, stay within it."""
+"""Allowed difference, as a share of a float32 tensor's largest element. Each operation has an error
+of 2^-24 of its result, sums in another order at most 2^-24 per term, functions like exp 2^-22. A
+hundred such layers one after another stay within it."""
 
 
 def _none(inputs: tuple[End, ...]) -> Iterable[Sequence[Mapping[str, Array]]]:
@@ -142,8 +142,9 @@ class Verification:
     memory: MemoryUse | None
     compiled: Compiled
     by_operators: OperatorDifferences | None = None
-    """Of the first run beyond the tolerance, where the reference can say and where the board's
-    bytes are exactly those of the operators' references: what each operator alone differs by."""
+    """For the first run beyond the tolerance: the difference of each operator by itself. Set if the
+    reference can compute it and the board's bytes are exactly those of the operators'
+    references."""
 
     @property
     def differing(self) -> int:

@@ -74,13 +74,14 @@ class Runner(ABC):
     program = ""
     install = ""
     verified = ""
-    """What the tool prints, among other things, when it has verified what it wrote."""
+    """Part of the tool's output when it has verified what it wrote."""
     complaints: ClassVar[tuple[tuple[str, str], ...]] = ()
-    """Patterns of what the tool prints when it fails, and what that means; the first one holds."""
+    """Patterns of the tool's output when it fails, and their meaning; the first match counts."""
     resets: ClassVar[bool] = False
-    """Whether it connects to a running chip, and can connect under reset in place of that."""
+    """Whether it connects to a running chip, and can connect under reset instead."""
     leaves: ClassVar[bool] = False
-    """Whether the board leaves during the last command, so that its exit status tells nothing."""
+    """Whether the board disconnects during the last command, so that its exit status means
+    nothing."""
 
     @abstractmethod
     def identify(self, board: Board) -> list[str]:

@@ -44,7 +44,7 @@ _ARENA_FILL = 0xA5
 _TOGETHER = "together.c"
 _ENDING_SECONDS = 5.0
 PROGRAM = "models"
-"""The file name of what `build` makes."""
+"""The file name of the program that `build` makes."""
 
 Array = NDArray[np.generic]
 

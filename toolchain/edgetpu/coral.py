@@ -27,7 +27,7 @@ from toolchain.ops.spec import Array
 
 RUNNER_MODULE = "pycoral.pipeline.pipelined_model_runner"
 SILENCE_S = 30.0
-"""After so long with frames under way and no result, the runner is taken to hang."""
+"""The runner is considered hung after this many seconds with frames in progress and no result."""
 _GET_PYCORAL = (
     "install pycoral 2.0.3 from https://github.com/feranick/pycoral/releases (Google's own wheels "
     "end with Python 3.9), with the tflite_runtime and the libedgetpu of the same TensorFlow"

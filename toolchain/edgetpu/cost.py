@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 CACHE_BYTES = int(7.7 * (1 << 20))
-"""Usable parameter cache of a stick: 8 MiB less activations and code."""
+"""Usable parameter cache of a stick: 8 MiB minus activations and code."""
 
 
 @dataclass(frozen=True)
@@ -71,4 +71,4 @@ PROCESSOR = EdgeTpuCost(
     out_bytes_per_ms=1e7,
     hub_bytes_per_ms=1e9,
 )
-"""Stages on the processor, for replanning from a profile that was taken there."""
+"""Stages on the processor, for replanning from a profile that was measured there."""

@@ -25,7 +25,7 @@ from toolchain.search import Work
 _SECONDS_PER_UNIT = 1.5
 """Of CP-SAT's deterministic time."""
 PICOSECONDS = 1e9
-"""In a millisecond. Times are whole picoseconds, the time of a byte is rounded down."""
+"""Picoseconds in a millisecond. Times are whole picoseconds; the time of a byte is rounded down."""
 
 
 @dataclass(frozen=True)

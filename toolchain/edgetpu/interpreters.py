@@ -66,7 +66,7 @@ KNOWN = (
     Combination("community", "16.0tf2.18.1", "2.18.1", "", _BUILDS),
     Combination("community", "16.0tf2.19.1", "2.19.1", "", _BUILDS),
 )
-"""Nothing in it was run by Thimble's makers."""
+"""Combinations reported by others; none of them was run here."""
 
 
 @dataclass(frozen=True)

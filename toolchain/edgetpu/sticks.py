@@ -11,7 +11,7 @@ from toolchain.errors import InputError, ResultError
 from toolchain.progress import Report, silent
 
 PAYS = 0.05
-"""A stick pays where it shortens the period by at least this share."""
+"""A stick is worthwhile if it shortens the period by at least this share."""
 
 
 def plans_up_to(

@@ -19,9 +19,9 @@ from toolchain.ir import End
 
 Array = NDArray[np.generic]
 LARGEST_BYTES = 1 << 31
-"""Of one array, and of one file of raw bytes."""
+"""Limit for one array, and for one file of raw bytes."""
 MOST_INFERENCES = 1_000_000
-"""Of one input's data: more is a mistake, or a small file that unpacks to zeros without end."""
+"""Limit for one input's data. More is a mistake, or a small file that unpacks to endless zeros."""
 _LARGEST_HEADER_BYTES = 10_000
 _SHOWN = 8
 _MOST_DIMENSIONS = 32

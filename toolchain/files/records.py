@@ -21,7 +21,7 @@ from toolchain.errors import InputError
 
 LARGEST_FILE_BYTES = 1 << 28
 DEEPEST = 64
-"""Lists and objects within one another."""
+"""Limit on the nesting of lists and objects."""
 _LEAST, _MOST = -(1 << 63), (1 << 63) - 1
 _SHOWN = 60
 T = TypeVar("T")

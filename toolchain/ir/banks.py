@@ -16,7 +16,7 @@ from toolchain.ir.arena import (
 from toolchain.ir.memory import MemoryProblem
 
 GAP_BYTES = 64
-"""At least so many offsets between two parts belong to none."""
+"""The least number of unused offsets between two parts."""
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ class LiveRun(NamedTuple):
 NOTHING = LiveRun(0, 0, 0)
 
 Interval = tuple[int, int]
-"""Open: what lies strictly between the two."""
+"""An open interval: the values strictly between the two."""
 
 Touch = tuple[int, int, int]
 """A step and the bytes [begin, end) that are read or written then."""

@@ -31,8 +31,8 @@ class DType(Enum):
 
 
 SMALLEST_SCALE = 2.0**-126
-"""Of float32's normal numbers. Below it cores that flush to zero compute another number, and the
-reciprocal overflows."""
+"""The smallest normal float32 number. Below it, cores that flush denormals to zero compute another
+result, and the reciprocal overflows."""
 
 
 def is_scale(scale: float) -> bool:

@@ -17,9 +17,9 @@ from toolchain.ir.memory import check_order, peak_bytes
 from toolchain.search import Work
 
 ORDERS = 24
-"""Most orders that are placed before the first one stands."""
+"""Most other orders that are tried."""
 SECONDS = 2.0
-"""Most work for them all, in seconds' worth; each gets a sixth of it."""
+"""Work limit for all orders together, in seconds' worth; each gets a sixth of it."""
 _NS_A_MOVE, _NS_A_PEAK = 350, 4500
 """To move an operator, and to find the peak of an order, for each operator of the graph."""
 _MOVES_PER_OPERATOR = 8

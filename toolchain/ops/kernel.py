@@ -35,9 +35,10 @@ from toolchain.ops.extents import Extents, Pointer
 
 Array = NDArray[np.generic]
 Terms: TypeAlias = Mapping[str, float]
-"""How often each loop of a kernel turns, by what is done there."""
+"""The count of each loop of a kernel, by the name of what the loop does."""
 Steps: TypeAlias = tuple[tuple[str, int], ...]
-"""What a pointer moves on by in the loops around a call: each loop's variable, and elements."""
+"""How far a pointer advances in the loops around a call: each loop's variable, and the elements per
+iteration."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,7 @@ class Items:
 Argument: TypeAlias = (
     int | float | Input | Output | Packed | Scratch | Symbol | Struct | Row | Items
 )
-"""A float is printed as a float32."""
+"""An argument of a call. A float is printed as a float32."""
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.kernel import Terms
 
 SELDOM = ("slow", "float", "summed")
-"""What the names of terms hold that few models have: fitted last, the others being known."""
+"""Parts of the names of terms that few models have. They are fitted last, with the others known."""
 _LEAST_SLOW = 0.5
 """The least factor of a sum that takes no right shift (`convolution.packing.shift_code`)."""
 

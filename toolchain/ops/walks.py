@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 Int64 = NDArray[np.int64]
 
 NEVER = 1 << 40
-"""The lowest pixel that a step reads which reads none; times bytes it stays inside int64."""
+"""Stands for no pixel read. Multiplied by bytes it still fits int64."""
 
 
 def run_ends(run: int, runs: int, group: int) -> Int64:

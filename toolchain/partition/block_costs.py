@@ -18,7 +18,7 @@ from toolchain.partition.region import Region
 from toolchain.partition.scheme import constant_part
 
 Lengths = tuple[tuple[str, int, int], ...]
-"""Of operands: name, axis, length along it."""
+"""Lengths of operands: name, axis, length along it."""
 
 
 class BlockCosts:

@@ -13,7 +13,7 @@ from toolchain.partition.front import CTRL_C, Front, Point
 from toolchain.progress import Report
 
 Place = Callable[[Point], Plan]
-"""Makes the plan of a point of the front."""
+"""A function that makes the plan of a point of the front."""
 
 
 def smallest(

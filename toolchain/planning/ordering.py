@@ -11,7 +11,7 @@ from toolchain.ops.lowering import Lowered, lower
 from toolchain.passes.identity_rewriting import lowest_peak
 
 REWRITE_TRIAL_SECONDS = 2.0
-"""Most work to order a graph while rewrites are compared, in seconds' worth."""
+"""Work limit for ordering a graph while rewrites are compared, in seconds' worth."""
 
 
 def rewrite_identities(graph: Graph, core: Core, scheduler: str) -> Graph:

@@ -22,7 +22,8 @@ from toolchain.ops.spec import Array
 from toolchain.reference import child
 
 LIMIT_SECONDS = 600.0
-"""For one answer. The largest model here takes LiteRT's reference kernels some ten seconds."""
+"""Limit for one answer. The largest model here takes LiteRT's reference kernels some ten
+seconds."""
 
 
 class Runtime(Enum):

@@ -26,7 +26,8 @@ from toolchain.search import Stopwatch, Work
 DEFAULT_TIME_LIMIT_SECONDS = 30.0
 
 LARGEST_SEARCHED = 20_000
-"""Operators; the sets of all ancestors take memory with the square of their number."""
+"""Most operators of a graph that is searched: the sets of all ancestors take memory with the square
+of their number."""
 
 _STATES_A_TURN = 400
 _NS_A_PAIR = 10

@@ -13,7 +13,7 @@ from toolchain.ir import Attributes, DType, Quantisation
 from toolchain.ops.spec import Array, OnnxData, OnnxNode
 
 UNIT = Quantisation((1.0,), (0,))
-"""Stored values are the real ones: how float32 tensors look to readers of quantised operators."""
+"""Stored values equal the real ones: the quantisation that readers see for float32 tensors."""
 
 ACTIVATIONS: Mapping[tuple[float, float], str] = MappingProxyType(
     {
@@ -22,7 +22,7 @@ ACTIVATIONS: Mapping[tuple[float, float], str] = MappingProxyType(
         (-1.0, 1.0): "RELU_N1_TO_1",
     }
 )
-"""Least and largest result to the name in `Activation`."""
+"""From the least and largest result to the name in `Activation`."""
 
 
 class Arithmetic(Protocol):

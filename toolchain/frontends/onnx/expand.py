@@ -221,4 +221,4 @@ EXPANDED = frozenset(
     | {_CONTRIB + name for name in EXPANSIONS}
     | {_CONTRIB + "QuantizeLinear", _CONTRIB + "DequantizeLinear"}
 )
-"""The operators that `expand` replaces, as `Node.operator` names them."""
+"""The operators that `expand` replaces, by their names in `Node.operator`."""

@@ -6,7 +6,7 @@ RENAMING = frozenset({"Flatten", "Reshape", "Squeeze", "Unsqueeze"})
 COPYING = frozenset({"Identity", "Dropout"})
 BLOCKS = frozenset({"DepthToSpace", "SpaceToDepth"})
 STRUCTURAL = RENAMING | COPYING | BLOCKS | {"Transpose", "QuantizeLinear", "DequantizeLinear"}
-"""What the front end itself understands."""
+"""Operators that the front end itself handles."""
 
 KEEPS_VALUES = (
     RENAMING
@@ -15,7 +15,8 @@ KEEPS_VALUES = (
     | {"Clip", "Concat", "Gather", "GlobalMaxPool", "MaxPool", "Pad", "Relu", "Resize", "Slice"}
     | {"Expand", "Split", "Tile", "Transpose", "Upsample"}
 )
-"""Operators whose results are among their inputs: quantising before or after is the same."""
+"""Operators whose results are among their inputs, so that quantising before or after is the
+same."""
 
 MOVES_INTEGERS = (KEEPS_VALUES - {"Relu", "Clip"}) | {"ArgMax", "ArgMin"}
-"""Operators that do to stored integers what they do to the real values."""
+"""Operators that treat stored integers exactly as they treat real values."""

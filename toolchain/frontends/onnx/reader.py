@@ -98,6 +98,6 @@ def _recognises(data: bytes) -> bool:
 
 
 READ_AWAY = tuple(sorted(STRUCTURAL | EXPANDED))
-"""Operators that are gone once the file is read, into the layout of others if at all."""
+"""Operators that reading removes: they become the layout of other tensors, or nothing."""
 
 FRONT_END = FrontEnd("ONNX", (".onnx",), _recognises, read)

@@ -23,7 +23,7 @@ FOLDED = frozenset(
         *("Sqrt", "Squeeze", "Sub", "Tile", "Transpose", "Unsqueeze", "Where"),
     }
 )
-"""What is computed at import when all of its inputs are constant."""
+"""Operators that are computed at import if all their inputs are constant."""
 
 _SMALL_ELEMENTS = 1024
 _LARGEST_FOLD_ELEMENTS = 1 << 24

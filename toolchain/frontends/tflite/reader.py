@@ -372,6 +372,6 @@ def _recognises(data: bytes) -> bool:
 
 
 READ_AWAY = tuple(sorted({*OPERATORS, "SHAPE"}))
-"""Operators that are gone once the file is read: states, and arithmetic on shapes."""
+"""Operators that reading removes: states, and arithmetic on shapes."""
 
 FRONT_END = FrontEnd("TFLite", (".tflite", ".lite"), _recognises, read, host_operators)
