@@ -37,6 +37,8 @@ HOST = Core("host", fpu=True)
 
 
 class MemoryKind(Enum):
+    """RAM or flash."""
+
     RAM = "ram"
     FLASH = "flash"
 

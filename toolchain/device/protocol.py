@@ -60,6 +60,8 @@ class ErrorCode(IntEnum):
 
 
 class Flags(IntFlag):
+    """The flags of a HELLO reply."""
+
     CYCLES = 1
     FAULT_RECORDED = 2
     CAN_EXIT = 4
@@ -213,6 +215,8 @@ class Hello:
 
 @dataclass(frozen=True)
 class TensorInfo:
+    """The reply to DESCRIBE: an input or output as the board knows it."""
+
     name: str
     size_bytes: int
     dtype: DType

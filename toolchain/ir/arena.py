@@ -74,6 +74,8 @@ class SharedPair:
 
 @dataclass(frozen=True)
 class ArenaProblem:
+    """Blocks to place, and the pairs of them that may share bytes at one step."""
+
     blocks: tuple[Block, ...]
     shared: tuple[SharedPair, ...] = ()
 

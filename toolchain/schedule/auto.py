@@ -167,6 +167,8 @@ def _without_unread(problem: MemoryProblem) -> MemoryProblem:
 
 
 class Auto:
+    """The default scheduler; see the module."""
+
     name = "auto"
 
     def schedule(

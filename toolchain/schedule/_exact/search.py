@@ -23,6 +23,8 @@ predicted within 26% of the processor's time."""
 
 
 class Verdict(Enum):
+    """The state of a decision: whether an order within the limit exists."""
+
     OPEN = "the search has not ended"
     FOUND = "an order within the limit exists"
     DEAD = "no order within the limit exists"
