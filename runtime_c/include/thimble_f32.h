@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Thimble: float32 kernels. Each operation is rounded once and sums run in the order of LiteRT's reference
+ * Kernels of float32. Each operation is rounded once and sums run in the order of LiteRT's reference
  * kernels, with no fused multiply-add, so that every core gives the same bits.
  */
 #ifndef THIMBLE_F32_H

@@ -84,7 +84,7 @@ typedef struct {
     int32_t output_zero_point;
 } thimble_batch_norm_params;
 
-/** x * gain + offset for each channel of NHWC pixels (ONNX BatchNormalization). In place or not. */
+/** x * gain + offset for each channel of NHWC pixels (ONNX BatchNormalization). May write over its input. */
 void thimble_batch_norm_s8(const thimble_batch_norm_params *params, const int8_t *source, int8_t *target);
 
 /** Rows to normalise. Gain and offset are in steps of the output. */
