@@ -1,4 +1,4 @@
-"""Operator kinds, found by their files: every module of a family that has a `SPEC` is one."""
+"""Operator kinds. Each module in a family's folder that defines a `SPEC` is a kind."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def specs() -> Mapping[str, OpSpec]:
 
 @cache
 def forms() -> Mapping[str, OpSpec]:
-    """Every kind with every element type: `add`, and `add.int16` for the other types of a kind."""
+    """The spec of every kind and element type by name, such as `add` (int8) and `add.int16`."""
     found: dict[str, OpSpec] = {}
     for kind, spec in specs().items():
         for number, (dtype, form) in enumerate(spec.variants.items()):
@@ -48,9 +48,9 @@ def spec_of(kind: str) -> OpSpec:
 
 
 def kernel_of(op: Op, graph: Graph, core: Core) -> Kernel:
-    """The kernel that computes an operator on a core: `OpSpec.select`.
+    """Choose the kernel that computes an operator on a core (`OpSpec.select`).
 
-    Raises UnsupportedError, naming the operator, if no kernel does.
+    Raises UnsupportedError, which names the operator, if there is none.
     """
     try:
         spec = spec_of(op.kind).form(op, graph)

@@ -1,4 +1,8 @@
-"""Axis maps that several operator kinds share: which inputs a block of an output reads."""
+"""Axis maps that several operator kinds share.
+
+An axis map says which indices of each input a block of the output needs. Rows 4 to 7 of a 3x3
+convolution with stride 1, for example, need input rows 3 to 8.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ from toolchain.ops.window import Padding, Window
 
 
 def elementwise_axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
-    """Every axis. An operand that broadcasts along an axis is read whole."""
+    """Every axis of the output. An operand that broadcasts along an axis is read whole."""
     y = graph.output(op)
     result = []
     for axis, size in enumerate(y.shape):
@@ -25,7 +29,7 @@ def elementwise_axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
 
 
 def leading_axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
-    """Every axis except the last, along which the operator reduces."""
+    """Every axis but the last one, along which the operator reduces."""
     last = len(graph.output(op).shape) - 1
     return tuple(axis for axis in elementwise_axes(op, graph) if axis.axis != last)
 
@@ -33,9 +37,10 @@ def leading_axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
 def window_axes(
     op: Op, window: Window, padded: Callable[[Padding], Attributes]
 ) -> tuple[Axis, Axis]:
-    """Rows and columns of a window over NHWC images; further operands (weights) are read whole.
+    """Rows and columns of a window that slides over NHWC images.
 
-    `padded` returns the attributes with another padding.
+    Operands after the image, such as weights, are read whole. `padded` returns the operator's
+    attributes with another padding, which a block away from the border needs.
     """
     pad, rest = window.padding, (None,) * (len(op.inputs) - 1)
 

@@ -1,4 +1,4 @@
-"""The verifier with the shape rules of all operator kinds."""
+"""The graph verifier (`ir.verify`) with the shape rules of all operator kinds."""
 
 from __future__ import annotations
 
@@ -53,6 +53,6 @@ def _check_quantisation(op: Op, graph: Graph, wanted: Quantised) -> None:
 
 
 def check(graph: Graph) -> Graph:
-    """Return the same graph. Raises `InvalidGraphError` where it breaks a rule of `ir.verify`."""
+    """Return the graph if it keeps all rules of `ir.verify`; raise InvalidGraphError otherwise."""
     verify(graph, _infer)
     return graph

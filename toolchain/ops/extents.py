@@ -1,4 +1,4 @@
-"""The bytes of operands, constants and scratch that a kernel touches, from its arguments.
+"""The bytes that a kernel's calls touch in operands, constants and scratch.
 
 Every kernel's `extents` computes them from the numbers that its calls get, and from nothing else:
 not from the tensors' shapes. `codegen.bounds` compares them with the tensors. On the host every
@@ -18,9 +18,9 @@ _WIDTHS = MappingProxyType({"s8": 1, "u8": 1, "s4": 1, "s16": 2, "s32": 4, "f32"
 class Extent:
     """Bytes [begin, end) of an operand, counted from its pointer.
 
-    For a strided image: `lines` such runs, `pitch` bytes apart. Between them a kernel may read (the
-    rest of a word) but never writes. `touched`: how many of the bytes the kernel touches, where it
-    may leave some out.
+    An image with gaps between its rows (a strided view) is `lines` such runs, each `pitch` bytes
+    after the one before. The kernel may read bytes of a gap, as the rest of a word, but never
+    writes them. `touched` is the number of bytes touched, if some may be skipped.
     """
 
     begin: int
@@ -31,22 +31,23 @@ class Extent:
 
     @property
     def last(self) -> int:
-        """One past the last byte."""
+        """One past the last byte of the last line."""
         return (self.lines - 1) * self.pitch + self.end
 
     @property
     def whole(self) -> bool:
-        """Whether it is one contiguous run that begins at the operand's start."""
+        """Whether it is one run without gaps from the start of the operand."""
         gapless = self.lines == 1 or self.pitch == self.end - self.begin
         return self.begin == 0 and gapless and self.touched in (None, self.last)
 
 
 @dataclass(frozen=True)
 class Extents:
-    """The bytes that one call touches. Operands and constants that are not listed are not touched.
+    """What one call touches. Operands and constants that are not listed are not touched.
 
-    `constants`: bytes read of each. `scratch`: bytes needed. `largest`: the largest index, step or
-    product that the kernel computes in int32.
+    `inputs` and `outputs` are by operand number. `constants` holds bytes read, by the constant's
+    key; `scratch` is in bytes. `largest` bounds every index, step and product that the kernel
+    computes in int32 on its way.
     """
 
     inputs: Mapping[int, Extent] = field(default_factory=lambda: MappingProxyType({}))
@@ -67,21 +68,21 @@ class Pointer:
 
 
 def whole(elements: int, element_bytes: int = 1) -> Extent:
-    """`elements` elements of so many bytes from the operand's start."""
+    """The extent of `elements` elements from the operand's start."""
     return Extent(0, elements * element_bytes)
 
 
 def widths(function: str) -> tuple[int, int]:
-    """Bytes of an element that a C function reads, and of one that it writes, from its name.
+    """Bytes of an element that a C function reads, and of one that it writes, by its name.
 
-    Example: `thimble_requantize_s16_s8` gives 2 and 1.
+    `thimble_requantize_s16_s8` gives (2, 1).
     """
     named = [_WIDTHS[word] for word in function.split("_") if word in _WIDTHS]
     return named[0], named[-1]
 
 
 def joined(found: Iterable[tuple[int, Extent]]) -> dict[int, Extent]:
-    """One extent that spans all extents of an operand; their touched bytes are added up."""
+    """One extent per operand that contains all of its extents; the bytes touched are added up."""
     joined: dict[int, Extent] = {}
     for index, own in found:
         other = joined.get(index, own)
@@ -97,9 +98,9 @@ def joined(found: Iterable[tuple[int, Extent]]) -> dict[int, Extent]:
 
 
 def window_reach(sizes: Iterable[tuple[int, int, int, int, int]]) -> int:
-    """The largest coordinate that a window's loop computes.
+    """The largest coordinate that a kernel computes while a window slides over an image.
 
-    The arguments are per axis: the outputs, the stride, the window, its dilation and the padding.
+    `sizes` has one entry per axis: outputs, stride, kernel, dilation, padding.
     """
     return max(
         outputs * stride + kernel * dilation + abs(pad)
@@ -108,4 +109,5 @@ def window_reach(sizes: Iterable[tuple[int, int, int, int, int]]) -> int:
 
 
 def round_up(value: int, multiple: int) -> int:
+    """The least multiple of `multiple` that is at least `value`."""
     return -(-value // multiple) * multiple

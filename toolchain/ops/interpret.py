@@ -1,4 +1,4 @@
-"""Run a graph by its operators' NumPy references: exact, and slow."""
+"""Runs a graph by the NumPy references of its operators: exact, and slow."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ _ABSENT = np.zeros(0)
 
 
 def evaluate(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    """One operator's outputs; an absent optional input is an empty array."""
+    """The outputs of one operator. `inputs` has an empty array for an optional input that is
+    absent.
+    """
     return spec_of(op.kind).reference(op, graph, inputs)
 
 

@@ -1,4 +1,4 @@
-"""Graph and core to one kernel for each operator: the stage that chooses kernels."""
+"""Lowering: choose one kernel for each operator of a graph on one core."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from toolchain.ops.kernel import Kernel
 class Lowered:
     """A graph and the kernels that compute it on one core.
 
-    `kernels` is parallel to `graph.ops`. Planner, memory, cost and codegen read them. Constants are
-    packed once, when they are first read.
+    `kernels` is parallel to `graph.ops`. Planner, memory, cost and codegen read it. Constants are
+    packed when they are first read, and only once.
     """
 
     graph: Graph
@@ -27,7 +27,7 @@ class Lowered:
 def lower(graph: Graph, core: Core) -> Lowered:
     """Choose the kernel of every operator.
 
-    Raises UnsupportedError, which names every operator for which this core has no kernel.
+    Raises UnsupportedError, with a line for each operator that has no kernel on this core.
     """
     kernels, refused = [], []
     for op in graph.ops:

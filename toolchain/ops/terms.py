@@ -1,4 +1,8 @@
-"""Parts of cost formulas that kernels of several families share: counts of their loops."""
+"""Parts of cost formulas that several families share.
+
+A term is a named count of how often a part of a kernel runs: loop iterations, calls, rows. The cost
+model multiplies each term by cycles that were fitted to measurements.
+"""
 
 from __future__ import annotations
 
@@ -14,22 +18,26 @@ from toolchain.ops.kernel import Terms
 
 SELDOM = ("slow", "float", "summed")
 """Parts of the names of terms that few models have. They are fitted last, with the others known."""
+"""Words in the names of terms that occur in few models. They are fitted last, after the others."""
 _LEAST_SLOW = 0.5
-"""The least factor of a sum that takes no right shift (`convolution.packing.shift_code`)."""
+"""From this factor on a sum takes no right shift (`convolution.packing.shift_code`)."""
 
 
 def runs_of_four(size: int, times: int = 1, path: str = "") -> Terms:
-    """The counts of a loop over four elements at a time and of one over the rest."""
+    """Terms of a loop that takes four elements at a time, and of the loop over the rest.
+
+    `size` elements are walked `times` times; `path` is appended to the names.
+    """
     return {f"four{path}": times * (size // 4), f"rest{path}": times * (size % 4)}
 
 
 @dataclass(frozen=True)
 class Along:
-    """The windows along one axis of an image: their number, and how many of their taps lie inside
-    it.
+    """Counts of the windows along one axis of an image.
 
-    `whole`: the number of windows all of whose taps lie inside. `last`: how many of those end at
-    the last pixel.
+    `windows` is their number, `taps` the sum of their taps inside the image, `whole` the number of
+    windows that lie inside the image altogether, `last` the number of those that end at its last
+    pixel.
     """
 
     windows: int
@@ -41,8 +49,10 @@ class Along:
 def along(
     size: int, windows: int, kernel: int, stride: int, dilation: int, before: int, margin: int
 ) -> Along:
-    """The windows along one axis. `margin`: pixels that a whole window needs beyond its last
-    tap.
+    """Count windows and taps along one axis, in pixels.
+
+    `before` is the padding at the start. A window counts as whole only if `margin` more pixels
+    follow its last tap.
     """
     taps = whole = last = 0
     for first in range(-before, windows * stride - before, stride):
@@ -56,16 +66,16 @@ def along(
 
 
 def is_narrow(op: Op, graph: Graph) -> bool:
-    """Whether the kernel clamps to less than the whole range of int8."""
+    """Whether the kernel clamps its outputs to less than the whole range of int8."""
     activation = getattr(op.attributes, "activation", Activation.NONE)
     return clamp_range(activation, graph.output(op)) != (-128, 127)
 
 
 def slow_channels(op: Op, graph: Graph) -> tuple[str, NDArray[np.bool_]]:
-    """The slow path, and the output channels that take it because no quick shift scales them.
+    """The slow path's name, and a mask of the output channels that take it.
 
-    These are channels whose factor is 0.5 or more (TFLite), and all channels that round as ONNX
-    does.
+    A channel takes it if no quick right shift scales its sums: with TFLite's rounding if its factor
+    is 0.5 or more (path "slow"), with ONNX's always (path "float").
     """
     x, weights, y = graph.input(op, 0), graph.input(op, 1), graph.output(op)
     channels = y.shape[-1]

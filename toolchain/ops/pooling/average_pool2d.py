@@ -1,4 +1,4 @@
-"""Average over windows, padding not counted; integers round halves away from zero.
+"""Average over windows. Padding is not counted; integers round halves away from zero.
 
 TFLite AVERAGE_POOL_2D: of int8 and int16 `reference_integer_ops::AveragePool`, of float32
 `reference_ops::AveragePool`.
@@ -67,8 +67,9 @@ def _float_reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Arr
 
 
 def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    """CMSIS-NN where it has Helium; ours elsewhere, with fewer instructions and no scratch, and
-    for legacy uint8 models."""
+    """CMSIS-NN's kernel on Helium, except for legacy uint8 models. Elsewhere Thimble's, which takes
+    fewer instructions and no scratch.
+    """
     if core.mve and not pool_attributes(op).lift:
         return cmsis_pool_kernel(op, graph, core, "arm_avgpool_s8")
     return pool_kernel(op, graph, "thimble_average_pool_s8")
@@ -83,7 +84,7 @@ def _select_float32(op: Op, graph: Graph, core: Core) -> Kernel:
 
 
 def _reductions(op: Op, graph: Graph) -> tuple[Reduction, ...]:
-    """Rows and columns of an image that one window covers whole."""
+    """Rows and columns, if a single window covers the whole image."""
     attributes, x, y = pool_attributes(op), graph.input(op, 0), graph.output(op)
     _, rows, columns, _ = x.shape
     pad = attributes.padding

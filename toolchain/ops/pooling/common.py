@@ -1,4 +1,4 @@
-"""What max and average pooling share: window geometry, shape rule, TFLite reader and writer."""
+"""What max and average pooling share: attributes, shape rule, reader and writer, safe overlap."""
 
 from __future__ import annotations
 
@@ -116,11 +116,11 @@ def windows(op: Op, graph: Graph) -> Iterator[ClippedWindow]:
 
 
 def pool_lead_bytes(op: Op, graph: Graph, *, reads_first: bool) -> int:
-    """How far the input must lie behind the output's start for both to share memory.
+    """How many bytes the output must begin before the input if both share memory (see `ops.walks`).
 
-    Outputs are written pixel by pixel; none may reach a pixel that this window or a later one
-    still reads. `reads_first`: the kernel has read a channel's whole window before it writes it,
-    so that the output pixel may lie on the window's own first pixel.
+    Outputs are written pixel by pixel. No write may reach a pixel that the current window or a
+    later one still reads. With `reads_first` the kernel reads a channel's whole window before it
+    writes the result, so an output pixel may lie on the first pixel of its own window.
     """
     x, y = graph.input(op, 0), graph.output(op)
     batches, height, width, channels = x.shape
@@ -139,6 +139,7 @@ def pool_lead_bytes(op: Op, graph: Graph, *, reads_first: bool) -> int:
 
 
 def read_pool(node: TfliteNode) -> ReadOp:
+    """The attributes of a TFLite pool. Raises UnsupportedError for those no kernel can compute."""
     options, x = node.options, node.inputs[0]
     assert x is not None
     if len(x.shape) != 4:
@@ -156,7 +157,7 @@ def read_pool(node: TfliteNode) -> ReadOp:
 
 
 def write_pool(op: Op, graph: Graph, builtin: str) -> WrittenOp:
-    """Raises ValueError for a padding that TFLite cannot say."""
+    """The TFLite operator `builtin`. Raises ValueError if its padding is neither SAME nor VALID."""
     attributes, x = pool_attributes(op), graph.input(op, 0)
     options = {
         "padding": padding_scheme(pool_window(op), (x.shape[1], x.shape[2])),
@@ -170,7 +171,9 @@ def write_pool(op: Op, graph: Graph, builtin: str) -> WrittenOp:
 
 
 def sample_pool(rng: np.random.Generator, kind: str) -> Graph:
-    """Odd sizes, windows larger than the input (padding SAME), every activation."""
+    """A random pool: odd sizes, every activation; with padding SAME also windows
+    beyond the input.
+    """
     batches, height, width = (int(rng.integers(1, high)) for high in (3, 12, 12))
     channels = int(rng.choice([1, 3, 4, 16, 17, 33]))
     window = (int(rng.integers(1, 6)), int(rng.integers(1, 6)))

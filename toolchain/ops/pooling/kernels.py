@@ -1,4 +1,4 @@
-"""The kernels of max and average pools: their calls, what these touch, and how their loops turn."""
+"""Kernels of max and average pools: their calls, the bytes these touch, and their cost terms."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _OUR_AVERAGE = "thimble_average_pool_s8"
 
 
 def pool_kernel(op: Op, graph: Graph, function: str) -> Kernel:
-    """A call of `function`, one of our own pools. An average gets the lift of its operator."""
+    """A call of `function`, one of Thimble's pools. Averages also take the operator's `lift`."""
     attributes, x, y = pool_attributes(op), graph.input(op, 0), graph.output(op)
     low, high = clamp_range(attributes.activation, y)
     params: dict[str, Argument] = {
@@ -69,8 +69,9 @@ def pool_kernel(op: Op, graph: Graph, function: str) -> Kernel:
 def cmsis_pool_kernel(op: Op, graph: Graph, core: Core, function: str) -> Kernel:
     """A call of `function`, one of CMSIS-NN's pools.
 
-    Averages have scratch as its `get_buffer_size` functions say, and sum a window before they
-    write the average. A maximum keeps what it has found in the output pixel while it reads on.
+    Averages need the scratch that CMSIS-NN's `get_buffer_size` functions give, and read a window
+    whole before they write the average. A maximum is kept in the output pixel while the window is
+    read, so its output must not lie on its window.
     """
     attributes, x, y = pool_attributes(op), graph.input(op, 0), graph.output(op)
     low, high = clamp_range(attributes.activation, y)
@@ -107,7 +108,7 @@ def cmsis_pool_kernel(op: Op, graph: Graph, core: Core, function: str) -> Kernel
 
 
 def float_pool_kernel(op: Op, graph: Graph, function: str) -> Kernel:
-    """A call of `function`, a float32 pool."""
+    """A call of `function`, one of Thimble's float32 pools."""
     x, y, activation = graph.input(op, 0), graph.output(op), pool_attributes(op).activation
     window = window_f32(x.shape, y.shape, pool_window(op), activation)
     call = Call(function, {"window": window, "input": Input(0), "output": Output(0)})

@@ -50,7 +50,9 @@ def _float_reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Arr
 
 
 def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    """CMSIS-NN where it has Helium; elsewhere it compares byte by byte, and ours does not."""
+    """CMSIS-NN's kernel on Helium. Elsewhere CMSIS-NN compares single bytes; Thimble's compares
+    words.
+    """
     if core.mve:
         return cmsis_pool_kernel(op, graph, core, "arm_max_pool_s8")
     return pool_kernel(op, graph, "thimble_max_pool_s8")
