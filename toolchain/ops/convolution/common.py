@@ -1,4 +1,9 @@
-"""What the convolutions share: window geometry, per-channel requantisation, reader checks."""
+"""What the convolutions share: attributes, TFLite reader and writer, operand checks,
+requantisation.
+
+Images are NHWC. Weights of conv2d and transpose_conv2d are OHWI ([output channels, height, width,
+input channels]); those of depthwise_conv2d are [1, height, width, channels].
+"""
 
 from __future__ import annotations
 
@@ -29,7 +34,7 @@ INPUT, WEIGHTS, BIAS = 0, 1, 2
 
 @dataclass(frozen=True)
 class Windowed(Attributes):
-    """A window over an image. Pairs are (height, width); padding is explicit."""
+    """Attributes of a window that slides over an image. Pairs are (height, width), in pixels."""
 
     stride: tuple[int, int] = (1, 1)
     dilation: tuple[int, int] = (1, 1)
@@ -38,7 +43,7 @@ class Windowed(Attributes):
 
 @dataclass(frozen=True)
 class Convolution(Windowed):
-    """What conv2d and depthwise_conv2d share: they differ in the shape of their weights."""
+    """Attributes of conv2d and depthwise_conv2d. Their kernel sizes follow from the weights."""
 
     activation: Activation = Activation.NONE
     rounding: Rounding = Rounding.TFLITE
@@ -50,7 +55,7 @@ def convolution_of(op: Op) -> Convolution:
 
 
 def window_of(op: Op, graph: Graph) -> Window:
-    """The window of an operator whose weights are [_, height, width, _]."""
+    """The window of an operator whose weights have the shape [_, height, width, _]."""
     assert isinstance(op.attributes, Windowed)
     _, height, width, _ = graph.input(op, WEIGHTS).shape
     attributes = op.attributes
@@ -64,10 +69,10 @@ def read_padding(
     stride: tuple[int, int],
     dilation: tuple[int, int] = (1, 1),
 ) -> Padding:
-    """The paddings that the schema's SAME or VALID means for this image.
+    """The padding that SAME or VALID in the file means for an image of this size.
 
-    Raises the node's error where kernels of TFLite, which keep strides, dilations and paddings in
-    16 bits, would take others.
+    Raises UnsupportedError for a stride, dilation or padding below 1 or beyond the 16 bits in which
+    TFLite's kernels keep it.
     """
     if min(*stride, *dilation, *kernel) < 1:
         raise node.unsupported(f"stride {stride}, dilation {dilation}, kernel {kernel}")
@@ -83,9 +88,10 @@ def read_padding(
 def check_operands(
     node: TfliteNode, weights_rank: int, order: Sequence[int] = (INPUT, WEIGHTS, BIAS)
 ) -> Tensor:
-    """Refuse what no convolution kernel here takes; give the weights back.
+    """Check types and quantisation of input, weights and bias; return the weights.
 
-    `order`: the file's indices of input, weights and bias.
+    `order` gives their indices among the file's inputs. Raises UnsupportedError for operands that
+    no convolution kernel takes.
     """
     roles = dict(zip(("input", "weights", "bias"), order, strict=False))
     activations = node.outputs[0].dtype
@@ -135,7 +141,7 @@ def check_operands(
 
 
 def weight_zero_point(weights: Tensor) -> int:
-    """The zero point that all weights share; other than 0 only in legacy uint8 models."""
+    """The zero point of all weights. Only legacy uint8 models have one other than 0."""
     return weights.q.zero_point
 
 
@@ -144,7 +150,7 @@ def present_inputs(node: TfliteNode) -> tuple[int, ...]:
 
 
 def read_convolution(node: TfliteNode, attributes: type[Convolution]) -> ReadOp:
-    """A CONV_2D or DEPTHWISE_CONV_2D."""
+    """The attributes of a TFLite CONV_2D or DEPTHWISE_CONV_2D."""
     weights, options, x = check_operands(node, 4), node.options, node.inputs[INPUT]
     assert x is not None
     if len(x.shape) != 4:
@@ -160,7 +166,10 @@ def read_convolution(node: TfliteNode, attributes: type[Convolution]) -> ReadOp:
 def write_convolution(
     op: Op, graph: Graph, builtin: str, options_type: str, **options: int
 ) -> WrittenOp:
-    """The inverse. Raises ValueError as `padding_scheme` does."""
+    """The TFLite operator `builtin`, the inverse of `read_convolution`.
+
+    Raises ValueError if the padding is neither SAME nor VALID.
+    """
     attributes, x = convolution_of(op), graph.input(op, INPUT)
     shared = {
         "padding": padding_scheme(window_of(op, graph), (x.shape[1], x.shape[2])),
@@ -176,9 +185,10 @@ def write_convolution(
 def channel_requantisation(
     x: Tensor, weights: Tensor, y: Tensor, channels: int
 ) -> tuple[Int32, Int32]:
-    """Multiplier and left shift for every output channel.
+    """Multiplier (Q0.31) and left shift of each output channel.
 
-    `PopulateConvolutionQuantizationParams`: input * weight / output scale in double, in that order.
+    They stand for input scale * weight scale / output scale, computed in double in that order
+    (TFLite `PopulateConvolutionQuantizationParams`).
     """
     scales = weights.q.scales if weights.q.per_channel else weights.q.scales * channels
     if len(scales) != channels:
@@ -189,7 +199,7 @@ def channel_requantisation(
 
 
 def constant_of(tensor: Tensor) -> Array:
-    """The data of a weight or bias tensor. Raises ValueError where it is not constant."""
+    """The data of a weight or bias tensor. Raises ValueError if the tensor is not constant."""
     if tensor.constant is None:
         raise ValueError(f"tensor {tensor.name!r} must be constant")
     return tensor.constant
@@ -200,7 +210,7 @@ def has_bias(op: Op) -> bool:
 
 
 def bias_of(op: Op, graph: Graph, channels: int) -> Int32:
-    """The bias, or zeros where the operator has none."""
+    """The bias as int32, one per channel; zeros if the operator has none."""
     if has_bias(op):
         return constant_of(graph.input(op, BIAS)).reshape(-1).astype(np.int32)
     return np.zeros(channels, dtype=np.int32)
@@ -209,9 +219,10 @@ def bias_of(op: Op, graph: Graph, channels: int) -> Int32:
 def random_quantisation(
     rng: np.random.Generator, channels: int, depth: int
 ) -> tuple[Quantisation, Quantisation, Quantisation]:
-    """Scales for input, weights (per channel in three of four cases) and output of a sample.
+    """Random quantisation of a sample's input, weights and output.
 
-    Chosen so that sums over `depth` products spread over the output's range, with outliers.
+    Weights are quantised per channel in three of four cases. The output's scale suits sums of
+    `depth` products, so most outputs lie within int8 and some beyond.
     """
     x = Quantisation((_float32(2.0 ** rng.uniform(-8, -2)),), (int(rng.integers(-128, 128)),))
     if rng.random() < 0.75:
@@ -228,7 +239,7 @@ def random_quantisation(
 def random_bias(
     rng: np.random.Generator, x: Quantisation, weights: Quantisation, channels: int
 ) -> Tensor:
-    """A bias tensor as TFLite quantises it: int32 at input scale * weight scale."""
+    """A random bias, quantised as TFLite does: int32 with scale input scale * weight scale."""
     scales = tuple(_float32(x.scale * s) for s in weights.scales)
     zeros = (0,) * len(scales)
     data = rng.integers(-20000, 20000, channels).astype(np.int32)

@@ -1,7 +1,8 @@
-"""Convolution of NHWC images with OHWI weights, grouped where the weights have fewer channels.
+"""2-D convolution of int8, per-channel or per-tensor weights. TFLite CONV_2D, ONNX Conv.
 
-TFLite CONV_2D, int8, per-channel or per-tensor weights. Arithmetic: TFLite
-`reference_integer_ops::ConvPerChannel`.
+The convolution is grouped if the weights have fewer input channels than the image. Arithmetic:
+TFLite `reference_integer_ops::ConvPerChannel`; for ONNX models one rounding in float32
+(`arithmetic.onnx_rounding`).
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ from toolchain.ops.window import UNPADDED, Padding, Window, same_padding
 
 @dataclass(frozen=True)
 class Conv2D(Convolution):
-    """Groups follow from the weights' shape."""
+    """Attributes of conv2d. The number of groups follows from the weights' shape."""
 
 
 def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:

@@ -1,6 +1,6 @@
-"""Depthwise convolution: each input channel has its own `multiplier` filters.
+"""Depthwise convolution of int8: each input channel has `multiplier` filters of its own.
 
-TFLite DEPTHWISE_CONV_2D, int8, weights [1, height, width, channels], per-channel or per-tensor.
+TFLite DEPTHWISE_CONV_2D; weights [1, height, width, channels], quantised per channel or per tensor.
 Arithmetic: TFLite `reference_integer_ops::DepthwiseConvPerChannel`.
 """
 
@@ -50,7 +50,7 @@ from toolchain.ops.window import UNPADDED, Window, same_padding
 
 @dataclass(frozen=True)
 class DepthwiseConv2D(Convolution):
-    """Output channel c reads input channel c // multiplier."""
+    """Attributes of depthwise_conv2d. Output channel c reads input channel c // multiplier."""
 
 
 def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:

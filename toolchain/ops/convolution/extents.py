@@ -1,7 +1,7 @@
-"""Which bytes the convolution kernels touch, by the arguments of their calls.
+"""The bytes that the convolution kernels touch, by the arguments of their calls.
 
 Sizes of packed weights and of scratch are those that the headers in `runtime_c/include` state; for
-CMSIS-NN's kernels what its `get_buffer_size` functions give.
+CMSIS-NN's kernels, those that its `get_buffer_size` functions return.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ def _lines_scratch(call: Call) -> int:
 
 
 def own_transposed(touched: Touched) -> Extents:
-    """`thimble_transpose_conv_s8`, as its header says."""
+    """`thimble_transpose_conv_s8`."""
     call = touched.call
     taps, depth = call["shape.kernel_h"] * call["shape.kernel_w"], round_up(call["shape.depth"], 4)
     meeting = math.prod(
@@ -211,8 +211,9 @@ def own_transposed(touched: Touched) -> Extents:
 
 
 def partial_conv(touched: Touched) -> Extents:
-    """`thimble_partial_conv_s8` and `_1x1_s8`: int32 sums, those of the parts before last among the
-    inputs."""
+    """`thimble_partial_conv_s8` and `_1x1_s8`: int32 sums. The last input holds the sums of the
+    parts before.
+    """
     call = touched.call
     if call.function == "thimble_partial_conv_1x1_s8":
         pixels, depth, channels = call["pixels"], call["depth"], call["channels"]
@@ -252,8 +253,11 @@ def _per_channel(channels: int) -> dict[str, int]:
 
 
 def cmsis_conv(touched: Touched) -> Extents:
-    """CMSIS-NN's int8 convolutions: `arm_convolve_1x1_s8_fast` goes by the input's pixels, the
-    others by the output's; the strided 1x1 and the 1xN kernels do not check what they read."""
+    """CMSIS-NN's int8 convolutions.
+
+    `arm_convolve_1x1_s8_fast` counts the input's pixels, the others count the output's. The strided
+    1x1 kernel and the 1xN kernels do not check what they read.
+    """
     call = touched.call
     x, y, kernel = (_dims(call, f"{name}_dims") for name in ("input", "output", "filter"))
     (batches, height, width, depth), taps = x, kernel[1] * kernel[2] * x[3]
@@ -275,7 +279,9 @@ def cmsis_conv(touched: Touched) -> Extents:
 
 
 def cmsis_depthwise(touched: Touched) -> Extents:
-    """`arm_depthwise_conv_s8_opt` for Helium: four channels at a time, beyond the last."""
+    """`arm_depthwise_conv_s8_opt` on Helium. It reads four channels at a time, beyond the last one
+    too.
+    """
     call = touched.call
     x, y, kernel = (_dims(call, f"{name}_dims") for name in ("input", "output", "filter"))
     taps, channels = kernel[1] * kernel[2], round_up(y[3], 4)
@@ -307,8 +313,11 @@ def int16_conv(touched: Touched) -> Extents:
 
 
 def int16_depthwise(touched: Touched) -> Extents:
-    """`arm_depthwise_conv_s16`, and `arm_depthwise_conv_fast_s16`, which on Helium reads a multiple
-    of four channels, by as much scratch as it is told to have."""
+    """`arm_depthwise_conv_s16` and `arm_depthwise_conv_fast_s16`.
+
+    On Helium the fast kernel reads a multiple of four channels, and uses as much scratch as it is
+    told it has.
+    """
     call = touched.call
     x, y, filters = (_dims(call, f"{name}_dims") for name in ("input", "output", "filter"))
     channels, taps, spare, scratch = y[3], filters[1] * filters[2], 0, 0

@@ -1,4 +1,8 @@
-"""Kernel choice for the int8 convolutions on each core."""
+"""Choice of the kernel of an int8 convolution, for each core.
+
+Cores with Helium get CMSIS-NN's kernels where their preconditions hold. All others get Thimble's,
+which are called "own" here.
+"""
 
 from __future__ import annotations
 
@@ -64,9 +68,9 @@ _ROWS_BY_LINES, _COLUMN_BY_LINES = 5, 8
 """From so many output rows on, 3x3 windows and columns of one pixel are quicker by lines of one
 channel than by blocks of four channels (counted on a Cortex-M4)."""
 _BAND_BYTES = 640
-"""Depthwise scratch that is always worth its speed; a single output row may need more."""
+"""Scratch in bytes that a depthwise kernel may always take; one output row may need more."""
 _UINT16_MAX = 65535
-"""CMSIS-NN's convolutions hold dimensions in uint16."""
+"""The largest dimension that CMSIS-NN's convolutions hold, in uint16."""
 _FOUR_BIT_TAPS = 48
 _PLAIN = (1, 1)
 _TRANSPOSED = "Height and width are swapped below: the kernel walks the image transposed."
@@ -77,9 +81,10 @@ def round_up(value: int, multiple: int) -> int:
 
 
 def select_conv2d(op: Op, graph: Graph, core: Core) -> Kernel:
-    """Helium: the CMSIS-NN function that its wrapper would choose, where its preconditions hold.
+    """The kernel of an int8 conv2d.
 
-    Elsewhere, and for groups, Thimble's own kernels.
+    On Helium it is the function that `arm_convolve_wrapper_s8` would choose. Elsewhere, for groups,
+    for ONNX's rounding and for weights with a zero point it is one of Thimble's.
     """
     x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
     window, depth = window_of(op, graph), weights.shape[3]
@@ -105,11 +110,13 @@ def select_conv2d(op: Op, graph: Graph, core: Core) -> Kernel:
 
 
 def select_depthwise(op: Op, graph: Graph, core: Core) -> Kernel:
-    """Helium: `arm_depthwise_conv_s8_opt` where its preconditions hold; elsewhere Thimble's own.
+    """The kernel of an int8 depthwise_conv2d.
 
-    One input channel is an ordinary convolution, whose kernel is quicker. Blocks of four channels
-    read the image itself; other numbers of channels go one by one, by lines of one channel, and so
-    do many rows of small windows, where lines serve several outputs.
+    On Helium it is `arm_depthwise_conv_s8_opt`, if its preconditions hold. Among Thimble's, an
+    image of one channel goes to the kernel of an ordinary convolution, which is quicker. A multiple
+    of four channels goes to the kernel for blocks of four channels, which reads the image in place.
+    Other numbers of channels are computed channel by channel, from rows that are copied to scratch;
+    so are small windows over many rows, where one copied row serves several output rows.
     """
     x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
     window, channels = window_of(op, graph), weights.shape[3]
@@ -137,15 +144,18 @@ def _own(op: Op, graph: Graph, core: Core) -> bool:
 
 
 def strided_image(op: Op, graph: Graph) -> frozenset[str]:
-    """Input and output: an own kernel bears gaps between the lines of one image."""
+    """The operands that may be strided views: those of one image, if the kernel is one of
+    Thimble's.
+    """
     if graph.input(op, INPUT).shape[0] != 1:
         return frozenset()
     return frozenset((op.inputs[INPUT], op.outputs[0]))
 
 
 def column_bytes(kernel: tuple[int, int], depth: int) -> int:
-    """Scratch of `thimble_convolve_s8`: two columns of taps, and room to gather pixels that are not
-    whole words."""
+    """Scratch in bytes of `thimble_convolve_s8`: two columns of taps in int16, and room to gather
+    pixels whose channels are not whole words.
+    """
     taps, row = round_up(kernel[0] * kernel[1] * depth, 4), kernel[1] * depth
     if depth % 4 == 0:
         return 4 * taps
@@ -153,7 +163,7 @@ def column_bytes(kernel: tuple[int, int], depth: int) -> int:
 
 
 def packed_comment(filters: str, shape: Sizes, function: str) -> str:
-    """What the array of an own kernel's parameters holds, for the reader of the C."""
+    """A comment for the generated C: what the packed parameters of a kernel hold."""
     sizes = "x".join(map(str, shape))
     return f"biases, {filters} [{sizes}] and requantisation, packed for {function}"
 
@@ -167,10 +177,11 @@ def channel_scaling(
     *,
     partial: bool = False,
 ) -> Callable[[], Scaling]:
-    """How the sums of filters [channels, taps] are scaled: found when the answer is called.
+    """How the sums of filters [channels, taps] are scaled. The scaling is computed when the
+    returned function is called.
 
-    `partial`: the kernel itself subtracts the zero point, and sums some of the taps only. Raises
-    ScaleError at once where a left shift of a sum may overrun int32.
+    With `partial` the kernel itself subtracts the input's zero point and skips taps outside the
+    image. Raises ScaleError at once if the left shift of a sum may overflow int32.
     """
     x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
     bias, zero_point = bias_of(op, graph, len(filters)), weight_zero_point(weights)
@@ -437,8 +448,11 @@ def _channel_filters(op: Op, graph: Graph) -> Int8:
 
 
 def waiting_rows(rows: int, window: Window) -> int:
-    """How many of `rows` rows the depthwise kernel for channel blocks keeps before it writes the
-    first: then nobody reads what an output in place of the input overwrites."""
+    """How many of `rows` output rows the depthwise kernel for channel blocks keeps before it writes
+    the first.
+
+    By then nothing reads the input rows that an output in the input's place overwrites.
+    """
     return min(rows, -(-(window.padding.top + 1) // window.stride[0]))
 
 

@@ -1,4 +1,4 @@
-"""The float32 convolutions: calls of one form, and what they touch."""
+"""The float32 convolutions: the call that they share, and the bytes it touches."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from toolchain.ops.window import Window
 def float_kernel(
     op: Op, graph: Graph, function: str, window: Window, activation: Activation, depth: int
 ) -> Kernel:
-    """A call of `function`, whose filters see `depth` channels of the input each."""
+    """A call of `function`. A filter reads `depth` channels of the input."""
     x, y = graph.input(op, INPUT), graph.output(op)
     call = Call(
         function,

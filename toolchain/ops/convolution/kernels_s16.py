@@ -1,7 +1,7 @@
-"""Convolutions of int16 images with int8 filters: kernel choice, scratch and constants.
+"""Convolutions of int16 images with int8 filters: choice of kernel, scratch and constants.
 
-CMSIS-NN's fast forms hold partial sums in int32, so they take fewer than 512 products a sum; the
-others sum in int64.
+CMSIS-NN's fast kernels sum in int32, so they take fewer than 512 products a sum. Its other kernels
+sum in int64.
 """
 
 from __future__ import annotations
@@ -29,13 +29,14 @@ from toolchain.ops.readers.int16 import bias_of, check_sums
 from toolchain.ops.window import Window
 
 _FAST_TAPS = 512
-"""Sums of as many products of int16 and int8 may overrun int32."""
+"""A sum of this many products of int16 and int8 may overflow int32."""
 
 
 def select_conv2d(op: Op, graph: Graph, core: Core) -> Kernel:
-    """The function that `arm_convolve_wrapper_s16` would choose; groups are ours.
+    """The function that `arm_convolve_wrapper_s16` would choose; for groups Thimble's own.
 
-    The fast kernel gathers the windows of two pixels; the other reads all for each channel.
+    The fast kernel gathers the windows of two pixels before it writes them. The other reads the
+    whole image again for each channel.
     """
     weights, window = graph.input(op, WEIGHTS), window_of(op, graph)
     activation, (channels, height, width, depth) = convolution_of(op).activation, weights.shape
@@ -67,8 +68,8 @@ def select_conv2d(op: Op, graph: Graph, core: Core) -> Kernel:
 def select_depthwise(op: Op, graph: Graph, core: Core) -> Kernel:
     """The function that `arm_depthwise_conv_wrapper_s16` would choose.
 
-    The fast kernel gathers the windows of a pixel, of four with Helium; there it reads beyond the
-    last channel, up to a multiple of four.
+    The fast kernel gathers the window of one pixel, on Helium those of four. On Helium it also
+    reads beyond the last channel, up to a multiple of four channels.
     """
     x, weights, window = graph.input(op, INPUT), graph.input(op, WEIGHTS), window_of(op, graph)
     channels, (height, width) = weights.shape[3], window.kernel
@@ -107,7 +108,7 @@ def select_depthwise(op: Op, graph: Graph, core: Core) -> Kernel:
 def own_kernel(
     op: Op, graph: Graph, function: str, window: Window, activation: Activation
 ) -> Kernel:
-    """Thimble's own kernels, with sums of int64: groups, and transposed convolutions."""
+    """Thimble's kernels, which sum in int64: for grouped and for transposed convolutions."""
     weights, y = graph.input(op, WEIGHTS), graph.output(op)
     low, high = clamp_range(activation, y)
     scaling = Struct(

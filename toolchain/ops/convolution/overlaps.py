@@ -1,9 +1,9 @@
-"""Where a convolution's output may lie over its input: from the order in which its kernel walks.
+"""Where a convolution's output may lie over its input, by the order in which its kernel works.
 
-Own kernels and CMSIS-NN's for Helium alike compute a few pixels at a time, all channels of them;
-their output then follows the input at a distance of about the rows above the window's middle.
-Depthwise kernels that finish one channel (or block of channels) before the next touch only that
-channel's bytes, so they run in place as long as pixels fall on whole pixels: exactly in place.
+Most kernels compute a few pixels at a time, in all channels. Their output may follow the input at a
+distance of about the rows above the window's middle (`ops.walks`). Depthwise kernels that finish
+one channel, or one block of channels, before the next touch the bytes of that channel alone; they
+run in place if each output pixel lies exactly on an input pixel.
 """
 
 from __future__ import annotations
@@ -78,9 +78,9 @@ def _direct_lead(firsts: Int64, run: int, runs: int, input_bytes: int, output_by
 def own_conv_overlaps(
     op: Op, graph: Graph, function: str, window: Window, depth: int
 ) -> tuple[SafeOverlap, ...]:
-    """Of Thimble's own kernels; none for groups, which all go over the whole image.
+    """Of Thimble's own kernels. None for groups, which each read the whole image.
 
-    `depth`: input channels that a filter sees.
+    `depth` is the number of input channels that a filter reads.
     """
     x, y = graph.input(op, INPUT).shape, graph.output(op).shape
     if depth != x[3]:
@@ -116,9 +116,10 @@ def helium_conv_overlaps(
 def gathered_overlap(
     op: Op, graph: Graph, window: Window, pixels: int, batches_join: bool = False
 ) -> tuple[SafeOverlap, ...]:
-    """A kernel that gathers the windows of so many `pixels`, then writes them; any element type.
+    """Of a kernel, of any element type, that gathers the windows of `pixels` pixels and then writes
+    them.
 
-    `batches_join`: the last pixels of a batch may wait for the first of the next.
+    With `batches_join` the last pixels of one batch may wait for the first of the next.
     """
     x, y = graph.input(op, INPUT), graph.output(op)
     batches, image = y.shape[0], y.shape[1] * y.shape[2]
@@ -136,7 +137,7 @@ def _in_whole_pixels(lead: int, channels: int) -> tuple[SafeOverlap, ...]:
 
 
 def helium_depthwise_overlaps(op: Op, graph: Graph, window: Window) -> tuple[SafeOverlap, ...]:
-    """Of `arm_depthwise_conv_s8_opt`: blocks of MVE_CHANNEL_BLOCK channels."""
+    """Of `arm_depthwise_conv_s8_opt`, which takes blocks of MVE_CHANNEL_BLOCK channels."""
     x, y = graph.input(op, INPUT).shape, graph.output(op).shape
     firsts, ends = _first_pixels(op, graph, window), run_ends(y[1] * y[2], 1, _HELIUM_PIXELS)
     lead = _gathered_lead(firsts, ends, x[3], x[3])
@@ -148,7 +149,9 @@ def helium_depthwise_overlaps(op: Op, graph: Graph, window: Window) -> tuple[Saf
 def channel_block_overlaps(
     op: Op, graph: Graph, window: Window, waiting: int
 ) -> tuple[SafeOverlap, ...]:
-    """Of `thimble_depthwise_conv_blocks_s8`: `waiting` rows wait before the first is written."""
+    """Of `thimble_depthwise_conv_blocks_s8`, which keeps `waiting` rows before it
+    writes the first.
+    """
     x, y = graph.input(op, INPUT).shape, graph.output(op).shape
     behind = np.arange(y[1]) + waiting
     needed = np.where(behind < y[1], behind * window.stride[0] - window.padding.top, x[1])
@@ -158,10 +161,11 @@ def channel_block_overlaps(
 def depthwise_line_overlaps(
     op: Op, graph: Graph, window: Window, transposed: bool
 ) -> tuple[SafeOverlap, ...]:
-    """Of `thimble_depthwise_conv_s8`; `window` as it is, also where the image is `transposed`.
+    """Of `thimble_depthwise_conv_s8`. `window` is the operator's, even if the kernel works
+    `transposed`.
 
-    None where each of several channels has several filters: their outputs lie between inputs still
-    needed.
+    None if there are several channels with several filters each: their outputs would lie between
+    inputs that are still read.
     """
     x, y = graph.input(op, INPUT).shape, graph.output(op).shape
     if x[3] != y[3]:
@@ -186,7 +190,9 @@ def _row_by_row(x: tuple[int, ...], y: tuple[int, ...], needed: Int64) -> tuple[
 def transpose_conv2d_overlaps(
     op: Op, graph: Graph, stride: tuple[int, int], padding: Padding
 ) -> tuple[SafeOverlap, ...]:
-    """The input pixels that meet in an output pixel are gathered before it is written."""
+    """Of `thimble_transpose_conv_s8`, which gathers the inputs of an output pixel before it writes
+    it.
+    """
     x, y = graph.input(op, INPUT).shape, graph.output(op).shape
     kernel, pads = graph.input(op, WEIGHTS).shape[1:3], (padding.top, padding.left)
     rows, columns = (

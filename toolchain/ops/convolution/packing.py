@@ -1,7 +1,7 @@
-"""Weights and requantisation in the order in which the runtime's convolution kernels read them.
+"""Weights and requantisation in the order in which Thimble's convolution kernels read them.
 
-Every packer gives one int32 array (little-endian words), laid out as the comments of
-`runtime_c/include/thimble_conv.h` say. The input's zero point is folded into the bias.
+Every packer returns one array of int32 (little-endian words). The comments in
+`runtime_c/include/thimble_conv.h` give its layout. The input's zero point is folded into the bias.
 """
 
 from __future__ import annotations
@@ -23,16 +23,18 @@ Int8 = NDArray[np.int8]
 
 _SUM_LIMIT = 1 << 30
 _LARGEST_FAST_SHIFT = 21
-"""(2 * 128 + 1) << 21 plus a product below 2**30 stays inside int32."""
+"""(2 * 128 + 1) << 21, plus a product below 2**30, still fits int32."""
 SUMMED_TAPS = 252
-"""THIMBLE_SUMMED_TAPS: int8 taps whose sum is an int16, a multiple of four."""
+"""THIMBLE_SUMMED_TAPS: so many int8 taps have a sum that fits int16. A multiple of four."""
 SHIFT_BIAS = 64
-"""THIMBLE_SHIFT_BIAS: what marks a shift that the fast form cannot take."""
+"""THIMBLE_SHIFT_BIAS: added to the code of a shift that the fast form cannot take."""
 
 
 @dataclass(frozen=True)
 class Scaling:
-    """Filters, and per channel the folded bias, multiplier (and its low part) and shift code."""
+    """Filters; and for each channel the folded bias, the multiplier with its low part, the shift
+    code.
+    """
 
     filters: Int8
     bias: Int32
@@ -85,8 +87,10 @@ def _sums(
 def largest_sums(
     bias: Int32, filters: Int8, zero_point: int, partial: bool, weight_zero_point: int = 0
 ) -> NDArray[np.int64]:
-    """For each channel what neither its sum nor, if `partial`, a sum of some of its taps ever
-    exceeds in magnitude. `filters` are [channels, taps]; `partial` as in `scaling`."""
+    """For each channel, a bound on the magnitude of its sums. `filters` are [channels, taps].
+
+    With `partial` the bound also holds for sums of any of the taps.
+    """
     real = filters.astype(np.int16) - np.int16(weight_zero_point)
     weight = np.abs(real).sum(axis=1, dtype=np.int64)
     folded, most = bias.astype(np.int64), 128
@@ -109,13 +113,13 @@ def scaling(
     partial: bool = False,
     weight_zero_point: int = 0,
 ) -> Scaling:
-    """Scaling by TFLite's `MultiplyByQuantizedMultiplier` for filters given as [channels, taps].
+    """Scaling by TFLite's `MultiplyByQuantizedMultiplier`, for filters [channels, taps].
 
-    The fast form needs, of a channel: no sum that an int8 input can produce reaches 2**30, and
-    a right shift of 1 to 22; where that holds of the sum it holds of partial sums that wrap, too. A
-    channel that gives one output whatever the input (mostly a dead
-    one) gets filters of real 0 and a bias that says it in fast form.
-    Raises ScaleError where a left shift of a sum may overrun int32.
+    A channel can take the fast form if no int8 input makes its sum reach 2**30 and its right shift
+    is 1 to 22. Partial sums may wrap, but the final sum is then right nevertheless. A channel whose
+    output is the same for every input (mostly one whose weights are all 0) gets filters of real 0
+    and a bias that gives that output in the fast form. Raises ScaleError if the left shift of a sum
+    may overflow int32.
     """
     sums = _sums(bias, filters, zero_point, partial, weight_zero_point)
     check_left_shifts(sums.largest, shift)
@@ -145,9 +149,10 @@ def single_rounding_scaling(
     activation: tuple[int, int],
     output_offset: int,
 ) -> Scaling | None:
-    """As `scaling`, for kernels whose law is one rounding in double (`single_rounding`).
+    """Like `scaling`, for kernels that scale in double and round once (`single_rounding`).
 
-    `factors` has one entry, or one per channel. None where no integer form was found.
+    `factors` has one entry for all channels, or one for each. Returns None if no integers give the
+    same results.
     """
     sums = _sums(bias, filters, zero_point)
     span = (activation[0] - output_offset, activation[1] - output_offset)
@@ -177,7 +182,7 @@ def single_rounding_scaling(
 
 
 def folded_bias(bias: Int32, filters: Int8, zero_point: int) -> Int32:
-    """The bias of filters [channels, taps] that see the input with its zero point still in it."""
+    """The bias of filters [channels, taps] that read the stored input, zero point included."""
     return _sums(bias, filters, zero_point).bias
 
 
@@ -210,7 +215,7 @@ def _joined(parts: list[NDArray[np.generic]]) -> Int32:
 
 
 def pack_convolution(scales: Scaling, groups: int) -> Int32:
-    """For `thimble_convolve_s8`: channels of a group are adjacent."""
+    """For `thimble_convolve_s8`. The channels of a group are adjacent."""
     per_group = len(scales.bias) // groups
     parts = []
     for group in range(groups):
@@ -229,10 +234,10 @@ def pack_convolution(scales: Scaling, groups: int) -> Int32:
 
 
 def with_window_sums(filters: Int8, weight_zero_point: int) -> Int8:
-    """Filters [channels, taps] followed by the factors of `thimble_sum_columns_s8`'s lanes.
+    """Filters [channels, taps] followed by the lanes that `thimble_sum_columns_s8` multiplies.
 
-    Each lane is minus the sum of at most SUMMED_TAPS taps; the zero point times all of them is what
-    the weights' offset adds to every channel.
+    Each lane is minus the sum of at most SUMMED_TAPS taps. Times the weights' zero point, the sum
+    of all taps is what that zero point adds to every channel.
     """
     if weight_zero_point == 0:
         return filters
@@ -243,12 +248,12 @@ def with_window_sums(filters: Int8, weight_zero_point: int) -> Int8:
 
 
 def pack_sums(filters: Int8, bias: Int32, lanes: int) -> Int32:
-    """Filters [channels, taps] of int32 sums: `lanes` biases, then their words in turn."""
+    """For kernels with int32 sums: `lanes` biases, then the words of their filters in turn."""
     return _joined([_lanes(bias, lanes), _turns(filters, lanes)])
 
 
 def pack_transposed(scales: Scaling, taps: int) -> Int32:
-    """For `thimble_transpose_conv_s8`: each tap's depth is padded to whole words."""
+    """For `thimble_transpose_conv_s8`. The depth of each tap is padded to whole words."""
     channels = len(scales.bias)
     filters = _words(_pad(scales.filters.reshape(channels, taps, -1), 2, 4))
     heads = np.stack([scales.bias, scales.multiplier, scales.code.astype(np.int32)], axis=1)
@@ -256,14 +261,14 @@ def pack_transposed(scales: Scaling, taps: int) -> Int32:
 
 
 def shift_code(multiplier: int, shift: int, largest: int) -> int:
-    """The code of one multiplier and shift where no sum exceeds `largest` in magnitude."""
+    """The code of one multiplier and shift, if no sum exceeds `largest` in magnitude."""
     right = -shift - 1
     fast = largest < _SUM_LIMIT and 0 <= right <= _LARGEST_FAST_SHIFT
     return right if fast else shift - SHIFT_BIAS
 
 
 def left_shift(code: int) -> int:
-    """TFLite's left shift that a shift code means."""
+    """The left shift, as TFLite counts, that a shift code stands for."""
     return -(code + 1) if code >= 0 else code + SHIFT_BIAS
 
 
@@ -274,7 +279,7 @@ def pack_depthwise(scales: Scaling) -> Int32:
 
 
 def pack_channel_blocks(scales: Scaling) -> Int32:
-    """For `thimble_depthwise_conv_blocks_s8`: blocks of four channels."""
+    """For `thimble_depthwise_conv_blocks_s8`, which takes four channels at a time."""
     blocks = scales.filters.reshape(-1, 4, scales.filters.shape[1]).transpose(0, 2, 1)
     return _joined(
         [
@@ -287,7 +292,7 @@ def pack_channel_blocks(scales: Scaling) -> Int32:
 
 
 def fit_nibbles(filters: Int8) -> bool:
-    """Whether four bits hold every weight."""
+    """Whether every weight fits four bits."""
     return bool(filters.size) and bool(filters.min() >= -8 and filters.max() <= 7)
 
 
@@ -307,7 +312,7 @@ def _nibble_turns(filters: Int8, lanes: int) -> NDArray[np.int32]:
 
 
 def pack_convolution_s4(scales: Scaling, groups: int) -> Int32:
-    """For `thimble_convolve_s4`: channels of a group are adjacent."""
+    """For `thimble_convolve_s4`. The channels of a group are adjacent."""
     per_group = len(scales.bias) // groups
     parts = []
     for group in range(groups):
@@ -326,9 +331,9 @@ def pack_convolution_s4(scales: Scaling, groups: int) -> Int32:
 
 
 def pack_fully_connected(scales: Scaling, common: bool, nibbles: bool) -> Int32:
-    """For `thimble_fully_connected_s8`; with `nibbles` for `thimble_fully_connected_s4`.
+    """For `thimble_fully_connected_s8`, or with `nibbles` for `thimble_fully_connected_s4`.
 
-    `common`: the units' one scaling is given apart.
+    With `common` all units have one scaling, which is a separate argument (`pack_common_scaling`).
     """
     turns = (_nibble_turns if nibbles else _turns)(scales.filters, 4)
     parts: list[NDArray[np.generic]] = [_lanes(scales.bias, 4), turns]

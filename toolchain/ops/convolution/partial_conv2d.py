@@ -1,8 +1,10 @@
-"""Sums of a convolution over some of what it sums over, in int32: input channels, or kernel rows.
+"""int32 sums of a convolution over some of its input channels or kernel rows.
 
-Inputs: int8 image, OHWI weights of its channels, bias or '', int32 sums to add to or ''. The sums
-wrap as two's complement, so their order does not matter. `requantise_sums` turns them to int8.
-(SERENITY, MLSys 2020, 3.3, channel-wise partition; MOTES 4.3, reduced axes.)
+A convolution that is split along what it sums over becomes a chain of these, each of which adds to
+the sums of the one before; `requantise_sums` then makes int8 of the last. Inputs: int8 image, OHWI
+weights of this part, bias or '', int32 sums to add to or ''. Sums wrap as two's complement, so the
+order of the parts does not matter. Sources: SERENITY (MLSys 2020), section 3.3, channel-wise
+partition; MOTES, section 4.3, reduced axes.
 """
 
 from __future__ import annotations
@@ -50,11 +52,11 @@ SUMS = 3
 
 @dataclass(frozen=True)
 class PartialConv2D(Windowed):
-    """There are no groups."""
+    """Attributes of partial_conv2d, which has no groups."""
 
 
 def is_pointwise(window: Window) -> bool:
-    """Whether each output pixel sees the input pixel at its own place alone."""
+    """Whether each output pixel depends on the input pixel at the same place alone."""
     return window.kernel == window.stride == (1, 1) and window.padding == UNPADDED
 
 

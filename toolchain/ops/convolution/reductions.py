@@ -1,4 +1,7 @@
-"""Endings and reduced axes of the operators that can be summed in parts (MOTES 4.3)."""
+"""How a convolution can be summed in parts: the axes it reduces, and the requantisation at the end.
+
+Source: MOTES, section 4.3, reduced axes.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ from toolchain.ops.window import Window
 def convolution_ending(
     op: Op, graph: Graph, activation: Activation, rounding: Rounding
 ) -> RequantiseSums:
-    """What turns the int32 sums of a convolution into its output."""
+    """The operator that turns the int32 sums of a convolution into its output."""
     x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
     channels = y.shape[-1]
     if rounding is Rounding.ONNX:
@@ -53,7 +56,9 @@ def convolution_ending(
 def convolution_reductions(
     op: Op, graph: Graph, window: Window, activation: Activation, rounding: Rounding
 ) -> tuple[Reduction, ...]:
-    """Input channels; and the rows, or columns, of an image that the kernel covers whole."""
+    """The reduced axes: input channels; rows (or columns), if the kernel covers the image's whole
+    height (or width).
+    """
     x, weights = graph.input(op, INPUT), graph.input(op, WEIGHTS)
     if weights.shape[3] != x.shape[3] or weight_zero_point(weights) != 0:
         return ()
@@ -82,10 +87,11 @@ def convolution_reductions(
 
 
 def run_of_rows(shape: tuple[int, ...], depth: int) -> tuple[int, Reach] | None:
-    """The first axis of `shape` that divides rows of `depth` elements into more than one part.
+    """How to split `shape`, read as rows of `depth` elements, into more than one part.
 
-    With what one index of it reads of a matrix [units, depth]. None where there is none: an axis
-    holds elements of two rows, or rows of one element.
+    Returns the first axis that divides the rows, with what one of its indices reads of a matrix
+    [units, depth]; None if there is none: an index would hold elements of two rows, or rows have
+    one element.
     """
     inner = 1
     for axis in reversed(range(len(shape))):

@@ -1,4 +1,4 @@
-"""The structs that convolution kernels are given, by the names of their C members."""
+"""The structs that convolution kernels take as arguments, by the names of their C members."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def conv_shape(
     band: int = 0,
     transposed: bool = False,
 ) -> Struct:
-    """`thimble_conv_shape`. `depth`: input channels that a filter sees.
+    """A `thimble_conv_shape` (`runtime_c/include/thimble_conv.h`).
 
-    `lines`: bytes from line to line of input and output, where there are gaps between them.
-    `band`: output rows at a time, for depthwise kernels. `transposed`: height and width are
-    swapped, in `window` too.
+    `depth` is the number of input channels that a filter reads. `lines` are the bytes from row to
+    row of input and output, for strided views. `band` is the number of output rows that a depthwise
+    kernel computes at a time. If `transposed`, height and width are swapped, in `window` too.
     """
     x, y = graph.input(op, INPUT), graph.output(op)
     rows, columns = (2, 1) if transposed else (1, 2)
@@ -60,7 +60,7 @@ def conv_shape(
 
 
 def requant(y: Tensor, activation: Activation) -> Struct:
-    """`thimble_requant`."""
+    """A `thimble_requant`: the output's zero point, and the range that results are clamped to."""
     low, high = clamp_range(activation, y)
     return Struct(
         "thimble_requant",
@@ -69,7 +69,7 @@ def requant(y: Tensor, activation: Activation) -> Struct:
 
 
 def own_arguments(shape: Struct, requantised: Struct) -> dict[str, Argument]:
-    """What Thimble's int8 convolutions take."""
+    """The arguments of Thimble's int8 convolutions."""
     return {
         "shape": shape,
         "requant": requantised,
@@ -91,10 +91,10 @@ def cmsis_arguments(
     bias: Argument,
     multiplicity: int = 0,
 ) -> dict[str, Argument]:
-    """What CMSIS-NN's convolutions take, int8 and int16.
+    """The arguments of CMSIS-NN's convolutions, int8 and int16.
 
-    `filters`: their dimensions, and where they lie. `multiplicity`: filters of each input channel,
-    for a depthwise convolution.
+    `filters` gives the filters' dimensions and where they lie. For a depthwise convolution
+    `multiplicity` is the number of filters of each input channel.
     """
     x, y = graph.input(op, INPUT), graph.output(op)
     low, high = clamp_range(activation, y)
@@ -139,7 +139,7 @@ def _dims(shape: Shape) -> Struct:
 
 
 def transposed_window(window: Window) -> Window:
-    """The window over the image with height and width swapped."""
+    """The same window over the transposed image: height and width are swapped."""
     (kernel_h, kernel_w), (stride_h, stride_w) = window.kernel, window.stride
     (dilation_h, dilation_w), pad = window.dilation, window.padding
     return Window(

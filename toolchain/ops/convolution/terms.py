@@ -1,8 +1,8 @@
-"""How often the loops of the convolution kernels turn.
+"""Cost terms of the convolution kernels: how often their loops run.
 
-Each function follows one kernel in `runtime_c/source/convolution`, or CMSIS-NN's for Helium: what
-it counts is named after what is done there. Windows that lie inside the image are gathered by a
-quicker path than those at its edges.
+Each function follows the loops of one kernel in `runtime_c/source/convolution` or of CMSIS-NN's for
+Helium, and names each count after what the loop does. Kernels gather windows that lie inside the
+image by a quicker path than those at its edges, so the two are counted apart.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from toolchain.ops.window import Window
 
 Counts = dict[str, float]
 _BY_ROWS = ("arm_convolve_1x1_s8", "arm_convolve_1_x_n_s8")
-"""Kernels for Helium that multiply the pixels of each row apart."""
+"""Kernels for Helium that multiply the pixels of each row separately."""
 
 
 def own_conv_terms(
     op: Op, graph: Graph, function: str, window: Window, groups: int, depth: int
 ) -> Terms:
-    """`thimble_convolve_s8`, `_1x1_s8`, `_inside_s8` and `_s4`: `depth` channels a filter."""
+    """`thimble_convolve_s8`, `_1x1_s8`, `_inside_s8` and `_s4`. A filter reads `depth` channels."""
     batches, out_h, out_w, channels = graph.output(op).shape
     pixels = out_h * out_w
     filters = channels // groups
@@ -104,8 +104,10 @@ def partial_conv_terms(op: Op, graph: Graph, function: str, window: Window) -> T
 
 
 def depthwise_line_terms(op: Op, graph: Graph, call: Call, line: int) -> Terms:
-    """`thimble_depthwise_conv_s8`: channel by channel, in bands of output rows; `line`: int16
-    values of an image line in scratch."""
+    """`thimble_depthwise_conv_s8`: channel by channel, in bands of output rows.
+
+    `line` is the length of an image row in scratch, in int16 values.
+    """
     batches, channels = graph.output(op).shape[0], graph.output(op).shape[3]
     in_h, in_w = call["shape.input_h"], call["shape.input_w"]
     out_h, out_w = call["shape.output_h"], call["shape.output_w"]
@@ -180,8 +182,9 @@ def depthwise_line_terms(op: Op, graph: Graph, call: Call, line: int) -> Terms:
 
 
 def channel_block_terms(op: Op, graph: Graph, window: Window) -> Terms:
-    """`thimble_depthwise_conv_blocks_s8`: blocks of four channels, those windows gathered that
-    leave the image."""
+    """`thimble_depthwise_conv_blocks_s8`: four channels at a time. It gathers the windows that
+    reach beyond the image and reads the others in place.
+    """
     x, y = graph.input(op, 0), graph.output(op)
     batches, out_h, out_w, channels = y.shape
     (kernel_h, kernel_w), (stride_h, stride_w) = window.kernel, window.stride
@@ -228,7 +231,7 @@ def channel_block_terms(op: Op, graph: Graph, window: Window) -> Terms:
 
 
 def helium_depthwise_terms(op: Op, graph: Graph, window: Window) -> Terms:
-    """`arm_depthwise_conv_s8_opt` for Helium: vectors of four channels."""
+    """`arm_depthwise_conv_s8_opt` on Helium: vectors of four channels."""
     batches, out_h, out_w, channels = graph.output(op).shape
     pixels, seen = batches * out_h * out_w, _seen_taps(op, graph, window)
     taps, fours = window.kernel[0] * window.kernel[1], -(-channels // 4)
@@ -245,9 +248,9 @@ def helium_depthwise_terms(op: Op, graph: Graph, window: Window) -> Terms:
 
 
 def helium_conv_terms(op: Op, graph: Graph, function: str, window: Window, depth: int) -> Terms:
-    """CMSIS-NN's convolutions for Helium: vectors of 16 taps.
+    """CMSIS-NN's convolutions on Helium: vectors of 16 taps.
 
-    Pixels are multiplied four at a time: those of the whole image, or of one row.
+    Pixels are multiplied four at a time, over the whole image or over one row.
     """
     batches, out_h, out_w, channels = graph.output(op).shape
     pixels, taps = batches * out_h * out_w, window.kernel[0] * window.kernel[1]
@@ -294,7 +297,9 @@ def _seen_taps(op: Op, graph: Graph, window: Window) -> int:
 def gathered_terms(
     op: Op, graph: Graph, window: Window, depth: int, times: int, *, staged: bool = False
 ) -> Counts:
-    """Of the windows that are laid out as columns. `staged`: as bytes, and no further."""
+    """Terms of the windows that are copied to columns. With `staged` they are copied as bytes and
+    not widened.
+    """
     x, y = graph.input(op, 0), graph.output(op)
     (kernel_h, kernel_w), (stride_h, stride_w) = window.kernel, window.stride
     dilation_h, dilation_w = window.dilation

@@ -1,6 +1,6 @@
-"""Transposed convolution: each input pixel adds its filters' footprint to the output.
+"""Transposed convolution of int8: each input pixel adds a copy of every filter to the output.
 
-TFLite TRANSPOSE_CONV, int8, weights OHWI, per-channel or per-tensor. Arithmetic: TFLite
+TFLite TRANSPOSE_CONV; weights OHWI, quantised per channel or per tensor. Arithmetic: TFLite
 `reference_integer_ops::TransposeConv`. ONNX ConvTranspose rounds as ONNX Runtime does.
 """
 
@@ -66,10 +66,10 @@ _FILE_SHAPE, _FILE_WEIGHTS, _FILE_INPUT, _FILE_BIAS = 0, 1, 2, 3
 
 @dataclass(frozen=True)
 class TransposeConv2D(Attributes):
-    """Pairs are (height, width).
+    """Attributes of transpose_conv2d. Pairs are (height, width), in pixels.
 
-    `size` is the output's. Output row y gets input row i through kernel row
-    y + padding.top - i * stride; the bottom and right padding follow from the size.
+    `size` is the output's. Input row i reaches output row y through kernel row y + padding.top - i
+    * stride. The bottom and right padding follow from the size.
     """
 
     size: tuple[int, int]
@@ -196,7 +196,7 @@ def _read(node: TfliteNode) -> ReadOp:
 
 
 def forward_window(op: Op, graph: Graph) -> Window:
-    """The forward convolution whose gradient this is."""
+    """The window of the forward convolution whose gradient this operator is."""
     attributes = transposed_of(op)
     _, height, width, _ = graph.input(op, WEIGHTS).shape
     return Window((height, width), attributes.stride, (1, 1), attributes.padding)

@@ -1,4 +1,7 @@
-"""What calls of float32 kernels share that slide a window over an image (`thimble_window_f32`)."""
+"""The argument that all float32 kernels with a sliding window share: `thimble_window_f32`.
+
+Each of the functions below reads such an argument back, to say which bytes a call touches.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +22,9 @@ def window_f32(
     activation: Activation,
     depth: int = 0,
 ) -> Struct:
-    """The walk over an NHWC image of shape `x` to one of shape `y`.
+    """The struct for a window over an NHWC image of shape `x` that makes one of shape `y`.
 
-    `depth`: the channels that a filter sees; all of them where it is not given.
+    `depth` is the number of channels that a filter reads; by default all of them.
     """
     low, high = range_of(activation)
     return Struct(
@@ -50,7 +53,7 @@ def window_f32(
 
 
 def image_f32(call: Call, end: str) -> Extent:
-    """The `input` or the `output` of a call whose argument `window` is such a walk."""
+    """The extent of a call's `input` or `output`."""
     sizes = (call[f"window.{end}_{size}"] for size in "hwc")
     elements = call["window.batches"]
     for size in sizes:
@@ -59,18 +62,18 @@ def image_f32(call: Call, end: str) -> Extent:
 
 
 def filters_f32(call: Call, depth: int) -> Extent:
-    """A filter for each output channel, of `depth` channels."""
+    """The extent of the filters: one per output channel, of `depth` channels."""
     taps = call["window.kernel_h"] * call["window.kernel_w"]
     return whole(call["window.output_c"] * taps * depth, _WIDTH)
 
 
 def bias_f32(call: Call) -> Extent:
-    """One float32 for each output channel."""
+    """The extent of the bias: one float32 per output channel."""
     return whole(call["window.output_c"], _WIDTH)
 
 
 def reach_f32(call: Call) -> int:
-    """The largest coordinate that the walk computes."""
+    """The largest coordinate that the kernel computes (`Extents.largest`)."""
     return window_reach(
         (
             call[f"window.output_{axis}"],
