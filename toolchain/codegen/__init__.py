@@ -1,4 +1,11 @@
-"""Plan to C. `generate` gives the text of a model, `library` a folder that others can build."""
+"""Turns a plan into C.
+
+`generate` writes the text of one model; `library` makes a folder that another project can build.
+`writer` renders operators; `calls` represents a kernel's calls as trees, and `operators` lets the
+blocks of one operator share a C function. `bounds` proves that no call touches bytes beyond its
+operands. `header`, `memory_map`, `constants`, `arrays`, `layout`, `names`, `places` and
+`environment` are the smaller parts of the text.
+"""
 
 from toolchain.codegen.generate import constant_bytes, generate
 from toolchain.codegen.library import library_files, write_library

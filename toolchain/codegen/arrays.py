@@ -1,4 +1,4 @@
-"""NumPy arrays as C: element types and neat rows of numbers."""
+"""NumPy arrays as C arrays: element types, and numbers in columns."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def c_type(dtype: DType) -> str:
 
 
 def c_float(value: float) -> str:
-    """A float32 as a literal that reads back exactly. Raises ValueError unless it is finite."""
+    """A float32 as a C literal that reads back exactly. Raises ValueError if it is not finite."""
     if not np.isfinite(value):
         raise ValueError(f"{value} has no C literal")
     text = np.format_float_scientific(np.float32(value), unique=True, trim="0", exp_digits=1)
@@ -54,9 +54,9 @@ def _int64(value: int) -> str:
 
 
 def rows(data: NDArray[np.generic]) -> str:
-    """The elements in right-aligned columns, one text of full lines; `0` for an empty array.
+    """The elements as full lines of right-aligned columns; `0` for an empty array.
 
-    Unless they are short, innermost rows begin on lines of their own, and fill them evenly.
+    Each innermost row of a long array begins on a line of its own and fills its lines evenly.
     """
     literals = _literals(data) or ["0"]
     width = max(len(text) for text in literals)

@@ -1,8 +1,8 @@
-"""Proof that what a call reads and writes lies within its tensors, for every call of every plan.
+"""Proof, for every call of every plan, that it reads and writes only bytes of its own tensors.
 
-An operator's shape rule and its kernel's arguments are two accounts of one thing. `ops.extents`
-derives from the arguments alone which bytes a kernel touches; here they are compared with the
-tensors, the packed constants and the scratch that the plan gives it.
+A shape rule (`OpSpec.infer`) and a kernel's arguments describe the same operator independently.
+`ops.extents` derives the bytes that a call touches from its arguments alone. This module compares
+them with the tensors, the packed constants and the scratch of the plan.
 """
 
 from __future__ import annotations
@@ -17,16 +17,18 @@ from toolchain.ops.kernel import Call, Kernel, Touched
 
 _INT32 = range(-(1 << 31), 1 << 31)
 _SHIFTS = range(-31, 32)
-"""To the right (below 0, or in kernels that only shift so) and to the left."""
+"""Shifts that C defines for 32 bits. Negative ones are to the right, in kernels that shift both
+ways.
+"""
 
 
 def check_call(op: Op, graph: Graph, kernel: Kernel, pitches: Mapping[str, int]) -> None:
-    """Raise UnsupportedError unless the kernel's calls stay within its operands.
+    """Raise UnsupportedError unless all calls of a kernel stay within their operands.
 
-    `pitches`: bytes from line to line of the images whose lines lie apart (`ArenaPlan.pitches`).
-    What it must hold: inputs, constants and scratch are at least as large as what is read of them;
-    outputs are exactly what is written; every number that is printed, every index and every size
-    in bytes fits int32, and shifts are below 32.
+    `pitches` gives the bytes from row to row of images that are strided views
+    (`ArenaPlan.pitches`). Inputs, constants and scratch must be at least as large as what is read
+    of them; outputs must be written completely, and no more. Every number in the C text, every
+    index and every size in bytes must fit int32, and every shift must be below 32.
     """
     calls = calls_at(op, kernel, pitches)
     for name, value in (pair for call in calls for pair in call.integers()):
@@ -64,21 +66,21 @@ def check_call(op: Op, graph: Graph, kernel: Kernel, pitches: Mapping[str, int])
 
 
 def call_extents(op: Op, graph: Graph, kernel: Kernel, pitches: Mapping[str, int]) -> Extents:
-    """What the calls touch, by the arguments that are printed."""
+    """The bytes that the calls of a kernel touch, by the arguments that are printed."""
     inputs, outputs = _pointers(op, graph, pitches)
     constants = {constant.key: constant.data for constant in kernel.constants}
     return kernel.extents(Touched(calls_at(op, kernel, pitches), constants, inputs, outputs))
 
 
 def calls_at(op: Op, kernel: Kernel, pitches: Mapping[str, int]) -> tuple[Call, ...]:
-    """The kernel's calls where the arena's plan leaves gaps between image lines (`pitches`)."""
+    """The kernel's calls if the operands in `pitches` are strided views."""
     return kernel.calls_at(
         *(pitches.get(name, 0) for name in (next(iter(op.inputs), ""), op.outputs[0]))
     )
 
 
 def check_moves(op: Op, graph: Graph, wanted: Sequence[Move]) -> None:
-    """The same of an operator that is copies alone. Raises UnsupportedError."""
+    """Like `check_call`, for an operator that only copies. Raises UnsupportedError."""
     for move in wanted:
         for name, offset in ((move.source, move.source_offset), (move.target, move.target_offset)):
             extent, tensor = Extent(offset, offset + move.size_bytes), graph.tensors[name]

@@ -1,7 +1,8 @@
-"""The calls of a kernel as trees of what is printed, whose leaves may differ between blocks.
+"""The calls of a kernel as trees of C expressions, which blocks of one operator may share.
 
-`templates/ops` prints these trees. Blocks of one operator whose trees are equal but for the leaves
-share a function: each leaf that differs becomes a column of a table (`share`).
+`templates/ops` prints the trees. A partitioned operator has one call per block. Calls whose trees
+differ only in leaves (an offset, a row count) share one C function: each leaf that differs becomes
+a column of a table, with one row per block (`share`).
 """
 
 from __future__ import annotations
@@ -31,21 +32,22 @@ NUMBER, OFFSET, SIZE, POINTER = "number", "offset", "size", "pointer"
 """The forms of a leaf: an int32_t; bytes from the start of an arena; a size_t; a pointer to a
 constant."""
 _FEW = 3
-"""Members up to which those of a struct stand on one line."""
+"""A struct with at most so many members is printed on one line."""
 _SHORT = 12
-"""Letters of all members' names up to which their braces stand on it, too: {.n = 1, .h = 8}."""
+"""Members whose names have at most so many letters in all share a line with their braces, as in
+{.n = 1, .h = 8}."""
 _BLOCK = "block"
-"""The row of the table, in the function's body."""
+"""The name, in a shared function's body, of the block's row in the table."""
 _CMSIS_TYPES = ("cmsis_nn_",)
-"""Prefixes of structs whose members' names (`h`, `w`) tell little without the object's."""
+"""Prefixes of struct types whose member names (`h`, `w`) say little without the object's name."""
 
 
 @dataclass(frozen=True)
 class Leaf:
-    """What may differ between blocks: a number or a symbol, as `text`.
+    """A part of a call that may differ between blocks: a number or a symbol, as `text`.
 
-    `type`: of a pointer, the C type that it points to. `column`: where it does differ, the
-    expression for it in the function's body.
+    `type` is the C type that a pointer points to. Once the leaf has become a column, `column` is
+    the expression for it in the function's body.
     """
 
     kind: ClassVar[str] = "leaf"
@@ -59,7 +61,7 @@ class Leaf:
 
 @dataclass(frozen=True)
 class Word:
-    """A literal or an identifier that is the same in all blocks."""
+    """A literal or an identifier, the same in all blocks."""
 
     kind: ClassVar[str] = "word"
     rows: ClassVar[bool] = False
@@ -68,11 +70,12 @@ class Word:
 
 @dataclass(frozen=True)
 class Address:
-    """A pointer to an element of the arena or of a constant, that loops may move on.
+    """A pointer to an element of the arena or of a constant. Loops may move it on.
 
-    `type`: the C type of an element, '' for void. In the arena `offset` counts bytes from the
-    pointer `base`; `wide`: its cast goes through void *; `plain`: there is none. Of a constant
-    `symbol` is its name, `at` the element; `cast`: it has another type than is asked for.
+    `type` is the C type of the element; '' stands for void. In the arena the element lies `offset`
+    bytes after the pointer `base`; `wide` casts go through void *, and with `plain` there is no
+    cast. In a constant the element is number `at` of the array `symbol`; with `cast` the array has
+    another type than the parameter.
     """
 
     kind: ClassVar[str] = "address"
@@ -91,7 +94,7 @@ class Address:
 
 @dataclass(frozen=True)
 class Braces:
-    """An initialiser: members of a struct, or elements of an array, whose names are ''."""
+    """An initialiser: members of a struct by name, or elements of an array, whose names are ''."""
 
     kind: ClassVar[str] = "braces"
     members: tuple[tuple[str, Node], ...]
@@ -109,8 +112,8 @@ class Braces:
 
     @property
     def lines(self) -> tuple[tuple[tuple[str, Node], ...], ...]:
-        """The members line by line: `input_h`, `input_w` and `input_c` stand on one of their own,
-        and so does an array of structs. Those of a struct of few are one line.
+        """The members line by line. A struct of few members is one line; otherwise members that
+        belong together, such as `input_h`, `input_w` and `input_c`, share a line.
         """
         if len(self.members) <= _FEW:
             return (self.members,)
@@ -133,7 +136,7 @@ def _stem(member: tuple[str, Node]) -> str:
 
 @dataclass(frozen=True)
 class Object:
-    """An object of the function's body. `array`: it is one of `type`."""
+    """A variable in the function's body; an array of `type` if `array`."""
 
     kind: ClassVar[str] = "object"
     type: str
@@ -155,7 +158,7 @@ Node: TypeAlias = Leaf | Word | Address | Braces
 
 @dataclass(frozen=True)
 class PrintedCall:
-    """A call, with the objects that it is given the addresses of."""
+    """A call, with the variables whose addresses it takes."""
 
     kind: ClassVar[str] = "call"
     function: str
@@ -168,16 +171,18 @@ class PrintedCall:
 
     @property
     def by_name(self) -> Mapping[str, Node]:
-        """The arguments by the names of their parameters, for templates of expressions."""
+        """The arguments by parameter name, for templates that print an expression instead of a
+        call.
+        """
         return dict(self.arguments)
 
 
 class Printer:
     """Turns the calls of one kernel into trees.
 
-    `operand`: the address of an operand, given its reference and its name in the function.
-    `packed`: symbol and C type of a constant by its key. `scratch`: the address of scratch.
-    `literal`: a float as C.
+    `operand` gives the address of an operand, by its reference and its name in the function;
+    `packed` the symbol and C type of a constant, by its key; `scratch` the address of the scratch;
+    `literal` a float as C.
     """
 
     def __init__(
@@ -261,7 +266,9 @@ class Printer:
 
 @dataclass(frozen=True)
 class Column:
-    """A member of a block's struct. `values` are C literals; `unit`: they count so many bytes."""
+    """A member of the struct that describes a block. `values` are C literals, one per block; with
+    `unit` they count units of so many bytes.
+    """
 
     name: str
     c_type: str
@@ -275,7 +282,7 @@ class Column:
 
     @property
     def expression(self) -> str:
-        """What stands in the function's body."""
+        """The expression for the block's value in the function's body."""
         member = f"{_BLOCK}->{self.name}"
         return f"{self.unit} * {member}" if self.unit > 1 else member
 
@@ -284,7 +291,10 @@ Body: TypeAlias = tuple[PrintedCall, ...]
 
 
 def share(bodies: Sequence[Body]) -> Iterator[tuple[tuple[int, ...], tuple[Column, ...], Body]]:
-    """The bodies whose trees differ in leaves alone, by their places; their columns; one tree."""
+    """Group bodies whose trees differ in leaves alone.
+
+    Each group has the places of its bodies, the columns of its table, and one tree for all of them.
+    """
     groups: dict[Body, list[int]] = {}
     for place, body in enumerate(bodies):
         groups.setdefault(_mapped(body, lambda leaf: replace(leaf, text="")), []).append(place)
@@ -357,7 +367,7 @@ def _width(numbers: Sequence[int]) -> int:
 
 
 def with_storage(body: Body) -> Body:
-    """The body with each object that needs the arena or the block no longer static."""
+    """The body, in which objects that depend on the arena or on the block are no longer static."""
     return tuple(
         replace(
             call,

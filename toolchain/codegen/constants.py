@@ -14,8 +14,11 @@ from toolchain.ir import DType, Tensor
 
 @dataclass(frozen=True)
 class Use:
-    """For a comment: what an array is, in words of ours ('' for a constant of the model), and the
-    operator or the tensor that it is for, by its name in the model, not escaped."""
+    """What an array is for, as a comment in the C says it.
+
+    The first part describes the array, '' for a constant of the model. The second is the name of
+    the operator or tensor in the model, not escaped.
+    """
 
     what: str
     name: str
@@ -23,7 +26,7 @@ class Use:
 
 @dataclass(frozen=True)
 class ConstantArray:
-    """A `static const` array. `uses`: what it is to each operator."""
+    """A `static const` array. `uses` says what it is for, once per operator that reads it."""
 
     symbol: str
     uses: tuple[Use, ...]
@@ -48,7 +51,7 @@ class ConstantArray:
 
     @property
     def elements(self) -> int:
-        """At least 1: C has no empty arrays."""
+        """The number of elements, at least 1: C has no empty arrays."""
         return max(int(self.data.size), 1)
 
     @property
@@ -57,7 +60,7 @@ class ConstantArray:
 
 
 class ConstantTable:
-    """Collects constants in the order of their first use; equal data share one array."""
+    """Collects constants in the order of first use. Equal arrays share one symbol."""
 
     def __init__(self, prefix: str, names: Names) -> None:
         self._prefix = prefix
@@ -81,7 +84,9 @@ class ConstantTable:
         return "" if known is None else known.symbol
 
     def symbol(self, data: NDArray[np.generic], name: str, use: Use) -> str:
-        """The symbol of an array with this content; `name` is only a wish, `use` for a comment."""
+        """The symbol of an array with this content. `name` is used if it is free; `use` goes into a
+        comment.
+        """
         content = np.ascontiguousarray(data)
         key = _key(content)
         known = self._by_content.get(key)
@@ -94,7 +99,9 @@ class ConstantTable:
         return known.symbol
 
     def symbol_of(self, tensor: Tensor, owner: str) -> str:
-        """The symbol of a constant tensor that `owner` (as `op3`) reads: `op3_weights`."""
+        """The symbol of a constant tensor that operator `owner` (such as `op3`) reads:
+        `op3_weights`.
+        """
         return self.symbol(_data(tensor), f"{owner}_{role_of(tensor)}", Use("", tensor.name))
 
 
@@ -108,7 +115,7 @@ def _key(data: NDArray[np.generic]) -> tuple[str, bytes]:
 
 
 def role_of(tensor: Tensor) -> str:
-    """What constants of this form mostly are."""
+    """What a constant with this shape and type usually is, such as weights or a bias."""
     if tensor.dtype is DType.INT32 and len(tensor.shape) <= 1:
         return "bias"
     return "weights" if len(tensor.shape) > 1 else "constant"

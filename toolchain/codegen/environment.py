@@ -1,4 +1,4 @@
-"""Jinja2, set up so that a missing value is an error and lines come out as they stand."""
+"""The Jinja2 environment. A missing value is an error, and lines are printed as they stand."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _thousands(number: int) -> str:
 
 @cache
 def environment() -> Environment:
-    """Templates by their path below `templates/`."""
+    """Makes the environment. Templates are named by their path below `templates/`."""
     env = Environment(
         loader=FileSystemLoader(TEMPLATES),
         undefined=StrictUndefined,

@@ -1,4 +1,4 @@
-"""Plan to C: one header, one source file and one file of weights for a model."""
+"""Plan to C: a header, a source file and a file of weights for one model."""
 
 from __future__ import annotations
 
@@ -20,17 +20,18 @@ from toolchain.memory.plan import Plan
 from toolchain.resources import RUNTIME_C
 
 STATIC_ALIGNMENT_BYTES = 8
-"""That of uint64_t, which the static arena shares a union with."""
+"""Alignment of uint64_t, which shares a union with the static arena."""
 _INT_BYTES = 4
 _STRING_FUNCTIONS = frozenset({"memcpy", "memmove", "memset"})
 
 
 def generate(plan: Plan, core: Core, cmsis_nn_folder: Path, *, name: str = "") -> Sources:
-    """C99 for `plan`: `<name>.h`, `<name>.c`, `<name>_weights.h`, and what to link with them.
+    """C99 for `plan`: `<name>.h`, `<name>.c`, `<name>_weights.h`, and the kernels to link with
+    them.
 
-    `name` (default: the graph's) becomes the prefix of every symbol, made a C identifier. The text
-    depends on nothing but the arguments. Raises UnsupportedError where an operator has no kernel,
-    MissingToolError where a kernel's source is not found.
+    `name` (by default the graph's) is made a C identifier and prefixes every symbol. The text
+    depends on the arguments only. Raises UnsupportedError if a call would touch bytes beyond its
+    operands, MissingToolError if the source of a kernel is not found.
     """
     if plan.lowered.core != core:
         raise ValueError(f"the plan is for core {plan.lowered.core.name}, not {core.name}")
@@ -107,9 +108,9 @@ def generate(plan: Plan, core: Core, cmsis_nn_folder: Path, *, name: str = "") -
 
 
 def constant_bytes(plan: Plan) -> int:
-    """Bytes of the constants that the C of a plan holds, each array once.
+    """Bytes of the constants that the generated C holds. Arrays that are equal count once.
 
-    Raises UnsupportedError where a call would touch bytes beyond its operands.
+    Raises UnsupportedError if a call would touch bytes beyond its operands.
     """
     writer = Writer(plan, "model")
     writer.calls()

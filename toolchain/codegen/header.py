@@ -1,4 +1,4 @@
-"""A model's inputs and outputs as its header shows them."""
+"""The inputs and outputs of a model, as its header shows them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from toolchain.memory.plan import Plan
 
 @dataclass(frozen=True)
 class Accessor:
-    """One input or output. `symbol` is set where it lies in flash; else it is at `address`."""
+    """One input or output. It lies in flash at `symbol` if that is set, otherwise in the arena at
+    `address`.
+    """
 
     direction: str
     identifier: str
@@ -38,7 +40,7 @@ class Accessor:
 
     @property
     def through_void(self) -> bool:
-        """Whether a cast from the arena's bytes must go through void *, for -Wcast-align."""
+        """Whether a cast from the arena's bytes must go through void *, because of -Wcast-align."""
         return self.tensor.dtype.size_bytes > 1
 
     @property
@@ -51,7 +53,7 @@ class Accessor:
 
     @property
     def quantised(self) -> bool:
-        """Whether one scale and zero point give real values to the whole tensor."""
+        """Whether one scale and one zero point map the whole tensor to real values."""
         q = self.tensor.quantisation
         integral = self.tensor.dtype in (DType.INT8, DType.UINT8, DType.INT16)
         return q is not None and integral and not q.per_channel and q.scale > 0
@@ -67,7 +69,7 @@ class Accessor:
 
     @property
     def model_form(self) -> str:
-        """The model's own type and shape where they differ; '' where not."""
+        """Type and shape in the model file, if they differ from the graph's; otherwise ''."""
         if self.boundary is None:
             return ""
         shape = "x".join(str(d) for d in self.end.model_shape) or "1"
@@ -75,7 +77,7 @@ class Accessor:
 
     @property
     def uint8_shift(self) -> int | None:
-        """What to add to the model's uint8 to get the graph's value; None for other types."""
+        """What to add to the model's uint8 to get the graph's int8; None for other types."""
         b = self.boundary
         if b is None or b.dtype is not DType.UINT8 or b.quantisation is None:
             return None
@@ -85,7 +87,7 @@ class Accessor:
 def accessors(
     plan: Plan, constants: ConstantTable, places: Places
 ) -> tuple[tuple[Accessor, ...], tuple[Accessor, ...]]:
-    """Inputs and outputs of the plan's graph, in its order, under unique identifiers."""
+    """The inputs and outputs of the plan's graph, in its order, under unique identifiers."""
 
     def side(direction: str, ends: Sequence[End]) -> tuple[Accessor, ...]:
         names = Names()

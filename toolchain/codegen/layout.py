@@ -1,4 +1,4 @@
-"""Long lines of generated C, broken after a comma as clang-format would break them."""
+"""Breaks long lines of generated C after a comma, as clang-format would."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _QUOTES = "\"'"
 
 
 def wrap(text: str) -> str:
-    """`text` with each line of code longer than the page broken; comments and directives as is."""
+    """The text with every line of code that is too long broken. Comments and directives stay."""
     return "\n".join(piece for line in text.split("\n") for piece in _wrapped(line))
 
 

@@ -1,4 +1,4 @@
-"""A model as a folder to drop into someone else's project: sources, list of kernels, CMake."""
+"""A model as a folder that another project can build: sources, a list of kernels, CMake."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _INCLUDE = re.compile(r'^\s*#\s*include\s+"(?P<name>[^"]+)"', re.MULTILINE)
 CMSIS_NN_LIST = "cmsis_nn_sources.txt"
 RUNTIME_FOLDER = "runtime"
 SHARED_NAME = "thimble_shared"
-"""Of a library of several models."""
+"""The name of a library of several models."""
 
 
 def library_files(models: Sequence[Sources]) -> Mapping[str, str]:
-    """Path below the library's folder to text.
+    """The text of each file, by its path below the library's folder.
 
-    The generated files, and for several models the union of their arenas; under `runtime/` copies
-    of our kernels and, in one folder, of all headers that they include; a CMakeLists.txt that
-    builds a static library from all that. Where a model calls CMSIS-NN also the list of its files
-    to compile, one path below its folder per line; CMake then asks for `-DCMSIS_NN_DIR`.
+    The folder holds the generated files (for several models also the union of their arenas),
+    Thimble's kernels with the headers they include, under `runtime/`, and a CMakeLists.txt that
+    builds a static library. If a model calls CMSIS-NN, a further file lists the sources to compile,
+    one path below CMSIS-NN's folder per line, and CMake asks for `-DCMSIS_NN_DIR`.
     """
     files = {name: text for sources in models for name, text in sources.files.items()}
     generated = [name for name in files if name.endswith(".c")]
@@ -73,7 +73,9 @@ def _with_headers(kernels: Mapping[str, str], users: Iterable[str]) -> dict[str,
 
 
 def write_library(models: Sequence[Sources], folder: Path) -> tuple[Path, ...]:
-    """Write `library_files` below `folder`; the paths written. Raises OSError if it cannot."""
+    """Write `library_files` below `folder`; return the paths. Raises OSError if a file cannot be
+    written.
+    """
     written = []
     for name, text in library_files(models).items():
         path = folder / name

@@ -1,4 +1,4 @@
-"""The table of the arena at the top of the generated source, and why bytes may be shared."""
+"""The table of the arena at the top of the generated source."""
 
 from __future__ import annotations
 
@@ -36,11 +36,7 @@ class Reason:
 
 @dataclass(frozen=True)
 class Row:
-    """Bytes [offset, offset + size) hold `what` from call `first` to call `last`, both included.
-
-    `life`: the steps of the schedule at which they hold it, half-open; views are steps, too.
-    `in_blocks`: they reach from the lowest to the highest byte of several blocks.
-    """
+    """Bytes [offset, offset + size) hold `what` from call `first` to call `last`, both included."""
 
     offset: int
     size_bytes: int
@@ -61,10 +57,10 @@ class Row:
 
 
 def memory_map(plan: Plan, call_steps: Sequence[int]) -> tuple[Row, ...]:
-    """One row per tensor in the arena and per operator with scratch, by birth, then offset.
+    """One row per tensor in the arena and per operator with scratch, by first call, then offset.
 
-    `call_steps[k]` is the step of the schedule that runs as the k-th call (views run nothing).
-    The blocks of one operator share a row.
+    `call_steps[k]` is the step of the schedule whose operator is the k-th call; views have no call.
+    The blocks of one operator share a row, from their lowest to their highest byte.
     """
     arena, graph = plan.arena, plan.graph
     step_of = {graph.ops[op].name: step for step, op in enumerate(plan.schedule.order)}

@@ -1,4 +1,4 @@
-"""Names from model files, made safe for C: identifiers, comments, string literals."""
+"""Names from model files made safe for C identifiers, comments and string literals."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LONGEST_IN_COMMENT = 60
 def identifier(text: str, fallback: str = "tensor") -> str:
     """A lower-case C identifier that resembles `text`: ASCII letters, digits, single underscores.
 
-    It never is a keyword of C or C++, never begins with a digit or an underscore.
+    It is no keyword of C or C++ and does not begin with a digit or an underscore.
     """
     plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
     words = re.sub(r"[^A-Za-z0-9]+", "_", plain).strip("_").lower()
@@ -37,7 +37,7 @@ def identifier(text: str, fallback: str = "tensor") -> str:
 
 
 def model_identifier(text: str) -> str:
-    """A prefix for a model's symbols that is also safe as the stem of its header's file name."""
+    """A prefix for a model's symbols that is also safe as the file name of its header."""
     name = identifier(text, "model").rstrip("_")
     if name.endswith("_weights"):
         name = f"{name}_model"
@@ -49,7 +49,7 @@ def model_identifier(text: str) -> str:
 def tensor_identifier(text: str, direction: str) -> str:
     """What follows `<model>_<direction>_` in the accessor of an input or output.
 
-    Drops what TensorFlow's exporters wrap around a signature's names, and the direction itself.
+    Decorations of TensorFlow's exporters and the direction itself are left out.
     """
     short = re.sub(r":\d+$", "", text)
     short = re.sub(r"^serving_default_|^StatefulPartitionedCall(_\d+)?_?", "", short)
@@ -76,15 +76,15 @@ class Names:
 
 
 def escape(text: str) -> str:
-    """Printable ASCII: everything else, and the backslash, as a Python escape."""
+    """Printable ASCII: every other character, and the backslash, as a Python escape."""
     return text.encode("unicode_escape", "backslashreplace").decode("ascii")
 
 
 def comment(text: str, longest: int = _LONGEST_IN_COMMENT) -> str:
     """`text` for the inside of a C comment: one line of ASCII that cannot end or open a comment.
 
-    Trigraphs are broken up as well. Long text loses its middle; the names of operators that
-    TensorFlow fused are joined by semicolons, and of those the first and the last stay.
+    Trigraphs are broken up. Long text loses its middle; of names joined by semicolons, as
+    TensorFlow joins those of fused operators, the first and the last stay.
     """
     safe = escape(text).replace("*/", r"*\/").replace("/*", r"/\*").replace("??", r"?\?")
     if len(safe) <= longest:

@@ -1,4 +1,4 @@
-"""The calls of a plan as functions: blocks of one operator share one, with a table of the rest."""
+"""The calls of a plan as C functions. Blocks of one operator share a function and a table."""
 
 from __future__ import annotations
 
@@ -28,11 +28,7 @@ _FEW_ARRAYS = 6
 
 @dataclass(frozen=True)
 class Operand:
-    """A line of a function's comment: the operand of all its calls in turn.
-
-    `others`: how many more tensors it stands for, those of the other blocks. `array`: the constant
-    that it is about.
-    """
+    """A line of a function's comment: one operand, over all calls of the function."""
 
     direction: str
     type: str
@@ -44,9 +40,9 @@ class Operand:
 
 @dataclass(frozen=True)
 class Function:
-    """A function of the generated file. `operator` is the number that hooks get.
+    """A function of the generated file. `operator` is the number that profiling hooks get.
 
-    `columns` and `rows`: the table of its blocks; without columns every call is the same.
+    `columns` and `rows` are the table of its blocks. Without columns all its calls are the same.
     """
 
     operator: int
@@ -62,7 +58,7 @@ class Function:
 
     @property
     def table(self) -> str:
-        """The rows as C, several on a line."""
+        """The rows of the table as C, several on a line."""
         widths = [max(map(len, column)) for column in zip(*self.rows, strict=True)]
         cells = [
             "{" + ", ".join(v.rjust(w) for v, w in zip(row, widths, strict=True)) + "},"
@@ -75,7 +71,7 @@ class Function:
 
 @dataclass(frozen=True)
 class Step:
-    """One call: the function by its place in the list, and the row of its table."""
+    """One call: the number of the function, and of the row of its table."""
 
     function: int
     row: int
@@ -83,9 +79,10 @@ class Step:
 
 @dataclass(frozen=True)
 class Code:
-    """`numbers`: of each operator, the graph's operators that are its blocks.
+    """The functions of a model and the order of their calls.
 
-    `steps` are in the order of the schedule, parallel to `calls`, indices in the graph.
+    `numbers` lists, for each operator, the graph's operators that are its blocks. `steps` follow
+    the schedule and are parallel to `calls`, which holds indices in the graph.
     """
 
     functions: tuple[Function, ...]
@@ -100,7 +97,7 @@ class Code:
 
     @property
     def step_arrays(self) -> Mapping[str, NDArray[np.generic]]:
-        """The steps as C arrays: functions, and the blocks that they run."""
+        """The steps as C arrays: the functions, and the blocks that they compute."""
         return {
             "functions": _smallest([step.function for step in self.steps]),
             "blocks": _smallest([step.row for step in self.steps]),
@@ -108,7 +105,7 @@ class Code:
 
 
 def code(operators: Sequence[Sequence[Call]], order: Sequence[int], prefix: str) -> Code:
-    """Functions for the calls of each operator. `prefix`: of their symbols."""
+    """The functions for the calls of each operator. `prefix` begins their symbols."""
     functions: list[Function] = []
     step_of: dict[int, Step] = {}
     for index, calls in enumerate(operators):
@@ -152,9 +149,7 @@ def _shared(calls: Sequence[Call]) -> Iterable[tuple[Sequence[Call], tuple[Colum
 
 
 def operands(function: Function, writer: Writer) -> tuple[Operand, ...]:
-    """What a function reads and writes, for its comment: each of its operands; the constants whose
-    data were packed for the kernel; its scratch.
-    """
+    """The inputs and outputs of a function, for its comment."""
     calls = function.calls
     constants = writer.constants
     read = [constants[s] for s in dict.fromkeys(chain(*(symbols(call.body) for call in calls)))]

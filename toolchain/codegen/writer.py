@@ -1,4 +1,4 @@
-"""The operators of one plan as C, one text a call, and the constants and functions they use."""
+"""Renders the operators of one plan as C, and gathers the constants and functions that they use."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _BYTES = ("int8_t", "uint8_t")
 
 @dataclass(frozen=True)
 class Call:
-    """An operator that has code: `number` is its index in the graph."""
+    """An operator that has code. `number` is its index in the graph."""
 
     number: int
     op: Op
@@ -50,7 +50,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Reset:
-    """A state's place and its initial value: the array `symbol`, or `byte` throughout."""
+    """Where a state lies, and its initial value: the array `symbol`, or `byte` in every byte."""
 
     tensor: Tensor
     address: str
@@ -59,7 +59,7 @@ class Reset:
 
 
 class Writer:
-    """Renders the operators of one plan and gathers the constants and functions they use."""
+    """Renders the operators of one plan and gathers the constants and functions that they use."""
 
     def __init__(self, plan: Plan, name: str) -> None:
         self.plan = plan
@@ -71,7 +71,9 @@ class Writer:
         self.functions: set[str] = set()
 
     def body(self, op: Op, kernel: Kernel, owner: str) -> Body:
-        """The calls of a kernel as trees. `owner` (as `op3`) begins the names of its constants."""
+        """The calls of a kernel as trees. The names of its constants begin with `owner`, such as
+        `op3`.
+        """
         constants = {constant.key: constant for constant in kernel.constants}
 
         def operand(reference: Input | Output, role: str) -> Node:
@@ -136,7 +138,7 @@ class Writer:
         return Address(element, const, base=base, offset=leaf, wide=wide, steps=steps)
 
     def copies(self, wanted: Sequence[Move], owner: str) -> Body:
-        """Plain copies, for an operator that does nothing else."""
+        """The copies of an operator that only copies."""
         return tuple(
             PrintedCall(
                 "memmove" if self.overlap(move) else "memcpy",
@@ -162,7 +164,7 @@ class Writer:
         return Address("uint8_t", True, symbol=symbol, cast=bool(offset), at=at)
 
     def overlap(self, move: Move) -> bool:
-        """Whether the two ends of a copy share bytes of the arena."""
+        """Whether source and destination of a copy share bytes of the arena."""
         offsets = self.plan.arena.offsets
         if move.source not in offsets or move.target not in offsets:
             return False
@@ -171,9 +173,9 @@ class Writer:
         return abs(source - target) < move.size_bytes
 
     def call(self, number: int, owner: str, wanted: tuple[Move, ...] | None) -> Call:
-        """The code of operator `number`; `wanted` are its copies where it is nothing else.
+        """The code of operator `number`. If it only copies, `wanted` are its copies.
 
-        Raises UnsupportedError where it would touch bytes beyond its operands.
+        Raises UnsupportedError if a call would touch bytes beyond its operands.
         """
         graph, arena = self.plan.graph, self.plan.arena
         op = graph.ops[number]
@@ -195,9 +197,9 @@ class Writer:
         )
 
     def calls(self) -> tuple[tuple[Call, ...], ...]:
-        """In turn for each operator that is counted, in the order of the schedule, its calls.
+        """The calls of each operator that has code, in the order of the schedule.
 
-        Blocks of one operator are counted together; a pure view has no code.
+        The blocks of one operator come together. A view has no code.
         """
         graph, arena = self.plan.graph, self.plan.arena
         index: dict[tuple[str, str], int] = {}

@@ -71,8 +71,8 @@ def read_padding(
 ) -> Padding:
     """The padding that SAME or VALID in the file means for an image of this size.
 
-    Raises UnsupportedError for a stride, dilation or padding below 1 or beyond the 16 bits in which
-    TFLite's kernels keep it.
+    Raises UnsupportedError for a stride, dilation or kernel below 1, and for a stride, dilation or
+    padding beyond the 16 bits in which TFLite's kernels keep it.
     """
     if min(*stride, *dilation, *kernel) < 1:
         raise node.unsupported(f"stride {stride}, dilation {dilation}, kernel {kernel}")

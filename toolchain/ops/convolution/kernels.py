@@ -65,8 +65,8 @@ from toolchain.ops.window import UNPADDED, Window
 
 Sizes = tuple[int, ...]
 _ROWS_BY_LINES, _COLUMN_BY_LINES = 5, 8
-"""From so many output rows on, 3x3 windows and columns of one pixel are quicker by lines of one
-channel than by blocks of four channels (counted on a Cortex-M4)."""
+"""From this many output rows on, 3x3 windows (and images one pixel wide) take fewer instructions
+row by row of one channel than by blocks of four channels. Counted on a Cortex-M4."""
 _BAND_BYTES = 640
 """Scratch in bytes that a depthwise kernel may always take; one output row may need more."""
 _UINT16_MAX = 65535

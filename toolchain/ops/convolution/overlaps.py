@@ -28,7 +28,7 @@ from toolchain.ops.walks import (
 from toolchain.ops.window import Padding, Window
 
 _OWN_PIXELS, _HELIUM_PIXELS = 2, 4
-"""How many pixels the kernels compute at once."""
+"""How many pixels Thimble's kernels, and CMSIS-NN's for Helium, compute at once."""
 _WORD = 4
 
 
