@@ -116,6 +116,18 @@ def test_a_zero_point_that_kernels_do_not_look_at(kind: str) -> None:
         assert repr(tensor.name) in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "kind", ["conv2d", "depthwise_conv2d", "transpose_conv2d", "fully_connected"]
+)
+def test_weights_with_a_zero_point_beside_int16(kind: str) -> None:
+    """Legacy uint8 weights have one, which the int8 kernels of legacy models alone look at."""
+    sample = forms()[f"{kind}.int16"].sample(np.random.default_rng(0))
+    weights = sample.tensors["weights"]
+    q = replace(weights.q, zero_points=(-128,) * len(weights.q.scales))
+    with pytest.raises(InvalidGraphError, match=r"'weights' beside int16 .* zero point -128"):
+        check(with_tensor(sample, replace(weights, quantisation=q)))
+
+
 def test_an_activation_quantised_per_channel() -> None:
     sample = forms()["reshape"].sample(np.random.default_rng(0))
     shape = (1, 2)

@@ -21,8 +21,26 @@ def _infer(op: Op, graph: Graph) -> tuple[tuple[tuple[int, ...], DType], ...]:
     for name, value in vars(op.attributes).items():
         if isinstance(value, float) and not math.isfinite(value):
             raise ValueError(f"its {name} is {value}")
-    _check_quantisation(op, graph, spec.form(op, graph).quantised)
+    quantised = spec.form(op, graph).quantised
+    _check_quantisation(op, graph, quantised)
+    _check_weights(op, graph, quantised)
     return tuple((t.shape, t.dtype) for t in spec.infer(op, graph))
+
+
+def _check_weights(op: Op, graph: Graph, wanted: Quantised) -> None:
+    """Raise ValueError where weights beside int16 activations have a zero point other than 0."""
+    operands = graph.input_tensors(op)
+    if not operands or operands[0] is None or operands[0].dtype is not DType.INT16:
+        return
+    for index in wanted.per_channel:
+        weights = operands[index] if index < len(operands) else None
+        if weights is None or weights.quantisation is None or not any(weights.q.zero_points):
+            continue
+        raise ValueError(
+            f"{weights.name!r} beside int16 activations has the zero point "
+            f"{weights.q.zero_points[0]}, where kernels take 0 for granted; quantise the weights "
+            "symmetrically"
+        )
 
 
 def _check_quantisation(op: Op, graph: Graph, wanted: Quantised) -> None:
