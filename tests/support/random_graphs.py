@@ -15,7 +15,7 @@ from toolchain.ops.movement.slice import Slice
 from toolchain.ops.movement.split import Split
 from toolchain.ops.movement.transpose import Transpose
 from toolchain.ops.movement.unpack import Unpack
-from toolchain.ops.reduction.mean import Reduce
+from toolchain.ops.reduction.common import Reduce
 from toolchain.ops.unary.leaky_relu import LeakyRelu
 
 QUANTISATION = Quantisation((0.125,), (3,))
