@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from toolchain.errors import UnsupportedError
+from tests.support.tflite_writer import tflite_bytes
+from toolchain.errors import InputError, UnsupportedError
+from toolchain.frontends.tflite import FRONT_END
+from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops.movement.copies import Loop, StridedCopy, row_major, strided_copy
 
 
@@ -58,3 +63,26 @@ def test_random_copies_do_what_numpy_does() -> None:
             target[write : write + copy.run_bytes] = source[read : read + copy.run_bytes]
         expected = source.reshape(shape).transpose(axes).reshape(-1)
         np.testing.assert_array_equal(target, expected)
+
+
+def gather_nd(rows: list[list[int]], *, constant: bool = True) -> bytes:
+    q, indices = Quantisation((0.5,), (3,)), np.array(rows, np.int32)
+    tensors = [
+        Tensor("x", (3, 4, 5), DType.INT8, q),
+        Tensor("rows", indices.shape, DType.INT32, None, indices if constant else None),
+        Tensor("y", (len(rows), 5), DType.INT8, q),
+    ]
+    op = Op("gather_nd", "pick", ("x", "rows"), ("y",))
+    inputs = ["x"] if constant else ["x", "rows"]
+    return tflite_bytes(Graph.build("picks", tensors, [op], inputs, ["y"]))
+
+
+@pytest.mark.parametrize("row", [[3, 0], [0, -1]])
+def test_coordinates_outside_of_the_data_are_refused(row: list[int]) -> None:
+    with pytest.raises(InputError, match=r"GATHER_ND.*coordinates outside of \[3, 4\]"):
+        FRONT_END.read(gather_nd([[0, 0], row]), Path("picks.tflite"))
+
+
+def test_computed_coordinates_are_refused() -> None:
+    with pytest.raises(UnsupportedError, match=r"'rows'\) is computed at run time"):
+        FRONT_END.read(gather_nd([[0, 0]], constant=False), Path("picks.tflite"))

@@ -141,7 +141,7 @@ def _sample(rng: np.random.Generator) -> Graph:
     rank = int(rng.integers(1, 5))
     shape = sample_shape(rng, rank, 400)
     depth = int(rng.integers(1, rank + 1))
-    rows = sample_shape(rng, int(rng.integers(1, 3)), 12)
+    rows = sample_shape(rng, int(rng.integers(0, 3)), 12)
     dtype, quantisation = sample_type(rng)
     index_type = DType.INT64 if rng.random() < 0.3 else DType.INT32
     picked = rng.integers(0, shape[:depth], (*rows, depth)).astype(index_type.numpy)
