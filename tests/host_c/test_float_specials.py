@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -10,8 +12,9 @@ from tests.support.floats import function_graph
 from tests.support.host import reference_outputs, run_graphs_on_host
 from tests.support.litert import judged_by_reference_kernels, run_litert
 from tests.support.tflite_writer import tflite_bytes
-from toolchain.ir import Graph
+from toolchain.ir import DType, Graph, Tensor
 from toolchain.ops import forms
+from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.readers.float32 import FLOAT32_ONLY
 
 KINDS = sorted(kind for kind, spec in forms().items() if spec.dtypes == FLOAT32_ONLY)
@@ -71,3 +74,18 @@ def test_activations_keep_nan_and_the_sign_of_zero() -> None:
     for (graph, inputs), (got,) in zip(cases, run_graphs_on_host(cases), strict=True):
         (theirs,) = run_litert(tflite_bytes(graph), inputs)
         assert equal_bits(got, theirs)
+
+
+def test_quotients_and_sums_stay_finite_as_in_litert() -> None:
+    """TFLite clamps what has a fused activation, even where that is NONE."""
+    huge = np.array([0.0, 3e38, -3e38, 1.0, -1.0], np.float32)
+    for kind in ("add", "sub", "mul", "div"):
+        sample = forms()[f"{kind}.float32"].sample(np.random.default_rng(0))
+        ends = [Tensor(name, huge.shape, DType.FLOAT32) for name in ("a", "b", "y")]
+        attributes = replace(sample.ops[0].attributes, activation=Activation.NONE)
+        op = replace(sample.ops[0], inputs=("a", "b"), outputs=("y",), attributes=attributes)
+        graph = Graph.build(kind, ends, [op], ["a", "b"], ["y"])
+        given = [huge, np.roll(huge, 1)]
+        ((got,),) = run_graphs_on_host([(graph, given)])
+        (theirs,) = run_litert(tflite_bytes(graph), given)
+        assert equal_bits(got, theirs), kind

@@ -12,6 +12,7 @@ from toolchain.boards import Core
 from toolchain.ir import Attributes, Graph, Op
 from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.arithmetic.float_math import Float32
+from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.elementwise.kernels import broadcast_kernel, expressed
 from toolchain.ops.kernel import Kernel
 from toolchain.ops.readers.float32 import (
@@ -55,11 +56,23 @@ def _activation(op: Op) -> Activation:
     return activation
 
 
+def _clamps(op: Op) -> bool:
+    """Whether the result is clamped.
+
+    TFLite clamps ADD, SUB, MUL and DIV without an activation, too: to finite numbers
+    (`CalculateActivationRange`), so that 1 / 0 is the largest of them. ONNX Runtime does not.
+    """
+    if _activation(op) is not Activation.NONE:
+        return True
+    rounding = getattr(op.attributes, "rounding", Rounding.TFLITE)
+    return hasattr(op.attributes, "activation") and rounding is Rounding.TFLITE
+
+
 def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
     a, b = (values.astype(np.float32) for values in inputs)
     with np.errstate(all="ignore"):
         values = FUNCTIONS[op.kind].apply(a, b)
-    if _activation(op) is not Activation.NONE:
+    if _clamps(op):
         values = clamped(values, _activation(op))
     return (values.astype(np.float32).reshape(graph.output(op).shape),)
 
@@ -67,7 +80,7 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
 def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     """Loops around the function's expression."""
     loops = broadcast_kernel(op, graph, core, "")
-    if _activation(op) is Activation.NONE:
+    if not _clamps(op):
         return expressed(loops, "binary_f32", op.kind, FUNCTIONS[op.kind].calls)
     low, high = range_of(_activation(op))
     limits = {"low": low, "high": high}
