@@ -84,7 +84,7 @@ def select_conv2d(op: Op, graph: Graph, core: Core) -> Kernel:
     """The kernel of an int8 conv2d.
 
     On Helium it is the function that `arm_convolve_wrapper_s8` would choose. Elsewhere, for groups,
-    for ONNX's rounding and for weights with a zero point it is one of Thimble's.
+    ONNX's rounding, weights with a zero point and dimensions beyond uint16 it is one of Thimble's.
     """
     x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
     window, depth = window_of(op, graph), weights.shape[3]

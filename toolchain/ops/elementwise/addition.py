@@ -1,7 +1,7 @@
-"""Addition and subtraction, which differ in one sign. TFLite int8 ADD and SUB.
+"""Addition and subtraction of int8, which differ in one sign. TFLite ADD and SUB.
 
-Arithmetic: `reference_integer_ops::Add`, `reference_ops::Sub` with left shift 20; parameters as in
-`PrepareGeneralSubOp`.
+Arithmetic: `reference_integer_ops::Add` and `reference_ops::Sub`, with a left shift of 20;
+parameters as in `PrepareGeneralSubOp`.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ def read_sum(node: TfliteNode) -> Sum:
 
 
 def sum_spec(kind: str, sign: int) -> OpSpec:
-    """`add` (sign 1) or `sub` (sign -1) of int8."""
+    """The int8 spec of `add` (sign 1) or `sub` (sign -1)."""
     builtin, options = kind.upper(), f"{kind.capitalize()}Options"
 
     def reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:

@@ -45,7 +45,7 @@ def _multipliers(op: Op, graph: Graph, sign: int) -> tuple[tuple[int, int], ...]
 
 
 def int16_sum_spec(kind: str, sign: int) -> OpSpec:
-    """`add` (sign 1) or `sub` (sign -1) of int16."""
+    """The int16 spec of `add` (sign 1) or `sub` (sign -1)."""
     base = sum_spec(kind, sign)
 
     def reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:

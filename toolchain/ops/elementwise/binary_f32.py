@@ -1,4 +1,4 @@
-"""Functions of two float32 tensors, broadcasting, with a fused activation where TFLite has one."""
+"""float32 functions of two tensors that broadcast, with a fused activation where TFLite has one."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
 def float_form(
     base: OpSpec, read: Callable[[TfliteNode], Attributes] = lambda node: Attributes()
 ) -> OpSpec:
-    """The float32 form of an int8 kind `base`. `read` gives the attributes of a file's operator."""
+    """The float32 form of an int8 kind `base`. `read` makes the attributes of a TFLite operator."""
     assert base.tflite is not None
     binding = base.tflite
 

@@ -1,4 +1,6 @@
-"""What the elementwise operators share: broadcasting, tables, type checks, in-place rules."""
+"""What the elementwise operators share: broadcasting, tables, type checks, safe
+overlaps, samples.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ _BEYOND_FLOAT32 = 2.0**200
 
 @dataclass(frozen=True)
 class Loop:
-    """One outer loop of a broadcast: its variable, count, and each operand's stride in elements."""
+    """An outer loop of a broadcast: its variable, its count, and each operand's
+    stride in elements.
+    """
 
     variable: str
     count: int
@@ -33,7 +37,9 @@ class Loop:
 
 @dataclass(frozen=True)
 class Broadcast:
-    """Outer loops around runs of `size` elements; a step is 0 where the operand stands still."""
+    """Outer loops around runs of `size` elements. An operand that is constant along a run has step
+    0.
+    """
 
     loops: tuple[Loop, ...]
     size: int
@@ -42,7 +48,9 @@ class Broadcast:
 
 
 def broadcast(shape_1: tuple[int, ...], shape_2: tuple[int, ...]) -> Broadcast:
-    """The fewest loops that walk two operands of these shapes together, dimensions merged."""
+    """The fewest loops that walk two operands of these shapes together; adjacent dimensions are
+    merged.
+    """
     rank = max(len(shape_1), len(shape_2))
     first = (1,) * (rank - len(shape_1)) + shape_1
     second = (1,) * (rank - len(shape_2)) + shape_2
@@ -93,7 +101,7 @@ def infer_broadcast(op: Op, graph: Graph) -> tuple[TensorType, ...]:
 
 
 def overlaps_same_shape(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, ...]:
-    """Elementwise kernels run in place on any operand that has the output's shape and type."""
+    """The safe overlaps of an elementwise kernel: any operand with the output's shape and type."""
     y = graph.output(op)
     return tuple(
         SafeOverlap(index)
@@ -103,7 +111,9 @@ def overlaps_same_shape(op: Op, graph: Graph, core: Core) -> tuple[SafeOverlap, 
 
 
 def require_types(op: Op, graph: Graph, *types: DType) -> None:
-    """Raise UnsupportedError unless every operand and result is quantised per tensor as `types`."""
+    """Raise UnsupportedError unless all operands and results are quantised per tensor and have one
+    of `types`.
+    """
     for tensor in (*graph.input_tensors(op), graph.output(op)):
         if tensor is None:
             continue
@@ -119,7 +129,7 @@ def require_types(op: Op, graph: Graph, *types: DType) -> None:
 
 
 def check_node(node: TfliteNode, *types: DType) -> None:
-    """The same for an operator in a TFLite file. Raises the front end's UnsupportedError."""
+    """`require_types` for an operator in a TFLite file."""
     for tensor in (*node.inputs, *node.outputs):
         if tensor is None:
             continue
@@ -132,9 +142,10 @@ def check_node(node: TfliteNode, *types: DType) -> None:
 
 
 def ratio_float32(*factors: float, divisor: float) -> float:
-    """The product over the divisor in float32, left to right, as TFLite's C++ computes it.
+    """The product of `factors` over `divisor` in float32, left to right, as TFLite's C++ computes
+    it.
 
-    What overflows float32 is a huge finite number, which every check of ranges then refuses.
+    A result that overflows float32 becomes a huge finite number, which later range checks refuse.
     """
     with np.errstate(over="ignore", under="ignore"):
         product = np.float32(factors[0])
@@ -145,14 +156,16 @@ def ratio_float32(*factors: float, divisor: float) -> float:
 
 
 def table_of(function: Callable[[Int64], Int64], source: DType, target: DType) -> NDArray[np.int8]:
-    """`function` on all 256 stored values, in the order of their bytes read as unsigned."""
+    """The results of `function` for all 256 stored values, in the order of their
+    bytes as unsigned.
+    """
     stored = np.arange(256, dtype=np.uint8).view(source.numpy).astype(np.int64)
     return function(stored).astype(target.numpy).view(np.int8)
 
 
 @dataclass(frozen=True)
 class Line:
-    """clamp(slope * stored + offset, low, high), before rounding."""
+    """The function clamp(slope * stored + offset, low, high), before rounding."""
 
     slope: float
     offset: float
@@ -161,13 +174,15 @@ class Line:
 
 
 def rescaling(x: Tensor, y: Tensor, low: int = -128, high: int = 127) -> Line:
-    """The line from one int8 quantisation to another."""
+    """The line that converts one int8 quantisation to another."""
     slope = x.q.scale / y.q.scale
     return Line(slope, y.q.zero_point - slope * x.q.zero_point, low, high)
 
 
 def scalar_constant(op: Op, graph: Graph) -> tuple[int, int] | None:
-    """Where one of two operands is a single constant: the other's index, and the constant."""
+    """If one of two operands is a constant scalar: the index of the other operand, and the
+    constant.
+    """
     for index in (0, 1):
         x, other = graph.input(op, index), graph.input(op, 1 - index)
         whole = not x.is_constant and x.elements == graph.output(op).elements
@@ -192,7 +207,7 @@ def check_left_shift(op: Op, shift: int) -> None:
 
 
 def sample_shape(rng: np.random.Generator, max_rank: int = 4, max_dim: int = 9) -> tuple[int, ...]:
-    """A shape of rank 1 to `max_rank`; dimensions of 1 are common."""
+    """A random shape of rank 1 to `max_rank`. Dimensions of 1 are common."""
     rank = int(rng.integers(1, max_rank + 1))
     return tuple(1 if rng.random() < 0.2 else int(rng.integers(1, max_dim)) for _ in range(rank))
 
@@ -200,7 +215,9 @@ def sample_shape(rng: np.random.Generator, max_rank: int = 4, max_dim: int = 9) 
 def sample_broadcast_shapes(
     rng: np.random.Generator, max_rank: int = 5
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Two shapes that broadcast: equal, scalar, per channel, lower rank, or 1s anywhere."""
+    """Two shapes that broadcast: equal, one scalar, one per channel, of lower rank, or with 1s
+    anywhere.
+    """
     shape = sample_shape(rng, max_rank, 7)
     other: tuple[int, ...]
     match int(rng.integers(6)):
@@ -223,8 +240,9 @@ def sample_broadcast_shapes(
 def sample_quantisation(
     rng: np.random.Generator, dtype: DType = DType.INT8, scale: float | None = None
 ) -> Quantisation:
-    """A scale between 2**-9 and 2 (unless given); zero points at the extremes are common, but for
-    int16 and int32, where they are 0."""
+    """A random quantisation. The scale is between 2**-9 and 2 unless given; zero points at the ends
+    of the range are common. int16 and int32 have zero point 0.
+    """
     info = np.iinfo(dtype.value)
     ends = (int(info.min), int(info.max), int(info.min) + 128)
     zero = int(rng.choice(ends)) if rng.random() < 0.4 else int(rng.integers(info.min, info.max))
@@ -236,7 +254,9 @@ def sample_quantisation(
 
 
 def sample_unary(rng: np.random.Generator, op: Op, output: Quantisation | None = None) -> Graph:
-    """One int8 operator `op` from 'x' to 'y' of a random shape, usually with related scales."""
+    """A graph of the int8 operator `op` from 'x' to 'y', of random shape, usually with related
+    scales.
+    """
     shape = sample_shape(rng)
     q = sample_quantisation(rng)
     if output is None:
@@ -247,9 +267,10 @@ def sample_unary(rng: np.random.Generator, op: Op, output: Quantisation | None =
 
 
 def sample_binary(rng: np.random.Generator, op: Op, output_scale: float) -> Graph:
-    """One int8 operator `op` from 'a' and 'b' to 'y', broadcasting; either may be constant.
+    """A graph of the int8 operator `op` from 'a' and 'b' to 'y', with broadcasting. Either may be
+    constant.
 
-    `output_scale` multiplies the larger operand scale.
+    The output's scale is the larger operand's times `output_scale`.
     """
     shapes = sample_broadcast_shapes(rng)
     logs = rng.uniform(-8, 0) + np.where(rng.random(2) < 0.2, 0.0, rng.uniform(-3, 3, 2))

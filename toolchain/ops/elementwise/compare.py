@@ -42,7 +42,7 @@ _LEFT_SHIFT = 8
 
 
 class Relation(Enum):
-    """The value says where it holds: 1 below, 2 equal, 4 above, added up."""
+    """The value says which results are true: 1 for less, 2 for equal, 4 for greater, added up."""
 
     LESS = 1
     EQUAL = 2

@@ -1,8 +1,8 @@
-"""Quotient of two tensors, broadcasting. TFLite DIV, ONNX Div.
+"""Quotient of two int8 tensors, broadcasting. TFLite DIV, ONNX Div.
 
 Arithmetic: `DivElementwise` in `reference/div.h`, with gemmlowp's reciprocal (`GetReciprocal`).
-Where a divisor is zero, which LiteRT refuses to compute, the result saturates towards the
-dividend's sign. ONNX's division by one number is a line, see `lookup`.
+LiteRT refuses a divisor of zero at run time; here the result saturates towards the dividend's sign.
+ONNX's division by one number is a straight line (`unary.lookup`).
 """
 
 from __future__ import annotations
@@ -51,8 +51,9 @@ from toolchain.ops.spec import (
 from toolchain.ops.unary.lookup import Lookup
 
 _MOST_LEFT_SHIFT = 22
-"""Dividends leave at least 23 bits of headroom; with more than that the sum of shifts is positive,
-which TFLite's kernel does not bear."""
+"""Dividends have at least 23 bits of headroom. With a longer left shift the sum of shifts would be
+positive, which TFLite's kernel cannot compute.
+"""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
-"""Minimum and maximum. TFLite MINIMUM and MAXIMUM, int8 or int16: stored values are compared.
+"""Minimum and maximum of int8 or int16. TFLite MINIMUM and MAXIMUM compare stored values.
 
-Source: `maximum_minimum.cc`, `MaximumMinimumBroadcastSlow`. No scale enters, so operands and
-output are meant to share one quantisation; TFLite does not insist, and neither do we.
+Source: `maximum_minimum.cc`, `MaximumMinimumBroadcastSlow`. Operands and output should share one
+quantisation, because no scale is used; TFLite does not check this, nor does Thimble.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from toolchain.ops.spec import (
 
 
 def extremum_spec(kind: str, choose: Callable[[Array, Array], Array], dtype: DType) -> OpSpec:
-    """The spec of `minimum` or `maximum` of int8 or int16; `choose` is NumPy's function."""
+    """The spec of `minimum` or `maximum`, of int8 or int16. `choose` is NumPy's function."""
     wide = dtype is DType.INT16
 
     def reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:

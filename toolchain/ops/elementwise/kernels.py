@@ -1,4 +1,4 @@
-"""The kernels that operators of one or two operands share, and what their calls touch and cost."""
+"""Kernels of operators with one or two operands: their calls, the bytes these touch, cost terms."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ def unary_kernel(
     line: Line | None = None,
     operand: int = 0,
 ) -> Kernel:
-    """A function of one 8-bit operand: a straight line where it is one, else a table in flash.
+    """The kernel of a function of one 8-bit operand: a straight line if it is one, else a table.
 
-    `line` is what an int8 function may equal. The function is applied to input `operand`, and runs
-    in place on it.
+    `line` is the line that an int8 function may equal; equality is proved for all 256 inputs. The
+    kernel reads input `operand` and may write in place. A table is in flash.
     """
     x, y = graph.input(op, operand), graph.output(op)
     if line is not None and x.dtype is y.dtype is DType.INT8:
@@ -119,9 +119,10 @@ def sized_kernel(
     table: Constant | None = None,
     lead_bytes: int = 0,
 ) -> Kernel:
-    """Element by element: `function` takes an input, an output, their size and `arguments`.
+    """A call of `function` that takes an input, an output, their size and `arguments`.
 
-    `table`: what it also reads, whole, last. `lead_bytes`: see `SafeOverlap`.
+    `table` is a constant that the kernel also reads, its last argument. `lead_bytes`: see
+    `SafeOverlap`.
     """
     tables: dict[str, Argument] = {} if table is None else {"table": Packed(table.key)}
     call = Call(
@@ -171,10 +172,10 @@ def expressed(
     function: str,
     numbers: Mapping[str, float] = MappingProxyType({}),
 ) -> Kernel:
-    """The kernel with an expression of float32 instead of its call, inside the same loops.
+    """The kernel with a float32 expression in place of its call, inside the same loops.
 
-    `expression`: its name in `template`, which prints it. `function`: the C function that stands in
-    it, '' for none. `numbers`: what else the template needs.
+    `template` prints `expression`. `function` is the C function that occurs in it, '' for none.
+    `numbers` are further values that the template needs.
     """
     (call,) = kernel.calls
     arguments = {**call.arguments, "expression": Symbol(expression), **numbers}
@@ -199,10 +200,10 @@ def broadcast_kernel(
     params: Struct | None = None,
     names: tuple[str, str, str, str] = _OPERANDS,
 ) -> Kernel:
-    """Two operands that broadcast: loops around runs in which each moves on, or stands still.
+    """The kernel of two operands that broadcast: loops around runs of elements.
 
-    `function` takes each operand with its step (its parameters' `names`), the output, the size of
-    a run, and `params`.
+    Along a run each operand moves on or stands still. `function` takes both operands with their
+    steps (named by `names`), the output, the size of a run, and `params`.
     """
     last = len(op.inputs) - 1  # an operator with one operand reads it as both
     shape = broadcast(graph.input(op, 0).shape, graph.input(op, last).shape)
@@ -231,8 +232,7 @@ def broadcast_kernel(
 
 
 def broadcast_extents(touched: Touched) -> Extents:
-    """What a call of `broadcast_kernel` touches. Its first parameters are the operands, each with
-    its step."""
+    """The bytes that a call of `broadcast_kernel` touches."""
     call = touched.call
     output = call.arguments["output"]
     assert isinstance(output, Output)

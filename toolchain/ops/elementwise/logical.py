@@ -30,7 +30,7 @@ from toolchain.ops.spec import (
 
 
 class Connective(Enum):
-    """Bit 2 * a + b of the value is what becomes of a and b."""
+    """Bit 2 * a + b of the value is the result for a and b."""
 
     AND = 0b1000
     OR = 0b1110
@@ -39,7 +39,7 @@ class Connective(Enum):
 
 @dataclass(frozen=True)
 class Logical(Attributes):
-    """`NOT` has one operand, which counts twice."""
+    """`NOT` has one operand, which the kernel reads as both."""
 
     connective: Connective
 

@@ -1,6 +1,6 @@
-"""Elements of one tensor where a condition holds, of another elsewhere. TFLite SELECT, SELECT_V2.
+"""Elements of one tensor where a condition holds, else of another. TFLite SELECT and SELECT_V2.
 
-Stored values are taken as they are, as in `reference_ops::Select`.
+Stored values are copied unchanged, as in `reference_ops::Select`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ _CONDITION, _YES, _NO = 0, 1, 2
 
 @dataclass(frozen=True)
 class Select(Attributes):
-    """`rows`: a condition of one dimension chooses whole rows (SELECT); else shapes broadcast."""
+    """With `rows` a condition of one dimension chooses whole rows (SELECT); otherwise shapes
+    broadcast.
+    """
 
     rows: bool = False
 

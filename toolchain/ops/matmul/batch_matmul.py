@@ -179,7 +179,7 @@ def _write(op: Op, graph: Graph) -> WrittenOp:
 
 
 def read_batched(node: OnnxNode) -> None:
-    """ONNX MatMul of two activations. A transposed operand stays as it lies."""
+    """Reads ONNX MatMul of two activations. An operand that is stored transposed is not copied."""
     ranks = [len(node.shape(index)) for index in (0, 1)]
     if min(ranks) < 2:
         raise node.unsupported("a product with a vector", "reshape the vector to a matrix")

@@ -1,4 +1,4 @@
-"""What matrix products share: shapes, int32 sums, the walk over the operands."""
+"""What matrix products share: attributes, shape rule, int32 sums, strides of the operands."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ _BATCH_DIMS = 3
 
 @dataclass(frozen=True)
 class BatchMatMul(Attributes):
-    """`adjoint_x`, `adjoint_y`: swap the last two dimensions of that operand first."""
+    """`adjoint_x` and `adjoint_y`: the operand's last two dimensions are swapped before the
+    product.
+    """
 
     adjoint_x: bool = False
     adjoint_y: bool = False
@@ -70,14 +72,17 @@ def matmul_sums(op: Op, graph: Graph, inputs: Sequence[Array]) -> NDArray[np.int
 
 
 def matmul_depth(op: Op, graph: Graph) -> int:
-    """The inner dimension."""
+    """The inner dimension, over which the product sums."""
     return _matrix(graph.input(op, 0).shape, matmul_attributes(op).adjoint_x)[1]
 
 
 @dataclass(frozen=True)
 class Matrix:
-    """Elements between neighbours of an operand: `outer` along the output's rows (of x) or columns
-    (of y), `inner` along the dimension that is summed over, and along each batch dimension."""
+    """Strides of an operand, in elements.
+
+    `outer` is the stride along the output's rows (for x) or columns (for y), `inner` the one along
+    the inner dimension; then one for each batch dimension, 0 where the operand broadcasts.
+    """
 
     outer: int
     inner: int
@@ -86,7 +91,7 @@ class Matrix:
 
 @dataclass(frozen=True)
 class ProductShape:
-    """x of [batch, rows, depth] times y of [batch, depth, columns], three batch dimensions."""
+    """x of [batch, rows, depth] times y of [batch, depth, columns], with three batch dimensions."""
 
     batch: tuple[int, ...]
     rows: int
@@ -97,7 +102,9 @@ class ProductShape:
 
 
 def product_shape(op: Op, graph: Graph) -> ProductShape:
-    """Raises UnsupportedError for too many batch dimensions."""
+    """The product's sizes and strides. Raises UnsupportedError for more than three batch
+    dimensions.
+    """
     x, y, z = graph.input(op, 0), graph.input(op, 1), graph.output(op)
     attributes = matmul_attributes(op)
     if len(z.shape) > 2 + _BATCH_DIMS:

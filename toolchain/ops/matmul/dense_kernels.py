@@ -1,4 +1,4 @@
-"""The kernels of fully connected layers: their calls, what these touch and how they loop."""
+"""Kernels of fully connected layers: their calls, the bytes these touch, and cost terms."""
 
 from __future__ import annotations
 
@@ -54,21 +54,21 @@ from toolchain.ops.walks import lead_bytes
 from toolchain.ops.window import Window
 
 SUMS = 3
-"""The input of a partial layer that holds the sums of the blocks before."""
+"""The input of a partial layer with the sums of the blocks before it."""
 _FOUR_BITS = "thimble_fully_connected_s4"
 _SCALING_BYTES = 4 * 9
 """Of four units: multipliers, their low parts, shift codes."""
 
 
 def sum_factors(op: Op, graph: Graph) -> NDArray[np.float64]:
-    """Real scale of a sum in units of the output: one for every output, or one for all."""
+    """The real scale of a sum in steps of the output: one per output, or one for all."""
     x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
     factors: NDArray[np.float64] = x.q.scale * np.array(weights.q.scales) / y.q.scale
     return factors
 
 
 def dense_scaling(op: Op, graph: Graph, activation: Activation) -> Scaling:
-    """Raises UnsupportedError where no integers scale as LiteRT does."""
+    """How sums are scaled. Raises UnsupportedError if no integers scale them as LiteRT does."""
     x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
     filters = constant_of(weights).astype(np.int8)
     bias, factors = bias_of(op, graph, len(filters)), sum_factors(op, graph)
@@ -83,15 +83,15 @@ def dense_scaling(op: Op, graph: Graph, activation: Activation) -> Scaling:
 
 
 def four_bit_filters(op: Op, graph: Graph) -> bool:
-    """Whether the kernel is the one whose filters are packed in four bits."""
+    """Whether the kernel takes filters packed in four bits."""
     weights = graph.input(op, WEIGHTS)
     return weights.shape[1] > 4 and fit_nibbles(constant_of(weights).astype(np.int8))
 
 
 def dense_kernel(op: Op, graph: Graph, activation: Activation) -> Kernel:
-    """Thimble's own kernel on every core: CMSIS-NN's rounds twice, LiteRT once.
+    """Thimble's int8 kernel, on every core: CMSIS-NN's rounds twice, LiteRT once.
 
-    Raises UnsupportedError as `dense_scaling`.
+    Raises UnsupportedError as `dense_scaling` does.
     """
     scales = dense_scaling(op, graph, activation)
     y = graph.output(op)
@@ -121,7 +121,7 @@ def dense_kernel(op: Op, graph: Graph, activation: Activation) -> Kernel:
 
 
 def partial_dense_kernel(op: Op, graph: Graph) -> Kernel:
-    """int32 sums over some of the inputs."""
+    """The kernel of int32 sums over some of the inputs."""
     x, weights = graph.input(op, INPUT), graph.input(op, WEIGHTS)
 
     def packed() -> NDArray[np.int32]:
@@ -149,9 +149,10 @@ def partial_dense_kernel(op: Op, graph: Graph) -> Kernel:
 
 
 def int16_dense_kernel(op: Op, graph: Graph, activation: Activation) -> Kernel:
-    """int16 rows. CMSIS-NN keeps 16 bits of the factor, LiteRT all: the kernel is our own.
+    """Thimble's int16 kernel: CMSIS-NN keeps 16 bits of the factor, LiteRT all of them.
 
-    Raises UnsupportedError where the output's scale is too fine."""
+    Raises UnsupportedError if the output's scale is too small for the sums.
+    """
     y = graph.output(op)
     low, high = clamp_range(activation, y)
     factors, sizes = sum_factors(op, graph), _sizes(op, graph)
@@ -182,7 +183,7 @@ def int16_dense_kernel(op: Op, graph: Graph, activation: Activation) -> Kernel:
 
 
 def float_dense_kernel(op: Op, graph: Graph, activation: Activation) -> Kernel:
-    """A convolution of one line of pixels, a row of inputs each."""
+    """The float32 kernel: a convolution of a line of pixels, each a row of inputs."""
     rows, depth, units = _sizes(op, graph).values()
     window = window_f32((1, 1, rows, depth), (1, 1, rows, units), Window((1, 1)), activation)
     arguments: dict[str, Argument] = {

@@ -1,6 +1,6 @@
-"""Sums of a fully connected layer over some of its inputs, in int32 (MOTES 4.3, reduced axes).
+"""int32 sums of a fully connected layer over some of its inputs (MOTES, section 4.3, reduced axes).
 
-Inputs: int8 rows, weights of their elements, bias or '', int32 sums to add to or ''. The sums wrap.
+Inputs: int8 rows, the weights of these inputs, bias or '', int32 sums to add to or ''. Sums wrap.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class PartialFullyConnected(Attributes):
 
 
 def leading_dimensions(x: Tensor, weights: Tensor, keep_dims: bool) -> tuple[int, ...]:
-    """Those of the output, before its units. Raises ValueError where the weights do not fit x.
+    """The output's dimensions before its units. Raises ValueError if the weights do not fit x.
 
-    As LiteRT's `fully_connected.cc`: with `keep_dims` x's last dimension is the weights' depth.
+    As in LiteRT's `fully_connected.cc`, with `keep_dims` x's last dimension is the weights' depth.
     """
     if len(weights.shape) != 2 or not weights.elements:
         raise ValueError(f"weights {weights} are not a matrix")

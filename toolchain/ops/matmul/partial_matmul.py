@@ -1,6 +1,6 @@
-"""A matrix product over some of the inner dimension, in int32 (MOTES 4.3, reduced axes).
+"""int32 sums of a matrix product over a part of the inner dimension (MOTES, section 4.3).
 
-Inputs: two int8 matrices (or batches of them), int32 sums to add to or ''. The sums wrap.
+Inputs: two int8 matrices (or batches of them), int32 sums to add to or ''. Sums wrap.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The kernels of matrix products over batches: their calls, what these touch and how they loop."""
+"""Kernels of batched matrix products: their calls, the bytes these touch, and cost terms."""
 
 from __future__ import annotations
 
@@ -23,12 +23,15 @@ from toolchain.ops.kernel import (
 from toolchain.ops.matmul.common import ProductShape, product_shape
 
 SUMS = 2
-"""The input of a partial product that holds the sums of the blocks before."""
+"""The input of a partial product with the sums of the blocks before it."""
 
 
 def product_kernel(op: Op, graph: Graph, function: str, factor: tuple[int, int]) -> Kernel:
-    """A product of int8 or int16 matrices. `factor`: a multiplier, and its shift as the kernel
-    wants it. Raises UnsupportedError for too many dimensions."""
+    """A product of int8 or int16 matrices.
+
+    `factor` is a multiplier and its shift, as the kernel takes it. Raises UnsupportedError for too
+    many batch dimensions.
+    """
     y = graph.output(op)
     narrow = y.dtype is DType.INT8
     arguments: dict[str, Argument] = {"shape": _integer_shape(op, graph, factor)}
@@ -45,7 +48,9 @@ def product_kernel(op: Op, graph: Graph, function: str, factor: tuple[int, int])
 
 
 def partial_product_kernel(op: Op, graph: Graph) -> Kernel:
-    """int32 sums over some of the inner dimension. Raises UnsupportedError as `product_kernel`."""
+    """int32 sums over a part of the inner dimension. Raises UnsupportedError as `product_kernel`
+    does.
+    """
     arguments: dict[str, Argument] = {"shape": _integer_shape(op, graph), **_matrices()}
     arguments |= {"scratch": Scratch(), "sums": Input(SUMS), "output": Output(0)}
     call = Call("thimble_partial_matmul_s8", arguments)

@@ -1,9 +1,8 @@
-"""Assign: a state takes its value for the next run.
+"""Assign: store a state for the next run. TFLite ASSIGN_VARIABLE.
 
-TFLite ASSIGN_VARIABLE. Inputs are the new value and the state; the output, which nothing reads,
-lies where the state lies. Nothing is left to do where the value could be computed right there; a
-value that lies in one buffer with the state (the end of a window that begins with it) is moved
-down in place.
+Inputs are the new value and the state. The output, which nothing reads, lies in the state's place.
+If the new value is computed in that place, there is nothing to do. If it is part of one buffer with
+the state (the end of a window that begins with the state), it is moved down within the buffer.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""BlockConcat: what a block needs of earlier blocks, side by side along an axis (MOTES 4.4).
+"""BlockConcat: what a block needs of several earlier blocks, side by side along an axis.
 
-Operand i contributes `parts[i]`: a run of its indices along `axis`. Rows of one NHWC image are one
-run of bytes each. Always a copy: it lets the operands die. Made by the partitioner only.
+Operand i contributes `parts[i]`, a run of its indices along `axis`. Rows of one NHWC image are one
+run of bytes each. It is always a copy, so that the operands need not live on. Only the partitioner
+makes this operator (MOTES, section 4.4).
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from toolchain.ops.spec import STORED, Array, OpSpec, TensorType
 
 @dataclass(frozen=True)
 class BlockConcat(Attributes):
-    """`parts`: for each operand the half-open run of indices of `axis` that it contributes."""
+    """`parts`: for each operand the half-open range of indices along `axis` that it contributes."""
 
     axis: int
     parts: tuple[tuple[int, int], ...]
@@ -94,7 +95,7 @@ def _copies(op: Op, graph: Graph) -> tuple[StridedCopy, ...]:
 
 
 def single_run(op: Op, graph: Graph) -> StridedCopy | None:
-    """The one run of bytes that the operator copies; None where it copies more than one."""
+    """The only run of bytes that the operator copies; None if it copies several."""
     copies = _copies(op, graph)
     return copies[0] if len(copies) == 1 and not copies[0].loops else None
 

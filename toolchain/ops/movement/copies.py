@@ -1,7 +1,9 @@
-"""Operators that only move bytes: every one is a list of strided copies, collapsed at compile time.
+"""Strided copies, of which every operator that moves bytes is a list.
 
-An operator whose every copy is one run of contiguous bytes says so by aliases: the memory plan may
-lay its ends in the same place, and then it emits no code. `kernels` makes calls of the others.
+Dimensions are merged at compile time, so a copy has as few loops as possible. If each copy of an
+operator is one run of bytes, the operator declares its tensors as views (aliases): the memory plan
+may place them on top of each other, and then no code is emitted. `kernels` makes calls of the other
+operators.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ MAX_LOOPS = 6
 
 @dataclass(frozen=True)
 class Loop:
-    """`count` repetitions; the strides are bytes, and the source's may be negative."""
+    """`count` iterations. Strides are in bytes; the source's may be negative."""
 
     count: int
     source_stride: int
@@ -32,9 +34,9 @@ class Loop:
 
 @dataclass(frozen=True)
 class StridedCopy:
-    """Runs of `run_bytes` from input `source` to output `target`, one per turn of the loops.
+    """Runs of `run_bytes` from input `source` to output `target`, one per iteration of the loops.
 
-    `loops` are outermost first; offsets are bytes from each tensor's start.
+    `loops` are outermost first. Offsets are bytes from the start of each tensor.
     """
 
     source: int
@@ -46,7 +48,7 @@ class StridedCopy:
 
 
 def row_major(shape: Sequence[int]) -> tuple[int, ...]:
-    """Strides, in elements, of a dense tensor of this shape."""
+    """The strides, in elements, of a dense tensor of this shape."""
     return tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
 
 
@@ -61,11 +63,11 @@ def strided_copy(
     source_offset: int = 0,
     target_offset: int = 0,
 ) -> tuple[StridedCopy, ...]:
-    """The copy of a block of `shape` between two strided places, with the fewest loops.
+    """The copy of a block of `shape` between two strided places, with as few loops as possible.
 
-    Strides and offsets are given in elements. Writes go forward; where reads cannot (a transpose)
-    the longest loop comes innermost instead. No copy results where the block is empty. Raises
-    UnsupportedError for more loops than the kernel has.
+    Strides and offsets are in elements. Writes go forward; if reads cannot, as in a transpose, the
+    longest loop is innermost. Returns no copy for an empty block. Raises UnsupportedError if the
+    kernel has too few loops.
     """
     if 0 in shape:
         return ()
@@ -105,8 +107,11 @@ def strided_copy(
 
 
 def image_pitch(image: Tensor, run_bytes: int, loops: Sequence[Loop], *, source: bool) -> int:
-    """Bytes from line to line of an image within the wider one that a copy takes it from (`source`)
-    or puts it into; 0 where it is not a copy of that kind."""
+    """Bytes from row to row of the wider image that a copy takes an image from (`source`) or puts
+    it into.
+
+    0 if it is no copy of that kind.
+    """
     if len(image.shape) != 4 or image.shape[0] != 1 or len(loops) != 1:
         return 0
     _, height, width, channels = image.shape
@@ -119,31 +124,31 @@ def image_pitch(image: Tensor, run_bytes: int, loops: Sequence[Loop], *, source:
 
 
 def resolve_axis(axis: int, rank: int) -> int:
-    """A possibly negative axis as an index. Raises ValueError where it is out of range."""
+    """The axis as an index from 0. Raises ValueError if it is out of range."""
     if not -rank <= axis < rank:
         raise ValueError(f"axis {axis} is out of range for {rank} dimensions")
     return axis % rank
 
 
 def integers(node: TfliteNode, index: int) -> tuple[int, ...]:
-    """The constant integers of input `index`, flattened."""
+    """The integers of constant input `index`, flattened."""
     return tuple(int(value) for value in node.constant(index).reshape(-1))
 
 
 def int32_constant(name: str, values: Sequence[int] | Array) -> Tensor:
-    """An int32 constant for a written operator: a shape, axes, paddings."""
+    """An int32 constant input of a TFLite operator that is written: a shape, axes, paddings."""
     data = np.asarray(values, dtype=np.int32)
     return Tensor(name, data.shape, DType.INT32, None, data)
 
 
 def sample_shape(rng: np.random.Generator, rank: int, elements: int = 2000) -> tuple[int, ...]:
-    """A random shape of that rank with at most `elements` elements, ones included."""
+    """A random shape of this rank with at most `elements` elements; dimensions of 1 occur."""
     high = max(2, round(elements ** (1 / max(rank, 1))) + 1)
     return tuple(int(d) for d in rng.integers(1, high, rank))
 
 
 def sample_quantisation(rng: np.random.Generator) -> Quantisation:
-    """A random int8 quantisation; the extreme zero points are likely."""
+    """A random int8 quantisation. Zero points at the ends of the range are common."""
     scale = float(np.float32(2.0 ** rng.uniform(-9, 1)))
     zero_point = int(rng.choice([-128, 127, 0, int(rng.integers(-128, 128))]))
     return Quantisation((scale,), (zero_point,))
@@ -153,7 +158,7 @@ def sample_type(
     rng: np.random.Generator,
     wide: Sequence[DType] = (DType.INT32, DType.FLOAT32, DType.INT64),
 ) -> tuple[DType, Quantisation | None]:
-    """An element type to move: int8 with a quantisation most often, one of `wide` at times."""
+    """A random element type: mostly int8 with a quantisation, sometimes one of `wide`."""
     if rng.random() < 0.6:
         return DType.INT8, sample_quantisation(rng)
     return wide[int(rng.integers(len(wide)))], None

@@ -1,4 +1,4 @@
-"""Where the output of an operator that only moves bytes may lie over its input."""
+"""Where the output of an operator that moves bytes may lie over its input."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _WORD = 4
 
 
 def copy_overlaps(op: Op, graph: Graph, copies: Sequence[StridedCopy]) -> tuple[SafeOverlap, ...]:
-    """Where an output may lie over an input while `thimble_copy_nd` makes `copies` in turn.
+    """Safe overlaps while `thimble_copy_nd` makes `copies` one after the other.
 
-    Nowhere if every copy is one run: such an operator is a view, or a plain copy. Nor if there are
-    so many runs that to follow them all here would take seconds.
+    None if every copy is one run, because such an operator is a view or a plain copy. None either
+    if there are so many runs that following them would take seconds.
     """
     runs = sum(math.prod(loop.count for loop in copy.loops) for copy in copies)
     if runs == len(copies) or runs > _MOST_RUNS:

@@ -1,7 +1,7 @@
-"""Gather: slices of a tensor along an axis, picked by integer indices; a lookup of embeddings.
+"""Gather: slices of a tensor along an axis, chosen by integer indices, as in an embedding lookup.
 
-TFLite GATHER and EMBEDDING_LOOKUP. Any element type. An index outside the tensor, which LiteRT
-refuses when running, makes the model's run fail.
+TFLite GATHER and EMBEDDING_LOOKUP. Any element type. If an index lies outside the tensor, the
+model's run fails; LiteRT refuses it at run time, too.
 """
 
 from __future__ import annotations
@@ -193,9 +193,10 @@ def _sample(rng: np.random.Generator) -> Graph:
 
 
 def index_limits(graph: Graph) -> Mapping[str, int]:
-    """For each integer input of the graph that picks from a tensor: how many there are to pick of.
+    """For each integer input of the graph that serves as indices: the number of slices to choose
+    from.
 
-    An input that only moves on its way (a reshape, a slice, a concatenation) counts, too.
+    Inputs that reach a gather through operators that only move bytes are included.
     """
     limits: dict[str, int] = {}
     origins = {name: {name} for name in graph.inputs if graph.tensors[name].dtype in _INDICES}

@@ -12,9 +12,8 @@ from toolchain.ops.movement.copies import StridedCopy, strided_copy
 
 @dataclass(frozen=True)
 class Parts:
-    """A dense tensor as [outer][middle][inner]: part `i` is `lengths[i]` of the middle.
-
-    `offsets`: where each part begins in the middle.
+    """A dense tensor as [outer][middle][inner]. Part i is `lengths[i]` indices of the middle, from
+    `offsets[i]` on.
     """
 
     outer: int
@@ -27,7 +26,7 @@ class Parts:
 
     @property
     def contiguous(self) -> bool:
-        """Whether each part is one run of the whole, so that it can be a view of it."""
+        """Whether each part is one run of the whole tensor, so that it can be a view of it."""
         return self.outer == 1
 
 
@@ -36,7 +35,7 @@ def parts_along(whole: Tensor, axis: int, lengths: Sequence[int]) -> Parts:
 
 
 def gather_copies(parts: Parts, element_bytes: int) -> tuple[StridedCopy, ...]:
-    """Input `i`, dense, goes to part `i` of the output."""
+    """The copies of each dense input to its part of the output."""
     total = sum(parts.lengths) * parts.inner
     return tuple(
         copy
@@ -53,7 +52,7 @@ def gather_copies(parts: Parts, element_bytes: int) -> tuple[StridedCopy, ...]:
 
 
 def scatter_copies(parts: Parts, element_bytes: int) -> tuple[StridedCopy, ...]:
-    """Part `i` of the input goes to output `i`, dense."""
+    """The copies of each part of the input to its dense output."""
     total = sum(parts.lengths) * parts.inner
     return tuple(
         copy

@@ -1,4 +1,4 @@
-"""The kernel of operators that only move bytes: `thimble_copy_nd` for each strided copy."""
+"""The kernel of operators that move bytes: one call of `thimble_copy_nd` per strided copy."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def copies_kernel(
 ) -> Kernel:
     """`copies` one after the other.
 
-    `fill`: a byte that all of output 0 is filled with before; then it may lie over no input.
+    With `fill`, output 0 is filled with that byte first, so it may lie over no input.
     """
     made = tuple(copies)
     calls = tuple(_copy(copy, op, graph) for copy in made)
@@ -52,12 +52,12 @@ def copies_kernel(
 
 
 def copy_source(copy: StridedCopy, op: Op, graph: Graph) -> Input:
-    """Where the copy reads first."""
+    """The pointer that the copy reads from first."""
     return Input(copy.source, copy.source_offset // graph.input(op, copy.source).dtype.size_bytes)
 
 
 def copy_loops(loops: Sequence[Loop]) -> Argument:
-    """An array of `thimble_copy_loop`; NULL where there are none."""
+    """An array of `thimble_copy_loop`; NULL if there are no loops."""
     if not loops:
         return NULL
     return Items(
@@ -91,7 +91,7 @@ def _copy(copy: StridedCopy, op: Op, graph: Graph) -> Call:
 
 
 def copies_extents(touched: Touched) -> Extents:
-    """What the calls of `copies_kernel` touch: strided runs of bytes."""
+    """The bytes that the calls of `copies_kernel` touch: strided runs."""
     read: list[tuple[int, Extent]] = []
     written: list[tuple[int, Extent]] = []
     for call in touched.calls:
@@ -119,14 +119,16 @@ def _runs(call: Call, end: Input | Output, pointer: Pointer) -> Extent:
 
 
 def strided_loops(call: Call, path: str, strides: str) -> Iterator[tuple[int, int]]:
-    """Count and stride of each `thimble_copy_loop` of the array at `path`."""
+    """Count and stride of each `thimble_copy_loop` in the array at `path` of a call's arguments."""
     found = call.find(path)
     for level in range(len(found.values) if isinstance(found, Items) else 0):
         yield call[f"{path}.{level}.count"], call[f"{path}.{level}.{strides}"]
 
 
 def run_extent(begin: int, run_bytes: int, loops: Iterator[tuple[int, int]]) -> Extent:
-    """Runs of bytes from `begin` on, one for each turn of the loops: count and stride in bytes."""
+    """The extent of runs of bytes, the first at `begin`. `loops` give their counts and strides in
+    bytes.
+    """
     end, count = begin + run_bytes, run_bytes
     for turns, stride in loops:
         step = (turns - 1) * stride

@@ -44,8 +44,9 @@ from toolchain.ops.spec import (
 
 @dataclass(frozen=True)
 class Pad(Attributes):
-    """`paddings`: elements before and after, for each dimension. `value`: stored, not real;
-    None stands for the zero point (0 where nothing is quantised)."""
+    """`paddings` are elements before and after, for each dimension. `value` is stored, not real;
+    None stands for the zero point (0 for tensors that are not quantised).
+    """
 
     paddings: tuple[tuple[int, int], ...]
     value: int | float | None = None

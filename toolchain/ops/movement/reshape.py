@@ -1,4 +1,4 @@
-"""Reshape: the same bytes under another shape. Owns no memory: a view of its input.
+"""Reshape: the same bytes under another shape. The output is a view of the input.
 
 TFLite RESHAPE, SQUEEZE and EXPAND_DIMS. Any element type.
 """
@@ -95,9 +95,10 @@ def _aliases(op: Op, graph: Graph) -> tuple[Alias, ...]:
 
 
 def squeezed(data: Array, options: Any) -> Array:
-    """Without the axes that SQUEEZE's options name; without all of length 1 where they name none.
+    """The shape without the axes that SQUEEZE's options name; if they name none, without all of
+    length 1.
 
-    Raises ValueError for an axis that there is not, or is longer.
+    Raises ValueError for an axis that does not exist or is longer than 1.
     """
     axes = () if options is None or options.squeezeDims is None else options.squeezeDims
     return np.squeeze(data, tuple(int(axis) for axis in axes) or None)

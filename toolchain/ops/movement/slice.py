@@ -47,7 +47,7 @@ from toolchain.ops.spec import (
 )
 
 TO_THE_END = -1
-"""As a size (and in the shape): as many as there are, as in TFLite's SLICE."""
+"""As a size (and in the shape): all elements to the end, as in TFLite's SLICE."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Masks:
-    """Bit `i` of each speaks of entry `i` of begin, end and strides."""
+    """Bit i of each mask applies to entry i of begin, end and strides."""
 
     begin: int = 0
     end: int = 0
@@ -42,9 +42,9 @@ def select(
     *,
     end_is_length: bool = False,
 ) -> Selection:
-    """What `begin:end:strides` under `masks` takes of a tensor of `shape`.
+    """What `begin:end:strides` under `masks` selects from a tensor of `shape`.
 
-    `end_is_length`: the option `offset`, where end counts from begin. Raises ValueError for
+    With `end_is_length` (TFLite's option `offset`) end counts from begin. Raises ValueError for
     arguments that contradict the shape.
     """
 

@@ -44,12 +44,12 @@ from toolchain.ops.spec import (
 )
 
 _MOST_COPIES = 64
-"""Each is a call in the generated C."""
+"""Each copy is a call in the generated C."""
 
 
 @dataclass(frozen=True)
 class Tile(Attributes):
-    """How often each axis of the output repeats the input's; missing leading axes count as 1."""
+    """How often each axis of the output repeats the input's. Missing leading axes count as 1."""
 
     repeats: tuple[int, ...]
 

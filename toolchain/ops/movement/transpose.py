@@ -1,7 +1,7 @@
-"""Transpose: output axis `i` is input axis `permutation[i]`.
+"""Transpose: output axis i is input axis `permutation[i]`.
 
-TFLite TRANSPOSE. Any element type and up to six dimensions after merging those that stay together;
-one that only moves dimensions of size 1 is a view.
+TFLite TRANSPOSE. Any element type; up to six dimensions after those that stay adjacent are merged.
+If only dimensions of size 1 move, the output is a view.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from toolchain.ops.spec import (
 
 @dataclass(frozen=True)
 class Transpose(Attributes):
-    """`layout`: a front end put it in to bring the model's own layout into NHWC, or back."""
+    """With `layout` a front end inserted it to convert the model's layout to NHWC, or back."""
 
     permutation: tuple[int, ...]
     layout: bool = False

@@ -1,7 +1,7 @@
-"""What the float32 kinds share. They take float tensors only; no element has a scale.
+"""What the float32 kinds share. Their tensors are all float32 and have no quantisation.
 
-Their references run sums in the order of LiteRT's reference kernels, one rounding an operation, so
-that they equal the C bit for bit on every core.
+References add in the order of LiteRT's reference kernels and round every operation to float32. The
+C kernels do the same, so both agree bit for bit on every core.
 """
 
 from __future__ import annotations
@@ -35,29 +35,31 @@ _BOUNDS: Mapping[Activation, tuple[float, float]] = MappingProxyType(
 
 
 def range_of(activation: Activation) -> tuple[float, float]:
-    """Least and largest value of a fused activation (`CalculateActivationRange`)."""
+    """Least and greatest value of a fused activation (`CalculateActivationRange`)."""
     return _BOUNDS[activation]
 
 
 def clamped(values: Float32, activation: Activation) -> Float32:
-    """NaN stays NaN, and -0 stays -0 where a bound is 0 (`ActivationFunctionWithMinMax`)."""
+    """Values clamped to an activation's range (`ActivationFunctionWithMinMax`). NaN stays NaN; -0
+    stays -0 if a bound is 0.
+    """
     low, high = (np.float32(bound) for bound in _BOUNDS[activation])
     return clip(values, low, high)
 
 
 def clip(values: Float32, low: np.float32, high: np.float32) -> Float32:
-    """`std::min(std::max(values, low), high)`, also of NaN and of zeros."""
+    """`std::min(std::max(values, low), high)`, for NaN and signed zeros, too."""
     raised = np.where(values < low, low, values)
     return np.where(high < raised, high, raised)
 
 
 def larger(a: Float32, b: Float32) -> Float32:
-    """`a > b ? a : b`: the second where either is NaN, as TFLite's MAXIMUM."""
+    """`a > b ? a : b`, which is b if either is NaN, as in TFLite's MAXIMUM."""
     return np.where(a > b, a, b)
 
 
 def extreme(rows: Float32, smallest: bool = False) -> Float32:
-    """The largest (smallest) along the first axis. NaN is passed over, as by TFLite."""
+    """The largest (or smallest) value along the first axis. NaN is skipped, as in TFLite."""
     found = np.full(rows.shape[1:], _LARGEST if smallest else -_LARGEST, np.float32)
     for row in rows:
         found = smaller(row, found) if smallest else larger(row, found)
@@ -65,12 +67,12 @@ def extreme(rows: Float32, smallest: bool = False) -> Float32:
 
 
 def smaller(a: Float32, b: Float32) -> Float32:
-    """`a < b ? a : b`, as TFLite's MINIMUM."""
+    """`a < b ? a : b`, which is b if either is NaN, as in TFLite's MINIMUM."""
     return np.where(a < b, a, b)
 
 
 def check_float_node(node: TfliteNode) -> None:
-    """Raise the front end's error for an input of another type."""
+    """Raise UnsupportedError if an input of a TFLite operator is not float32."""
     for index, tensor in enumerate(node.inputs):
         if tensor is not None and tensor.dtype is not DType.FLOAT32:
             raise node.unsupported(
@@ -80,7 +82,7 @@ def check_float_node(node: TfliteNode) -> None:
 
 
 def with_bias_and_activation(sums: Float32, op: Op, inputs: Any, activation: Activation) -> Float32:
-    """Bias, if there is one, and activation."""
+    """Sums plus the bias, if the operator has one, clamped to the activation's range."""
     if len(op.inputs) > BIAS and op.inputs[BIAS]:
         sums = sums + inputs[BIAS].reshape(-1)
     return clamped(sums, activation)
@@ -89,7 +91,9 @@ def with_bias_and_activation(sums: Float32, op: Op, inputs: Any, activation: Act
 def float32_sample(
     sample: Callable[[np.random.Generator], Graph], kind: str
 ) -> Callable[[np.random.Generator], Graph]:
-    """An int8 kind's samples with float32 tensors; constants become what they stand for."""
+    """The samples of an int8 kind with float32 tensors. Constants are multiplied by
+    a small scale.
+    """
 
     def floated(tensor: Tensor) -> Tensor:
         data = tensor.constant
@@ -110,7 +114,9 @@ def float32_sample(
 def float32_elementwise_sample(
     sample: Callable[[np.random.Generator], Graph],
 ) -> Callable[[np.random.Generator], Graph]:
-    """An elementwise int8 kind's samples with float32 tensors; constants are normal numbers."""
+    """The samples of an elementwise int8 kind with float32 tensors. Constants are normally
+    distributed.
+    """
 
     def made(rng: np.random.Generator) -> Graph:
         graph = sample(rng)
@@ -150,7 +156,9 @@ def float32_form(
 
 
 def image_patches(image: Float32, window: Window, shape: tuple[int, ...]) -> list[list[Float32]]:
-    """For every tap, row by row, what each pixel of an output sees there; zeros outside."""
+    """For each tap [row][column] of a window: the values that every output pixel reads there, 0
+    outside the image.
+    """
     pad, (stride_h, stride_w) = window.padding, window.stride
     _, height, width, _ = shape
     wide = np.pad(image, ((0, 0), (pad.top, pad.bottom), (pad.left, pad.right), (0, 0)))

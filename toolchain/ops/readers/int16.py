@@ -1,8 +1,7 @@
-"""Int16 activations with int8 weights (TFLite's 16x8 scheme): what its operators share.
+"""What the int16 kinds share: int16 activations with int8 weights, TFLite's 16x8 scheme.
 
-All is symmetric: zero points are 0. Biases are int64. Arithmetic of sums: LiteRT's
-`MultiplyByQuantizedMultiplier` on int64, which keeps 16 bits of the multiplier (CMSIS-NN's
-`arm_nn_requantize_s64`).
+All zero points are 0, and biases are int64. Sums are scaled by LiteRT's
+`MultiplyByQuantizedMultiplier` on int64 (`arithmetic.fixed_point.scale_sums`).
 """
 
 from __future__ import annotations
@@ -22,11 +21,13 @@ from toolchain.ops.spec import OpSpec, no_reductions
 Select = Callable[[Op, Graph, Core], Kernel]
 INT16_ONLY = frozenset({DType.INT16})
 LARGEST_SUM = 1 << 30
-"""`arm_nn_requantize_s64` keeps twice the result in int32."""
+"""Scaled sums must stay below this: `arm_nn_requantize_s64` holds twice the result in int32."""
 
 
 def power_of_two(scale: float) -> int | None:
-    """The exponent of a scale that LiteRT takes for a power of two (`CheckedLog2`)."""
+    """The exponent of a scale that LiteRT treats as a power of two (`CheckedLog2`); None for
+    others.
+    """
     log = np.log(np.float32(scale)) * (np.float32(1) / np.log(np.float32(2)))
     nearest = np.round(log)
     return int(nearest) if abs(log - nearest) < np.float32(1e-3) else None
@@ -35,7 +36,7 @@ def power_of_two(scale: float) -> int | None:
 def check_sums(
     op: Op, weights: NDArray[np.int64], bias: NDArray[np.int64], factors: NDArray[np.float64]
 ) -> None:
-    """Raise UnsupportedError where a sum (weights as [units, taps]) might overrun the kernels."""
+    """Raise UnsupportedError if a sum may overflow the kernels. `weights` are [units, taps]."""
     largest = 32768.0 * np.abs(weights).sum(axis=1) + np.abs(bias.astype(np.float64))
     if (largest * factors).max() >= LARGEST_SUM or factors.max() >= 1 << 14:
         raise UnsupportedError(
@@ -45,7 +46,11 @@ def check_sums(
 
 
 def bias_of(op: Op, graph: Graph, index: int, units: int) -> NDArray[np.int64]:
-    """The bias, or zeros: without one CMSIS-NN would scale in another way."""
+    """The bias as int64; zeros if there is none, because CMSIS-NN scales differently without a
+    bias.
+
+    Raises UnsupportedError for a bias that is computed at run time.
+    """
     tensor = graph.input(op, index) if len(op.inputs) > index and op.inputs[index] else None
     if tensor is None:
         return np.zeros(units, np.int64)
@@ -55,9 +60,9 @@ def bias_of(op: Op, graph: Graph, index: int, units: int) -> NDArray[np.int64]:
 
 
 def as_int16(graph: Graph, finer: int = 256) -> Graph:
-    """An int8 sample with int16 activations and biases to match; zero points are 0.
+    """An int8 sample with int16 activations and an int64 bias. Zero points become 0.
 
-    `finer`: what operand scales are divided by; those of outputs are divided by 256.
+    The scales of outputs are divided by 256, those of operands by `finer`.
     """
     tensors = [
         _as_int16(tensor, 256 if tensor.name in graph.outputs else finer)
@@ -69,7 +74,7 @@ def as_int16(graph: Graph, finer: int = 256) -> Graph:
 def int16_sample(
     sample: Callable[[np.random.Generator], Graph], finer: int = 256
 ) -> Callable[[np.random.Generator], Graph]:
-    """`as_int16` samples of an int8 kind."""
+    """The samples of an int8 kind, made int16 by `as_int16`."""
     return lambda rng: as_int16(sample(rng), finer)
 
 

@@ -18,9 +18,9 @@ SYMMETRIC_WEIGHTS = (
 
 @dataclass(frozen=True)
 class OnnxWindow:
-    """A window over an image, as Conv and the pools say it; pairs are (height, width) in pixels.
+    """A sliding window as Conv and the pools describe it. Pairs are (height, width), in pixels.
 
-    A one-dimensional operator has height 1. `end` includes what ceil_mode adds.
+    A one-dimensional operator has height 1. `end` includes the padding that ceil_mode adds.
     """
 
     kernel: tuple[int, int]
@@ -36,7 +36,9 @@ class OnnxWindow:
 
 
 def image_axes(node: OnnxNode) -> tuple[int, ...]:
-    """NHWC, in terms of the input's ONNX dimensions. Raises UnsupportedError for 3-D images."""
+    """The axes of an NHWC image, as dimensions of the ONNX tensor. Raises UnsupportedError for 3-D
+    images.
+    """
     rank = len(node.shape(0))
     if rank not in (3, 4):
         raise node.unsupported(f"an input of {rank} dimensions; images have 3 or 4")
@@ -51,7 +53,7 @@ def image_shape(shape: tuple[int, ...]) -> tuple[int, int, int, int]:
 
 
 def window(node: OnnxNode, kernel: tuple[int, ...]) -> OnnxWindow:
-    """The walk that the attributes strides, dilations, pads, auto_pad and ceil_mode describe."""
+    """The window that the attributes strides, dilations, pads, auto_pad and ceil_mode describe."""
     rank = len(kernel)
     stride = tuple(node.attribute("strides", [1] * rank))
     dilation = tuple(node.attribute("dilations", [1] * rank))
@@ -96,7 +98,10 @@ def window(node: OnnxNode, kernel: tuple[int, ...]) -> OnnxWindow:
 
 @dataclass(frozen=True)
 class StoredWeights:
-    """`scales`: one, or one per index of an axis. `zero_point` is 0 unless there is one scale."""
+    """Weights as the model stores them, with one scale, or one per index of an axis.
+
+    The zero point is 0 unless there is only one scale.
+    """
 
     data: NDArray[np.int8]
     scales: NDArray[np.float32]
@@ -107,10 +112,11 @@ class StoredWeights:
 
 
 def stored_weights(node: OnnxNode, index: int, axis: int) -> StoredWeights:
-    """Constant weights, with zero point 0 wherever that lets them be int8; in float, as they are.
+    """The constant weights of an input, with the zero point subtracted if the result still fits
+    int8.
 
-    Raises UnsupportedError for weights that are not constant or not quantised, or that have a zero
-    point for each index of `axis`.
+    In a float model the weights stay float32. Raises UnsupportedError for weights that are not
+    constant or not quantised to 8 bits, or whose zero point differs along `axis`.
     """
     found = node.constant(index)
     q = found.quantisation
@@ -145,7 +151,7 @@ def stored_weights(node: OnnxNode, index: int, axis: int) -> StoredWeights:
 def int8_weights(
     node: OnnxNode, index: int, axis: int
 ) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-    """`stored_weights` with zero point 0. Raises UnsupportedError where it is another."""
+    """`stored_weights` with zero point 0. Raises UnsupportedError for any other."""
     found = stored_weights(node, index, axis)
     if found.zero_point:
         raise node.unsupported("weights with a zero point other than 0", SYMMETRIC_WEIGHTS)
@@ -153,11 +159,13 @@ def int8_weights(
 
 
 _MOST_LOST = 0.25
-"""Of a step of the output, by rounding a bias to steps of the accumulator. Exporters lose none."""
+"""How much rounding a bias to steps of the accumulator may move the output, in steps of the output.
+Exporters lose nothing.
+"""
 
 
 _FARTHEST = 255
-"""An int8 input from its zero point."""
+"""The greatest distance of an int8 input from its zero point."""
 
 
 def add_bias(
@@ -166,9 +174,9 @@ def add_bias(
     x_scale: float,
     weights: StoredWeights,
 ) -> str:
-    """An int32 bias of `real` values in the scale of the accumulator, one for each row of weights.
+    """Add an int32 bias of the `real` values, one per row of weights, in the accumulator's scale.
 
-    Raises the node's error where a sum of products and the bias may leave 32 bits.
+    Raises UnsupportedError if sum and bias may overflow 32 bits.
     """
     if node.in_float:
         return node.add_constant("bias", real.astype(np.float32), None)
@@ -201,9 +209,10 @@ def weight_quantisation(
 
 
 def onnx_bias(node: OnnxNode, index: int, channels: int, axis: int) -> NDArray[np.float64] | None:
-    """The bias in input `index`, or in an Add that follows along output dimension `axis`, or both.
+    """The bias in input `index`, in an Add after the node along output dimension `axis`, or the sum
+    of both.
 
-    Takes the Add. None where there is neither.
+    The Add is then consumed. Returns None if there is no bias.
     """
     real = None
     if node.has(index):
@@ -218,14 +227,14 @@ def onnx_bias(node: OnnxNode, index: int, channels: int, axis: int) -> NDArray[n
 
 
 def resolve_axes(node: OnnxNode, axes: tuple[int, ...], rank: int) -> tuple[int, ...]:
-    """The axes as numbers from 0. Raises UnsupportedError where one is out of range."""
+    """Axes as indices from 0. Raises UnsupportedError if one is out of range."""
     if any(not -rank <= axis < rank for axis in axes):
         raise node.unsupported(f"axes {list(axes)} of a tensor of {rank} dimensions")
     return tuple(axis % rank for axis in axes)
 
 
 def axes_argument(node: OnnxNode, index: int = 1) -> tuple[int, ...] | None:
-    """The axes of an operator that has them as an attribute or, in newer opsets, as an input."""
+    """The axes of an operator: an attribute in old opsets, an input in new ones."""
     if node.has(index):
         return node.integers(index)
     axes = node.attribute("axes")

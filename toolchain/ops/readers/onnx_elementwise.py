@@ -1,4 +1,4 @@
-"""ONNX readers of the operators with two operands that broadcast."""
+"""ONNX readers of elementwise operators with two operands."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from toolchain.ops.unary.lookup import Lookup
 def read_binary(
     kind: str, attributes: Callable[[Activation], Attributes]
 ) -> Callable[[OnnxNode], None]:
-    """The reader of an operator of kind `kind` with operands and result of any scale."""
+    """The reader of an operator that becomes `kind`. Operands and result may have
+    different scales.
+    """
 
     def read(node: OnnxNode) -> None:
         axes = _output_axes(node)
@@ -29,7 +31,7 @@ def read_binary(
 
 
 def read_extremum(kind: str) -> Callable[[OnnxNode], None]:
-    """Min or Max: all operands take the scale of the result."""
+    """Reads Min and Max. All operands are requantised to the scale of the result."""
 
     def read(node: OnnxNode) -> None:
         axes, q = _output_axes(node), node.output_quantisation()
@@ -55,10 +57,9 @@ def _output_axes(node: OnnxNode) -> tuple[int, ...]:
 
 
 def check_float_constant(node: OnnxNode, index: int, scale: float) -> None:
-    """A constant operand that the model keeps in float must survive int8.
+    """Check a constant operand that the model keeps in float and that becomes int8.
 
-    Raises UnsupportedError where rounding it would move the result by more than half a step of
-    `scale`, in a sum.
+    Raises UnsupportedError if rounding it would move a sum by more than half a step of `scale`.
     """
     if (
         node.in_float

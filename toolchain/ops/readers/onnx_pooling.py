@@ -1,4 +1,4 @@
-"""ONNX readers of the pools and means."""
+"""ONNX readers of pools and of reductions."""
 
 from __future__ import annotations
 
@@ -28,9 +28,11 @@ from toolchain.ops.unary.lookup import Lookup
 from toolchain.ops.window import Padding
 
 _STEPS = 255
-"""From the smallest to the largest of 8 bits."""
+"""Steps between the smallest and the largest value of 8 bits."""
 _LARGEST_RATIO = 2.0
-"""Averaging and then requantising is within 1 of doing both at once up to this scale ratio."""
+"""Up to this ratio of scales, averaging and then requantising differs from one rounding by at most
+1.
+"""
 
 
 def _pool_window(node: OnnxNode) -> OnnxWindow:
@@ -52,7 +54,7 @@ def _attributes(walk: OnnxWindow, activation: Activation = Activation.NONE) -> P
 
 
 def read_max_pool(node: OnnxNode) -> None:
-    """MaxPool and GlobalMaxPool: the result keeps the input's scale."""
+    """Reads MaxPool and GlobalMaxPool. The result keeps the input's scale."""
     axes = image_axes(node)
     if node.outputs > 1:
         raise node.unsupported("its output Indices", "use its first output only")
@@ -63,7 +65,11 @@ def read_max_pool(node: OnnxNode) -> None:
 
 
 def read_average_pool(node: OnnxNode) -> None:
-    """AveragePool. Another output scale is one more requantisation, or a mean over everything."""
+    """Reads AveragePool.
+
+    If the output's scale differs from the input's, the pool becomes a mean (one window), a
+    depthwise convolution (no padding), or a pool and a requantisation.
+    """
     axes, walk = image_axes(node), _pool_window(node)
     source, shape = image_shape(node.shape(0)), image_shape(node.output_shape())
     x_q, q = node.quantisation(0), node.output_quantisation(node.quantisation(0))
@@ -120,7 +126,7 @@ def read_global_average_pool(node: OnnxNode) -> None:
 
 
 def read_mean(node: OnnxNode) -> None:
-    """GlobalAveragePool and ReduceMean."""
+    """Reads GlobalAveragePool and ReduceMean."""
     if node.operator == "GlobalAveragePool":
         read_global_average_pool(node)
         return

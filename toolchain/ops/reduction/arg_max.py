@@ -1,6 +1,6 @@
-"""Index of the largest (or smallest) element along an axis; of equals, the first.
+"""Index of the largest or smallest element along an axis; of equal elements, the first.
 
-TFLite ARG_MAX and ARG_MIN, int8 in, int32 or int64 out.
+TFLite ARG_MAX and ARG_MIN, int8 to int32 or int64.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from toolchain.ops.spec import (
 
 @dataclass(frozen=True)
 class ArgMax(Attributes):
-    """`smallest`: look for the least element instead."""
+    """With `smallest` the index of the least element instead of the largest."""
 
     axis: int
     smallest: bool = False

@@ -1,7 +1,7 @@
-"""What mean and sum share: axes, shape rule, TFLite's fixed-point arithmetic.
+"""What the reductions share: attributes, shape rule, axes; and the int8 arithmetic of mean and sum.
 
 `reference_ops::QuantizedMeanOrSum`: the sum of (x - zero point) over the axes is scaled by one
-multiplier; for a mean that multiplier holds 1 / count as well, divided as integers.
+multiplier. A mean's multiplier also contains 1 / count, divided as integers.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from toolchain.ops.spec import (
 
 @dataclass(frozen=True)
 class Reduce(Attributes):
-    """`axes` may be negative or repeated. `keep_dims`: reduced dimensions stay, as 1."""
+    """`axes` may be negative or repeated. With `keep_dims` the reduced dimensions stay, as 1."""
 
     axes: tuple[int, ...]
     keep_dims: bool = False
@@ -57,12 +57,13 @@ def reduce_attributes(op: Op) -> Reduce:
 
 
 def reduced_axes(op: Op, graph: Graph) -> tuple[int, ...]:
-    """The axes as ascending indices. Raises ValueError where one is out of range."""
+    """The axes as ascending indices. Raises ValueError if one is out of range."""
     rank = len(graph.input(op, 0).shape)
     return tuple(sorted({resolve_axis(axis, rank) for axis in reduce_attributes(op).axes}))
 
 
 def infer_reduction(op: Op, graph: Graph) -> tuple[TensorType, ...]:
+    """Shape rule. Raises ValueError for an element type or an axis that there is not."""
     x, axes = graph.input(op, 0), reduced_axes(op, graph)
     if x.dtype not in (DType.INT8, DType.INT16, DType.FLOAT32):
         raise ValueError(f"reduction needs int8, int16 or float32 data, not {x.dtype.value}")
@@ -74,7 +75,9 @@ def infer_reduction(op: Op, graph: Graph) -> tuple[TensorType, ...]:
 
 
 def scaling(op: Op, graph: Graph, *, mean: bool) -> tuple[int, int]:
-    """Multiplier in Q0.31 and left shift that turn the sum of (x - zero point) into the output."""
+    """Multiplier (Q0.31) and left shift that take the sum of (x - zero point) to steps of the
+    output.
+    """
     x, y = graph.input(op, 0), graph.output(op)
     count = math.prod(x.shape[axis] for axis in reduced_axes(op, graph))
     largest = count * (2 ** (8 * x.dtype.size_bytes) - 1)
@@ -86,7 +89,7 @@ def scaling(op: Op, graph: Graph, *, mean: bool) -> tuple[int, int]:
 
 
 def single_scaling(op: Op, graph: Graph, *, mean: bool) -> SingleRounding:
-    """ONNX Runtime's law: one rounding."""
+    """The same with ONNX Runtime's rounding: once, in float32."""
     x, y = graph.input(op, 0), graph.output(op)
     count = math.prod(x.shape[axis] for axis in reduced_axes(op, graph))
     divisor = np.float32(y.q.scale) * np.float32(count if mean else 1)
@@ -96,7 +99,10 @@ def single_scaling(op: Op, graph: Graph, *, mean: bool) -> SingleRounding:
 
 
 def averaged(op: Op, graph: Graph, *, mean: bool) -> int:
-    """How many elements ONNX Runtime divides by, halves to even; 0 where scales differ, too."""
+    """The count that ONNX Runtime divides a mean by, rounding halves to even.
+
+    0 if the operator is no such mean, or if input and output have different scales.
+    """
     x, y = graph.input(op, 0), graph.output(op)
     onnx = reduce_attributes(op).rounding is Rounding.ONNX
     if not mean or not onnx or x.q.scale != y.q.scale:
@@ -107,6 +113,7 @@ def averaged(op: Op, graph: Graph, *, mean: bool) -> int:
 def reduction_reference(
     op: Op, graph: Graph, inputs: Sequence[Array], *, mean: bool
 ) -> tuple[Array, ...]:
+    """The int8 or int16 reference of mean and sum."""
     x, y = graph.input(op, 0), graph.output(op)
     centred = inputs[0].astype(np.int64) - x.q.zero_point
     total = centred.sum(axis=reduced_axes(op, graph))
@@ -124,9 +131,10 @@ def reduction_reference(
 
 
 def blocks(op: Op, graph: Graph) -> tuple[int, int, int, int, int]:
-    """The input's shape folded to kept, reduced, kept, reduced, kept elements.
+    """The input's shape as five sizes: kept, reduced, kept, reduced, kept elements.
 
-    Raises UnsupportedError where the axes form more than two groups.
+    [2, 5, 5, 8] reduced over axes 1 and 2, for example, is (1, 1, 2, 25, 8). Raises
+    UnsupportedError if the axes form more than two groups of neighbours.
     """
     x, axes = graph.input(op, 0), reduced_axes(op, graph)
     folded: list[tuple[bool, int]] = []
@@ -180,7 +188,7 @@ def _ending(op: Op, graph: Graph, *, mean: bool) -> RequantiseSums:
 
 
 def reduction_reductions(op: Op, graph: Graph, *, mean: bool) -> tuple[Reduction, ...]:
-    """Every axis that it sums over."""
+    """Every axis that is reduced."""
     x, axes = graph.input(op, 0), reduced_axes(op, graph)
     partial = Reduce(axes, reduce_attributes(op).keep_dims)
     return tuple(
@@ -196,6 +204,7 @@ def reduction_reductions(op: Op, graph: Graph, *, mean: bool) -> tuple[Reduction
 
 
 def read_reduction(node: TfliteNode) -> ReadOp:
+    """The attributes of a TFLite operator with ReducerOptions and constant axes."""
     keep_dims = bool(node.has_options and node.options.keepDims)
     return ReadOp(Reduce(integers(node, 1), keep_dims), (0,))
 
@@ -212,7 +221,9 @@ def write_reduction(op: Op, graph: Graph, builtin: str) -> WrittenOp:
 
 
 def sample_reduction(rng: np.random.Generator, kind: str) -> Graph:
-    """Any axes, negative and repeated ones too; at times a big map, as after a backbone."""
+    """Random axes, also negative and repeated ones; sometimes a large map, as at a
+    backbone's end.
+    """
     rank = int(rng.integers(1, 5))
     shape = sample_shape(rng, rank)
     axes = [axis for axis in range(rank) if rng.random() < 0.5] or [rank - 1]

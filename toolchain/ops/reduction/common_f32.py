@@ -1,4 +1,4 @@
-"""What the float32 forms of the reductions share."""
+"""References and samples of the float32 reductions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ Float32 = NDArray[np.float32]
 
 
 def rows_of_floats(op: Op, graph: Graph, inputs: Sequence[Array]) -> Float32:
-    """[reduced, kept] elements: what is reduced, in row-major order, for each output."""
+    """The input as [reduced, kept] elements: for each output the values it reduces, in row-major
+    order.
+    """
     axes, values = reduced_axes(op, graph), inputs[0].astype(np.float32)
     kept = [axis for axis in range(values.ndim) if axis not in axes]
     return values.transpose(*axes, *kept).reshape(-1, graph.output(op).elements)
@@ -25,7 +27,7 @@ def rows_of_floats(op: Op, graph: Graph, inputs: Sequence[Array]) -> Float32:
 def sum_of_floats(
     op: Op, graph: Graph, inputs: Sequence[Array], *, mean: bool
 ) -> tuple[Array, ...]:
-    """Elements are added in row-major order."""
+    """Sum or mean; the elements are added in row-major order."""
     y, rows = graph.output(op), rows_of_floats(op, graph, inputs)
     total = np.zeros(y.elements, np.float32)
     for row in rows:
@@ -36,7 +38,7 @@ def sum_of_floats(
 
 
 def float_reduction_sample(rng: np.random.Generator, kind: str, attributes: type[Reduce]) -> Graph:
-    """Any axes of a float32 tensor."""
+    """A float32 tensor reduced over random axes."""
     shape = sample_shape(rng, int(rng.integers(1, 5)))
     axes = tuple(axis for axis in range(len(shape)) if rng.random() < 0.5) or (-1,)
     op = Op(kind, "reduce", ("x",), ("y",), attributes(axes, bool(rng.random() < 0.5)))

@@ -36,7 +36,9 @@ _SUFFIXES = {DType.FLOAT32: "f32", DType.INT32: "s32"}
 
 @dataclass(frozen=True)
 class CumSum(Attributes):
-    """`exclusive`: each sum leaves out its own element. `reverse`: from the last to the first."""
+    """With `exclusive` each sum omits its own element. With `reverse` sums run from the last
+    element to the first.
+    """
 
     axis: int
     exclusive: bool = False

@@ -1,4 +1,4 @@
-"""The kernels that reduce along axes, and what their calls touch and cost."""
+"""Kernels that reduce axes: their calls, the bytes these touch, and their cost terms."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from toolchain.ops.reduction.common import (
 )
 
 _SIZES = ("outer", "first", "middle", "second", "inner")
-"""Kept, reduced, kept, reduced, kept elements."""
+"""Kept, reduced, kept, reduced, kept elements (see `common.blocks`)."""
 
 
 def shape_of(op: Op, graph: Graph) -> dict[str, Argument]:
@@ -41,7 +41,9 @@ def shape_of(op: Op, graph: Graph) -> dict[str, Argument]:
 
 
 def reduce_extents(path: str) -> Callable[[Touched], Extents]:
-    """What a call touches whose sizes stand at `path`, as `params.shape`."""
+    """The bytes that a call touches. Its argument at `path`, such as `params.shape`, holds the
+    sizes.
+    """
 
     def rule(touched: Touched) -> Extents:
         outer, first, middle, second, inner = (touched.call[f"{path}.{n}"] for n in _SIZES)
@@ -56,7 +58,7 @@ def reduce_extents(path: str) -> Callable[[Touched], Extents]:
 
 
 def reduction_terms(shape: Mapping[str, Argument]) -> Terms:
-    """Sums over windows of four channels: mean, sum, and parts of them."""
+    """Cost terms of mean, sum and partial sums: four channels at a time."""
     outer, first, middle, second, inner = (_size(shape, name) for name in _SIZES)
     places, fours, rest = outer * middle, inner // 4, inner % 4
     return {
@@ -79,7 +81,9 @@ def _size(shape: Mapping[str, Argument], name: str) -> int:
 
 
 def in_place() -> tuple[SafeOverlap, ...]:
-    """Each output is written after all its inputs are read, and lies before the next ones."""
+    """The output may lie on the input: each element is written after all that it
+    reduces are read.
+    """
     return (SafeOverlap(0),)
 
 
@@ -114,7 +118,7 @@ def sum_kernel(op: Op, graph: Graph, *, mean: bool) -> Kernel:
 
 
 def int16_sum_kernel(op: Op, graph: Graph, *, mean: bool) -> Kernel:
-    """Sum or mean of int16. Raises UnsupportedError where a sum might leave int32."""
+    """Sum or mean of int16. Raises UnsupportedError if a sum may overflow int32."""
     count = math.prod(graph.input(op, 0).shape[axis] for axis in reduced_axes(op, graph))
     multiplier, shift = scaling(op, graph, mean=mean)
     if count << (15 + max(shift, 0)) >= 1 << 31:
@@ -136,7 +140,9 @@ def int16_sum_kernel(op: Op, graph: Graph, *, mean: bool) -> Kernel:
 
 
 def extremum_kernel(op: Op, graph: Graph, function: str, *, smallest: bool) -> Kernel:
-    """Largest (or smallest) element. All bits of -1 flip what is compared."""
+    """Largest or smallest element. For the smallest, all bits are flipped before values are
+    compared.
+    """
     call = Call(
         function,
         {
@@ -150,7 +156,7 @@ def extremum_kernel(op: Op, graph: Graph, function: str, *, smallest: bool) -> K
 
 
 def float_kernel(reduction: str) -> Callable[[Op, Graph, Core], Kernel]:
-    """`reduction` (sum, mean, maximum or minimum) of float32."""
+    """A function that chooses the float32 kernel of `reduction`: sum, mean, maximum or minimum."""
 
     def select(op: Op, graph: Graph, core: Core) -> Kernel:
         return float_reduction(op, graph, reduction)
@@ -159,7 +165,7 @@ def float_kernel(reduction: str) -> Callable[[Op, Graph, Core], Kernel]:
 
 
 def float_reduction(op: Op, graph: Graph, reduction: str) -> Kernel:
-    """The same for one operator."""
+    """The float32 kernel of one operator."""
     params = Struct(
         "thimble_reduce_f32_params",
         {"reduction": Symbol(f"THIMBLE_{reduction.upper()}"), **shape_of(op, graph)},

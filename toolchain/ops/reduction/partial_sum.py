@@ -1,7 +1,7 @@
-"""Sums over axes of some of an int8 tensor, in int32 (MOTES 4.3, reduced axes).
+"""int32 sums over axes of a part of an int8 tensor (MOTES, section 4.3, reduced axes).
 
-Of the stored values: what the zero point adds is for `requantise_sums` to take off. Inputs: the
-data, int32 sums to add to or ''.
+The stored values are summed; `requantise_sums` subtracts what the zero point contributes. Inputs:
+the data, int32 sums to add to or ''.
 """
 
 from __future__ import annotations

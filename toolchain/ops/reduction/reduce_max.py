@@ -1,4 +1,4 @@
-"""Largest (or smallest) element over any axes. TFLite REDUCE_MAX and REDUCE_MIN."""
+"""Largest or smallest element over any axes. TFLite REDUCE_MAX and REDUCE_MIN."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from toolchain.ops.spec import (
 
 @dataclass(frozen=True)
 class ReduceMax(Reduce):
-    """`smallest`: look for the least element instead."""
+    """With `smallest` the least element instead of the largest."""
 
     smallest: bool = False
 

@@ -1,8 +1,6 @@
-"""int32 sums to int8, once: the end of an operator that was summed in parts.
+"""Makes int8 of int32 sums: the last operator of one that was summed in parts.
 
-TWICE: MultiplyByQuantizedMultiplier, as TFLite's convolutions, sums and means; or, by its code,
-ONNX Runtime's float32. ONCE: as LiteRT's fully connected kernels. AWAY and EVEN: a division, as
-average pooling and ONNX Runtime's means.
+How a sum is scaled depends on the operator that was split (`Law`).
 """
 
 from __future__ import annotations
@@ -44,7 +42,14 @@ from toolchain.ops.spec import Array, OpSpec, TensorType
 
 
 class Law(Enum):
-    """How a sum is scaled and rounded."""
+    """How a sum is scaled and rounded.
+
+    - TWICE: `MultiplyByQuantizedMultiplier`, which rounds twice, as TFLite's convolutions, sums and
+      means do; or ONNX Runtime's float32, if the shift code says so.
+    - ONCE: one multiplication and one rounding, as LiteRT's fully connected kernels do.
+    - AWAY: division, halves away from zero, as average pools do.
+    - EVEN: division, halves to even, as ONNX Runtime's means do.
+    """
 
     TWICE = "twice"
     ONCE = "once"
@@ -54,10 +59,11 @@ class Law(Enum):
 
 @dataclass(frozen=True)
 class RequantiseSums(Attributes):
-    """`bias` is added to every sum, `offset` to what comes of it.
+    """output = clamp(scaled(sum + bias) + offset).
 
-    By TWICE and ONCE a multiplier (and its low part, ONCE) and shift code for all, or for each
-    channel, the last axis. By AWAY and EVEN a division by `count`.
+    TWICE and ONCE use `multipliers` and shift `codes` (ONCE also `lows`, the multipliers' low
+    parts): one for all channels or one for each index of the last axis. AWAY and EVEN divide by
+    `count`.
     """
 
     law: Law = Law.TWICE
@@ -71,7 +77,7 @@ class RequantiseSums(Attributes):
 
     @property
     def scales(self) -> bool:
-        """Whether it multiplies."""
+        """Whether sums are multiplied; if not, they are divided."""
         return self.law in (Law.TWICE, Law.ONCE)
 
 

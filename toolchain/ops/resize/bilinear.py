@@ -1,8 +1,8 @@
-"""Resize by bilinear interpolation in fixed point with 10 fraction bits.
+"""Bilinear resize in fixed point with 10 fraction bits.
 
-TFLite RESIZE_BILINEAR of int8, `reference_ops::ResizeBilinearInteger`. Where its rounded scale runs
-past the last pixel (enlarging by some tens or more) TFLite reads out of bounds; here the last pixel
-stands for what lies beyond. Legacy uint8 images are interpolated in float32 (`ResizeBilinear`).
+TFLite RESIZE_BILINEAR of int8, `reference_ops::ResizeBilinearInteger`. For some large enlargements
+TFLite's rounded scale goes past the last pixel, and TFLite reads out of bounds; here the last pixel
+is repeated. Legacy uint8 images are interpolated in float32 (`ResizeBilinear`).
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ ONE = 1 << 10
 
 
 def infer_bilinear(op: Op, graph: Graph) -> tuple[TensorType, ...]:
-    """Raises ValueError for both places of pixels at once, as LiteRT's `resize_bilinear.cc`."""
+    """Shape rule. Raises ValueError if corners and centres are both to be aligned, as LiteRT's
+    `resize_bilinear.cc` does.
+    """
     attributes = resize_attributes(op)
     if attributes.align_corners and attributes.half_pixel_centers:
         raise ValueError("align_corners and half_pixel_centers exclude each other")
@@ -149,7 +151,9 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
 
 
 def float_kernel(op: Op, graph: Graph, function: str) -> Kernel:
-    """`function`, which takes `thimble_resize_float_params`. No overlap is known."""
+    """A call of `function`, which takes `thimble_resize_float_params`. It declares
+    no safe overlap.
+    """
     x, y = graph.input(op, 0), graph.output(op)
     lines: dict[str, Argument] = {}
     for name, axis in (("rows", 1), ("columns", 2)):

@@ -1,4 +1,4 @@
-"""What the resize operators share: attributes, shape rule, TFLite reader and writer, arguments."""
+"""What the resize kinds share: attributes, shape rule, TFLite reader and writer, arguments."""
 
 from __future__ import annotations
 
@@ -27,8 +27,11 @@ Indices = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Within:
-    """Where a block of an axis lies: the whole resize makes `output` indices of `input` ones, the
-    block begins at its `begin` and is given input indices from `first` on."""
+    """Where a block lies along one axis of a resized image.
+
+    The whole resize turns `input` indices into `output` indices. The block begins at output index
+    `begin`, and its own input begins at input index `first`.
+    """
 
     input: int
     output: int
@@ -38,7 +41,9 @@ class Within:
 
 @dataclass(frozen=True)
 class Resized(Attributes):
-    """New height and width; `rows`, `columns`: where a block of an image lies in it."""
+    """The new height and width. A block of an image also has its place in it: `rows`
+    and `columns`.
+    """
 
     height: int
     width: int
@@ -48,9 +53,9 @@ class Resized(Attributes):
 
 @dataclass(frozen=True)
 class Resize(Resized):
-    """How output positions fall on the input, as TFLite names it.
+    """How output positions map to the input, by the names of TFLite's options.
 
-    `legacy`: as for uint8 images, of which 128 was taken.
+    `legacy`: the model was uint8, and 128 was subtracted from its values.
     """
 
     align_corners: bool = False
@@ -91,7 +96,9 @@ def write_resize(op: Op, builtin: str, options_type: str) -> WrittenOp:
 
 
 def within(op: Op, graph: Graph, axis: int) -> Within:
-    """Where the rows (axis 1) or columns (axis 2) lie: also for those of no block."""
+    """Where the rows (axis 1) or columns (axis 2) of an operator lie, whether it is
+    a block or not.
+    """
     x, y, attributes = graph.input(op, 0), graph.output(op), op.attributes
     assert isinstance(attributes, Resized)
     own = attributes.rows if axis == 1 else attributes.columns
@@ -101,8 +108,9 @@ def within(op: Op, graph: Graph, axis: int) -> Within:
 def resize_axes(
     op: Op, graph: Graph, neighbours: Callable[[int], tuple[Indices, Indices, int, int]]
 ) -> tuple[Axis, ...]:
-    """All axes. `neighbours`: of the rows or columns of the output, the lowest and the highest that
-    each reads of the input it is given, and that the whole makes so many from so many."""
+    """The axis map. `neighbours` returns, for the rows or columns of the output, the lowest and the
+    highest input index that each reads.
+    """
 
     def along(axis: int) -> Axis:
         place = within(op, graph, axis)
@@ -134,9 +142,10 @@ def _covering(axis: int, lowest: Indices, highest: Indices, stride: int, divisor
 def interpolation_overlaps(
     op: Op, graph: Graph, rows: NDArray[np.int64], columns: NDArray[np.int64]
 ) -> tuple[SafeOverlap, ...]:
-    """Pixel by pixel, channel by channel: each is read from up to four pixels and then written.
+    """The safe overlap of a bilinear kernel, which reads up to four pixels before it writes each
+    value.
 
-    `rows`, `columns`: the first of the two that each output row or column needs.
+    `rows` and `columns` give the first input index that each output row or column reads.
     """
     x = graph.input(op, 0)
     firsts = first_pixels((x.shape[1], x.shape[2]), rows, columns, x.shape[0])
@@ -148,7 +157,7 @@ def interpolation_overlaps(
 
 
 def image_sizes(x: Tensor, y: Tensor) -> dict[str, Argument]:
-    """What the parameters of all these kernels begin with."""
+    """The members that the parameters of all resize kernels begin with."""
     return {
         "batches": x.shape[0],
         "input_height": x.shape[1],
@@ -163,7 +172,9 @@ def resize_call(function: str, params: Struct) -> Call:
 
 
 def sample_resize(rng: np.random.Generator, kind: str, x: Tensor, both: bool) -> Graph:
-    """Up, down and equal sizes; `both`: corners and centers may be asked for together."""
+    """Random sizes: larger, smaller and equal. With `both`, corners and centres may both be
+    aligned.
+    """
     height, width = (int(d) for d in rng.integers(1, 24, 2))
     if rng.random() < 0.3:
         height, width = 2 * x.shape[1], 2 * x.shape[2]

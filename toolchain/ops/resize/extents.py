@@ -1,4 +1,4 @@
-"""Which pixels the kernels that resize images read."""
+"""The pixels that the resize kernels read."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def _resized(call: Call, width: int, rows: tuple[int, int], columns: tuple[int, 
 
 
 def extents_by_tables(touched: Touched) -> Extents:
-    """`thimble_resize_nearest`, `thimble_resize_linear_s8`: the indices in their tables.
+    """`thimble_resize_nearest` and `thimble_resize_linear_s8`, which read indices from tables.
 
-    Of each output row or column the one table has an index, the other two, and what they weigh.
+    The first has one index per output row or column; the second has two, and their weights.
     """
     call, constants = touched.call, touched.constants
     weighed = "row_weights" in constants
@@ -44,7 +44,7 @@ def extents_by_tables(touched: Touched) -> Extents:
 
 
 def extents_in_fixed_point(touched: Touched) -> Extents:
-    """`thimble_resize_bilinear_s8` and `_s16` clamp both neighbours to the image."""
+    """`thimble_resize_bilinear_s8` and `_s16`, which clamp both neighbours to the image."""
     call = touched.call
     pixel_bytes = call["params.channels"] * widths(call.function)[0]
     rows, columns = call["params.input_height"] - 1, call["params.input_width"] - 1
@@ -60,7 +60,9 @@ def extents_in_fixed_point(touched: Touched) -> Extents:
 
 
 def extents_in_float(touched: Touched) -> Extents:
-    """`thimble_around` (thimble_neighbours.h), which clamps each neighbour on one side."""
+    """Kernels that use `thimble_around` (thimble_neighbours.h), which clamps each neighbour on one
+    side.
+    """
     call = touched.call
     rows = _neighbours(call, "rows", call["params.output_height"], call["params.input_height"])
     columns = _neighbours(call, "columns", call["params.output_width"], call["params.input_width"])

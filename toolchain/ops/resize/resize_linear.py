@@ -1,8 +1,8 @@
-"""Resize by bilinear interpolation in float32. ONNX Resize, mode linear.
+"""Bilinear resize in float32. ONNX Resize, mode linear.
 
-Between two quantised tensors ONNX interpolates the real values: each product and sum is rounded to
-float32 in the order of ONNX Runtime's kernel, then the result to int8 once. (TFLite interpolates
-integers: see `resize_bilinear`.)
+Between two quantised tensors ONNX interpolates real values. Each product and sum is rounded to
+float32 in the order of ONNX Runtime's kernel; the result is rounded to int8 once. TFLite
+interpolates integers: see `resize_bilinear`.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ _LARGEST_SIDE = np.iinfo(np.int16).max
 
 @dataclass(frozen=True)
 class ResizeLinear(Resized):
-    """`scales`: output over input, as the file gives it, of each side.
+    """`scales` are output size / input size per side, as the file gives them.
 
-    `coordinates`: one of COORDINATES, how output positions fall on the input.
+    `coordinates` is one of COORDINATES: how output positions map to the input.
     """
 
     scales: tuple[float, float]

@@ -1,7 +1,7 @@
-"""Resize by copying the nearest pixel. TFLite RESIZE_NEAREST_NEIGHBOR; any element type.
+"""Resize that copies the nearest pixel. TFLite RESIZE_NEAREST_NEIGHBOR; any element type.
 
-TFLite finds the nearest index in float32. The compiler does that, once for each row and column, so
-that the kernel needs no floating point.
+TFLite computes the nearest index in float32. The compiler does so once per row and column, so the
+kernel needs no floating point.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from toolchain.ops.walks import NEVER, first_pixels, lead_bytes, read_after
 
 
 def nearest(attributes: Resize, input_size: int, output_size: int) -> list[int]:
-    """The input index for each output index (`GetNearestNeighbor`, in float32)."""
+    """The input index of each output index (`GetNearestNeighbor`, in float32)."""
     if attributes.align_corners and output_size > 1:
         scale = np.float32(input_size - 1) / np.float32(output_size - 1)
     else:
@@ -126,7 +126,7 @@ def _sample(rng: np.random.Generator) -> Graph:
 
 
 def read_nearest(node: OnnxNode, coordinates: str) -> None:
-    """ONNX Resize of an image, where TFLite has the same mapping of positions."""
+    """Reads ONNX Resize of an image, if its mapping of positions is one that TFLite has."""
     axes = image_axes(node)
     source, target = image_shape(node.shape(0)), image_shape(node.output_shape())
     x, q = node.operand(0, axes, source), node.quantisation(0)
