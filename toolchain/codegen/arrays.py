@@ -22,6 +22,7 @@ C_TYPES = {
 
 
 def c_type(dtype: DType) -> str:
+    """The C type of an element, such as `int8_t`."""
     return C_TYPES[dtype]
 
 

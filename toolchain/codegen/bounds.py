@@ -101,7 +101,7 @@ def _pointers(
 
 
 def _within(extent: Extent, tensor: Tensor, pitch: int) -> bool:
-    """Whether all of it lies in the tensor; `pitch`: of its lines, where they lie apart."""
+    """Whether an extent lies in the tensor; with `pitch`, whether each of its rows does."""
     if pitch and extent.lines > 1:
         line = tensor.size_bytes // tensor.shape[1]
         fits = extent.pitch == pitch and extent.lines <= tensor.shape[1]

@@ -58,7 +58,7 @@ def library_files(models: Sequence[Sources]) -> Mapping[str, str]:
 
 
 def _with_headers(kernels: Mapping[str, str], users: Iterable[str]) -> dict[str, str]:
-    """`kernels` and every header of ours that they or `users` include, all in one folder."""
+    """`kernels` and every header of Thimble's that they or `users` include, all in one folder."""
     tree = runtime_c.tree()
     headers = {path.name: path for path in (*tree.headers(), *tree.support())}
     found = dict(kernels)

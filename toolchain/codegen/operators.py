@@ -140,7 +140,9 @@ def _smallest(numbers: Sequence[int]) -> NDArray[np.generic]:
 
 
 def _shared(calls: Sequence[Call]) -> Iterable[tuple[Sequence[Call], tuple[Column, ...], str]]:
-    """The calls whose trees differ in leaves alone, what differs, and the text for them all."""
+    """Calls whose trees differ in leaves alone, the table of what differs, and one text for all of
+    them.
+    """
     for copies_only in (False, True):
         alike = [call for call in calls if call.copies_only is copies_only]
         for places, columns, body in share([call.body for call in alike]):

@@ -18,7 +18,6 @@ from toolchain.ops.kernel import Terms
 
 SELDOM = ("slow", "float", "summed")
 """Parts of the names of terms that few models have. They are fitted last, with the others known."""
-"""Words in the names of terms that occur in few models. They are fitted last, after the others."""
 _LEAST_SLOW = 0.5
 """From this factor on a sum takes no right shift (`convolution.packing.shift_code`)."""
 

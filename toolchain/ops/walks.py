@@ -18,7 +18,6 @@ Int64 = NDArray[np.int64]
 
 NEVER = 1 << 40
 """Stands for no pixel read. Multiplied by bytes it still fits int64."""
-"""The first pixel of a step that reads none. Multiplied by a pixel's bytes it still fits int64."""
 
 
 def run_ends(run: int, runs: int, group: int) -> Int64:

@@ -1,4 +1,4 @@
-"""Fused activations and the integer range they clamp to."""
+"""Fused activations, and the integer range to which each clamps."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from toolchain.ops.spec import TfliteNode
 
 
 class Activation(Enum):
-    """`ActivationFunctionType` of the TFLite schema; the value is its name there."""
+    """`ActivationFunctionType` of the TFLite schema. The value is its name there."""
 
     NONE = "NONE"
     RELU = "RELU"
@@ -22,10 +22,10 @@ class Activation(Enum):
 
 
 def clamp_range(activation: Activation, output: Tensor) -> tuple[int, int]:
-    """Smallest and largest stored value (`CalculateActivationRangeQuantized`).
+    """The smallest and the largest stored value (`CalculateActivationRangeQuantized`).
 
-    The bounds are quantised in float32 and rounded half away from zero, as TFLite does. Raises
-    ScaleError for a bound beyond int32, where that is undefined.
+    As in TFLite, bounds are quantised in float32 and rounded half away from zero. Raises ScaleError
+    for a bound that does not fit int32, where TFLite's result is undefined.
     """
     info = np.iinfo(output.dtype.value)
     low, high = int(info.min), int(info.max)
@@ -47,7 +47,9 @@ def clamp_range(activation: Activation, output: Tensor) -> tuple[int, int]:
 
 
 def read_activation(node: TfliteNode) -> Activation:
-    """The fused activation in a TFLite operator's options. Raises UnsupportedError for others."""
+    """The fused activation in a TFLite operator's options. Raises UnsupportedError for an unknown
+    one.
+    """
     name = node.options.fusedActivationFunction
     if name not in Activation.__members__:
         raise node.unsupported(f"the fused activation {name}", "apply it in an operator of its own")

@@ -28,8 +28,8 @@ INT8_LEVELS: NDArray[np.int64] = np.arange(-128, 128, dtype=np.int64)
 
 @dataclass(frozen=True)
 class AffineForm:
-    """With v = sum(factors[i] * operand_i) + bias: `(v + rounding) >> shift`, where v < 0
-    `(v + negative_bias + rounding) >> shift`. No partial sum leaves int32.
+    """With v = sum(factors[i] * operand_i) + bias the result is `(v + rounding) >> shift`; for v <
+    0 it is `(v + negative_bias + rounding) >> shift`. No partial sum overflows int32.
     """
 
     factors: tuple[int, ...]
@@ -42,7 +42,9 @@ class AffineForm:
 def fitting_bias(
     base: NDArray[np.int64], target: NDArray[np.int64], shift: int, low: int, high: int, wanted: int
 ) -> int | None:
-    """The bias nearest `wanted` with clamp((base + bias) >> shift, low, high) == target, if any."""
+    """The bias nearest `wanted` with clamp((base + bias) >> shift, low, high) == target; None if
+    there is none.
+    """
     below = np.where(target > low, target, -_UNBOUNDED) << shift
     above = (np.where(target < high, target + 1, _UNBOUNDED) << shift) - 1
     least = int((below - base).max(initial=-_UNBOUNDED << shift))
@@ -53,10 +55,10 @@ def fitting_bias(
 def affine_form(
     target: NDArray[np.int64], slopes: tuple[float, ...], offset: float, low: int, high: int
 ) -> AffineForm | None:
-    """The form that equals `target` after clamping to [low, high], or None where none was found.
+    """The form that equals `target` after clamping to [low, high]; None if none was found.
 
-    `target` has 256 entries per operand, for operand values -128..127, already clamped. `slopes`
-    and `offset` are its real factors and constant.
+    `target` has a dimension of 256 entries per operand, for stored values -128 to 127, and is
+    clamped. `slopes` and `offset` are the function's real coefficients.
     """
     shift = _widest_shift(slopes, offset)
     wanted = round((offset + 0.5) * 2.0**shift)
@@ -75,7 +77,9 @@ def two_sided_form(
     low: int,
     high: int,
 ) -> AffineForm | None:
-    """Like `affine_form`, for sums of operands less their zero points: biases for either sign."""
+    """Like `affine_form` for a sum of operands less their zero points, with a second bias for
+    negative sums.
+    """
     offset = output_zero_point - sum(s * z for s, z in zip(slopes, zero_points, strict=True))
     shift = _widest_shift(slopes, abs(offset) + abs(output_zero_point))
     wanted = round((output_zero_point + 0.5) * 2.0**shift)

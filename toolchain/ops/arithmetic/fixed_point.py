@@ -18,17 +18,17 @@ INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 
 
 class ScaleError(ValueError):
-    """Scales lie so far apart that fixed-point arithmetic in 32 bits is undefined.
+    """Scales are so far apart that fixed-point arithmetic in 32 bits is undefined.
 
-    The message names a factor; whoever lowers the operator adds its name.
+    The message names a factor. Lowering adds the operator's name.
     """
 
 
 def check_reach(factor: float, largest: int) -> None:
-    """Raise ScaleError where values of up to `largest` in magnitude leave int32 times `factor`.
+    """Raise ScaleError if a value of magnitude up to `largest`, times `factor`, overflows int32.
 
-    TFLite's kernels shift left, or convert, without looking: beyond int32 that is undefined in C,
-    and each build computes another number. Below, a factor that rounds to 0 is sound: all is 0.
+    TFLite's kernels shift or convert without a check; beyond int32 that is undefined in C, and
+    builds differ. A factor so small that it rounds to 0 is valid: every result is 0.
     """
     if not (factor >= 0 and factor * max(largest, 1) < 2.0**31):
         raise ScaleError(
@@ -38,7 +38,9 @@ def check_reach(factor: float, largest: int) -> None:
 
 
 def check_left_shifts(largest: NDArray[np.int64], shift: NDArray[np.integer]) -> None:
-    """The same for values before a left shift, one of each per channel."""
+    """The same for values that are shifted left. `largest` and `shift` have one
+    entry per channel.
+    """
     reached = np.minimum(largest, 1 << 32) << np.clip(shift.astype(np.int64), 0, 30)
     if reached.size and reached.max() > INT32_MAX:
         channel = int(np.argmax(reached))
@@ -51,15 +53,16 @@ def check_left_shifts(largest: NDArray[np.int64], shift: NDArray[np.integer]) ->
 
 
 def wrap_int32(values: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Two's-complement wrap, as an int32 accumulator does."""
+    """Values as an int32 accumulator holds them, with two's-complement wrap."""
     return (values + (1 << 31)) % (1 << 32) - (1 << 31)
 
 
 def quantize_multiplier(real: float, largest: int = 1) -> tuple[int, int]:
-    """A real factor as (multiplier in Q0.31, left shift): real ~ multiplier * 2**(shift - 31).
+    """A real factor as (multiplier in Q0.31, left shift): factor ~ multiplier * 2**(shift - 31).
 
-    `QuantizeMultiplier`. `largest`: in magnitude, of what it will multiply. Raises ScaleError for a
-    negative or non-finite factor, and where a left shift would overrun int32 (`check_reach`).
+    TFLite `QuantizeMultiplier`. `largest` is the greatest magnitude that will be multiplied. Raises
+    ScaleError for a negative or non-finite factor, or if a left shift would overflow int32
+    (`check_reach`).
     """
     if not math.isfinite(real) or real < 0:
         raise ScaleError(f"its scales make a factor of {real}, which is no finite number")
@@ -78,7 +81,7 @@ def quantize_multiplier(real: float, largest: int = 1) -> tuple[int, int]:
 
 
 def round_half_away(x: NDArray[np.float64]) -> NDArray[np.int64]:
-    """C's `round` on doubles: to the nearest integer, halves away from zero."""
+    """C's `round` on doubles: the nearest integer, halves away from zero."""
     magnitude = np.abs(x)
     whole = np.floor(magnitude)
     rounded: NDArray[np.int64] = np.copysign(whole + (magnitude - whole >= 0.5), x).astype(np.int64)
@@ -112,9 +115,11 @@ def multiply_by_quantized_multiplier(
     multiplier: NDArray[np.integer] | int,
     shift: NDArray[np.integer] | int,
 ) -> NDArray[np.int64]:
-    """`MultiplyByQuantizedMultiplier` on int32 values held in int64; broadcasts.
+    """TFLite `MultiplyByQuantizedMultiplier` on int32 values that are held in int64. Arguments
+    broadcast.
 
-    `shift` is a left shift (positive) or right shift (negative), as `quantize_multiplier` gives.
+    A positive `shift` is to the left, a negative one to the right, as `quantize_multiplier` returns
+    it.
     """
     values = np.asarray(x, dtype=np.int64)
     shifts = np.asarray(shift, dtype=np.int64)
@@ -128,7 +133,10 @@ def multiply_by_quantized_multiplier(
 def scale_sums(
     sums: NDArray[np.int64], multiplier: Int32 | int, shift: Int32 | int
 ) -> NDArray[np.int64]:
-    """int64 sums times multiplier * 2**(shift - 31), halves up, by 16 bits of the multiplier."""
+    """int64 sums times multiplier * 2**(shift - 31), halves up, with 16 bits of the multiplier.
+
+    LiteRT `MultiplyByQuantizedMultiplier` on int64; CMSIS-NN `arm_nn_requantize_s64`.
+    """
     whole = np.asarray(multiplier, dtype=np.int64)
     reduced = np.where(whole < 0x7FFF0000, (whole + (1 << 15)) >> 16, 0x7FFF)
     right = 15 - np.asarray(shift, dtype=np.int64)

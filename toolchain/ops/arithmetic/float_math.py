@@ -1,7 +1,7 @@
-"""Functions of float32 values, in NumPy, operation by operation as the kernels' C computes them.
+"""Functions of float32 values in NumPy, operation by operation as the kernels' C computes them.
 
-Each operation is rounded once. Within two units in the last place of the real functions, which is
-as near as C libraries come, though not the same last bits.
+Each operation rounds once. Results are within two units in the last place of the real function. C
+libraries come as near, but their last bits differ.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ def _power_of_two(n: NDArray[np.int32]) -> Float32:
 
 
 def elu(x: Float32) -> Float32:
+    """x for x >= 0, exp(x) - 1 for x < 0."""
     return np.where(x < 0, exp(x) - _ONE, x)
 
 

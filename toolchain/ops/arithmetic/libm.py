@@ -1,10 +1,10 @@
-"""The C library's `expf`, `logf` and `erfcf`, in NumPy, bit for bit.
+"""The C library's `expf`, `logf` and `erfcf` in NumPy, bit for bit.
 
-LiteRT fills its tables of functions with what the C library gives in single precision. That is not
-always the nearest number: it moves one entry of an int16 table in a hundred models. `expf` and
-`logf` are those of glibc since 2.27 and of newlib (S. Nagy's, in double; where sums are fused, one
-float in some 400,000 differs); `erfcf` is Sun's fdlibm (`s_erff.c`) as in newlib and in glibc
-before 2.41, float32 in its order. `tanhf` and `expm1f`: see `_tanhf`.
+LiteRT fills its tables with single-precision results of the C library, which are not always the
+nearest numbers; one entry in a hundred int16 tables differs. `expf` and `logf` are S. Nagy's, as in
+glibc since 2.27 and in newlib, in double (on machines that fuse multiply and add, one float in some
+400,000 differs). `erfcf` is Sun's fdlibm (`s_erff.c`), as in newlib and in glibc before 2.41, in
+float32 in its order. `tanhf` and `expm1f` are in `tanhf`.
 """
 
 from __future__ import annotations

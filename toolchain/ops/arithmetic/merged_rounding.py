@@ -11,17 +11,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 MAX_LEFT_SHIFT = 13
-"""A product of two int8 operands less their zero points has 17 bits: more would overflow int32."""
+"""A product of two int8 operands less their zero points has 17 bits. A longer shift would overflow
+int32.
+"""
 _MAX_RIGHT_SHIFT = 20
-"""By any longer shift a value of 17 bits rounds to 0 too."""
+"""A longer shift takes every value of 17 bits to 0, too."""
 _MAX_SHIFT = 22
 """The output byte, above this many fraction bits, stays within 2**30."""
 
 
 @dataclass(frozen=True)
 class MergedRounding:
-    """With h = high word of (value << growth) * multiplier, plus `negative_bias` where h < 0:
-    (h + bias) >> shift is TFLite's result, the output's zero point added."""
+    """TFLite's scaled result, with the output's zero point added, is (h + bias) >> shift. Here h is
+    the high word of (value << growth) * multiplier, plus `negative_bias` if that is negative.
+    """
 
     growth: int
     bias: int
@@ -30,8 +33,9 @@ class MergedRounding:
 
 
 def merged_rounding(left_shift: int, zero_point: int, largest: int) -> MergedRounding:
-    """For a left shift (negative: right shift) of at most MAX_LEFT_SHIFT and |value| <= `largest`,
-    which has at most 17 bits."""
+    """The merged form for a left shift (negative: right shift) of at most MAX_LEFT_SHIFT and
+    |value| <= `largest`, which has at most 17 bits.
+    """
     left = max(left_shift, 0)
     right = min(max(-left_shift, 0), _MAX_RIGHT_SHIFT)
     room = ((2**31 - 1) // largest).bit_length() - 1

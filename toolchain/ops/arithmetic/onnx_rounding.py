@@ -1,9 +1,9 @@
-"""How ONNX Runtime turns int32 sums into int8.
+"""How ONNX Runtime requantises int32 sums to int8.
 
-MLAS multiplies the sum by input * weight / output scale in float32 and rounds halves to even. A
-network that is exact operator by operator stays exact however deep it is; one that differs by 1
-here and there does not stay within 1. So convolutions do the same in C, in float; where the sums
-have few values, `single_rounding` finds integers that do.
+MLAS multiplies the sum by input scale * weight scale / output scale in float32 and rounds halves to
+even. A network whose every operator is exact stays exact at any depth; one whose operators are
+sometimes off by 1 does not stay within 1. So Thimble's convolutions compute the same in C, in
+float. Where sums have few values, `single_rounding` finds integers that give the same results.
 """
 
 from __future__ import annotations
@@ -24,18 +24,20 @@ from toolchain.ops.convolution.packing import Int8, Scaling
 from toolchain.ops.spec import Array
 
 FLOAT_CODE = -1
-"""THIMBLE_SHIFT_FLOAT: the multiplier is the bits of a float32."""
+"""THIMBLE_SHIFT_FLOAT: says that the multiplier holds the bits of a float32."""
 
 
 def onnx_factors(x: Tensor, weights: Tensor, y: Tensor) -> NDArray[np.float32]:
-    """Input * weight / output scale in float32, in that order; one, or one per channel."""
+    """Input scale * weight scale / output scale in float32, in that order: one, or
+    one per channel.
+    """
     scales = np.array(weights.q.scales, dtype=np.float32)
     factors: NDArray[np.float32] = np.float32(x.q.scale) * scales / np.float32(y.q.scale)
     return factors
 
 
 def onnx_multiplier(x: Tensor, weights: Tensor, y: Tensor) -> tuple[int, int]:
-    """The bits of the one factor, and the shift code that says so."""
+    """The bits of the single factor, and the shift code that marks them as a float32."""
     return int(onnx_factors(x, weights, y).view(np.int32)[0]), FLOAT_CODE
 
 
@@ -48,9 +50,9 @@ def onnx_scaling(
     partial: bool = False,
     weight_zero_point: int = 0,
 ) -> Scaling:
-    """Bias, factor and shift code for filters given as [channels, taps].
+    """Bias, factor and shift code of filters [channels, taps].
 
-    `partial`: the kernel itself subtracts the zero point.
+    With `partial` the kernel itself subtracts the input's zero point.
     """
     channels = len(filters)
     folded = bias.astype(np.int64)
@@ -70,17 +72,18 @@ def onnx_scaling(
 def requantise_onnx(
     sums: Int64, x: Tensor, weights: Tensor, y: Tensor, clamp: tuple[int, int]
 ) -> Array:
-    """Sums (channels last, bias and zero point included) to clamped int8."""
+    """Sums (channels last), with bias and zero point included, to clamped int8."""
     scaled = np.rint(sums.astype(np.float32) * onnx_factors(x, weights, y)).astype(np.int64)
     clamped: Array = np.clip(scaled + y.q.zero_point, *clamp).astype(np.int8)
     return clamped
 
 
 def onnx_fit(factor: float, largest: int, low: int, high: int) -> SingleRounding:
-    """One rounding of value * factor, |value| <= largest, to low..high; its low part is 0.
+    """Integers for one rounding of value * factor, |value| <= largest, to low..high. The low part
+    is 0.
 
-    Where no integers round as float32 does (exact halves, which scales that are powers of 2 bring),
-    those that round as double does, halves away from zero; else the nearest, 1 off at most.
+    If no integers round as float32 does (scales that are powers of 2 give exact halves), those that
+    round as double does, halves away from zero; otherwise the nearest, off by at most 1.
     """
     for rule in (scaled_in_float32, scaled_in_double):
         found = single_rounding(factor, largest, low, high, rule, wide=False)

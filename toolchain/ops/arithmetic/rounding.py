@@ -1,4 +1,4 @@
-"""Whose rounding an operator follows, and rounding in float32."""
+"""Which runtime's rounding an operator follows; rounding in float32."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ class Rounding(Enum):
 
 
 def nearest(x: NDArray[np.float32]) -> NDArray[np.int64]:
-    """To the nearest integer, halves to even (`thimble_nearest`); what lies far out stays there."""
+    """To the nearest integer, halves to even (`thimble_nearest`). Values too large for fractions
+    stay.
+    """
     rounded: NDArray[np.int64] = np.rint(np.clip(x, -1024, 1024)).astype(np.int64)
     return rounded

@@ -1,9 +1,9 @@
-"""Integer arithmetic that equals one rounding of `sum * scale`, proved output by output.
+"""Integer arithmetic that equals one rounding of `sum * scale`, proved for every output value.
 
 Since 2025 LiteRT's fully connected kernels scale the int32 sum in double precision and round once,
-halves away from zero. ONNX Runtime (MLAS) scales it in float32 and rounds halves to even. Both
-these and floor((sum * multiplier + 2**(k-1)) / 2**k) never fall as the sum grows, so they agree on
-every sum once they agree at each sum where an output value begins.
+halves away from zero. ONNX Runtime (MLAS) scales it in float32 and rounds halves to even. Either
+function, and floor((sum * multiplier + 2**(k-1)) / 2**k), is monotonic in the sum. So two of them
+agree on every sum if they agree at each sum where a new output value begins.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Rule = Callable[[Int64, Factor], Int64]
 
 _CANDIDATES = 64
 _LARGEST_DIRECT_SHIFT = 54
-"""Output values times 2**k stay inside int64."""
+"""Up to this shift, output values times 2**k fit int64."""
 
 
 @dataclass(frozen=True)
@@ -50,12 +50,12 @@ class SingleRounding:
 
 
 def scaled_in_double(sums: Int64, factor: Factor) -> Int64:
-    """LiteRT's rule: double, halves away from zero."""
+    """LiteRT's rounding: in double, halves away from zero."""
     return round_half_away(sums.astype(np.float64) * factor)
 
 
 def scaled_in_float32(sums: Int64, factor: Factor) -> Int64:
-    """ONNX Runtime's rule: float32, halves to even."""
+    """ONNX Runtime's rounding: in float32, halves to even."""
     product = sums.astype(np.float32) * np.asarray(factor, dtype=np.float32)
     rounded: Int64 = np.rint(product).astype(np.int64)
     return rounded
@@ -70,10 +70,12 @@ def single_rounding(
     rule: Rule = scaled_in_double,
     wide: bool = True,
 ) -> SingleRounding | None:
-    """The multiplier that gives clip(rule(sum, factor), low, high) for |sum| <= largest < 2**31.
+    """The multiplier with which clip(rule(sum, factor), low, high) is exact for |sum| <= largest <
+    2**31.
 
-    One without a low part where there is such, and only such unless `wide`. None where no
-    multiplier next to the nearest does. Raises ScaleError where the law leaves int32.
+    A multiplier without a low part is preferred; with `wide` one with a low part is allowed.
+    Returns None if no multiplier next to the nearest is exact. Raises ScaleError if a result
+    overflows int32.
     """
     check_reach(factor, largest)
     values = np.arange(low + 1, high + 1, dtype=np.int64)

@@ -50,6 +50,7 @@ class Convolution(Windowed):
 
 
 def convolution_of(op: Op) -> Convolution:
+    """The operator's attributes."""
     assert isinstance(op.attributes, Convolution)
     return op.attributes
 
@@ -146,6 +147,7 @@ def weight_zero_point(weights: Tensor) -> int:
 
 
 def present_inputs(node: TfliteNode) -> tuple[int, ...]:
+    """The indices of input, weights and bias that the file's operator has."""
     return tuple(i for i, tensor in enumerate(node.inputs[:3]) if tensor is not None)
 
 
@@ -206,6 +208,7 @@ def constant_of(tensor: Tensor) -> Array:
 
 
 def has_bias(op: Op) -> bool:
+    """Whether the operator has a bias."""
     return len(op.inputs) > BIAS and bool(op.inputs[BIAS])
 
 

@@ -48,6 +48,7 @@ from toolchain.ops.convolution.structs import (
     requant,
     transposed_window,
 )
+from toolchain.ops.extents import round_up
 from toolchain.ops.kernel import (
     Argument,
     Call,
@@ -74,10 +75,6 @@ _UINT16_MAX = 65535
 _FOUR_BIT_TAPS = 48
 _PLAIN = (1, 1)
 _TRANSPOSED = "Height and width are swapped below: the kernel walks the image transposed."
-
-
-def round_up(value: int, multiple: int) -> int:
-    return -(-value // multiple) * multiple
 
 
 def select_conv2d(op: Op, graph: Graph, core: Core) -> Kernel:
@@ -138,7 +135,7 @@ def select_depthwise(op: Op, graph: Graph, core: Core) -> Kernel:
 
 
 def _own(op: Op, graph: Graph, core: Core) -> bool:
-    """Whether no kernel of CMSIS-NN's for Helium computes the operator."""
+    """Whether the operator needs one of Thimble's kernels, because CMSIS-NN has none for Helium."""
     rounds_once = convolution_of(op).rounding is not Rounding.TFLITE
     return not core.mve or rounds_once or weight_zero_point(graph.input(op, WEIGHTS)) != 0
 
@@ -213,7 +210,7 @@ def _requant(op: Op, graph: Graph) -> Struct:
 
 
 def _own_conv2d(op: Op, graph: Graph, window: Window, filters: Int8) -> Kernel:
-    """Any convolution; `filters` are [channels, height, width, depth]."""
+    """The kernel for any convolution. `filters` are [channels, height, width, depth]."""
     depth, rows = filters.shape[3], filters.reshape(len(filters), -1)
     zero_point = weight_zero_point(graph.input(op, WEIGHTS))
     lanes = -(-rows.shape[1] // (4 * SUMMED_TAPS)) if zero_point else 0
@@ -228,7 +225,7 @@ def _own_conv2d(op: Op, graph: Graph, window: Window, filters: Int8) -> Kernel:
 
 
 def _pointwise_conv2d(op: Op, graph: Graph, window: Window) -> Kernel:
-    """Of images without gaps all pixels in one run; of others line by line."""
+    """The kernel for 1x1 windows: one run of pixels, or row by row for strided views."""
     x, y = graph.input(op, INPUT).shape, graph.output(op).shape
 
     def calls(input_line: int, output_line: int) -> tuple[Call, ...]:
@@ -255,7 +252,7 @@ def _pointwise_conv2d(op: Op, graph: Graph, window: Window) -> Kernel:
 
 
 def _inside_conv2d(op: Op, graph: Graph, window: Window) -> Kernel:
-    """No window leaves the image, and a row of each is a run of words."""
+    """The kernel for windows that lie inside the image, and whose rows are whole words."""
     x, y = graph.input(op, INPUT).shape, graph.output(op).shape
     row_bytes = window.kernel[1] * x[3]
 
@@ -313,9 +310,9 @@ def _paired(
 
 
 def _four_bits_pay(op: Op, graph: Graph) -> bool:
-    """Whether packing weights in four bits is possible, and takes less flash.
+    """Whether weights fit four bits and packing them saves flash.
 
-    Few taps save little of it, and take twice the instructions.
+    With few taps packing saves little, and takes twice the instructions.
     """
     x, weights = graph.input(op, INPUT), graph.input(op, WEIGHTS)
     taps = weights.elements // weights.shape[0]

@@ -50,15 +50,16 @@ def _first_pixels(op: Op, graph: Graph, window: Window) -> Int64:
 
 
 def _gathered_lead(firsts: Int64, ends: Int64, input_bytes: int, output_bytes: int) -> int:
-    """The kernel copies the windows of a step's pixels before it writes them."""
+    """The lead of a kernel that copies the windows of a step's pixels before it writes them."""
     return lead_bytes(ends * output_bytes, read_after(firsts * input_bytes, ends))
 
 
 def _direct_lead(firsts: Int64, run: int, runs: int, input_bytes: int, output_bytes: int) -> int:
-    """`arm_nn_mat_mult_nt_t_s8` on Helium, which reads the image itself once for each channel.
+    """The lead of `arm_nn_mat_mult_nt_t_s8` on Helium, which reads the image again for each
+    channel.
 
-    Four pixels at once: before the last channel is read all other channels are written. The
-    remaining pixels of a run one by one: channels are written by fours.
+    It computes four pixels at once: before it reads the last channel, all others are written. The
+    remaining pixels of a run come one by one, four channels at a time.
     """
     lead = 0
     ends = run_ends(run, runs, _HELIUM_PIXELS)

@@ -30,10 +30,11 @@ from toolchain.ops.convolution.common import (
     read_padding,
 )
 from toolchain.ops.convolution.extents import own_transposed
-from toolchain.ops.convolution.kernels import channel_scaling, packed_comment, round_up
+from toolchain.ops.convolution.kernels import channel_scaling, packed_comment
 from toolchain.ops.convolution.overlaps import transpose_conv2d_overlaps
 from toolchain.ops.convolution.packing import pack_transposed
 from toolchain.ops.convolution.structs import conv_shape, own_arguments, requant
+from toolchain.ops.extents import round_up
 from toolchain.ops.kernel import Call, Constant, Kernel
 from toolchain.ops.readers.onnx import (
     StoredWeights,
@@ -80,6 +81,7 @@ class TransposeConv2D(Attributes):
 
 
 def transposed_of(op: Op) -> TransposeConv2D:
+    """The operator's attributes."""
     assert isinstance(op.attributes, TransposeConv2D)
     return op.attributes
 

@@ -54,6 +54,8 @@ LEFT_SHIFT = 20
 
 @dataclass(frozen=True)
 class Sum(Attributes):
+    """Attributes of add and sub."""
+
     activation: Activation = Activation.NONE
 
 

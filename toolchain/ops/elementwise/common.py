@@ -85,11 +85,15 @@ def broadcast(shape_1: tuple[int, ...], shape_2: tuple[int, ...]) -> Broadcast:
 
 
 def infer_unary(op: Op, graph: Graph) -> tuple[TensorType, ...]:
+    """Shape rule of a function of one operand: the input's shape and type."""
     x = graph.input(op, 0)
     return (TensorType(x.shape, x.dtype),)
 
 
 def infer_broadcast(op: Op, graph: Graph) -> tuple[TensorType, ...]:
+    """Shape rule of two operands. Raises ValueError if their types differ or their shapes do not
+    broadcast.
+    """
     one, two = graph.input(op, 0), graph.input(op, 1)
     if one.dtype is not two.dtype:
         raise ValueError(f"operands differ in type: {one} and {two}")
@@ -194,11 +198,13 @@ def scalar_constant(op: Op, graph: Graph) -> tuple[int, int] | None:
 def reference_unary(
     op: Op, graph: Graph, inputs: Sequence[Array], function: Callable[[Int64], Int64]
 ) -> tuple[Array, ...]:
+    """The outputs of an operator that is `function` of each stored value."""
     y = graph.output(op)
     return (function(inputs[0].astype(np.int64)).astype(y.dtype.numpy).reshape(y.shape),)
 
 
 def check_left_shift(op: Op, shift: int) -> None:
+    """Raise UnsupportedError for a left shift beyond MAX_LEFT_SHIFT."""
     if shift > MAX_LEFT_SHIFT:
         raise UnsupportedError(
             f"{op.kind} {op.name!r}: the output scale is more than 2**{MAX_LEFT_SHIFT} times finer "

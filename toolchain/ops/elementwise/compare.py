@@ -54,6 +54,8 @@ class Relation(Enum):
 
 @dataclass(frozen=True)
 class Compare(Attributes):
+    """The relation that is tested."""
+
     relation: Relation
 
 

@@ -58,6 +58,8 @@ positive, which TFLite's kernel cannot compute.
 
 @dataclass(frozen=True)
 class Div(Attributes):
+    """Attributes of div."""
+
     activation: Activation = Activation.NONE
     rounding: Rounding = Rounding.TFLITE
 

@@ -51,6 +51,8 @@ from toolchain.ops.spec import (
 
 @dataclass(frozen=True)
 class Mul(Attributes):
+    """Attributes of mul."""
+
     activation: Activation = Activation.NONE
     rounding: Rounding = Rounding.TFLITE
 

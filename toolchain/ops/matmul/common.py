@@ -29,6 +29,7 @@ class BatchMatMul(Attributes):
 
 
 def matmul_attributes(op: Op) -> BatchMatMul:
+    """The operator's attributes."""
     assert isinstance(op.attributes, BatchMatMul)
     return op.attributes
 
@@ -39,6 +40,7 @@ def _matrix(shape: tuple[int, ...], adjoint: bool) -> tuple[int, int]:
 
 
 def infer_matmul(op: Op, graph: Graph) -> tuple[TensorType, ...]:
+    """Shape rule. Raises ValueError if the operands' shapes do not match."""
     x, y, attributes = graph.input(op, 0), graph.input(op, 1), matmul_attributes(op)
     if min(len(x.shape), len(y.shape)) < 2:
         raise ValueError(f"needs matrices, got {x.shape} and {y.shape}")
@@ -61,6 +63,7 @@ def _batch_steps(shape: tuple[int, ...], batch: tuple[int, ...]) -> tuple[int, .
 
 
 def matmul_sums(op: Op, graph: Graph, inputs: Sequence[Array]) -> NDArray[np.int64]:
+    """The sums of products in int64, zero points subtracted."""
     x, y, attributes = graph.input(op, 0), graph.input(op, 1), matmul_attributes(op)
     left = inputs[0].astype(np.int64) - x.q.zero_point
     right = inputs[1].astype(np.int64) - y.q.zero_point
@@ -129,10 +132,12 @@ def product_shape(op: Op, graph: Graph) -> ProductShape:
 
 
 def matmul_macs(op: Op, graph: Graph) -> int:
+    """Multiply-accumulates: one per output and index of the inner dimension."""
     return graph.output(op).elements * matmul_depth(op, graph)
 
 
 def sample_matmul(rng: np.random.Generator) -> Graph:
+    """A random int8 product: either operand transposed, batches broadcast."""
     rows, depth, columns = (int(v) for v in rng.integers(1, 20, 3))
     batch = tuple(int(v) for v in rng.integers(1, 4, int(rng.integers(0, 3))))
     attributes = BatchMatMul(bool(rng.random() < 0.5), bool(rng.random() < 0.5))

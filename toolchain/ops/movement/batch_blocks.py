@@ -29,6 +29,7 @@ class BatchBlocks(Attributes):
 
 
 def batch_blocks(op: Op) -> BatchBlocks:
+    """The operator's attributes."""
     assert isinstance(op.attributes, BatchBlocks)
     return op.attributes
 
@@ -86,12 +87,14 @@ def spread_copies(
 
 
 def read_blocks(node: TfliteNode) -> ReadOp:
+    """The attributes of a TFLite operator with constant blocks and ends."""
     block = tuple(int(v) for v in node.constant(1).reshape(-1))
     ends = tuple((int(a), int(b)) for a, b in node.constant(2).reshape(-1, 2))
     return ReadOp(BatchBlocks(block, ends), (0,))
 
 
 def write_blocks(op: Op, builtin: str, options_type: str) -> WrittenOp:
+    """The TFLite operator `builtin`, the inverse of `read_blocks`."""
     attributes = batch_blocks(op)
     constants = (
         int32_constant("block", attributes.block),

@@ -45,6 +45,8 @@ from toolchain.ops.spec import (
 
 @dataclass(frozen=True)
 class Concat(Attributes):
+    """`axis`, along which the inputs are joined, may be negative."""
+
     axis: int
 
 

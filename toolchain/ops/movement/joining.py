@@ -31,6 +31,7 @@ class Parts:
 
 
 def parts_along(whole: Tensor, axis: int, lengths: Sequence[int]) -> Parts:
+    """The parts of a tensor along an axis, by their lengths."""
     return Parts(math.prod(whole.shape[:axis]), math.prod(whole.shape[axis + 1 :]), tuple(lengths))
 
 

@@ -80,7 +80,9 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
 
 
 def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
-    """Every axis; a block of padding alone has no operand, and whoever splits refuses it."""
+    """Every axis. The partitioner refuses a block that holds padding alone, because it has no
+    operand.
+    """
     attributes = _attributes(op)
 
     def along(axis: int) -> Axis:

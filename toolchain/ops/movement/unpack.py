@@ -36,6 +36,8 @@ from toolchain.ops.spec import (
 
 @dataclass(frozen=True)
 class Unpack(Attributes):
+    """`axis`, whose indices become outputs, may be negative."""
+
     axis: int
 
 

@@ -1,7 +1,7 @@
-"""Batch normalisation that no convolution took in: x * gain + offset, one of each for a channel.
+"""Batch normalisation that could not be merged into a convolution: x * gain + offset per channel.
 
 ONNX BatchNormalization between two quantised tensors: in float32, operation by operation as ONNX
-Runtime, rounded once. (TFLite's converter writes it as a product and a sum.)
+Runtime, rounded once. TFLite's converter writes a product and a sum instead.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from toolchain.ops.spec import (
 
 @dataclass(frozen=True)
 class BatchNorm(Attributes):
-    """Real numbers, one for each index of the last axis."""
+    """Gain and offset as real numbers, one of each per index of the last axis."""
 
     gain: tuple[float, ...]
     offset: tuple[float, ...]

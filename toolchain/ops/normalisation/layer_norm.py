@@ -1,9 +1,9 @@
 """Normalisation of int8 rows. ONNX LayerNormalization and InstanceNormalization.
 
 y = (x - mean) / sqrt(variance + epsilon) * gain + offset over the last dimensions, in float between
-two quantised tensors. A layer has a gain for each place of a row, an instance one for the row. Sums
-are exact integers; the rest is float32, one rounding an operation, and the inverse square root is
-four Newton steps, so that every machine gives the same bytes.
+two quantised tensors. A layer has a gain per element of a row; an instance has one per row. Sums
+are exact integers. The rest is float32 with one rounding per operation, and the inverse square root
+takes four Newton steps, so every machine gives the same bytes.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ _MAGIC = 0x5F3759DF
 
 @dataclass(frozen=True)
 class LayerNorm(Attributes):
-    """`axis`: the first of the dimensions that are normalised. Inputs: x, gain, offset.
+    """`axis` is the first dimension that is normalised. Inputs: x, gain, offset.
 
-    `by_channel`: a gain and an offset for each index of the dimension before `axis`.
+    With `by_channel` there is one gain and one offset per index of the dimension before `axis`.
     """
 
     axis: int

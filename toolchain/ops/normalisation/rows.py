@@ -1,4 +1,4 @@
-"""What the kernels that walk rows of elements touch: as many elements in as out, and tables."""
+"""The bytes that kernels over rows of elements touch: as many elements in as out, and tables."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from toolchain.ops.kernel import Touched
 def row_extents(
     rows: str, columns: str, tables: Callable[[Touched], dict[str, int]] | None = None
 ) -> Callable[[Touched], Extents]:
-    """Of a call whose arguments at the paths `rows` and `columns` say how many elements it takes.
+    """The bytes that a call touches. Its arguments at the paths `rows` and `columns` give the
+    sizes.
 
-    `tables`: bytes that it reads of each constant.
+    `tables` gives the bytes that it reads of each constant.
     """
 
     def rule(touched: Touched) -> Extents:

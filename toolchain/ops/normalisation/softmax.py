@@ -1,4 +1,7 @@
-"""Softmax over the last dimension: see `softmax_s8`, `softmax_s16` and `softmax_f32`."""
+"""Softmax over the last dimension. TFLite SOFTMAX.
+
+int8 is in `softmax_s8`, int16 in `softmax_s16`, float32 in `softmax_f32`.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Softmax of int8 rows over the last dimension, rounded once. ONNX Softmax.
+"""Softmax of int8 rows, rounded once. ONNX Softmax between two quantised tensors.
 
-Between two quantised tensors ONNX computes it in float. An int8 row has 256 exponentials at most:
-they are a table in flash; sums and quotients are float32, operation by operation the same on every
-machine. (TFLite's softmax is fixed point: see `softmax`.)
+ONNX computes it in float. An int8 row has at most 256 different exponentials, so they are a table
+in flash. Sums and quotients are float32, with the same operations on every machine. TFLite's
+softmax is in fixed point: see `softmax`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from toolchain.ops.readers.onnx import resolve_axes
 from toolchain.ops.spec import Array, OnnxBinding, OnnxNode, OpSpec
 
 NATURAL = Quantisation((1 / 256,), (-128,))
-"""For a result that the model leaves in float: as TFLite stores it."""
+"""The output's quantisation if the model keeps the result in float; the one TFLite uses."""
 
 _LEAST = math.exp(5)
 """ONNX Runtime's QLinearSoftmax scales its exponentials so that the sum of a row is this far below

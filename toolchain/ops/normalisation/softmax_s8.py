@@ -62,12 +62,14 @@ _Q31_MAX = 2**31 - 1
 _OUTPUTS = {DType.INT8: (1 / 256, -128), DType.INT16: (1 / 65536, -32768)}
 """Scale and zero point of each output type."""
 MOST_COLUMNS = 4095
-"""The sum of more exponentials leaves Q12.19."""
+"""The sum of more exponentials would overflow Q12.19."""
 
 
 @dataclass(frozen=True)
 class Softmax(Attributes):
-    """`beta` multiplies the inputs; an exact float32 value. `to`: the output's type for int8."""
+    """`beta`, an exact float32, multiplies the inputs. `to` is the output's type for
+    int8 inputs.
+    """
 
     beta: float = 1.0
     to: DType = DType.INT8
@@ -80,7 +82,7 @@ def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
 
 
 def softmax_scaling(op: Op, graph: Graph) -> tuple[int, int, int]:
-    """Multiplier, left shift, and the least input difference that still counts."""
+    """Multiplier, left shift, and the least input difference whose exponential is not 0."""
     assert isinstance(op.attributes, Softmax)
     scale = graph.input(op, 0).q.scale
     real = op.attributes.beta * scale * (1 << (31 - _DIFF_INTEGER_BITS))
@@ -115,7 +117,7 @@ def _exp_on_negative_values(a: Int64) -> Int64:
 
 
 def exponentials(op: Op, graph: Graph, differences: Int64) -> Int64:
-    """exp(-difference * scale * beta) in Q0.31, of differences that still count."""
+    """exp(-difference * scale * beta) in Q0.31, for all differences whose exponential is not 0."""
     multiplier, shift, least = softmax_scaling(op, graph)
     counted = np.minimum(differences, -least)
     return _exp_on_negative_values(saturating_doubling_high_mul(-counted << shift, multiplier))

@@ -50,6 +50,7 @@ class ClippedWindow:
 
 
 def pool_attributes(op: Op) -> Pool2D:
+    """The operator's attributes."""
     assert isinstance(op.attributes, Pool2D)
     return op.attributes
 

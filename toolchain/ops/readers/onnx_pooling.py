@@ -121,6 +121,7 @@ def _emit_sum(node: OnnxNode, x: str, walk: OnnxWindow, q: Quantisation) -> None
 
 
 def read_global_average_pool(node: OnnxNode) -> None:
+    """Reads GlobalAveragePool: a mean over all dimensions after the first two."""
     rank = len(node.shape(0))
     _emit_mean(node, tuple(range(2, rank)), keep_dims=True)
 

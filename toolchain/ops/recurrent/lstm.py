@@ -54,7 +54,9 @@ from toolchain.ops.spec import (
 INPUT, INPUT_WEIGHTS, RECURRENT_WEIGHTS, BIASES, HIDDEN, CELL = 0, 1, 5, 9, 13, 14
 GATES = ("input", "forget", "cell", "output")
 _FILE_ORDER = (*range(9), -1, -1, -1, *range(9, 13), -1, -1, 13, 14, -1, -1, -1, -1)
-"""The file's inputs as indices of ours; peepholes, projection, layer norms are absent."""
+"""For each input in the file, its index among the operator's; -1 for those that are not supported
+(peepholes, projection, layer normalisation).
+"""
 _GATE_SCALE = 2.0**-12
 _LARGEST_SUM = 2**31 - 1
 _CELL_SHIFTS = range(-15, -8)
@@ -62,7 +64,7 @@ _CELL_SHIFTS = range(-15, -8)
 
 @dataclass(frozen=True)
 class Lstm(Attributes):
-    """`hidden_scale` and `hidden_zero_point`: of the product that becomes the hidden state."""
+    """`hidden_scale` and `hidden_zero_point` quantise the product that becomes the hidden state."""
 
     hidden_scale: float
     hidden_zero_point: int

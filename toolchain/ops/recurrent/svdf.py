@@ -1,7 +1,7 @@
-"""SVDF: a layer over time whose filters are rank-1 (a feature filter, then a time filter).
+"""SVDF: a layer over time whose filters are a feature filter followed by a time filter (rank 1).
 
-TFLite SVDF, int8. The state, int16 or int8, holds the last `memory` results of each feature filter;
-it moves by one each run. See `svdf_s16` and `svdf_s8`.
+TFLite SVDF, int8. The state, int16 (`svdf_s16`) or int8 (`svdf_s8`), holds the last `memory`
+results of each feature filter and moves by one in each run.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """SVDF with an int16 state.
 
-Arithmetic: LiteRT `reference_ops::EvalIntegerSVDF`, which clamps to the types only, and scales in
-two roundings, as CMSIS-NN's kernel does.
+Arithmetic: LiteRT `reference_ops::EvalIntegerSVDF`, which clamps only to the types' ranges and
+scales with two roundings, as CMSIS-NN's kernel does.
 """
 
 from __future__ import annotations
@@ -48,12 +48,13 @@ _LARGEST_BIAS = 1 << 30
 
 @dataclass(frozen=True)
 class Svdf(Attributes):
-    """`rank` filters make one output together."""
+    """The results of `rank` filters are added to make one output."""
 
     rank: int
 
 
 def rank_of(op: Op) -> int:
+    """How many filters are added to make one output."""
     assert isinstance(op.attributes, Svdf)
     return op.attributes.rank
 
@@ -76,7 +77,7 @@ def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
 
 
 def scales(op: Op, graph: Graph) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Of the state, and of the output; in float32 as LiteRT's `Prepare` has them."""
+    """The factors of state and output, in float32 as in LiteRT's `Prepare`."""
     x, features, time, state = (
         np.float32(graph.input(op, i).q.scale) for i in (INPUT, FEATURES, TIME, STATE)
     )
@@ -94,9 +95,10 @@ def _largest_bias(op: Op, graph: Graph) -> int:
 
 
 def _scaled(factor: float, largest: int) -> tuple[int, int]:
-    """`quantize_multiplier` without a right shift by 31, which CMSIS-NN makes of 1 << 31.
+    """`quantize_multiplier`, but (0, 0) instead of a right shift by 31, for which CMSIS-NN computes
+    1 << 31.
 
-    It leaves nothing of values below 2**30.
+    Such a shift takes every value below 2**30 to 0. Raises ScaleError for greater values.
     """
     multiplier, shift = quantize_multiplier(factor, largest)
     if shift > _FARTHEST:
@@ -133,7 +135,7 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
 
 
 def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    """CMSIS-NN's. It leaves the dimensions of state, bias and output unread.
+    """CMSIS-NN's kernel, which does not read the dimensions of state, bias and output.
 
     Raises ScaleError for a bias that overflows its sums.
     """
@@ -229,7 +231,7 @@ def _read(node: TfliteNode) -> ReadOp:
 
 
 def read_layer(node: TfliteNode, time_dtype: DType) -> ReadOp:
-    """A layer whose time filters and state have this type."""
+    """The reader of a layer whose time filters and state have this type."""
     given = node.inputs
     if len(given) != 5 or any(given[i] is None for i in (INPUT, FEATURES, TIME, STATE)):
         raise node.unsupported("an input is missing")

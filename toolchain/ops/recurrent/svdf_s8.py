@@ -1,9 +1,9 @@
-"""SVDF with an int8 state, as the converters of 2020 wrote it. See `svdf`.
+"""SVDF with an int8 state, as converters of 2020 wrote it. See `svdf`.
 
-The state has a zero point. LiteRT takes its bytes for int16 and reads beyond it; the reference is
-TFLM's `EvalIntegerSvdfReference<int8_t>` as the tflite-micro wheel has it: a new state is clamped
-before its zero point is added, and wraps where that leaves int8. (TFLM sources of late 2026 add it
-before they clamp: the same unless a state saturates.)
+The state has a zero point. LiteRT reads its bytes as int16, beyond the end, so the reference is
+TFLM's `EvalIntegerSvdfReference<int8_t>` in the tflite-micro wheel: a new state is clamped before
+its zero point is added, and wraps if the sum overflows int8. TFLM sources of late 2026 add before
+they clamp; results differ only if a state saturates.
 """
 
 from __future__ import annotations

@@ -52,6 +52,7 @@ class Reduce(Attributes):
 
 
 def reduce_attributes(op: Op) -> Reduce:
+    """The operator's attributes."""
     assert isinstance(op.attributes, Reduce)
     return op.attributes
 
@@ -210,6 +211,7 @@ def read_reduction(node: TfliteNode) -> ReadOp:
 
 
 def write_reduction(op: Op, graph: Graph, builtin: str) -> WrittenOp:
+    """The TFLite operator `builtin`, the inverse of `read_reduction`."""
     attributes = reduce_attributes(op)
     return WrittenOp(
         builtin,

@@ -40,6 +40,8 @@ from toolchain.ops.spec import (
 
 @dataclass(frozen=True)
 class TopK(Attributes):
+    """`k` elements of each row."""
+
     k: int
 
 

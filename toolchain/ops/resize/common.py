@@ -64,11 +64,13 @@ class Resize(Resized):
 
 
 def resize_attributes(op: Op) -> Resize:
+    """The operator's attributes."""
     assert isinstance(op.attributes, Resize)
     return op.attributes
 
 
 def infer_resize(op: Op, graph: Graph) -> tuple[TensorType, ...]:
+    """Shape rule. Raises ValueError for an input that is no NHWC image or a size below 1."""
     attributes, x = resize_attributes(op), graph.input(op, 0)
     if len(x.shape) != 4:
         raise ValueError(f"resizing needs a 4-dimensional NHWC input, not {list(x.shape)}")
@@ -79,6 +81,7 @@ def infer_resize(op: Op, graph: Graph) -> tuple[TensorType, ...]:
 
 
 def read_resize(node: TfliteNode) -> ReadOp:
+    """The attributes of a TFLite resize with a constant size."""
     height, width = integers(node, 1)
     corners, centers = bool(node.options.alignCorners), bool(node.options.halfPixelCenters)
     legacy = node.legacy and node.builtin == "RESIZE_BILINEAR"
@@ -86,6 +89,7 @@ def read_resize(node: TfliteNode) -> ReadOp:
 
 
 def write_resize(op: Op, builtin: str, options_type: str) -> WrittenOp:
+    """The TFLite operator `builtin`, the inverse of `read_resize`."""
     attributes = resize_attributes(op)
     options = {
         "alignCorners": attributes.align_corners,
@@ -168,6 +172,7 @@ def image_sizes(x: Tensor, y: Tensor) -> dict[str, Argument]:
 
 
 def resize_call(function: str, params: Struct) -> Call:
+    """A call of `function` with `params`, one input and one output."""
     return Call(function, {"params": params, "source": Input(0), "target": Output(0)})
 
 

@@ -109,7 +109,9 @@ def _table(op: Op, graph: Graph, axis: int) -> Array:
 
 
 def _overlaps(op: Op, graph: Graph) -> tuple[SafeOverlap, ...]:
-    """Pixel by pixel by memcpy, which bears no overlap; rows that repeat come from the output."""
+    """The kernel copies pixel by pixel with memcpy, whose two ends may not overlap. It copies a
+    repeated row from the output.
+    """
     x = graph.input(op, 0)
     rows, columns = _sources(op, graph, 1), _sources(op, graph, 2)
     rows[1:][rows[1:] == rows[:-1]] = NEVER

@@ -1,7 +1,7 @@
 """Integers of 8 or 16 bits to float: scale * (x - zero_point). TFLite DEQUANTIZE (`Dequantize`).
 
-Constants that are stored narrower than they are used (float16, or int8 with a scale a channel) are
-widened while compiling.
+Constants that are stored in fewer bits than they are used in (float16, or int8 with a scale per
+channel) are converted at compile time.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
 
 
 def dequantized(x: Tensor, stored: Array) -> Array:
-    """The real values of a tensor, in float32; those of a float32 tensor as they are."""
+    """The real values of a tensor in float32. Those of a float32 tensor stay as they are."""
     if x.dtype is DType.FLOAT32:
         return stored
     shape = [1] * len(x.shape)

@@ -1,4 +1,4 @@
-"""Functions that have a float32 form only. TFLite NEG and SQUARE; the error function of ONNX."""
+"""Functions with a float32 form only: TFLite NEG and SQUARE, ONNX Erf."""
 
 from __future__ import annotations
 

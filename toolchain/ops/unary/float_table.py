@@ -1,4 +1,4 @@
-"""Int8 functions of one operand that TFLite evaluates once, into a table."""
+"""int8 functions of one operand that TFLite evaluates once, into a table of 256 results."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _no_options(attributes: Attributes) -> Mapping[str, Any]:
 
 @dataclass(frozen=True)
 class Options:
-    """What a function depends on besides its operand, and how TFLite's options say it."""
+    """What a function depends on besides its operand, and how TFLite's options store it."""
 
     attributes: type[Attributes] = Attributes
     read: Callable[[TfliteNode], Attributes] = lambda node: Attributes()
@@ -60,10 +60,10 @@ def table_spec(
     output_scale: float | None = None,
     version: int = 2,
 ) -> OpSpec:
-    """The spec of an int8 function of one operand; `apply` maps stored values to stored values.
+    """The spec of an int8 function of one operand. `apply` maps stored values to stored values.
 
-    `output_scale`, where given, is the only one that TFLite accepts. `version` is the operator's
-    in files that tests write.
+    `output_scale`, if given, is the only scale that TFLite accepts. `version` is the operator's
+    version in files that tests write.
     """
 
     def reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
@@ -106,7 +106,7 @@ def table_spec(
 def float_table(
     transform: Callable[[Op, Float32], Float32],
 ) -> Callable[[Op, Graph, Int64], Int64]:
-    """`apply` of a function `transform` of the real value, in float32 (`LUTPopulate`)."""
+    """The `apply` of a real function `transform`, computed in float32 (`LUTPopulate`)."""
 
     def apply(op: Op, graph: Graph, stored: Int64) -> Int64:
         x, y = graph.input(op, 0).q, graph.output(op).q
@@ -123,7 +123,7 @@ def float_table(
 
 
 _LOWEST = -1e30
-"""What is no number becomes the lowest output, as x86 converts it."""
+"""NaN becomes the lowest output, as x86 converts it."""
 
 
 def float_table_spec(
@@ -133,7 +133,7 @@ def float_table_spec(
     output_scale: float | None = None,
     version: int = 2,
 ) -> OpSpec:
-    """The spec of an int8 function `transform` of the real value without options.
+    """The spec of an int8 kind for the real function `transform`, without options.
 
     `sample_output` gives the output's quantisation in samples, by default one like the input's.
     """

@@ -1,4 +1,4 @@
-"""Int16 functions of one operand that TFLite evaluates at 513 places and interpolates.
+"""int16 functions of one operand that TFLite evaluates at 513 points and interpolates between.
 
 Source: LiteRT `LUTPopulateInt16` and `LUTLookup`, in float32.
 """
@@ -58,7 +58,7 @@ def float_table_s16_spec(
     transform: Transform,
     attributes: Callable[[TfliteNode], Attributes] = lambda node: Attributes(),
 ) -> OpSpec:
-    """The int16 form of a kind made by `float_table`; `attributes` reads them from a file."""
+    """The int16 form of a kind that `float_table` made. `attributes` reads them from a file."""
     assert base.tflite is not None
     binding = base.tflite
 

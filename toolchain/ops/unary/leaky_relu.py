@@ -45,7 +45,7 @@ from toolchain.ops.unary.unary_f32 import FloatFunction, float_form
 
 @dataclass(frozen=True)
 class LeakyRelu(Attributes):
-    """`alpha`: an exact float32 value; it may be negative or above 1."""
+    """`alpha` is an exact float32. It may be negative or above 1."""
 
     alpha: float = 0.01
 
@@ -116,7 +116,7 @@ _INT8 = OpSpec(
 
 
 _MOST_LEFT_SHIFT = 15
-"""An int16 value shifted further leaves int32."""
+"""An int16 value that is shifted further overflows int32."""
 
 
 def _reference_s16(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:

@@ -1,8 +1,8 @@
-"""Any function of one int8 operand that ONNX keeps in float between two quantised tensors.
+"""Any function of one int8 operand that ONNX computes in float between two quantised tensors.
 
-DequantizeLinear, the function in float32, QuantizeLinear (halves to even): 256 possible results,
-computed at compile time, so this is ONNX Runtime's arithmetic itself. A function that turns out to
-be a clamped straight line (Relu, Clip) needs no table.
+DequantizeLinear, the function in float32, QuantizeLinear (halves to even): there are 256 possible
+results. They are computed at compile time with ONNX Runtime's own arithmetic. A function that is a
+clamped straight line (Relu, Clip) needs no table.
 """
 
 from __future__ import annotations
@@ -115,16 +115,20 @@ _NATURAL = MappingProxyType(
 
 @dataclass(frozen=True)
 class Lookup(Attributes):
-    """`function`: a name in FUNCTIONS, whose operand the `parameters` follow; or TABLE."""
+    """`function` is a name in FUNCTIONS, which takes the operand and then
+    `parameters`; or TABLE.
+    """
 
     function: str
     parameters: tuple[float, ...] = ()
 
 
 TABLE = "Table"
-"""A function given by its parameters: the results for stored values -128 to 127."""
+"""The function that is given by its results for stored values -128 to 127, as parameters."""
 TABLE_OPERATOR = "thimble.Table"
-"""What the ONNX front end makes of a chain: one input, and `reals`, such results."""
+"""The operator that the ONNX front end makes of a chain of functions: one input, and `reals` with
+its results.
+"""
 
 
 def _value(op: Op, graph: Graph, stored: Int64) -> NDArray[np.float32]:

@@ -1,8 +1,8 @@
 """Float to integers of 8 or 16 bits, and integers to another scale or type. TFLite QUANTIZE.
 
-from float32: `AffineQuantize`. Between integers: `Requantize`; those with int32 are TFLM's.
-Floats whose quotient leaves int32 saturate, and NaN becomes the zero point; in TFLite both are
-undefined (LiteRT on x86 gives the smallest integer for all of them).
+From float32: `AffineQuantize`. Between integers: `Requantize`; with int32 as in TFLM. A quotient
+that overflows int32 saturates, and NaN becomes the zero point; TFLite leaves both undefined (LiteRT
+on x86 gives the smallest integer).
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _SUFFIXES = {DType.INT8: "s8", DType.UINT8: "u8", DType.INT16: "s16", DType.INT3
 
 @dataclass(frozen=True)
 class Quantize(Attributes):
-    """`to`: the output's type. `halves_to_even`: ONNX's rounding of float32 to int8."""
+    """`to` is the output's type. `halves_to_even`: ONNX's rounding of float32 to int8."""
 
     to: DType = DType.INT8
     halves_to_even: bool = False
@@ -153,7 +153,7 @@ def _lead_bytes(x: Tensor, y: Tensor) -> int:
 
 
 def _aliases(op: Op, graph: Graph) -> tuple[Alias, ...]:
-    """A requantisation to the same scale and zero point leaves every byte as it was."""
+    """If scale and zero point stay the same, so does every byte: the output is a view."""
     x, y = graph.input(op, 0), graph.output(op)
     same = x.dtype is y.dtype and x.q.scale == y.q.scale and x.q.zero_point == y.q.zero_point
     return (Alias(op.outputs[0], op.inputs[0]),) if x.dtype in _INTEGERS and same else ()

@@ -49,7 +49,7 @@ from toolchain.ops.unary.unary_f32 import FloatFunction, float_form
 
 
 class Bounds(Enum):
-    """The value is the operator's name in the TFLite schema."""
+    """The bounds of each kind of ReLU. The value is the operator's name in the TFLite schema."""
 
     RELU = "RELU"
     RELU6 = "RELU6"
@@ -58,7 +58,7 @@ class Bounds(Enum):
 
     @property
     def real(self) -> tuple[float, float]:
-        """Lower and upper bound in real numbers."""
+        """Lower and upper bound as real numbers."""
         return _REAL[self.value]
 
 
@@ -76,6 +76,8 @@ _UNVERSIONED = (Bounds.RELU_N1_TO_1, Bounds.RELU_0_TO_1)
 
 @dataclass(frozen=True)
 class Relu(Attributes):
+    """The bounds that values are clamped to."""
+
     bounds: Bounds = Bounds.RELU
 
 
@@ -154,7 +156,7 @@ _INT8 = OpSpec(
 
 _WIDE_BOUNDS = (Bounds.RELU, Bounds.RELU6)
 _MOST_LEFT_SHIFT = 15
-"""An int16 value shifted further leaves int32."""
+"""An int16 value that is shifted further overflows int32."""
 
 
 def _select_s16(op: Op, graph: Graph, core: Core) -> Kernel:

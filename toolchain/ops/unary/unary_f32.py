@@ -1,7 +1,7 @@
-"""Functions of one float32 value: activations and elementary functions.
+"""float32 functions of one value: activations and elementary functions.
 
-Those that need a series or a table in C libraries are our own (`float_math`): within two units in
-the last place of LiteRT's, the same bits on every core.
+Functions that C libraries compute by a series or a table are Thimble's own (`float_math`): within
+two units in the last place of LiteRT's, and the same bits on every core.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _ZERO, _ONE, _THREE, _SIX = (np.float32(value) for value in (0, 1, 3, 6))
 
 @dataclass(frozen=True)
 class FloatFunction:
-    """`name`: an entry of `FUNCTIONS`; `alpha`: the slope of a leaky ReLU."""
+    """`name` is an entry of `FUNCTIONS`; `alpha` is the slope of a leaky ReLU."""
 
     name: str
     alpha: float | None = None
@@ -108,7 +108,7 @@ def float_form(
     function: Callable[[Op], FloatFunction] = _of_kind,
     read: Callable[[TfliteNode], Attributes] = lambda node: Attributes(),
 ) -> OpSpec:
-    """The float32 form of an int8 kind `base`. `read` gives the attributes of a file's operator."""
+    """The float32 form of an int8 kind `base`. `read` makes the attributes of a TFLite operator."""
     assert base.tflite is not None
     binding = base.tflite
 
