@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -235,6 +236,44 @@ def test_flipped_bytes_never_raise_anything_else(data: st.DataObject) -> None:
         content[place] = data.draw(st.integers(0, 255))
     with contextlib.suppress(InputError):
         prepared_of(bytes(content))
+
+
+WINDOWS: dict[str, tuple[str, dict[str, list[int] | str], str]] = {
+    "dilation": ("Conv", {"dilations": [40_000, 1], "pads": [80_000, 0, 0, 0]}, "dilations"),
+    "stride": ("Conv", {"strides": [2**20, 1], "pads": [0, 0, 2**20, 0]}, "strides"),
+    "padding": ("Conv", {"pads": [40_000, 0, 0, 0]}, "padding"),
+    "pool": ("MaxPool", {"kernel_shape": [50_000, 1], "pads": [40_000, 0, 40_000, 0]}, "padding"),
+    "transposed dilation": (
+        "ConvTranspose",
+        {"dilations": [1, 2**31], "auto_pad": "SAME_UPPER"},
+        "dilations",
+    ),
+    "transposed stride": ("ConvTranspose", {"strides": [1, 2**20]}, "strides"),
+    "transposed padding": (
+        "ConvTranspose",
+        {"strides": [20_000, 1], "pads": [40_000, 0, 0, 0]},
+        "padding",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WINDOWS)
+def test_windows_beyond_16_bits_are_refused_before_anything_is_made(case: str) -> None:
+    operator, attributes, what = WINDOWS[case]
+    pool = operator == "MaxPool"
+    node = helper.make_node(operator, ["x"] if pool else ["x", "w"], ["y"], **attributes)
+    weights = {} if pool else {"w": np.ones((3, 3, 3, 3), np.float32)}
+    message = refused(model_of([node], {"x": (1, 3, 8, 8)}, ["y"], weights))
+    assert re.search(rf"{what} \[.*\] beyond 32,767", message), message
+
+
+def test_filters_that_dilations_spread_beyond_memory_are_refused() -> None:
+    node = helper.make_node("ConvTranspose", ["x", "w"], ["y"], dilations=[30_000, 30_000])
+    weights = {"w": np.ones((3, 3, 3, 3), np.float32)}
+    pads = helper.make_attribute("pads", [30_000, 30_000, 30_000, 30_000])
+    node.attribute.append(pads)
+    message = refused(model_of([node], {"x": (1, 3, 8, 8)}, ["y"], weights))
+    assert "dilations [30000, 30000] spread to 32,401,080,009 weights" in message
 
 
 def test_names_of_any_kind_are_kept(digits: onnx.ModelProto) -> None:

@@ -5,9 +5,10 @@ Convolutions and pools share them. Heights and widths come as pairs (height, wid
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from toolchain.ops.spec import TfliteNode
+from toolchain.ops.spec import OnnxNode, TfliteNode
 
 _INT16_MAX = 32767
 
@@ -97,10 +98,10 @@ def padding_scheme(window: Window, size: tuple[int, int]) -> str:
     raise ValueError(f"{window.padding} is neither SAME nor VALID padding")
 
 
-def check_16_bits(node: TfliteNode, name: str, pair: tuple[int, int]) -> None:
-    """Raise UnsupportedError if a height or width does not fit the 16 bits TFLite keeps it in."""
+def check_16_bits(node: TfliteNode | OnnxNode, name: str, pair: Sequence[int]) -> None:
+    """Raise UnsupportedError if a height or width does not fit the 16 bits kernels keep it in."""
     if max(pair) > _INT16_MAX:
         raise node.unsupported(
-            f"{name} {list(pair)} beyond {_INT16_MAX:,}: TFLite's kernels keep 16 bits of it",
+            f"{name} {list(pair)} beyond {_INT16_MAX:,}: kernels keep 16 bits of it",
             "use a smaller window or stride",
         )

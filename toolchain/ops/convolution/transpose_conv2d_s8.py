@@ -6,6 +6,7 @@ TFLite TRANSPOSE_CONV; weights OHWI, quantised per channel or per tensor. Arithm
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -39,6 +40,7 @@ from toolchain.ops.kernel import Call, Constant, Kernel
 from toolchain.ops.readers.onnx import (
     StoredWeights,
     add_bias,
+    check_window,
     image_axes,
     image_shape,
     int8_weights,
@@ -60,9 +62,18 @@ from toolchain.ops.spec import (
     TfliteNode,
     WrittenOp,
 )
-from toolchain.ops.window import UNPADDED, Padding, Window, padding_scheme, same_padding
+from toolchain.ops.window import (
+    UNPADDED,
+    Padding,
+    Window,
+    check_16_bits,
+    padding_scheme,
+    same_padding,
+)
 
 _FILE_SHAPE, _FILE_WEIGHTS, _FILE_INPUT, _FILE_BIAS = 0, 1, 2, 3
+_MOST_SPREAD = 1 << 26
+"""Weights, with the zeros of dilations and groups: more than any board's memory holds."""
 
 
 @dataclass(frozen=True)
@@ -268,6 +279,7 @@ def _onnx_padding(node: OnnxNode, extent: tuple[int, int], stride: tuple[int, in
             begin[axis] = total // 2 if scheme == "SAME_UPPER" else total - total // 2
     if min(begin) < 0:
         raise node.unsupported(f"negative padding {begin}")
+    check_16_bits(node, "padding", begin)
     return Padding(top=begin[0], left=begin[1])
 
 
@@ -282,14 +294,22 @@ def _read_onnx(node: OnnxNode) -> None:
     kernel = weights.shape[2:] if rank == 2 else (1, *weights.shape[2:])
     stride = (1, 1, *node.attribute("strides", [1] * rank))[-2:]
     dilation = (1, 1, *node.attribute("dilations", [1] * rank))[-2:]
+    check_window(node, kernel, stride, dilation)
     extent = tuple((k - 1) * d + 1 for k, d in zip(kernel, dilation, strict=True))
-    filters = np.zeros((groups * per_group, *extent, depth), dtype=weights.dtype)
+    spread = (groups * per_group, *extent, depth)
+    if math.prod(spread) > _MOST_SPREAD:
+        raise node.unsupported(
+            f"filters that {groups} groups and dilations {list(dilation)} spread to "
+            f"{math.prod(spread):,} weights",
+            "use smaller dilations",
+        )
+    filters = np.zeros(spread, dtype=weights.dtype)
     flat = weights.reshape(groups, depth // groups, per_group, *kernel)
     for group in range(groups):
         outputs = slice(group * per_group, (group + 1) * per_group)
         inputs = slice(group * (depth // groups), (group + 1) * (depth // groups))
-        spread = filters[outputs, :: dilation[0], :: dilation[1], inputs]
-        spread[...] = flat[group].transpose(1, 2, 3, 0)
+        taps = filters[outputs, :: dilation[0], :: dilation[1], inputs]
+        taps[...] = flat[group].transpose(1, 2, 3, 0)
     if scales.size > 1:
         scales = np.tile(scales, groups)
     bias = onnx_bias(node, BIAS, len(filters), axis=1)

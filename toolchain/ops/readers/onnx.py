@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from toolchain.ir import Quantisation
 from toolchain.ops.spec import OnnxNode
+from toolchain.ops.window import check_16_bits
 
 SYMMETRIC_WEIGHTS = (
     "quantise with weight_type=QuantType.QInt8, or extra_options={'WeightSymmetric': True}"
@@ -52,6 +54,20 @@ def image_shape(shape: tuple[int, ...]) -> tuple[int, int, int, int]:
     return batches, height, width, channels
 
 
+def check_window(
+    node: OnnxNode, kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int]
+) -> None:
+    """Raise UnsupportedError for a size below 1, and for steps beyond what kernels hold.
+
+    Each has one item per axis. The image, with its padding, bounds the kernel.
+    """
+    for name, sizes in (("kernel", kernel), ("strides", stride), ("dilations", dilation)):
+        if min(sizes) < 1:
+            raise node.unsupported(f"{name} {list(sizes)}")
+    check_16_bits(node, "strides", stride)
+    check_16_bits(node, "dilations", dilation)
+
+
 def window(node: OnnxNode, kernel: tuple[int, ...]) -> OnnxWindow:
     """The window that the attributes strides, dilations, pads, auto_pad and ceil_mode describe."""
     rank = len(kernel)
@@ -60,6 +76,7 @@ def window(node: OnnxNode, kernel: tuple[int, ...]) -> OnnxWindow:
     pads = tuple(node.attribute("pads", [0] * 2 * rank))
     if not len(stride) == len(dilation) == rank or len(pads) != 2 * rank:
         raise node.unsupported("strides, dilations or pads of another rank than the kernel")
+    check_window(node, kernel, stride, dilation)
     begin, end = list(pads[:rank]), list(pads[rank:])
     added = [0] * rank
     scheme = node.attribute("auto_pad", "NOTSET")
@@ -86,6 +103,7 @@ def window(node: OnnxNode, kernel: tuple[int, ...]) -> OnnxWindow:
 
     if min(*begin, *end) < 0:
         raise node.unsupported("negative padding", "crop with Slice instead")
+    check_16_bits(node, "padding", (*begin, *end))
     return OnnxWindow(
         pair(kernel, 1),
         pair(stride, 1),
