@@ -19,7 +19,7 @@ from toolchain.errors import InputError
 from toolchain.frontends import load_model
 from toolchain.frontends.tflite.file import read_file
 from toolchain.frontends.tflite.versions import LAST
-from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
+from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops import forms, spec_of
 from toolchain.ops.interpret import interpret
 from toolchain.ops.movement.tile import Tile
@@ -111,6 +111,38 @@ def test_litert_is_still_wrong_where_the_table_says_so(rule: Rule) -> None:
             same = map(np.array_equal, found, interpret(graph, values))
             assert not all(same), f"{kind}: {rule.why}?"
     assert tried, rule
+
+
+def test_data_behind_the_flatbuffer_reach_the_parts_of_a_file(tmp_path: Path) -> None:
+    """A maximum with a constant whose bytes lie behind, and a sum, which another runtime judges."""
+    c = np.random.default_rng(2).integers(-128, 128, (4, 6)).astype(np.int8)
+    tensors = [
+        Tensor("x", (4, 6), DType.INT8, Q),
+        Tensor("c", (4, 6), DType.INT8, Q, c),
+        Tensor("m", (4, 6), DType.INT8, Q),
+        Tensor("y", (4,), DType.INT8, Quantisation((0.2,), (5,))),
+    ]
+    ops = [
+        Op("maximum", "a", ("x", "c"), ("m",), Attributes()),
+        Op("sum", "b", ("m",), ("y",), Reduce((1,))),
+    ]
+    graph = Graph.build("behind", tensors, ops, ["x"], ["y"])
+    plain = tflite_bytes(graph)
+
+    def outside(offset: int) -> bytes:
+        def edit(model: schema.ModelT) -> None:
+            for buffer in model.buffers:
+                if buffer.data is not None and bytes(buffer.data) == c.tobytes():
+                    buffer.data, buffer.offset, buffer.size = None, offset, c.size
+
+        return _edited(plain, edit)
+
+    data = outside(len(outside(2))) + c.tobytes()
+    x = np.random.default_rng(3).integers(-128, 128, (4, 6)).astype(np.int8)
+    reference = open_reference(_write(tmp_path, data))
+    assert isinstance(reference, TfliteReference) and len(reference.steps) == 2
+    found, ours = reference.run([x])[0].astype(int), interpret(graph, [x])[0].astype(int)
+    assert np.abs(found - ours).max() <= reference.tolerance
 
 
 @pytest.mark.parametrize("version", [2, 3])

@@ -179,6 +179,45 @@ def test_buffer_of_the_wrong_size() -> None:
     assert "bytes of data" in refusal(spoil)
 
 
+def test_own_bytes_of_a_buffer_come_before_those_at_its_offset() -> None:
+    """As in LiteRT; tflite-micro knows no offsets."""
+
+    def spoil(model: Any, main: Any) -> None:
+        tensor = main.tensors[main.operators[0].inputs[1]]
+        buffer = model.buffers[tensor.buffer]
+        buffer.offset, buffer.size = 8, len(buffer.data)
+
+    model = unpacked(DIGITS.read_bytes())
+    spoil(model, model.subgraphs[0])
+    name = model.subgraphs[0].tensors[model.subgraphs[0].operators[0].inputs[1]].name.decode()
+    sound, found = (
+        read(data).tensors[name].constant for data in (DIGITS.read_bytes(), packed(model))
+    )
+    np.testing.assert_array_equal(found, sound)
+
+    def shorter(model: Any, main: Any) -> None:
+        spoil(model, main)
+        buffer = model.buffers[main.tensors[main.operators[0].inputs[1]].buffer]
+        buffer.data = buffer.data[:1]
+
+    assert "has 1 bytes of data, not" in refusal(shorter)
+
+
+def test_variable_with_data() -> None:
+    """LiteRT refuses it; tflite-micro begins at zero all the same."""
+
+    def change(model: Any, main: Any) -> None:
+        types: Any = schema
+        state = next(tensor for tensor in main.tensors if tensor.isVariable)
+        data = types.BufferT()
+        data.data = np.ones(4, np.uint8)
+        model.buffers.append(data)
+        state.buffer = len(model.buffers) - 1
+
+    with pytest.raises(InputError, match=r"is a variable, which begins at zero, yet .* 4 bytes"):
+        read(single("svdf", change))
+
+
 def test_buffer_past_the_end_of_the_file() -> None:
     def spoil(model: Any, main: Any) -> None:
         tensor = main.tensors[main.operators[0].inputs[1]]

@@ -17,6 +17,7 @@ import numpy as np
 
 from toolchain.edgetpu.graph import PipelineGraph
 from toolchain.errors import InputError
+from toolchain.frontends.tflite.outside import take_in
 
 schema: Any = schema_module  # generated code without types
 
@@ -81,15 +82,7 @@ def split_file(
 def _unpack(data: bytes) -> Any:
     """The file in the schema's object API, with data that lies outside the flatbuffer taken in."""
     model = schema.ModelT.InitFromPackedBuf(data, 0)
-    for buffer in model.buffers or ():
-        if buffer.offset > 1:
-            buffer.data = np.frombuffer(data, np.uint8, buffer.size, buffer.offset)
-    for op in model.subgraphs[0].operators or ():
-        if op.largeCustomOptionsOffset > 1:
-            op.customOptions = np.frombuffer(
-                data, np.uint8, op.largeCustomOptionsSize, op.largeCustomOptionsOffset
-            )
-            op.largeCustomOptionsOffset = op.largeCustomOptionsSize = 0
+    take_in(data, model.buffers or (), model.subgraphs[0].operators or ())
     return model
 
 

@@ -14,6 +14,7 @@ import flatbuffers.builder
 
 from toolchain.errors import InputError
 from toolchain.frontends.tflite.file import FileModel
+from toolchain.frontends.tflite.outside import take_in
 from toolchain.ir import Graph
 
 _HOLDING = frozenset({"CALL_ONCE", "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE"})
@@ -92,6 +93,7 @@ class Cutter:
             self._model.buffers = [
                 types.BufferT.InitFromObj(file.Buffers(i)) for i in range(file.BuffersLength())
             ]
+            take_in(data, self._model.buffers, self._model.subgraphs[0].operators or ())
         except (struct.error, IndexError, TypeError, ValueError, OverflowError) as error:
             raise InputError(f"the file cannot be taken apart: {error}") from error
         self._file = model

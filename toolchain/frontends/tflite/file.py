@@ -148,14 +148,19 @@ def _operator_code(table: Table) -> tuple[str, str, int]:
 
 
 def _buffer(table: Table, data: bytes) -> NDArray[np.generic]:
-    """The bytes of a buffer, which in files above 2 GB lie outside the flatbuffer."""
-    offset, size = table.integer(1, "Q"), table.integer(2, "Q")
-    if offset > 1:
-        if size > len(data) or offset > len(data) - size:
-            raise InputError(f"the file is corrupt: a buffer at byte {offset} lies past its end")
-        return np.frombuffer(data, np.uint8, size, offset)
+    """The bytes of a buffer, which in files above 2 GB lie outside the flatbuffer.
+
+    Where a buffer has both, its own bytes count, as in LiteRT's `interpreter_builder.cc`.
+    """
     content = table.numbers(0, "uint8")
-    return np.zeros(0, np.uint8) if content is None else content
+    if content is not None:
+        return content
+    offset, size = table.integer(1, "Q"), table.integer(2, "Q")
+    if offset <= 1:
+        return np.zeros(0, np.uint8)
+    if size > len(data) or offset > len(data) - size:
+        raise InputError(f"the file is corrupt: a buffer at byte {offset} lies past its end")
+    return np.frombuffer(data, np.uint8, size, offset)
 
 
 def _unique_names(tables: tuple[Table, ...]) -> tuple[str, ...]:
@@ -189,6 +194,11 @@ def _tensor(
     if written and data.size:
         raise InputError(
             f"tensor {name!r} is computed or given, yet the file has {data.size} bytes of it"
+        )
+    if variable and data.size:
+        raise InputError(
+            f"tensor {name!r} is a variable, which begins at zero, yet the file has {data.size} "
+            "bytes of it; remove them"
         )
     packed = type_name == "INT4" and constant and data.size > 0
     half = type_name == "FLOAT16" and constant and data.size > 0

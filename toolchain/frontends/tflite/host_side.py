@@ -19,6 +19,7 @@ import flatbuffers.builder
 from toolchain.errors import InputError
 from toolchain.frontends.front_end import HostOperator
 from toolchain.frontends.tflite.file import FileModel, FileOp, read_file
+from toolchain.frontends.tflite.outside import take_in
 
 _WORK: Mapping[str, str] = MappingProxyType(
     {"TFLite_Detection_PostProcess": "decoding boxes and suppressing overlapping ones"}
@@ -75,6 +76,7 @@ def bytes_without_host_side(data: bytes) -> bytes:
     types: Any = schema  # code without types, as its builder
     written = types.ModelT.InitFromObj(types.Model.GetRootAs(data))
     main = written.subgraphs[0]
+    take_in(data, written.buffers or (), main.operators)
     main.operators = [main.operators[place] for place in kept]
     main.outputs = list(outputs)
     written.signatureDefs = None
