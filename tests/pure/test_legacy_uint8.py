@@ -16,9 +16,10 @@ from tests.support.mutations import packed, unpacked
 from tests.support.tflite_writer import tflite_bytes
 from toolchain.errors import InputError
 from toolchain.frontends.tflite import FRONT_END
-from toolchain.ir import DType
+from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops import forms, spec_of
 from toolchain.ops.interpret import interpret
+from toolchain.ops.pooling.common import Pool2D
 from toolchain.passes import prepare
 
 KINDS = (
@@ -77,3 +78,36 @@ def test_uint8_beside_int8_is_refused() -> None:
     second.type, second.quantization.zeroPoint = schema.TensorType.INT8, [0]
     with pytest.raises(InputError, match=r"MAXIMUM \(operator 0\) takes uint8 .* and int8"):
         FRONT_END.read(packed(model), Path("legacy.tflite"))
+
+
+@pytest.mark.parametrize(
+    "kind", ["conv2d.int16", "depthwise_conv2d.int16", "fully_connected.int16"]
+)
+def test_uint8_weights_beside_int16_are_refused(kind: str) -> None:
+    """Lowered, they would have a zero point, which kernels of int16 do not look at."""
+    model = unpacked(tflite_bytes(forms()[kind].sample(np.random.default_rng(0))))
+    main = model.subgraphs[0]
+    main.tensors[main.operators[0].inputs[1]].type = schema.TensorType.UINT8
+    with pytest.raises(InputError, match=r"takes uint8 .* and int16 .* at once"):
+        FRONT_END.read(packed(model), Path("legacy.tflite"))
+
+
+def test_int8_operators_of_a_uint8_file_are_those_of_int8() -> None:
+    """A uint8 maximum, of whose result an int8 average is taken: LiteRT rounds it as int8."""
+    rng = np.random.default_rng(0)
+    u, q = Quantisation((0.05,), (128,)), Quantisation((0.05,), (0,))
+    shape = (1, 6, 6, 3)
+    tensors = [
+        *(Tensor(name, shape, DType.UINT8, u) for name in ("a", "b", "m")),
+        Tensor("x", shape, DType.INT8, q),
+        Tensor("y", (1, 3, 3, 3), DType.INT8, q),
+    ]
+    ops = [
+        Op("maximum", "largest", ("a", "b"), ("m",), Attributes()),
+        Op("quantize", "signed", ("m",), ("x",), Attributes()),
+        Op("average_pool2d", "average", ("x",), ("y",), Pool2D(2, 2, 2, 2)),
+    ]
+    data = tflite_bytes(Graph.build("mixed", tensors, ops, ["a", "b"], ["y"]))
+    values = [rng.integers(0, 256, shape).astype(np.uint8) for _ in range(2)]
+    got = interpret(FRONT_END.read(data, Path("mixed.tflite")), values)
+    np.testing.assert_array_equal(got[0], run_litert(data, values)[0])

@@ -51,7 +51,7 @@ class TfliteNode(Protocol):
 
     @property
     def legacy(self) -> bool:
-        """Whether the file's tensors were uint8 and have been lowered to int8."""
+        """Whether the operator's tensors were uint8 and have been lowered to int8."""
 
     @property
     def inputs(self) -> tuple[Tensor | None, ...]: ...

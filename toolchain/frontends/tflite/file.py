@@ -53,7 +53,8 @@ class FileOp:
     """An operator of the file. `code` is its builtin name, or `custom` of a custom operator.
 
     `options` are as `options.read_options` returns them. `misplaced_options`: the type of the
-    options that the file gives it, if they are another operator's.
+    options that the file gives it, if they are another operator's. `legacy`: its tensors were uint8
+    and have been lowered to int8 (`legacy`).
     """
 
     index: int
@@ -65,6 +66,7 @@ class FileOp:
     outputs: tuple[int, ...]
     intermediates: tuple[int, ...] = ()
     misplaced_options: str = ""
+    legacy: bool = False
 
     def __str__(self) -> str:
         return f"{self.custom or self.code} (operator {self.index})"
@@ -81,17 +83,13 @@ class FileOp:
 
 @dataclass(frozen=True)
 class FileModel:
-    """A subgraph of a file; the main one has all the `others`, in the file's order.
-
-    `legacy`: the tensors were uint8 and have been lowered to int8 (`legacy`).
-    """
+    """A subgraph of a file; the main one has all the `others`, in the file's order."""
 
     tensors: tuple[FileTensor, ...]
     ops: tuple[FileOp, ...]
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     others: tuple[FileModel, ...] = ()
-    legacy: bool = False
 
 
 def read_file(data: bytes) -> FileModel:

@@ -68,17 +68,22 @@ def _lowered(found: FileTensor) -> FileTensor:
     return replace(found, tensor=narrow, type_name="INT8")
 
 
-def _refuse_mixed(op: FileOp, tensors: Sequence[FileTensor]) -> None:
-    """Raise InputError where 8-bit tensors are of both signs: lowered, they would look alike."""
-    legacy = [found for found in tensors if _is_uint8(found)]
-    signed = [
-        found for found in tensors if found.tensor is not None and found.tensor.dtype is DType.INT8
-    ]
-    if legacy and signed:
-        raise InputError(
-            f"{op} takes uint8 ({legacy[0].name!r}) and int8 ({signed[0].name!r}) at once, which "
-            "no kernel of TFLite does; put a quantize operator between them"
-        )
+def _refuse_mixed(op: FileOp, inputs: Sequence[FileTensor], outputs: Sequence[FileTensor]) -> None:
+    """Raise InputError where uint8 stands beside int8 or int16: lowered, it would look like int8.
+
+    int16 as a result of uint8 alone is sound: SOFTMAX has it.
+    """
+    legacy = [found for found in (*inputs, *outputs) if _is_uint8(found)]
+    for found in (*inputs, *outputs):
+        tensor = found.tensor
+        if not legacy or tensor is None or tensor.quantisation is None:
+            continue
+        wide = tensor.dtype is DType.INT16 and found in inputs
+        if tensor.dtype is DType.INT8 or wide:
+            raise InputError(
+                f"{op} takes uint8 ({legacy[0].name!r}) and {tensor.dtype.value} ({found.name!r}) "
+                "at once, which no kernel of TFLite does; put a quantize operator between them"
+            )
 
 
 class _Rewriter:
@@ -101,7 +106,6 @@ class _Rewriter:
             ops=tuple(self._ops),
             inputs=inputs,
             outputs=outputs,
-            legacy=True,
         )
 
     def _add_tensor(self, found: FileTensor, suffix: str) -> int:
@@ -147,8 +151,11 @@ class _Rewriter:
 
     def _operator(self, op: FileOp) -> None:
         """The operator on int8 tensors; one with weights gets weights of its own."""
+        given = [self._old.tensors[i] for i in op.inputs if i != -1]
+        made = [self._old.tensors[i] for i in op.outputs]
         if op.code not in _CONVERSIONS:
-            _refuse_mixed(op, [self._old.tensors[i] for i in (*op.inputs, *op.outputs) if i != -1])
+            _refuse_mixed(op, given, made)
+            op = replace(op, legacy=any(map(_is_uint8, (*given, *made))))
         x = self._old.tensors[op.inputs[0]] if op.inputs and op.inputs[0] != -1 else None
         weights = None
         if op.code in _WEIGHTED and x is not None and _is_uint8(x) and len(op.inputs) > 1:

@@ -52,7 +52,6 @@ class _Node:
     inputs: tuple[Tensor | None, ...]
     outputs: tuple[Tensor, ...]
     intermediates: tuple[Tensor | None, ...]
-    legacy: bool = False
 
     @property
     def options(self) -> Any:
@@ -65,6 +64,10 @@ class _Node:
     @property
     def builtin(self) -> str:
         return self.op.code
+
+    @property
+    def legacy(self) -> bool:
+        return self.op.legacy
 
     @property
     def version(self) -> int:
@@ -281,7 +284,7 @@ class _Reader:
         if not outputs:
             raise InputError(f"{op} has no output")
         between = tuple(file_tensors[i].tensor for i in op.intermediates)
-        answer = spec.tflite.read(_Node(op, inputs, outputs, between, self._model.legacy))
+        answer = spec.tflite.read(_Node(op, inputs, outputs, between))
         _check_finite(op, answer.attributes)
         kept = [inputs[i] for i in answer.inputs]
         updated = self._updated(op, answer.states)
