@@ -10,7 +10,11 @@ import pytest
 from toolchain.deployment.compile import compile_model
 from toolchain.deployment.run import deployed
 from toolchain.deployment.verification import verify_model
+from toolchain.frontends import load_model
+from toolchain.ops.interpret import interpret
+from toolchain.ops.spec import Array
 from toolchain.reference import open_reference
+from toolchain.reference.process import Runtime, RuntimeProcess, open_model
 
 MODELS = Path(__file__).parents[2].parent / "shared" / "models"
 NAMES = ("esphome_v2_okay_nabu", "esphome_v2_alexa")
@@ -35,6 +39,22 @@ def test_svdf_with_int8_state_equals_tflite_micro() -> None:
     result = verify_model(_model("tflm_keyword_scrambled_8bit"), board="host", runs=40)
     assert (result.differing, result.elements) == (0, 80)
     assert "tflite-micro" in result.reference
+
+
+def test_tflite_micro_s_lstm_is_not_litert_s() -> None:
+    """Else it could judge where LiteRT refuses a file; Thimble's is LiteRT's."""
+    pytest.importorskip("tflite_micro")
+    file = _model("tflm_mnist_lstm_int8")
+    data, graph, process = file.read_bytes(), load_model(file), RuntimeProcess()
+    litert = open_model(process, Runtime.LITERT_REFERENCE, data)
+    micro = open_model(process, Runtime.TFLITE_MICRO, data, 1)
+    rng, differ, states = np.random.default_rng(3), 0, dict[str, Array]()
+    for _ in range(40):
+        x = rng.integers(-128, 128, graph.tensors[graph.inputs[0]].shape).astype(np.int8)
+        (want,), (other,) = litert.run([x]), micro.run([x])
+        np.testing.assert_array_equal(interpret(graph, [x], states)[0], want)
+        differ += not np.array_equal(other, want)
+    assert differ
 
 
 def test_state_matters_and_a_reset_forgets_it(tmp_path: Path) -> None:

@@ -81,6 +81,12 @@ RULES = (
         (_REF,),
         "tflite-micro, and LiteRT's default kernel, round twice",
     ),
+    Rule(
+        ("UNIDIRECTIONAL_SEQUENCE_LSTM",),
+        (),
+        (_REF, _PLAIN),
+        "tflite-micro takes the gates' sigmoid and tanh from tables, LiteRT from gemmlowp",
+    ),
     Rule(("SPACE_TO_BATCH_ND",), (), (_REF, _PLAIN), "tflite-micro leaves parts of it unwritten"),
     Rule(
         ("MEAN", "SOFTMAX", "LOGISTIC", "DEPTHWISE_CONV_2D"),
