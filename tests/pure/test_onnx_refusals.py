@@ -410,7 +410,8 @@ def test_integers_without_a_zero_point_are_of_the_type_they_were_written_in(
 
 @pytest.mark.parametrize("bias", [2**31 - 1, -(2**31) + 20_000])
 def test_a_bias_that_fits_32_bits_but_not_with_the_sums(bias: int) -> None:
-    """Weights of 100 times an input that is 255 steps from its zero point, nine times over."""
+    """Weights of 100 times an input that is 255 steps from its zero point, nine times over. Clipped,
+    the bias moves the output by 46 of its steps, or by 0.05, where they are 1000 times coarser."""
     constants: dict[str, np.ndarray] = {
         "s": np.float32(0.01),
         "z": np.int8(-128),
@@ -429,11 +430,11 @@ def test_a_bias_that_fits_32_bits_but_not_with_the_sums(bias: int) -> None:
         helper.make_node("QuantizeLinear", ["c", "ys", "z"], ["cq"]),
         helper.make_node("DequantizeLinear", ["cq", "ys", "z"], ["y"]),
     ]
-    model = model_of(nodes, {"x": (1, 1, 4, 4)}, ["y"], constants)
-    assert "its bias is too large for an int32 accumulator" in refused(model)
-    small = constants | {"b": np.array([bias // 2], np.int32)}
-    sound = model_of(nodes, {"x": (1, 1, 4, 4)}, ["y"], small)
-    assert compare(sound.SerializeToString(), random_feeds(sound, 5, 0)).largest <= 1
+    finer = model_of(nodes, {"x": (1, 1, 4, 4)}, ["y"], constants | {"ys": np.float32(1)})
+    assert "its bias is too large for an int32 accumulator" in refused(finer)
+    for sound in (constants, constants | {"b": np.array([bias // 2], np.int32)}):
+        model = model_of(nodes, {"x": (1, 1, 4, 4)}, ["y"], sound)
+        assert compare(model.SerializeToString(), random_feeds(model, 5, 0)).largest <= 1
 
 
 @pytest.mark.parametrize(("columns", "steps", "sound"), [(11, 1600, True), (11, 1650, False)])
