@@ -23,6 +23,7 @@ from tests.support.onnx_models import (
     random_feeds,
     surrounded,
 )
+from toolchain.cli import run
 from toolchain.errors import InputError, UnsupportedError
 from toolchain.frontends.onnx import read
 from toolchain.passes.refuse_float import refuse_float
@@ -409,9 +410,11 @@ def test_integers_without_a_zero_point_are_of_the_type_they_were_written_in(
 
 
 @pytest.mark.parametrize("bias", [2**31 - 1, -(2**31) + 20_000])
-def test_a_bias_that_fits_32_bits_but_not_with_the_sums(bias: int) -> None:
-    """Weights of 100 times an input that is 255 steps from its zero point, nine times over. Clipped,
-    the bias moves the output by 46 of its steps, or by 0.05, where they are 1000 times coarser."""
+def test_a_bias_that_fits_32_bits_but_not_with_the_sums(bias: int, tmp_path: Path) -> None:
+    """Weights of 100 times an input that is 255 steps from its zero point, nine times over.
+
+    Clipped, the bias moves the output by 46 of its steps; by 0.05, where they are 1000 times
+    coarser. There ONNX Runtime's own optimiser lets it overflow: it is held against without."""
     constants: dict[str, np.ndarray] = {
         "s": np.float32(0.01),
         "z": np.int8(-128),
@@ -432,9 +435,11 @@ def test_a_bias_that_fits_32_bits_but_not_with_the_sums(bias: int) -> None:
     ]
     finer = model_of(nodes, {"x": (1, 1, 4, 4)}, ["y"], constants | {"ys": np.float32(1)})
     assert "its bias is too large for an int32 accumulator" in refused(finer)
-    for sound in (constants, constants | {"b": np.array([bias // 2], np.int32)}):
-        model = model_of(nodes, {"x": (1, 1, 4, 4)}, ["y"], sound)
-        assert compare(model.SerializeToString(), random_feeds(model, 5, 0)).largest <= 1
+    for number, sound in enumerate((constants, constants | {"b": np.array([bias // 2], np.int32)})):
+        file = tmp_path / f"model{number}.onnx"
+        made = model_of(nodes, {"x": (1, 1, 4, 4)}, ["y"], sound)
+        file.write_bytes(made.SerializeToString())
+        assert run(["verify", str(file), "-b", "host", "--runs", "5"]) == 0
 
 
 @pytest.mark.parametrize(("columns", "steps", "sound"), [(11, 1600, True), (11, 1650, False)])
