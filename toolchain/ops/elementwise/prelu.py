@@ -139,6 +139,12 @@ def _sample(rng: np.random.Generator) -> Graph:
 def _read_onnx(node: OnnxNode) -> None:
     """PRelu; one slope for all is a function of one operand."""
     q = node.output_quantisation()
+    if np.broadcast_shapes(node.shape(INPUT), node.shape(ALPHA)) != node.shape(INPUT):
+        raise node.unsupported(
+            f"its slope of shape {list(node.shape(ALPHA))} is larger than its input of shape "
+            f"{list(node.shape(INPUT))}",
+            "expand the input first",
+        )
     if node.is_constant(ALPHA):
         slopes = np.unique(node.constant(ALPHA).real)
         if slopes.size == 1:

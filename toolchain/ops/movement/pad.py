@@ -65,11 +65,16 @@ def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
     return (TensorType(shape, x.dtype),)
 
 
+_PADDED_BY_ZERO_POINT = frozenset({DType.INT8, DType.UINT8, DType.INT16})
+"""LiteRT's PAD writes 0 into other types, whatever their quantisation says (`pad.cc`)."""
+
+
 def _stored_value(op: Op, graph: Graph) -> Array:
     """The constant as one element of the output's type."""
     y, value = graph.output(op), _attributes(op).value
     if value is None:
-        value = y.q.zero_point if y.quantisation is not None else 0
+        quantised = y.quantisation is not None and y.dtype in _PADDED_BY_ZERO_POINT
+        value = y.q.zero_point if quantised else 0
     return np.full(1, value, y.dtype.numpy)
 
 
