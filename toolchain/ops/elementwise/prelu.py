@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from toolchain.boards import Core
-from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops.arithmetic.fixed_point import (
     multiply_by_quantized_multiplier,
     quantize_multiplier,
@@ -150,9 +150,31 @@ def _read_onnx(node: OnnxNode) -> None:
         if slopes.size == 1:
             node.emit_like(INPUT, "lookup", Lookup("LeakyRelu", (float(slopes[0]),)), q)
             return
+        _check_real_slopes(node, q)
     axes = node.axes(INPUT)
     inputs = [node.operand(INPUT, axes), node.operand(ALPHA, axes)]
     node.emit("prelu", Attributes(), inputs, q, axes)
+
+
+_MOST_LOST = 1.0
+"""How much storing real slopes in int8 may move the output, in its steps. Below this the outputs,
+both roundings included, are within 1 of ONNX Runtime's."""
+
+
+def _check_real_slopes(node: OnnxNode, output: Quantisation) -> None:
+    """Raise UnsupportedError where real slopes, stored as multiples of one scale, lose too much."""
+    slopes = node.constant(ALPHA)
+    if node.in_float or slopes.quantisation is not None:
+        return
+    scale = float(np.abs(slopes.real).max()) / 127
+    off = np.abs(np.rint(slopes.real / scale) * scale - slopes.real).max() if scale else 0.0
+    x = node.quantisation(INPUT)
+    lost = (x.zero_point + 128) * x.scale * off / output.scale
+    if lost >= _MOST_LOST:
+        raise node.unsupported(
+            f"its slopes are real numbers, which lose up to {lost:.3g} steps of the output in int8",
+            "quantise the slopes too, or scale them to one magnitude",
+        )
 
 
 _INT8 = OpSpec(
