@@ -14,6 +14,8 @@ from tests.support.host import random_inputs, reference_outputs, run_graphs_on_h
 from tests.support.onnx_models import compare, model_of, prepared_of, quantised
 from toolchain.ir import DType, End, Graph, Op, Quantisation, Tensor
 from toolchain.ops import forms
+from toolchain.ops.arithmetic.fixed_point import ScaleError
+from toolchain.ops.arithmetic.onnx_rounding import onnx_factors
 from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.convolution.conv2d import Conv2D
 from toolchain.ops.convolution.depthwise_conv2d import DepthwiseConv2D
@@ -135,3 +137,11 @@ def test_power_of_two_scales_still_have_integers() -> None:
     ((have,),) = run_graphs_on_host([(exact, inputs)])
     (want,) = reference_outputs(exact, inputs)
     np.testing.assert_array_equal(have, want)
+
+
+def test_a_sum_whose_step_saturates_the_output_is_refused() -> None:
+    ends = (("x", 1.0), ("y", 1e-30))
+    x, y = (Tensor(n, (1,), DType.INT8, Quantisation((s,), (0,))) for n, s in ends)
+    with pytest.raises(ScaleError, match="one step of its sums"):
+        onnx_factors(x, x, y)
+    assert onnx_factors(x, x, x) == 1

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.ir import Tensor
-from toolchain.ops.arithmetic.fixed_point import Int32, quantize_multiplier
+from toolchain.ops.arithmetic.fixed_point import Int32, ScaleError, quantize_multiplier
 from toolchain.ops.arithmetic.single_rounding import (
     Int64,
     SingleRounding,
@@ -27,12 +27,25 @@ FLOAT_CODE = -1
 """THIMBLE_SHIFT_FLOAT: says that the multiplier holds the bits of a float32."""
 
 
+_LARGEST_FACTOR = 1 << 16
+"""Steps of the output in one step of a sum. ONNX Runtime's sums in float32 are not exactly 0 where
+integers are; times such a factor that saturates. Factors of real models are far below 1."""
+
+
 def onnx_factors(x: Tensor, weights: Tensor, y: Tensor) -> NDArray[np.float32]:
     """Input scale * weight scale / output scale in float32, in that order: one, or
     one per channel.
+
+    Raises ScaleError for factors beyond `_LARGEST_FACTOR`.
     """
     scales = np.array(weights.q.scales, dtype=np.float32)
-    factors: NDArray[np.float32] = np.float32(x.q.scale) * scales / np.float32(y.q.scale)
+    with np.errstate(over="ignore"):
+        factors: NDArray[np.float32] = np.float32(x.q.scale) * scales / np.float32(y.q.scale)
+    if factors.max(initial=0) > _LARGEST_FACTOR:
+        raise ScaleError(
+            f"one step of its sums is {factors.max():.3g} steps of its output scale {y.q.scale:g}, "
+            "so that ONNX Runtime's rounding errors decide; quantise with a representative data set"
+        )
     return factors
 
 

@@ -15,7 +15,7 @@ from toolchain.boards import Core
 from toolchain.ir import Graph, Op, Tensor
 from toolchain.ops.arithmetic.activation import Activation, clamp_range
 from toolchain.ops.arithmetic.fixed_point import Int32, check_left_shifts
-from toolchain.ops.arithmetic.onnx_rounding import onnx_scaling
+from toolchain.ops.arithmetic.onnx_rounding import onnx_factors, onnx_scaling
 from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.convolution import extents, overlaps, terms
 from toolchain.ops.convolution.common import (
@@ -178,11 +178,13 @@ def channel_scaling(
     returned function is called.
 
     With `partial` the kernel itself subtracts the input's zero point and skips taps outside the
-    image. Raises ScaleError at once if the left shift of a sum may overflow int32.
+    image. Raises ScaleError at once if the left shift of a sum may overflow int32, or its float
+    factor is absurd.
     """
     x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
     bias, zero_point = bias_of(op, graph, len(filters)), weight_zero_point(weights)
     if rounding is Rounding.ONNX:
+        onnx_factors(x, weights, y)
         return lambda: onnx_scaling(x, weights, y, filters, bias, partial, zero_point)
     multiplier, shift = channel_requantisation(x, weights, y, len(filters))
     reached = largest_sums(bias, filters, x.q.zero_point, partial, zero_point)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from toolchain.ir import Graph, Op, Tensor
 from toolchain.ops.arithmetic.activation import Activation, clamp_range
+from toolchain.ops.arithmetic.requant import requant as ending
 from toolchain.ops.convolution.common import INPUT, WEIGHTS, weight_zero_point
 from toolchain.ops.kernel import Argument, Input, Output, Packed, Scratch, Struct
 from toolchain.ops.window import Padding, Window
@@ -61,11 +62,7 @@ def conv_shape(
 
 def requant(y: Tensor, activation: Activation) -> Struct:
     """A `thimble_requant`: the output's zero point, and the range that results are clamped to."""
-    low, high = clamp_range(activation, y)
-    return Struct(
-        "thimble_requant",
-        {"output_offset": y.q.zero_point, "activation_min": low, "activation_max": high},
-    )
+    return ending(y.q.zero_point, *clamp_range(activation, y))
 
 
 def own_arguments(shape: Struct, requantised: Struct) -> dict[str, Argument]:
