@@ -149,19 +149,12 @@ def evaluate(
     return [None if e is None else w for e, w in zip(known, words, strict=True)]
 
 
-def chip_name(board: Board) -> str:
-    """The part in the board's title, such as 'stm32f446'."""
-    found = re.search(r"\((STM32\w+)\)", board.title)
-    assert found is not None, f"{board.name}: the title names no part"
-    return found[1].lower()
-
-
 def family(board: Board) -> str:
-    return chip_name(board)[5:7]
+    return board.chip.name[5:7]
 
 
 def stm32_boards() -> list[Board]:
-    return [b for b in boards().values() if "(STM32" in b.title]
+    return [b for b in boards().values() if b.chip.name.startswith("stm32")]
 
 
 def headers_of(board: Board, device: Repository, core: Repository, folder: Path) -> Headers:
@@ -172,11 +165,11 @@ def headers_of(board: Board, device: Repository, core: Repository, folder: Path)
             (folder / repository.name).mkdir()
             repository.unpack(folder / repository.name, *parts[repository.name])
     own = folder / device.name / "Include"
-    found = sorted(own.glob(f"{chip_name(board)}*.h"))
+    found = sorted(own.glob(f"{board.chip.name}*.h"))
     if board.name.endswith("-q"):
         found = [file for file in found if file.stem.endswith("q")]
     if not found:
-        raise SystemExit(f"{device.path} has no header for {chip_name(board)}")
+        raise SystemExit(f"{device.path} has no header for {board.chip.name}")
     includes = (own, folder / core.name / "CMSIS/Core/Include")
     name = found[0].stem
     flags = board.compiler_flags
@@ -257,10 +250,11 @@ def facts(board: Board, macros: Mapping[str, str]) -> Iterator[Fact]:
     uart = board.uart.name
     yield define("USART_BASE", uart)
     yield define("UART_IRQ", f"{uart}_IRQn")
-    if board.chip is None:
+    identity = board.chip.identity
+    if board.emulator is not None or identity is None:
         return
     yield Fact("counter.register", board.counter.register, "&DWT->CYCCNT")
-    yield Fact("chip.id_register", board.chip.id_register, "&DBGMCU->IDCODE")
+    yield Fact("identity.id_register", identity.id_register, "&DBGMCU->IDCODE")
     register, bit = enable(uart, macros)
     yield define("USART_ENABLE", register)
     yield define("USART_ENABLE_BITS", bit)
@@ -275,7 +269,7 @@ def facts(board: Board, macros: Mapping[str, str]) -> Iterator[Fact]:
         smps = board.name.endswith("-q")
         yield define("PWR_SUPPLY", "PWR_CR3_SMPSEN" if smps else "PWR_CR3_LDOEN")
     if "STM32H7_DEV_ID" in macros:
-        yield Fact("chip.device_id", board.chip.device_id, "STM32H7_DEV_ID")
+        yield Fact("identity.device_id", identity.device_id, "STM32H7_DEV_ID")
 
 
 def regions(header: Headers) -> list[tuple[int, int]]:
@@ -318,7 +312,7 @@ def memory_differences(board: Board, header: Headers) -> Iterator[str]:
 
 def pin_differences(board: Board, pins: Repository | None) -> Iterator[str]:
     """The alternate function of both pins, in every package of the chip."""
-    if pins is None or board.chip is None:
+    if pins is None or board.emulator is not None:
         return
     assert board.uart is not None
     function = int(board.defines["THIMBLE_UART_FUNCTION"].rstrip("u"), 0)
@@ -326,7 +320,7 @@ def pin_differences(board: Board, pins: Repository | None) -> Iterator[str]:
         node = f"{board.uart.name}_{role}_p{port[-1]}{pin}".lower()
         seen = set()
         for file in pins.files(f"dts/st/{family(board)}"):
-            if Path(file).name.startswith(chip_name(board)):
+            if Path(file).name.startswith(board.chip.name):
                 seen |= set(
                     re.findall(rf"{node}: {node} {{\s*pinmux = <.*AF(\d+)\)>", pins.text(file))
                 )
@@ -336,11 +330,12 @@ def pin_differences(board: Board, pins: Repository | None) -> Iterator[str]:
 
 def identity_differences(board: Board, hal: Repository | None) -> Iterator[str]:
     """The device identity that ST's LL driver tells in the notes on reading it."""
-    if hal is None or board.chip is None:
+    identity = board.chip.identity
+    if hal is None or board.emulator is not None or identity is None:
         return
     text = hal.text(f"Inc/stm32{family(board)}xx_ll_system.h")
     notes = re.findall(r"@note For (.*) devices, the device ID is (0x\w+)", text)
-    part = chip_name(board)[5:].upper()
+    part = board.chip.name[5:].upper()
     series = [
         int(number, 16)
         for chips, number in notes
@@ -350,9 +345,9 @@ def identity_differences(board: Board, hal: Repository | None) -> Iterator[str]:
             for pattern in spelt_out(group)
         )
     ]
-    if notes and series != [board.chip.device_id]:
+    if notes and series != [identity.device_id]:
         told = [f"0x{number:03X}" for number in series]
-        yield f"chip.device_id 0x{board.chip.device_id:03X}; ST's LL driver tells {told}"
+        yield f"identity.device_id 0x{identity.device_id:03X}; ST's LL driver tells {told}"
 
 
 def spelt_out(group: str) -> list[str]:
@@ -388,7 +383,7 @@ def rows(board: Board, header: Headers, table: Mapping[str, int]) -> list[Row]:
         else:
             registers[f"{board.uart.name}_{register}"] = f"{board.uart.name}->{register}", name
     for name in {board.uart.name, *(port for port, _ in pins_of(board))}:
-        if board.chip is not None:
+        if board.emulator is None:
             register = enable(name, header.macros)[0].split("->")[1]
             registers[f"RCC_{register}"] = f"RCC->{register}", f"RCC_{register}"
     names = sorted(registers)
@@ -448,7 +443,7 @@ def differences(
     ):
         if own != value:
             yield f"{name} is 0x{own:X}; {header.name}.h has {hexadecimal(value)}"
-    if board.chip is not None:
+    if board.emulator is None:
         yield from memory_differences(board, header)
     yield from pin_differences(board, pins)
     yield from identity_differences(board, hal)
@@ -474,7 +469,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for difference in differences(board, header, pins, hal):
                 print(f"{board.name}: {difference}", file=sys.stderr)
                 found += 1
-            if options.write and board.chip is not None:
+            if options.write and board.emulator is None:
                 write(board, header, rows(board, header, ours(board)), device, core)
         used = [
             core,

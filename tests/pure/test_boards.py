@@ -119,22 +119,27 @@ def test_unknown_board_lists_the_known() -> None:
     ("text", "message"),
     [
         ("title = ", "board.toml"),
-        ('clock_hz = 1\n[core]\nname = "m4"', "title"),
-        ('title = "x"\n[core]\nname = "m4"\nspeed = 3', "speed"),
+        ('chip = "stm32f446"\nclock_hz = 1', "the field 'title' is missing"),
+        ('title = "x"\nchip = "stm32f446"\n[core]\nname = "m4"', "the field 'core' is unknown"),
+        ('title = "x"\nchip = "stm32f999"', r"chip: there is no chip 'stm32f999'; .* stm32f446"),
         (
-            'title = "x"\n[core]\nname = "m4"\n[[memory]]\nname = "R"\norigin = 0\n'
-            'size_bytes = 1\nkind = "rom"\nholds = []',
-            "rom",
+            'title = "x"\nchip = "stm32f446"\nclock_hz = 180_000_001',
+            "clock_hz is 180,000,001; stm32f446 runs at 1 to 180,000,000 Hz",
         ),
         (
-            'title = "x"\n[core]\nname = "m4"\n[[memory]]\nname = "R"\norigin = 0\n'
-            'size_bytes = 1\nkind = "ram"\naccess_cycles = 0.5\nholds = []',
-            "access_cycles is 0.5, not a whole number",
+            'title = "x"\nchip = "an500"\nclock_hz = 1\n[emulator]\nmachine = "m"\n'
+            'icount_shift = 0\nstands_for = "stm32f446"',
+            "stands_for: stm32f446 has a cortex-m4, and an500 a cortex-m7",
         ),
         (
-            'title = "x"\n[core]\nname = "m4"\n[[memory]]\nname = "R"\norigin = 2048\n'
-            'size_bytes = 1\nkind = "ram"\nholds = ["data"]',
-            r"\(R\) may hold data but does not begin at a multiple of 4096",
+            'title = "x"\nchip = "an500"\nclock_hz = 1\n[emulator]\nmachine = "m"\n'
+            'icount_shift = 0\nstands_for = "stm32h999"',
+            "stands_for: there is no chip 'stm32h999'",
+        ),
+        (
+            'title = "x"\nchip = "stm32f446"\nclock_hz = 1\n[[memory]]\nname = "SRAM"\norigin = 0\n'
+            'size_bytes = 1\nkind = "ram"\nholds = []',
+            r"memory\[0\] \(SRAM\): there is another bank of that name",
         ),
     ],
 )

@@ -299,7 +299,8 @@ def test_a_missing_tool_is_told_with_the_line_that_installs_it(
 @pytest.mark.parametrize("name", REAL)
 def test_every_real_board_says_what_it_is(name: str) -> None:
     target = board(name)
-    assert target.chip is not None and 0 < target.chip.device_id < 0x1000
+    identity = target.chip.identity
+    assert identity is not None and 0 < identity.device_id < 0x1000
     assert [r.name for r in runners(target)]
     assert all(len(i) == 9 and i == i.lower() for i in target.usb_ids)
 

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from tests.support.probe import SOURCE, probe_firmware, probe_input, probe_output
-from toolchain import boards
+from toolchain.boards import Board, board, read_board
 from toolchain.device import compiler, qemu
 from toolchain.device.qemu import Machine, command_line
 from toolchain.device.session import Session
+from toolchain.resources import BOARDS
 
 pytestmark = pytest.mark.skipif(
     not (shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm")),
@@ -27,15 +28,16 @@ LIKE = "netduinoplus2"
 def test_started_by_a_loader_that_leaves_all_on(
     flags: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = (boards.BOARDS / LIKE / "board.toml").read_text()
-    moved = text.replace("origin = 0x0800_0000", f"origin = 0x{AT:X}").replace(
-        "0x10_0000", "0x8_0000"
+    shutil.copytree(BOARDS, tmp_path / "boards")
+    chip = tmp_path / "boards" / "chips" / f"{board(LIKE).chip.name}.toml"
+    moved = (
+        chip.read_text()
+        .replace("origin = 0x0800_0000", f"origin = 0x{AT:X}")
+        .replace("0x0010_0000", "0x0008_0000")
     )
     assert moved.count(f"0x{AT:X}") == 1
-    file = tmp_path / "behind-a-loader" / "board.toml"
-    file.parent.mkdir()
-    file.write_text(moved)
-    target = boards.read_board(file)
+    chip.write_text(moved)
+    target = read_board(tmp_path / "boards" / LIKE / "board.toml")
     firmware = probe_firmware(target, tmp_path / "out")
 
     loader = tmp_path / "loader.elf"
@@ -44,7 +46,7 @@ def test_started_by_a_loader_that_leaves_all_on(
     command += ["-Wl,-Ttext=0x08000100", "-Wl,-ereset", str(SOURCE.parent / "loader.c")]
     subprocess.run([*command, "-o", str(loader)], check=True)
 
-    def behind(board: boards.Board, elf: Path, serial_fd: int) -> list[str]:
+    def behind(board: Board, elf: Path, serial_fd: int) -> list[str]:
         return [*command_line(board, loader, serial_fd), "-device", f"loader,file={elf}"]
 
     monkeypatch.setattr(qemu, "command_line", behind)

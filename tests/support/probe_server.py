@@ -101,12 +101,13 @@ class Chip:
     held it in reset."""
 
     def __init__(self, board: Board, *, asleep: bool = False) -> None:
-        assert board.chip is not None
-        self.family = FAMILIES[board.chip.device_id]
+        identity = board.chip.identity
+        assert identity is not None
+        self.family = FAMILIES[identity.device_id]
         self.asleep, self.reset_held, self.halted, self.catches = asleep, False, False, False
         self.flash = bytearray(board.flash_bytes)
         self.words = {
-            board.chip.id_register: 0x2000_0000 | board.chip.device_id,
+            identity.id_register: 0x2000_0000 | identity.device_id,
             self.family.size_register & ~3: board.flash_bytes // 1024
             << 8 * (self.family.size_register & 2),
             CPUID: self.family.cpu,

@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from unittest.mock import patch
 
-from toolchain import boards
+from toolchain.boards import board, boards, chips, reading
+from toolchain.resources import BOARDS
 
 RAM = re.compile(r'\[\[memory\]\]\n(?:(?!\[).+\n)*kind = "ram"\n(?:(?!\[).+\n)*')
 
@@ -19,22 +20,29 @@ def small_board(
     like: str, folder: Path, ram: Sequence[tuple[str, int, int, int, str]]
 ) -> Iterator[str]:
     """The name of a board as `like`, with RAM of (name, origin, bytes, access cycles, holds)."""
-    for name in boards.boards():
-        shutil.copytree(boards.BOARDS / name, folder / name)
-    text = (folder / like / "board.toml").read_text()
+    shutil.copytree(BOARDS, folder, dirs_exist_ok=True)
+    text = (folder / "chips" / f"{board(like).chip.name}.toml").read_text()
     entries = "".join(
         f'[[memory]]\nname = "{name}"\norigin = {origin}\nsize_bytes = {size}\nkind = "ram"\n'
         f"access_cycles = {cycles}\nholds = {holds.split()}\n\n"
         for name, origin, size, cycles, holds in ram
     )
     assert RAM.search(text)
-    text = RAM.sub("", text).replace("[uart]", entries + "[uart]")
+    (folder / "chips" / "small.toml").write_text(RAM.sub("", text) + "\n" + entries)
     (folder / f"small-{like}").mkdir()
-    (folder / f"small-{like}" / "board.toml").write_text(text)
-    boards.boards.cache_clear()
+    text = (folder / like / "board.toml").read_text()
+    (folder / f"small-{like}" / "board.toml").write_text(
+        text.replace(f'chip = "{board(like).chip.name}"', 'chip = "small"')
+    )
+    _forget()
     try:
-        with patch.object(boards, "BOARDS", folder):
-            boards.boards()
+        with patch.object(reading, "BOARDS", folder):
+            boards()
             yield f"small-{like}"
     finally:
-        boards.boards.cache_clear()
+        _forget()
+
+
+def _forget() -> None:
+    boards.cache_clear()
+    chips.cache_clear()

@@ -129,16 +129,17 @@ class Runner(ABC):
 
 
 def _check_id(runner: Runner, board: Board, found: int | None, said: str) -> None:
-    if board.chip is None:
-        raise InputError(f"the file of {board.name} does not say which chip it has ([chip] id)")
+    identity = board.chip.identity
+    if identity is None:
+        raise InputError(f"the file of {board.chip.name} does not say how to know it ([identity])")
     if not found:
         why = runner.complaint(said)
         sentence = why or "the chip's identity could not be read"
         raise UnreadError(sentence, said, hopeless=bool(why) and why != _NO_CHIP)
-    if found & _ID_BITS not in (board.chip.device_id, *board.chip.other_ids):
+    if found & _ID_BITS not in (identity.device_id, *identity.other_ids):
         raise IdentityError(
             f"this is no {board.name}: the chip says device 0x{found & _ID_BITS:03x}, not "
-            f"0x{board.chip.device_id:03x}; nothing was written"
+            f"0x{identity.device_id:03x}; nothing was written"
         )
 
 
@@ -148,7 +149,8 @@ def _hexadecimal(pattern: str, said: str) -> int | None:
 
 
 def _register(board: Board) -> str:
-    return f"0x{board.chip.id_register:08X}" if board.chip else "0"
+    identity = board.chip.identity
+    return f"0x{identity.id_register:08X}" if identity else "0"
 
 
 _NO_PORTS = "gdb_port disabled; tcl_port disabled; telnet_port disabled"

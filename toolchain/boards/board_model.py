@@ -1,0 +1,81 @@
+"""Boards: what is soldered around a chip, and what was chosen for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from toolchain.boards.chip_model import Chip, Counter
+from toolchain.boards.core import Core
+from toolchain.boards.memory import Cache, Memory, MemoryKind
+
+
+@dataclass(frozen=True)
+class Uart:
+    """The serial port that the firmware uses; `pins` is empty where there are none (QEMU)."""
+
+    name: str
+    baud: int
+    pins: str = ""
+
+
+@dataclass(frozen=True)
+class Emulator:
+    """QEMU machine, and the N of `-icount shift=N`: an instruction takes 2^N virtual ns.
+
+    `stands_for`: a chip with the same core, as which what ran here may be read; empty: none.
+    """
+
+    machine: str
+    icount_shift: int
+    stands_for: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Board:
+    """All that the toolchain knows about a board; docs/boards.md explains each field of the file.
+
+    `memories` are those of the chip and those beside it, with their stalls at `clock_hz`, and
+    `caches` those before them. `firmware_sources` are below `runtime_c/firmware`. `flash_runners`
+    name classes of `device/flash.py`, preferred first, with the options each one needs. `usb_ids`
+    are those of the USB serial port on the board, as `vendor:product` in lower case.
+    """
+
+    name: str
+    title: str
+    chip: Chip
+    clock_hz: int
+    memories: tuple[Memory, ...]
+    caches: tuple[Cache, ...]
+    uart: Uart | None
+    counter: Counter | None
+    firmware_sources: tuple[str, ...]
+    defines: Mapping[str, str]
+    emulator: Emulator | None = None
+    flash_runners: Mapping[str, Mapping[str, str]] = field(
+        default_factory=lambda: MappingProxyType({})
+    )
+    ran_on_hardware: bool = False
+    usb_ids: tuple[str, ...] = ()
+
+    @property
+    def core(self) -> Core:
+        return self.chip.core
+
+    @property
+    def compiler_flags(self) -> tuple[str, ...]:
+        return self.chip.compiler_flags
+
+    @property
+    def is_host(self) -> bool:
+        return not self.memories
+
+    @property
+    def ram_bytes(self) -> int:
+        """All RAM of the board; 0 for the host, which has no limit."""
+        return sum(m.size_bytes for m in self.memories if m.kind is MemoryKind.RAM)
+
+    @property
+    def flash_bytes(self) -> int:
+        return sum(m.size_bytes for m in self.memories if m.kind is MemoryKind.FLASH)

@@ -1,0 +1,172 @@
+"""Chips: what is on the silicon, whichever board it is soldered to.
+
+A chip's file says how its memories wait by the clocks of their buses; `Chip.memories` gives the
+banks with the stalls of one clock of the core.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+
+from toolchain.boards.core import Core
+from toolchain.boards.memory import Cache, Memory, MemoryTiming
+from toolchain.errors import InputError
+
+
+@dataclass(frozen=True)
+class Identity:
+    """How a chip is identified: DEV_ID in the register DBGMCU_IDCODE.
+
+    `other_ids`: wrong values that some of its revisions have.
+    """
+
+    device_id: int
+    id_register: int
+    other_ids: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Counter:
+    """How inference is counted: `unit` is 'instructions' or 'cycles'.
+
+    `register` is a free-running 32-bit counter; `wide` says that the source can read more bits of
+    it. A tick is worth `per_tick` units: 1 on silicon, and tick_ns / 2^icount_shift in QEMU.
+    """
+
+    unit: str
+    source: str
+    register: int
+    per_tick: float = 1.0
+    counts_down: bool = False
+    wide: bool = False
+
+    @property
+    def count_bytes(self) -> int:
+        """Bytes of RAM for the count of one operator."""
+        return 8 if self.wide else 4
+
+
+@dataclass(frozen=True)
+class BusTiming:
+    """How long an access takes, in clocks of the memory's bus; `[timing.NAME]` of a file.
+
+    `width_bytes`: bytes that one access delivers. The bus runs at the core's clock divided by
+    `divider`, or at `bus_hz` whatever the core does. `wait_state_hz`: the highest clock of the bus
+    at which 0, 1, 2, ... wait states do; none: it never waits. `first_clocks`: what a read takes
+    longer than one clock, beyond the wait states. `next_clocks`: how long the core waits for each
+    further `width_bytes` of a cache line; with `next_waits`, for the wait states too.
+    `write_clocks`: what a write takes longer than one clock. `prefetch`: as `MemoryTiming`.
+    """
+
+    width_bytes: int
+    divider: int = 1
+    bus_hz: int = 0
+    wait_state_hz: tuple[int, ...] = ()
+    first_clocks: int = 0
+    next_clocks: int = 0
+    next_waits: bool = False
+    write_clocks: int = 0
+    prefetch: bool = False
+
+    def check(self, where: str) -> None:
+        """Raises InputError naming the field that is out of its limits."""
+        check_power_of_two("width_bytes", self.width_bytes, where)
+        if self.divider < 1 or self.bus_hz < 0 or (self.bus_hz and self.divider > 1):
+            raise InputError(
+                f"{where}: divider is {self.divider} and bus_hz {self.bus_hz}; a bus runs at the "
+                "core's clock divided by 1 or more, or at a clock of its own"
+            )
+        for name in ("first_clocks", "next_clocks", "write_clocks"):
+            if getattr(self, name) < 0:
+                raise InputError(f"{where}: {name} is {getattr(self, name)}, not 0 or more")
+        if list(self.wait_state_hz) != sorted(set(self.wait_state_hz)):
+            raise InputError(f"{where}: wait_state_hz must ascend: {list(self.wait_state_hz)}")
+
+    def wait_states(self, core_hz: int, where: str) -> int:
+        """Wait states at a clock of the core. Raises InputError above the last of the table."""
+        if not self.wait_state_hz:
+            return 0
+        clock = self.bus_hz or core_hz / self.divider
+        for cycles, most_hz in enumerate(self.wait_state_hz):
+            if clock <= most_hz:
+                return cycles
+        raise InputError(
+            f"{where}: wait_state_hz: at {core_hz:,} Hz of the core the bus runs at {clock:,.0f} "
+            f"Hz, above {self.wait_state_hz[-1]:,} Hz, where the table ends"
+        )
+
+    def at(self, core_hz: int, where: str) -> MemoryTiming:
+        """Stalls in cycles of a core at `core_hz`. Raises InputError as `wait_states` does."""
+        waits = self.wait_states(core_hz, where)
+        bus_hz = self.bus_hz or core_hz
+
+        def cycles(clocks: int) -> int:
+            return -(-clocks * core_hz // bus_hz) * self.divider
+
+        return MemoryTiming(
+            read_cycles=cycles(waits + self.first_clocks),
+            width_bytes=self.width_bytes,
+            burst_cycles=cycles(self.next_clocks + waits * self.next_waits),
+            write_cycles=cycles(self.write_clocks),
+            prefetch=self.prefetch,
+        )
+
+
+@dataclass(frozen=True)
+class Bank:
+    """A memory, and how it is reached: `timing` is None where that is not known, and `caches`
+    names the caches before it.
+    """
+
+    memory: Memory
+    timing: BusTiming | None = None
+    caches: tuple[str, ...] = ()
+
+    def at(self, core_hz: int, where: str) -> Memory:
+        """The memory with its stalls at a clock of the core. Raises InputError as `BusTiming`."""
+        if self.timing is None:
+            return self.memory
+        where = f"{where} ({self.memory.name})"
+        return replace(self.memory, timing=self.timing.at(core_hz, where))
+
+
+@dataclass(frozen=True, eq=False)
+class Chip:
+    """All that the toolchain knows about a chip; docs/boards.md explains each field of the file.
+
+    `most_clock_hz`: of the core, in the voltage scale that the firmware chooses; 0 for this
+    computer, which has no banks. `firmware_sources` and `defines` are what every board with this
+    chip needs, `wait_states_define` the macro that tells them the wait states of the first bank.
+    """
+
+    name: str
+    title: str
+    core: Core
+    compiler_flags: tuple[str, ...] = ()
+    most_clock_hz: int = 0
+    banks: tuple[Bank, ...] = ()
+    caches: tuple[Cache, ...] = ()
+    identity: Identity | None = None
+    counter: Counter | None = None
+    firmware_sources: tuple[str, ...] = ()
+    wait_states_define: str = ""
+    defines: Mapping[str, int | str] = field(default_factory=lambda: MappingProxyType({}))
+
+    def memories(self, clock_hz: int, where: str) -> tuple[Memory, ...]:
+        """Its banks with their stalls at a clock of the core. Raises InputError naming the limit,
+        after `where`, if the chip cannot run at it.
+        """
+        if self.banks and not 1 <= clock_hz <= self.most_clock_hz:
+            raise InputError(
+                f"{where}: clock_hz is {clock_hz:,}; {self.name} runs at 1 to "
+                f"{self.most_clock_hz:,} Hz"
+            )
+        return tuple(bank.at(clock_hz, self.name) for bank in self.banks)
+
+
+def check_power_of_two(name: str, value: int, where: str) -> None:
+    """Raises InputError if the field `name` is no power of two."""
+    if value < 1 or value & (value - 1):
+        raise InputError(f"{where}: {name} is {value}, not a power of two")

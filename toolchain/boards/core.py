@@ -1,0 +1,21 @@
+"""Processor cores, as far as kernels need to know them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Core:
+    """What kernels need to know about a processor core.
+
+    `dsp`: Armv7E-M SIMD (SMLAD and similar). `mve`: Helium. `fpu`: single-precision float.
+    """
+
+    name: str
+    dsp: bool = False
+    mve: bool = False
+    fpu: bool = False
+
+
+HOST = Core("host", fpu=True)

@@ -1,0 +1,210 @@
+"""The tables of a chip's and a board's file as values."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from toolchain.boards.board_model import Emulator, Uart
+from toolchain.boards.chip_model import Bank, BusTiming, Counter, Identity, check_power_of_two
+from toolchain.boards.core import Core
+from toolchain.boards.memory import (
+    GUARD_BYTES,
+    Cache,
+    Cached,
+    Content,
+    Memory,
+    MemoryKind,
+    Replacement,
+)
+from toolchain.errors import InputError
+from toolchain.files.records import field_of, record
+
+
+@dataclass(frozen=True)
+class CoreEntry:
+    """`[core]`."""
+
+    name: str
+    flags: tuple[str, ...] = ()
+    dsp: bool = False
+    mve: bool = False
+    fpu: bool = False
+
+    def core(self) -> Core:
+        return Core(self.name, self.dsp, self.mve, self.fpu)
+
+
+@dataclass(frozen=True)
+class CounterEntry:
+    """`[counter]`."""
+
+    unit: str
+    source: str
+    register: int
+    tick_ns: float | None = None
+    counts_down: bool = False
+    wide: bool = False
+
+    def counter(self, icount_shift: int) -> Counter:
+        per_tick = 1.0 if self.tick_ns is None else self.tick_ns / 2**icount_shift
+        return Counter(self.unit, self.source, self.register, per_tick, self.counts_down, self.wide)
+
+
+@dataclass(frozen=True)
+class MemoryEntry:
+    """`[[memory]]`: `timing` names a `[timing.NAME]`, `caches` each a `[cache.NAME]`."""
+
+    name: str
+    origin: int
+    size_bytes: int
+    kind: MemoryKind
+    holds: frozenset[Content]
+    access_cycles: int = 1
+    timing: str = ""
+    caches: tuple[str, ...] = ()
+
+    def memory(self, where: str) -> Memory:
+        """Raises InputError naming the field that is out of its limits."""
+        if self.access_cycles < 1 or self.origin < 0 or self.size_bytes < 1:
+            raise InputError(
+                f"{where}: access_cycles and size_bytes are 1 or more, origin 0 or more"
+            )
+        if Content.DATA in self.holds and self.origin % GUARD_BYTES:
+            raise InputError(
+                f"{where} may hold data but does not begin at a multiple of {GUARD_BYTES}: "
+                "the stack's guard would lie elsewhere"
+            )
+        return Memory(
+            self.name, self.origin, self.size_bytes, self.kind, self.holds, self.access_cycles
+        )
+
+
+@dataclass(frozen=True)
+class CacheEntry:
+    """`[cache.NAME]`; the banks behind it name it."""
+
+    holds: frozenset[Cached]
+    line_bytes: int
+    ways: int
+    sets: int
+    replacement: Replacement = "lru"
+    write_back: bool = False
+
+    def cache(self, name: str, memories: tuple[str, ...], where: str) -> Cache:
+        """Raises InputError naming the field that is out of its limits."""
+        check_power_of_two("line_bytes", self.line_bytes, where)
+        check_power_of_two("sets", self.sets, where)
+        if self.ways < 1 or not self.holds:
+            raise InputError(
+                f"{where}: ways is {self.ways} and holds {sorted(self.holds)}; it has 1 way or "
+                "more and holds instructions, data or both"
+            )
+        return Cache(
+            name,
+            self.holds,
+            memories,
+            self.line_bytes,
+            self.ways,
+            self.sets,
+            self.replacement,
+            self.write_back,
+        )
+
+
+@dataclass(frozen=True)
+class FirmwareEntry:
+    """`[firmware]`; a board's has no `wait_states_define`."""
+
+    sources: tuple[str, ...] = ()
+    wait_states_define: str = ""
+    defines: Mapping[str, Any] = field(default_factory=dict)
+
+    def checked_defines(self, where: str) -> Mapping[str, int | str]:
+        """Texts and whole numbers. Raises InputError naming what is neither."""
+        for name, value in self.defines.items():
+            if isinstance(value, bool) or not isinstance(value, int | str):
+                raise InputError(
+                    f"{where}: firmware: defines.{name} is {value!r}, not a text or a whole number"
+                )
+        return self.defines
+
+
+@dataclass(frozen=True)
+class ChipEntry:
+    """A chip's file, with what it has from its family's."""
+
+    title: str
+    core: CoreEntry
+    most_clock_hz: int = 0
+    memory: tuple[Any, ...] = ()
+    timing: Mapping[str, BusTiming] = field(default_factory=dict)
+    cache: Mapping[str, CacheEntry] = field(default_factory=dict)
+    identity: Identity | None = None
+    counter: CounterEntry | None = None
+    firmware: FirmwareEntry = FirmwareEntry()
+
+
+@dataclass(frozen=True)
+class UsbEntry:
+    """`[usb]`."""
+
+    ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class BoardEntry:
+    """A board's file. `memory` and `timing` are those of what lies beside the chip."""
+
+    title: str
+    chip: str
+    clock_hz: int = 0
+    memory: tuple[Any, ...] = ()
+    timing: Mapping[str, BusTiming] = field(default_factory=dict)
+    uart: Uart | None = None
+    firmware: FirmwareEntry = FirmwareEntry()
+    counter: CounterEntry | None = None
+    emulator: Emulator | None = None
+    flash: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    usb: UsbEntry = UsbEntry()
+    ran_on_hardware: bool = False
+
+
+def banks_of(
+    entry: ChipEntry | BoardEntry,
+    where: str,
+    caches: Collection[str],
+    others: Collection[str] = (),
+) -> tuple[Bank, ...]:
+    """The memories of a file with their timing, beside banks that are called `others`.
+
+    Raises InputError naming a wrong field, and a bank that is there twice.
+    """
+    for name, timing in entry.timing.items():
+        timing.check(f"{where}: timing.{name}")
+    found: dict[str, Bank] = {}
+    for number, item in enumerate(entry.memory):
+        place = f"{where}: memory[{number}]"
+        place = f"{place} ({field_of(item, 'name', str, place)})"
+        read = record(MemoryEntry, item, place)
+        memory = read.memory(place)
+        if read.name in found or read.name in others:
+            raise InputError(f"{place}: there is another bank of that name")
+        for cache in read.caches:
+            _find("caches", cache, caches, place)
+        if read.timing:
+            _find("timing", read.timing, entry.timing, place)
+        found[read.name] = Bank(memory, entry.timing.get(read.timing), read.caches)
+    return tuple(found.values())
+
+
+def _find(what: str, name: str, known: Collection[str], where: str) -> None:
+    if name not in known:
+        names = ", ".join(known) or "none"
+        raise InputError(f"{where}: {what}: there is no {name!r}; there are {names}")
+
+
+def names_behind(cache: str, banks: Iterable[Bank]) -> tuple[str, ...]:
+    """The names of the banks that lie behind a cache."""
+    return tuple(bank.memory.name for bank in banks if cache in bank.caches)

@@ -1,0 +1,178 @@
+"""Reads the files of chips and boards, and finds one by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from toolchain.boards.baud import check_baud
+from toolchain.boards.board_model import Board, Emulator
+from toolchain.boards.chip_model import Chip
+from toolchain.boards.entries import BoardEntry, ChipEntry, banks_of, names_behind
+from toolchain.errors import InputError
+from toolchain.files.records import field_of, read_toml, record
+from toolchain.resources import BOARDS
+
+_MOST_ICOUNT_SHIFT = 10
+CHIPS = "chips"
+_FAMILIES = "families"
+
+
+def read_chip(file: Path) -> Chip:
+    """A chip from its `<name>.toml`, and what the file does not say from its family's.
+
+    Raises InputError if one is invalid.
+    """
+    where = str(file)
+    data = read_toml(file)
+    family = field_of(data, "family", str, where, "")
+    if family:
+        base = file.parent / _FAMILIES / f"{family}.toml"
+        if not base.is_file():
+            raise InputError(f"{where}: family: there is no {base}")
+        data = _merged(read_toml(base), data)
+    data.pop("family", None)
+    entry: ChipEntry = record(ChipEntry, data, where)
+    banks = banks_of(entry, where, entry.cache)
+    found = Chip(
+        name=file.stem,
+        title=entry.title,
+        core=entry.core.core(),
+        compiler_flags=entry.core.flags,
+        most_clock_hz=entry.most_clock_hz,
+        banks=banks,
+        caches=tuple(
+            cache.cache(name, names_behind(name, banks), f"{where}: cache.{name}")
+            for name, cache in entry.cache.items()
+        ),
+        identity=entry.identity,
+        counter=entry.counter.counter(0) if entry.counter else None,
+        firmware_sources=entry.firmware.sources,
+        wait_states_define=entry.firmware.wait_states_define,
+        defines=MappingProxyType({**entry.firmware.checked_defines(where)}),
+    )
+    found.memories(found.most_clock_hz, where)
+    return found
+
+
+def _merged(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """Tables key by key; whatever else both have, as `own` has it."""
+    merged = {**base, **own}
+    for key in base.keys() & own.keys():
+        if isinstance(base[key], Mapping) and isinstance(own[key], Mapping):
+            merged[key] = _merged(base[key], own[key])
+    return merged
+
+
+def read_board(file: Path) -> Board:
+    """A board from its `board.toml`; the folder's name is the board's. Its chip is read from the
+    folder `chips` beside the board's, or else from that of this package. Raises InputError if
+    one is invalid.
+    """
+    where = str(file)
+    entry: BoardEntry = record(BoardEntry, read_toml(file), where)
+    on = _find_chip(entry.chip, file.parent.parent / CHIPS, f"{where}: chip: ")
+    return _parse(file.parent.name, on, entry, where)
+
+
+def _find_chip(name: str, folder: Path, where: str = "") -> Chip:
+    """That of a folder, or else of this package. Raises InputError listing those there are."""
+    known = BOARDS / CHIPS
+    for place in (folder, known):
+        if (place / f"{name}.toml").is_file():
+            return read_chip(place / f"{name}.toml")
+    names = ", ".join(sorted({file.stem for at in (folder, known) for file in at.glob("*.toml")}))
+    raise InputError(f"{where}there is no chip {name!r}; the chips are {names}")
+
+
+def _parse(name: str, on: Chip, entry: BoardEntry, where: str) -> Board:
+    shift = _icount_shift(entry.emulator, on, where)
+    memories = on.memories(entry.clock_hz, where)
+    beside = banks_of(entry, where, [c.name for c in on.caches], [m.name for m in memories])
+    defines = entry.firmware.checked_defines(where)
+    if not entry.firmware.sources:
+        defines = {**on.defines, **_wait_states(on, entry.clock_hz), **defines}
+    if entry.uart is not None:
+        check_baud(entry.uart, defines, entry.usb.ids, where)
+    return Board(
+        name=name,
+        title=entry.title,
+        chip=on,
+        clock_hz=entry.clock_hz,
+        memories=(*memories, *(bank.at(entry.clock_hz, where) for bank in beside)),
+        caches=tuple(
+            replace(c, memories=c.memories + names_behind(c.name, beside)) for c in on.caches
+        ),
+        uart=entry.uart,
+        counter=entry.counter.counter(shift) if entry.counter else on.counter,
+        firmware_sources=entry.firmware.sources or on.firmware_sources,
+        defines=MappingProxyType({key: _define(value) for key, value in defines.items()}),
+        emulator=entry.emulator,
+        flash_runners=MappingProxyType({k: MappingProxyType(v) for k, v in entry.flash.items()}),
+        ran_on_hardware=entry.ran_on_hardware,
+        usb_ids=entry.usb.ids,
+    )
+
+
+def _icount_shift(emulator: Emulator | None, on: Chip, where: str) -> int:
+    """Raises InputError where the emulator's fields are out of their limits."""
+    if emulator is None:
+        return 0
+    if not 0 <= emulator.icount_shift <= _MOST_ICOUNT_SHIFT:
+        raise InputError(f"{where}: emulator: icount_shift is {emulator.icount_shift}, not 0 to 10")
+    if emulator.stands_for:
+        place = f"{where}: emulator: stands_for"
+        other = _find_chip(emulator.stands_for, BOARDS / CHIPS, f"{place}: ")
+        if other.core.name != on.core.name:
+            raise InputError(
+                f"{place}: {other.name} has a {other.core.name}, and {on.name} a {on.core.name}"
+            )
+    return emulator.icount_shift
+
+
+def _wait_states(on: Chip, clock_hz: int) -> dict[str, int]:
+    """The define that tells the firmware how long its flash waits."""
+    timing = on.banks[0].timing if on.banks else None
+    if not on.wait_states_define or timing is None:
+        return {}
+    return {on.wait_states_define: timing.wait_states(clock_hz, on.name)}
+
+
+def _define(value: int | str) -> str:
+    return f"0x{value:X}u" if isinstance(value, int) else value
+
+
+@cache
+def chips() -> Mapping[str, Chip]:
+    """Every chip by name, in alphabetical order."""
+    files = sorted((BOARDS / CHIPS).glob("*.toml"))
+    return MappingProxyType({file.stem: read_chip(file) for file in files})
+
+
+def chip(name: str) -> Chip:
+    """The chip of that name. Raises InputError listing the chips if there is none."""
+    try:
+        return chips()[name]
+    except KeyError:
+        known = ", ".join(chips())
+        raise InputError(f"there is no chip {name!r}; the chips are {known}") from None
+
+
+@cache
+def boards() -> Mapping[str, Board]:
+    """Every board by name, in alphabetical order."""
+    files = sorted(BOARDS.glob("*/board.toml"))
+    return MappingProxyType({file.parent.name: read_board(file) for file in files})
+
+
+def board(name: str) -> Board:
+    """The board of that name. Raises InputError listing the boards if there is none."""
+    try:
+        return boards()[name]
+    except KeyError:
+        known = ", ".join(boards())
+        raise InputError(f"there is no board {name!r}; the boards are {known}") from None
