@@ -164,6 +164,7 @@ def check_common(started: Started, target: Board) -> None:
         i for i, (at, _) in enumerate(started.writes) if at == chip.addresses["FLASH_ACR"]
     )
     assert last_wait < switched
+    check_flash(started, target)
 
     assert target.uart is not None
     for letter, digits in re.findall(r"P([A-K])(\d+)", target.uart.pins):
@@ -190,6 +191,22 @@ def check_common(started: Started, target: Board) -> None:
     if target.core.name == "cortex-m7":
         assert started.values("DWT_LAR") == [0xC5ACCE55]
         check_m7(started)
+
+
+def check_flash(started: Started, target: Board) -> None:
+    """What the chip's file tells the time model: wait states, the clock of the flash's bus,
+    prefetch and the small caches."""
+    flash, chip = target.chip.banks[0], started.chip
+    assert flash.timing is not None and flash.caches
+    waits = flash.timing.wait_states(target.clock_hz, target.name)
+    assert started.field("FLASH_ACR_LATENCY") == waits
+    (prescaler,) = [f for f in chip.fields if re.fullmatch(r"RCC_(D1|CD)?CFGR1?_HPRE", f)]
+    assert {0: 1, 8: 2}[started.field(prescaler)] == flash.timing.divider
+    if target.core.name == "cortex-m4":
+        assert started.field("FLASH_ACR_PRFTEN") == flash.timing.prefetch == 1
+        assert started.field("FLASH_ACR_ICEN") and started.field("FLASH_ACR_DCEN")
+    else:  # the flash is read past ART and its prefetch; check_m7 looks at L1
+        assert flash.memory.origin == 0x0800_0000 and not flash.timing.prefetch
 
 
 def check_m7(started: Started) -> None:
