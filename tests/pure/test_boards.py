@@ -83,6 +83,16 @@ def test_best_bank_first(name: str, arena_kib: int, data_bank: str, arena_bank: 
     assert (chosen.data.name, chosen.arena.name) == (data_bank, arena_bank)
 
 
+def test_banks_that_touch_take_as_long_as_the_slower() -> None:
+    target = board("f746g-disco")
+    chosen = layout(
+        target, code_bytes=30_000, weight_bytes=0, data_bytes=3000, arena_bytes=300 * KIB
+    )
+    dtcm, sram1 = target.memories[1:3]
+    assert chosen.arena.name == f"{dtcm.name}_{sram1.name}"
+    assert chosen.arena.timing == sram1.timing != dtcm.timing
+
+
 def test_big_weights_and_arena_go_to_the_psram() -> None:
     chosen = layout(
         board("mps2-an500"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from toolchain.boards import (
 from toolchain.errors import InputError
 from toolchain.resources import BOARDS
 
+DOCUMENT = BOARDS.parent / "docs" / "boards.md"
 MHZ = 1_000_000
 KIB = 1024
 MINIMAL = 'title = "x"\nmost_clock_hz = 100\n[core]\nname = "cortex-m4"\n'
@@ -139,29 +141,13 @@ def test_chip_is_consistent(name: str) -> None:
         assert cache.memories and set(cache.memories) <= set(banks)
 
 
-QSPI = """
-[timing.qspi]
-width_bytes = 4
-bus_hz = 100_000_000
-first_clocks = 21
-next_clocks = 8
-
-[[memory]]
-name = "QSPI"
-origin = 0x9000_0000
-size_bytes = 0x0100_0000
-kind = "flash"
-holds = ["weights"]
-timing = "qspi"
-caches = ["data"]
-"""
-
-
 def test_memory_beside_the_chip_waits_by_the_ratio_of_the_clocks(tmp_path: Path) -> None:
-    """21 clocks of 10 ns are 45.36 cycles of 216 MHz, 8 are 17.28; a part of a cycle is waited."""
+    """The example of docs/boards.md: 21 clocks of 10 ns are 45.36 cycles of 216 MHz, 8 are 17.28;
+    a part of a cycle is waited."""
+    (qspi,) = re.findall(r"```toml\n(.*?)```", DOCUMENT.read_text(encoding="utf-8"), re.DOTALL)
     file = tmp_path / "with-qspi" / "board.toml"
     file.parent.mkdir()
-    file.write_text((BOARDS / "f746g-disco" / "board.toml").read_text() + QSPI)
+    file.write_text((BOARDS / "f746g-disco" / "board.toml").read_text() + "\n" + qspi)
     found = read_board(file)
     assert found.memories[-1].name == "QSPI"
     assert found.memories[-1].timing == MemoryTiming(46, 4, burst_cycles=18)

@@ -13,7 +13,8 @@ from toolchain.report.text import round_size
 def command(json: JsonOption = None) -> None:
     """List the boards: core, clock, RAM, flash, and where each has run.
 
-    A board is a folder under `boards/`; the README says how to add one.
+    A board is a folder under `boards/` and names its chip, a file in `boards/chips/`; the README
+    says how to add one.
     """
     if json:
         write_json(json, {"boards": [_as_json(board) for board in boards().values()]})
@@ -49,6 +50,7 @@ def _as_json(board: Board) -> dict[str, object]:
     return {
         "name": board.name,
         "title": board.title,
+        "chip": board.chip.name,
         "core": board.core.name,
         "clock_hz": board.clock_hz,
         "ram_bytes": board.ram_bytes,

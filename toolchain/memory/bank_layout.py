@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from toolchain.boards import GUARD_BYTES, Board, Content, Memory
+from toolchain.boards import GUARD_BYTES, Board, Content, Memory, MemoryTiming
 from toolchain.errors import DoesNotFitError
 
 SECTION_ALIGNMENT_BYTES = 16
@@ -73,7 +73,14 @@ def _span(first: Memory, second: Memory) -> Memory:
         first.kind,
         first.holds & second.holds,
         max(first.access_cycles, second.access_cycles),
+        _slower(first.timing, second.timing),
     )
+
+
+def _slower(first: MemoryTiming | None, second: MemoryTiming | None) -> MemoryTiming | None:
+    if first is None or second is None:
+        return None
+    return max(first, second, key=lambda timing: (timing.read_cycles, timing.burst_cycles))
 
 
 def _candidates(board: Board, content: Content) -> list[Memory]:
