@@ -11,7 +11,7 @@ from toolchain.boards import Board, Content, MemoryKind, board, boards, read_boa
 from toolchain.device.flash import choose, runners
 from toolchain.errors import DoesNotFitError, InputError
 from toolchain.memory.bank_layout import layout
-from toolchain.resources import RUNTIME_C
+from toolchain.resources import BOARDS, RUNTIME_C
 
 EMULATED = {"netduinoplus2", "mps2-an386", "mps2-an500", "mps3-an547"}
 SILICON = {
@@ -158,6 +158,16 @@ def test_wrong_board_file_is_named(text: str, message: str, tmp_path: Path) -> N
     file.write_text(text)
     with pytest.raises(InputError, match=message):
         read_board(file)
+
+
+def test_an_emulated_board_may_stand_for_a_chip_with_its_core(tmp_path: Path) -> None:
+    text = (BOARDS / "mps2-an500" / "board.toml").read_text()
+    file = tmp_path / "as-h743" / "board.toml"
+    file.parent.mkdir()
+    file.write_text(text.replace("[emulator]", '[emulator]\nstands_for = "stm32h743"'))
+    emulator = read_board(file).emulator
+    assert emulator is not None and emulator.stands_for == "stm32h743"
+    assert not any(b.emulator.stands_for for b in boards().values() if b.emulator)
 
 
 def test_nothing_to_flash_on_an_emulated_board() -> None:
