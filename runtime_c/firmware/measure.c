@@ -32,6 +32,15 @@ static int32_t (*kernel)(uint8_t *arena) = nothing;
 #define MEASURED thimble_the_model->run
 #endif
 
+#ifdef THIMBLE_EMULATED
+/* Stores to them tell runtime_c/qemu/instruction_counts.c what is the run that is measured. */
+volatile uint8_t thimble_run_begins;
+volatile uint8_t thimble_run_ends;
+#define MARK(byte) ((byte) = 1)
+#else
+#define MARK(byte) ((void)0)
+#endif
+
 int32_t thimble_measured_run(uint64_t *total)
 {
     thimble_counter_init();
@@ -50,9 +59,11 @@ int32_t thimble_measured_run(uint64_t *total)
     hooks = (thimble_counter() - hooks - empty) / 8u;
     const thimble_count inside = thimble_operator_counts[spare] / 8u;
 #endif
+    MARK(thimble_run_begins);
     const thimble_count start = thimble_counter();
     const int32_t status = MEASURED(thimble_the_model->arena);
     thimble_count whole = thimble_counter() - start - empty;
+    MARK(thimble_run_ends);
 #ifdef THIMBLE_PROFILE
     thimble_operator_running = 0;
     uint64_t sum = 0;

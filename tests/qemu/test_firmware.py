@@ -208,7 +208,7 @@ def test_runs_counts_and_faults_on_every_machine(name: str, tmp_path: Path) -> N
         count, (scale, misbehave) = seen.pop()
         assert run.unit == "instructions"
         assert 6 * BYTES < scale < 12 * BYTES and 0 < misbehave < 30
-        assert 0.99 * count <= scale + misbehave <= count
+        assert 0.99 * count <= scale + misbehave <= count + 1  # each is rounded from ticks
         use = session.memory_use()
         assert use.arena_bytes == 2 * BYTES and 32 < use.stack_bytes < 512
 

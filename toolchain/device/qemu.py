@@ -32,7 +32,24 @@ def find_qemu() -> str:
     return program
 
 
-def command_line(board: Board, elf: Path, serial_fd: int) -> list[str]:
+@dataclass(frozen=True)
+class TraceRequest:
+    """A plugin that counts. `arguments` are `name=value`; `file` gets the counts."""
+
+    plugin: Path
+    arguments: tuple[str, ...]
+    file: Path
+
+    @property
+    def option(self) -> str:
+        """The value of QEMU's option `-plugin`, in which a comma is doubled."""
+        words = [f"file={self.plugin}", f"out={self.file}", *self.arguments]
+        return ",".join(word.replace(",", ",,") for word in words)
+
+
+def command_line(
+    board: Board, elf: Path, serial_fd: int, trace: TraceRequest | None = None
+) -> list[str]:
     """QEMU's command line; the guest's UART is the inherited file descriptor `serial_fd`."""
     if board.emulator is None:
         raise InputError(f"{board.name} is not emulated: flash it and give the serial port")
@@ -41,6 +58,8 @@ def command_line(board: Board, elf: Path, serial_fd: int) -> list[str]:
     command += ["-nodefaults", "-display", "none", "-monitor", "none"]
     command += ["-semihosting-config", "enable=on,target=native"]
     command += ["-chardev", f"socket,id=uart,fd={serial_fd}", "-serial", "chardev:uart"]
+    if trace is not None:
+        command += ["-plugin", trace.option]
     return command
 
 
@@ -100,13 +119,16 @@ class _MachineTransport(SocketTransport):
 
 
 class Machine:
-    """A running emulator. `transport` is the line to its UART; `stop` (or `with`) ends it."""
+    """A running emulator. `transport` is the line to its UART; `stop` (or `with`) ends it.
 
-    def __init__(self, board: Board, elf: Path) -> None:
+    `trace`: what it is to count, which is in the request's file after each run of the model.
+    """
+
+    def __init__(self, board: Board, elf: Path, trace: TraceRequest | None = None) -> None:
         ours, theirs = socket.socketpair()
         log = tempfile.TemporaryFile()  # noqa: SIM115 (closed when the child ends)
         with theirs:
-            command = [*_dies_with_parent(), *command_line(board, elf, theirs.fileno())]
+            command = [*_dies_with_parent(), *command_line(board, elf, theirs.fileno(), trace)]
             process = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +13,9 @@ from types import TracebackType
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.device import protocol
+from toolchain.cycles.memory_system import MemorySystem
+from toolchain.cycles.trace import Trace, read_trace
+from toolchain.device import protocol, trace_plugin
 from toolchain.device.firmware import Firmware, Port, load_firmware
 from toolchain.device.link import (
     RUN_TIMEOUT_SECONDS,
@@ -24,7 +27,7 @@ from toolchain.device.link import (
 )
 from toolchain.device.ports import find_port
 from toolchain.device.protocol import Hello, Type
-from toolchain.device.qemu import Machine
+from toolchain.device.qemu import Machine, TraceRequest
 from toolchain.errors import InputError, LinkError
 from toolchain.ir import ERROR_ARENA
 
@@ -62,6 +65,26 @@ class MemoryUse:
     arena_bytes: int
 
 
+class Tracing:
+    """The file in which an emulator leaves its counts, for as long as it runs."""
+
+    def __init__(self, memory: MemorySystem) -> None:
+        self._memory = memory
+        self._folder = tempfile.TemporaryDirectory(prefix="thimble-trace-")
+        self._file = Path(self._folder.name) / "counts.txt"
+
+    def request(self, firmware: Firmware) -> TraceRequest:
+        """Raises MissingToolError or InputError where the firmware cannot be traced."""
+        arguments = self._memory.plugin_arguments()
+        return trace_plugin.request(firmware.board, firmware.elf, arguments, self._file)
+
+    def read(self) -> Trace:
+        return read_trace(self._file, self._memory.region_names)
+
+    def end(self) -> None:
+        self._folder.cleanup()
+
+
 class StateLostError(LinkError):
     """The board was reset between inferences of a model that keeps values between them."""
 
@@ -81,9 +104,11 @@ class Session:
         transport: Transport,
         machine: Machine | None,
         link: Link | None = None,
+        tracing: Tracing | None = None,
     ) -> None:
         self.firmware = firmware
         self.machine = machine
+        self._tracing = tracing
         self.link = link or Link(transport)
         self.hello = self.greet()
 
@@ -206,6 +231,12 @@ class Session:
             for op, count in zip(self.firmware.model.operators, ticks, strict=bool(ticks))
         )
 
+    def trace(self) -> Trace:
+        """What the runs so far executed. Raises InputError if the board was opened without it."""
+        if self._tracing is None:
+            raise InputError("this board is not traced: open it with a memory system")
+        return self._tracing.read()
+
     def memory_use(self) -> MemoryUse:
         reply = self.link.request(Type.MEMORY, timeout_seconds=RUN_TIMEOUT_SECONDS)
         return MemoryUse(*protocol.parse_words(reply, 2))
@@ -245,6 +276,8 @@ class Session:
         self.link.close()
         if self.machine is not None:
             self.machine.stop()
+        if self._tracing is not None:
+            self._tracing.end()
 
     def __enter__(self) -> Session:
         return self
@@ -360,25 +393,34 @@ def _from_bytes(port: Port, data: bytes) -> Array:
     return stored.astype(port.dtype.numpy).reshape(port.shape)
 
 
-def open_board(source: Firmware | Path | str, port: str | None = None) -> Session:
+def open_board(
+    source: Firmware | Path | str, port: str | None = None, *, trace: MemorySystem | None = None
+) -> Session:
     """Connect to the board that runs a firmware, or start it in QEMU if it is an emulated one.
 
     `source`: a built firmware or its folder. `port`: a serial device or a pyserial URL. Without
     one, an emulated board is started, and a real one is at `$THIMBLE_PORT` or found by the USB
-    identity in its file. Raises InputError if that is ambiguous, LinkError if the board does not
-    answer or runs another firmware.
+    identity in its file. `trace`: count what an emulated board executes, with these regions and
+    caches (`Session.trace`). Raises InputError if that is ambiguous or a board that is not started
+    here is to be traced, LinkError if the board does not answer or runs another firmware,
+    MissingToolError where nothing can be traced (`trace_plugin.unavailable` says why).
     """
     firmware = source if isinstance(source, Firmware) else load_firmware(Path(source))
     board = firmware.board
     name = port or (None if board.emulator else os.environ.get("THIMBLE_PORT") or _found(firmware))
     if name is not None:
+        if trace is not None:
+            raise InputError(f"only an emulated board can be traced, not the one at {name}")
         return _over_serial(firmware, name, board.uart.baud if board.uart else 115_200)
-    machine = Machine(board, firmware.elf)
-    try:
-        return Session(firmware, machine.transport, machine)
-    except BaseException:
-        machine.stop()
-        raise
+    with contextlib.ExitStack() as undone:
+        tracing = Tracing(trace) if trace is not None else None
+        if tracing is not None:
+            undone.callback(tracing.end)
+        machine = Machine(board, firmware.elf, tracing.request(firmware) if tracing else None)
+        undone.callback(machine.stop)
+        session = Session(firmware, machine.transport, machine, tracing=tracing)
+        undone.pop_all()
+    return session
 
 
 def _found(firmware: Firmware) -> str:

@@ -1,0 +1,1 @@
+"""From what was executed to cycles: timing of cores and of their memories. Knows no networks."""

@@ -1,0 +1,127 @@
+"""QEMU's plugin that counts instructions: built by the machine's own compiler, kept in the cache.
+
+Its source declares what it uses of QEMU's plugin API, so neither a header of QEMU nor its version
+is needed to build it: it looks for the functions of the emulator that loads it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
+
+from toolchain.boards import Board
+from toolchain.device.qemu import TraceRequest, find_qemu
+from toolchain.errors import InputError, MissingToolError, ThimbleError
+from toolchain.kernels.cmsis_nn import cache_folder
+from toolchain.resources import RUNTIME_C
+
+SOURCE = RUNTIME_C / "qemu" / "instruction_counts.c"
+_FLAGS = ("-std=gnu11", "-O2", "-Wall", "-Wextra", "-shared", "-fPIC", "-fvisibility=hidden")
+_PATIENCE_SECONDS = 30.0
+_BEGIN, _END = "thimble_run_begins", "thimble_run_ends"
+_OUTSIDE, _OPERATORS = "thimble_operator_mark", "thimble_operator_counts"
+_MARKS = {_BEGIN, _END, _OUTSIDE, _OPERATORS}
+
+
+def build() -> Path:
+    """The plugin in the user's cache, compiled if it is not there yet.
+
+    Raises MissingToolError where there is no C compiler, or where it or the cache fails.
+    """
+    compiler = shutil.which(os.environ.get("CC", "gcc")) or shutil.which("cc")
+    if compiler is None:
+        raise MissingToolError(
+            "no C compiler for this machine, which QEMU's plugin that counts is built with; "
+            "run: apt-get install -y --no-install-recommends gcc libc6-dev"
+        )
+    key = hashlib.sha256("\0".join((compiler, *_FLAGS)).encode() + SOURCE.read_bytes())
+    target = cache_folder() / "qemu" / f"instruction_counts-{key.hexdigest()[:16]}.so"
+    return target if target.is_file() else _compiled(compiler, target)
+
+
+def _compiled(compiler: str, target: Path) -> Path:
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+            made = Path(folder) / target.name
+            command = [compiler, *_FLAGS, "-o", str(made), str(SOURCE)]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            if done.returncode:
+                said = (done.stderr.strip().splitlines() or ["no message"])[-1]
+                raise MissingToolError(f"{compiler} cannot build QEMU's plugin that counts: {said}")
+            made.replace(target)
+    except OSError as error:
+        raise MissingToolError(
+            f"cannot keep QEMU's plugin that counts in {target.parent}: {error.strerror}; make "
+            "room, or set XDG_CACHE_HOME to a folder that can be written"
+        ) from error
+    return target
+
+
+@cache
+def unavailable() -> str:
+    """Why emulated firmware cannot be traced on this machine; '' if it can."""
+    try:
+        qemu, plugin = find_qemu(), build()
+    except ThimbleError as error:
+        return str(error)
+    request = TraceRequest(plugin, (), Path(os.devnull))
+    command = [qemu, "-machine", "none", "-nodefaults", "-display", "none", "-monitor", "stdio"]
+    try:
+        done = subprocess.run(
+            [*command, "-plugin", request.option],
+            input="quit\n",
+            capture_output=True,
+            text=True,
+            timeout=_PATIENCE_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"{qemu} does not start with a plugin: {error}"
+    said = done.stderr.strip().splitlines() or ["no message"]
+    return f"{qemu} takes no plugin: {said[0]}" if done.returncode else ""
+
+
+def marks(board: Board, elf: Path) -> tuple[str, ...]:
+    """The plugin's arguments that say which stores of a firmware begin and end runs and operators.
+
+    Raises InputError if the firmware has no such marks: it was built by an older Thimble.
+    """
+    with elf.open("rb") as file:
+        table = ELFFile(file).get_section_by_name(".symtab")
+        symbols = table.iter_symbols() if isinstance(table, SymbolTableSection) else ()
+        places = {s.name: (s["st_value"], s["st_size"]) for s in symbols if s.name in _MARKS}
+    if not {_BEGIN, _END} <= set(places):
+        raise InputError(
+            f"{elf} does not mark its runs, so they cannot be traced: compile it again"
+        )
+    arguments = [f"begin={places[_BEGIN][0]:x}", f"end={places[_END][0]:x}"]
+    if {_OUTSIDE, _OPERATORS} <= set(places) and board.counter is not None:
+        (first, size), bytes_each = places[_OPERATORS], board.counter.count_bytes
+        arguments.append(f"outside={places[_OUTSIDE][0]:x}")
+        arguments.append(f"operators={first:x}:{size // bytes_each}:{bytes_each}")
+    return tuple(arguments)
+
+
+def request(board: Board, elf: Path, memory: Sequence[str], file: Path) -> TraceRequest:
+    """A trace of a firmware's runs. `memory`: the plugin's arguments about memories.
+
+    Raises MissingToolError or InputError where it cannot be traced.
+    """
+    why = unavailable()
+    if why:
+        raise MissingToolError(why)
+    return TraceRequest(build(), (*marks(board, elf), *memory), file)
+
+
+if __name__ == "__main__":
+    print(unavailable() or build())
