@@ -94,6 +94,8 @@ typedef struct {
     uint64_t taken;
     uint64_t sequential_misses; /* of instructions: the line follows the one before */
     uint64_t jump_misses;
+    uint32_t last_word; /* of its last access, address / 4 */
+    uint64_t last_execution;
     traffic regions[];
 } place;
 
@@ -220,6 +222,7 @@ static place *place_at(uint32_t address, uint32_t size_bytes)
     if (*found == NULL) {
         *found = zeroed(1, sizeof(place) + plugin.region_count * sizeof(traffic));
         (*found)->address = address;
+        (*found)->last_execution = UINT64_MAX;
         (*found)->executions = new_counter();
         if (plugin.place_count == plugin.place_room) {
             plugin.place_room = 2 * plugin.place_room + 1024;
@@ -235,6 +238,7 @@ static void clear_counts(void)
 {
     for (size_t i = 0; i < plugin.place_count; i++) {
         place *at = plugin.places[i];
+        at->last_execution = UINT64_MAX;
         *at->executions.value = at->taken = at->sequential_misses = at->jump_misses = 0;
         memset(at->regions, 0, plugin.region_count * sizeof(traffic));
     }
@@ -383,29 +387,37 @@ static bool look_up(cache *in, uint32_t number, bool store, bool *written_back, 
     return false;
 }
 
-static void access_data(place *at, uint32_t address, uint32_t size_bytes, bool store)
+static void look_up_data(place *at, uint32_t in_region, uint32_t address, bool store)
 {
-    const uint32_t in_region = region_of(address);
-    if (in_region == plugin.region_count) {
-        return;
-    }
-    traffic *in = &at->regions[in_region];
-    *(store ? &in->stores : &in->loads) += 1;
     cache *through = cache_for(in_region, false);
+    bool written_back;
+    uint32_t pushed_out;
     if (through == NULL) {
         return;
     }
-    const uint32_t last = (address + size_bytes - 1u) / through->line_bytes;
-    for (uint32_t number = address / through->line_bytes; number <= last; number++) {
-        bool written_back;
-        uint32_t pushed_out;
-        if (!look_up(through, number, store, &written_back, &pushed_out)) {
-            *(store ? &in->store_misses : &in->load_misses) += 1;
-        }
-        if (written_back && region_of(pushed_out) < plugin.region_count) {
-            at->regions[region_of(pushed_out)].write_backs++;
-        }
+    if (!look_up(through, address / through->line_bytes, store, &written_back, &pushed_out)) {
+        *(store ? &at->regions[in_region].store_misses : &at->regions[in_region].load_misses) += 1;
     }
+    if (written_back && region_of(pushed_out) < plugin.region_count) {
+        at->regions[region_of(pushed_out)].write_backs++;
+    }
+}
+
+/* Counts words of 4 bytes. Emulators differ in how they cut an access: LDRD into two or not, that of a vector
+ * into its bytes. What one execution does to one word, in one go, is one access. */
+static void access_data(place *at, uint32_t address, uint32_t size_bytes, bool store)
+{
+    const uint32_t last = (address + size_bytes - 1u) / 4u;
+    for (uint32_t word = address / 4u; word <= last; word++) {
+        const uint32_t in_region = region_of(4u * word);
+        const bool again = at->last_word == word && at->last_execution == *at->executions.value;
+        if (in_region < plugin.region_count && !again) {
+            *(store ? &at->regions[in_region].stores : &at->regions[in_region].loads) += 1;
+            look_up_data(at, in_region, 4u * word, store);
+        }
+        at->last_word = word;
+    }
+    at->last_execution = *at->executions.value;
 }
 
 static void fetch_lines(const block *of, bool jumped)

@@ -1,1 +1,1 @@
-"""From what was executed to cycles: timing of cores and of their memories. Knows no networks."""
+"""Executed instructions and the memories behind them, turned into cycles of a core."""

@@ -1,42 +1,78 @@
-"""Regions of addresses and caches over them, as QEMU's plugin simulates them."""
+"""Memories and caches: what QEMU's plugin is told to simulate, and the stalls that follow from it.
+
+The plugin counts, for each instruction, words loaded and stored by region and lines that a cache
+did not hold; here they become cycles that the core waits, by `MemoryTiming`:
+
+- A line that a load brings into a cache: `read_cycles`, and `burst_cycles` for each further
+  `width_bytes` of the line. A word that a cache holds: none.
+- A load from a region without a cache: `read_cycles` a word. Where an access delivers more than a
+  word, its bytes are kept until the next one and count as a cache of one line.
+- A line of instructions fetched after a jump: the same as for a load. One that follows the line
+  before: the same, or, where the memory prefetches, what is left of it after the cycles that one
+  pass through the line before took. Cycles without those of a core: one an instruction.
+- A store: `write_cycles` a word where it passes to the memory, none where it stays in a cache. A
+  written line that is pushed out: `write_cycles` for each `width_bytes`. A line that a store
+  brings into a cache: none; the core goes on while the store waits in a buffer.
+
+Left out: that the words of a line which are wanted first come first; contention of buses between
+instructions, data, DMA and refresh; loads that run on under a miss; speculative fetches; prefetch
+of data; a cache's content changed by interrupts or between runs; the tag and data errors' cost.
+A line of instructions brought by prefetch is kept in the cache, though ST's ART accelerator keeps
+only what it had to wait for.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from types import MappingProxyType
 
-Held = Literal["instructions", "data"]
-Replacement = Literal["lru", "random", "round robin"]
+from toolchain.boards import Cache, Memory, MemoryTiming
+from toolchain.boards.memory import Cached
+from toolchain.cycles.trace import Counts, Section, Traffic
 
-
-@dataclass(frozen=True)
-class Cache:
-    """A cache. `memories`: names of the regions that it covers. `write_back`: a store that misses
-    brings its line in, and the line is written when it leaves; else stores go past the cache.
-    """
-
-    name: str
-    holds: frozenset[Held]
-    memories: tuple[str, ...]
-    line_bytes: int
-    ways: int
-    sets: int
-    replacement: Replacement = "lru"
-    write_back: bool = False
+_WORD_BYTES = 4
+_NO_STALL = MemoryTiming(0, _WORD_BYTES)
 
 
 @dataclass(frozen=True)
 class Region:
-    """Addresses whose loads and stores are counted apart."""
+    """Addresses of the traced firmware, and the memory that they stand for."""
 
     name: str
     origin: int
     size_bytes: int
+    timing: MemoryTiming = _NO_STALL
+
+    def holds(self, address: int) -> bool:
+        return self.origin <= address < self.origin + self.size_bytes
+
+    def fill_cycles(self, line_bytes: int) -> int:
+        """The stall until a line has been read."""
+        timing = self.timing
+        further = -(-line_bytes // timing.width_bytes) - 1
+        return timing.read_cycles + further * timing.burst_cycles
+
+
+@dataclass(frozen=True)
+class Stall:
+    """Cycles that the core waits at an address: for instructions, and for data."""
+
+    fetch: float = 0.0
+    data: float = 0.0
+
+    @property
+    def total(self) -> float:
+        return self.fetch + self.data
 
 
 @dataclass(frozen=True)
 class MemorySystem:
-    """What lies at which addresses. Without regions, loads and stores are not counted."""
+    """What lies at which addresses. Without regions, loads and stores are not counted.
+
+    `caches`: of those that hold instructions (or data) and cover a region, the first serves it.
+    Their `memories` are names of `regions`.
+    """
 
     regions: tuple[Region, ...] = ()
     caches: tuple[Cache, ...] = ()
@@ -62,3 +98,127 @@ class MemorySystem:
             f"{covered:x}",
         )
         return f"cache={':'.join(words)}"
+
+    def cache_of(self, region: str, held: Cached) -> Cache | None:
+        """What serves instructions or data of a region, if anything does."""
+        covering = (c for c in self.caches if held in c.holds and region in c.memories)
+        return next(covering, None)
+
+    def stalls(
+        self, section: Section, core_cycles: Mapping[int, float] | None = None
+    ) -> Mapping[int, Stall]:
+        """The stalls by address, of all executions together; an address without any is absent.
+
+        `core_cycles`: cycles of the core by address, of all executions together, in which a
+        prefetch goes on.
+        """
+        lines = _Lines(section, core_cycles)
+        found = {
+            address: Stall(self._fetch_stall(address, counts, lines), self._data_stall(counts))
+            for address, counts in section.counts.items()
+        }
+        return MappingProxyType({at: stall for at, stall in found.items() if stall.total})
+
+    def _fetch_stall(self, address: int, counts: Counts, lines: _Lines) -> float:
+        if not counts.jump_misses and not counts.sequential_misses:
+            return 0.0
+        region = next(region for region in self.regions if region.holds(address))
+        cache = self.cache_of(region.name, "instructions")
+        assert cache is not None, "lines are counted where there is a cache"
+        fill = float(region.fill_cycles(cache.line_bytes))
+        left = fill
+        if region.timing.prefetch:
+            line = (address + counts.size_bytes - 1) // cache.line_bytes
+            left = max(0.0, fill - lines.pass_cycles(line - 1, cache.line_bytes))
+        return counts.jump_misses * fill + counts.sequential_misses * left
+
+    def _data_stall(self, counts: Counts) -> float:
+        return sum(self._traffic_stall(region, counts.traffic) for region in self.regions)
+
+    def _traffic_stall(self, region: Region, traffic: Mapping[str, Traffic]) -> float:
+        if region.name not in traffic:
+            return 0.0
+        seen, timing = traffic[region.name], region.timing
+        cache = self.cache_of(region.name, "data")
+        if cache is None:
+            return seen.loads * timing.read_cycles + seen.stores * timing.write_cycles
+        stall = seen.load_misses * region.fill_cycles(cache.line_bytes)
+        if not cache.write_back:
+            return stall + seen.stores * timing.write_cycles
+        written = -(-cache.line_bytes // timing.width_bytes)
+        return stall + seen.write_backs * written * timing.write_cycles
+
+
+class _Lines:
+    """Cycles of the core by lines of instructions."""
+
+    def __init__(self, section: Section, core_cycles: Mapping[int, float] | None) -> None:
+        self._counts = section.counts
+        self._cycles = core_cycles
+        self._found: dict[tuple[int, int], float] = {}
+
+    def pass_cycles(self, line: int, line_bytes: int) -> float:
+        """Cycles between entering a line and leaving it at its end, on average."""
+        key = (line, line_bytes)
+        if key not in self._found:
+            self._found[key] = self._pass_cycles(range(line * line_bytes, (line + 1) * line_bytes))
+        return self._found[key]
+
+    def _pass_cycles(self, addresses: range) -> float:
+        inside = [(at, self._counts[at]) for at in addresses if at in self._counts]
+        if not inside:
+            return 0.0
+        cycles = (
+            counts.executions if self._cycles is None else self._cycles.get(at, 0.0)
+            for at, counts in inside
+        )
+        last = inside[-1][1]
+        return sum(cycles) / max(last.executions - last.taken, 1)
+
+
+def stands_for(bank: Memory, target: Sequence[Memory]) -> Memory:
+    """The bank of a target that is meant where a firmware uses `bank` of the board that ran it.
+
+    It is the first of those that may hold most of what `bank` may hold; RAM stands for RAM where
+    there is any.
+    """
+    same_kind = [memory for memory in target if memory.kind is bank.kind] or target
+    return max(same_kind, key=lambda memory: len(memory.holds & bank.holds))
+
+
+def memory_system(
+    traced: Sequence[Memory], target: Sequence[Memory], caches: Sequence[Cache]
+) -> MemorySystem:
+    """The memories of `target`, with its `caches`, at the addresses of the board that runs.
+
+    `traced` may be `target`. A bank whose timing is not known never waits.
+    """
+    pairs = [(bank, bank if bank in target else stands_for(bank, target)) for bank in traced]
+    regions = tuple(
+        Region(bank.name, bank.origin, bank.size_bytes, meant.timing or _NO_STALL)
+        for bank, meant in pairs
+    )
+    over = {
+        cache: tuple(b.name for b, meant in pairs if meant.name in cache.memories)
+        for cache in caches
+    }
+    mapped = tuple(
+        Cache(c.name, c.holds, names, c.line_bytes, c.ways, c.sets, c.replacement, c.write_back)
+        for c, names in over.items()
+        if names
+    )
+    system = MemorySystem(regions, mapped)
+    return MemorySystem(regions, (*mapped, *_buffers(system)))
+
+
+def _buffers(system: MemorySystem) -> list[Cache]:
+    """What an access delivers beyond the word that was asked for, where no cache keeps it."""
+    kinds: tuple[Cached, ...] = ("instructions", "data")
+    return [
+        Cache(f"{region.name}: last {held}", frozenset({held}), (region.name,), width, 1, 1)
+        for region in system.regions
+        for held in kinds
+        if region.timing.read_cycles and system.cache_of(region.name, held) is None
+        for width in (max(region.timing.width_bytes, _WORD_BYTES),)
+        if held == "instructions" or width > _WORD_BYTES
+    ]
