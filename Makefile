@@ -7,7 +7,7 @@ C_FILES := $(shell git ls-files '*.c' '*.h' ':!tests/goldens' 2>/dev/null)
 .PHONY: help setup demo test quick lint format clean
 
 help:
-	@echo "make setup   a virtual environment, compiler, QEMU and CMSIS-NN; quick when nothing is missing"
+	@echo "make setup   a virtual environment, compiler, QEMU and its plugin, CMSIS-NN; quick when nothing is missing"
 	@echo "make demo    the bundled model, compiled for an STM32F405 and run in QEMU on real samples"
 	@echo "make test    lint, types, import contract, all tests, the bench of three boards in QEMU"
 	@echo "make quick   lint, types, import contract, and the tests in Python that are quick (a minute)"

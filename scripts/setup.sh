@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Everything a fresh checkout needs: system packages (through apt), .venv, CMSIS-NN.
+# Everything a fresh checkout needs: system packages (through apt), .venv, CMSIS-NN, QEMU's plugin.
 # Quick when nothing is missing. Run by `make setup`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -65,4 +65,8 @@ fi
 
 # --- CMSIS-NN: from the pinned wheel into the user's cache -----------------------------------
 .venv/bin/python -m toolchain.kernels.cmsis_nn >/dev/null
+
+# --- The plugin with which QEMU counts instructions, into the user's cache -------------------
+counting=$(.venv/bin/python -m toolchain.device.trace_plugin)
+[ -f "$counting" ] || say "$counting"
 say "Ready: .venv/bin/thimble --help"

@@ -18,6 +18,7 @@ from toolchain.cli import run
 from toolchain.cycles.memory_system import MemorySystem, Region
 from toolchain.cycles.trace import Traffic
 from toolchain.device import trace_plugin
+from toolchain.device.compiler import BuildError
 from toolchain.device.session import open_board
 from toolchain.errors import InputError, LinkError, MissingToolError
 
@@ -500,25 +501,27 @@ def test_without_a_compiler_or_an_emulator_the_reason_is_told(
         tool = tmp_path / name
         tool.write_text(f"#!/bin/sh\n{script}\n")
         tool.chmod(0o755)
-    path = {name: tmp_path / name for name in names}
-    gcc = shutil.which("gcc")
-    assert gcc is not None
 
     def told() -> str:
         trace_plugin.unavailable.cache_clear()
         return trace_plugin.unavailable()
 
+    gcc = shutil.which("gcc")
+    assert gcc is not None
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert "cannot build QEMU's plugin that counts: broken" in told()
-    with pytest.raises(MissingToolError, match="broken"):
+    assert told() == "gcc failed: broken"
+    with pytest.raises(BuildError, match="broken"):
         trace_plugin.build()
     assert not list((tmp_path / "thimble" / "qemu").iterdir())
-    path["gcc"].unlink()
-    assert "no C compiler" in told()
-    monkeypatch.setenv("CC", gcc)
-    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    (tmp_path / "gcc").unlink()
+    assert told().startswith("gcc is not installed; run: apt-get")
+    monkeypatch.setenv("PATH", f"{tmp_path}:{Path(gcc).parent}:/usr/bin:/bin")
     assert told().endswith("takes no plugin: no plugins here")
-    path["qemu-system-arm"].unlink()
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert "qemu-system-arm is not installed" in told()
+    (tmp_path / "qemu-system-arm").unlink()
+    assert told().startswith("qemu-system-arm is not installed")
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    with pytest.raises(MissingToolError, match=r"cannot keep QEMU's plugin in .*: Not a directory"):
+        trace_plugin.build()
     trace_plugin.unavailable.cache_clear()

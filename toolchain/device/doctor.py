@@ -8,6 +8,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 
+from toolchain.device import trace_plugin
 from toolchain.errors import ThimbleError
 from toolchain.kernels import cmsis_nn
 
@@ -75,7 +76,14 @@ def examine() -> tuple[Finding, ...]:
             True,
             f"python -m toolchain.kernels.cmsis_nn, or set {cmsis_nn.ENVIRONMENT_VARIABLE}",
         ),
+        _tracing(),
     )
+
+
+def _tracing() -> Finding:
+    why = trace_plugin.unavailable()
+    found = "" if why else str(trace_plugin.build())
+    return Finding("QEMU plugin", "cycles of emulated boards", found, False, why)
 
 
 def _package(name: str) -> str:

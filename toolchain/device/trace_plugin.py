@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
+import platform
 import subprocess
-import tempfile
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -19,8 +18,10 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
 from toolchain.boards import Board
+from toolchain.device import compiler
 from toolchain.device.qemu import TraceRequest, find_qemu
 from toolchain.errors import InputError, MissingToolError, ThimbleError
+from toolchain.files import scratch_folder
 from toolchain.kernels.cmsis_nn import cache_folder
 from toolchain.resources import RUNTIME_C
 
@@ -35,35 +36,22 @@ _MARKS = {_BEGIN, _END, _OUTSIDE, _OPERATORS}
 def build() -> Path:
     """The plugin in the user's cache, compiled if it is not there yet.
 
-    Raises MissingToolError where there is no C compiler, or where it or the cache fails.
+    Raises MissingToolError where there is no gcc or the cache cannot be written, BuildError with
+    what gcc says.
     """
-    compiler = shutil.which(os.environ.get("CC", "gcc")) or shutil.which("cc")
-    if compiler is None:
-        raise MissingToolError(
-            "no C compiler for this machine, which QEMU's plugin that counts is built with; "
-            "run: apt-get install -y --no-install-recommends gcc libc6-dev"
-        )
-    key = hashlib.sha256("\0".join((compiler, *_FLAGS)).encode() + SOURCE.read_bytes())
+    key = hashlib.sha256("\0".join((platform.machine(), *_FLAGS)).encode() + SOURCE.read_bytes())
     target = cache_folder() / "qemu" / f"instruction_counts-{key.hexdigest()[:16]}.so"
-    return target if target.is_file() else _compiled(compiler, target)
-
-
-def _compiled(compiler: str, target: Path) -> Path:
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=target.parent) as folder:
-            made = Path(folder) / target.name
-            command = [compiler, *_FLAGS, "-o", str(made), str(SOURCE)]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            if done.returncode:
-                said = (done.stderr.strip().splitlines() or ["no message"])[-1]
-                raise MissingToolError(f"{compiler} cannot build QEMU's plugin that counts: {said}")
-            made.replace(target)
-    except OSError as error:
-        raise MissingToolError(
-            f"cannot keep QEMU's plugin that counts in {target.parent}: {error.strerror}; make "
-            "room, or set XDG_CACHE_HOME to a folder that can be written"
-        ) from error
+    if not target.is_file():
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with scratch_folder(target.parent) as folder:
+                compiler.link_program([SOURCE], _FLAGS, folder / target.name)
+                (folder / target.name).replace(target)
+        except OSError as error:
+            raise MissingToolError(
+                f"cannot keep QEMU's plugin in {target.parent}: {error.strerror}; make room, or "
+                "set XDG_CACHE_HOME to a folder that can be written"
+            ) from error
     return target
 
 
@@ -73,7 +61,7 @@ def unavailable() -> str:
     try:
         qemu, plugin = find_qemu(), build()
     except ThimbleError as error:
-        return str(error)
+        return " ".join(str(error).split())
     request = TraceRequest(plugin, (), Path(os.devnull))
     command = [qemu, "-machine", "none", "-nodefaults", "-display", "none", "-monitor", "stdio"]
     try:
@@ -124,4 +112,5 @@ def request(board: Board, elf: Path, memory: Sequence[str], file: Path) -> Trace
 
 
 if __name__ == "__main__":
-    print(unavailable() or build())
+    reason = unavailable()
+    print(f"emulated boards will count no cycles: {reason}" if reason else build())
