@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -169,6 +170,10 @@ def cache(held: Cached, *memories: str, how: Replacement = "lru") -> Cache:
 
 def test_banks_stand_for_those_that_hold_the_same() -> None:
     assert [stands_for(b, CHIP).name for b in EMULATED] == ["FLASH", "SRAM", "CCM"]
+    assert stands_for(EMULATED[1], CHIP, 0x1000).name == "SRAM"
+    roomy = replace(CHIP[1], name="BIG", size_bytes=0x2000)
+    assert stands_for(EMULATED[1], (*CHIP, roomy), 0x1001).name == "BIG"
+    assert stands_for(EMULATED[1], (*CHIP, roomy), 0x2001).name == "BIG"
     found = memory_system(EMULATED, CHIP, (cache("instructions", "FLASH", how="round robin"),))
     assert [(r.name, r.origin, r.timing) for r in found.regions] == [
         ("SSRAM1", 0, FLASH),

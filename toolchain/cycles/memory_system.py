@@ -24,8 +24,12 @@ only what it had to wait for.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from types import MappingProxyType
+
+from elftools.elf.constants import SH_FLAGS
+from elftools.elf.elffile import ELFFile
 
 from toolchain.boards import Cache, Memory, MemoryTiming
 from toolchain.boards.memory import Cached
@@ -176,39 +180,56 @@ class _Lines:
         return sum(cycles) / max(last.executions - last.taken, 1)
 
 
-def stands_for(bank: Memory, target: Sequence[Memory]) -> Memory:
+def bytes_used(elf: Path, banks: Sequence[Memory]) -> Mapping[str, int]:
+    """How many bytes of each bank a firmware takes, stack included; by name of the bank."""
+    with elf.open("rb") as file:
+        sections = [s for s in ELFFile(file).iter_sections() if s["sh_flags"] & SH_FLAGS.SHF_ALLOC]
+        spans = [(s["sh_addr"], s["sh_size"]) for s in sections]
+    return {
+        bank.name: sum(size for start, size in spans if bank.origin <= start < bank.end)
+        for bank in banks
+    }
+
+
+def stands_for(bank: Memory, target: Sequence[Memory], used_bytes: int = 0) -> Memory:
     """The bank of a target that is meant where a firmware uses `bank` of the board that ran it.
 
-    It is the first of those that may hold most of what `bank` may hold; RAM stands for RAM where
-    there is any.
+    RAM stands for RAM, where there is any. The first is taken of those that may hold most of what
+    `bank` may hold, if `used_bytes` fit in it; where they fit in none, the largest.
     """
-    same_kind = [memory for memory in target if memory.kind is bank.kind] or target
-    return max(same_kind, key=lambda memory: len(memory.holds & bank.holds))
+    candidates = [memory for memory in target if memory.kind is bank.kind] or target
+    roomy = [memory for memory in candidates if memory.size_bytes >= used_bytes]
+    if roomy:
+        return max(roomy, key=lambda memory: len(memory.holds & bank.holds))
+    return max(candidates, key=lambda memory: memory.size_bytes)
 
 
 def memory_system(
-    traced: Sequence[Memory], target: Sequence[Memory], caches: Sequence[Cache]
+    traced: Sequence[Memory],
+    target: Sequence[Memory],
+    caches: Sequence[Cache],
+    used_bytes: Mapping[str, int] = MappingProxyType({}),
 ) -> MemorySystem:
     """The memories of `target`, with its `caches`, at the addresses of the board that runs.
 
-    `traced` may be `target`. A bank whose timing is not known never waits.
+    `traced` may be `target`. `used_bytes`: of each traced bank, as `bytes_used` finds them. A bank
+    whose timing is not known never waits.
     """
-    pairs = [(bank, bank if bank in target else stands_for(bank, target)) for bank in traced]
+    pairs = [
+        (bank, bank if bank in target else stands_for(bank, target, used_bytes.get(bank.name, 0)))
+        for bank in traced
+        if bank.holds
+    ]
     regions = tuple(
         Region(bank.name, bank.origin, bank.size_bytes, meant.timing or _NO_STALL)
         for bank, meant in pairs
     )
-    over = {
-        cache: tuple(b.name for b, meant in pairs if meant.name in cache.memories)
+    over = [
+        replace(cache, memories=tuple(b.name for b, meant in pairs if meant.name in cache.memories))
         for cache in caches
-    }
-    mapped = tuple(
-        Cache(c.name, c.holds, names, c.line_bytes, c.ways, c.sets, c.replacement, c.write_back)
-        for c, names in over.items()
-        if names
-    )
-    system = MemorySystem(regions, mapped)
-    return MemorySystem(regions, (*mapped, *_buffers(system)))
+    ]
+    covering = tuple(cache for cache in over if cache.memories)
+    return MemorySystem(regions, (*covering, *_buffers(MemorySystem(regions, covering))))
 
 
 def _buffers(system: MemorySystem) -> list[Cache]:
