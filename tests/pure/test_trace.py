@@ -110,8 +110,12 @@ def stall(memory: MemorySystem, counts: Counts, at: int = 0x20) -> Stall:
 def test_lines_of_instructions_after_a_jump_cost_their_fill() -> None:
     missed = Counts(2, 100, jump_misses=7)
     assert stall(system(FLASH, lines_of(16, "flash")), missed) == Stall(fetch=7 * 5)
-    assert stall(system(FLASH, lines_of(32, "flash")), missed) == Stall(fetch=7 * (5 + 2))
+    assert stall(system(FLASH, lines_of(32, "flash")), missed) == Stall(fetch=7 * (5 + 2 - 1))
+    assert stall(system(FLASH, lines_of(64, "flash")), missed) == Stall(fetch=7 * (5 + 6 - 1))
     assert stall(system(PLAIN, lines_of(8, "flash")), Counts(2, 9, 0, 4)) == Stall(fetch=4 * 5)
+    looping = Section(0, None, {0x40: missed, 0x60: Counts(2, 100, 50), 0x7E: Counts(2, 50)})
+    found = system(PLAIN, lines_of(64, "flash")).stalls(looping)
+    assert found == {0x40: Stall(fetch=7 * (5 + 6 - (100 + 100 + 50) / (50 + 50)))}
 
 
 @pytest.mark.parametrize(

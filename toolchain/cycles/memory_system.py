@@ -7,16 +7,17 @@ did not hold; here they become cycles that the core waits, by `MemoryTiming`:
   `width_bytes` of the line. A word that a cache holds: none.
 - A load from a region without a cache: `read_cycles` a word. Where an access delivers more than a
   word, its bytes are kept until the next one and count as a cache of one line.
-- A line of instructions fetched after a jump: the same as for a load. One that follows the line
-  before: the same, or, where the memory prefetches, what is left of it after the cycles that one
-  pass through the line before took. Cycles without those of a core: one an instruction.
+- A line of instructions: `read_cycles` until its first part is there, and of the cycles that its
+  other parts take what one pass through the line does not hide: the core runs what has come. Where
+  the memory prefetches, a line that follows the line before costs what is left of the whole after
+  one pass through that one. Passes take the core's cycles; without them, one an instruction.
 - A store: `write_cycles` a word where it passes to the memory, none where it stays in a cache. A
   written line that is pushed out: `write_cycles` for each `width_bytes`. A line that a store
   brings into a cache: none; the core goes on while the store waits in a buffer.
 
-Left out: that the words of a line which are wanted first come first; contention of buses between
-instructions, data, DMA and refresh; loads that run on under a miss; speculative fetches; prefetch
-of data; a cache's content changed by interrupts or between runs; the tag and data errors' cost.
+Left out: that a load's own word may come first, and the core run on under a miss; contention of
+buses between instructions, data, DMA and refresh; speculative fetches; prefetch of data; what
+interrupts, and the host's requests between runs, do to a cache.
 A line of instructions brought by prefetch is kept in the cache, though ST's ART accelerator keeps
 only what it had to wait for.
 """
@@ -129,12 +130,14 @@ class MemorySystem:
         region = next(region for region in self.regions if region.holds(address))
         cache = self.cache_of(region.name, "instructions")
         assert cache is not None, "lines are counted where there is a cache"
-        fill = float(region.fill_cycles(cache.line_bytes))
-        left = fill
+        size = cache.line_bytes
+        line = (address + counts.size_bytes - 1) // size
+        first, whole = region.timing.read_cycles, region.fill_cycles(size)
+        alone = first + max(0.0, whole - first - lines.cycles_to_jump(line, size))
+        following = alone
         if region.timing.prefetch:
-            line = (address + counts.size_bytes - 1) // cache.line_bytes
-            left = max(0.0, fill - lines.pass_cycles(line - 1, cache.line_bytes))
-        return counts.jump_misses * fill + counts.sequential_misses * left
+            following = max(0.0, whole - lines.cycles_to_end(line - 1, size))
+        return counts.jump_misses * alone + counts.sequential_misses * following
 
     def _data_stall(self, counts: Counts) -> float:
         return sum(self._traffic_stall(region, counts.traffic) for region in self.regions)
@@ -159,25 +162,28 @@ class _Lines:
     def __init__(self, section: Section, core_cycles: Mapping[int, float] | None) -> None:
         self._counts = section.counts
         self._cycles = core_cycles
-        self._found: dict[tuple[int, int], float] = {}
 
-    def pass_cycles(self, line: int, line_bytes: int) -> float:
-        """Cycles between entering a line and leaving it at its end, on average."""
-        key = (line, line_bytes)
-        if key not in self._found:
-            self._found[key] = self._pass_cycles(range(line * line_bytes, (line + 1) * line_bytes))
-        return self._found[key]
-
-    def _pass_cycles(self, addresses: range) -> float:
+    def _inside(self, line: int, line_bytes: int) -> tuple[float, Sequence[Counts]]:
+        """Cycles of a line, and the counts of its instructions."""
+        addresses = range(line * line_bytes, (line + 1) * line_bytes)
         inside = [(at, self._counts[at]) for at in addresses if at in self._counts]
-        if not inside:
-            return 0.0
         cycles = (
             counts.executions if self._cycles is None else self._cycles.get(at, 0.0)
             for at, counts in inside
         )
-        last = inside[-1][1]
-        return sum(cycles) / max(last.executions - last.taken, 1)
+        return sum(cycles), [counts for _, counts in inside]
+
+    def cycles_to_end(self, line: int, line_bytes: int) -> float:
+        """Cycles that a line takes for each time that it is left at its end; loops in it count."""
+        cycles, inside = self._inside(line, line_bytes)
+        return cycles / max(inside[-1].executions - inside[-1].taken, 1) if inside else 0.0
+
+    def cycles_to_jump(self, line: int, line_bytes: int) -> float:
+        """Cycles that a line takes for each time that a branch is taken in it or its end passed."""
+        cycles, inside = self._inside(line, line_bytes)
+        taken = sum(counts.taken for counts in inside)
+        passed = inside[-1].executions - inside[-1].taken if inside else 0
+        return cycles / max(taken + passed, 1)
 
 
 def bytes_used(elf: Path, banks: Sequence[Memory]) -> Mapping[str, int]:
