@@ -388,9 +388,11 @@ FOUR_LINES = f"""
   b before
   .balign 16
 before:
-  .rept 8
+  .rept 6
   nop
   .endr
+  cmp r1, #0
+  beq before            // never: what follows begins a block that was not jumped to
 head:
   .rept 3
   .rept 8
