@@ -1,0 +1,1 @@
+"""One timing model a file."""

@@ -1,0 +1,301 @@
+"""What was executed, read as cycles of a core: by operator, by function, by address, by loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+
+from toolchain.cycles.core_timing import CoreTiming
+from toolchain.cycles.instruction import Instruction
+from toolchain.cycles.program import Program
+from toolchain.cycles.trace import Counts, Section, Trace
+from toolchain.errors import ResultError
+
+
+@dataclass(frozen=True)
+class Stalls:
+    """Cycles that memories make an address's executions wait: for instructions and for data."""
+
+    fetch: float = 0.0
+    data: float = 0.0
+
+
+StallModel = Callable[[Mapping[int, Counts]], Mapping[int, Stalls]]
+"""The stalls of each address, from what a section counted. Addresses left out do not stall."""
+
+
+@dataclass(frozen=True)
+class Cycles:
+    """`core`: by the core's timing model. `fetch`, `data`: waiting for memories."""
+
+    core: float = 0.0
+    fetch: float = 0.0
+    data: float = 0.0
+
+    @property
+    def total(self) -> float:
+        return self.core + self.fetch + self.data
+
+    @property
+    def stalls(self) -> float:
+        return self.fetch + self.data
+
+    def __add__(self, other: Cycles) -> Cycles:
+        return Cycles(self.core + other.core, self.fetch + other.fetch, self.data + other.data)
+
+
+@dataclass(frozen=True)
+class Line:
+    """An executed instruction and the cycles of all its executions."""
+
+    instruction: Instruction
+    executions: int
+    taken: int
+    cycles: Cycles
+
+
+@dataclass(frozen=True)
+class SectionReading:
+    """An operator (None: what ran outside of operators) and its lines, in order of addresses."""
+
+    operator: int | None
+    lines: Mapping[int, Line]
+    functions: Mapping[str, SectionTotal]
+
+    @cached_property
+    def total(self) -> SectionTotal:
+        return _total(self.lines.values())
+
+    @property
+    def cycles(self) -> Cycles:
+        return self.total.cycles
+
+    @property
+    def instructions(self) -> int:
+        return self.total.instructions
+
+
+@dataclass(frozen=True)
+class SectionTotal:
+    """Executed instructions and their cycles."""
+
+    instructions: int = 0
+    cycles: Cycles = Cycles()
+
+    def __add__(self, other: SectionTotal) -> SectionTotal:
+        return SectionTotal(self.instructions + other.instructions, self.cycles + other.cycles)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One run, or the sum of several, by operator. `core`: whose cycles these are."""
+
+    core: str
+    program: Program
+    sections: tuple[SectionReading, ...]
+
+    def operator(self, index: int | None) -> SectionReading:
+        """The section of an operator. Raises KeyError if it did not run."""
+        for section in self.sections:
+            if section.operator == index:
+                return section
+        raise KeyError(index)
+
+    @cached_property
+    def total(self) -> SectionTotal:
+        return sum((section.total for section in self.sections), SectionTotal())
+
+    @property
+    def cycles(self) -> Cycles:
+        return self.total.cycles
+
+    @property
+    def instructions(self) -> int:
+        return self.total.instructions
+
+    @cached_property
+    def functions(self) -> Mapping[str, SectionTotal]:
+        """By function, most cycles first."""
+        found: dict[str, SectionTotal] = {}
+        for section in self.sections:
+            for name, total in section.functions.items():
+                found[name] = found.get(name, SectionTotal()) + total
+        return _most_first(found)
+
+
+def read(
+    trace: Trace, program: Program, timing: CoreTiming, stalls: StallModel | None = None
+) -> Reading:
+    """The cycles of a trace. Sections of the same operator are added up.
+
+    Raises ResultError if the trace executed what the program does not have: it is another one's.
+    """
+    sections = tuple(
+        _read_section(section, program, timing, stalls) for section in trace.operators().values()
+    )
+    return Reading(timing.name, program, sections)
+
+
+def _read_section(
+    section: Section, program: Program, timing: CoreTiming, stalls: StallModel | None
+) -> SectionReading:
+    core: dict[int, float] = {}
+    for block in _blocks(section.counts, program):
+        core.update(_block_cycles(block, section.counts, program, timing))
+    waits = stalls(section.counts) if stalls is not None else {}
+    lines: dict[int, Line] = {}
+    by_function: dict[str, SectionTotal] = {}
+    for address, cycles in core.items():
+        counts, wait = section.counts[address], waits.get(address, Stalls())
+        line = Line(
+            program.instructions[address],
+            counts.executions,
+            counts.taken,
+            Cycles(cycles, wait.fetch, wait.data),
+        )
+        lines[address] = line
+        function = program.function_at(address)
+        name = function.name if function is not None else f"{address:#x}"
+        by_function[name] = by_function.get(name, SectionTotal()) + _total([line])
+    return SectionReading(section.operator, MappingProxyType(lines), _most_first(by_function))
+
+
+def _total(lines: Iterable[Line]) -> SectionTotal:
+    found = list(lines)
+    return SectionTotal(
+        sum(line.executions for line in found),
+        Cycles(
+            sum(line.cycles.core for line in found),
+            sum(line.cycles.fetch for line in found),
+            sum(line.cycles.data for line in found),
+        ),
+    )
+
+
+def _most_first(totals: Mapping[str, SectionTotal]) -> Mapping[str, SectionTotal]:
+    order = sorted(totals, key=lambda name: (-totals[name].cycles.total, name))
+    return MappingProxyType({name: totals[name] for name in order})
+
+
+def _blocks(counts: Mapping[int, Counts], program: Program) -> Iterator[list[Instruction]]:
+    """Straight runs: neighbours in memory that were executed equally often, none of which but the
+    last branched away. Where a branch was never taken, the run goes on.
+    """
+    block: list[Instruction] = []
+    for address in sorted(counts):
+        if not counts[address].executions:
+            continue
+        instruction = program.instructions.get(address)
+        if instruction is None:
+            raise ResultError(
+                f"the trace has an instruction at {address:#x}, the program has none there; the "
+                "trace is another program's, or that code was not linked"
+            )
+        if block and not _goes_on(block[-1], instruction, counts):
+            yield block
+            block = []
+        block.append(instruction)
+    if block:
+        yield block
+
+
+def _goes_on(before: Instruction, after: Instruction, counts: Mapping[int, Counts]) -> bool:
+    left, right = counts[before.address], counts[after.address]
+    if before.end != after.address or left.executions != right.executions:
+        return False
+    return not (before.is_branch and left.taken)
+
+
+def _block_cycles(
+    block: Sequence[Instruction],
+    counts: Mapping[int, Counts],
+    program: Program,
+    timing: CoreTiming,
+) -> Iterator[tuple[int, float]]:
+    last = block[-1]
+    again = counts[last.address].taken if last.target == block[0].address else 0
+    entries = counts[last.address].executions - again
+    once = timing.block_cycles(block, repeats=False)
+    repeated = timing.block_cycles(block, repeats=True) if again else once
+    for at, instruction in enumerate(block):
+        cycles = once[at] * entries + repeated[at] * again
+        taken = counts[instruction.address].taken
+        if taken and instruction.is_branch:
+            previous = block[at - 1] if at else None
+            target = program.instructions.get(instruction.target or -1)
+            cycles += taken * timing.taken_cycles(instruction, previous, target)
+        yield instruction.address, cycles
+
+
+@dataclass(frozen=True)
+class HotLoop:
+    """An innermost loop of an operator, `start` to before `end`, in one function.
+
+    `entries`: how often it was begun; `iterations`: how often its first instruction ran.
+    `operator_cycles`: those of the whole operator. What functions called in it take is not in it.
+    """
+
+    operator: int | None
+    function: str
+    start: int
+    end: int
+    entries: int
+    iterations: int
+    lines: tuple[Line, ...]
+    operator_cycles: float
+
+    @cached_property
+    def total(self) -> SectionTotal:
+        return _total(self.lines)
+
+    @property
+    def cycles(self) -> Cycles:
+        return self.total.cycles
+
+    @property
+    def cycles_per_iteration(self) -> float:
+        return self.cycles.total / self.iterations
+
+    @property
+    def share(self) -> float:
+        """The part of the operator's cycles, 0 to 1."""
+        return self.cycles.total / self.operator_cycles if self.operator_cycles else 0.0
+
+
+def hot_loops(reading: Reading, most: int) -> tuple[HotLoop, ...]:
+    """The loops that take most cycles, at most `most` of all operators, most cycles first."""
+    found = [loop for section in reading.sections for loop in _loops(section, reading.program)]
+    found.sort(key=lambda loop: (-loop.cycles.total, loop.start))
+    return tuple(found[:most])
+
+
+def _loops(section: SectionReading, program: Program) -> Iterator[HotLoop]:
+    ends: dict[int, int] = {}
+    backwards: dict[int, int] = {}
+    for address, line in section.lines.items():
+        target = line.instruction.target
+        if target is None or target > address or not line.taken or line.instruction.is_call:
+            continue
+        if target not in section.lines or program.function_at(target) != program.function_at(
+            address
+        ):
+            continue
+        ends[target] = max(ends.get(target, 0), line.instruction.end)
+        backwards[target] = backwards.get(target, 0) + line.taken
+    for start, end in ends.items():
+        if any(start <= other < ends[other] <= end and other != start for other in ends):
+            continue
+        function = program.function_at(start)
+        iterations = section.lines[start].executions
+        yield HotLoop(
+            section.operator,
+            function.name if function is not None else f"{start:#x}",
+            start,
+            end,
+            max(iterations - backwards[start], 0),
+            iterations,
+            tuple(line for at, line in section.lines.items() if start <= at < end),
+            section.cycles.total,
+        )
