@@ -173,6 +173,7 @@ def test_each_branch_of_a_cortex_m0plus() -> None:
 
 M33 = [
     ("ldr r0, [r1]; adds r2, r0, #1", 3, "load to use latency is 2 cycles"),
+    ("ldr r0, [r0]; adds r2, r0, #1", 3, "of the address register, too"),
     ("ldr r0, [r1]; adds r3, #1; adds r2, r0, #1", 3, "so one instruction between hides it"),
     ("ldr r0, [r1]; mla r4, r2, r3, r0", 2, "can be consumed as MAC accumulate dependency in 1"),
     ("ldr r0, [r1]; mla r4, r0, r3, r2", 3, "but not as a factor"),

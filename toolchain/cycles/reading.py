@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 
 from toolchain.cycles.core_timing import CoreTiming
 from toolchain.cycles.instruction import Instruction
+from toolchain.cycles.memory_system import MemorySystem, Stall
 from toolchain.cycles.program import Program
 from toolchain.cycles.trace import Counts, Section, Trace
 from toolchain.errors import ResultError
-
-
-@dataclass(frozen=True)
-class Stalls:
-    """Cycles that memories make an address's executions wait: for instructions and for data."""
-
-    fetch: float = 0.0
-    data: float = 0.0
-
-
-StallModel = Callable[[Mapping[int, Counts]], Mapping[int, Stalls]]
-"""The stalls of each address, from what a section counted. Addresses left out do not stall."""
 
 
 @dataclass(frozen=True)
@@ -126,29 +115,30 @@ class Reading:
 
 
 def read(
-    trace: Trace, program: Program, timing: CoreTiming, stalls: StallModel | None = None
+    trace: Trace, program: Program, timing: CoreTiming, memory: MemorySystem | None = None
 ) -> Reading:
     """The cycles of a trace. Sections of the same operator are added up.
 
-    Raises ResultError if the trace executed what the program does not have: it is another one's.
+    `memory`: what the trace was counted with, for the stalls; None: memories never stall. Raises
+    ResultError if the trace executed what the program does not have: it is another one's.
     """
     sections = tuple(
-        _read_section(section, program, timing, stalls) for section in trace.operators().values()
+        _read_section(section, program, timing, memory) for section in trace.operators().values()
     )
     return Reading(timing.name, program, sections)
 
 
 def _read_section(
-    section: Section, program: Program, timing: CoreTiming, stalls: StallModel | None
+    section: Section, program: Program, timing: CoreTiming, memory: MemorySystem | None
 ) -> SectionReading:
     core: dict[int, float] = {}
     for block in _blocks(section.counts, program):
         core.update(_block_cycles(block, section.counts, program, timing))
-    waits = stalls(section.counts) if stalls is not None else {}
+    waits = memory.stalls(section, core) if memory is not None else {}
     lines: dict[int, Line] = {}
     by_function: dict[str, SectionTotal] = {}
     for address, cycles in core.items():
-        counts, wait = section.counts[address], waits.get(address, Stalls())
+        counts, wait = section.counts[address], waits.get(address, Stall())
         line = Line(
             program.instructions[address],
             counts.executions,

@@ -157,7 +157,7 @@ def _results(state: _State, instruction: Instruction, issue: float, cycles: floa
         # "Load to use latency is 2 cycles"; "can be consumed as MAC accumulate dependency in 1".
         after = issue + cycles
         for register in instruction.writes:
-            back = register in instruction.address_registers
+            back = instruction.writes_back and register in instruction.address_registers
             state.ready[register] = after if back else after + 1.0
             state.addend_ready[register] = after
         return

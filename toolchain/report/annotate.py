@@ -1,0 +1,85 @@
+"""Hot loops as text and as JSON: instructions with the cycles of an iteration beside each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from toolchain.cycles.reading import HotLoop, Line
+from toolchain.report.text import share
+
+_MOST_TEXT = 44
+
+
+def annotated(loops: Sequence[HotLoop], names: Mapping[int, str]) -> str:
+    """The loops as plain text, most cycles first; lines are at most 100 characters wide.
+
+    `names`: of operators by index. Each instruction has its address, how often it ran, and for one
+    iteration its cycles in the core and those that it waits for instructions and data.
+    """
+    return "\n".join(line for loop in loops for line in (*_loop(loop, names), ""))
+
+
+def _operator(loop: HotLoop, names: Mapping[int, str]) -> str:
+    if loop.operator is None:
+        return "outside of operators"
+    return names.get(loop.operator, f"operator {loop.operator}")
+
+
+def _loop(loop: HotLoop, names: Mapping[int, str]) -> Iterator[str]:
+    yield (
+        f"{loop.function}, {loop.start:#x} to {loop.lines[-1].instruction.address:#x}: "
+        f"{share(loop.cycles.total, loop.operator_cycles)} of {_operator(loop, names)}"
+    )
+    waits = f", {loop.cycles.stalls / loop.iterations:.2f} of them waiting" * bool(
+        loop.cycles.stalls
+    )
+    yield (
+        f"  {loop.iterations:,} iterations in {loop.entries:,} runs of it, "
+        f"{loop.cycles_per_iteration:.2f} cycles each{waits}"
+    )
+    stalls = bool(loop.cycles.stalls)
+    heading = f"  {'address':>10}  {'instruction':{_MOST_TEXT}}  {'runs':>12}  {'cycles':>7}"
+    yield heading + (f"  {'waits':>7}" if stalls else "")
+    for line in loop.lines:
+        instruction = line.instruction
+        row = (
+            f"  {instruction.address:>#10x}  {_cut(instruction.text):{_MOST_TEXT}}  "
+            f"{line.executions:>12,}  {line.cycles.core / loop.iterations:>7.2f}"
+        )
+        yield row + (f"  {line.cycles.stalls / loop.iterations:>7.2f}" if stalls else "")
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _MOST_TEXT else text[: _MOST_TEXT - 3] + "..."
+
+
+def annotated_json(loops: Sequence[HotLoop], names: Mapping[int, str]) -> list[dict[str, Any]]:
+    """The loops for `--json`: cycles are those of all iterations."""
+    return [
+        {
+            "operator": None if loop.operator is None else names.get(loop.operator),
+            "function": loop.function,
+            "start": loop.start,
+            "end": loop.end,
+            "entries": loop.entries,
+            "iterations": loop.iterations,
+            "cycles": round(loop.cycles.total, 1),
+            "cycles_per_iteration": round(loop.cycles_per_iteration, 3),
+            "share": round(loop.share, 4),
+            "instructions": [_line_json(line) for line in loop.lines],
+        }
+        for loop in loops
+    ]
+
+
+def _line_json(line: Line) -> dict[str, Any]:
+    return {
+        "address": line.instruction.address,
+        "text": line.instruction.text,
+        "executions": line.executions,
+        "taken": line.taken,
+        "core_cycles": round(line.cycles.core, 1),
+        "fetch_cycles": round(line.cycles.fetch, 1),
+        "data_cycles": round(line.cycles.data, 1),
+    }
