@@ -180,6 +180,8 @@ M33 = [
     ("ldr r0, [r1]; str r0, [r2]", 2, "load to store latency is 1 cycle"),
     ("ldrd r0, r1, [r2]; strd r3, r4, [r2]", 4, "load/store double execute in 2 cycles"),
     ("ldmia r0!, {r1, r2, r3}; push {r4, r5}", 5, "multiple of x registers in exactly x cycles"),
+    ("ldrd r0, r1, [r2]; adds r3, r0, #1", 3, "of two words the first arrives a cycle earlier"),
+    ("ldrd r0, r1, [r2]; adds r3, r1, #1", 4, "load to use latency of the second"),
     ("smlad r0, r1, r2, r0; smlad r0, r3, r4, r0", 2, "accumulate dependency can be chained"),
     ("smlad r0, r1, r2, r0; smlad r5, r0, r4, r5", 3, "multiply accumulates: 2 cycle latency"),
     ("smlad r0, r1, r2, r0; str r0, [r3]", 2, "can store result from accumulate stage in 1"),

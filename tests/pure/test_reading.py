@@ -99,22 +99,35 @@ def test_only_the_innermost_loop_is_hot() -> None:
     assert (loop.function, loop.start, loop.end) == ("outer", 0x108, 0x110)
     assert (loop.iterations, loop.entries) == (12, 3)
     assert loop.cycles.total == 24 + 12 + 12 + 21
-    assert loop.share == loop.cycles.total / reading.cycles.total
+    assert loop.share == loop.operators[0] == loop.cycles.total / reading.cycles.total
     assert hot_loops(reading, 0) == ()
+
+
+def test_a_loop_of_several_operators_is_one() -> None:
+    lone = {0x108: Counts(2, 2), 0x10A: Counts(2, 2), 0x10C: Counts(2, 2)}
+    lone[0x10E] = Counts(2, 2, taken=1)
+    reading = read(trace((3, lone), (0, COUNTS), (None, {0x100: Counts(2, 1)})), PROGRAM, m4())
+    (loop,) = hot_loops(reading, 5)
+    assert (loop.iterations, loop.entries) == (12 + 2, 3 + 1)
+    assert list(loop.operators) == [0, 3], "most cycles first"
+    assert loop.operators[3] == 1.0
+    assert loop.cycles.total == 69 + 2 * 5 + 1
+    assert loop.lines[-1].taken == 9 + 1
 
 
 def test_the_text_and_the_json_of_a_loop() -> None:
     loops = hot_loops(read(trace((0, COUNTS)), PROGRAM, m4()), 1)
     text = annotated(loops, {0: "conv_1"})
     lines = text.splitlines()
-    assert "outer, 0x108 to 0x10e" in lines[0] and "of conv_1" in lines[0]
-    assert "12 iterations" in lines[1] and "5.75 cycles each" in lines[1]
+    assert lines[0].startswith("outer, 0x108 to 0x10e: ") and lines[0].endswith("of all cycles")
+    assert lines[1].startswith("  of conv_1 ")
+    assert "12 iterations, begun 3 times, 5.75 cycles each" in lines[2]
     assert "waits" not in text
     (load,) = (line for line in lines if "ldr r3, [r2, #0]" in line)
     assert load.split()[0] == "0x108" and load.split()[-2:] == ["12", "2.00"]
     assert max(map(len, lines)) <= 100
     (written,) = json.loads(json.dumps(annotated_json(loops, {0: "conv_1"})))
-    assert written["operator"] == "conv_1"
+    assert [operator["name"] for operator in written["operators"]] == ["conv_1"]
     assert sum(i["core_cycles"] for i in written["instructions"]) == written["cycles"] == 69
 
 
@@ -122,7 +135,7 @@ def test_a_loop_that_waits_shows_it() -> None:
     slow = MemoryTiming(read_cycles=3, width_bytes=4)
     memory = MemorySystem((Region("RAM", 0x2000_0000, 0x1000, slow),))
     text = annotated(hot_loops(read(trace((0, COUNTS)), PROGRAM, m4(), memory), 1), {})
-    assert "of operator 0" in text and "3.00 of them waiting" in text
+    assert "of operator 0" in text and "3.00 of them waiting for memories" in text
     (load,) = (line for line in text.splitlines() if "ldr r3, [r2, #0]" in line)
     assert load.split()[-2:] == ["2.00", "3.00"]
     assert max(map(len, text.splitlines())) <= 100

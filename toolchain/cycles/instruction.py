@@ -251,27 +251,28 @@ def _one(name: str) -> tuple[str, ...]:
     return tuple(f"s{index * width + part}" for part in range(width))
 
 
-def _registers(operand: str, lane_bytes: int = 4) -> frozenset[str]:
-    """The registers named in an operand. A lane of a vector is the `s` register that it lies in."""
-    found: set[str] = set()
+def register_names(operand: str, lane_bytes: int = 4) -> tuple[str, ...]:
+    """The registers named in an operand, in order.
+
+    A lane of `lane_bytes` of a vector is the `s` register that it lies in.
+    """
+    found: list[str] = []
     text = re.sub(r"#-?[\w.+-]+", "", operand.lower())
     for match in _REGISTER.finditer(text):
         first, lane, last = match.groups()
+        parts = _one(first)
         if lane is not None:
-            parts = _one(first)
-            if parts:
-                found.add(parts[int(lane) * lane_bytes // 4])
-            continue
-        if last is None:
-            found.update(_one(first))
-            continue
-        letter = first[0]
-        if letter == last[0] and first[1:].isdigit() and last[1:].isdigit():
-            for index in range(int(first[1:]), int(last[1:]) + 1):
-                found.update(_one(f"{letter}{index}"))
+            found += parts[int(lane) * lane_bytes // 4 :][:1]
+        elif last is None or not parts:
+            found += parts
         else:
-            found.update((*_one(first), *_one(last)))
-    return frozenset(found)
+            for index in range(int(first[1:]), int(last[1:]) + 1):
+                found += _one(f"{first[0]}{index}")
+    return tuple(found)
+
+
+def _registers(operand: str, lane_bytes: int = 4) -> frozenset[str]:
+    return frozenset(register_names(operand, lane_bytes))
 
 
 _SHIFT = re.compile(r"(?:lsl|lsr|asr|ror|uxtw) #\d+|rrx")

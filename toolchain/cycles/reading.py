@@ -44,6 +44,15 @@ class Line:
     taken: int
     cycles: Cycles
 
+    def __add__(self, other: Line) -> Line:
+        """The same instruction's executions in both."""
+        return Line(
+            self.instruction,
+            self.executions + other.executions,
+            self.taken + other.taken,
+            self.cycles + other.cycles,
+        )
+
 
 @dataclass(frozen=True)
 class SectionReading:
@@ -221,20 +230,22 @@ def _block_cycles(
 
 @dataclass(frozen=True)
 class HotLoop:
-    """An innermost loop of an operator, `start` to before `end`, in one function.
+    """An innermost loop, `start` to before `end`, in one function, of all operators together.
 
-    `entries`: how often it was begun; `iterations`: how often its first instruction ran.
-    `operator_cycles`: those of the whole operator. What functions called in it take is not in it.
+    `entries`: how often it was begun; `iterations`: how often its first instruction ran. What
+    functions called in it take is not in its cycles. `operators`: the part of each operator's
+    cycles (0 to 1) that it takes, those in which it takes most cycles first; None is what ran
+    outside of operators. `share`: the part of all cycles.
     """
 
-    operator: int | None
     function: str
     start: int
     end: int
     entries: int
     iterations: int
     lines: tuple[Line, ...]
-    operator_cycles: float
+    operators: Mapping[int | None, float]
+    share: float
 
     @cached_property
     def total(self) -> SectionTotal:
@@ -248,44 +259,67 @@ class HotLoop:
     def cycles_per_iteration(self) -> float:
         return self.cycles.total / self.iterations
 
-    @property
-    def share(self) -> float:
-        """The part of the operator's cycles, 0 to 1."""
-        return self.cycles.total / self.operator_cycles if self.operator_cycles else 0.0
-
 
 def hot_loops(reading: Reading, most: int) -> tuple[HotLoop, ...]:
-    """The loops that take most cycles, at most `most` of all operators, most cycles first."""
-    found = [loop for section in reading.sections for loop in _loops(section, reading.program)]
+    """The loops that take most cycles, at most `most`, most cycles first."""
+    places: dict[tuple[int, int], list[tuple[SectionReading, int]]] = {}
+    for section in reading.sections:
+        for start, end, entries in _loops(section, reading.program):
+            places.setdefault((start, end), []).append((section, entries))
+    found = [_hot_loop(reading, *place, where) for place, where in places.items()]
     found.sort(key=lambda loop: (-loop.cycles.total, loop.start))
     return tuple(found[:most])
 
 
-def _loops(section: SectionReading, program: Program) -> Iterator[HotLoop]:
+def _hot_loop(
+    reading: Reading, start: int, end: int, where: Sequence[tuple[SectionReading, int]]
+) -> HotLoop:
+    lines: dict[int, Line] = {}
+    spent: dict[int | None, tuple[float, float]] = {}
+    for section, _ in where:
+        inside = {at: line for at, line in section.lines.items() if start <= at < end}
+        spent[section.operator] = (_total(inside.values()).cycles.total, section.cycles.total)
+        for at, line in inside.items():
+            lines[at] = lines[at] + line if at in lines else line
+    function = reading.program.function_at(start)
+    order = sorted(spent, key=lambda operator: -spent[operator][0])
+    return HotLoop(
+        function.name if function is not None else f"{start:#x}",
+        start,
+        end,
+        sum(entries for _, entries in where),
+        lines[start].executions,
+        tuple(lines[at] for at in sorted(lines)),
+        MappingProxyType({operator: _part(*spent[operator]) for operator in order}),
+        _part(_total(lines.values()).cycles.total, reading.cycles.total),
+    )
+
+
+def _part(cycles: float, whole: float) -> float:
+    return cycles / whole if whole else 0.0
+
+
+def _loops(section: SectionReading, program: Program) -> Iterator[tuple[int, int, int]]:
+    """Start, end and entries of each loop that holds no other one.
+
+    It is begun as often as its first instruction runs without a branch back, or, where it is
+    entered in its middle, as it is left at its end.
+    """
     ends: dict[int, int] = {}
     backwards: dict[int, int] = {}
+    left: dict[int, int] = {}
     for address, line in section.lines.items():
         target = line.instruction.target
         if target is None or target > address or not line.taken or line.instruction.is_call:
             continue
-        if target not in section.lines or program.function_at(target) != program.function_at(
-            address
-        ):
+        same_function = program.function_at(target) == program.function_at(address)
+        if target not in section.lines or not same_function:
             continue
-        ends[target] = max(ends.get(target, 0), line.instruction.end)
+        if line.instruction.end > ends.get(target, 0):
+            ends[target] = line.instruction.end
+            left[target] = line.executions - line.taken
         backwards[target] = backwards.get(target, 0) + line.taken
     for start, end in ends.items():
-        if any(start <= other < ends[other] <= end and other != start for other in ends):
-            continue
-        function = program.function_at(start)
-        iterations = section.lines[start].executions
-        yield HotLoop(
-            section.operator,
-            function.name if function is not None else f"{start:#x}",
-            start,
-            end,
-            max(iterations - backwards[start], 0),
-            iterations,
-            tuple(line for at, line in section.lines.items() if start <= at < end),
-            section.cycles.total,
-        )
+        if not any(start <= other < ends[other] <= end and other != start for other in ends):
+            begun = section.lines[start].executions - backwards[start]
+            yield start, end, max(begun, left[start])

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from toolchain.cycles.reading import HotLoop, Line
 from toolchain.report.text import share
 
+_WIDTH = 100
 _MOST_TEXT = 44
+_MOST_OPERATORS = 4
 
 
 def annotated(loops: Sequence[HotLoop], names: Mapping[int, str]) -> str:
-    """The loops as plain text, most cycles first; lines are at most 100 characters wide.
+    """The loops as plain text, most cycles first.
 
     `names`: of operators by index. Each instruction has its address, how often it ran, and for one
     iteration its cycles in the core and those that it waits for instructions and data.
@@ -20,23 +23,32 @@ def annotated(loops: Sequence[HotLoop], names: Mapping[int, str]) -> str:
     return "\n".join(line for loop in loops for line in (*_loop(loop, names), ""))
 
 
-def _operator(loop: HotLoop, names: Mapping[int, str]) -> str:
-    if loop.operator is None:
-        return "outside of operators"
-    return names.get(loop.operator, f"operator {loop.operator}")
+def _operator(operator: int | None, names: Mapping[int, str]) -> str:
+    if operator is None:
+        return "what is outside of operators"
+    return names.get(operator, f"operator {operator}")
+
+
+def _shares(loop: HotLoop, names: Mapping[int, str]) -> str:
+    """The operators in which the loop takes most cycles, and their shares."""
+    parts = [f"{_operator(o, names)} {share(part, 1)}" for o, part in loop.operators.items()]
+    left = len(parts) - _MOST_OPERATORS
+    return ", ".join(parts[:_MOST_OPERATORS]) + (f" and {left} more" if left > 0 else "")
 
 
 def _loop(loop: HotLoop, names: Mapping[int, str]) -> Iterator[str]:
     yield (
         f"{loop.function}, {loop.start:#x} to {loop.lines[-1].instruction.address:#x}: "
-        f"{share(loop.cycles.total, loop.operator_cycles)} of {_operator(loop, names)}"
+        f"{share(loop.share, 1)} of all cycles"
     )
-    waits = f", {loop.cycles.stalls / loop.iterations:.2f} of them waiting" * bool(
-        loop.cycles.stalls
+    yield from textwrap.wrap(
+        f"of {_shares(loop, names)}", _WIDTH, initial_indent="  ", subsequent_indent="  "
     )
+    waits = loop.cycles.stalls / loop.iterations
+    waiting = f", {waits:.2f} of them waiting for memories" if waits else ""
     yield (
-        f"  {loop.iterations:,} iterations in {loop.entries:,} runs of it, "
-        f"{loop.cycles_per_iteration:.2f} cycles each{waits}"
+        f"  {loop.iterations:,} iterations, begun {loop.entries:,} times, "
+        f"{loop.cycles_per_iteration:.2f} cycles each{waiting}"
     )
     stalls = bool(loop.cycles.stalls)
     heading = f"  {'address':>10}  {'instruction':{_MOST_TEXT}}  {'runs':>12}  {'cycles':>7}"
@@ -58,7 +70,6 @@ def annotated_json(loops: Sequence[HotLoop], names: Mapping[int, str]) -> list[d
     """The loops for `--json`: cycles are those of all iterations."""
     return [
         {
-            "operator": None if loop.operator is None else names.get(loop.operator),
             "function": loop.function,
             "start": loop.start,
             "end": loop.end,
@@ -67,6 +78,10 @@ def annotated_json(loops: Sequence[HotLoop], names: Mapping[int, str]) -> list[d
             "cycles": round(loop.cycles.total, 1),
             "cycles_per_iteration": round(loop.cycles_per_iteration, 3),
             "share": round(loop.share, 4),
+            "operators": [
+                {"name": None if o is None else _operator(o, names), "share": round(part, 4)}
+                for o, part in loop.operators.items()
+            ],
             "instructions": [_line_json(line) for line in loop.lines],
         }
         for loop in loops

@@ -16,7 +16,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from toolchain.cycles.instruction import Instruction
+from toolchain.cycles.instruction import Instruction, register_names
 
 _MULTIPLY = re.compile(
     r"mul|mla|mls|[su]mull|[su]mlal|umaal|smla\w+|smls\w+|smmul\w*|smmla\w*|smmls\w*"
@@ -152,14 +152,22 @@ def _cycles(instruction: Instruction) -> float:
     return 1.0
 
 
+def _loaded(instruction: Instruction) -> list[str]:
+    """What a load writes from memory, in the order of addresses."""
+    base = instruction.address_registers if instruction.writes_back else frozenset()
+    named = [r for o in instruction.operands if not o.startswith("[") for r in register_names(o)]
+    return [register for register in named if register in instruction.writes - base]
+
+
 def _results(state: _State, instruction: Instruction, issue: float, cycles: float) -> None:
     if instruction.is_load:
         # "Load to use latency is 2 cycles"; "can be consumed as MAC accumulate dependency in 1".
-        after = issue + cycles
-        for register in instruction.writes:
-            back = instruction.writes_back and register in instruction.address_registers
-            state.ready[register] = after if back else after + 1.0
-            state.addend_ready[register] = after
+        # Of several words one arrives each cycle.
+        base = instruction.address_registers if instruction.writes_back else frozenset()
+        state.ready.update((register, issue + cycles) for register in base)
+        for order, register in enumerate(_loaded(instruction)):
+            state.ready[register] = issue + order + 2.0
+            state.addend_ready[register] = issue + order + 1.0
         return
     latency, chained = 1.0, 1.0
     if _takes_two_stages(instruction):
