@@ -51,11 +51,11 @@ class Armv7MTiming:
 
     P, the refill of the pipeline, is "1 to 3 depending on the alignment and width of the target
     instruction, and whether the processor manages to speculate the address early". Of these: 1 for
-    branches to an immediate, 2 to a register (DDI 0337E, 18.2: "Taken branches with an immediate
-    are normally 1 cycle of pipeline reload (2 cycles total). Taken branches with register operand
-    are normally 2"), 3 where the address is loaded (LDR PC, POP, TBB), and 1 more, up to 3, if the
-    target is a 32-bit instruction that is not word-aligned ("Pipeline reload is longer when
-    branching to unaligned 32-bit instructions").
+    branches to an immediate ("normally 1 cycle of pipeline reload (2 cycles total)", Cortex-M3
+    DDI 0337E, page 18-5), 2 to a register (the same page), 3 where the address is loaded
+    (LDR PC, POP, TBB), and 1 more, up to 3, if the target is a 32-bit instruction that is not
+    word-aligned ("branches to unaligned wide instructions will take one extra cycle", measured:
+    compendium.i-0.nl, instruction alignment).
     """
 
     name: str
