@@ -138,6 +138,7 @@ def test_a_loop_that_waits_shows_it() -> None:
     assert "of operator 0" in text and "3.00 of them waiting for memories" in text
     (load,) = (line for line in text.splitlines() if "ldr r3, [r2, #0]" in line)
     assert load.split()[-2:] == ["2.00", "3.00"]
+    assert next(w for w in text.splitlines() if "address" in w).split()[-2:] == ["core", "waits"]
     assert max(map(len, text.splitlines())) <= 100
 
 

@@ -51,8 +51,8 @@ def _loop(loop: HotLoop, names: Mapping[int, str]) -> Iterator[str]:
         f"{loop.cycles_per_iteration:.2f} cycles each{waiting}"
     )
     stalls = bool(loop.cycles.stalls)
-    heading = f"  {'address':>10}  {'instruction':{_MOST_TEXT}}  {'runs':>12}  {'cycles':>7}"
-    yield heading + (f"  {'waits':>7}" if stalls else "")
+    cycles = f"{'core':>7}  {'waits':>7}" if stalls else f"{'cycles':>7}"
+    yield f"  {'address':>10}  {'instruction':{_MOST_TEXT}}  {'runs':>12}  {cycles}"
     for line in loop.lines:
         instruction = line.instruction
         row = (
