@@ -382,13 +382,14 @@ class DualIssueCore:
         """Cycles that each instruction of a straight run adds, from memory without wait states.
 
         `repeats`: the run follows itself. Branches as not taken; where the core predicts that a
-        branch backwards is taken, that is a wrong guess (`taken_cycles` takes it off again).
+        branch backwards, the last of the run, is taken, that is a wrong guess (`taken_cycles`
+        takes it off again).
         """
         timings = [timing_of_instruction(each, self.table, self.rules) for each in block]
         cycles = block_cycles(timings, self.rules, repeats)
-        return tuple(
-            spent + self._not_taken(each) for spent, each in zip(cycles, block, strict=True)
-        )
+        if not block:
+            return cycles
+        return (*cycles[:-1], cycles[-1] + self._not_taken(block[-1]))
 
     def taken_cycles(
         self,
