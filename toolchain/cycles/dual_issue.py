@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -104,12 +104,13 @@ class Form:
 
 @dataclass(frozen=True)
 class Table:
-    """Forms of a core and the names of its units. `stand_ins`: what to take for a form that the
-    table has not, found by `form`."""
+    """Forms of a core and the names of its units. `kin`: forms of each mnemonic, with and without
+    its data type."""
 
     core: str
     units: tuple[str, ...]
     forms: Mapping[str, Form]
+    kin: Mapping[str, tuple[str, ...]]
 
     def form(self, instruction: Instruction) -> Form:
         """Timing of an instruction: that of its form, or of the form that is nearest to it: of
@@ -120,33 +121,14 @@ class Table:
             return found
         head, _, shape = name.partition(" ")
         other = head[:-1] + ("n" if head.endswith("w") else "w")
-        for near in (f"{other} {shape}".strip(), *self._near(head)):
-            if near in self.forms:
-                return self.forms[near]
-        return self.forms[_kin(instruction)]
-
-    def _near(self, head: str) -> Iterable[str]:
         base = head.rpartition(".")[0]
-        mnemonic = base.partition(".")[0]
-        by_name = self._by_name
-        yield from by_name.get(base, ())
-        yield from by_name.get(mnemonic, ())
-
-    @property
-    def _by_name(self) -> Mapping[str, tuple[str, ...]]:
-        return _by_name(tuple(self.forms))
-
-
-@cache
-def _by_name(forms: tuple[str, ...]) -> Mapping[str, tuple[str, ...]]:
-    found: dict[str, list[str]] = {}
-    for form in forms:
-        base = form.partition(" ")[0].rpartition(".")[0]
-        found.setdefault(base, []).append(form)
-        mnemonic = base.partition(".")[0]
-        if mnemonic != base:
-            found.setdefault(mnemonic, []).append(form)
-    return MappingProxyType({name: tuple(each) for name, each in found.items()})
+        near = (
+            f"{other} {shape}".strip(),
+            *self.kin.get(base, ()),
+            *self.kin.get(base.partition(".")[0], ()),
+            _kin(instruction),
+        )
+        return next(self.forms[each] for each in near if each in self.forms)
 
 
 def _kin(instruction: Instruction) -> str:
@@ -169,7 +151,17 @@ def read_table(path: Path) -> Table:
     classes = [_form(each) for each in data["classes"]]
     for name, (number, _) in data["forms"].items():
         forms[name] = classes[number]
-    return Table(data["core"], tuple(data["units"]), MappingProxyType(forms))
+    kin: dict[str, list[str]] = {}
+    for name in forms:
+        base = name.partition(" ")[0].rpartition(".")[0]
+        for each in {base, base.partition(".")[0]}:
+            kin.setdefault(each, []).append(name)
+    return Table(
+        data["core"],
+        tuple(data["units"]),
+        MappingProxyType(forms),
+        MappingProxyType({name: tuple(each) for name, each in kin.items()}),
+    )
 
 
 def _form(data: Mapping[str, object]) -> Form:

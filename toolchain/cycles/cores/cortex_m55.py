@@ -5,8 +5,9 @@ pipe for two beats of a cycle each; an instruction for another pipe starts at it
 16-bit instructions are issued together when one of them is a branch, IT, `nop`, add or sub of an
 immediate, a move, or a sign or zero extension. Beyond the table:
 
-- Loads and stores of several registers: a cycle for each word of 32 bits (LLVM: one in all), two
-  words in LDRD and STRD in one cycle as LLVM has them.
+- Loads and stores of several registers: a cycle for two words, the pace of LDRD and STRD by LLVM
+  and by SLOTHY's model of this core (slothy-optimizer/slothy, cortex_m55r1.py). LLVM has one cycle
+  whatever the length; no figure of Arm's is public.
 - A scalar that reads what a vector instruction reduced waits a cycle more: ARMLatencyMutations.cpp
   (CortexM55Overrides), where llvm-mca does not look.
 - Division stalls for 7 cycles, as on Cortex-M7: no figure of this core's is public, and LLVM has 2.
@@ -40,7 +41,7 @@ def _form(instruction: Instruction, form: Form) -> Form:
     if instruction.mnemonic in ("vpst", "vpt"):
         return _alone(dataclasses.replace(form, units={"VecSys": 1}), 1)
     if instruction.registers > 2 and not _is_vector(instruction):
-        return _alone(form, instruction.registers)
+        return _alone(form, (instruction.registers + 1) // 2)
     return form
 
 
