@@ -227,6 +227,7 @@ class Timing:
     form: Form
     reads: tuple[tuple[str, Mapping[str, int]], ...]
     writes: tuple[tuple[str, int], ...]
+    units: tuple[tuple[tuple[str, ...], int], ...]
     early: bool
 
 
@@ -249,7 +250,9 @@ def timing_of_instruction(instruction: Instruction, table: Table, rules: Rules) 
         keys = [register, *places.get(register, ())]
         known_latency = [form.writes[key] for key in keys if key in form.writes]
         writes.append((register, known_latency[0] if known_latency else form.latency))
-    return Timing(instruction, form, tuple(reads), tuple(writes), rules.early(instruction))
+    units = tuple((tuple(key.split("|")), cycles) for key, cycles in form.units.items())
+    early = rules.early(instruction)
+    return Timing(instruction, form, tuple(reads), tuple(writes), units, early)
 
 
 @dataclass
@@ -273,9 +276,8 @@ class Scoreboard:
         if at > self.cycle:
             self.cycle, self.used, self.group = at, 0, []
         early = timing.early and not self.group and self.ready(timing) < at
-        for key, cycles in form.units.items():
-            unit = min(key.split("|"), key=lambda name: (self.free.get(name, 0), name))
-            self.free[unit] = at + cycles
+        for names, cycles in timing.units:
+            self.free[min(names, key=lambda name: self.free.get(name, 0))] = at + cycles
         for register, latency in timing.writes:
             soon = latency - 1 if early and latency == 1 else latency
             self.results[register] = Result(timing.instruction, at, soon)
@@ -308,9 +310,8 @@ class Scoreboard:
                 return False
             if any(self.rules.apart(older, timing.instruction) for older in self.group):
                 return False
-        return all(
-            any(self.free.get(unit, 0) <= at for unit in key.split("|")) for key in form.units
-        )
+        free = self.free
+        return all(any(free.get(name, 0) <= at for name in names) for names, _ in timing.units)
 
     @property
     def end(self) -> float:
@@ -322,30 +323,36 @@ class Scoreboard:
 def block_cycles(timings: Sequence[Timing], rules: Rules, repeats: bool) -> tuple[float, ...]:
     """Cycles that each instruction of a block adds. A wait is counted where it is waited.
 
-    With `repeats`: the mean over repetitions, after some that bring the pipeline to its rhythm.
+    With `repeats`: of a turn like the one before it, or the mean of several where turns differ.
     """
     if not timings:
         return ()
-    warm, counted = (_WARM, _COUNTED) if repeats else (0, 1)
     board = Scoreboard(rules)
-    totals = [0.0] * len(timings)
-    before = 0.0
-    for repetition in range(warm + counted):
-        for place, timing in enumerate(timings):
-            at = board.place(timing)
-            spent = at - before
-            before = at
-            if timing.form.issue_cycles > 1:
-                spent += timing.form.issue_cycles - 1
-                before = board.cycle
-            if repetition >= warm:
-                totals[place] += spent
     if not repeats:
-        totals[-1 if board.end - before <= 0 else 0] += board.end - before
-    return tuple(total / counted for total in totals)
+        first = _turn(board, timings)
+        first[-1] += board.end - board.cycle
+        return tuple(first)
+    turns: list[list[float]] = []
+    ends: list[int] = []
+    for _ in range(_WARM + _COUNTED):
+        turns.append(_turn(board, timings))
+        ends.append(board.used)
+        if len(turns) > _WARM and turns[-1] == turns[-2] and ends[-1] == ends[-2]:
+            return tuple(turns[-1])
+    counted = turns[-_COUNTED:]
+    return tuple(sum(each) / _COUNTED for each in zip(*counted, strict=True))
 
 
-_WARM, _COUNTED = 4, 8
+def _turn(board: Scoreboard, timings: Sequence[Timing]) -> list[float]:
+    spent: list[float] = []
+    for timing in timings:
+        before = board.cycle
+        board.place(timing)
+        spent.append(float(board.cycle - before))
+    return spent
+
+
+_WARM, _COUNTED = 3, 8
 
 
 @dataclass(frozen=True)
