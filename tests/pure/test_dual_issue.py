@@ -128,6 +128,10 @@ def test_a_predicted_branch_costs_its_slot_and_a_wrong_guess_once() -> None:
     leaving = sum(M7.block_cycles((loop[0], branch), repeats=True))
     assert leaving == turn + M7.branches.mispredicted
     assert M55.taken_cycles(branch) == 3
+    back = parse_instruction(0x1002, 2, "bx lr")
+    assert [core.taken_cycles(back) for core in (M7, M55, M85)] == [0, 3, 0]
+    table = parse_instruction(0x1002, 4, "tbb [pc, r0]")
+    assert [core.taken_cycles(table) for core in (M7, M55, M85)] == [8, 3, 5]
     onward = parse_instruction(0x1002, 2, "bne.n 1010 <on>")
     assert sum(M7.block_cycles((loop[0], onward), repeats=True)) == 1
 

@@ -357,14 +357,13 @@ _WARM, _COUNTED = 3, 8
 
 @dataclass(frozen=True)
 class Branches:
-    """Cycles of branches beside their slot. `predicted`: whether the core predicts conditional
-    branches backwards as taken. `mispredicted`: of a wrong guess. `taken`, `indirect`: of a branch
-    that is taken, to an address in the instruction and in a register or in memory."""
+    """Cycles of branches beside their slot. `predicted`: whether the core predicts branches: those
+    backwards as taken, and any to where they went before. `mispredicted`: of a wrong guess, as at
+    a loop's end and at a table branch. `taken`: of any other branch that is taken."""
 
     predicted: bool
     mispredicted: float
     taken: float
-    indirect: float
 
 
 @dataclass(frozen=True)
@@ -399,8 +398,8 @@ class DualIssueCore:
         """Cycles added to those of `block_cycles` when a branch is taken."""
         if branch.mnemonic in ("le", "letp"):
             return 0.0
-        if branch.target is None:
-            return self.branches.indirect
+        if self.branches.predicted and branch.mnemonic in ("tbb", "tbh"):
+            return self.branches.mispredicted
         return self.branches.taken - self._not_taken(branch)
 
     def _not_taken(self, branch: Instruction) -> float:

@@ -63,5 +63,5 @@ TIMING = DualIssueCore(
     source="LLVM ARMScheduleM55.td and ARMLatencyMutations.cpp",
     table=read_table(Path(__file__).with_suffix(".json")),
     rules=Rules(_form, _bypass, open_slot=1),
-    branches=Branches(predicted=False, mispredicted=0, taken=_TAKEN, indirect=_TAKEN),
+    branches=Branches(predicted=False, mispredicted=0, taken=_TAKEN),
 )

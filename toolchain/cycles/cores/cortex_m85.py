@@ -77,5 +77,5 @@ TIMING = DualIssueCore(
     source="LLVM ARMScheduleM85.td and ARMLatencyMutations.cpp; measured on RA8D1 (jnk0le)",
     table=read_table(Path(__file__).with_suffix(".json")),
     rules=Rules(_form, _bypass, early=_early),
-    branches=Branches(predicted=True, mispredicted=5, taken=0, indirect=5),
+    branches=Branches(predicted=True, mispredicted=5, taken=0),
 )
