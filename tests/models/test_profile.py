@@ -1,4 +1,4 @@
-"""MLPerf Tiny profiled on three cores: the same counts in every run, and nothing uncounted."""
+"""MLPerf Tiny profiled on four cores: the same counts in every run, and nothing uncounted."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-@pytest.mark.parametrize("board", ["netduinoplus2", "mps2-an500", "mps3-an547"])
+@pytest.mark.parametrize("board", ["netduinoplus2", "mps2-an500", "mps2-an505", "mps3-an547"])
 @pytest.mark.parametrize("model", MLPERF_TINY)
 def test_counts_repeat_and_sum_to_the_whole(model: str, board: str, tmp_path: Path) -> None:
     file = MODELS / f"{model}.tflite"
