@@ -65,8 +65,8 @@ def plan_graph(
     """
     options = options or PlanOptions()
     if options.rewrite:
-        graph = rewrite_identities(graph, target.core, options.scheduler)
-    lowered = lower(graph, target.core)
+        graph = rewrite_identities(graph, target.core, options.scheduler, options.kernels)
+    lowered = lower(graph, target.core, options.kernels)
     problem = choose_views(lowered)
     report("ordering operators")
     found = schedule.scheduler(options.scheduler).schedule(problem, options.time_limit_seconds)

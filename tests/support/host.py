@@ -13,7 +13,7 @@ from toolchain.boards import HOST, Core
 from toolchain.codegen import generate
 from toolchain.codegen.bounds import call_extents
 from toolchain.device.host import HostModel, HostProgram, build
-from toolchain.ir import ArenaProblem, Graph, Op, Placement, Sources, Tensor
+from toolchain.ir import ArenaProblem, Graph, Placement, Sources, Tensor
 from toolchain.ir.arena import arena_plan, arena_problem, check_placement
 from toolchain.ir.memory import check_order, footprint
 from toolchain.kernels import cmsis_nn
@@ -21,8 +21,9 @@ from toolchain.memory.moves import moves
 from toolchain.memory.plan import Plan, planned_ops
 from toolchain.memory.problem import memory_problem
 from toolchain.memory.views import View
-from toolchain.ops import kernel_of, spec_of
+from toolchain.ops import spec_of
 from toolchain.ops.lowering import lower
+from toolchain.ops.preference import Preference
 from toolchain.ops.spec import Array
 
 GAP_BYTES = 32
@@ -36,9 +37,10 @@ def plan_of(
     copying: frozenset[View] = frozenset(),
     allocator: str = "greedy-size",
     progressive: bool = False,
+    preference: Preference = Preference.AUTO,
 ) -> Plan:
     """Reverse post-order and an allocator, both checked; or, `spread`, `spread_out`."""
-    lowered = lower(graph, core)
+    lowered = lower(graph, core, preference)
     problem = memory_problem(lowered, copying, progressive=progressive)
     order = schedule.scheduler("rpo").schedule(problem)
     check_order(problem, order.order)
@@ -72,11 +74,11 @@ def reaches_of(plan: Plan, sources: Sources) -> tuple[tuple[tuple[int, int], ...
     program reports an operator whose kernel touches more than is claimed. Of lines that lie apart
     also the gaps: the sanitizer tells no bytes apart that share a word of eight.
     """
-    return tuple(tuple(_reaches(plan, plan.graph.ops[number])) for number in sources.calls)
+    return tuple(tuple(_reaches(plan, number)) for number in sources.calls)
 
 
-def _reaches(plan: Plan, op: Op) -> Iterator[tuple[int, int]]:
-    graph, arena = plan.graph, plan.arena
+def _reaches(plan: Plan, number: int) -> Iterator[tuple[int, int]]:
+    graph, arena, op = plan.graph, plan.arena, plan.graph.ops[number]
     wanted = moves(op, graph, arena)
     if wanted is not None:
         for move in wanted:
@@ -85,8 +87,7 @@ def _reaches(plan: Plan, op: Op) -> Iterator[tuple[int, int]]:
                 if name in arena.offsets:
                     yield arena.offsets[name] + offset, move.size_bytes
         return
-    core = HOST
-    found = call_extents(op, graph, kernel_of(op, graph, core), arena.pitches)
+    found = call_extents(op, graph, plan.lowered.kernels[number], arena.pitches)
     named = [(op.inputs[index], extent) for index, extent in found.inputs.items()]
     named += [(op.outputs[index], extent) for index, extent in found.outputs.items()]
     for name, extent in named:
@@ -103,10 +104,16 @@ def model_of(plan: Plan, name: str = "") -> HostModel:
 
 
 def host_model(
-    graph: Graph, name: str = "", *, spread: bool = False, progressive: bool = False
+    graph: Graph,
+    name: str = "",
+    *,
+    spread: bool = False,
+    progressive: bool = False,
+    preference: Preference = Preference.AUTO,
 ) -> HostModel:
     """`model_of` a plan by `plan_of`."""
-    return model_of(plan_of(graph, spread=spread, progressive=progressive), name)
+    plan = plan_of(graph, spread=spread, progressive=progressive, preference=preference)
+    return model_of(plan, name)
 
 
 def random_tensor(tensor: Tensor, rng: np.random.Generator) -> Array:

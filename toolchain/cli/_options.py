@@ -10,6 +10,7 @@ import typer
 
 from toolchain import arena, schedule
 from toolchain.errors import InputError
+from toolchain.ops.preference import Preference, preference
 from toolchain.partition import DEFAULT_SECONDS, splitters
 from toolchain.planning.options import PlanOptions
 
@@ -88,6 +89,18 @@ FloatOption = Annotated[
         "Single float operators in a quantised model do not need this option.",
     ),
 ]
+KernelsOption = Annotated[
+    str,
+    typer.Option(
+        "--kernels",
+        metavar="auto|cmsis-nn|thimble",
+        help="Whose kernels to use. auto: the quicker one for each operator. cmsis-nn: CMSIS-NN's "
+        "function wherever it takes the operator, Thimble's for the rest. thimble: Thimble's "
+        "wherever there is one. The report lists operators that got another than asked for, with "
+        "the reason, and those whose bytes may differ from the reference's: CMSIS-NN rounds fully "
+        "connected layers otherwise than LiteRT.",
+    ),
+]
 ForceOption = Annotated[
     bool,
     typer.Option(
@@ -116,6 +129,7 @@ def plan_options(
     splitter: str = splitters.DEFAULT,
     split_seconds: float = DEFAULT_SECONDS,
     allow_float: bool = False,
+    kernels: str = Preference.AUTO,
 ) -> PlanOptions:
     """The options as a value. Raises InputError for an unknown name or an invalid number."""
     schedule.scheduler(scheduler)
@@ -130,6 +144,7 @@ def plan_options(
         allow_float=allow_float,
         splitter=splitter,
         split_seconds=split_seconds,
+        kernels=preference(kernels),
     )
 
 

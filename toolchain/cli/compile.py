@@ -21,6 +21,7 @@ from toolchain.cli._options import (
     CmsisNnOption,
     FloatOption,
     ForceOption,
+    KernelsOption,
     OneBankOption,
     PortOption,
     RamOption,
@@ -39,9 +40,10 @@ from toolchain.deployment.compile import (
     compiled_need,
 )
 from toolchain.errors import InputError
+from toolchain.ops.preference import Preference
 from toolchain.partition import DEFAULT_SECONDS, splitters
 from toolchain.planner import DEFAULT_BOARD
-from toolchain.report.plan import memory_table, proof_line
+from toolchain.report.plan import kernel_lines, memory_table, proof_line
 from toolchain.report.text import boundary_line
 from toolchain.report.tuning import tuning_table
 from toolchain.timing.tuning import tune as tune_model
@@ -92,6 +94,7 @@ def command(
     split_seconds: SplitSecondsOption = DEFAULT_SECONDS,
     one_bank: OneBankOption = False,
     allow_float: FloatOption = False,
+    kernels: KernelsOption = Preference.AUTO,
     cmsis_nn: CmsisNnOption = None,
     force: ForceOption = False,
     json: JsonOption = None,
@@ -112,7 +115,15 @@ def command(
     if len(models) > 1 and not share_arena:
         raise InputError(f"{len(models)} models: --share-arena puts them into one firmware")
     options = plan_options(
-        scheduler, allocator, ram, max_slowdown, one_bank, splitter, split_seconds, allow_float
+        scheduler,
+        allocator,
+        ram,
+        max_slowdown,
+        one_bank,
+        splitter,
+        split_seconds,
+        allow_float,
+        kernels,
     )
     check_apart(json, out)
     target = find_board(board)
@@ -153,6 +164,8 @@ def command(
     need = compiled_need(compiled.plan, compiled.sizes)
     console.print(memory_table(compiled.plan, need, target.ram_bytes, target.flash_bytes))
     console.print(proof_line(compiled.plan))
+    for line in kernel_lines(compiled.plan):
+        console.print(line, markup=False)
     for end in (*compiled.plan.inputs, *compiled.plan.outputs):
         if end.boundary is not None:
             console.print(boundary_line(end), markup=False)

@@ -16,6 +16,7 @@ from toolchain.cli._options import (
     AllocatorOption,
     BoardOption,
     FloatOption,
+    KernelsOption,
     ModelArgument,
     OneBankOption,
     RamOption,
@@ -27,6 +28,7 @@ from toolchain.cli._options import (
 )
 from toolchain.deployment.measurements import cost_model
 from toolchain.memory.firmware_size import check_fit, estimated_need
+from toolchain.ops.preference import Preference
 from toolchain.partition import DEFAULT_SECONDS, splitters
 from toolchain.planner import DEFAULT_BOARD, plan_model
 from toolchain.planning.splitting import front_rows, split_front
@@ -36,7 +38,7 @@ from toolchain.report.fronts import format_of
 from toolchain.report.fronts import names as format_names
 from toolchain.report.latency import predict_latency
 from toolchain.report.operators import operator_table
-from toolchain.report.plan import memory_table, plan_json, proof_line
+from toolchain.report.plan import kernel_lines, memory_table, plan_json, proof_line
 
 
 def command(
@@ -50,6 +52,7 @@ def command(
     split_seconds: SplitSecondsOption = DEFAULT_SECONDS,
     one_bank: OneBankOption = False,
     allow_float: FloatOption = False,
+    kernels: KernelsOption = Preference.AUTO,
     pareto: Annotated[
         bool,
         typer.Option("--pareto", help="List ways to split operators: RAM against slowdown."),
@@ -74,7 +77,15 @@ def command(
     Example: `thimble plan model.tflite --board nucleo-l476rg`
     """
     options = plan_options(
-        scheduler, allocator, ram, max_slowdown, one_bank, splitter, split_seconds, allow_float
+        scheduler,
+        allocator,
+        ram,
+        max_slowdown,
+        one_bank,
+        splitter,
+        split_seconds,
+        allow_float,
+        kernels,
     )
     target = find_board(board)
     written = format_of(plot) if plot else None
@@ -117,6 +128,8 @@ def command(
                 console.print(f"The search was stopped {front.stopped}: these were found by then.")
         console.print(memory_table(plan, need, target.ram_bytes, target.flash_bytes))
         console.print(proof_line(plan))
+        for line in kernel_lines(plan):
+            console.print(line, markup=False)
         console.print(
             f"{plan.macs:,} MACs, about {latency.total:,} {latency.unit} "
             f"({latency.measured_share:.0%} measured)."

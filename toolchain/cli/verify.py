@@ -17,6 +17,7 @@ from toolchain.cli._options import (
     CmsisNnOption,
     FloatOption,
     ForceOption,
+    KernelsOption,
     ModelArgument,
     OneBankOption,
     PortOption,
@@ -30,8 +31,10 @@ from toolchain.cli._options import (
 from toolchain.deployment.verification import Verification, verify_model
 from toolchain.errors import NotJudgedError, ResultError
 from toolchain.files.arrays import read_sequence
+from toolchain.ops.preference import Preference
 from toolchain.partition import DEFAULT_SECONDS, splitters
 from toolchain.planner import DEFAULT_BOARD
+from toolchain.report.plan import kernel_lines, kernels_json
 from toolchain.report.text import size
 from toolchain.report.verification import difference_table
 
@@ -65,6 +68,7 @@ def command(
     split_seconds: SplitSecondsOption = DEFAULT_SECONDS,
     one_bank: OneBankOption = False,
     allow_float: FloatOption = False,
+    kernels: KernelsOption = Preference.AUTO,
     cmsis_nn: CmsisNnOption = None,
     force: ForceOption = False,
     json: JsonOption = None,
@@ -84,7 +88,15 @@ def command(
     Example: `thimble verify model.tflite --board mps2-an500 --runs 100`
     """
     options = plan_options(
-        scheduler, allocator, ram, max_slowdown, one_bank, splitter, split_seconds, allow_float
+        scheduler,
+        allocator,
+        ram,
+        max_slowdown,
+        one_bank,
+        splitter,
+        split_seconds,
+        allow_float,
+        kernels,
     )
     if out is not None:
         check_apart(json, out)
@@ -156,6 +168,8 @@ def _print(result: Verification) -> None:
             "Float operators: allowed are 1 in integers, and in float32 outputs 2^-16 of the "
             "largest element, which counts as a difference of 1 here."
         )
+    for line in kernel_lines(result.compiled.plan):
+        console.print(line, markup=False)
     found = result.by_operators
     if found is not None and result.operators_agree:
         console.print(
@@ -184,6 +198,7 @@ def _as_json(result: Verification) -> dict[str, object]:
         "independent": not result.not_independent,
         "judges": [asdict(judge) for judge in result.judges],
         "by_operators": None if result.by_operators is None else vars(result.by_operators),
+        **kernels_json(result.compiled.plan),
         "latency": {"total": result.count, "unit": result.unit},
         "arena_bytes": result.compiled.plan.arena.size_bytes,
         "touched": None

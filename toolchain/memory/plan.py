@@ -17,7 +17,8 @@ from toolchain.ops.lowering import Lowered
 class PlannedOp:
     """What the plan knows of one operator. `functions` are the C functions that its code calls.
 
-    `is_view`: its outputs are laid in place, so it has no code.
+    `is_view`: its outputs are laid in place, so it has no code. `inexact` and `instead` are those
+    of the kernel that it calls (`ops.kernel.Kernel`).
     """
 
     name: str
@@ -26,6 +27,8 @@ class PlannedOp:
     scratch_bytes: int
     functions: tuple[str, ...]
     is_view: bool = False
+    inexact: str = ""
+    instead: str = ""
 
 
 @dataclass(frozen=True)
@@ -98,14 +101,20 @@ class Plan:
 def planned_ops(lowered: Lowered, placed: ArenaPlan) -> tuple[PlannedOp, ...]:
     """What is known of each operator once its tensors have a place."""
     graph = lowered.graph
-    return tuple(
-        PlannedOp(
-            name=op.name,
-            kind=op.kind,
-            macs=spec_of(op.kind).macs(op, graph),
-            scratch_bytes=kernel.scratch_bytes,
-            functions=kernel.functions,
-            is_view=moves(op, graph, placed) == (),
+    planned = []
+    for op, kernel in zip(graph.ops, lowered.kernels, strict=True):
+        wanted = moves(op, graph, placed)
+        called = wanted is None
+        planned.append(
+            PlannedOp(
+                name=op.name,
+                kind=op.kind,
+                macs=spec_of(op.kind).macs(op, graph),
+                scratch_bytes=kernel.scratch_bytes,
+                functions=kernel.functions,
+                is_view=wanted == (),
+                inexact=kernel.inexact if called else "",
+                instead=kernel.instead if called else "",
+            )
         )
-        for op, kernel in zip(graph.ops, lowered.kernels, strict=True)
-    )
+    return tuple(planned)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from types import MappingProxyType
 
@@ -13,7 +14,8 @@ from toolchain.errors import UnsupportedError
 from toolchain.ir import Graph, Op
 from toolchain.ops.arithmetic.fixed_point import ScaleError
 from toolchain.ops.kernel import Kernel
-from toolchain.ops.spec import OpSpec
+from toolchain.ops.preference import NoKernelError, Preference
+from toolchain.ops.spec import Choice, OpSpec, Select
 
 
 @cache
@@ -47,16 +49,34 @@ def spec_of(kind: str) -> OpSpec:
     return specs()[kind]
 
 
-def kernel_of(op: Op, graph: Graph, core: Core) -> Kernel:
-    """Choose the kernel that computes an operator on a core (`OpSpec.select`).
+def kernel_of(op: Op, graph: Graph, core: Core, preference: Preference = Preference.AUTO) -> Kernel:
+    """Choose the kernel that computes an operator on a core.
 
-    Raises UnsupportedError, which names the operator, if there is none.
+    `Kernel.instead` says why it is not one that `preference` asks for. Raises UnsupportedError,
+    which names the operator, if there is none.
     """
     try:
         spec = spec_of(op.kind).form(op, graph)
     except ValueError as error:
         raise UnsupportedError(f"{op.kind} {op.name!r}: {error}; quantise the model") from error
     try:
-        return spec.select(op, graph, core)
+        return _preferred(spec.select, op, graph, core, preference)
     except ScaleError as error:
         raise UnsupportedError(f"{op.kind} {op.name!r}: {error}") from error
+
+
+def _preferred(select: Select, op: Op, graph: Graph, core: Core, preference: Preference) -> Kernel:
+    if preference is Preference.AUTO:
+        return select(op, graph, core)
+    own = (select.own or select.quicker) if isinstance(select, Choice) else select
+    why = "there is no other"
+    if preference is Preference.CMSIS_NN:
+        why = "CMSIS-NN has no function for it"
+        if isinstance(select, Choice):
+            try:
+                return select.cmsis_nn(op, graph, core)
+            except (NoKernelError, ScaleError) as error:
+                why = str(error)
+    found = own(op, graph, core)
+    wanted = found.of_cmsis_nn == (preference is Preference.CMSIS_NN)
+    return found if wanted or not found.calls else replace(found, instead=why)

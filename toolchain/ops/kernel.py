@@ -299,6 +299,8 @@ class Kernel:
     find_terms  how often the kernel's loops run, for the cost model. None where only the rough
                 formula by multiply-accumulates is known.
     name        what the cost model calls it; by default its functions.
+    inexact     where its results may differ from the reference's: why, in a few words.
+    instead     why it is not the kernel that `--kernels` prefers, if it is not.
     """
 
     calls: tuple[Call, ...]
@@ -310,6 +312,8 @@ class Kernel:
     find_overlaps: Callable[[], tuple[SafeOverlap, ...]] = _nothing
     find_terms: Callable[[], Terms] | None = None
     label: str = field(default="", repr=False)
+    inexact: str = ""
+    instead: str = ""
 
     @cached_property
     def functions(self) -> tuple[str, ...]:
@@ -319,6 +323,11 @@ class Kernel:
     @property
     def name(self) -> str:
         return self.label or "+".join(self.functions)
+
+    @property
+    def of_cmsis_nn(self) -> bool:
+        """Whether it calls a function of CMSIS-NN's."""
+        return any(function.startswith("arm_") for function in self.functions)
 
     def calls_at(self, input_line: int, output_line: int) -> tuple[Call, ...]:
         """The calls for operands with these line strides in bytes (see `calls_with_gaps`).

@@ -9,6 +9,7 @@ from toolchain.errors import UnsupportedError
 from toolchain.ir import Graph
 from toolchain.ops import kernel_of
 from toolchain.ops.kernel import Kernel
+from toolchain.ops.preference import Preference
 
 
 @dataclass(frozen=True)
@@ -16,15 +17,16 @@ class Lowered:
     """A graph and the kernels that compute it on one core.
 
     `kernels` is parallel to `graph.ops`. Planner, memory, cost and codegen read it. Constants are
-    packed when they are first read, and only once.
+    packed when they are first read, and only once. `preference`: whose kernels were to be taken.
     """
 
     graph: Graph
     core: Core
     kernels: tuple[Kernel, ...]
+    preference: Preference = Preference.AUTO
 
 
-def lower(graph: Graph, core: Core) -> Lowered:
+def lower(graph: Graph, core: Core, preference: Preference = Preference.AUTO) -> Lowered:
     """Choose the kernel of every operator.
 
     Raises UnsupportedError, with a line for each operator that has no kernel on this core.
@@ -32,11 +34,11 @@ def lower(graph: Graph, core: Core) -> Lowered:
     kernels, refused = [], []
     for op in graph.ops:
         try:
-            kernels.append(kernel_of(op, graph, core))
+            kernels.append(kernel_of(op, graph, core, preference))
         except UnsupportedError as error:
             refused.append(str(error))
         except (ArithmeticError, ValueError) as error:  # absurd scales, from a hostile file
             refused.append(f"{op.kind} {op.name!r}: {error}")
     if refused:
         raise UnsupportedError("\n".join(refused))
-    return Lowered(graph, core, tuple(kernels))
+    return Lowered(graph, core, tuple(kernels), preference)

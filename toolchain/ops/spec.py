@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -456,6 +456,28 @@ def _all_bytes(op: Op, graph: Graph) -> tuple[tuple[int, int], ...]:
     return tuple((0, 0 if x is None else x.size_bytes) for x in graph.input_tensors(op))
 
 
+Select: TypeAlias = Callable[[Op, Graph, Core], Kernel]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A `select` of a kind for which CMSIS-NN has a function, and what to take instead of it.
+
+    quicker   the kernel that takes the least time, CMSIS-NN's or Thimble's. Calling the choice is
+              calling this.
+    cmsis_nn  CMSIS-NN's. Raises NoKernelError, with the reason, where none of its functions takes
+              this operator.
+    own       Thimble's, where `quicker` may be CMSIS-NN's although there is one.
+    """
+
+    quicker: Select
+    cmsis_nn: Select
+    own: Select | None = None
+
+    def __call__(self, op: Op, graph: Graph, core: Core) -> Kernel:
+        return self.quicker(op, graph, core)
+
+
 @dataclass(frozen=True)
 class OpSpec:
     """All that the toolchain knows about an operator kind.
@@ -464,8 +486,8 @@ class OpSpec:
                ValueError with the reason where inputs and attributes contradict each other.
     reference  exact NumPy semantics: integers in and out, one array per output. Written from the
                arithmetic of TFLite's reference kernels, independently of the C.
-    select     the kernel for one core, chosen once. Raises UnsupportedError where this operator
-               exceeds a limit of the kernels.
+    select     the kernel for one core, chosen once; a `Choice` where there are CMSIS-NN's and ours.
+               Raises UnsupportedError where this operator exceeds a limit of the kernels.
     macs       multiply-accumulates.
     aliases    tensors that are views of one another through this operator. If all its outputs are
                whole views, no C is emitted.
@@ -488,7 +510,7 @@ class OpSpec:
     attributes: type[Attributes] | tuple[type[Attributes], ...]
     infer: Callable[[Op, Graph], tuple[TensorType, ...]]
     reference: Callable[[Op, Graph, Sequence[Array]], tuple[Array, ...]]
-    select: Callable[[Op, Graph, Core], Kernel]
+    select: Select
     sample: Callable[[np.random.Generator], Graph]
     tflite: TfliteBinding | None = None
     onnx: OnnxBinding | None = None

@@ -11,8 +11,9 @@ from toolchain.boards import Core
 from toolchain.cost import CostModel
 from toolchain.ir import DType, Graph, Op, Tensor
 from toolchain.ops.kernel import SafeOverlap
-from toolchain.ops.lowering import lower
+from toolchain.ops.lowering import Lowered, lower
 from toolchain.ops.movement.block_concat import BlockConcat
+from toolchain.ops.preference import Preference
 from toolchain.ops.spec import Axis, Part, Reduction
 from toolchain.partition.region import Region
 from toolchain.partition.scheme import constant_part
@@ -24,17 +25,23 @@ Lengths = tuple[tuple[str, int, int], ...]
 class BlockCosts:
     """Costs of the operators of one graph and of blocks of them; each is computed once."""
 
-    def __init__(self, graph: Graph, core: Core, costs: CostModel) -> None:
+    def __init__(
+        self, graph: Graph, core: Core, costs: CostModel, preference: Preference = Preference.AUTO
+    ) -> None:
         self.graph = graph
         self._core = core
+        self._preference = preference
         self._costs = costs
         self._blocks: dict[tuple[int, Part, Lengths], tuple[int, tuple[SafeOverlap, ...]]] = {}
         self._copies: dict[tuple[str, int], int] = {}
 
+    def _lowered(self, graph: Graph) -> Lowered:
+        return lower(graph, self._core, self._preference)
+
     @cached_property
     def unsplit(self) -> tuple[int, ...]:
         """The cost of every operator, unsplit."""
-        lowered = lower(self.graph, self._core)
+        lowered = self._lowered(self.graph)
         return tuple(self._costs.cost(lowered, i).count for i in range(len(self.graph.ops)))
 
     @property
@@ -52,7 +59,7 @@ class BlockCosts:
             y = replace(tensor, name="y", shape=(length,))
             op = Op("block_concat", "copy", ("x",), ("y",), BlockConcat(0, ((0, length),)))
             graph = Graph.build("copy", [x, y], [op], ["x"], ["y"])
-            self._copies[key] = self._costs.cost(lower(graph, self._core), 0).count
+            self._copies[key] = self._costs.cost(self._lowered(graph), 0).count
         return self._copies[key]
 
     def block(
@@ -71,7 +78,7 @@ class BlockCosts:
                 graph = _resized(self.graph, block, shapes)
             else:
                 block, graph = _sum_block(self.graph, op, split, shapes)
-            lowered = lower(graph, self._core)
+            lowered = self._lowered(graph)
             self._blocks[key] = self._costs.cost(lowered, 0).count, lowered.kernels[0].overlaps
         return self._blocks[key]
 
@@ -84,7 +91,7 @@ class BlockCosts:
             sums = Tensor(f"{y.name}.sums", y.shape, DType.INT32)
             ending = Op("requantise_sums", op.name, (sums.name,), (y.name,), reduction.ending())
             graph = Graph.build("ending", [sums, y], [ending], [sums.name], [y.name])
-            count += self._costs.cost(lower(graph, self._core), 0).count
+            count += self._costs.cost(self._lowered(graph), 0).count
         return count
 
 

@@ -19,6 +19,7 @@ from toolchain.boards import Core
 from toolchain.cost import CostModel
 from toolchain.ir import Graph
 from toolchain.ops.kernel import SafeOverlap
+from toolchain.ops.preference import Preference
 from toolchain.ops.spec import Axis, Part, Reach, Reduction
 from toolchain.partition.block_costs import BlockCosts
 from toolchain.partition.program import FAR, BlockProgram, Home, Ints, Mode, Step
@@ -51,9 +52,14 @@ class Estimator:
     """Estimates for regions of one graph. `scratch_bytes`: those of each operator, unsplit."""
 
     def __init__(
-        self, graph: Graph, core: Core, costs: CostModel, scratch_bytes: tuple[int, ...]
+        self,
+        graph: Graph,
+        core: Core,
+        costs: CostModel,
+        scratch_bytes: tuple[int, ...],
+        preference: Preference = Preference.AUTO,
     ) -> None:
-        self.costs = BlockCosts(graph, core, costs)
+        self.costs = BlockCosts(graph, core, costs, preference)
         self.scratch_bytes = scratch_bytes
         self.known_runs: dict[
             tuple[int, tuple[Reach | None, ...], bytes], tuple[Ints, tuple[Claim, ...]]

@@ -10,6 +10,7 @@ from types import TracebackType
 from toolchain.boards import Core
 from toolchain.cost import CostModel
 from toolchain.ir import Graph, MemoryProblem
+from toolchain.ops.preference import Preference
 from toolchain.partition.scheme import Scheme
 from toolchain.progress import Report, silent
 from toolchain.search import Stopwatch, Work
@@ -23,7 +24,8 @@ class Task:
     """A graph to split, its memory problem and order, and the request.
 
     `max_slowdown` (a fraction) and `peak_bytes` are set if they are requested. A search may ignore
-    slowdowns above the first, and may stop once it reaches the second.
+    slowdowns above the first, and may stop once it reaches the second. `preference`: whose kernels
+    the blocks are to be computed by.
     """
 
     graph: Graph
@@ -33,6 +35,7 @@ class Task:
     costs: CostModel
     max_slowdown: float | None = None
     peak_bytes: int | None = None
+    preference: Preference = Preference.AUTO
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from toolchain import arena, partition, schedule
 from toolchain.memory.firmware_size import ram_bytes
 from toolchain.memory.plan import Plan
+from toolchain.ops.preference import Preference
 from toolchain.partition import splitters
 
 
@@ -26,6 +27,7 @@ class PlanOptions:
     splitter     the search for ways to split, limited by `split_seconds`.
     allow_float  accept models that compute in float32 throughout. Single float operators in a
                  quantised model are always accepted.
+    kernels      whose kernels to take: CMSIS-NN's, Thimble's, or the quicker for each operator.
     one_bank     keep the arena in one piece, even if it then lies in a slow bank or fits none.
     """
 
@@ -39,6 +41,7 @@ class PlanOptions:
     split_seconds: float = partition.DEFAULT_SECONDS
     one_bank: bool = False
     allow_float: bool = False
+    kernels: Preference = Preference.AUTO
 
     @property
     def splits(self) -> bool:

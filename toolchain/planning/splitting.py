@@ -29,16 +29,17 @@ def split_front(
 ) -> partition.Front:
     """Ways to split the operators of an unsplit plan: peak against predicted slowdown."""
     options = options or PlanOptions()
-    target = find_board(plan.board)
+    target, preference = find_board(plan.board), plan.lowered.preference
     graph = partition.single_outputs(plan.graph, plan.schedule.order)
     task = partition.Task(
         graph,
-        memory_problem(lower(graph, target.core)),
+        memory_problem(lower(graph, target.core, preference)),
         tuple(range(len(graph.ops))),
         target.core,
         costs or AnalyticCostModel(),
         options.max_slowdown,
         None if options.ram_bytes is None else options.ram_bytes - firmware_data_bytes(plan),
+        preference,
     )
     watch = partition.Watch(options.split_seconds, report)
     return splitters.splitter(options.splitter).front(task, watch)
@@ -64,7 +65,8 @@ def split_plan(
         return plan
     options, target = options or PlanOptions(), find_board(plan.board)
     ordered = partition.single_outputs(plan.graph, plan.schedule.order)
-    lowered = lower(check(partition.split_all(ordered, point.schemes)), target.core)
+    finer = check(partition.split_all(ordered, point.schemes))
+    lowered = lower(finer, target.core, plan.lowered.preference)
     problem = memory_problem(lowered, progressive=True)
     found = schedule.scheduler("rpo").schedule(problem)
     given = tuple(range(len(lowered.graph.ops)))

@@ -11,6 +11,7 @@ import numpy as np
 from toolchain.boards import HOST, Core
 from toolchain.ir import DType, Graph
 from toolchain.ops import kernel_of, specs
+from toolchain.ops.preference import Preference
 from toolchain.ops.spec import OpSpec
 
 CORES = (
@@ -23,7 +24,9 @@ _ANY = frozenset(DType)
 
 HEADINGS = ("operator", "TFLite", "ONNX", "types", "kernels", "memory", "splits", "limits")
 NOTES = (
-    "*types*: of activations. *kernels*: whose function runs it; `own` ones lie in `runtime_c/`. "
+    "*types*: of activations. *kernels*: whose function runs it; `own` ones lie in `runtime_c/`; "
+    "`on request` is taken with `--kernels cmsis-nn`, and where it is `not exact` its bytes may "
+    "differ from LiteRT's by 1 (the plan says which operators, and why). "
     "*memory*: `view` owns no bytes where its data need not move; `in place` may write over an "
     "input; `diagonal` may begin some bytes below an input that it still reads. *splits*: axes of "
     "the output along which it can be computed block by block (`--ram`); `sums`: also axes that it "
@@ -109,12 +112,29 @@ def _described(spec: OpSpec) -> Kind:
         spec.tflite.builtins if spec.tflite else (),
         _onnx_names(spec),
         ("any",) if spec.dtypes == _ANY else tuple(sorted(t.value for t in spec.dtypes)),
-        tuple(sorted({"CMSIS-NN" if f.startswith("arm_") else "own" for f in functions})),
+        _kernels(functions, samples),
         tuple(sorted(functions)),
         _memory(spec, samples),
         _splits(spec, samples) + _sums(spec, samples),
         spec.limits,
     )
+
+
+def _kernels(functions: set[str], samples: Sequence[Graph]) -> tuple[str, ...]:
+    """Whose functions are taken, and whether others are on request."""
+    chosen = {"CMSIS-NN" if f.startswith("arm_") else "own" for f in functions}
+    asked = [
+        kernel
+        for graph in samples
+        for core in CORES
+        if (kernel := kernel_of(graph.ops[0], graph, core, Preference.CMSIS_NN)).of_cmsis_nn
+    ]
+    wanted = {
+        "CMSIS-NN on request" + (" (not exact)" if kernel.inexact else "")
+        for kernel in asked
+        if "CMSIS-NN" not in chosen
+    }
+    return (*sorted(chosen), *sorted(wanted))
 
 
 def _memory(spec: OpSpec, samples: Sequence[Graph]) -> tuple[str, ...]:

@@ -8,9 +8,13 @@ from rich.table import Table
 
 from toolchain.memory.firmware_size import MemoryNeed
 from toolchain.memory.plan import Plan
+from toolchain.ops.preference import Preference
 from toolchain.report.blocks import blocks, moved_bytes
 from toolchain.report.ends import end_json
 from toolchain.report.text import share, size
+
+_NAMED = 3
+"""Operators with one reason that are named."""
 
 
 def plan_json(
@@ -24,6 +28,7 @@ def plan_json(
         "board": plan.board,
         "scheduler": plan.schedule.method,
         "allocator": plan.arena.allocator,
+        **kernels_json(plan),
         "peak_bytes": plan.schedule.peak_bytes,
         "arena_bytes": plan.arena.size_bytes,
         "arena_banks": [
@@ -77,6 +82,51 @@ def plan_json(
             for name, offset in plan.arena.offsets.items()
         },
     }
+
+
+def kernels_json(plan: Plan) -> dict[str, Any]:
+    """Whose kernels were asked for, which operators got others, and which are not exact."""
+    return {
+        "kernels": plan.lowered.preference.value,
+        "other_kernels": [
+            {"operator": op.name, "functions": list(op.functions), "why": op.instead}
+            for op in plan.operators
+            if op.instead
+        ],
+        "inexact_kernels": [
+            {"operator": op.name, "functions": list(op.functions), "why": op.inexact}
+            for op in plan.operators
+            if op.inexact
+        ],
+    }
+
+
+def kernel_lines(plan: Plan) -> tuple[str, ...]:
+    """The same for people; nothing where no kernels were asked for."""
+    wanted = plan.lowered.preference
+    if wanted is Preference.AUTO:
+        return ()
+    others, inexact = (_by_reason(plan, field) for field in ("instead", "inexact"))
+    calls = sum(bool(op.functions) for op in plan.operators)
+    count = sum(bool(op.instead) for op in plan.operators)
+    lines = [f"Kernels of {wanted.value}: {calls - count} of {calls} operators."]
+    lines += [f"  not for {names}: {why}" for why, names in others.items()]
+    lines += [f"  may differ from the reference in {n}: {why}" for why, n in inexact.items()]
+    return tuple(lines)
+
+
+def _by_reason(plan: Plan, field: str) -> dict[str, str]:
+    """The operators with each reason: their kind, function, and names as far as they are few."""
+    found: dict[tuple[str, str, str], list[str]] = {}
+    for op in plan.operators:
+        if why := getattr(op, field):
+            found.setdefault((why, op.kind, ", ".join(op.functions)), []).append(op.name)
+    lines: dict[str, str] = {}
+    for (why, kind, functions), names in found.items():
+        some = ", ".join(names[:_NAMED]) + (", ..." if len(names) > _NAMED else "")
+        text = f"{len(names)} {kind} by {functions} ({some})"
+        lines[why] = f"{lines[why]}; {text}" if why in lines else text
+    return lines
 
 
 def memory_table(plan: Plan, need: MemoryNeed, ram_bytes: int, flash_bytes: int) -> Table:

@@ -34,6 +34,7 @@ from toolchain.memory.moves import moves
 from toolchain.memory.plan import Plan
 from toolchain.ops.lowering import lower
 from toolchain.ops.movement.concat import Concat
+from toolchain.ops.preference import Preference
 from toolchain.planner import plan_graph, plan_model
 from toolchain.planning.options import PlanOptions
 from toolchain.progress import Report, silent
@@ -51,13 +52,14 @@ class Kernel:
     """One operator as a graph of its own, and the key it is measured under.
 
     `copies`: sizes in bytes, if it only makes copies. `apart`: its tensors must not share bytes, or
-    there would be nothing left to do.
+    there would be nothing left to do. `preference`: whose kernel it is.
     """
 
     key: Key
     graph: Graph
     copies: tuple[int, ...] = ()
     apart: bool = False
+    preference: Preference = Preference.AUTO
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,8 @@ def plan_kernels(plan: Plan) -> tuple[Kernel, ...]:
         wanted = moves(op, plan.graph, plan.arena)
         if wanted is None:
             key = operator_key(plan.lowered, number)
-            found.setdefault(key, Kernel(key, _alone(op, plan.graph)))
+            alone = Kernel(key, _alone(op, plan.graph), preference=plan.lowered.preference)
+            found.setdefault(key, alone)
         elif wanted:
             copying = copies_kernel(tuple(sorted(move.size_bytes for move in wanted)))
             found.setdefault(copying.key, copying)
@@ -239,7 +242,9 @@ def _planned(
     kernels: Sequence[Kernel], target: Board, skipped: list[str]
 ) -> Iterator[tuple[Kernel, Plan]]:
     for kernel in kernels:
-        plan = plan_graph(kernel.graph, target, PlanOptions(one_bank=True))
+        plan = plan_graph(
+            kernel.graph, target, PlanOptions(one_bank=True, kernels=kernel.preference)
+        )
         plan = _apart(plan) if kernel.copies or kernel.apart else plan
         try:
             firmware_layout(target, [plan])

@@ -18,6 +18,7 @@ from toolchain.ops.arithmetic.fixed_point import requantise
 from toolchain.ops.arithmetic.onnx_rounding import requantise_onnx
 from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.axes import window_axes
+from toolchain.ops.convolution import cmsis_nn
 from toolchain.ops.convolution.common import (
     BIAS,
     INPUT,
@@ -34,7 +35,7 @@ from toolchain.ops.convolution.common import (
     write_convolution,
 )
 from toolchain.ops.convolution.depthwise_conv2d_s8 import DepthwiseConv2D
-from toolchain.ops.convolution.kernels import select_conv2d
+from toolchain.ops.convolution.kernels import own_conv2d, select_conv2d
 from toolchain.ops.convolution.reductions import convolution_reductions
 from toolchain.ops.readers.onnx import (
     add_bias,
@@ -48,6 +49,7 @@ from toolchain.ops.spec import (
     WEIGHTED,
     Array,
     Axis,
+    Choice,
     OnnxBinding,
     OnnxNode,
     OpSpec,
@@ -211,7 +213,7 @@ S8 = OpSpec(
     attributes=Conv2D,
     infer=_infer,
     reference=_reference,
-    select=select_conv2d,
+    select=Choice(select_conv2d, cmsis_nn.conv2d, own_conv2d),
     sample=_sample,
     macs=_macs,
     axes=_axes,

@@ -17,6 +17,7 @@ from toolchain.ops.arithmetic.fixed_point import requantise
 from toolchain.ops.arithmetic.onnx_rounding import requantise_onnx
 from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.axes import window_axes
+from toolchain.ops.convolution import cmsis_nn
 from toolchain.ops.convolution.common import (
     BIAS,
     INPUT,
@@ -32,11 +33,12 @@ from toolchain.ops.convolution.common import (
     window_of,
     write_convolution,
 )
-from toolchain.ops.convolution.kernels import select_depthwise
+from toolchain.ops.convolution.kernels import own_depthwise, select_depthwise
 from toolchain.ops.spec import (
     WEIGHTED,
     Array,
     Axis,
+    Choice,
     OpSpec,
     Reach,
     ReadOp,
@@ -163,7 +165,7 @@ S8 = OpSpec(
     attributes=DepthwiseConv2D,
     infer=_infer,
     reference=_reference,
-    select=select_depthwise,
+    select=Choice(select_depthwise, cmsis_nn.depthwise, own_depthwise),
     sample=_sample,
     macs=_macs,
     axes=_axes,

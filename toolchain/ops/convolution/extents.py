@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 
+from toolchain.boards import Core
 from toolchain.ops.convolution.packing import SUMMED_TAPS
 from toolchain.ops.extents import Extent, Extents, round_up, whole, window_reach
 from toolchain.ops.kernel import Call, Input, Output, Touched
@@ -252,7 +253,25 @@ def _per_channel(channels: int) -> dict[str, int]:
     return {"multiplier": 4 * channels, "shift": 4 * channels}
 
 
-def cmsis_conv(touched: Touched) -> Extents:
+def cmsis_column_bytes(function: str, taps: int, core: Core) -> int:
+    """Scratch as `arm_convolve_wrapper_s8_get_buffer_size` gives it: the columns of four windows on
+    Helium, of two in int16 elsewhere.
+    """
+    if function != "arm_convolve_s8":
+        return 0
+    return 4 * round_up(taps, 8) if core.mve else 4 * round_up(taps, 4)
+
+
+def cmsis_window_bytes(function: str, elements: int, channels: int, core: Core) -> int:
+    """Scratch as `arm_depthwise_conv_wrapper_s8_get_buffer_size` gives it for windows of so many
+    elements.
+    """
+    if function != "arm_depthwise_conv_s8_opt" or not core.dsp:
+        return 0
+    return 4 * MVE_CHANNEL_BLOCK * (elements // channels) if core.mve else 2 * elements
+
+
+def cmsis_conv(touched: Touched, core: Core) -> Extents:
     """CMSIS-NN's int8 convolutions.
 
     `arm_convolve_1x1_s8_fast` counts the input's pixels, the others count the output's. The strided
@@ -261,12 +280,10 @@ def cmsis_conv(touched: Touched) -> Extents:
     call = touched.call
     x, y, kernel = (_dims(call, f"{name}_dims") for name in ("input", "output", "filter"))
     (batches, height, width, depth), taps = x, kernel[1] * kernel[2] * x[3]
-    read, written, scratch = _image(x), _image(y), 0
-    if call.function == "arm_convolve_s8":
-        scratch = 4 * round_up(taps, 8)
-    elif call.function == "arm_convolve_1x1_s8_fast":
+    read, written = _image(x), _image(y)
+    if call.function == "arm_convolve_1x1_s8_fast":
         written = whole(batches * height * width * y[3])
-    else:
+    elif call.function != "arm_convolve_s8":
         rows = (y[1] - 1) * call["conv_params.stride.h"] + 1
         columns = (y[2] - 1) * call["conv_params.stride.w"] + kernel[2]
         last = (batches - 1) * height * width + (rows - 1) * width + columns
@@ -274,22 +291,27 @@ def cmsis_conv(touched: Touched) -> Extents:
     inputs = {0: read, 1: whole(y[3] * taps)}
     if touched.has(2):
         inputs[2] = whole(y[3], 4)
-    reach = _cmsis_reach(call, "conv_params")
+    scratch, reach = (
+        cmsis_column_bytes(call.function, taps, core),
+        _cmsis_reach(call, "conv_params"),
+    )
     return Extents(inputs, {0: written}, _per_channel(y[3]), scratch, reach)
 
 
-def cmsis_depthwise(touched: Touched) -> Extents:
-    """`arm_depthwise_conv_s8_opt` on Helium. It reads four channels at a time, beyond the last one
-    too.
+def cmsis_depthwise(touched: Touched, core: Core) -> Extents:
+    """CMSIS-NN's int8 depthwise convolutions. `arm_depthwise_conv_s8_opt` on Helium reads four
+    channels at a time, beyond the last one too.
     """
     call = touched.call
     x, y, kernel = (_dims(call, f"{name}_dims") for name in ("input", "output", "filter"))
-    taps, channels = kernel[1] * kernel[2], round_up(y[3], 4)
+    taps, function = kernel[1] * kernel[2], call.function
+    blocks = core.mve and function == "arm_depthwise_conv_s8_opt"
+    channels = round_up(y[3], 4) if blocks else y[3]
     constants = _per_channel(channels) | {
         "weights": (taps - 1) * y[3] + channels,
         "bias": 4 * channels,
     }
-    scratch = 4 * MVE_CHANNEL_BLOCK * taps
+    scratch = cmsis_window_bytes(function, taps * y[3], y[3], core)
     reach = _cmsis_reach(call, "dw_conv_params")
     return Extents({0: _image(x)}, {0: _image(y)}, constants, scratch, reach)
 

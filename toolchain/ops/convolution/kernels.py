@@ -1,23 +1,24 @@
 """Choice of the kernel of an int8 convolution, for each core.
 
-Cores with Helium get CMSIS-NN's kernels where their preconditions hold. All others get Thimble's,
-which are called "own" here.
+Cores with Helium get CMSIS-NN's kernels (`cmsis_nn`) where their preconditions hold. All others get
+Thimble's, which are called "own" here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from toolchain.boards import Core
-from toolchain.ir import Graph, Op, Tensor
+from toolchain.ir import Graph, Op
 from toolchain.ops.arithmetic.activation import Activation, clamp_range
 from toolchain.ops.arithmetic.fixed_point import Int32, check_left_shifts
 from toolchain.ops.arithmetic.onnx_rounding import onnx_factors, onnx_scaling
 from toolchain.ops.arithmetic.rounding import Rounding
-from toolchain.ops.convolution import extents, overlaps, terms
+from toolchain.ops.convolution import cmsis_nn, extents, overlaps, terms
 from toolchain.ops.convolution.common import (
     INPUT,
     WEIGHTS,
@@ -42,7 +43,6 @@ from toolchain.ops.convolution.packing import (
     with_window_sums,
 )
 from toolchain.ops.convolution.structs import (
-    cmsis_arguments,
     conv_shape,
     own_arguments,
     requant,
@@ -60,8 +60,8 @@ from toolchain.ops.kernel import (
     Packed,
     Scratch,
     Struct,
-    constant,
 )
+from toolchain.ops.preference import NoKernelError
 from toolchain.ops.window import UNPADDED, Window
 
 Sizes = tuple[int, ...]
@@ -70,57 +70,51 @@ _ROWS_BY_LINES, _COLUMN_BY_LINES = 5, 8
 row by row of one channel than by blocks of four channels. Counted on a Cortex-M4."""
 _BAND_BYTES = 640
 """Scratch in bytes that a depthwise kernel may always take; one output row may need more."""
-_UINT16_MAX = 65535
-"""The largest dimension that CMSIS-NN's convolutions hold, in uint16."""
 _FOUR_BIT_TAPS = 48
 _PLAIN = (1, 1)
 _TRANSPOSED = "Height and width are swapped below: the kernel walks the image transposed."
 
 
 def select_conv2d(op: Op, graph: Graph, core: Core) -> Kernel:
-    """The kernel of an int8 conv2d.
+    """The quicker kernel of an int8 conv2d: on Helium CMSIS-NN's, elsewhere Thimble's."""
+    return _quicker(cmsis_nn.conv2d, own_conv2d, op, graph, core)
 
-    On Helium it is the function that `arm_convolve_wrapper_s8` would choose. Elsewhere, for groups,
-    ONNX's rounding, weights with a zero point and dimensions beyond uint16 it is one of Thimble's.
-    """
-    x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
+
+def own_conv2d(op: Op, graph: Graph, core: Core) -> Kernel:
+    """Thimble's kernel of an int8 conv2d, which takes any."""
+    x, weights = graph.input(op, INPUT), graph.input(op, WEIGHTS)
     window, depth = window_of(op, graph), weights.shape[3]
     pointwise = window.kernel == _PLAIN and window.padding == UNPADDED
-    fits = max(*x.shape, *weights.shape, *y.shape) <= _UINT16_MAX
-    if _own(op, graph, core) or depth != x.shape[3] or not fits:
-        plain = depth == x.shape[3] and weight_zero_point(weights) == 0
-        if _four_bits_pay(op, graph):
-            return _four_bit_conv2d(op, graph, window)
-        if pointwise and window.stride == _PLAIN and plain and depth % 4 == 0:
-            return _pointwise_conv2d(op, graph, window)
-        runs = window.kernel[1] == 1 or window.dilation[1] == 1
-        words = window.kernel[1] * depth % 4 == 0 and x.shape[0] == 1
-        if runs and words and plain and window.padding == UNPADDED:
-            return _inside_conv2d(op, graph, window)
-        return _own_conv2d(op, graph, window, constant_of(weights).astype(np.int8))
-    if pointwise:
-        stepping = window.stride != _PLAIN
-        function = "arm_convolve_1x1_s8" if stepping else "arm_convolve_1x1_s8_fast"
-    else:
-        function = "arm_convolve_1_x_n_s8" if _is_one_by_n(x, y, window) else "arm_convolve_s8"
-    return _helium_conv2d(op, graph, function, window)
+    plain = depth == x.shape[3] and weight_zero_point(weights) == 0
+    if _four_bits_pay(op, graph):
+        return _four_bit_conv2d(op, graph, window)
+    if pointwise and window.stride == _PLAIN and plain and depth % 4 == 0:
+        return _pointwise_conv2d(op, graph, window)
+    runs = window.kernel[1] == 1 or window.dilation[1] == 1
+    words = window.kernel[1] * depth % 4 == 0 and x.shape[0] == 1
+    if runs and words and plain and window.padding == UNPADDED:
+        return _inside_conv2d(op, graph, window)
+    return _own_conv2d(op, graph, window, constant_of(weights).astype(np.int8))
 
 
 def select_depthwise(op: Op, graph: Graph, core: Core) -> Kernel:
-    """The kernel of an int8 depthwise_conv2d.
+    """The quicker kernel of an int8 depthwise_conv2d: on Helium CMSIS-NN's function for four
+    channels at a time where it takes the operator; elsewhere Thimble's.
+    """
+    return _quicker(cmsis_nn.blocked_depthwise, own_depthwise, op, graph, core)
 
-    On Helium it is `arm_depthwise_conv_s8_opt`, if its preconditions hold. Among Thimble's, an
-    image of one channel goes to the kernel of an ordinary convolution, which is quicker. A multiple
-    of four channels goes to the kernel for blocks of four channels, which reads the image in place.
-    Other numbers of channels are computed channel by channel, from rows that are copied to scratch;
-    so are small windows over many rows, where one copied row serves several output rows.
+
+def own_depthwise(op: Op, graph: Graph, core: Core) -> Kernel:
+    """Thimble's kernel of an int8 depthwise_conv2d.
+
+    An image of one channel goes to the kernel of an ordinary convolution, which is quicker. A
+    multiple of four channels goes to the kernel for blocks of four channels, which reads the image
+    in place. Other numbers of channels are computed channel by channel, from rows that are copied
+    to scratch; so are small windows over many rows, where one copied row serves several output
+    rows.
     """
     x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
     window, channels = window_of(op, graph), weights.shape[3]
-    simple = channels == x.shape[3] and x.shape[0] == 1 and window.dilation == _PLAIN
-    few = window.kernel[0] * window.kernel[1] <= _UINT16_MAX
-    if not _own(op, graph, core) and simple and few:
-        return _helium_depthwise(op, graph, window)
     if x.shape[3] == 1:
         filters = constant_of(weights).transpose(3, 1, 2, 0).astype(np.int8)
         return _own_conv2d(op, graph, window, filters)
@@ -134,10 +128,17 @@ def select_depthwise(op: Op, graph: Graph, core: Core) -> Kernel:
     return _depthwise_by_lines(op, graph, window)
 
 
-def _own(op: Op, graph: Graph, core: Core) -> bool:
-    """Whether the operator needs one of Thimble's kernels, because CMSIS-NN has none for Helium."""
-    rounds_once = convolution_of(op).rounding is not Rounding.TFLITE
-    return not core.mve or rounds_once or weight_zero_point(graph.input(op, WEIGHTS)) != 0
+def _quicker(
+    helium: Callable[[Op, Graph, Core], Kernel],
+    own: Callable[[Op, Graph, Core], Kernel],
+    op: Op,
+    graph: Graph,
+    core: Core,
+) -> Kernel:
+    if core.mve:
+        with suppress(NoKernelError):
+            return helium(op, graph, core)
+    return own(op, graph, core)
 
 
 def strided_image(op: Op, graph: Graph) -> frozenset[str]:
@@ -349,94 +350,6 @@ def _four_bit_conv2d(op: Op, graph: Graph, window: Window) -> Kernel:
         calls_with_gaps=calls,
         find_overlaps=lambda: overlaps.own_conv_overlaps(op, graph, function, window, depth),
         find_terms=lambda: terms.own_conv_terms(op, graph, function, window, groups, depth),
-    )
-
-
-def _helium_conv2d(op: Op, graph: Graph, function: str, window: Window) -> Kernel:
-    """Scratch as `arm_convolve_wrapper_s8_get_buffer_size_mve` gives it."""
-    weights = graph.input(op, WEIGHTS)
-    channels, height, width, depth = weights.shape
-    scratch = 4 * round_up(height * width * depth, 8) if function == "arm_convolve_s8" else 0
-    arguments = cmsis_arguments(
-        op,
-        graph,
-        window,
-        convolution_of(op).activation,
-        scratch,
-        filters=((channels, height, width, graph.input(op, INPUT).shape[3]), Input(1)),
-        bias=Input(2),
-    )
-    rows = constant_of(weights).astype(np.int8, copy=False).reshape(channels, -1)
-    return Kernel(
-        (Call(function, arguments, status=True),),
-        extents.cmsis_conv,
-        constants=_channel_factors(op, graph, rows),
-        scratch_bytes=scratch,
-        find_overlaps=lambda: overlaps.helium_conv_overlaps(op, graph, function, window),
-        find_terms=lambda: terms.helium_conv_terms(op, graph, function, window, depth),
-    )
-
-
-def _is_one_by_n(x: Tensor, y: Tensor, window: Window) -> bool:
-    """Whether the Helium 1xN kernel applies: one row, and no padding at either end."""
-    total = (y.shape[2] - 1) * window.stride[1] + window.kernel[1] - x.shape[2]
-    return (
-        x.shape[1] == 1
-        and window.kernel[0] == 1
-        and window.dilation[1] == 1
-        and (window.stride[1] * x.shape[3]) % 4 == 0
-        and window.padding == UNPADDED
-        and total == 0
-    )
-
-
-def _channel_factors(op: Op, graph: Graph, rows: Int8, spare: int = 0) -> tuple[Constant, ...]:
-    """Multiplier and shift of each channel, whose filters are `rows`; then `spare` more of 0.
-
-    Raises ScaleError where a left shift of a sum may overrun int32.
-    """
-    x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
-    multiplier, shift = channel_requantisation(x, weights, y, len(rows))
-    check_left_shifts(
-        largest_sums(bias_of(op, graph, len(rows)), rows, x.q.zero_point, partial=True), shift
-    )
-    wanted = "requantisation factor of each channel, Q0.31"
-    return (
-        constant("multiplier", np.pad(multiplier, (0, spare)), wanted),
-        constant("shift", np.pad(shift, (0, spare)), "left shift of each channel"),
-    )
-
-
-def _helium_depthwise(op: Op, graph: Graph, window: Window) -> Kernel:
-    """It reads four channels at a time beyond the last and steps from a null bias: its arrays are
-    padded. Scratch as `arm_depthwise_conv_wrapper_s8_get_buffer_size_mve` gives it."""
-    weights = graph.input(op, WEIGHTS)
-    _, height, width, channels = weights.shape
-    scratch = 4 * extents.MVE_CHANNEL_BLOCK * height * width
-    extra = -channels % 4
-    filters = constant_of(weights).reshape(-1)
-    arguments = cmsis_arguments(
-        op,
-        graph,
-        window,
-        convolution_of(op).activation,
-        scratch,
-        filters=(weights.shape, Packed("weights")),
-        bias=Packed("bias"),
-        multiplicity=1,
-    )
-    rows = filters.astype(np.int8, copy=False).reshape(-1, channels).T
-    return Kernel(
-        (Call("arm_depthwise_conv_s8_opt", arguments, status=True),),
-        extents.cmsis_depthwise,
-        constants=(
-            constant("weights", np.pad(filters, (0, extra)), "filters, height x width x channels"),
-            constant("bias", np.pad(bias_of(op, graph, channels), (0, extra))),
-            *_channel_factors(op, graph, rows, extra),
-        ),
-        scratch_bytes=scratch,
-        find_overlaps=lambda: overlaps.helium_depthwise_overlaps(op, graph, window),
-        find_terms=lambda: terms.helium_depthwise_terms(op, graph, window),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from toolchain.ir import Graph, Op, Tensor
 from toolchain.ops.arithmetic.activation import Activation, clamp_range
 from toolchain.ops.arithmetic.requant import requant as ending
+from toolchain.ops.cmsis_structs import context, dims, limits, tile
 from toolchain.ops.convolution.common import INPUT, WEIGHTS, weight_zero_point
 from toolchain.ops.kernel import Argument, Input, Output, Packed, Scratch, Struct
 from toolchain.ops.window import Padding, Window
@@ -101,38 +102,29 @@ def cmsis_arguments(
         "input_offset": -x.q.zero_point,
         "output_offset": y.q.zero_point,
         **depthwise,
-        "stride": _tile(*window.stride),
-        "padding": _tile(window.padding.top, window.padding.left),
-        "dilation": _tile(*window.dilation),
-        "activation": Struct("cmsis_nn_activation", {"min": low, "max": high}),
+        "stride": tile(*window.stride),
+        "padding": tile(window.padding.top, window.padding.left),
+        "dilation": tile(*window.dilation),
+        "activation": limits(low, high),
     }
     factors: dict[str, Argument] = {
         "multiplier": Packed("multiplier", writable=True),
         "shift": Packed("shift", writable=True),
     }
-    context: dict[str, Argument] = {"buf": Scratch(), "size": scratch_bytes}
     shape, weights = filters
     return {
-        "ctx": Struct("cmsis_nn_context", context),
+        "ctx": context(scratch_bytes),
         name: Struct(f"cmsis_nn_{name}", params),
         "quant_params": Struct("cmsis_nn_per_channel_quant_params", factors),
-        "input_dims": _dims(x.shape),
+        "input_dims": dims(*x.shape),
         "input_data": Input(0),
-        "filter_dims": _dims(shape),
+        "filter_dims": dims(*shape),
         "filter_data": weights,
-        "bias_dims": _dims((1, 1, 1, y.shape[3])),
+        "bias_dims": dims(c=y.shape[3]),
         "bias_data": bias,
-        "output_dims": _dims(y.shape),
+        "output_dims": dims(*y.shape),
         "output_data": Output(0),
     }
-
-
-def _tile(height: int, width: int) -> Struct:
-    return Struct("cmsis_nn_tile", {"h": height, "w": width})
-
-
-def _dims(shape: Shape) -> Struct:
-    return Struct("cmsis_nn_dims", dict(zip("nhwc", shape, strict=True)))
 
 
 def transposed_window(window: Window) -> Window:

@@ -11,7 +11,7 @@ from toolchain.ir import Graph, Op
 from toolchain.ops.convolution.common import weight_zero_point
 from toolchain.ops.convolution.packing import SUMMED_TAPS
 from toolchain.ops.kernel import Call, Terms
-from toolchain.ops.terms import along, is_narrow, slow_channels
+from toolchain.ops.terms import Along, along, is_narrow, slow_channels
 from toolchain.ops.window import Window
 
 Counts = dict[str, float]
@@ -233,7 +233,7 @@ def channel_block_terms(op: Op, graph: Graph, window: Window) -> Terms:
 def helium_depthwise_terms(op: Op, graph: Graph, window: Window) -> Terms:
     """`arm_depthwise_conv_s8_opt` on Helium: vectors of four channels."""
     batches, out_h, out_w, channels = graph.output(op).shape
-    pixels, seen = batches * out_h * out_w, _seen_taps(op, graph, window)
+    pixels, seen = batches * out_h * out_w, seen_taps(op, graph, window)
     taps, fours = window.kernel[0] * window.kernel[1], -(-channels // 4)
     return {
         "call": 1.0,
@@ -270,7 +270,7 @@ def helium_conv_terms(op: Op, graph: Graph, function: str, window: Window, depth
     }
     if function != "arm_convolve_s8":
         return terms
-    seen = _seen_taps(op, graph, window)
+    seen = seen_taps(op, graph, window)
     return terms | {
         "pixel": pixels,
         "output row": batches * out_h,
@@ -280,18 +280,22 @@ def helium_conv_terms(op: Op, graph: Graph, function: str, window: Window, depth
     }
 
 
-def _seen_taps(op: Op, graph: Graph, window: Window) -> int:
+def seen_taps(op: Op, graph: Graph, window: Window) -> int:
     """Taps of all windows that lie inside the image."""
-    x, y = graph.input(op, 0), graph.output(op)
-    batches, out_h, out_w, _ = y.shape
-    kernel_h, kernel_w = window.kernel
-    rows = along(
-        x.shape[1], out_h, kernel_h, window.stride[0], window.dilation[0], window.padding.top, 0
-    )
-    columns = along(
-        x.shape[2], out_w, kernel_w, window.stride[1], window.dilation[1], window.padding.left, 0
-    )
+    batches = graph.output(op).shape[0]
+    rows, columns = walked(op, graph, window)
     return batches * rows.taps * columns.taps
+
+
+def walked(op: Op, graph: Graph, window: Window) -> tuple[Along, Along]:
+    """The windows along the rows and along the columns of the image."""
+    x, y, pad = graph.input(op, 0), graph.output(op), window.padding
+    (kernel_h, kernel_w), (stride_h, stride_w) = window.kernel, window.stride
+    dilation_h, dilation_w = window.dilation
+    return (
+        along(x.shape[1], y.shape[1], kernel_h, stride_h, dilation_h, pad.top, 0),
+        along(x.shape[2], y.shape[2], kernel_w, stride_w, dilation_w, pad.left, 0),
+    )
 
 
 def gathered_terms(

@@ -36,11 +36,12 @@ from toolchain.ops.elementwise.common import (
     sample_binary,
     scalar_constant,
 )
-from toolchain.ops.elementwise.kernels import broadcast_kernel, unary_kernel
-from toolchain.ops.kernel import Kernel, Struct
+from toolchain.ops.elementwise.kernels import broadcast_kernel, same_shape_kernel, unary_kernel
+from toolchain.ops.kernel import Argument, Kernel, Struct
 from toolchain.ops.readers.onnx_elementwise import read_binary
 from toolchain.ops.spec import (
     Array,
+    Choice,
     OnnxBinding,
     OpSpec,
     ReadOp,
@@ -169,6 +170,36 @@ def _select(op: Op, graph: Graph, core: Core, sign: int) -> Kernel:
     return broadcast_kernel(op, graph, core, "thimble_add_s8", added)
 
 
+def _cmsis_nn(op: Op, graph: Graph, core: Core) -> Kernel:
+    """`arm_elementwise_add_s8`. Raises NoKernelError for operands that broadcast."""
+    require_types(op, graph, DType.INT8)
+    arithmetic = _arithmetic(op, graph, 1)
+    try:
+        (one, two, out), (zero_1, zero_2, zero_out) = (
+            arithmetic.multipliers(),
+            arithmetic.zero_points,
+        )
+    except ValueError as error:
+        raise UnsupportedError(f"{op.kind} {op.name!r}: {error}") from None
+    scaling: dict[str, Argument] = {
+        "input_1_offset": -zero_1,
+        "input_1_mult": one[0],
+        "input_1_shift": one[1],
+        "input_2_offset": -zero_2,
+        "input_2_mult": two[0],
+        "input_2_shift": two[1],
+        "left_shift": LEFT_SHIFT,
+    }
+    ending: dict[str, Argument] = {
+        "out_offset": zero_out,
+        "out_mult": out[0],
+        "out_shift": out[1],
+        "out_activation_min": arithmetic.low,
+        "out_activation_max": arithmetic.high,
+    }
+    return same_shape_kernel(op, graph, core, "arm_elementwise_add_s8", scaling, ending)
+
+
 def read_sum(node: TfliteNode) -> Sum:
     """The attributes of an operator in a file."""
     return Sum(read_activation(node))
@@ -199,7 +230,7 @@ def sum_spec(kind: str, sign: int) -> OpSpec:
         attributes=Sum,
         infer=infer_broadcast,
         reference=reference,
-        select=select,
+        select=Choice(select, _cmsis_nn) if sign == 1 else select,
         sample=_sampler(kind),
         axes=elementwise_axes,
         tflite=TfliteBinding((builtin,), read, write),

@@ -17,7 +17,7 @@ from toolchain.ops.elementwise.common import (
     overlaps_same_shape,
     table_of,
 )
-from toolchain.ops.extents import Extent, Extents, joined, whole
+from toolchain.ops.extents import Extent, Extents, joined, whole, widths
 from toolchain.ops.kernel import (
     Argument,
     Call,
@@ -34,6 +34,7 @@ from toolchain.ops.kernel import (
     Touched,
     constant,
 )
+from toolchain.ops.preference import NoKernelError
 from toolchain.ops.terms import runs_of_four
 
 
@@ -229,6 +230,45 @@ def broadcast_kernel(
         find_overlaps=lambda: overlaps_same_shape(op, graph, core),
         find_terms=lambda: _broadcast_terms(call, core, shape.step_1 == shape.step_2 == 1),
     )
+
+
+def same_shape_kernel(
+    op: Op,
+    graph: Graph,
+    core: Core,
+    function: str,
+    scaling: Mapping[str, Argument],
+    ending: Mapping[str, Argument],
+) -> Kernel:
+    """A call of `function`, one of CMSIS-NN's, which takes two runs of as many elements.
+
+    `scaling` and `ending` are its arguments before and after the output. Raises NoKernelError for
+    operands that broadcast.
+    """
+    shape = broadcast(graph.input(op, 0).shape, graph.input(op, 1).shape)
+    if shape.loops or (shape.step_1, shape.step_2) != (1, 1):
+        raise NoKernelError(f"{function} takes operands of one shape")
+    arguments: dict[str, Argument] = {
+        "input_1_vect": Input(0),
+        "input_2_vect": Input(1),
+        **scaling,
+        "output": Output(0),
+        **ending,
+        "block_size": shape.size,
+    }
+    # On Helium and with DSP, four elements at a time.
+    words = runs_of_four(shape.size)
+    return Kernel(
+        (Call(function, arguments, status=True),),
+        _same_shape_extents,
+        find_overlaps=lambda: overlaps_same_shape(op, graph, core),
+        find_terms=lambda: {"call": 1.0, **words},
+    )
+
+
+def _same_shape_extents(touched: Touched) -> Extents:
+    run = whole(touched.call["block_size"], widths(touched.call.function)[0])
+    return Extents({0: run, 1: run}, {0: run})
 
 
 def broadcast_extents(touched: Touched) -> Extents:

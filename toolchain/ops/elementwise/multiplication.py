@@ -35,11 +35,13 @@ from toolchain.ops.elementwise.common import (
     sample_binary,
     scalar_constant,
 )
-from toolchain.ops.elementwise.kernels import broadcast_kernel, unary_kernel
-from toolchain.ops.kernel import Kernel, Struct
+from toolchain.ops.elementwise.kernels import broadcast_kernel, same_shape_kernel, unary_kernel
+from toolchain.ops.kernel import Argument, Kernel, Struct
+from toolchain.ops.preference import NoKernelError
 from toolchain.ops.readers.onnx_elementwise import read_binary
 from toolchain.ops.spec import (
     Array,
+    Choice,
     OnnxBinding,
     OpSpec,
     ReadOp,
@@ -163,6 +165,27 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     return broadcast_kernel(op, graph, core, "thimble_mul_s8", struct)
 
 
+def _cmsis_nn(op: Op, graph: Graph, core: Core) -> Kernel:
+    """`arm_elementwise_mul_s8`. Raises NoKernelError for operands that broadcast, ONNX's rounding,
+    and factors that shift to the left.
+    """
+    require_types(op, graph, DType.INT8)
+    arithmetic = _arithmetic(op, graph)
+    check_left_shift(op, arithmetic.shift)
+    if arithmetic.once:
+        raise NoKernelError("CMSIS-NN rounds as TFLite does, not once as ONNX Runtime")
+    zero_1, zero_2, zero_out = arithmetic.zero_points
+    offsets: dict[str, Argument] = {"input_1_offset": -zero_1, "input_2_offset": -zero_2}
+    ending: dict[str, Argument] = {
+        "out_offset": zero_out,
+        "out_mult": arithmetic.multiplier,
+        "out_shift": arithmetic.shift,
+        "out_activation_min": arithmetic.low,
+        "out_activation_max": arithmetic.high,
+    }
+    return same_shape_kernel(op, graph, core, "arm_elementwise_mul_s8", offsets, ending)
+
+
 def read_mul(node: TfliteNode) -> Mul:
     """The attributes of an operator in a file."""
     return Mul(read_activation(node))
@@ -190,7 +213,7 @@ MUL = OpSpec(
     attributes=Mul,
     infer=infer_broadcast,
     reference=_reference,
-    select=_select,
+    select=Choice(_select, _cmsis_nn),
     sample=_sample,
     axes=elementwise_axes,
     tflite=TfliteBinding(("MUL",), _read, _write),

@@ -32,6 +32,7 @@ from toolchain.ops.convolution.common import (
 from toolchain.ops.convolution.conv2d import Conv2D
 from toolchain.ops.convolution.reductions import run_of_rows
 from toolchain.ops.kernel import Kernel
+from toolchain.ops.matmul import cmsis_nn
 from toolchain.ops.matmul.batch_matmul import read_batched
 from toolchain.ops.matmul.dense_kernels import (
     dense_kernel,
@@ -50,6 +51,7 @@ from toolchain.ops.spec import (
     WEIGHTED,
     Array,
     Axis,
+    Choice,
     OnnxBinding,
     OnnxNode,
     OpSpec,
@@ -159,6 +161,10 @@ def _reductions(op: Op, graph: Graph) -> tuple[Reduction, ...]:
 
 def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     return dense_kernel(op, graph, _attributes(op).activation)
+
+
+def _cmsis_nn(op: Op, graph: Graph, core: Core) -> Kernel:
+    return cmsis_nn.fully_connected(op, graph, _attributes(op).activation, core)
 
 
 def _select_int16(op: Op, graph: Graph, core: Core) -> Kernel:
@@ -298,7 +304,7 @@ _INT8 = OpSpec(
     attributes=FullyConnected,
     infer=_infer,
     reference=_reference,
-    select=_select,
+    select=Choice(_select, _cmsis_nn),
     sample=_sample,
     macs=_macs,
     axes=_axes,

@@ -47,6 +47,7 @@ from toolchain.ops.kernel import (
 from toolchain.ops.normalisation.rows import row_extents
 from toolchain.ops.spec import (
     Array,
+    Choice,
     OpSpec,
     Quantised,
     ReadOp,
@@ -143,7 +144,7 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
     return (output.astype(y.dtype.numpy).reshape(shape),)
 
 
-def _select(op: Op, graph: Graph, core: Core) -> Kernel:
+def _check_output(op: Op, graph: Graph) -> None:
     require_types(op, graph, *_OUTPUTS)
     x, y = graph.input(op, 0), graph.output(op)
     scale, zero = _OUTPUTS[y.dtype]
@@ -154,12 +155,17 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
             f"softmax {op.name!r}: the output has scale {y.q.scale:g} and zero point "
             f"{y.q.zero_point}, not {scale:g} and {zero}; convert with TFLite's int8 quantiser"
         )
-    columns = x.shape[-1]
-    if y.dtype is DType.INT16 and columns > MOST_COLUMNS:
+    if y.dtype is DType.INT16 and x.shape[-1] > MOST_COLUMNS:
         raise UnsupportedError(
-            f"softmax {op.name!r}: {columns} columns to int16 are more than {MOST_COLUMNS}, whose "
-            "sum the fixed point of its kernel holds; convert it with an int8 output"
+            f"softmax {op.name!r}: {x.shape[-1]} columns to int16 are more than {MOST_COLUMNS}, "
+            "whose sum the fixed point of its kernel holds; convert it with an int8 output"
         )
+
+
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
+    _check_output(op, graph)
+    x, y = graph.input(op, 0), graph.output(op)
+    columns = x.shape[-1]
     table = exponentials(op, graph, np.arange(256, dtype=np.int64)).astype(np.int32)
     entries = min(-softmax_scaling(op, graph)[2], 255) + 1
     narrow, rows = y.dtype is DType.INT8, x.elements // columns
@@ -180,6 +186,32 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
         constants=(constant("exponentials", table[:entries], "exp(-i * scale * beta), Q0.31"),),
         find_overlaps=lambda: overlaps_same_shape(op, graph, core),
         find_terms=(lambda: _terms(rows, columns)) if narrow else None,
+    )
+
+
+def _cmsis_nn(op: Op, graph: Graph, core: Core) -> Kernel:
+    """`arm_softmax_s8` and `arm_softmax_s8_s16`."""
+    _check_output(op, graph)
+    x, y = graph.input(op, 0), graph.output(op)
+    multiplier, shift, least = softmax_scaling(op, graph)
+    columns = x.shape[-1]
+    rows = x.elements // columns
+    call = Call(
+        "arm_softmax_s8" if y.dtype is DType.INT8 else "arm_softmax_s8_s16",
+        {
+            "input": Input(0),
+            "num_rows": rows,
+            "row_size": columns,
+            "mult": multiplier,
+            "shift": shift,
+            "diff_min": least,
+            "output": Output(0),
+        },
+    )
+    return Kernel(
+        (call,),
+        row_extents("num_rows", "row_size"),
+        find_terms=lambda: {"call": 1.0, "row": rows, "element": rows * columns},
     )
 
 
@@ -223,7 +255,7 @@ SOFTMAX_S8 = OpSpec(
     attributes=Softmax,
     infer=_infer,
     reference=_reference,
-    select=_select,
+    select=Choice(_select, _cmsis_nn),
     sample=_sample,
     axes=leading_axes,
     tflite=TfliteBinding(("SOFTMAX",), _read, _write),

@@ -25,6 +25,7 @@ from toolchain.ops.pooling.common import (
     write_pool,
 )
 from toolchain.ops.pooling.kernels import cmsis_pool_kernel, float_pool_kernel, pool_kernel
+from toolchain.ops.preference import NoKernelError
 from toolchain.ops.readers.float32 import clamped, float32_form
 from toolchain.ops.readers.int16 import int16_form
 from toolchain.ops.readers.onnx_pooling import read_average_pool
@@ -32,6 +33,7 @@ from toolchain.ops.reduction.common import Reduce
 from toolchain.ops.reduction.requantise_sums import Law, RequantiseSums
 from toolchain.ops.spec import (
     Array,
+    Choice,
     OnnxBinding,
     OpSpec,
     Reach,
@@ -70,9 +72,18 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     """CMSIS-NN's kernel on Helium, except for legacy uint8 models. Elsewhere Thimble's, which takes
     fewer instructions and no scratch.
     """
-    if core.mve and not pool_attributes(op).lift:
-        return cmsis_pool_kernel(op, graph, core, "arm_avgpool_s8")
+    cmsis_nn = core.mve and not pool_attributes(op).lift
+    return _cmsis_nn(op, graph, core) if cmsis_nn else _own(op, graph, core)
+
+
+def _own(op: Op, graph: Graph, core: Core) -> Kernel:
     return pool_kernel(op, graph, "thimble_average_pool_s8")
+
+
+def _cmsis_nn(op: Op, graph: Graph, core: Core) -> Kernel:
+    if pool_attributes(op).lift:
+        raise NoKernelError("a legacy uint8 average rounds about another zero")
+    return cmsis_pool_kernel(op, graph, core, "arm_avgpool_s8")
 
 
 def _select_int16(op: Op, graph: Graph, core: Core) -> Kernel:
@@ -112,7 +123,7 @@ _INT8 = OpSpec(
     attributes=Pool2D,
     infer=infer_pool,
     reference=_reference,
-    select=_select,
+    select=Choice(_select, _cmsis_nn, _own),
     sample=lambda rng: sample_pool(rng, "average_pool2d"),
     tflite=TfliteBinding(
         ("AVERAGE_POOL_2D",), read_pool, lambda op, graph: write_pool(op, graph, "AVERAGE_POOL_2D")

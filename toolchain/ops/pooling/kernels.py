@@ -7,6 +7,7 @@ import math
 from toolchain.boards import Core
 from toolchain.ir import Graph, Op
 from toolchain.ops.arithmetic.activation import clamp_range
+from toolchain.ops.cmsis_structs import context, dims, limits, tile
 from toolchain.ops.convolution.window_f32 import image_f32, reach_f32, window_f32
 from toolchain.ops.extents import Extents, whole, widths, window_reach
 from toolchain.ops.kernel import (
@@ -16,7 +17,6 @@ from toolchain.ops.kernel import (
     Kernel,
     Output,
     SafeOverlap,
-    Scratch,
     Struct,
     Terms,
     Touched,
@@ -76,23 +76,20 @@ def cmsis_pool_kernel(op: Op, graph: Graph, core: Core, function: str) -> Kernel
     attributes, x, y = pool_attributes(op), graph.input(op, 0), graph.output(op)
     low, high = clamp_range(attributes.activation, y)
     scratch_bytes = _sums_bytes(function, y.shape[3], core)
-    stride = {"w": attributes.stride_width, "h": attributes.stride_height}
-    padding = {"w": attributes.padding.left, "h": attributes.padding.top}
     params = {
-        "stride": Struct("cmsis_nn_tile", stride),
-        "padding": Struct("cmsis_nn_tile", padding),
-        "activation": Struct("cmsis_nn_activation", {"min": low, "max": high}),
+        "stride": tile(attributes.stride_height, attributes.stride_width),
+        "padding": tile(attributes.padding.top, attributes.padding.left),
+        "activation": limits(low, high),
     }
-    window = (1, attributes.filter_height, attributes.filter_width, 1)
     call = Call(
         function,
         {
-            "ctx": Struct("cmsis_nn_context", {"buf": Scratch(), "size": scratch_bytes}),
+            "ctx": context(scratch_bytes),
             "params": Struct("cmsis_nn_pool_params", params),
-            "input_dims": _dims(x.shape),
+            "input_dims": dims(*x.shape),
             "src": Input(0),
-            "filter_dims": _dims(window),
-            "output_dims": _dims(y.shape),
+            "filter_dims": dims(h=attributes.filter_height, w=attributes.filter_width),
+            "output_dims": dims(*y.shape),
             "dst": Output(0),
         },
         status=True,
@@ -103,7 +100,7 @@ def cmsis_pool_kernel(op: Op, graph: Graph, core: Core, function: str) -> Kernel
         lambda touched: _cmsis_extents(touched, core),
         scratch_bytes=scratch_bytes,
         find_overlaps=lambda: _overlaps(op, graph, reads_first),
-        find_terms=None if widths(function)[0] > 1 else lambda: _cmsis_terms(call),
+        find_terms=None if widths(function)[0] > 1 else lambda: _cmsis_terms(call, core),
     )
 
 
@@ -115,10 +112,6 @@ def float_pool_kernel(op: Op, graph: Graph, function: str) -> Kernel:
     return Kernel(
         (call,), _float_extents, find_overlaps=lambda: _overlaps(op, graph, reads_first=True)
     )
-
-
-def _dims(shape: tuple[int, ...]) -> Struct:
-    return Struct("cmsis_nn_dims", dict(zip("nhwc", shape, strict=True)))
 
 
 def _sums_bytes(function: str, channels: int, core: Core) -> int:
@@ -211,8 +204,10 @@ def _our_terms(call: Call) -> Terms:
     )
 
 
-def _cmsis_terms(call: Call) -> Terms:
-    """The same of CMSIS-NN's kernels for Helium, by vectors of 16 channels."""
+def _cmsis_terms(call: Call, core: Core) -> Terms:
+    """The same of CMSIS-NN's kernels: on Helium by vectors of 16 channels, elsewhere averages by
+    channels and maxima by words.
+    """
     rows, columns = (
         along(
             call[f"input_dims.{axis}"],
@@ -228,6 +223,16 @@ def _cmsis_terms(call: Call) -> Terms:
     channels = call["output_dims.c"]
     terms, lines, taps = _steps(call["output_dims.n"], rows, columns)
     pixels, vectors = terms["pixel"], -(-channels // 16)
+    if not core.mve:
+        words, rest = divmod(channels, 4)
+        return terms | {
+            "line": lines,
+            "tap": taps,
+            "tap channel": taps * channels,
+            "tap word": taps * words,
+            "tap rest": taps * rest,
+            "channel": pixels * channels,
+        }
     if call.function.startswith(_AVERAGES):
         return terms | {"vector": pixels * vectors, "line": lines * vectors, "tap": taps * vectors}
     return terms | {

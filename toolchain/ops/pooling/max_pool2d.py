@@ -28,7 +28,7 @@ from toolchain.ops.pooling.kernels import cmsis_pool_kernel, float_pool_kernel, 
 from toolchain.ops.readers.float32 import clamped, extreme, float32_form
 from toolchain.ops.readers.int16 import int16_form
 from toolchain.ops.readers.onnx_pooling import read_max_pool
-from toolchain.ops.spec import Array, OnnxBinding, OpSpec, TfliteBinding, by_type
+from toolchain.ops.spec import Array, Choice, OnnxBinding, OpSpec, TfliteBinding, by_type
 
 
 def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
@@ -53,9 +53,15 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     """CMSIS-NN's kernel on Helium. Elsewhere CMSIS-NN compares single bytes; Thimble's compares
     words.
     """
-    if core.mve:
-        return cmsis_pool_kernel(op, graph, core, "arm_max_pool_s8")
+    return _cmsis_nn(op, graph, core) if core.mve else _own(op, graph, core)
+
+
+def _own(op: Op, graph: Graph, core: Core) -> Kernel:
     return pool_kernel(op, graph, "thimble_max_pool_s8")
+
+
+def _cmsis_nn(op: Op, graph: Graph, core: Core) -> Kernel:
+    return cmsis_pool_kernel(op, graph, core, "arm_max_pool_s8")
 
 
 def _select_int16(op: Op, graph: Graph, core: Core) -> Kernel:
@@ -71,7 +77,7 @@ _INT8 = OpSpec(
     attributes=Pool2D,
     infer=infer_pool,
     reference=_reference,
-    select=_select,
+    select=Choice(_select, _cmsis_nn, _own),
     sample=lambda rng: sample_pool(rng, "max_pool2d"),
     tflite=TfliteBinding(
         ("MAX_POOL_2D",), read_pool, lambda op, graph: write_pool(op, graph, "MAX_POOL_2D")

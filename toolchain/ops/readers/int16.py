@@ -12,13 +12,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
-from toolchain.ops.kernel import Kernel
-from toolchain.ops.spec import OpSpec, no_reductions
+from toolchain.ops.spec import OpSpec, Select, no_reductions
 
-Select = Callable[[Op, Graph, Core], Kernel]
 INT16_ONLY = frozenset({DType.INT16})
 LARGEST_SUM = 1 << 30
 """Scaled sums must stay below this: `arm_nn_requantize_s64` holds twice the result in int32."""

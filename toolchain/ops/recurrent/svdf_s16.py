@@ -18,6 +18,7 @@ from toolchain.ops.arithmetic.fixed_point import (
     multiply_by_quantized_multiplier,
     quantize_multiplier,
 )
+from toolchain.ops.cmsis_structs import context, dims, factor, limits
 from toolchain.ops.convolution.common import constant_of
 from toolchain.ops.extents import Extents, whole
 from toolchain.ops.kernel import (
@@ -154,11 +155,11 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
         "output_activation": _range(DType.INT8),
     }
     arguments: dict[str, Argument] = {
-        "input_ctx": _context(0, feature_bytes),
-        "output_ctx": _context(feature_bytes, unit_bytes),
+        "input_ctx": context(feature_bytes),
+        "output_ctx": context(unit_bytes, feature_bytes),
         "svdf_params": Struct("cmsis_nn_svdf_params", params),
-        "input_quant_params": _factor(into),
-        "output_quant_params": _factor(out),
+        "input_quant_params": factor(*into),
+        "output_quant_params": factor(*out),
         "input_dims": _dims(batches, x.shape[1]),
         "input_data": Input(INPUT),
         "state_dims": _dims(batches, filters * time.shape[1]),
@@ -176,23 +177,13 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     return Kernel((call,), _extents, scratch_bytes=feature_bytes + unit_bytes)
 
 
-def _context(at_bytes: int, size_bytes: int) -> Struct:
-    """int32 sums in the scratch."""
-    return Struct("cmsis_nn_context", {"buf": Scratch(at_bytes), "size": size_bytes})
-
-
 def _range(dtype: DType) -> Struct:
     info = np.iinfo(dtype.value)
-    return Struct("cmsis_nn_activation", {"min": int(info.min), "max": int(info.max)})
-
-
-def _factor(scale: tuple[int, int]) -> Struct:
-    members = dict(zip(("multiplier", "shift"), scale, strict=True))
-    return Struct("cmsis_nn_per_tensor_quant_params", members)
+    return limits(int(info.min), int(info.max))
 
 
 def _dims(rows: int, columns: int) -> Struct:
-    return Struct("cmsis_nn_dims", {"n": rows, "h": columns, "w": 1, "c": 1})
+    return dims(n=rows, h=columns)
 
 
 def _extents(touched: Touched) -> Extents:

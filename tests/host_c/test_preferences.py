@@ -1,0 +1,107 @@
+"""`--kernels`: CMSIS-NN's and Thimble's kernels of every kind against the NumPy references.
+
+The C runs under sanitizers, on this machine: CMSIS-NN's plain C path. `tests/qemu/test_operators`
+runs its DSP and Helium paths.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.support.grids import convolutions, depthwise_convolutions
+from tests.support.host import host_model, plan_of, random_inputs, reference_outputs
+from toolchain.boards import HOST, Core
+from toolchain.device.host import HostProgram, build
+from toolchain.ir import Graph
+from toolchain.kernels import cmsis_nn
+from toolchain.ops import forms, kernel_of
+from toolchain.ops.preference import Preference
+from toolchain.ops.spec import Array, Choice
+
+SAMPLES = 24
+CHOICES = sorted(kind for kind, spec in forms().items() if isinstance(spec.select, Choice))
+GRIDS = {"conv2d": convolutions, "depthwise_conv2d": depthwise_convolutions}
+M55 = Core("cortex-m55", dsp=True, mve=True, fpu=True)
+
+
+def _sampled(kind: str, preference: Preference) -> list[Graph]:
+    """Samples whose kernels the preference changes."""
+    rng = np.random.default_rng(zlib.crc32(f"{kind} {preference}".encode()))
+    drawn = [forms()[kind].sample(rng) for _ in range(SAMPLES)]
+    if kind in GRIDS:
+        grid = GRIDS[kind]()
+        drawn += [grid[i] for i in rng.permutation(len(grid))[:SAMPLES]]
+    return [g for g in drawn if kernel_of(g.ops[0], g, HOST, preference).of_cmsis_nn]
+
+
+def _run(graphs: list[Graph], preference: Preference, runs: int) -> list[list[tuple[Array, Array]]]:
+    """What the C gives for each graph, and what the reference gives, on random inputs."""
+    rng = np.random.default_rng(1)
+    models = [
+        host_model(graph, f"m{index}", spread=index % 2 == 1, preference=preference)
+        for index, graph in enumerate(graphs)
+    ]
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        program = build(models, cmsis_nn.find(), Path(folder), sanitize=True)
+        with HostProgram(program, models) as running:
+            for index, graph in enumerate(graphs):
+                pairs = []
+                for _ in range(runs):
+                    inputs = random_inputs(graph, rng)
+                    wanted = reference_outputs(graph, inputs)
+                    pairs += zip(running.run(inputs, index), wanted, strict=True)
+                found.append(pairs)
+    return found
+
+
+@pytest.mark.parametrize("kind", CHOICES)
+def test_cmsis_nn_computes_what_the_reference_does(kind: str) -> None:
+    """Byte for byte, but for kernels that say why they are not exact: those differ somewhere."""
+    graphs = _sampled(kind, Preference.CMSIS_NN)
+    assert len(graphs) >= 3, f"CMSIS-NN takes {len(graphs)} of {SAMPLES} samples of {kind}"
+    inexact = {kernel_of(g.ops[0], g, HOST, Preference.CMSIS_NN).inexact for g in graphs}
+    assert len(inexact) == 1, "the samples cannot tell exact kernels from the others"
+    differing, runs = 0, 3 if inexact == {""} else 200
+    for graph, pairs in zip(graphs, _run(graphs, Preference.CMSIS_NN, runs), strict=True):
+        for have, want in pairs:
+            off = np.abs(have.astype(np.int64) - want.astype(np.int64))
+            differing += int(np.count_nonzero(off))
+            assert off.max(initial=0) <= (1 if inexact != {""} else 0), graph.ops
+    assert bool(differing) == (inexact != {""}), (differing, inexact)
+
+
+@pytest.mark.parametrize("core", [HOST, M55], ids=lambda core: core.name)
+@pytest.mark.parametrize("kind", sorted(forms()))
+def test_a_kernel_of_the_other_kind_says_why(kind: str, core: Core) -> None:
+    rng = np.random.default_rng(zlib.crc32(kind.encode()))
+    for _ in range(6):
+        graph = forms()[kind].sample(rng)
+        (op,) = graph.ops
+        for preference in (Preference.CMSIS_NN, Preference.THIMBLE):
+            kernel = kernel_of(op, graph, core, preference)
+            asked = kernel.of_cmsis_nn == (preference is Preference.CMSIS_NN)
+            assert asked or kernel.instead or not kernel.functions, (preference, kernel.functions)
+        assert not kernel_of(op, graph, core).instead
+
+
+@pytest.mark.parametrize("kind", ["conv2d", "depthwise_conv2d", "average_pool2d", "max_pool2d"])
+def test_thimble_has_its_own_where_helium_takes_cmsis_nn(kind: str) -> None:
+    rng = np.random.default_rng(2)
+    graphs = [forms()[kind].sample(rng) for _ in range(12)]
+    chosen = {kernel_of(g.ops[0], g, M55).of_cmsis_nn for g in graphs}
+    ours = {kernel_of(g.ops[0], g, M55, Preference.THIMBLE).of_cmsis_nn for g in graphs}
+    assert True in chosen
+    assert ours == {False}
+
+
+def test_the_plan_keeps_the_preference_when_it_splits() -> None:
+    graph = forms()["conv2d"].sample(np.random.default_rng(6))
+    plan = plan_of(graph, preference=Preference.CMSIS_NN)
+    assert plan.lowered.preference is Preference.CMSIS_NN
+    assert plan.operators[0].functions[0].startswith("arm_")

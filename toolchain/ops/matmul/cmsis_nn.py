@@ -1,0 +1,104 @@
+"""CMSIS-NN's fully connected layers: their calls, the bytes these touch, and cost terms."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from toolchain.boards import Core
+from toolchain.ir import Graph, Op
+from toolchain.ops.arithmetic.activation import Activation, clamp_range
+from toolchain.ops.arithmetic.fixed_point import check_left_shifts, quantize_multiplier
+from toolchain.ops.cmsis_structs import context, dims, factor, limits
+from toolchain.ops.convolution.common import BIAS, INPUT, WEIGHTS, bias_of, constant_of
+from toolchain.ops.convolution.packing import largest_sums
+from toolchain.ops.extents import Extents, whole
+from toolchain.ops.kernel import (
+    NULL,
+    Argument,
+    Call,
+    Input,
+    Kernel,
+    Output,
+    Packed,
+    Struct,
+    Terms,
+    Touched,
+    constant,
+)
+from toolchain.ops.preference import NoKernelError
+
+_TWICE = "rounds each sum twice; LiteRT once, in double precision"
+
+
+def fully_connected(op: Op, graph: Graph, activation: Activation, core: Core) -> Kernel:
+    """`arm_fully_connected_s8`. On Helium it takes the sums of each unit's weights.
+
+    Raises NoKernelError for a scale of each unit and weights with a zero point.
+    """
+    x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
+    if len(weights.q.scales) > 1:
+        raise NoKernelError("arm_fully_connected_s8 takes one scale for all units")
+    filters = constant_of(weights).astype(np.int8, copy=False)
+    units, depth = filters.shape
+    multiplier, shift = quantize_multiplier(x.q.scale * weights.q.scale / y.q.scale)
+    bias = bias_of(op, graph, units)
+    largest = largest_sums(bias, filters, x.q.zero_point, partial=False)
+    check_left_shifts(largest, np.full(units, shift))
+    sums = filters.astype(np.int32).sum(axis=1, dtype=np.int32)
+    params: dict[str, Argument] = {
+        "input_offset": -x.q.zero_point,
+        "filter_offset": 0,
+        "output_offset": y.q.zero_point,
+        "activation": limits(*clamp_range(activation, y)),
+    }
+    arguments: dict[str, Argument] = {
+        "ctx": context(4 * units, kept="sums") if core.mve else context(0),
+        "fc_params": Struct("cmsis_nn_fc_params", params),
+        "quant_params": factor(multiplier, shift),
+        "input_dims": dims(n=x.elements // depth, c=depth),
+        "input": Input(INPUT),
+        "filter_dims": dims(n=depth, c=units),
+        "kernel": Input(WEIGHTS),
+        "bias_dims": dims(c=units),
+        "bias": Input(BIAS) if len(op.inputs) > BIAS else NULL,
+        "output_dims": dims(n=x.elements // depth, c=units),
+        "output": Output(0),
+    }
+    call = Call("arm_fully_connected_s8", arguments, status=True)
+    return Kernel(
+        (call,),
+        _extents,
+        constants=(constant("sums", sums, "sum of each unit's weights"),) if core.mve else (),
+        find_terms=lambda: _terms(call, core),
+        inexact=_TWICE,
+    )
+
+
+def _extents(touched: Touched) -> Extents:
+    call = touched.call
+    rows, depth, units = call["input_dims.n"], call["filter_dims.n"], call["output_dims.c"]
+    read = {INPUT: whole(rows * depth), WEIGHTS: whole(units * depth)}
+    if touched.has(BIAS):
+        read[BIAS] = whole(units, 4)
+    sums = {"sums": 4 * units} if isinstance(call.find("ctx.buf"), Packed) else {}
+    return Extents(read, {0: whole(rows * units)}, sums)
+
+
+def _terms(call: Call, core: Core) -> Terms:
+    """`arm_nn_vec_mat_mult_t_s8` for each row: four units at a time on Helium, two with DSP, three
+    elsewhere."""
+    rows, depth, units = call["input_dims.n"], call["filter_dims.n"], call["output_dims.c"]
+    together, width = (4, 16) if core.mve else (2, 4) if core.dsp else (3, 1)
+    blocks, lone = rows * (units // together), rows * (units % together)
+    runs = -(-depth // width) if core.mve else depth // width
+    rest = 0 if core.mve else depth % width
+    return {
+        "call": 1.0,
+        "row": rows,
+        "block": blocks,
+        "block run": blocks * runs,
+        "block rest": blocks * rest,
+        "lone unit": lone,
+        "lone run": lone * runs,
+        "lone rest": lone * rest,
+    }
