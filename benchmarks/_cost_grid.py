@@ -32,6 +32,7 @@ from toolchain.ops.movement.block_concat import BlockConcat
 from toolchain.ops.movement.concat import Concat
 from toolchain.ops.normalisation.softmax_s8 import Softmax
 from toolchain.ops.pooling.common import Pool2D
+from toolchain.ops.preference import Preference
 from toolchain.ops.reduction.common import Reduce
 from toolchain.ops.reduction.requantise_sums import Law, RequantiseSums
 from toolchain.ops.unary.relu import Relu
@@ -384,7 +385,10 @@ def families() -> tuple[str, ...]:
 
 
 def kernels(family: str, seed: int, core: Core, most: int | None = None) -> tuple[Kernel, ...]:
-    """As many operators, each alone, as the grid has of this family; of them at most `most`."""
+    """As many operators, each alone, as the grid has of this family; of them at most `most`.
+
+    An operator that CMSIS-NN computes, too, counts twice: with the quicker kernel and with Arm's.
+    """
     rng = np.random.default_rng([seed, *family.encode()])
     if family == COPIES:
         sizes = rng.integers(1, 2048, (_COPIES, 3)) >> rng.integers(0, 10, (_COPIES, 1))
@@ -394,8 +398,10 @@ def kernels(family: str, seed: int, core: Core, most: int | None = None) -> tupl
     for _ in range(count):
         graph = sampler(rng)
         (op,) = graph.ops
-        key = operator_key(lower(graph, core), 0)
-        if not only_views(op, graph):
+        if only_views(op, graph):
+            continue
+        for preference in (Preference.AUTO, Preference.CMSIS_NN):
+            key = operator_key(lower(graph, core, preference), 0)
             copies = key.kernel.startswith(("thimble_copy_nd", "thimble_move"))
-            found.setdefault(key, Kernel(key, graph, apart=copies))
+            found.setdefault(key, Kernel(key, graph, apart=copies, preference=preference))
     return tuple(found.values())[:most]

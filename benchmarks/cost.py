@@ -70,7 +70,7 @@ def measure(found: Sequence[Kernel], board: str, database: Database) -> Points:
         if counts.get(kernel.key):
             name, terms = COPIES, memcpy_terms(kernel.copies)
             if not kernel.copies:
-                name, terms = kernel_terms(lower(kernel.graph, core), 0)
+                name, terms = kernel_terms(lower(kernel.graph, core, kernel.preference), 0)
             points[name].append(Point(terms, counts[kernel.key]))
     return points
 

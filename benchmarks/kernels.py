@@ -1,11 +1,10 @@
-"""Our convolution kernels beside CMSIS-NN's, shape by shape, in instructions on a Cortex-M4.
+"""Our kernels beside CMSIS-NN's, shape by shape, on an emulated board.
 
-    .venv/bin/python -m benchmarks.kernels [--shapes N]
+    .venv/bin/python -m benchmarks.kernels [--board BOARD] [--shapes N]
 
-Each shape runs twice in QEMU's netduinoplus2 on the same input: with Thimble's kernel, and with the
-CMSIS-NN function that its wrapper chooses on this core. Both outputs are compared with the
-reference: `differ` counts CMSIS-NN's elements that are not equal; ours must all be. Fully connected
-layers have no column for CMSIS-NN: its kernel rounds twice, LiteRT once.
+Each shape runs twice on the same input: with `--kernels thimble` and with `--kernels cmsis-nn`.
+Both outputs are compared with the reference: `differ` counts CMSIS-NN's elements that are not
+equal; ours must all be. CMSIS-NN rounds fully connected layers twice, LiteRT once.
 """
 
 from __future__ import annotations
@@ -14,8 +13,7 @@ import argparse
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from itertools import accumulate
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -26,29 +24,38 @@ from toolchain.boards import Board, board
 from toolchain.codegen import generate
 from toolchain.device.build import build
 from toolchain.device.session import open_board
-from toolchain.ir import DType, Graph, Op, Quantisation, Sources, Tensor
+from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
 from toolchain.kernels import cmsis_nn
-from toolchain.memory.plan import Plan
 from toolchain.ops import spec_of
 from toolchain.ops.convolution.conv2d import Conv2D
 from toolchain.ops.convolution.depthwise_conv2d import DepthwiseConv2D
+from toolchain.ops.elementwise.addition import Sum
+from toolchain.ops.elementwise.multiplication import Mul
 from toolchain.ops.matmul.fully_connected import FullyConnected
+from toolchain.ops.normalisation.softmax_s8 import Softmax
+from toolchain.ops.pooling.common import Pool2D
+from toolchain.ops.preference import Preference
 from toolchain.ops.window import UNPADDED, Padding, Window
 from toolchain.planner import plan_graph
+from toolchain.planning.options import PlanOptions
 
 SMALLEST = ("--shapes 1",)
 M4 = "netduinoplus2"
 SAME_3X3 = Padding(1, 1, 1, 1)
+_WEIGHTED = ("conv2d", "depthwise_conv2d", "fully_connected")
+_POOLS = ("average_pool2d", "max_pool2d")
 
 
 @dataclass(frozen=True)
 class Shape:
-    """`depthwise` has as many outputs as inputs; a fully connected layer is 1x1 of size 1x1."""
+    """`depthwise` and pools have as many outputs as inputs; a fully connected layer is 1x1 of size
+    1x1; add, mul and softmax have no channels and no window.
+    """
 
     kind: str
     size: tuple[int, int]
     depth: int
-    channels: int
+    channels: int = 0
     kernel: tuple[int, int] = (1, 1)
     stride: int = 1
     padding: Padding = UNPADDED
@@ -71,11 +78,42 @@ SHAPES = (
     Shape("depthwise_conv2d", (10, 10), 48, 48, (7, 7), 1, Padding(3, 3, 3, 3)),
     Shape("fully_connected", (1, 1), 640, 128),
     Shape("fully_connected", (1, 1), 128, 128),
+    Shape("average_pool2d", (25, 5), 64, 64, (25, 5)),
+    Shape("max_pool2d", (16, 16), 32, 32, (2, 2), 2),
+    Shape("add", (32, 32), 16),
+    Shape("mul", (32, 32), 16),
+    Shape("softmax", (16, 16), 12),
 )
 
 
 def graph_of(shape: Shape) -> Graph:
     """One operator with random weights and scales as a trained network has them."""
+    if shape.kind in _WEIGHTED:
+        return _weighted(shape)
+    x_shape = (1, *shape.size, shape.depth)
+    q = Quantisation((0.05,), (-10,))
+    x, names = Tensor("x", x_shape, DType.INT8, q), ["x"]
+    tensors = [x]
+    if shape.kind in _POOLS:
+        stride, (height, width) = shape.stride, shape.kernel
+        window = Window(shape.kernel, (stride, stride), (1, 1), shape.padding)
+        y = Tensor("y", (1, *window.output_size(*shape.size), shape.depth), DType.INT8, q)
+        attributes: Pool2D | Sum | Mul | Softmax = Pool2D(
+            height, width, stride, stride, shape.padding
+        )
+    elif shape.kind == "softmax":
+        y = Tensor("y", x_shape, DType.INT8, Quantisation((1 / 256,), (-128,)))
+        attributes = Softmax()
+    else:
+        tensors.append(Tensor("x2", x_shape, DType.INT8, Quantisation((0.07,), (3,))))
+        names.append("x2")
+        y = Tensor("y", x_shape, DType.INT8, Quantisation((0.09,), (-20,)))
+        attributes = Sum() if shape.kind == "add" else Mul()
+    op = Op(shape.kind, shape.kind, tuple(names), ("y",), attributes)
+    return Graph.build("kernel", [*tensors, y], [op], names, ["y"])
+
+
+def _weighted(shape: Shape) -> Graph:
     rng = np.random.default_rng(0)
     taps = shape.kernel[0] * shape.kernel[1]
     x_q, y_q = Quantisation((0.05,), (-128,)), Quantisation((0.05,), (-128,))
@@ -112,92 +150,69 @@ def graph_of(shape: Shape) -> Graph:
     return Graph.build("kernel", tensors, [op], ["x"], ["y"])
 
 
-def _as_on_m4(sources: Sources, shape: Shape) -> Sources:
-    """Without the check that the compiler's core has Helium: CMSIS-NN's functions run on both.
-
-    Helium's lowering names the general depthwise kernel; an M4's wrapper has one for 3x3.
+@dataclass(frozen=True)
+class Run:
+    """One run of a kernel: its function, its count in the board's unit, and how many elements of
+    its output are not the reference's.
     """
-    files = {
-        name: text.replace("#error", "#pragma message") for name, text in sources.files.items()
-    }
-    sources = replace(sources, files=files)
-    if shape.kind != "depthwise_conv2d" or shape.kernel != (3, 3):
-        return sources
-    names = ("arm_depthwise_conv_s8_opt", "arm_depthwise_conv_3x3_s8")
-    files = {name: text.replace(*names) for name, text in sources.files.items()}
-    used = (*sources.cmsis_nn, f"Source/ConvolutionFunctions/{names[1]}.c")
-    return replace(sources, files=files, cmsis_nn=used)
+
+    function: str
+    count: int
+    differing: int
 
 
-def _apart(plan: Plan) -> Plan:
-    """The input, the output and the scratch of its one operator, one behind the other.
-
-    Where an output may lie over the input is another matter on a core with Helium.
-    """
-    graph, (op,) = plan.graph, plan.graph.ops
-    sizes = {"x": graph.tensors["x"].size_bytes, "y": graph.tensors["y"].size_bytes}
-    starts = list(accumulate((-(-size // 8) * 8 for size in sizes.values()), initial=0))
-    arena = replace(
-        plan.arena,
-        size_bytes=starts[-1] + plan.operators[0].scratch_bytes,
-        offsets=dict(zip(sizes, starts, strict=False)),
-        scratch_offsets={op.name: starts[-1]},
-    )
-    return replace(plan, arena=arena)
-
-
-def measured(graph: Graph, shape: Shape, target: Board) -> tuple[int, int]:
-    """Instructions of one run on an M4, with the kernels that `target`'s core asks for, and how
-    many elements of its output are not the reference's."""
-    plan = _apart(plan_graph(graph, target))
+def measured(graph: Graph, target: Board, preference: Preference) -> Run:
+    """The run of a graph's one operator on `target`."""
+    plan = plan_graph(graph, target, PlanOptions(kernels=preference))
     sources = generate(plan, target.core, cmsis_nn.find(), name="kernel")
-    if target.core.mve:
-        sources = _as_on_m4(sources, shape)
-    rng = np.random.default_rng(1)
-    x = rng.integers(-128, 128, graph.tensors["x"].shape).astype(np.int8)
-    op = graph.ops[0]
-    given = [t.constant if t.constant is not None else x for t in map(graph.tensors.get, op.inputs)]
+    rng, (op,) = np.random.default_rng(1), graph.ops
+    given = {
+        name: rng.integers(-128, 128, graph.tensors[name].shape).astype(np.int8)
+        for name in graph.inputs
+    }
+    held = {t.name: t.constant for t in graph.tensors.values() if t.constant is not None}
     with (
         tempfile.TemporaryDirectory() as folder,
-        open_board(build([(plan, sources)], board(M4), Path(folder))) as session,
+        open_board(build([(plan, sources)], target, Path(folder))) as session,
     ):
-        run = session.run([x])
+        run = session.run(list(given.values()))
         count = session.operator_counts()[0].count
-    wanted = spec_of(op.kind).reference(op, graph, given)[0]
-    return count, int((run.outputs["y"] != wanted).sum())
+    wanted = spec_of(op.kind).reference(op, graph, [{**held, **given}[n] for n in op.inputs])[0]
+    differing = int((run.outputs["y"] != wanted).sum())
+    return Run("+".join(plan.operators[0].functions), count, differing)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--board", default=M4, help="an emulated board")
     parser.add_argument("--shapes", type=int, help="only the first so many")
     wanted = parser.parse_args(argv)
-    own = board(M4)
-    cmsis = replace(own, core=replace(own.core, mve=True))
+    target = board(wanted.board)
     table = Table("operator", "input", "kernel", "outputs", "MACs")
-    for title in ("Thimble", "per MAC", "CMSIS-NN", "ratio", "differ"):
+    for title in ("Thimble", "per MAC", "CMSIS-NN", "per MAC", "ratio", "differ"):
         table.add_column(title, justify="right")
     for shape in SHAPES[: wanted.shapes]:
         graph = graph_of(shape)
         macs = spec_of(shape.kind).macs(graph.ops[0], graph)
-        ours, differing = measured(graph, shape, own)
-        if differing:
-            raise SystemExit(f"{shape}: {differing} elements of ours differ from the reference")
-        row = [
+        ours, theirs = (
+            measured(graph, target, one) for one in (Preference.THIMBLE, Preference.CMSIS_NN)
+        )
+        if ours.differing:
+            raise SystemExit(f"{shape}: {ours.differing} elements of ours are not the reference's")
+        table.add_row(
             shape.kind,
             f"{shape.size[0]}x{shape.size[1]}x{shape.depth}",
             f"{shape.kernel[0]}x{shape.kernel[1]}/{shape.stride}",
-            str(shape.channels),
-            f"{macs:,}",
-            f"{ours:,}",
-            f"{ours / macs:.2f}",
-        ]
-        if shape.kind == "fully_connected":
-            row += ["-", "-", "-"]
-        else:
-            theirs, differing = measured(graph, shape, cmsis)
-            row += [f"{theirs:,}", f"{ours / theirs:.2f}", str(differing)]
-        table.add_row(*row)
-    Console(width=110).print(table)
+            str(shape.channels or "-"),
+            f"{macs:,}" if macs else "-",
+            f"{ours.count:,}",
+            f"{ours.count / macs:.2f}" if macs else "-",
+            f"{theirs.count:,}",
+            f"{theirs.count / macs:.2f}" if macs else "-",
+            f"{ours.count / theirs.count:.2f}",
+            str(theirs.differing),
+        )
+    Console(width=120).print(table)
     return 0
 
 

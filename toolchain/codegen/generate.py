@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
 from toolchain.boards import Core
+from toolchain.codegen.cmsis_release import fitted
 from toolchain.codegen.environment import environment
 from toolchain.codegen.header import accessors
 from toolchain.codegen.memory_map import memory_map
@@ -37,6 +39,8 @@ def generate(plan: Plan, core: Core, cmsis_nn_folder: Path, *, name: str = "") -
         raise ValueError(f"the plan is for core {plan.lowered.core.name}, not {core.name}")
     if plan.arena.alignment_bytes > STATIC_ALIGNMENT_BYTES:
         raise ValueError(f"C99 cannot align a static arena to {plan.arena.alignment_bytes} bytes")
+    kernels = tuple(fitted(kernel, cmsis_nn_folder) for kernel in plan.lowered.kernels)
+    plan = replace(plan, lowered=replace(plan.lowered, kernels=kernels))
     prefix = model_identifier(name or plan.graph.name)
     writer = Writer(plan, prefix)
     operators = writer.calls()

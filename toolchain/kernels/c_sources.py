@@ -22,7 +22,7 @@ _FUNCTION = re.compile(
 )
 _TABLE = re.compile(r"^(?P<type>[A-Za-z_][\w \t*]*?)\b(?P<name>\w+)\s*(?:\[[^\]]*\]\s*)+=", re.M)
 _MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(?P<name>\w+)(?P<body>[^\n]*)", re.MULTILINE)
-_PROTOTYPE = re.compile(r"\b(?P<name>\w+)\s*\([^;{}()]*\)\s*;")
+_PROTOTYPE = re.compile(r"\b(?P<name>\w+)\s*\((?P<arguments>[^;{}()]*)\)\s*;")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -60,6 +60,7 @@ class Closure:
 class _Index:
     """`defined_in`: external symbol to file; `words`: all identifiers in a file.
 
+    `parameters`: of each function that a header declares, as the header writes them.
     `inlines`: identifiers in the body of a header's inline function or macro; `declared_in` and
     `defined_inline`: function to the header's path below the include folder.
     """
@@ -69,6 +70,7 @@ class _Index:
     inlines: Mapping[str, frozenset[str]]
     declared_in: Mapping[str, str]
     defined_inline: Mapping[str, str]
+    parameters: Mapping[str, tuple[str, ...]]
 
 
 def _stripped(path: Path) -> str:
@@ -93,6 +95,7 @@ def _index(tree: CTree) -> _Index:
     inlines: dict[str, frozenset[str]] = {}
     declared_in: dict[str, str] = {}
     defined_inline: dict[str, str] = {}
+    parameters: dict[str, tuple[str, ...]] = {}
     for path in tree.files():
         text = _stripped(path)
         words[path] = _words(text)
@@ -116,13 +119,21 @@ def _index(tree: CTree) -> _Index:
             defined_inline.setdefault(match["name"], name)
         for match in _PROTOTYPE.finditer(text):
             declared_in.setdefault(match["name"], name)
+            listed = tuple(" ".join(one.split()) for one in match["arguments"].split(","))
+            parameters.setdefault(match["name"], listed)
     return _Index(
         MappingProxyType(defined_in),
         MappingProxyType(words),
         MappingProxyType(inlines),
         MappingProxyType(declared_in),
         MappingProxyType(defined_inline),
+        MappingProxyType(parameters),
     )
+
+
+def parameters_of(function: str, tree: CTree) -> tuple[str, ...] | None:
+    """The parameters of a function as a header of `tree` declares them; None if none does."""
+    return _index(tree).parameters.get(function)
 
 
 def source_closure(functions: Iterable[str], trees: Sequence[CTree]) -> Closure:

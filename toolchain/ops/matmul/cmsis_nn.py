@@ -27,11 +27,15 @@ from toolchain.ops.kernel import (
 )
 from toolchain.ops.preference import NoKernelError
 
+_IN_SUMS = "The buffer holds bias and input offset of each unit, which the kernel adds once."
 _TWICE = "rounds each sum twice; LiteRT once, in double precision"
 
 
 def fully_connected(op: Op, graph: Graph, activation: Activation, core: Core) -> Kernel:
-    """`arm_fully_connected_s8`. On Helium it takes the sums of each unit's weights.
+    """`arm_fully_connected_s8`. On Helium it adds a sum for each unit times the input's offset.
+
+    Since 7.0.0 it adds that sum as it is, and reads no bias. With an offset of 1, no bias, and the
+    bias and offset in the sums, all releases compute the same.
 
     Raises NoKernelError for a scale of each unit and weights with a zero point.
     """
@@ -44,9 +48,10 @@ def fully_connected(op: Op, graph: Graph, activation: Activation, core: Core) ->
     bias = bias_of(op, graph, units)
     largest = largest_sums(bias, filters, x.q.zero_point, partial=False)
     check_left_shifts(largest, np.full(units, shift))
-    sums = filters.astype(np.int32).sum(axis=1, dtype=np.int32)
+    sums = (bias - x.q.zero_point * filters.sum(axis=1, dtype=np.int64)).astype(np.int32)
+    has_bias = len(op.inputs) > BIAS and not core.mve
     params: dict[str, Argument] = {
-        "input_offset": -x.q.zero_point,
+        "input_offset": 1 if core.mve else -x.q.zero_point,
         "filter_offset": 0,
         "output_offset": y.q.zero_point,
         "activation": limits(*clamp_range(activation, y)),
@@ -60,15 +65,15 @@ def fully_connected(op: Op, graph: Graph, activation: Activation, core: Core) ->
         "filter_dims": dims(n=depth, c=units),
         "kernel": Input(WEIGHTS),
         "bias_dims": dims(c=units),
-        "bias": Input(BIAS) if len(op.inputs) > BIAS else NULL,
+        "bias": Input(BIAS) if has_bias else NULL,
         "output_dims": dims(n=x.elements // depth, c=units),
         "output": Output(0),
     }
-    call = Call("arm_fully_connected_s8", arguments, status=True)
+    call = Call("arm_fully_connected_s8", arguments, status=True, note=_IN_SUMS if core.mve else "")
     return Kernel(
         (call,),
         _extents,
-        constants=(constant("sums", sums, "sum of each unit's weights"),) if core.mve else (),
+        constants=(constant("sums", sums, "bias and offset of each unit"),) if core.mve else (),
         find_terms=lambda: _terms(call, core),
         inexact=_TWICE,
     )
@@ -78,7 +83,7 @@ def _extents(touched: Touched) -> Extents:
     call = touched.call
     rows, depth, units = call["input_dims.n"], call["filter_dims.n"], call["output_dims.c"]
     read = {INPUT: whole(rows * depth), WEIGHTS: whole(units * depth)}
-    if touched.has(BIAS):
+    if isinstance(call.find("bias"), Input):
         read[BIAS] = whole(units, 4)
     sums = {"sums": 4 * units} if isinstance(call.find("ctx.buf"), Packed) else {}
     return Extents(read, {0: whole(rows * units)}, sums)
