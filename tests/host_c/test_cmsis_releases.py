@@ -112,3 +112,11 @@ def test_what_cannot_be_given_is_refused(
     change(release)
     with pytest.raises(MissingToolError, match=f"{function} in .* --kernels thimble"):
         generate(plan, core, release)
+
+
+def test_a_function_that_our_own_kernel_calls_must_be_there(release: Path) -> None:
+    """`arm_nn_vec_mat_mul_result_acc_s8`, which the LSTM calls, is gone since 6.0.0."""
+    next(release.rglob("arm_nn_vec_mat_mul_result_acc_s8.c")).unlink()
+    graph = forms()["lstm"].sample(np.random.default_rng(0))
+    with pytest.raises(MissingToolError, match=r"thimble_lstm_s8\.c calls arm_nn_vec_mat_mul"):
+        generate(plan_of(graph), HOST, release)

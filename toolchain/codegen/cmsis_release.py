@@ -16,9 +16,9 @@ from toolchain.ops.kernel import NULL, Argument, Call, Kernel
 
 _NEW: Mapping[str, Argument] = {"upscale_dims": NULL}
 """Parameters that came after 5.0.0, and what leaves them without effect."""
-_OTHER_SCRATCH = ("arm_convolve_1_x_n_s8",)
-"""Functions that since 6.0.0 gather windows in scratch, as the parameters of their
-`get_buffer_size` tell."""
+_OTHER_SCRATCH = ("arm_convolve_1_x_n_s8", "arm_transpose_conv_s8")
+"""Functions that since 6.0.0 use other scratch, as the parameters of their `get_buffer_size`
+tell."""
 _BIAS = "cmsis_nn_bias_data"
 """Since 6.0.0 the type of the bias of `arm_convolve_s16`, which then needs scratch, too."""
 

@@ -23,6 +23,8 @@ _FUNCTION = re.compile(
 _TABLE = re.compile(r"^(?P<type>[A-Za-z_][\w \t*]*?)\b(?P<name>\w+)\s*(?:\[[^\]]*\]\s*)+=", re.M)
 _MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(?P<name>\w+)(?P<body>[^\n]*)", re.MULTILINE)
 _PROTOTYPE = re.compile(r"\b(?P<name>\w+)\s*\((?P<arguments>[^;{}()]*)\)\s*;")
+_CALLED = re.compile(r"arm_nn_\w+(?<!_t)")
+"""A function of CMSIS-NN's support library, in our own kernels."""
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -139,8 +141,9 @@ def parameters_of(function: str, tree: CTree) -> tuple[str, ...] | None:
 def source_closure(functions: Iterable[str], trees: Sequence[CTree]) -> Closure:
     """The files of `trees` that define `functions` and, transitively, what those refer to.
 
-    A header may define a function inline. Raises MissingToolError naming the function and the
-    folders if none of them defines it.
+    A header may define a function inline. The first of `trees` is CMSIS-NN's. Raises
+    MissingToolError naming the function and the folders if none of them defines it, or if a source
+    of another tree calls a function of CMSIS-NN's that is not there.
     """
     indices = [_index(tree) for tree in trees]
     wanted = sorted(set(functions))
@@ -168,4 +171,12 @@ def source_closure(functions: Iterable[str], trees: Sequence[CTree]) -> Closure:
             if path is not None and path not in files:
                 files.add(path)
                 queue += index.words[path]
+    for index in indices[1:]:
+        for path in sorted(files & set(index.words)):
+            for name in sorted(w for w in index.words[path] if _CALLED.fullmatch(w)):
+                if not any(name in (*i.defined_in, *i.inlines) for i in indices):
+                    raise MissingToolError(
+                        f"{path.name} calls {name}, which {trees[0].sources} does not have; "
+                        "point --cmsis-nn at the pinned CMSIS-NN version"
+                    )
     return Closure(tuple(sorted(files)), tuple(sorted(set(headers))))

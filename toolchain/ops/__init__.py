@@ -71,7 +71,7 @@ def _preferred(select: Select, op: Op, graph: Graph, core: Core, preference: Pre
     own = (select.own or select.quicker) if isinstance(select, Choice) else select
     why = "there is no other"
     if preference is Preference.CMSIS_NN:
-        why = "CMSIS-NN has no function for it"
+        why = "no function of CMSIS-NN's is called for it"
         if isinstance(select, Choice):
             try:
                 return select.cmsis_nn(op, graph, core)

@@ -10,8 +10,10 @@ import numpy as np
 
 from toolchain.boards import Core
 from toolchain.ir import Graph, Op
+from toolchain.ops.arithmetic.activation import Activation, clamp_range
 from toolchain.ops.arithmetic.fixed_point import check_left_shifts
 from toolchain.ops.arithmetic.rounding import Rounding
+from toolchain.ops.cmsis_structs import context, dims, limits, tile
 from toolchain.ops.convolution import cmsis_terms, extents, overlaps
 from toolchain.ops.convolution.common import (
     INPUT,
@@ -25,7 +27,17 @@ from toolchain.ops.convolution.common import (
 )
 from toolchain.ops.convolution.packing import Int8, largest_sums
 from toolchain.ops.convolution.structs import cmsis_arguments
-from toolchain.ops.kernel import Call, Constant, Input, Kernel, Packed, constant
+from toolchain.ops.kernel import (
+    Argument,
+    Call,
+    Constant,
+    Input,
+    Kernel,
+    Output,
+    Packed,
+    Struct,
+    constant,
+)
 from toolchain.ops.preference import NoKernelError
 from toolchain.ops.window import UNPADDED, Window
 
@@ -179,6 +191,60 @@ def _depthwise(
         scratch_bytes=scratch,
         find_overlaps=lambda: vectors(op, graph, window) if blocks else (),
         find_terms=lambda: loops(op, graph, function, window, core),
+    )
+
+
+def transpose_conv2d(op: Op, graph: Graph, window: Window, activation: Activation) -> Kernel:
+    """`arm_transpose_conv_s8` of 5.0.0, which keeps an int32 for each tap of each pixel of the
+    input, and one for each element of the output.
+
+    It walks as many windows as fit into the output and the padding; the offsets of the padding make
+    them as many as the input has pixels. `window` is the forward convolution's. Raises
+    NoKernelError for ONNX's rounding.
+    """
+    x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
+    channels, height, width, depth = weights.shape
+    if max(*x.shape, *weights.shape, *y.shape) > _UINT16_MAX:
+        raise NoKernelError(f"CMSIS-NN's convolutions take no dimension above {_UINT16_MAX:,}")
+    column, image = extents.transposed_scratch(x.shape, y.shape, (height, width))
+    stride, pad = window.stride, (window.padding.top, window.padding.left)
+    beyond = [
+        (x.shape[1 + i] - 1) * stride[i] + window.kernel[i] - pad[i] - y.shape[1 + i]
+        for i in range(2)
+    ]
+    params: dict[str, Argument] = {
+        "input_offset": -x.q.zero_point,
+        "output_offset": y.q.zero_point,
+        "stride": tile(*stride),
+        "padding": tile(*pad),
+        "padding_offsets": tile(*beyond),
+        "dilation": tile(1, 1),
+        "activation": limits(*clamp_range(activation, y)),
+    }
+    factors: dict[str, Argument] = {
+        "multiplier": Packed("multiplier", writable=True),
+        "shift": Packed("shift", writable=True),
+    }
+    arguments: dict[str, Argument] = {
+        "ctx": context(column),
+        "output_ctx": context(image, column),
+        "transpose_conv_params": Struct("cmsis_nn_transpose_conv_params", params),
+        "quant_params": Struct("cmsis_nn_per_channel_quant_params", factors),
+        "input_dims": dims(*x.shape),
+        "input_data": Input(0),
+        "filter_dims": dims(channels, height, width, depth),
+        "filter_data": Input(1),
+        "bias_dims": dims(c=channels),
+        "bias_data": Input(2),
+        "output_dims": dims(*y.shape),
+        "output_data": Output(0),
+    }
+    rows = constant_of(weights).astype(np.int8, copy=False).reshape(channels, -1)
+    return Kernel(
+        (Call("arm_transpose_conv_s8", arguments, status=True),),
+        extents.cmsis_transposed,
+        constants=_channel_factors(op, graph, rows),
+        scratch_bytes=column + image,
     )
 
 

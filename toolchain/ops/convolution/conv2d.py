@@ -11,14 +11,14 @@ from toolchain.ir import DType
 from toolchain.ops.convolution.conv2d_f32 import F32
 from toolchain.ops.convolution.conv2d_s8 import S8
 from toolchain.ops.convolution.conv2d_s8 import Conv2D as Conv2D
-from toolchain.ops.convolution.kernels_s16 import select_conv2d
+from toolchain.ops.convolution.kernels_s16 import cmsis_nn_conv2d, own_conv2d, select_conv2d
 from toolchain.ops.readers.int16 import int16_form
-from toolchain.ops.spec import by_type
+from toolchain.ops.spec import Choice, by_type
 
 _S16 = int16_form(
     S8,
     "int16 with constant int8 weights and int64 bias; any stride, dilation, groups",
-    select_conv2d,
+    Choice(select_conv2d, cmsis_nn_conv2d, own_conv2d),
 )
 
 SPEC = by_type({DType.INT8: S8, DType.INT16: _S16, DType.FLOAT32: F32})

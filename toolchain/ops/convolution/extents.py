@@ -262,6 +262,38 @@ def cmsis_column_bytes(function: str, taps: int, core: Core) -> int:
     return 4 * round_up(taps, 8) if core.mve else 4 * round_up(taps, 4)
 
 
+def transposed_scratch(
+    x: tuple[int, ...], y: tuple[int, ...], kernel: tuple[int, int]
+) -> tuple[int, int]:
+    """Scratch of `arm_transpose_conv_s8`: sums of each tap of one image, and of its output."""
+    return 4 * math.prod(kernel) * x[1] * x[2] * y[3], 4 * math.prod(y[1:])
+
+
+def cmsis_transposed(touched: Touched) -> Extents:
+    """`arm_transpose_conv_s8`: as many windows as the output and its paddings hold, which must be
+    one for each pixel of the input.
+    """
+    call = touched.call
+    x, y, kernel = (_dims(call, f"{name}_dims") for name in ("input", "output", "filter"))
+    params = "transpose_conv_params"
+    windows = [
+        (y[i] + call[f"{params}.padding_offsets.{axis}"] + call[f"{params}.padding.{axis}"])
+        for i, axis in enumerate("hw", start=1)
+    ]
+    walked = [
+        (size - kernel[i]) // call[f"{params}.stride.{axis}"] + 1
+        for i, (axis, size) in enumerate(zip("hw", windows, strict=True), start=1)
+    ]
+    written = _image(y)
+    if walked != [x[1], x[2]]:  # sums go astray
+        written = Extent(0, written.end, touched=0)
+    inputs = {0: _image(x), 1: whole(math.prod(kernel))}
+    if touched.has(2):
+        inputs[2] = whole(y[3], 4)
+    scratch = sum(transposed_scratch(x, y, (kernel[1], kernel[2])))
+    return Extents(inputs, {0: written}, _per_channel(y[3]), scratch, max(windows))
+
+
 def cmsis_window_bytes(function: str, elements: int, channels: int, core: Core) -> int:
     """Scratch as `arm_depthwise_conv_wrapper_s8_get_buffer_size` gives it for windows of so many
     elements.

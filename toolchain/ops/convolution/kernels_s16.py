@@ -25,6 +25,7 @@ from toolchain.ops.convolution.common import (
 from toolchain.ops.convolution.overlaps import gathered_overlap
 from toolchain.ops.convolution.structs import cmsis_arguments, conv_shape
 from toolchain.ops.kernel import Call, Constant, Input, Kernel, Output, Packed, Struct, constant
+from toolchain.ops.preference import NoKernelError
 from toolchain.ops.readers.int16 import bias_of, check_sums
 from toolchain.ops.window import Window
 
@@ -33,15 +34,24 @@ _FAST_TAPS = 512
 
 
 def select_conv2d(op: Op, graph: Graph, core: Core) -> Kernel:
-    """The function that `arm_convolve_wrapper_s16` would choose; for groups Thimble's own.
+    """CMSIS-NN's function; for groups Thimble's own."""
+    return (own_conv2d if _groups(op, graph) else cmsis_nn_conv2d)(op, graph, core)
+
+
+def _groups(op: Op, graph: Graph) -> bool:
+    return graph.input(op, INPUT).shape[3] != graph.input(op, WEIGHTS).shape[3]
+
+
+def cmsis_nn_conv2d(op: Op, graph: Graph, core: Core) -> Kernel:
+    """The function that `arm_convolve_wrapper_s16` would choose. Raises NoKernelError for groups.
 
     The fast kernel gathers the windows of two pixels before it writes them. The other reads the
     whole image again for each channel.
     """
     weights, window = graph.input(op, WEIGHTS), window_of(op, graph)
     activation, (channels, height, width, depth) = convolution_of(op).activation, weights.shape
-    if graph.input(op, INPUT).shape[3] // depth > 1:
-        return own_kernel(op, graph, "thimble_convolve_s16", window, activation)
+    if _groups(op, graph):
+        raise NoKernelError("CMSIS-NN's convolutions have no groups")
     few = height * width * depth < _FAST_TAPS
     fast = core.dsp and not core.mve and few and window.dilation == (1, 1)
     scratch = 2 * 2 * height * width * depth if fast else 0
@@ -63,6 +73,12 @@ def select_conv2d(op: Op, graph: Graph, core: Core) -> Kernel:
         scratch_bytes=scratch,
         find_overlaps=lambda: gathered_overlap(op, graph, window, pixels=2) if fast else (),
     )
+
+
+def own_conv2d(op: Op, graph: Graph, core: Core) -> Kernel:
+    """Thimble's kernel, which takes groups, too."""
+    window, activation = window_of(op, graph), convolution_of(op).activation
+    return own_kernel(op, graph, "thimble_convolve_s16", window, activation)
 
 
 def select_depthwise(op: Op, graph: Graph, core: Core) -> Kernel:

@@ -18,6 +18,7 @@ from toolchain.ops.arithmetic.activation import Activation, clamp_range, read_ac
 from toolchain.ops.arithmetic.fixed_point import requantise
 from toolchain.ops.arithmetic.onnx_rounding import requantise_onnx
 from toolchain.ops.arithmetic.rounding import Rounding
+from toolchain.ops.convolution import cmsis_nn
 from toolchain.ops.convolution.common import (
     BIAS,
     INPUT,
@@ -37,6 +38,7 @@ from toolchain.ops.convolution.packing import pack_transposed
 from toolchain.ops.convolution.structs import conv_shape, own_arguments, requant
 from toolchain.ops.extents import round_up
 from toolchain.ops.kernel import Call, Constant, Kernel
+from toolchain.ops.preference import NoKernelError
 from toolchain.ops.readers.onnx import (
     StoredWeights,
     add_bias,
@@ -51,6 +53,7 @@ from toolchain.ops.spec import (
     WEIGHTED,
     Array,
     Axis,
+    Choice,
     OnnxBinding,
     OnnxNode,
     OpSpec,
@@ -188,6 +191,13 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
             op, graph, attributes.stride, attributes.padding
         ),
     )
+
+
+def _cmsis_nn(op: Op, graph: Graph, core: Core) -> Kernel:
+    attributes = transposed_of(op)
+    if attributes.rounding is not Rounding.TFLITE:
+        raise NoKernelError("CMSIS-NN rounds as TFLite does, not once as ONNX Runtime")
+    return cmsis_nn.transpose_conv2d(op, graph, forward_window(op, graph), attributes.activation)
 
 
 def _macs(op: Op, graph: Graph) -> int:
@@ -335,7 +345,7 @@ S8 = OpSpec(
     attributes=TransposeConv2D,
     infer=_infer,
     reference=_reference,
-    select=_select,
+    select=Choice(_select, _cmsis_nn),
     sample=_sample,
     macs=_macs,
     axes=_axes,

@@ -175,29 +175,39 @@ def _cmsis_nn(op: Op, graph: Graph, core: Core) -> Kernel:
     require_types(op, graph, DType.INT8)
     arithmetic = _arithmetic(op, graph, 1)
     try:
-        (one, two, out), (zero_1, zero_2, zero_out) = (
-            arithmetic.multipliers(),
-            arithmetic.zero_points,
-        )
+        multipliers, zero_points = arithmetic.multipliers(), arithmetic.zero_points
     except ValueError as error:
         raise UnsupportedError(f"{op.kind} {op.name!r}: {error}") from None
-    scaling: dict[str, Argument] = {
-        "input_1_offset": -zero_1,
-        "input_1_mult": one[0],
-        "input_1_shift": one[1],
-        "input_2_offset": -zero_2,
-        "input_2_mult": two[0],
-        "input_2_shift": two[1],
-        "left_shift": LEFT_SHIFT,
+    bounds = (arithmetic.low, arithmetic.high)
+    scaling = cmsis_sum(multipliers, zero_points, LEFT_SHIFT, *bounds)
+    return same_shape_kernel(op, graph, core, "arm_elementwise_add_s8", *scaling)
+
+
+def cmsis_sum(
+    multipliers: Sequence[tuple[int, int]],
+    zero_points: Sequence[int],
+    left_shift: int,
+    low: int,
+    high: int,
+) -> tuple[dict[str, Argument], dict[str, Argument]]:
+    """The arguments of CMSIS-NN's additions before and after the output. Multipliers and zero
+    points are those of the first operand, the second and the output.
+    """
+    before: dict[str, Argument] = {}
+    for number, ((multiplier, shift), zero) in enumerate(
+        zip(multipliers[:2], zero_points[:2], strict=True), start=1
+    ):
+        before[f"input_{number}_offset"] = -zero
+        before[f"input_{number}_mult"] = multiplier
+        before[f"input_{number}_shift"] = shift
+    multiplier, shift = multipliers[2]
+    return {**before, "left_shift": left_shift}, {
+        "out_offset": zero_points[2],
+        "out_mult": multiplier,
+        "out_shift": shift,
+        "out_activation_min": low,
+        "out_activation_max": high,
     }
-    ending: dict[str, Argument] = {
-        "out_offset": zero_out,
-        "out_mult": out[0],
-        "out_shift": out[1],
-        "out_activation_min": arithmetic.low,
-        "out_activation_max": arithmetic.high,
-    }
-    return same_shape_kernel(op, graph, core, "arm_elementwise_add_s8", scaling, ending)
 
 
 def read_sum(node: TfliteNode) -> Sum:

@@ -20,12 +20,20 @@ from toolchain.ops.arithmetic.fixed_point import (
     multiply_by_quantized_multiplier,
     quantize_multiplier,
 )
-from toolchain.ops.elementwise.addition import Sum, sum_spec
+from toolchain.ops.elementwise.addition import Sum, cmsis_sum, sum_spec
 from toolchain.ops.elementwise.common import check_node, require_types
-from toolchain.ops.elementwise.kernels import broadcast_kernel
+from toolchain.ops.elementwise.kernels import broadcast_kernel, same_shape_kernel
 from toolchain.ops.kernel import Kernel, Struct
 from toolchain.ops.readers.int16 import INT16_ONLY, int16_sample, power_of_two
-from toolchain.ops.spec import Array, OpSpec, ReadOp, TfliteBinding, TfliteNode, WrittenOp
+from toolchain.ops.spec import (
+    Array,
+    Choice,
+    OpSpec,
+    ReadOp,
+    TfliteBinding,
+    TfliteNode,
+    WrittenOp,
+)
 
 _LEFT_SHIFT = 15
 
@@ -77,10 +85,18 @@ def int16_sum_spec(kind: str, sign: int) -> OpSpec:
         struct = Struct("thimble_add_s16_params", params)
         return broadcast_kernel(op, graph, core, "thimble_add_s16", struct)
 
+    def cmsis_nn(op: Op, graph: Graph, core: Core) -> Kernel:
+        """`arm_elementwise_add_s16`. Raises NoKernelError for operands that broadcast."""
+        assert isinstance(op.attributes, Sum)
+        require_types(op, graph, DType.INT16)
+        low, high = clamp_range(op.attributes.activation, graph.output(op))
+        scaling = cmsis_sum(_multipliers(op, graph, sign), (0, 0, 0), _LEFT_SHIFT, low, high)
+        return same_shape_kernel(op, graph, core, "arm_elementwise_add_s16", *scaling)
+
     return replace(
         base,
         reference=reference,
-        select=select,
+        select=Choice(select, cmsis_nn) if sign == 1 else select,
         sample=int16_sample(base.sample),
         tflite=TfliteBinding((kind.upper(),), _read, _write),
         onnx=None,

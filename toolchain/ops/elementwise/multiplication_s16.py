@@ -23,11 +23,12 @@ from toolchain.ops.elementwise.common import (
     ratio_float32,
     require_types,
 )
-from toolchain.ops.elementwise.kernels import broadcast_kernel
+from toolchain.ops.elementwise.kernels import broadcast_kernel, same_shape_kernel
 from toolchain.ops.elementwise.multiplication import MUL, Mul
-from toolchain.ops.kernel import Kernel, Struct
+from toolchain.ops.kernel import Argument, Kernel, Struct
+from toolchain.ops.preference import NoKernelError
 from toolchain.ops.readers.int16 import INT16_ONLY, int16_sample
-from toolchain.ops.spec import Array, ReadOp, TfliteBinding, TfliteNode, WrittenOp
+from toolchain.ops.spec import Array, Choice, ReadOp, TfliteBinding, TfliteNode, WrittenOp
 
 
 def _scaling(op: Op, graph: Graph) -> tuple[int, int]:
@@ -61,6 +62,25 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     return broadcast_kernel(op, graph, core, "thimble_mul_s16", struct)
 
 
+def _cmsis_nn(op: Op, graph: Graph, core: Core) -> Kernel:
+    """`arm_elementwise_mul_s16`. Raises NoKernelError for operands that broadcast."""
+    assert isinstance(op.attributes, Mul)
+    require_types(op, graph, DType.INT16)
+    multiplier, shift = _scaling(op, graph)
+    if shift > 0:
+        raise NoKernelError("its products, shifted left, may overrun 32 bits")
+    low, high = clamp_range(op.attributes.activation, graph.output(op))
+    offsets: dict[str, Argument] = {"input_1_offset": 0, "input_2_offset": 0}
+    ending: dict[str, Argument] = {
+        "out_offset": 0,
+        "out_mult": multiplier,
+        "out_shift": shift,
+        "out_activation_min": low,
+        "out_activation_max": high,
+    }
+    return same_shape_kernel(op, graph, core, "arm_elementwise_mul_s16", offsets, ending)
+
+
 def _read(node: TfliteNode) -> ReadOp:
     check_node(node, DType.INT16)
     return ReadOp(Mul(read_activation(node)), (0, 1))
@@ -75,7 +95,7 @@ def _write(op: Op, graph: Graph) -> WrittenOp:
 WIDE_MUL = replace(
     MUL,
     reference=_reference,
-    select=_select,
+    select=Choice(_select, _cmsis_nn),
     sample=int16_sample(MUL.sample, finer=2**14),
     tflite=TfliteBinding(("MUL",), _read, _write),
     onnx=None,

@@ -11,7 +11,7 @@ from toolchain.ops.arithmetic.fixed_point import check_left_shifts, quantize_mul
 from toolchain.ops.cmsis_structs import context, dims, factor, limits
 from toolchain.ops.convolution.common import BIAS, INPUT, WEIGHTS, bias_of, constant_of
 from toolchain.ops.convolution.packing import largest_sums
-from toolchain.ops.extents import Extents, whole
+from toolchain.ops.extents import Extents, whole, widths
 from toolchain.ops.kernel import (
     NULL,
     Argument,
@@ -26,6 +26,7 @@ from toolchain.ops.kernel import (
     constant,
 )
 from toolchain.ops.preference import NoKernelError
+from toolchain.ops.readers import int16
 
 _IN_SUMS = "The buffer holds bias and input offset of each unit, which the kernel adds once."
 _TWICE = "rounds each sum twice; LiteRT once, in double precision"
@@ -43,33 +44,24 @@ def fully_connected(op: Op, graph: Graph, activation: Activation, core: Core) ->
     if len(weights.q.scales) > 1:
         raise NoKernelError("arm_fully_connected_s8 takes one scale for all units")
     filters = constant_of(weights).astype(np.int8, copy=False)
-    units, depth = filters.shape
+    units = len(filters)
     multiplier, shift = quantize_multiplier(x.q.scale * weights.q.scale / y.q.scale)
     bias = bias_of(op, graph, units)
     largest = largest_sums(bias, filters, x.q.zero_point, partial=False)
     check_left_shifts(largest, np.full(units, shift))
     sums = (bias - x.q.zero_point * filters.sum(axis=1, dtype=np.int64)).astype(np.int32)
     has_bias = len(op.inputs) > BIAS and not core.mve
-    params: dict[str, Argument] = {
-        "input_offset": 1 if core.mve else -x.q.zero_point,
-        "filter_offset": 0,
-        "output_offset": y.q.zero_point,
-        "activation": limits(*clamp_range(activation, y)),
-    }
-    arguments: dict[str, Argument] = {
-        "ctx": context(4 * units, kept="sums") if core.mve else context(0),
-        "fc_params": Struct("cmsis_nn_fc_params", params),
-        "quant_params": factor(multiplier, shift),
-        "input_dims": dims(n=x.elements // depth, c=depth),
-        "input": Input(INPUT),
-        "filter_dims": dims(n=depth, c=units),
-        "kernel": Input(WEIGHTS),
-        "bias_dims": dims(c=units),
-        "bias": Input(BIAS) if has_bias else NULL,
-        "output_dims": dims(n=x.elements // depth, c=units),
-        "output": Output(0),
-    }
-    call = Call("arm_fully_connected_s8", arguments, status=True, note=_IN_SUMS if core.mve else "")
+    arguments = _arguments(
+        op,
+        graph,
+        activation,
+        buffer=context(4 * units, kept="sums") if core.mve else context(0),
+        input_offset=1 if core.mve else -x.q.zero_point,
+        factor=factor(multiplier, shift),
+        bias=Input(BIAS) if has_bias else NULL,
+    )
+    note = _IN_SUMS if core.mve else ""
+    call = Call("arm_fully_connected_s8", arguments, status=True, note=note)
     return Kernel(
         (call,),
         _extents,
@@ -79,14 +71,78 @@ def fully_connected(op: Op, graph: Graph, activation: Activation, core: Core) ->
     )
 
 
+def fully_connected_s16(op: Op, graph: Graph, activation: Activation, core: Core) -> Kernel:
+    """`arm_fully_connected_s16`.
+
+    Raises NoKernelError for a scale of each unit, UnsupportedError as `int16.check_sums` does.
+    """
+    x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
+    if len(weights.q.scales) > 1:
+        raise NoKernelError("arm_fully_connected_s16 takes one scale for all units")
+    filters, real = constant_of(weights), x.q.scale * weights.q.scale / y.q.scale
+    bias = int16.bias_of(op, graph, BIAS, len(filters))
+    int16.check_sums(op, filters.astype(np.int64), bias, np.full(len(filters), real))
+    arguments = _arguments(
+        op,
+        graph,
+        activation,
+        buffer=context(0),
+        input_offset=0,
+        factor=factor(*quantize_multiplier(real)),
+        bias=Packed("bias"),
+    )
+    call = Call("arm_fully_connected_s16", arguments, status=True)
+    return Kernel(
+        (call,),
+        _extents,
+        constants=(constant("bias", bias, "int64"),),
+        inexact="keeps 16 bits of the factor of the sums, LiteRT all",
+    )
+
+
+def _arguments(
+    op: Op,
+    graph: Graph,
+    activation: Activation,
+    *,
+    buffer: Struct,
+    input_offset: int,
+    factor: Struct,
+    bias: Argument,
+) -> dict[str, Argument]:
+    x, y = graph.input(op, INPUT), graph.output(op)
+    units, depth = graph.input(op, WEIGHTS).shape
+    rows = x.elements // depth
+    params: dict[str, Argument] = {
+        "input_offset": input_offset,
+        "filter_offset": 0,
+        "output_offset": y.q.zero_point,
+        "activation": limits(*clamp_range(activation, y)),
+    }
+    return {
+        "ctx": buffer,
+        "fc_params": Struct("cmsis_nn_fc_params", params),
+        "quant_params": factor,
+        "input_dims": dims(n=rows, c=depth),
+        "input": Input(INPUT),
+        "filter_dims": dims(n=depth, c=units),
+        "kernel": Input(WEIGHTS),
+        "bias_dims": dims(c=units),
+        "bias": bias,
+        "output_dims": dims(n=rows, c=units),
+        "output": Output(0),
+    }
+
+
 def _extents(touched: Touched) -> Extents:
-    call = touched.call
+    call, (width, _) = touched.call, widths(touched.call.function)
     rows, depth, units = call["input_dims.n"], call["filter_dims.n"], call["output_dims.c"]
-    read = {INPUT: whole(rows * depth), WEIGHTS: whole(units * depth)}
+    read = {INPUT: whole(rows * depth, width), WEIGHTS: whole(units * depth)}
     if isinstance(call.find("bias"), Input):
         read[BIAS] = whole(units, 4)
     sums = {"sums": 4 * units} if isinstance(call.find("ctx.buf"), Packed) else {}
-    return Extents(read, {0: whole(rows * units)}, sums)
+    bias = {"bias": 8 * units} if isinstance(call.find("bias"), Packed) else {}
+    return Extents(read, {0: whole(rows * units, width)}, sums | bias)
 
 
 def _terms(call: Call, core: Core) -> Terms:

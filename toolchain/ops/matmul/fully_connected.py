@@ -171,6 +171,10 @@ def _select_int16(op: Op, graph: Graph, core: Core) -> Kernel:
     return int16_dense_kernel(op, graph, _attributes(op).activation)
 
 
+def _cmsis_nn_int16(op: Op, graph: Graph, core: Core) -> Kernel:
+    return cmsis_nn.fully_connected_s16(op, graph, _attributes(op).activation, core)
+
+
 def _select_float32(op: Op, graph: Graph, core: Core) -> Kernel:
     return float_dense_kernel(op, graph, _attributes(op).activation)
 
@@ -313,6 +317,8 @@ _INT8 = OpSpec(
     onnx=OnnxBinding(("Gemm", "MatMul"), _read_onnx),
     limits="int8 or legacy uint8; constant weights, int4 too, per channel or per tensor",
 )
-_INT16 = int16_form(_INT8, "int16 with constant int8 weights and int64 bias", _select_int16)
+_INT16 = int16_form(
+    _INT8, "int16 with constant int8 weights and int64 bias", Choice(_select_int16, _cmsis_nn_int16)
+)
 _FLOAT32 = float32_form(_INT8, "float32, constant weights", _float_reference, _select_float32)
 SPEC = by_type({DType.INT8: _INT8, DType.INT16: _INT16, DType.FLOAT32: _FLOAT32})

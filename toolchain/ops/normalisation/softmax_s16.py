@@ -37,9 +37,11 @@ from toolchain.ops.kernel import (
 )
 from toolchain.ops.normalisation.rows import row_extents
 from toolchain.ops.normalisation.softmax_s8 import SOFTMAX_S8, Softmax
+from toolchain.ops.preference import NoKernelError
 from toolchain.ops.readers.int16 import INT16_ONLY
 from toolchain.ops.spec import (
     Array,
+    Choice,
     Quantised,
     ReadOp,
     TfliteBinding,
@@ -186,11 +188,15 @@ def _sample(rng: np.random.Generator) -> Graph:
     return Graph.build("sample", [x, y], [op], ["x"], ["y"])
 
 
+def _cmsis_nn(op: Op, graph: Graph, core: Core) -> Kernel:
+    raise NoKernelError("arm_softmax_s16 wraps where a quotient rounds up to a power of two")
+
+
 SOFTMAX_S16 = replace(
     SOFTMAX_S8,
     kind="softmax",
     reference=_reference,
-    select=_select,
+    select=Choice(_select, _cmsis_nn),
     sample=_sample,
     tflite=TfliteBinding(("SOFTMAX",), _read, _write),
     onnx=None,
