@@ -5,6 +5,9 @@
 Each shape runs twice on the same input: with `--kernels thimble` and with `--kernels cmsis-nn`.
 Both outputs are compared with the reference: `differ` counts CMSIS-NN's elements that are not
 equal; ours must all be. CMSIS-NN rounds fully connected layers twice, LiteRT once.
+
+Instructions are counted. Cycles are those of the core's timing model for what QEMU executed
+(`toolchain/cycles/`), with memories that never wait; `ratio` is ours by CMSIS-NN's.
 """
 
 from __future__ import annotations
@@ -22,8 +25,14 @@ from rich.table import Table
 
 from toolchain.boards import Board, board
 from toolchain.codegen import generate
+from toolchain.cycles.core_timing import timing_of
+from toolchain.cycles.memory_system import MemorySystem
+from toolchain.cycles.program import read_program
+from toolchain.cycles.reading import SectionTotal, read
 from toolchain.device.build import build
+from toolchain.device.compiler import find_tool
 from toolchain.device.session import open_board
+from toolchain.errors import InputError
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
 from toolchain.kernels import cmsis_nn
 from toolchain.ops import spec_of
@@ -152,17 +161,26 @@ def _weighted(shape: Shape) -> Graph:
 
 @dataclass(frozen=True)
 class Run:
-    """One run of a kernel: its function, its count in the board's unit, and how many elements of
-    its output are not the reference's.
+    """One run of a kernel: what it executed, and how many elements of its output are not the
+    reference's.
     """
 
-    function: str
-    count: int
+    executed: SectionTotal
     differing: int
+
+    @property
+    def cells(self) -> tuple[str, str]:
+        """Instructions and cycles."""
+        return f"{self.executed.instructions:,}", f"{round(self.executed.cycles.total):,}"
 
 
 def measured(graph: Graph, target: Board, preference: Preference) -> Run:
-    """The run of a graph's one operator on `target`."""
+    """The run of a graph's one operator on `target`. Raises InputError if no timing model is known
+    of its core.
+    """
+    timing = timing_of(target.core.name)
+    if timing is None:
+        raise InputError(f"{target.name}: there is no timing model of {target.core.name}")
     plan = plan_graph(graph, target, PlanOptions(kernels=preference))
     sources = generate(plan, target.core, cmsis_nn.find(), name="kernel")
     rng, (op,) = np.random.default_rng(1), graph.ops
@@ -171,15 +189,17 @@ def measured(graph: Graph, target: Board, preference: Preference) -> Run:
         for name in graph.inputs
     }
     held = {t.name: t.constant for t in graph.tensors.values() if t.constant is not None}
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        open_board(build([(plan, sources)], target, Path(folder))) as session,
-    ):
-        run = session.run(list(given.values()))
-        count = session.operator_counts()[0].count
+    with tempfile.TemporaryDirectory() as folder:
+        firmware = build([(plan, sources)], target, Path(folder))
+        with open_board(firmware, trace=MemorySystem()) as session:
+            run = session.run(list(given.values()))
+            trace = session.trace()
+        executed = (
+            read(trace, read_program(firmware.elf, find_tool("objdump")), timing).operator(0).total
+        )
     wanted = spec_of(op.kind).reference(op, graph, [{**held, **given}[n] for n in op.inputs])[0]
     differing = int((run.outputs["y"] != wanted).sum())
-    return Run("+".join(plan.operators[0].functions), count, differing)
+    return Run(executed, differing)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -188,8 +208,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--shapes", type=int, help="only the first so many")
     wanted = parser.parse_args(argv)
     target = board(wanted.board)
-    table = Table("operator", "input", "kernel", "outputs", "MACs")
-    for title in ("Thimble", "per MAC", "CMSIS-NN", "per MAC", "ratio", "differ"):
+    table = Table("operator", "input", "kernel", "outputs", title=f"on {target.name}")
+    for title in ("instr.", "cycles", "per MAC"):
+        table.add_column(f"Thimble\n{title}", justify="right")
+    for title in ("instr.", "cycles", "per MAC"):
+        table.add_column(f"CMSIS-NN\n{title}", justify="right")
+    for title in ("ratio\ninstr.", "ratio\ncycles", "differ"):
         table.add_column(title, justify="right")
     for shape in SHAPES[: wanted.shapes]:
         graph = graph_of(shape)
@@ -204,15 +228,15 @@ def main(argv: Sequence[str] | None = None) -> int:
             f"{shape.size[0]}x{shape.size[1]}x{shape.depth}",
             f"{shape.kernel[0]}x{shape.kernel[1]}/{shape.stride}",
             str(shape.channels or "-"),
-            f"{macs:,}" if macs else "-",
-            f"{ours.count:,}",
-            f"{ours.count / macs:.2f}" if macs else "-",
-            f"{theirs.count:,}",
-            f"{theirs.count / macs:.2f}" if macs else "-",
-            f"{ours.count / theirs.count:.2f}",
+            *ours.cells,
+            f"{ours.executed.cycles.total / macs:.2f}" if macs else "-",
+            *theirs.cells,
+            f"{theirs.executed.cycles.total / macs:.2f}" if macs else "-",
+            f"{ours.executed.instructions / theirs.executed.instructions:.2f}",
+            f"{ours.executed.cycles.total / theirs.executed.cycles.total:.2f}",
             str(theirs.differing),
         )
-    Console(width=120).print(table)
+    Console(width=140).print(table)
     return 0
 
 
