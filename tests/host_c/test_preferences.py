@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from tests.support.grids import convolutions, depthwise_convolutions
-from tests.support.host import host_model, plan_of, random_inputs, reference_outputs
+from tests.support.host import host_model, random_inputs, reference_outputs
 from toolchain.boards import HOST, Core
 from toolchain.codegen.bounds import check_call
 from toolchain.device.host import HostProgram, build
@@ -27,9 +27,12 @@ from toolchain.ops.cmsis_structs import tile
 from toolchain.ops.kernel import Struct
 from toolchain.ops.preference import Preference
 from toolchain.ops.spec import Array, Choice
+from toolchain.planner import plan_model
+from toolchain.planning.options import PlanOptions
 
+DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
 SAMPLES = 24
-REFUSED = ("softmax.int16",)
+REFUSED = ("softmax.int16", "svdf.int8")
 """Kinds whose function is never called; they say why."""
 CHOICES = sorted(
     kind
@@ -140,8 +143,14 @@ def test_thimble_has_its_own_where_helium_takes_cmsis_nn(kind: str) -> None:
     assert ours == {False}
 
 
-def test_the_plan_keeps_the_preference_when_it_splits() -> None:
-    graph = forms()["conv2d"].sample(np.random.default_rng(6))
-    plan = plan_of(graph, preference=Preference.CMSIS_NN)
+def test_blocks_of_split_operators_are_computed_by_the_preferred_kernels() -> None:
+    options = PlanOptions(kernels=Preference.CMSIS_NN, max_slowdown=0.5, split_seconds=3)
+    plan = plan_model(DIGITS, "netduinoplus2", options)
+    blocks = [
+        kernel
+        for op, kernel in zip(plan.graph.ops, plan.lowered.kernels, strict=True)
+        if op.part_of and op.kind in ("conv2d", "depthwise_conv2d")
+    ]
+    assert blocks
+    assert all(kernel.of_cmsis_nn for kernel in blocks)
     assert plan.lowered.preference is Preference.CMSIS_NN
-    assert plan.operators[0].functions[0].startswith("arm_")

@@ -16,6 +16,7 @@ from toolchain.boards import Core
 from toolchain.ir import DType, Graph, Op, Quantisation, State
 from toolchain.ops.extents import Extents, whole
 from toolchain.ops.kernel import Argument, Call, Input, Kernel, Output, Struct, Touched
+from toolchain.ops.preference import NoKernelError
 from toolchain.ops.recurrent.svdf_s16 import (
     BIAS,
     FEATURES,
@@ -28,7 +29,7 @@ from toolchain.ops.recurrent.svdf_s16 import (
     scales,
     write,
 )
-from toolchain.ops.spec import Array, ReadOp, TfliteBinding, TfliteNode
+from toolchain.ops.spec import Array, Choice, ReadOp, TfliteBinding, TfliteNode
 
 
 def _select(op: Op, graph: Graph, core: Core) -> Kernel:
@@ -58,6 +59,10 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
         "output": Output(0),
     }
     return Kernel((Call("thimble_svdf_s8", arguments),), _extents)
+
+
+def _cmsis_nn(op: Op, graph: Graph, core: Core) -> Kernel:
+    raise NoKernelError("arm_svdf_s8 is not called: it knows no zero point of the state")
 
 
 def _extents(touched: Touched) -> Extents:
@@ -114,7 +119,7 @@ def _quantisation(scale: float, zero_point: int) -> Quantisation:
 
 SPEC_S8 = replace(
     SPEC_S16,
-    select=_select,
+    select=Choice(_select, _cmsis_nn),
     sample=_sample,
     tflite=TfliteBinding(("SVDF",), _read, write),
     dtypes=frozenset({DType.INT8}),
