@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from toolchain.deployment.verification import Verification, verify_model
     from toolchain.frontends import load_model
     from toolchain.memory.firmware_size import check_fit
+    from toolchain.ops.preference import Preference
     from toolchain.planner import plan_model
     from toolchain.planning.options import PlanOptions
 
@@ -28,6 +29,7 @@ _HOMES = {
     "Deployment": "deployment.run",
     "Inference": "deployment.run",
     "PlanOptions": "planner",
+    "Preference": "ops.preference",
     "Verification": "deployment.verification",
     "check_fit": "memory.firmware_size",
     "compile_library": "deployment.compile",
@@ -44,6 +46,7 @@ __all__ = [
     "Deployment",
     "Inference",
     "PlanOptions",
+    "Preference",
     "Verification",
     "check_fit",
     "compile_library",

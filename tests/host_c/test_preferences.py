@@ -19,7 +19,7 @@ from tests.support.host import host_model, random_inputs, reference_outputs
 from toolchain.boards import HOST, Core
 from toolchain.codegen.bounds import check_call
 from toolchain.device.host import HostProgram, build
-from toolchain.errors import UnsupportedError
+from toolchain.errors import InputError, UnsupportedError
 from toolchain.ir import Graph
 from toolchain.kernels import cmsis_nn
 from toolchain.ops import forms, kernel_of
@@ -141,6 +141,12 @@ def test_thimble_has_its_own_where_helium_takes_cmsis_nn(kind: str) -> None:
     ours = {kernel_of(g.ops[0], g, M55, Preference.THIMBLE).of_cmsis_nn for g in graphs}
     assert True in chosen
     assert ours == {False}
+
+
+def test_the_python_interface_takes_names() -> None:
+    assert PlanOptions(kernels="thimble").kernels is Preference.THIMBLE  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="auto, cmsis-nn, thimble"):
+        PlanOptions(kernels="arm")  # type: ignore[arg-type]
 
 
 def test_blocks_of_split_operators_are_computed_by_the_preferred_kernels() -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from toolchain import arena, partition, schedule
 from toolchain.memory.firmware_size import ram_bytes
 from toolchain.memory.plan import Plan
-from toolchain.ops.preference import Preference
+from toolchain.ops.preference import Preference, preference
 from toolchain.partition import splitters
 
 
@@ -42,6 +42,10 @@ class PlanOptions:
     one_bank: bool = False
     allow_float: bool = False
     kernels: Preference = Preference.AUTO
+
+    def __post_init__(self) -> None:
+        """A name such as "cmsis-nn" will do. Raises InputError for an unknown one."""
+        object.__setattr__(self, "kernels", preference(self.kernels))
 
     @property
     def splits(self) -> bool:
