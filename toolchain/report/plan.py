@@ -107,7 +107,7 @@ def kernel_lines(plan: Plan) -> tuple[str, ...]:
     if wanted is Preference.AUTO:
         return ()
     others, inexact = (_by_reason(plan, field) for field in ("instead", "inexact"))
-    calls = sum(bool(op.functions) for op in plan.operators)
+    calls = plan.calls
     count = sum(bool(op.instead) for op in plan.operators)
     lines = [f"Kernels of {wanted.value}: {calls - count} of {calls} operators."]
     lines += [f"  not for {names}: {why}" for why, names in others.items()]
