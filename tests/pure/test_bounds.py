@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import zlib
 from collections.abc import Iterator
 from dataclasses import replace
@@ -25,6 +26,7 @@ from toolchain.ops.kernel import Kernel, Row, Struct
 from toolchain.ops.kernel import constant as given
 from toolchain.ops.lowering import lower
 from toolchain.ops.matmul.fully_connected import FullyConnected
+from toolchain.ops.preference import Preference
 from toolchain.ops.resize.common import Resize
 from toolchain.planner import plan_graph
 
@@ -39,11 +41,19 @@ KINDS = sorted(set(forms()) - {"assign"})
 
 
 def _calls(kind: str) -> Iterator[tuple[Op, Graph, Kernel]]:
+    """Every kernel that some core and preference choose for a sample, each once."""
     rng = np.random.default_rng(zlib.crc32(kind.encode()))
     for _ in range(SAMPLES):
         graph = forms()[kind].sample(rng)
-        for core in CORES:
-            yield graph.ops[0], graph, kernel_of(graph.ops[0], graph, core)
+        op = graph.ops[0]
+        chosen = [(core, kernel_of(op, graph, core)) for core in CORES]
+        tried = {(core, kernel.functions) for core, kernel in chosen}
+        for core, preference in itertools.product(CORES, Preference):
+            kernel = kernel_of(op, graph, core, preference)
+            if (core, kernel.functions) not in tried:
+                tried.add((core, kernel.functions))
+                chosen.append((core, kernel))
+        yield from ((op, graph, kernel) for _, kernel in chosen)
 
 
 def _resized(graph: Graph, name: str, size_bytes: int) -> Graph | None:
