@@ -110,7 +110,13 @@ def depthwise_terms(op: Op, graph: Graph, function: str, window: Window, core: C
     multiplicity = channels // x.shape[3]
     blocks = multiplicity % 4 == 0 and batches == 1 and window.dilation == (1, 1)
     if function == "arm_depthwise_conv_s8" and not blocks:
-        fours, rest = 0, channels
+        dilated = sum(step > 1 for step in window.dilation)
+        return terms | {
+            "any channel": pixels * channels,
+            "any channel dilated": pixels * channels * dilated,
+            "any channel row": seen_rows * channels,
+            "any channel tap": seen * channels,
+        }
     return terms | {
         "four channels": pixels * fours,
         "four channels row": seen_rows * fours,

@@ -190,7 +190,11 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
 
 
 def _cmsis_nn(op: Op, graph: Graph, core: Core) -> Kernel:
-    """`arm_softmax_s8` and `arm_softmax_s8_s16`."""
+    """`arm_softmax_s8` and `arm_softmax_s8_s16`.
+
+    Elements far below the row's largest have no exponential. How many those are depends on the
+    data; the terms count them as if all bytes were equally frequent.
+    """
     _check_output(op, graph)
     x, y = graph.input(op, 0), graph.output(op)
     multiplier, shift, least = softmax_scaling(op, graph)
@@ -211,7 +215,12 @@ def _cmsis_nn(op: Op, graph: Graph, core: Core) -> Kernel:
     return Kernel(
         (call,),
         row_extents("num_rows", "row_size"),
-        find_terms=lambda: {"call": 1.0, "row": rows, "element": rows * columns},
+        find_terms=lambda: {
+            "call": 1.0,
+            "row": rows,
+            "element": rows * columns,
+            "exponential": rows * columns * min(1 - least, 256) / 256,
+        },
     )
 
 
