@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from toolchain.boards import Core
-from toolchain.cost.analytic import only_views
 from toolchain.cost.key import COPIES, Key, operator_key
+from toolchain.cost.predicted import only_views
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops import spec_of
 from toolchain.ops.arithmetic.activation import Activation

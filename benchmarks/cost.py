@@ -6,7 +6,7 @@
 Each kind of operator is measured at seeded random shapes (`_cost_grid.py`), twice over: one half to
 fit the coefficients of its kernel by, one that the fit has not seen. Coefficients are non-negative
 least squares of the relative error. The table has the mean and the worst error of each kernel on
-both halves. --write puts the coefficients into `toolchain/cost/coefficients.json`, those of the
+both halves. --write puts the coefficients into `toolchain/cost/coefficients/`, those of the
 board's family of cores: by default mps2-an500 for cores with the DSP extension (Cortex-M4 and M7
 run the same kernels; the counts differ by less than 0.5%), and with --board mps3-an547 for Helium.
 Without it the table is that of the coefficients there are. What was counted is kept in FILE, so
@@ -31,7 +31,7 @@ from rich.table import Table
 from benchmarks._cost_grid import families, kernels
 from toolchain.boards import board as find_board
 from toolchain.cost.database import Database
-from toolchain.cost.fitted import COEFFICIENTS, family_of, kernel_terms, memcpy_terms
+from toolchain.cost.fitted import COEFFICIENTS, kernel_terms, memcpy_terms
 from toolchain.cost.key import COPIES
 from toolchain.deployment.measurements import current_build
 from toolchain.errors import ThimbleError
@@ -189,12 +189,12 @@ def main() -> int:
     except ThimbleError as error:
         log.print(f"error: {error}", markup=False)
         return 2
-    stored = json.loads(COEFFICIENTS.read_text(encoding="utf-8")) if COEFFICIENTS.is_file() else {}
-    entry = stored.setdefault(family_of(core), {"kernels": {}})
+    family = COEFFICIENTS / f"{'helium' if core.mve else 'dsp'}.json"
+    entry = json.loads(family.read_text(encoding="utf-8"))
     if options.write:
-        entry["kernels"] = {name: fit(halves[0][name]) for name in sorted(halves[0])}
+        entry["kernels"] |= {name: fit(halves[0][name]) for name in sorted(halves[0])}
         entry |= {"board": options.board, "compiler": build.compiler, "cmsis_nn": build.cmsis_nn}
-        COEFFICIENTS.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
+        family.write_text(json.dumps(entry, indent=1) + "\n", encoding="utf-8")
     console.print(show(halves, entry["kernels"], f"predicted against counted, {options.board}"))
     return 0
 

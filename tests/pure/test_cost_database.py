@@ -14,13 +14,15 @@ import numpy as np
 import pytest
 
 from toolchain.boards import board
-from toolchain.cost import CostModel
-from toolchain.cost.analytic import FLOAT_UNIT, WIDE_ELEMENTS, WIDE_SUMS, AnalyticCostModel
+from toolchain.cost import Cost, CostModel
+from toolchain.cost.basis import Basis
 from toolchain.cost.database import SCHEMA_VERSION, Database, Measurement
+from toolchain.cost.fitted import fit_of, kernel_terms, plain_terms, rough_kernel
 from toolchain.cost.key import Build, Key, _code_digest, copies_key, operator_key
 from toolchain.cost.measured import measured_model
+from toolchain.cost.predicted import only_views, predicted_model
 from toolchain.errors import InputError
-from toolchain.ir import DType, Graph
+from toolchain.ir import Graph
 from toolchain.ops import forms
 from toolchain.ops.lowering import lower
 from toolchain.timing.kernel_shapes import read_shapes
@@ -33,7 +35,8 @@ def row(number: int = 0, **changes: object) -> Measurement:
         board="netduinoplus2",
         key=Key("kernel", f"shape {number}"),
         build=BUILD,
-        unit="instructions",
+        unit="cycles",
+        basis=Basis.TRACE,
         count=1000 + number,
         spread=0,
         runs=5,
@@ -87,7 +90,7 @@ def test_import_takes_what_is_newer_and_all_or_nothing(database: Database, tmp_p
     ["", "[]", "{}", '{"format": "thimble-measurements", "version": 99, "measurements": []}']
     + [
         f'{{"format": "thimble-measurements", "version": 1, "measurements": {m}}}'
-        for m in ("3", "[3]", "[{}]")
+        for m in ("3", "[3]", "[{}]", '[{"unit": []}]')
     ],
 )
 def test_other_files_are_refused(database: Database, tmp_path: Path, text: str) -> None:
@@ -108,6 +111,55 @@ def test_a_newer_or_damaged_file_is_told(database: Database, tmp_path: Path) -> 
     damaged.write_bytes(b"no database at all" * 100)
     with pytest.raises(InputError, match="is damaged"):
         Database(damaged).rows()
+
+
+VERSION_1 = """
+CREATE TABLE measurement (
+    board TEXT NOT NULL, kernel TEXT NOT NULL, shape TEXT NOT NULL, compiler TEXT NOT NULL,
+    cmsis_nn TEXT NOT NULL, unit TEXT NOT NULL, count INTEGER NOT NULL, spread INTEGER NOT NULL,
+    runs INTEGER NOT NULL, estimate INTEGER NOT NULL, measured_at INTEGER NOT NULL,
+    PRIMARY KEY (board, kernel, shape, compiler, cmsis_nn)
+) WITHOUT ROWID;
+INSERT INTO measurement VALUES
+    ('netduinoplus2', 'kernel', 'shape 0', 'gcc 12.2.1 -O2', 'cmsis-nn-5.0.0', 'instructions',
+     1000, 0, 5, 500, 100),
+    ('nucleo-f446re', 'kernel', 'shape 1', 'gcc 12.2.1 -O2', 'cmsis-nn-5.0.0', 'cycles',
+     1001, 0, 5, 500, 100);
+PRAGMA user_version = 1;
+"""
+
+
+def test_a_file_of_version_1_is_upgraded_and_an_export_of_it_read(
+    database: Database, tmp_path: Path
+) -> None:
+    counted = row(0, unit="instructions", basis=Basis.TRACE)
+    timed = row(1, board="nucleo-f446re", basis=Basis.MEASURED)
+    database.file.parent.mkdir()
+    with sqlite3.connect(database.file) as raw:
+        raw.executescript(VERSION_1)
+    raw.close()
+    assert database.rows() == (counted, timed)
+    database.put([replace(counted, unit="cycles", count=1400)])
+    database.export(tmp_path / "x.json")
+    with Database(database.file) as again:
+        assert [(r.unit, r.count) for r in again.rows("netduinoplus2")] == [("cycles", 1400)]
+    data = json.loads((tmp_path / "x.json").read_text())
+    data["version"] = 1
+    for entry in data["measurements"]:
+        del entry["basis"]
+    data["measurements"][0]["unit"] = "instructions"
+    (tmp_path / "x.json").write_text(json.dumps(data))
+    with Database(tmp_path / "theirs.sqlite") as theirs:
+        assert theirs.import_from(tmp_path / "x.json") == 2
+        assert theirs.rows() == (replace(counted, count=1400), timed)
+    data["version"] = 2
+    (tmp_path / "x.json").write_text(json.dumps(data))
+    with pytest.raises(InputError, match=r"measurements\[0\]: .*basis"):
+        database.import_from(tmp_path / "x.json")
+    data["measurements"][0]["basis"] = data["measurements"][1]["basis"] = "predicted"
+    (tmp_path / "x.json").write_text(json.dumps(data))
+    with pytest.raises(InputError, match="basis is 'predicted', not measured or trace"):
+        database.import_from(tmp_path / "x.json")
 
 
 WRITER = """
@@ -180,51 +232,63 @@ def graphs(tmp_path: Path) -> tuple[Graph, ...]:
     return read_shapes(file)
 
 
-def test_measured_costs_go_before_estimates(tmp_path: Path) -> None:
-    core = board("netduinoplus2").core
+def test_what_is_known_goes_before_estimates(tmp_path: Path) -> None:
+    target = board("netduinoplus2")
+    core, predicted = target.core, predicted_model(target)
     made = graphs(tmp_path)
     keys = [operator_key(lower(g, core), 0) for g in made]
     assert len(set(keys)) == len(made)
     assert keys == [operator_key(lower(g, core), 0) for g in graphs(tmp_path)]
     assert "int8[1,32,32,8]" in keys[0].shape and "stride=(2,2)" in keys[1].shape
-    assert measured_model([]) == AnalyticCostModel()
-    model: CostModel = measured_model([row(key=keys[0], count=123)])
+    assert measured_model([], predicted) == predicted
+    unit = predicted.unit
+    model: CostModel = measured_model([row(key=keys[0], count=123, unit=unit)], predicted)
     first, second = (model.cost(lower(g, core), 0) for g in made[:2])
-    assert (first.count, first.measured) == (123, True)
-    assert second == AnalyticCostModel().cost(lower(made[1], core), 0)
-    assert not second.measured
-    copied = measured_model([row(key=copies_key([64, 8]), count=40)])
-    assert copied.copies([8, 64], core).count == 40
-    assert copied.copies([8, 65], core) == AnalyticCostModel().copies([8, 65], core)
+    assert first == Cost(123, Basis.TRACE)
+    assert second == predicted.cost(lower(made[1], core), 0)
+    assert second.basis is Basis.PREDICTED
+    copied = measured_model([row(key=copies_key([64, 8]), count=40, unit=unit)], predicted)
+    assert copied.copies([8, 64]).count == 40
+    assert copied.copies([8, 65]) == predicted.copies([8, 65])
 
 
-def test_estimates_are_scaled_where_the_board_counts_cycles(tmp_path: Path) -> None:
-    core = board("nucleo-f446re").core
+def test_instructions_and_cycles_are_never_added(tmp_path: Path) -> None:
+    """Cycles scale estimates in instructions; instructions say nothing where cycles are known."""
+    core = board("host").core
     made = graphs(tmp_path)
-    rows = [row(n, unit="cycles", count=1500, estimate=1000) for n in range(3)]
-    model = measured_model(rows)
+    predicted = predicted_model(board("host"))
+    assert predicted.unit == "instructions"
+    keys = [operator_key(lower(g, core), 0) for g in made]
+    rows = [row(n, count=1500, estimate=1000, basis=Basis.MEASURED) for n in range(3)]
+    rows.append(row(key=keys[1], unit="instructions", count=7))
+    model = measured_model(rows, predicted)
     assert model.unit == "cycles"
-    estimate = AnalyticCostModel().cost(lower(made[0], core), 0).count
-    assert model.cost(lower(made[0], core), 0).count == round(1.5 * estimate)
+    for graph in made[:2]:
+        lowered = lower(graph, core)
+        estimate = predicted.cost(lowered, 0).count
+        assert model.cost(lowered, 0) == Cost(round(1.5 * estimate), Basis.PREDICTED)
+    only = measured_model(rows[3:], predicted)
+    assert (only.unit, only.cost(lower(made[1], core), 0).count) == ("instructions", 7)
 
 
 def test_wide_and_float_operators_have_estimates_of_their_own() -> None:
     """Those of int8 are several times too low for them, on every core."""
     rng = np.random.default_rng(4)
-    core = board("mps2-an386").core
+    target = board("mps2-an386")
+    model, fit = predicted_model(target), fit_of(target.core)
+    tried = set()
     for name, spec in forms().items():
         graph = spec.sample(rng)
         (op,) = graph.ops
-        macs = spec.macs(op, graph)
-        if spec.dtypes == {DType.INT16}:
-            fit = WIDE_SUMS if macs else WIDE_ELEMENTS
-        elif spec.dtypes == {DType.FLOAT32}:
-            fit = FLOAT_UNIT
-        else:
+        lowered = lower(graph, target.core)
+        wide = rough_kernel(op, graph, target.core)
+        if kernel_terms(lowered, 0)[0] in fit.kernels or only_views(op, graph) or wide == "int8":
             continue
-        elements = sum(graph.tensors[output].elements for output in op.outputs)
-        wanted = round(fit.per_mac * macs + fit.per_element * elements + fit.per_call)
-        assert AnalyticCostModel().cost(lower(graph, core), 0).count == wanted, name
+        tried.add(wide)
+        terms = plain_terms(op, graph)
+        wanted = sum(fit.kernels[wide].get(term, 0.0) * n for term, n in terms.items())
+        assert model.cost(lowered, 0).count == round(wanted), name
+    assert tried == {"int16 sums", "int16", "float32"}
 
 
 def test_every_kind_has_a_key_without_addresses() -> None:

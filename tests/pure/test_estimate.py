@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from tests.support.split_graphs import random_network
-from toolchain.boards import HOST
-from toolchain.cost.analytic import AnalyticCostModel
+from toolchain.boards import HOST, board
+from toolchain.cost.predicted import predicted_model
 from toolchain.ir.memory import peak_bytes
 from toolchain.memory.problem import memory_problem
 from toolchain.ops.check import check
@@ -50,7 +50,7 @@ def test_no_split_graph_needs_more_than_its_estimate() -> None:
             )
             for op in graph.ops
         )
-        estimator = Estimator(graph, HOST, AnalyticCostModel(), scratch)
+        estimator = Estimator(graph, HOST, predicted_model(board("host")), scratch)
         (found,) = estimator.estimates(whole, [count], mode, frozenset(whole.sliced))
         assert found is not None
         predicted = found.bytes_inside + sum(graph.tensors[n].size_bytes for n in graph.inputs)

@@ -14,9 +14,10 @@ import pytest
 from tests.support.host import random_inputs, reference_outputs
 from tests.support.split_graphs import random_network, random_scheme
 from tests.support.split_oracle import Oracle
-from toolchain.boards import HOST, Core, board
+from toolchain.boards import HOST, board
 from toolchain.cost import Cost
-from toolchain.cost.analytic import AnalyticCostModel
+from toolchain.cost.basis import Basis
+from toolchain.cost.predicted import predicted_model
 from toolchain.ir import Block, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ir.arena import arena_problem
 from toolchain.memory.problem import memory_problem
@@ -223,10 +224,10 @@ class PerRun:
     unit = "instructions"
 
     def cost(self, lowered: Lowered, number: int) -> Cost:
-        return Cost(1, measured=True)
+        return Cost(1, Basis.MEASURED)
 
-    def copies(self, sizes: Sequence[int], core: Core) -> Cost:
-        return Cost(len(sizes), measured=True)
+    def copies(self, sizes: Sequence[int]) -> Cost:
+        return Cost(len(sizes), Basis.MEASURED)
 
 
 def test_the_search_weighs_by_the_costs_that_it_is_given() -> None:
@@ -245,7 +246,8 @@ def test_a_matrix_product_in_blocks_of_few_rows_is_dear() -> None:
         tensors = [Tensor(name, shape, DType.INT8, quantised) for name, shape in shapes.items()]
         op = Op("batch_matmul", "product", ("x", "y"), ("z",), BatchMatMul(False, True))
         graph = Graph.build("product", tensors, [op], ["x", "y"], ["z"])
-        return AnalyticCostModel().cost(lower(graph, board("mps2-an500").core), 0).count
+        target = board("mps2-an500")
+        return predicted_model(target).cost(lower(graph, target.core), 0).count
 
     assert count(1) == pytest.approx(14_129, rel=0.05)
     assert count(2) == pytest.approx(18_001, rel=0.05)

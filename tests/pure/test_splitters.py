@@ -17,7 +17,7 @@ from rich.console import Console
 from benchmarks.zoo_network import Network
 from toolchain.boards import board
 from toolchain.cli import run
-from toolchain.cost.analytic import AnalyticCostModel
+from toolchain.cost.predicted import predicted_model
 from toolchain.errors import InputError
 from toolchain.ir.memory import peak_bytes
 from toolchain.memory.plan import Plan
@@ -127,7 +127,7 @@ def test_the_input_is_kept_whole_and_a_graph_of_one_step_is_left_alone() -> None
         memory_problem(lower(plan.graph, core)),
         plan.schedule.order,
         core,
-        AnalyticCostModel(),
+        predicted_model(board(plan.board)),
     )
     for name in splitters.names():
         points = splitters.splitter(name).front(task, Watch()).points

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from toolchain.boards import board
 from toolchain.cli import run
+from toolchain.cost.basis import Basis
 from toolchain.cost.database import Database
 from toolchain.deployment.measurements import cost_model
 from toolchain.deployment.profiling import profile_folder, record
@@ -93,8 +93,8 @@ def test_copies_are_kernels_too(database: Database) -> None:
     counts = {entry.key.shape: entry.count for entry in timing.measured}
     assert list(counts) == ["1024", "100 100 100", "7 5000"]
     assert counts["100 100 100"] < counts["1024"] < counts["7 5000"] < 5007
-    known = cost_model(BOARD, database=database).copies((1024,), board(BOARD).core)
-    assert known.measured and known.count == counts["1024"]
+    known = cost_model(BOARD, database=database).copies((1024,))
+    assert known.basis is Basis.TRACE and known.count == counts["1024"]
 
 
 def test_a_pulled_cable_costs_nothing_that_was_measured(database: Database) -> None:

@@ -1,4 +1,4 @@
-"""What an operator costs on a board: estimated by a formula, or measured."""
+"""What an operator costs on a board: measured, read from a trace, or predicted by a formula."""
 
 from __future__ import annotations
 
@@ -6,27 +6,31 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from toolchain.boards import Core
+from toolchain.cost.basis import Basis
 from toolchain.ops.lowering import Lowered
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Instructions (QEMU, estimates) or cycles (silicon) of one run of an operator."""
+    """One run of an operator, in the unit of the model that gave it."""
 
     count: int
-    measured: bool
+    basis: Basis
+
+
+NOTHING = Cost(0, Basis.MEASURED)
+"""Of an operator that has no code."""
 
 
 class CostModel(Protocol):
-    """Latency of an operator on a core."""
+    """Latency of operators on one target: a core with its memories and its clock."""
 
     @property
     def unit(self) -> str:
-        """'instructions' or 'cycles'."""
+        """'cycles', or 'instructions' where the core has no model of its time."""
 
     def cost(self, lowered: Lowered, number: int) -> Cost:
         """The cost of operator `number` of the graph, which runs as a kernel."""
 
-    def copies(self, sizes: Sequence[int], core: Core) -> Cost:
+    def copies(self, sizes: Sequence[int]) -> Cost:
         """The cost of an operator that only makes copies of so many bytes each."""

@@ -1,4 +1,6 @@
-"""Measured latencies in the user's cache: one SQLite file that processes and teams can share.
+"""Known latencies in the user's cache: one SQLite file that processes and teams can share.
+
+They were measured on silicon or read from traces.
 
 Every write is one transaction in write-ahead mode. A process that is killed in the middle leaves
 the file as it was, and two processes wait for each other.
@@ -16,6 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
+from toolchain.cost.basis import CYCLES, INSTRUCTIONS, Basis
 from toolchain.cost.key import Build, Key
 from toolchain.errors import InputError
 from toolchain.files import write_file
@@ -23,9 +26,13 @@ from toolchain.files.records import field_of, read_json
 from toolchain.kernels.cmsis_nn import cache_folder
 
 ENVIRONMENT_VARIABLE = "THIMBLE_MEASUREMENTS"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 FORMAT = "thimble-measurements"
 _WAIT_SECONDS = 30.0
+KNOWN = (Basis.MEASURED, Basis.TRACE)
+"""What a row may be based on."""
+_COUNTED_BEFORE = {CYCLES: Basis.MEASURED, INSTRUCTIONS: Basis.TRACE}
+"""The basis of a row by its unit, where version 1 wrote it: cycles on silicon, else in QEMU."""
 _SCHEMA = """
 CREATE TABLE measurement (
     board TEXT NOT NULL,
@@ -34,6 +41,7 @@ CREATE TABLE measurement (
     compiler TEXT NOT NULL,
     cmsis_nn TEXT NOT NULL,
     unit TEXT NOT NULL,
+    basis TEXT NOT NULL,
     count INTEGER NOT NULL,
     spread INTEGER NOT NULL,
     runs INTEGER NOT NULL,
@@ -46,16 +54,18 @@ CREATE TABLE measurement (
 
 @dataclass(frozen=True)
 class Measurement:
-    """One measured kernel on one shape.
+    """One kernel on one shape.
 
-    `count` is the median of `runs` in `unit`, and `spread` their range. `estimate` is the analytic
-    model's prediction in instructions. `measured_at` is in seconds since 1970.
+    `count` is the median of `runs` in `unit`, and `spread` their range. `basis`: silicon counted,
+    or a trace was read. `estimate` is what was predicted, in cycles if the core had a model
+    of its time then. `measured_at` is in seconds since 1970.
     """
 
     board: str
     key: Key
     build: Build
     unit: str
+    basis: Basis
     count: int
     spread: int
     runs: int
@@ -73,9 +83,9 @@ class Measurement:
 
 _COLUMNS = (
     *("board", "kernel", "shape", "compiler", "cmsis_nn"),
-    *("unit", "count", "spread", "runs", "estimate", "measured_at"),
+    *("unit", "basis", "count", "spread", "runs", "estimate", "measured_at"),
 )
-_TEXTS = ("board", "kernel", "shape", "compiler", "cmsis_nn", "unit")
+_TEXTS = ("board", "kernel", "shape", "compiler", "cmsis_nn", "unit", "basis")
 
 
 def measurement(entry: object, where: str = "a measurement") -> Measurement:
@@ -90,7 +100,17 @@ def measurement(entry: object, where: str = "a measurement") -> Measurement:
             raise InputError(f"{where}: {name} is {given[name]}, which is negative")
     key = Key(given.pop("kernel"), given.pop("shape"))
     build = Build(given.pop("compiler"), given.pop("cmsis_nn"))
+    if given["basis"] not in KNOWN:
+        raise InputError(f"{where}: basis is {given['basis']!r}, not {' or '.join(KNOWN)}")
+    given["basis"] = Basis(given["basis"])
     return Measurement(key=key, build=build, **given)
+
+
+def _since_version_1(entry: object) -> object:
+    """An entry of an export of version 1, which had no basis."""
+    if not isinstance(entry, dict):
+        return entry
+    return {**entry, "basis": _COUNTED_BEFORE.get(str(entry.get("unit")), Basis.MEASURED)}
 
 
 def default_file() -> Path:
@@ -172,12 +192,14 @@ class Database:
         data = read_json(file)
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             raise InputError(f"{file} holds no measurements: `thimble cost export` writes them")
-        if data.get("version") != SCHEMA_VERSION:
+        if data.get("version") not in range(1, SCHEMA_VERSION + 1):
             raise InputError(
-                f"{file} is of version {data.get('version')!r}, this Thimble reads "
+                f"{file} is of version {data.get('version')!r}, this Thimble reads 1 to "
                 f"{SCHEMA_VERSION}: use the same version of Thimble on both ends"
             )
         entries = field_of(data, "measurements", tuple[Any, ...], str(file))
+        if data["version"] == 1:
+            entries = tuple(_since_version_1(entry) for entry in entries)
         found = [measurement(e, f"{file}: measurements[{i}]") for i, e in enumerate(entries)]
         return self.put(found, newer_only=True)
 
@@ -222,7 +244,23 @@ class Database:
                 )
             if found == 0:
                 connection.execute(_SCHEMA)
+            if found == 1:
+                _with_basis(connection)
             connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+
+
+def _with_basis(connection: sqlite3.Connection) -> None:
+    """Version 1 to 2. Instructions stay: they are known, though of no use beside cycles."""
+    connection.execute("ALTER TABLE measurement RENAME TO before")
+    connection.execute(_SCHEMA)
+    columns = ", ".join(name for name in _COLUMNS if name != "basis")
+    for unit, basis in _COUNTED_BEFORE.items():
+        connection.execute(
+            f"INSERT INTO measurement ({columns}, basis) SELECT {columns}, ? FROM before "
+            "WHERE unit = ?",
+            (basis, unit),
+        )
+    connection.execute("DROP TABLE before")
 
 
 def _version(connection: sqlite3.Connection) -> int:

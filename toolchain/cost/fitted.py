@@ -1,32 +1,51 @@
-"""Estimated instructions of a kernel: the count of each of its loops times the cost of an
-iteration.
+"""The coefficients of a core: what an iteration of each loop of each kernel costs.
 
-The coefficients in `coefficients.json` are a non-negative least-squares fit of the relative error
-over a grid of seeded shapes, counted in QEMU. `python -m benchmarks.cost` measures the grid again,
-fits the coefficients and prints the errors. They hold for the compiler and CMSIS-NN that the file
-names.
+`coefficients/` has a file for each core: a non-negative least-squares fit of the relative error
+over a grid of seeded shapes. `python -m benchmarks.cost` counts the grid again, fits the
+coefficients and prints the errors. They hold for the compiler and CMSIS-NN that the file names.
+Cores without a file share one that counts instructions.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from toolchain.boards import Core
-from toolchain.cost.key import COPIES
-from toolchain.ir import Graph, Op
+from toolchain.ir import DType, Graph, Op
 from toolchain.ops import spec_of
 from toolchain.ops.kernel import Terms
 from toolchain.ops.lowering import Lowered
 
-COEFFICIENTS = Path(__file__).with_name("coefficients.json")
+COEFFICIENTS = Path(__file__).with_name("coefficients")
 
 
-def family_of(core: Core) -> str:
-    """Name of the group of cores that share one set of coefficients; '' if there is none."""
-    return "helium" if core.mve else "dsp" if core.dsp else ""
+@dataclass(frozen=True)
+class Fit:
+    """`kernels`: of each kernel, by the name of its loop, the cost of an iteration in `unit`."""
+
+    unit: str
+    kernels: Mapping[str, Terms]
+
+    def count(self, kernel: str, terms: Terms) -> float | None:
+        """The sum over the loops; None for a kernel that was not fitted."""
+        each = self.kernels.get(kernel)
+        if each is None:
+            return None
+        return sum(each.get(name, 0.0) * count for name, count in terms.items())
+
+
+@cache
+def fit_of(core: Core) -> Fit:
+    """The fit of this core, or the one in instructions that it shares with others."""
+    own = COEFFICIENTS / f"{core.name}.json"
+    shared = "helium" if core.mve else "dsp" if core.dsp else "plain"
+    file = own if own.is_file() else COEFFICIENTS / f"{shared}.json"
+    data = json.loads(file.read_text(encoding="utf-8"))
+    return Fit(data["unit"], data["kernels"])
 
 
 def kernel_terms(lowered: Lowered, number: int) -> tuple[str, Terms]:
@@ -34,11 +53,11 @@ def kernel_terms(lowered: Lowered, number: int) -> tuple[str, Terms]:
     op, kernel = lowered.graph.ops[number], lowered.kernels[number]
     terms = kernel.terms
     if terms is None:
-        terms = _plain_terms(op, lowered.graph)
+        terms = plain_terms(op, lowered.graph)
     return kernel.name or op.kind, terms
 
 
-def _plain_terms(op: Op, graph: Graph) -> Terms:
+def plain_terms(op: Op, graph: Graph) -> Terms:
     """Of a kernel that has no formula of its own."""
     inputs = [graph.tensors[name] for name in op.present_inputs()]
     return {
@@ -47,6 +66,17 @@ def _plain_terms(op: Op, graph: Graph) -> Terms:
         "read element": sum(x.elements for x in inputs if not x.is_constant),
         "written element": sum(graph.tensors[name].elements for name in op.outputs),
     }
+
+
+def rough_kernel(op: Op, graph: Graph, core: Core) -> str:
+    """What stands for kernels of the operator's kind that were not fitted, with `plain_terms`."""
+    spec = spec_of(op.kind)
+    dtypes = spec.form(op, graph).dtypes
+    if dtypes == {DType.FLOAT32}:
+        return "float32" if core.fpu else "float32 in software"
+    if dtypes == {DType.INT16}:
+        return "int16 sums" if spec.macs(op, graph) else "int16"
+    return "int8"
 
 
 def memcpy_terms(sizes: Sequence[int]) -> Terms:
@@ -59,24 +89,3 @@ def memcpy_terms(sizes: Sequence[int]) -> Terms:
         "word": sum(size % 16 // 4 for size in sizes),
         "byte": sum(size % 4 for size in sizes),
     }
-
-
-def fitted_count(lowered: Lowered, number: int) -> float | None:
-    """Estimated instructions; None where no coefficients are known for this kernel and core."""
-    kernels = _coefficients().get(family_of(lowered.core), {})
-    kernel, terms = kernel_terms(lowered, number)
-    each = kernels.get(kernel)
-    return sum(each.get(name, 0.0) * count for name, count in terms.items()) if each else None
-
-
-def fitted_copies(sizes: Sequence[int], core: Core) -> float | None:
-    """Estimated instructions of copies of so many bytes; None as in `fitted_count`."""
-    each = _coefficients().get(family_of(core), {}).get(COPIES)
-    terms = memcpy_terms(sizes)
-    return sum(each.get(name, 0.0) * count for name, count in terms.items()) if each else None
-
-
-@cache
-def _coefficients() -> Mapping[str, Mapping[str, Mapping[str, float]]]:
-    data = json.loads(COEFFICIENTS.read_text(encoding="utf-8"))
-    return {family: fitted["kernels"] for family, fitted in data.items()}

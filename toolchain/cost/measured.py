@@ -1,14 +1,13 @@
-"""The cost model that uses measurements, and estimates the rest."""
+"""The cost model that uses what is known of kernels, and estimates the rest."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 
-from toolchain.boards import Core
 from toolchain.cost import Cost, CostModel
-from toolchain.cost.analytic import AnalyticCostModel
+from toolchain.cost.basis import CYCLES, INSTRUCTIONS
 from toolchain.cost.database import Measurement
 from toolchain.cost.key import Key, copies_key, operator_key
 from toolchain.ops.lowering import Lowered
@@ -16,43 +15,45 @@ from toolchain.ops.lowering import Lowered
 
 @dataclass(frozen=True)
 class MeasuredCostModel:
-    """`counts` are measured, in `unit`; other costs are the fallback's, times `scale`.
+    """`known` costs are in `unit`; other costs are the fallback's, times `scale`.
 
-    `scale` converts the fallback's instructions to `unit`. If the units differ, it is the measured
-    cost of the measured kernels divided by their estimated cost; otherwise it is 1.
+    `scale` converts the fallback's instructions to `unit`. If the units differ, it is the known
+    cost of the known kernels divided by their estimated cost; otherwise it is 1.
     """
 
-    counts: Mapping[Key, int]
+    known: Mapping[Key, Cost]
     unit: str
+    fallback: CostModel
     scale: float = 1.0
-    fallback: CostModel = field(default_factory=AnalyticCostModel)
 
     def cost(self, lowered: Lowered, number: int) -> Cost:
-        """The measured cost of this kernel on this shape; otherwise the estimate."""
-        count = self.counts.get(operator_key(lowered, number))
-        return self._known(count, lambda: self.fallback.cost(lowered, number))
+        """The known cost of this kernel on this shape; otherwise the estimate."""
+        return self.known.get(operator_key(lowered, number)) or self._scaled(
+            self.fallback.cost(lowered, number)
+        )
 
-    def copies(self, sizes: Sequence[int], core: Core) -> Cost:
-        """The measured cost of copies of so many bytes each; otherwise the estimate."""
-        count = self.counts.get(copies_key(sizes))
-        return self._known(count, lambda: self.fallback.copies(sizes, core))
+    def copies(self, sizes: Sequence[int]) -> Cost:
+        """The known cost of copies of so many bytes each; otherwise the estimate."""
+        return self.known.get(copies_key(sizes)) or self._scaled(self.fallback.copies(sizes))
 
-    def _known(self, count: int | None, estimate: Callable[[], Cost]) -> Cost:
-        if count is not None:
-            return Cost(count, measured=True)
-        return Cost(round(estimate().count * self.scale), measured=False)
+    def _scaled(self, estimate: Cost) -> Cost:
+        return Cost(round(estimate.count * self.scale), estimate.basis)
 
 
-def measured_model(rows: Iterable[Measurement], fallback: CostModel | None = None) -> CostModel:
-    """A model from the measurements of one board and build; the fallback if there are none."""
-    estimates = fallback or AnalyticCostModel()
-    known = tuple(rows)
-    if not known:
-        return estimates
-    unit = known[0].unit
-    expected = sum(row.estimate for row in known)
-    scale = 1.0
-    if unit != estimates.unit and expected:
-        scale = sum(row.count for row in known) / expected
-    counts = MappingProxyType({row.key: row.count for row in known if row.unit == unit})
-    return MeasuredCostModel(counts, unit, scale, estimates)
+def measured_model(rows: Iterable[Measurement], fallback: CostModel) -> CostModel:
+    """A model from the rows of one board and build; the fallback if it can use none of them.
+
+    Cycles come before instructions: rows in instructions are of no use where anything is known in
+    cycles.
+    """
+    found = tuple(rows)
+    units = {fallback.unit, *(row.unit for row in found)}
+    unit = CYCLES if CYCLES in units else INSTRUCTIONS
+    usable = tuple(row for row in found if row.unit == unit)
+    if not usable:
+        return fallback
+    scale, expected = 1.0, sum(row.estimate for row in usable)
+    if unit != fallback.unit and expected:
+        scale = sum(row.count for row in usable) / expected
+    known = {row.key: Cost(row.count, row.basis) for row in usable}
+    return MeasuredCostModel(MappingProxyType(known), unit, fallback, scale)

@@ -6,12 +6,14 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from toolchain.boards import Board
 from toolchain.boards import board as find_board
 from toolchain.cost import CostModel
-from toolchain.cost.analytic import AnalyticCostModel
+from toolchain.cost.basis import Basis
 from toolchain.cost.database import Database, Measurement
 from toolchain.cost.key import Build, Key
 from toolchain.cost.measured import measured_model
+from toolchain.cost.predicted import predicted_model
 from toolchain.device.build import BuildOptions
 from toolchain.device.compiler import compiler_version
 from toolchain.errors import MissingToolError
@@ -34,15 +36,28 @@ def current_build(cmsis_nn_folder: Path | None = None) -> Build | None:
 def cost_model(
     board: str, cmsis_nn_folder: Path | None = None, database: Database | None = None
 ) -> CostModel:
-    """Measured latencies of `board` where the database has them, otherwise estimates."""
-    build = None if find_board(board).is_host else current_build(cmsis_nn_folder)
+    """What the database has of `board`, otherwise predictions."""
+    target = find_board(board)
+    predicted = predicted_model(target)
+    build = None if target.is_host else current_build(cmsis_nn_folder)
     if build is None:
-        return AnalyticCostModel()
-    return measured_model((database or Database()).rows(board, build))
+        return predicted
+    return measured_model((database or Database()).rows(board, build), predicted)
+
+
+def basis_of(board: Board) -> Basis:
+    """What counts on this board are: silicon measures, QEMU executes."""
+    return Basis.TRACE if board.emulator else Basis.MEASURED
 
 
 def taken(
-    board: str, key: Key, build: Build, unit: str, counts: Sequence[int], estimate: int
+    board: str,
+    key: Key,
+    build: Build,
+    unit: str,
+    basis: Basis,
+    counts: Sequence[int],
+    estimate: int,
 ) -> Measurement:
     """A measurement made now, from one count per run."""
     ordered = sorted(counts)
@@ -51,6 +66,7 @@ def taken(
         key=key,
         build=build,
         unit=unit,
+        basis=basis,
         count=ordered[(len(ordered) - 1) // 2],
         spread=ordered[-1] - ordered[0],
         runs=len(ordered),

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from toolchain.boards import Board
+from toolchain.boards import board as find_board
 from toolchain.cost.database import Database
 from toolchain.cost.key import Build, Key
 from toolchain.deployment.folder import KEYS_FILE, PLAN_FILE, compiled_model
-from toolchain.deployment.measurements import taken
+from toolchain.deployment.measurements import basis_of, taken
 from toolchain.deployment.run import Deployment, deployed
 from toolchain.errors import InputError
 from toolchain.files.records import field_of, read_json
@@ -202,14 +203,16 @@ def record(profile: Profile, folder: str | Path, database: Database | None = Non
     build = Build(read.compiler, read.cmsis_nn)
     if len(read.operators) != len(profile.operators):
         raise InputError(f"{file} is of another model: compile again")
-    rows = []
+    rows, basis = [], basis_of(find_board(profile.board))
     for number, (part, entry) in enumerate(zip(profile.operators, read.operators, strict=True)):
         if entry is not None:
             if entry.calls < 1:
                 raise InputError(f"{file}: operators[{number}]: calls is {entry.calls}")
             key = Key(entry.kernel, entry.shape)
             counts = [round(count / entry.calls) for count in part.counts]
-            rows.append(taken(profile.board, key, build, profile.unit, counts, entry.estimate))
+            rows.append(
+                taken(profile.board, key, build, profile.unit, basis, counts, entry.estimate)
+            )
     distinct = {row.key: row for row in rows}
     return (database or Database()).put(distinct.values())
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from toolchain import partition, schedule
 from toolchain.boards import board as find_board
 from toolchain.cost import CostModel
-from toolchain.cost.analytic import AnalyticCostModel
+from toolchain.cost.predicted import predicted_model
 from toolchain.ir.memory import peak_bytes
 from toolchain.memory.firmware_size import firmware_data_bytes
 from toolchain.memory.plan import Plan
@@ -36,7 +36,7 @@ def split_front(
         memory_problem(lower(graph, target.core, preference)),
         tuple(range(len(graph.ops))),
         target.core,
-        costs or AnalyticCostModel(),
+        costs or predicted_model(target),
         options.max_slowdown,
         None if options.ram_bytes is None else options.ram_bytes - firmware_data_bytes(plan),
         preference,

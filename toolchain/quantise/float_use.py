@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from toolchain.cost.analytic import AnalyticCostModel, as_integers
+from toolchain.boards import board as find_board
+from toolchain.cost.predicted import predicted_model
 from toolchain.ir import DType
 from toolchain.memory.plan import Plan
 from toolchain.passes.refuse_float import computes_in_float
@@ -53,13 +54,13 @@ def float_json(plan: Plan) -> dict[str, Any]:
 
 def float_use(plan: Plan) -> FloatUse | None:
     """None if no operator computes in float32."""
-    graph, core = plan.graph, plan.lowered.core
+    graph, target = plan.graph, find_board(plan.board)
     floats = [op for op in graph.ops if computes_in_float(op, graph)]
     if not floats:
         return None
-    model = AnalyticCostModel()
+    model = predicted_model(target)
     costs = {op.name: model.cost(plan.lowered, i).count for i, op in enumerate(graph.ops)}
-    saved = sum(costs[op.name] - as_integers(op, graph, core) for op in floats)
+    saved = sum(costs[op.name] - model.as_integers(op, graph) for op in floats)
     total = max(sum(costs.values()), 1)
     weights = plan.weight_bytes
     constants = [t for t in graph.tensors.values() if t.is_constant and t.dtype is DType.FLOAT32]
@@ -74,5 +75,5 @@ def float_use(plan: Plan) -> FloatUse | None:
         arena_bytes=plan.arena.size_bytes,
         int8_arena_bytes=round(plan.arena.size_bytes * (1 - 0.75 * share / max(sum(live), 1))),
         speedup=total / max(total - saved, 1),
-        software=not core.fpu,
+        software=not target.core.fpu,
     )

@@ -4,37 +4,57 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from toolchain.cost import Cost, CostModel
-from toolchain.cost.analytic import AnalyticCostModel
+from toolchain.boards import board as find_board
+from toolchain.cost import NOTHING, Cost, CostModel
+from toolchain.cost.basis import Basis, basis_of_sum, milliseconds
 from toolchain.cost.key import Key, copies_key, operator_key
+from toolchain.cost.predicted import predicted_model
 from toolchain.memory.moves import moves
 from toolchain.memory.plan import Plan
 
 
 @dataclass(frozen=True)
 class Latency:
-    """Predicted cost of one inference: `counts` per graph operator, in `unit`."""
+    """The cost of one inference: `costs` of each graph operator, in `unit`.
 
-    counts: tuple[int, ...]
+    `clock_hz`: of the board; 0 where it has none.
+    """
+
+    costs: tuple[Cost, ...]
     unit: str
-    measured_share: float
+    clock_hz: int
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        return tuple(cost.count for cost in self.costs)
 
     @property
     def total(self) -> int:
         return sum(self.counts)
 
+    @property
+    def basis(self) -> Basis:
+        """Of the total."""
+        return basis_of_sum(cost.basis for cost in self.costs if cost.count)
+
+    @property
+    def measured_share(self) -> float:
+        """The part of the total that was measured or read from a trace, and not predicted."""
+        known = sum(cost.count for cost in self.costs if cost.basis is not Basis.PREDICTED)
+        return known / self.total if self.total else 0.0
+
+    @property
+    def milliseconds(self) -> float | None:
+        """Time of the total at the board's clock; None for instructions."""
+        return milliseconds(self.total, self.unit, self.clock_hz)
+
 
 def predict_latency(plan: Plan, model: CostModel | None = None) -> Latency:
     """The cost of one inference on the plan's board, operator by operator."""
-    costs_from = model or AnalyticCostModel()
-    costs = [_cost(plan, number, costs_from) for number in range(len(plan.graph.ops))]
-    total = sum(cost.count for cost in costs)
-    measured = sum(cost.count for cost in costs if cost.measured)
-    return Latency(
-        counts=tuple(cost.count for cost in costs),
-        unit=costs_from.unit,
-        measured_share=measured / total if total else 0.0,
-    )
+    board = find_board(plan.board)
+    costs_from = model or predicted_model(board)
+    costs = tuple(_cost(plan, number, costs_from) for number in range(len(plan.graph.ops)))
+    return Latency(costs, costs_from.unit, board.clock_hz)
 
 
 def _cost(plan: Plan, number: int, costs_from: CostModel) -> Cost:
@@ -42,9 +62,7 @@ def _cost(plan: Plan, number: int, costs_from: CostModel) -> Cost:
     wanted = moves(plan.graph.ops[number], plan.graph, plan.arena)
     if wanted is None:
         return costs_from.cost(plan.lowered, number)
-    if not wanted:
-        return Cost(0, measured=True)
-    return costs_from.copies([move.size_bytes for move in wanted], plan.lowered.core)
+    return costs_from.copies([move.size_bytes for move in wanted]) if wanted else NOTHING
 
 
 def kernel_keys(plan: Plan) -> tuple[Key | None, ...]:

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from toolchain.boards import board as find_board
 from toolchain.boards import boards
 from toolchain.cost import CostModel
-from toolchain.cost.analytic import AnalyticCostModel
+from toolchain.cost.predicted import predicted_model
 from toolchain.deployment.compile import compile_model
 from toolchain.deployment.measurements import cost_model
 from toolchain.deployment.profiling import profile_folder, record
@@ -97,7 +98,7 @@ def check_model(
         unit=profile.unit,
         measured=profile.total,
         known=accuracy(costs),
-        estimated=accuracy(AnalyticCostModel()),
+        estimated=accuracy(predicted_model(find_board(board))),
     )
 
 

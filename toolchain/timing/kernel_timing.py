@@ -16,10 +16,10 @@ from toolchain.boards import Board
 from toolchain.boards import board as find_board
 from toolchain.codegen import generate
 from toolchain.cost import Cost
-from toolchain.cost.analytic import AnalyticCostModel
 from toolchain.cost.database import Database, Measurement
 from toolchain.cost.key import Key, copies_key, operator_key
-from toolchain.deployment.measurements import current_build, taken
+from toolchain.cost.predicted import predicted_model
+from toolchain.deployment.measurements import basis_of, current_build, taken
 from toolchain.device.build import BuildOptions, ModelFiles, build_files
 from toolchain.device.firmware import Firmware, FirmwareModel, FirmwarePart, OperatorName
 from toolchain.device.flash import flash as flash_board
@@ -161,8 +161,10 @@ def time_kernels(
     build = current_build(root)
     if build is None:
         raise MissingToolError("there is no cross compiler: `thimble doctor` says how to get it")
+    unit, basis = target.counter.unit, basis_of(target)
     store = database or Database()
-    have = set() if again else {row.key for row in store.rows(board, build)}
+    rows = () if again else store.rows(board, build)
+    have = {row.key for row in rows if row.unit == unit}
     lacking = [kernel for kernel in kernels if kernel.key not in have]
     measured: list[Measurement] = []
     skipped: list[str] = []
@@ -184,17 +186,17 @@ def time_kernels(
                         skipped.append(f"{kernel.key.shape}: {error}")
                         continue
                     estimate = _estimate(kernel, plan, target).count
-                    entry = taken(board, kernel.key, build, target.counter.unit, counts, estimate)
+                    entry = taken(board, kernel.key, build, unit, basis, counts, estimate)
                     store.put([entry])
                     measured.append(entry)
     known = len(kernels) - len(lacking)
-    return Timing(board, target.counter.unit, tuple(measured), known, tuple(skipped))
+    return Timing(board, unit, tuple(measured), known, tuple(skipped))
 
 
 def _estimate(kernel: Kernel, plan: Plan, target: Board) -> Cost:
     if kernel.copies:
-        return AnalyticCostModel().copies(kernel.copies, target.core)
-    return AnalyticCostModel().cost(plan.lowered, 0)
+        return predicted_model(target).copies(kernel.copies)
+    return predicted_model(target).cost(plan.lowered, 0)
 
 
 class _Line:

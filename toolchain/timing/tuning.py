@@ -70,7 +70,8 @@ def tune(
         plan = plan_model(model, board, options, report, costs)
         latency = predict_latency(plan, costs)
         build = current_build(cmsis_nn_folder)
-        known = {row.key for row in store.rows(board, build)} if build else set()
+        unit = latency.unit
+        known = {r.key for r in store.rows(board, build) if r.unit == unit} if build else set()
         keys = {kernel.key for kernel in tried}
         kernels = {kernel.key: kernel for kernel in (*plan_kernels(plan), *whole)}
         lacking = [k for key, k in kernels.items() if key not in known and key not in keys]
