@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json as jsonlib
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,10 +11,9 @@ import typer
 from toolchain.cli._console import output_console, progress
 from toolchain.cli._json import JsonOption, write_json
 from toolchain.cli._options import BoardOption, CmsisNnOption, PortOption
-from toolchain.deployment.profiling import DEFAULT_RUNS, Part, Profile, profile_folder, record
+from toolchain.cli._profiles import print_profile, profile_json
+from toolchain.deployment.profiling import DEFAULT_RUNS, profile_folder, record
 from toolchain.planner import DEFAULT_BOARD
-from toolchain.report.profile import Row, flame, profile_table
-from toolchain.report.text import share
 from toolchain.timing.kernel_timing import Timing, read_kernels, time_kernels
 
 
@@ -70,82 +68,7 @@ def command(
     if json:
         write_json(json, profile_json(profile))
     if json != "-":
-        _print(profile)
-
-
-def profile_json(profile: Profile) -> dict[str, Any]:
-    """Counts are medians; `counts` has every run. `calls`: more than 1 if it runs in blocks."""
-
-    def part(entry: Part) -> dict[str, Any]:
-        return {
-            "name": entry.name,
-            "kind": entry.kind,
-            "block": entry.block,
-            "count": entry.count,
-            "spread": entry.spread,
-            "calls": entry.calls,
-            "counts": list(entry.counts),
-            "milliseconds": profile.milliseconds(entry.count),
-            "share": entry.count / profile.total if profile.total else 0.0,
-            "macs": entry.macs,
-            "moved_bytes": entry.moved_bytes,
-        }
-
-    return {
-        "model": profile.model,
-        "board": profile.board,
-        "unit": profile.unit,
-        "runs": len(profile.totals),
-        "total": profile.total,
-        "spread": profile.spread,
-        "totals": list(profile.totals),
-        "milliseconds": profile.milliseconds(profile.total),
-        "outside": profile.outside,
-        "operators": [part(entry) for entry in profile.operators],
-        "kinds": [part(entry) for entry in profile.by_kind()],
-        "blocks": [part(entry) for entry in profile.by_block()],
-    }
-
-
-def _print(profile: Profile) -> None:
-    console = output_console()
-
-    def rows(parts: Sequence[Part]) -> list[Row]:
-        return [
-            Row(
-                name=p.name,
-                kind=f"{p.kind} x{p.calls}" if p.calls > 1 else p.kind,
-                count=p.count,
-                spread=p.spread,
-                time=profile.milliseconds(p.count),
-                macs=p.macs,
-                moved_bytes=p.moved_bytes,
-            )
-            for p in parts
-        ]
-
-    total, unit = profile.total, profile.unit
-    listed = rows(profile.operators)
-    console.print(profile_table("per operator", listed, total, unit, kinds=True))
-    console.print(profile_table("per block", rows(profile.by_block()), total, unit, kinds=False))
-    console.print(profile_table("per kind", rows(profile.by_kind()), total, unit, kinds=False))
-    console.print("[bold]the whole, its blocks, their operators[/] (width is share)")
-    console.print(
-        flame(
-            [
-                [(profile.model, total)],
-                [(part.block, part.count) for part in profile.by_block()],
-                [(part.kind, part.count) for part in profile.operators],
-            ]
-        )
-    )
-    time = profile.milliseconds(total)
-    console.print(
-        f"{profile.model} on {profile.board}: {total:,} {unit}"
-        + (f" ({time:.2f} ms)" if time is not None else "")
-        + f", median of {len(profile.totals)} runs, spread {profile.spread:,}; "
-        f"{share(max(profile.outside, 0), total)} outside the operators."
-    )
+        print_profile(output_console(), profile)
 
 
 def _kernels(

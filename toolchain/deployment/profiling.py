@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median_low
@@ -11,115 +11,21 @@ from typing import Any
 import numpy as np
 
 from toolchain.boards import Board
-from toolchain.boards import board as find_board
+from toolchain.cost.basis import CYCLES, INSTRUCTIONS, Basis
 from toolchain.cost.database import Database
 from toolchain.cost.key import Build, Key
 from toolchain.deployment.folder import KEYS_FILE, PLAN_FILE, compiled_model
-from toolchain.deployment.measurements import basis_of, taken
+from toolchain.deployment.measurements import taken
+from toolchain.deployment.modelled_time import ModelledTime
+from toolchain.deployment.profile import Part, Profile
 from toolchain.deployment.run import Deployment, deployed
+from toolchain.device.session import OperatorCount
 from toolchain.errors import InputError
 from toolchain.files.records import field_of, read_json
 from toolchain.files.records import record as record_of
 from toolchain.progress import Report, silent
 
 DEFAULT_RUNS = 5
-
-
-@dataclass(frozen=True)
-class Part:
-    """An operator, or several together. `counts` has one count per run, in the profile's unit.
-
-    `moved_bytes`: bytes of inputs, weights and outputs, each once. `calls`: how often it runs in
-    one inference; more than once if it was split into blocks.
-    """
-
-    name: str
-    kind: str
-    block: str
-    counts: tuple[int, ...]
-    macs: int
-    moved_bytes: int
-    calls: int = 1
-
-    @property
-    def count(self) -> int:
-        """The median of the runs."""
-        return median_low(self.counts)
-
-    @property
-    def spread(self) -> int:
-        """The largest count minus the smallest."""
-        return max(self.counts) - min(self.counts)
-
-
-@dataclass(frozen=True)
-class Profile:
-    """Counts of a compiled model. `totals` has one count per whole inference.
-
-    `unit` is 'instructions' (QEMU) or 'cycles' (silicon); `clock_hz` converts cycles to time.
-    """
-
-    model: str
-    board: str
-    unit: str
-    clock_hz: int
-    totals: tuple[int, ...]
-    operators: tuple[Part, ...]
-
-    @property
-    def total(self) -> int:
-        return median_low(self.totals)
-
-    @property
-    def spread(self) -> int:
-        return max(self.totals) - min(self.totals)
-
-    @property
-    def outside(self) -> int:
-        """The total minus the operators' counts: the loop that calls them.
-
-        It can be slightly below 0 if that loop is short, since the cost of counting is known to
-        about one count per operator.
-        """
-        return self.total - sum(part.count for part in self.operators)
-
-    def milliseconds(self, count: int) -> float | None:
-        """Time on silicon; None for instructions, which have none."""
-        return 1e3 * count / self.clock_hz if self.unit == "cycles" and self.clock_hz else None
-
-    def by_kind(self) -> tuple[Part, ...]:
-        """The operators of each kind together, most expensive first."""
-        return _summed(self.operators, lambda part: part.kind)
-
-    def by_block(self) -> tuple[Part, ...]:
-        """The operators of each block together, in running order."""
-        summed = _summed(self.operators, lambda part: part.block)
-        place = {part.block: i for i, part in reversed(list(enumerate(self.operators)))}
-        return tuple(sorted(summed, key=lambda part: place[part.block]))
-
-
-def _summed(parts: Sequence[Part], key: Callable[[Part], str]) -> tuple[Part, ...]:
-    groups: dict[str, list[Part]] = {}
-    for part in parts:
-        groups.setdefault(key(part), []).append(part)
-    summed = [
-        Part(
-            name=name,
-            kind=_shared(part.kind for part in group),
-            block=_shared(part.block for part in group),
-            counts=tuple(map(sum, zip(*(part.counts for part in group), strict=True))),
-            macs=sum(part.macs for part in group),
-            moved_bytes=sum(part.moved_bytes for part in group),
-            calls=sum(part.calls for part in group),
-        )
-        for name, group in groups.items()
-    ]
-    return tuple(sorted(summed, key=lambda part: -part.count))
-
-
-def _shared(values: Iterable[str]) -> str:
-    distinct = list(dict.fromkeys(values))
-    return distinct[0] if len(distinct) == 1 else f"{len(distinct)} different"
 
 
 def profile_folder(
@@ -142,32 +48,70 @@ def profile_folder(
 def profile_deployment(
     deployment: Deployment, folder: Path, board: Board, runs: int, report: Report = silent
 ) -> Profile:
-    """As `profile_folder`, for a model that is already running."""
-    planned = _planned(folder)
+    """As `profile_folder`, for a model that is already running, by the board's own counter."""
+    return counted_profile(folder, board, count_runs(deployment, folder, board, runs, report))
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What a board's own counter says of some runs: the whole, and each operator, in `unit`."""
+
+    unit: str
+    totals: tuple[int, ...]
+    operators: tuple[tuple[OperatorCount, ...], ...]
+
+
+def count_runs(
+    deployment: Deployment, folder: Path, board: Board, runs: int, report: Report = silent
+) -> Counted:
+    """Run the same pseudo-random input `runs` times."""
     totals: list[int] = []
-    counts: list[tuple[int, ...]] = []
-    unit = ""
-    names: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
+    operators: list[tuple[OperatorCount, ...]] = []
     for run in range(runs):
         report(f"running on {board.name}", run, runs)
-        done = _inference(deployment)
-        operators = deployment.operator_counts()
-        if not operators:
+        totals.append(_inference(deployment))
+        operators.append(deployment.operator_counts())
+        if not operators[-1]:
             raise InputError(f"the firmware in {folder} was built without counters: compile again")
-        totals.append(done)
-        counts.append(tuple(op.count for op in operators))
-        names = tuple((op.name, op.kind, op.blocks) for op in operators)
-        unit = board.counter.unit if board.counter else "cycles"
+    unit = board.counter.unit if board.counter else CYCLES
+    return Counted(unit, tuple(totals), tuple(operators))
+
+
+def counted_profile(folder: Path, board: Board, counted: Counted, no_cycles: str = "") -> Profile:
+    """In the counter's unit: cycles on silicon. `no_cycles`: why there are only instructions."""
+    emulated = counted.unit == INSTRUCTIONS
+    counts = [[op.count for op in run] for run in counted.operators]
+    planned = _planned(folder)
     return Profile(
         model=str(planned["model"]),
         board=board.name,
-        unit=unit,
+        ran_on=board.name,
+        unit=counted.unit,
+        basis=Basis.TRACE if emulated else Basis.MEASURED,
         clock_hz=board.clock_hz,
-        totals=tuple(totals),
-        operators=tuple(
-            _part(name, kind, blocks, tuple(run[i] for run in counts), planned["operators"])
-            for i, (name, kind, blocks) in enumerate(names)
-        ),
+        totals=counted.totals,
+        operators=_parts(planned["operators"], counted, counts),
+        instructions=median_low(counted.totals) if emulated else None,
+        no_cycles=no_cycles,
+    )
+
+
+def modelled_profile(
+    folder: Path, board: Board, counted: Counted, modelled: ModelledTime
+) -> Profile:
+    """In cycles of the chip that the trace of the same runs was read as."""
+    planned = _planned(folder)
+    return Profile(
+        model=str(planned["model"]),
+        board=modelled.chip,
+        ran_on=board.name,
+        unit=CYCLES,
+        basis=Basis.TRACE,
+        clock_hz=modelled.clock_hz,
+        totals=tuple(run.total for run in modelled.runs),
+        operators=_parts(planned["operators"], counted, [run.operators for run in modelled.runs]),
+        instructions=median_low(counted.totals),
+        functions=modelled.functions,
     )
 
 
@@ -203,16 +147,15 @@ def record(profile: Profile, folder: str | Path, database: Database | None = Non
     build = Build(read.compiler, read.cmsis_nn)
     if len(read.operators) != len(profile.operators):
         raise InputError(f"{file} is of another model: compile again")
-    rows, basis = [], basis_of(find_board(profile.board))
+    rows = []
     for number, (part, entry) in enumerate(zip(profile.operators, read.operators, strict=True)):
         if entry is not None:
             if entry.calls < 1:
                 raise InputError(f"{file}: operators[{number}]: calls is {entry.calls}")
             key = Key(entry.kernel, entry.shape)
             counts = [round(count / entry.calls) for count in part.counts]
-            rows.append(
-                taken(profile.board, key, build, profile.unit, basis, counts, entry.estimate)
-            )
+            unit, basis = profile.unit, profile.basis
+            rows.append(taken(profile.board, key, build, unit, basis, counts, entry.estimate))
     distinct = {row.key: row for row in rows}
     return (database or Database()).put(distinct.values())
 
@@ -239,20 +182,33 @@ def _planned(folder: Path) -> dict[str, Any]:
     return {"model": field_of(data, "model", str, where), "operators": operators}
 
 
+def _parts(
+    planned: Mapping[str, Any], counted: Counted, counts: Sequence[Sequence[int]]
+) -> tuple[Part, ...]:
+    """Of each operator; `counts` are per run and operator."""
+    emulated = counted.unit == INSTRUCTIONS
+    return tuple(
+        _part(
+            planned,
+            op,
+            tuple(run[i] for run in counts),
+            median_low([run[i].count for run in counted.operators]) if emulated else None,
+        )
+        for i, op in enumerate(counted.operators[0])
+    )
+
+
 def _part(
-    name: str,
-    kind: str,
-    blocks: tuple[str, ...],
-    counts: tuple[int, ...],
-    planned: dict[str, Any],
+    planned: Mapping[str, Any], op: OperatorCount, counts: tuple[int, ...], instructions: int | None
 ) -> Part:
-    entries = [planned.get(block, {}) for block in blocks or (name,)]
+    entries = [planned.get(block, {}) for block in op.blocks or (op.name,)]
     return Part(
-        name=name,
-        kind=kind,
+        name=op.name,
+        kind=op.kind,
         block=str(entries[0].get("block", "")),
         counts=counts,
         macs=sum(int(entry.get("macs", 0)) for entry in entries),
         moved_bytes=sum(int(entry.get("moved_bytes", 0)) for entry in entries),
         calls=len(entries),
+        instructions=instructions,
     )

@@ -9,7 +9,9 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from toolchain.cost.basis import CYCLES, INSTRUCTIONS
 from toolchain.report.text import share
+from toolchain.report.time import per_unit
 
 _BAR_CELLS = 20
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
@@ -18,15 +20,16 @@ _COLOURS = ("blue", "green", "magenta", "cyan", "yellow", "red")
 
 @dataclass(frozen=True)
 class Row:
-    """One line of a table, and one piece of the picture. `time` is milliseconds, None in QEMU."""
+    """One line of a table. `time_ms` is None for instructions, `instructions` on silicon."""
 
     name: str
     kind: str
     count: int
     spread: int
-    time: float | None
+    time_ms: float | None
     macs: int
     moved_bytes: int
+    instructions: int | None = None
 
 
 def bar(part: float, whole: float, cells: int = _BAR_CELLS) -> str:
@@ -36,16 +39,22 @@ def bar(part: float, whole: float, cells: int = _BAR_CELLS) -> str:
 
 
 def profile_table(title: str, rows: Sequence[Row], total: int, unit: str, kinds: bool) -> Table:
-    """One line per row: count, spread over the runs, time, share, MACs per unit, bytes moved."""
+    """One line per row: count, spread over the runs, time, share, MACs per unit, bytes moved, and
+    instructions where the count is of cycles and they are known."""
     table = Table(title=title, header_style="bold", title_style="bold", title_justify="left")
-    timed = any(row.time is not None for row in rows)
+    timed = any(row.time_ms is not None for row in rows)
+    counted = unit == CYCLES and any(row.instructions is not None for row in rows)
     table.add_column(title.split()[-1], no_wrap=True)
     if kinds:
         table.add_column("kind", no_wrap=True)
     for heading in (unit, "±", *(["ms"] if timed else []), "share"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("", width=_BAR_CELLS, no_wrap=True)
-    for heading in (f"MACs/{unit[:-1]}", "bytes moved"):
+    for heading in (
+        f"MACs/{per_unit(unit)}",
+        "bytes moved",
+        *([INSTRUCTIONS] if counted else []),
+    ):
         table.add_column(heading, justify="right", no_wrap=True)
     for row in rows:
         table.add_row(
@@ -53,13 +62,43 @@ def profile_table(title: str, rows: Sequence[Row], total: int, unit: str, kinds:
             *([row.kind] if kinds else []),
             f"{row.count:,}",
             f"{row.spread:,}",
-            *([f"{row.time:.3f}" if row.time is not None else "-"] if timed else []),
+            *([f"{row.time_ms:.3f}" if row.time_ms is not None else "-"] if timed else []),
             share(row.count, total),
             bar(row.count, total),
             f"{row.macs / row.count:.2f}" if row.macs and row.count else "-",
             f"{row.moved_bytes:,}",
+            *([_count(row.instructions)] if counted else []),
         )
     return table
+
+
+def function_table(rows: Sequence[Row], total: int, unit: str) -> Table:
+    """One line per function, most expensive first: count, time, share, instructions."""
+    table = Table(
+        title="per function", header_style="bold", title_style="bold", title_justify="left"
+    )
+    timed = any(row.time_ms is not None for row in rows)
+    table.add_column("function", no_wrap=True)
+    for heading in (unit, *(["ms"] if timed else []), "share"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("", width=_BAR_CELLS, no_wrap=True)
+    for heading in (INSTRUCTIONS, f"{unit}/{per_unit(INSTRUCTIONS)}"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for row in rows:
+        table.add_row(
+            escape(row.name),
+            f"{row.count:,}",
+            *([f"{row.time_ms:.3f}" if row.time_ms is not None else "-"] if timed else []),
+            share(row.count, total),
+            bar(row.count, total),
+            _count(row.instructions),
+            f"{row.count / row.instructions:.2f}" if row.instructions else "-",
+        )
+    return table
+
+
+def _count(instructions: int | None) -> str:
+    return "-" if instructions is None else f"{instructions:,}"
 
 
 def flame(levels: Sequence[Sequence[tuple[str, int]]], width: int = 100) -> Text:

@@ -1,0 +1,144 @@
+"""A profile as JSON, and as tables and a picture on the console."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+
+from toolchain.deployment.profile import Function, Part, Profile
+from toolchain.report.profile import Row, flame, function_table, profile_table
+from toolchain.report.text import share
+from toolchain.report.time import time_text
+
+_FUNCTIONS_SHOWN = 15
+
+
+def profile_json(profile: Profile) -> dict[str, Any]:
+    """Counts are medians; `counts` has every run. `calls`: more than 1 if it runs in blocks.
+
+    `functions`: each without those that it calls; none where the basis is not a trace.
+    """
+
+    def part(entry: Part) -> dict[str, Any]:
+        return {
+            "name": entry.name,
+            "kind": entry.kind,
+            "block": entry.block,
+            "count": entry.count,
+            "instructions": entry.instructions,
+            "spread": entry.spread,
+            "calls": entry.calls,
+            "counts": list(entry.counts),
+            "milliseconds": profile.milliseconds(entry.count),
+            "share": entry.count / profile.total if profile.total else 0.0,
+            "macs": entry.macs,
+            "moved_bytes": entry.moved_bytes,
+        }
+
+    def function(entry: Function) -> dict[str, Any]:
+        return {
+            "name": entry.name,
+            "count": entry.count,
+            "instructions": entry.instructions,
+            "milliseconds": profile.milliseconds(entry.count),
+            "share": entry.count / profile.total if profile.total else 0.0,
+        }
+
+    return {
+        "model": profile.model,
+        "board": profile.board,
+        "ran_on": profile.ran_on,
+        "unit": profile.unit,
+        "basis": profile.basis.value,
+        "clock_hz": profile.clock_hz,
+        "runs": len(profile.totals),
+        "total": profile.total,
+        "instructions": profile.instructions,
+        "spread": profile.spread,
+        "totals": list(profile.totals),
+        "milliseconds": profile.milliseconds(profile.total),
+        "outside": profile.outside,
+        "no_cycles": profile.no_cycles,
+        "operators": [part(entry) for entry in profile.operators],
+        "kinds": [part(entry) for entry in profile.by_kind()],
+        "blocks": [part(entry) for entry in profile.by_block()],
+        "functions": [function(entry) for entry in profile.functions],
+    }
+
+
+def print_profile(console: Console, profile: Profile) -> None:
+    """Tables by operator, block, kind and function, a picture, and the whole in a sentence."""
+    total, unit = profile.total, profile.unit
+    for title, parts, kinds in (
+        ("per operator", profile.operators, True),
+        ("per block", profile.by_block(), False),
+        ("per kind", profile.by_kind(), False),
+    ):
+        console.print(profile_table(title, _rows(profile, parts), total, unit, kinds=kinds))
+    if profile.functions:
+        shown = profile.functions[:_FUNCTIONS_SHOWN]
+        console.print(function_table(_function_rows(profile, shown), total, unit))
+        if len(profile.functions) > len(shown):
+            console.print(f"... and {len(profile.functions) - len(shown)} more; --json lists them")
+    console.print("[bold]the whole, its blocks, their operators[/] (width is share)")
+    console.print(
+        flame(
+            [
+                [(profile.model, total)],
+                [(part.block, part.count) for part in profile.by_block()],
+                [(part.kind, part.count) for part in profile.operators],
+            ]
+        )
+    )
+    for line in whole_lines(profile):
+        console.print(line, markup=False, highlight=False)
+
+
+def whole_lines(profile: Profile) -> list[str]:
+    """The whole inference in a sentence, and why there are no cycles where there are none."""
+    traced = ""
+    if profile.instructions is not None and profile.unit != "instructions":
+        traced = f" of {profile.instructions:,} instructions on {profile.ran_on} in QEMU"
+    text = time_text(profile.total, profile.unit, profile.basis, profile.clock_hz)
+    lines = [
+        f"{profile.model} on {profile.board}: {text}{traced}; "
+        f"median of {len(profile.totals)} runs, spread {profile.spread:,}; "
+        f"{share(max(profile.outside, 0), profile.total)} outside the operators."
+    ]
+    if profile.no_cycles:
+        lines.append(f"No cycles: {profile.no_cycles}.")
+    return lines
+
+
+def _rows(profile: Profile, parts: Sequence[Part]) -> list[Row]:
+    return [
+        Row(
+            name=part.name,
+            kind=f"{part.kind} x{part.calls}" if part.calls > 1 else part.kind,
+            count=part.count,
+            spread=part.spread,
+            time_ms=profile.milliseconds(part.count),
+            macs=part.macs,
+            moved_bytes=part.moved_bytes,
+            instructions=part.instructions,
+        )
+        for part in parts
+    ]
+
+
+def _function_rows(profile: Profile, functions: Sequence[Function]) -> list[Row]:
+    return [
+        Row(
+            name=entry.name,
+            kind="",
+            count=entry.count,
+            spread=0,
+            time_ms=profile.milliseconds(entry.count),
+            macs=0,
+            moved_bytes=0,
+            instructions=entry.instructions,
+        )
+        for entry in functions
+    ]
