@@ -53,7 +53,8 @@ SlowdownOption = Annotated[
     typer.Option(
         "--max-slowdown",
         metavar="PERCENT",
-        help="Split operators for the smallest arena, at most this much slower (predicted).",
+        help="Split operators for the smallest arena, with at most this much more cycles "
+        "(predicted, where not measured or modelled from a trace).",
     ),
 ]
 SplitterOption = Annotated[

@@ -38,13 +38,16 @@ from toolchain.deployment.compile import (
     compile_shared,
     compiled_json,
     compiled_need,
+    known_latency,
 )
 from toolchain.errors import InputError
 from toolchain.ops.preference import Preference
 from toolchain.partition import DEFAULT_SECONDS, splitters
 from toolchain.planner import DEFAULT_BOARD
+from toolchain.report.latency import latency_line
 from toolchain.report.plan import kernel_lines, memory_table, proof_line
 from toolchain.report.text import boundary_line
+from toolchain.report.time import time_text
 from toolchain.report.tuning import tuning_table
 from toolchain.timing.tuning import tune as tune_model
 
@@ -84,7 +87,9 @@ def command(
     tune: Annotated[
         bool,
         typer.Option(
-            "--tune", help="First measure missing latencies on the board, until the plan settles."
+            "--tune",
+            help="First get the missing latencies from the board, until the plan settles: cycles, "
+            "measured, or modelled from a trace where it is emulated.",
         ),
     ] = False,
     port: PortOption = None,
@@ -102,8 +107,9 @@ def command(
     """Generate C for a model and build firmware for a board.
 
     DIR gets the sources, `plan.json`, and `firmware.elf`, `.bin`, `.hex`, `.map`. Exits 1 if the
-    model does not fit the board. With --tune, kernels without a measured latency are first timed on
-    the board (in QEMU, or at --port), and the plan is made again with the results.
+    model does not fit the board. With --tune, kernels of which no latency is known are first timed
+    on the board at --port, or in QEMU and modelled from a trace there, and the plan is made again
+    with the results.
 
     DIR also gets `.thimble.json`, the list of its files. By that list a later run knows what it may
     replace. It refuses a folder that it did not write, or in which files were added or changed
@@ -166,6 +172,8 @@ def command(
     console.print(proof_line(compiled.plan))
     for line in kernel_lines(compiled.plan):
         console.print(line, markup=False)
+    latency = known_latency(compiled.plan)
+    console.print(latency_line(compiled.plan, latency), markup=False, highlight=False)
     for end in (*compiled.plan.inputs, *compiled.plan.outputs):
         if end.boundary is not None:
             console.print(boundary_line(end), markup=False)
@@ -194,10 +202,13 @@ def _report_shared(shared: SharedCompiled, board: str, json: str | None, seconds
     table = Table(title=f"{len(shared.models)} models on {board}, one at a time")
     table.add_column("model")
     table.add_column("arena", justify="right")
+    table.add_column("one inference")
     table.add_column("run it")
     for made in shared.models:
-        size = f"{made.plan.arena.size_bytes:,} B"
-        table.add_row(escape(made.plan.graph.name), size, escape(f"thimble run {made.folder}"))
+        size, known = f"{made.plan.arena.size_bytes:,} B", known_latency(made.plan)
+        time = time_text(known.total, known.unit, known.basis, known.clock_hz)
+        run_it = escape(f"thimble run {made.folder}")
+        table.add_row(escape(made.plan.graph.name), size, time, run_it)
     console.print(table)
     apart = sum(made.plan.arena.size_bytes for made in shared.models)
     console.print(f"One arena of {shared.arena_bytes:,} B; {apart:,} B if each had its own.")

@@ -36,7 +36,7 @@ from toolchain.quantise.float_use import float_json
 from toolchain.report.front import front_json, front_table
 from toolchain.report.fronts import format_of
 from toolchain.report.fronts import names as format_names
-from toolchain.report.latency import predict_latency
+from toolchain.report.latency import latency_line, predict_latency
 from toolchain.report.operators import operator_table
 from toolchain.report.plan import kernel_lines, memory_table, plan_json, proof_line
 
@@ -55,7 +55,9 @@ def command(
     kernels: KernelsOption = Preference.AUTO,
     pareto: Annotated[
         bool,
-        typer.Option("--pareto", help="List ways to split operators: RAM against slowdown."),
+        typer.Option(
+            "--pareto", help="List ways to split operators: RAM against slowdown in cycles."
+        ),
     ] = False,
     plot: Annotated[
         str | None,
@@ -70,9 +72,11 @@ def command(
 ) -> None:
     """Show whether a model fits, its memory, its peak, and an operator table. Generates no files.
 
-    Code size and latency are estimates here; `thimble compile` and `thimble verify` measure them.
-    `--pareto` adds the trade-offs of splitting operators: pass a row's slowdown to --max-slowdown
-    and `compile` uses that row. Exits 1 if the model does not fit the board.
+    Code size is an estimate here. Latency is in cycles, and milliseconds at the board's clock:
+    predicted by formula for operators of which `thimble cost` has neither a measurement nor one
+    modelled from a trace. `--pareto` adds the trade-offs of splitting operators: pass a row's
+    slowdown to --max-slowdown and `compile` uses that row. Exits 1 if the model does not fit the
+    board.
 
     Example: `thimble plan model.tflite --board nucleo-l476rg`
     """
@@ -103,26 +107,23 @@ def command(
     need = estimated_need(plan)
     left = warn_of_host_side(model)
     if json:
-        fields = plan_json(
-            plan,
-            need,
-            latency_total=latency.total,
-            latency_unit=latency.unit,
-            measured_share=latency.measured_share,
-        )
+        fields = plan_json(plan, need, latency)
         if front:
             found = {"pareto": front_json(front_rows(front)), "search_stopped": front.stopped}
             fields = {**fields, **found}
         write_json(json, {**fields, **float_json(plan), **left, "seconds": seconds})
     warn_of_float(plan)
     if front and plot and written:
-        title = f"{plan.graph.name} on {board}: RAM against slowdown"
+        title = f"{plan.graph.name} on {board}: RAM against slowdown in {latency.unit}"
         write_text(plot, written(front_rows(front), title))
     if "-" not in (json, plot):
         console = output_console()
-        console.print(operator_table(plan, latency.counts, f"~{latency.unit}"))
+        console.print(operator_table(plan, latency))
         if front:
-            title = f"{plan.graph.name} on {board}; --max-slowdown takes a row"
+            title = (
+                f"{plan.graph.name} on {board}, slowdown in {latency.unit} (predicted); "
+                "--max-slowdown takes a row"
+            )
             console.print(front_table(front_rows(front), title))
             if front.stopped:
                 console.print(f"The search was stopped {front.stopped}: these were found by then.")
@@ -130,8 +131,5 @@ def command(
         console.print(proof_line(plan))
         for line in kernel_lines(plan):
             console.print(line, markup=False)
-        console.print(
-            f"{plan.macs:,} MACs, about {latency.total:,} {latency.unit} "
-            f"({latency.measured_share:.0%} measured)."
-        )
+        console.print(latency_line(plan, latency), markup=False, highlight=False)
     check_fit(plan)

@@ -36,7 +36,7 @@ from toolchain.planner import DEFAULT_BOARD, plan_model
 from toolchain.planning.options import PlanOptions
 from toolchain.progress import Report, silent
 from toolchain.quantise.float_use import float_json
-from toolchain.report.latency import kernel_keys, predict_latency
+from toolchain.report.latency import Latency, kernel_keys, predict_latency
 from toolchain.report.plan import plan_json
 
 
@@ -255,15 +255,13 @@ def _kernels_json(plan: Plan, sources: Sources, build: Build) -> dict[str, Any]:
 
 def compiled_json(plan: Plan, sizes: Sizes | None) -> dict[str, Any]:
     """The content of `plan.json`: the plan, with the linked firmware's sizes if there is one."""
-    latency = predict_latency(plan, cost_model(plan.board))
-    fields = plan_json(
-        plan,
-        compiled_need(plan, sizes),
-        latency_total=latency.total,
-        latency_unit=latency.unit,
-        measured_share=latency.measured_share,
-    )
+    fields = plan_json(plan, compiled_need(plan, sizes), known_latency(plan))
     return {**fields, **float_json(plan)}
+
+
+def known_latency(plan: Plan) -> Latency:
+    """The latency of a plan by what this machine's database has of its board, else predicted."""
+    return predict_latency(plan, cost_model(plan.board))
 
 
 def compiled_need(plan: Plan, sizes: Sizes | None) -> MemoryNeed:

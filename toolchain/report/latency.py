@@ -11,6 +11,8 @@ from toolchain.cost.key import Key, copies_key, operator_key
 from toolchain.cost.predicted import predicted_model
 from toolchain.memory.moves import moves
 from toolchain.memory.plan import Plan
+from toolchain.report.text import share
+from toolchain.report.time import time_text
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,20 @@ def predict_latency(plan: Plan, model: CostModel | None = None) -> Latency:
     costs_from = model or predicted_model(board)
     costs = tuple(_cost(plan, number, costs_from) for number in range(len(plan.graph.ops)))
     return Latency(costs, costs_from.unit, board.clock_hz)
+
+
+def latency_line(plan: Plan, latency: Latency) -> str:
+    """MACs, cycles, milliseconds and their basis in one sentence; the shares where it is mixed."""
+    text = time_text(latency.total, latency.unit, latency.basis, latency.clock_hz)
+    counts = {
+        basis: sum(cost.count for cost in latency.costs if cost.basis is basis) for basis in Basis
+    }
+    known = [
+        f"{share(counts[basis], latency.total)} {basis.text}"
+        for basis in (Basis.MEASURED, Basis.TRACE)
+        if latency.basis is Basis.PREDICTED and counts[basis]
+    ]
+    return f"{plan.macs:,} MACs, {text}" + (f" ({', '.join(known)})" if known else "") + "."
 
 
 def _cost(plan: Plan, number: int, costs_from: CostModel) -> Cost:

@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from rich.markup import escape
 from rich.table import Table
 
+from toolchain.cost.basis import Basis
 from toolchain.memory.plan import Plan
+from toolchain.report.latency import Latency
 from toolchain.report.text import shape, share
 
+_MARKS = {Basis.PREDICTED: "~", Basis.TRACE: "*", Basis.MEASURED: ""}
+"""Before a count."""
 
-def operator_table(plan: Plan, counts: Sequence[int], unit: str) -> Table:
-    """One row per operator in running order; the step with the peak is marked.
 
-    `counts` (per graph operator) are in `unit`.
-    """
-    table = Table(title=None, header_style="bold", row_styles=("", "dim"))
+def operator_table(plan: Plan, latency: Latency) -> Table:
+    """One row per operator in running order. The step with the peak is marked, and what counts
+    rest on: the caption says how."""
+    bases = dict.fromkeys(cost.basis for cost in latency.costs if cost.count)
+    marks = ", ".join(f"{_MARKS[basis]} {basis.text}".strip() for basis in bases)
+    table = Table(
+        header_style="bold", row_styles=("", "dim"), caption=marks, caption_justify="right"
+    )
     for heading in ("step", "operator", "kind", "output"):
         table.add_column(heading, justify="right" if heading == "step" else "left", no_wrap=True)
-    for heading in ("offset", "scratch B", "live B", "MACs", unit, "share"):
+    timed = latency.milliseconds is not None
+    headings = ("offset", "scratch B", "live B", "MACs", latency.unit, *(["ms"] if timed else []))
+    for heading in (*headings, "share"):
         table.add_column(heading, justify="right", no_wrap=True, min_width=len(heading))
-    graph, total = plan.graph, sum(counts)
+    graph, total = plan.graph, latency.total
     for step, index in enumerate(plan.schedule.order):
-        op, planned = graph.ops[index], plan.operators[index]
+        op, planned, cost = graph.ops[index], plan.operators[index], latency.costs[index]
         output = op.outputs[0]
         peak = step == plan.peak_step
         table.add_row(
@@ -35,8 +42,9 @@ def operator_table(plan: Plan, counts: Sequence[int], unit: str) -> Table:
             f"{planned.scratch_bytes:,}" if planned.scratch_bytes else "-",
             ("▶ " if peak else "") + f"{plan.step_bytes[step]:,}",
             f"{planned.macs:,}" if planned.macs else "-",
-            f"{counts[index]:,}",
-            share(counts[index], total),
+            (_MARKS[cost.basis] if cost.count else "") + f"{cost.count:,}",
+            *([f"{1e3 * cost.count / latency.clock_hz:.3f}"] if timed else []),
+            share(cost.count, total),
             style="bold" if peak else None,
         )
     return table

@@ -11,16 +11,18 @@ from toolchain.memory.plan import Plan
 from toolchain.ops.preference import Preference
 from toolchain.report.blocks import blocks, moved_bytes
 from toolchain.report.ends import end_json
+from toolchain.report.latency import Latency
 from toolchain.report.text import share, size
 
 _NAMED = 3
 """Operators with one reason that are named."""
 
 
-def plan_json(
-    plan: Plan, need: MemoryNeed, *, latency_total: int, latency_unit: str, measured_share: float
-) -> dict[str, Any]:
-    """The fields of `thimble plan --json` and `thimble compile --json`, except the seconds."""
+def plan_json(plan: Plan, need: MemoryNeed, latency: Latency) -> dict[str, Any]:
+    """The fields of `thimble plan --json` and `thimble compile --json`, except the seconds.
+
+    `count` of an operator is in the latency's unit.
+    """
     graph = plan.graph
     block_of = blocks(graph, plan.schedule.order)
     return {
@@ -46,9 +48,11 @@ def plan_json(
         "slowdown_percent": round(100 * plan.slowdown, 4),
         "search_stopped": plan.search_stopped,
         "latency": {
-            "total": latency_total,
-            "unit": latency_unit,
-            "measured_share": measured_share,
+            "total": latency.total,
+            "unit": latency.unit,
+            "measured_share": latency.measured_share,
+            "milliseconds": latency.milliseconds,
+            "basis": latency.basis.value,
         },
         "macs": plan.macs,
         "operators": [
@@ -62,6 +66,8 @@ def plan_json(
                 "scratch_bytes": plan.operators[index].scratch_bytes,
                 "live_bytes": plan.step_bytes[step],
                 "functions": list(plan.operators[index].functions),
+                "count": latency.costs[index].count,
+                "basis": latency.costs[index].basis.value,
             }
             for step, index in enumerate(plan.schedule.order)
         ],
