@@ -1,4 +1,4 @@
-"""`thimble cost`: measured latencies, shared with a team, and the accuracy of predictions."""
+"""`thimble cost`: known latencies of kernels, shared with a team; accuracy of predictions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from toolchain.cost.database import Database
 from toolchain.timing.cost_check import Check, check_models, emulated_boards
 
 group = typer.Typer(
-    help="Measured latencies: list, share, check. `thimble profile` measures them.",
+    help="Known latencies of kernels, in cycles: list, share, check. `thimble profile` measures "
+    "them on a board, or models them from a trace of an emulated one.",
     no_args_is_help=True,
 )
 _BoardFilter = Annotated[str, typer.Option("--board", "-b", help="Only this board.")]
@@ -26,8 +27,9 @@ _BoardFilter = Annotated[str, typer.Option("--board", "-b", help="Only this boar
 
 @group.command(name="list", cls=Command)
 def list_(board: _BoardFilter = "", json: JsonOption = None) -> None:
-    """List the measurements, which `thimble plan` uses instead of estimates.
+    """List the latencies that `thimble plan` uses instead of predictions, and what each rests on.
 
+    *measured*: counted by the chip. *trace*: modelled from what an emulated board executed.
     They are in one SQLite file, $THIMBLE_MEASUREMENTS or in the user's cache.
     """
     if board:
@@ -41,7 +43,7 @@ def list_(board: _BoardFilter = "", json: JsonOption = None) -> None:
     console = output_console()
     for row in rows:
         console.print(
-            f"{row.board:<16} {row.count:>13,} ±{row.spread:<6,} {row.unit:<12}  "
+            f"{row.board:<16} {row.count:>13,} ±{row.spread:<6,} {row.unit:<12}  {row.basis:<8}  "
             f"{row.key.kernel}  {row.key.shape}",
             markup=False,
             highlight=False,
@@ -88,10 +90,11 @@ def check(
     cmsis_nn: CmsisNnOption = None,
     json: JsonOption = None,
 ) -> None:
-    """Compare predicted with measured latency of models: mean and worst error over their operators.
+    """Compare predicted latency of models with measured cycles: mean and worst error of operators.
 
-    The prediction is made once with the database's measurements and once by the formula alone.
-    Models that do not fit a board are left out. The new measurements are stored afterwards.
+    On an emulated board the cycles are modelled from a trace. The prediction is made once with
+    what the database knows and once by the formula alone. Models that do not fit a board are left
+    out. What was found is stored afterwards.
 
     Example: `thimble cost check model.tflite --board netduinoplus2`
     """
@@ -117,7 +120,7 @@ def _table(checks: tuple[Check, ...]) -> Table:
     table = Table(header_style="bold")
     for heading in ("model", "board"):
         table.add_column(heading, no_wrap=True)
-    for heading in ("measured", "by", "known", "total", "mean", "worst"):
+    for heading in ("one inference", "basis", "by", "known", "total", "mean", "worst"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("worst operator", no_wrap=True)
     for entry in checks:
@@ -125,7 +128,8 @@ def _table(checks: tuple[Check, ...]) -> Table:
             table.add_row(
                 entry.model[-28:] if by == "database" else "",
                 entry.board if by == "database" else "",
-                f"{entry.measured:,}" if by == "database" else "",
+                f"{entry.measured:,} {entry.unit}" if by == "database" else "",
+                entry.basis.value if by == "database" else "",
                 by,
                 f"{accuracy.measured_share:.0%}",
                 f"{accuracy.total_error:+.1%}",

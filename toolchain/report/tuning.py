@@ -7,7 +7,9 @@ from typing import Protocol
 
 from rich.table import Table
 
+from toolchain.cost.basis import Basis
 from toolchain.report.text import size
+from toolchain.report.time import duration
 
 
 class Round(Protocol):
@@ -18,6 +20,12 @@ class Round(Protocol):
 
     @property
     def unit(self) -> str: ...
+
+    @property
+    def milliseconds(self) -> float | None: ...
+
+    @property
+    def basis(self) -> Basis: ...
 
     @property
     def measured_share(self) -> float: ...
@@ -33,17 +41,20 @@ class Round(Protocol):
 
 
 def tuning_table(rounds: Sequence[Round]) -> Table:
-    """A line for each plan: its predicted cost, and what was measured after it."""
+    """A line for each plan: its cost, what that rests on, and what was timed after it."""
     table = Table(header_style="bold", title="tuning", title_justify="left")
     table.add_column("plan", justify="right")
-    for heading in ("predicted", "change", "measured share", "arena", "operators", "then measured"):
+    headings = ("one inference", "time", "change", "basis", "known share", "arena", "operators")
+    for heading in (*headings, "then timed"):
         table.add_column(heading, justify="right", no_wrap=True)
     for number, entry in enumerate(rounds):
         before = rounds[number - 1].predicted if number else 0
         table.add_row(
             str(number + 1),
             f"{entry.predicted:,} {entry.unit}",
+            "-" if entry.milliseconds is None else duration(entry.milliseconds),
             f"{entry.predicted / before - 1:+.1%}" if before else "-",
+            entry.basis.text,
             f"{entry.measured_share:.0%}",
             size(entry.arena_bytes),
             str(entry.operators),

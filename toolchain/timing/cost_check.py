@@ -1,4 +1,4 @@
-"""Predicted against measured latency: for each model and board, the error of each operator."""
+"""Predicted latency against measured or traced: for each model and board, each operator's error."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from toolchain.boards import board as find_board
 from toolchain.boards import boards
 from toolchain.cost import CostModel
+from toolchain.cost.basis import Basis
 from toolchain.cost.predicted import predicted_model
 from toolchain.deployment.compile import compile_model
 from toolchain.deployment.measurements import cost_model
@@ -37,11 +38,14 @@ class Accuracy:
 
 @dataclass(frozen=True)
 class Check:
-    """`known`: with what the database had before this check. `estimated`: by formula alone."""
+    """`measured`: one inference, in `unit`, on the given basis. `known`: with what the database had
+    before this check. `estimated`: by formula alone.
+    """
 
     model: str
     board: str
     unit: str
+    basis: Basis
     measured: int
     known: Accuracy
     estimated: Accuracy
@@ -96,6 +100,7 @@ def check_model(
         model=compiled.plan.graph.name,
         board=board,
         unit=profile.unit,
+        basis=profile.basis,
         measured=profile.total,
         known=accuracy(costs),
         estimated=accuracy(predicted_model(find_board(board))),

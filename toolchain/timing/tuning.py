@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from toolchain.boards import board as find_board
+from toolchain.cost.basis import Basis
 from toolchain.cost.database import Database
 from toolchain.deployment.measurements import cost_model, current_build
 from toolchain.errors import InputError
@@ -21,13 +22,16 @@ _ROUNDS = 8
 
 @dataclass(frozen=True)
 class Round:
-    """One plan of the loop: its predicted cost, and how many kernels were measured after it.
+    """One plan of the loop: its cost, and how many kernels were timed after it.
 
-    `arena_bytes` and `operators` show whether the plan itself changed.
+    `measured_share`: of the cost, what is measured or modelled from a trace. `arena_bytes` and
+    `operators` show whether the plan itself changed.
     """
 
     predicted: int
     unit: str
+    milliseconds: float | None
+    basis: Basis
     measured_share: float
     arena_bytes: int
     operators: int
@@ -36,9 +40,7 @@ class Round:
 
 @dataclass(frozen=True)
 class Tuning:
-    """The rounds; the last is the settled plan's. `settled`: the last round lacked no
-    measurement.
-    """
+    """The rounds; the last is the settled plan's. `settled`: the last round lacked no kernel."""
 
     rounds: tuple[Round, ...]
     settled: bool
@@ -53,10 +55,10 @@ def tune(
     database: Database | None = None,
     report: Report = silent,
 ) -> Tuning:
-    """Measure on `board` (in QEMU, or at `port`) what plans of `model` run, until one settles.
+    """Time on `board` (at `port`, or in QEMU) what plans of `model` run, until one settles.
 
-    A plan is settled when it equals the one before and all its measurable kernels have been
-    measured. Raises InputError for the host, where nothing is counted.
+    A plan is settled when it equals the one before and all its kernels that can be have been
+    timed. Raises InputError for the host, where nothing is counted.
     """
     if find_board(board).is_host:
         raise InputError("nothing is counted on this machine: name a board, or one in QEMU")
@@ -89,6 +91,8 @@ def tune(
             Round(
                 predicted=latency.total,
                 unit=latency.unit,
+                milliseconds=latency.milliseconds,
+                basis=latency.basis,
                 measured_share=latency.measured_share,
                 arena_bytes=plan.arena.size_bytes,
                 operators=len(plan.graph.ops),
