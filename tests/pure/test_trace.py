@@ -10,7 +10,7 @@ import pytest
 from toolchain.boards import Cache, Content, Memory, MemoryKind, MemoryTiming
 from toolchain.boards.memory import Cached, Replacement
 from toolchain.cycles.memory_system import MemorySystem, Region, Stall, memory_system, stands_for
-from toolchain.cycles.trace import Counts, Section, Traffic, read_trace
+from toolchain.cycles.trace import Counts, Section, TraceFile, Traffic, read_trace
 from toolchain.errors import InputError
 
 TEXT = """thimble-trace 1 2
@@ -52,6 +52,21 @@ def test_a_trace_is_read(file: Path) -> None:
     assert trace.run(-1).whole.instructions == 1
     doubled = trace.sections[1].counts[0x14] + trace.sections[1].counts[0x10]
     assert doubled.traffic == {"flash": Traffic(1), "ram": Traffic(7, 6, 2, 2, 3)}
+
+
+def test_a_trace_that_grew_is_read_on(file: Path) -> None:
+    whole = read_trace(file, ("flash", "ram"))
+    first, second, _ = (part + "end\n" for part in TEXT.split("end\n"))
+    file.write_text(first)
+    growing = TraceFile(file, ("flash", "ram"))
+    assert growing.read().runs == growing.read().runs == 1
+    with file.open("a") as more:
+        more.write(second)
+    assert growing.read() == whole
+    with file.open("a") as more:
+        more.write("run\nnonsense\n")
+    with pytest.raises(InputError, match="line 14: a section should begin here"):
+        growing.read()
 
 
 @pytest.mark.parametrize("lines", range(1, TEXT.count("\n")))

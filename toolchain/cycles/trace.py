@@ -106,6 +106,10 @@ class Trace:
             raise InputError(f"the trace has {self.runs} runs, none with the index {index}")
         return Trace(tuple(s for s in self.sections if s.run == wanted))
 
+    def last(self, count: int) -> Trace:
+        """The last `count` of the runs, or all if there are fewer."""
+        return Trace(tuple(s for s in self.sections if s.run >= self.runs - count))
+
     def operators(self) -> Mapping[int | None, Section]:
         """One section an operator (None: outside): the sum of its sections of all runs."""
         indices = dict.fromkeys(section.operator for section in self.sections)
@@ -128,32 +132,62 @@ def summed(sections: Sequence[Section]) -> Section:
 
 
 def read_trace(file: Path, regions: Sequence[str] = ()) -> Trace:
-    """The complete runs in a plugin's file. `regions`: their names, in the order of the plugin's
-    arguments.
+    """The complete runs in a plugin's file; errors and `regions` are those of `TraceFile`."""
+    return TraceFile(file, regions).read()
 
-    Raises InputError if the file is not one or is cut off in the middle of a run.
+
+class TraceFile:
+    """A plugin's file, which grows by one run at a time.
+
+    `regions`: their names, in the order of the plugin's arguments.
     """
-    try:
-        lines = file.read_text(encoding="ascii").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read the trace {file}: {error}") from error
-    expected = f"{_HEADER} {len(regions)}"
-    if not lines or lines[0] != expected:
-        found = lines[0] if lines else "nothing"
-        raise InputError(f"{file} is no trace: it begins with {found!r}, not {expected!r}")
-    reader = _Reader(file, lines, tuple(regions))
-    return Trace(tuple(reader.sections()))
+
+    def __init__(self, file: Path, regions: Sequence[str] = ()) -> None:
+        self._file = file
+        self._regions = tuple(regions)
+        self._bytes = self._lines = 0
+        self._sections: tuple[Section, ...] = ()
+
+    def read(self) -> Trace:
+        """The complete runs so far. Reads on where it ended the last time.
+
+        Raises InputError if the file is no trace or is cut off in the middle of a run.
+        """
+        try:
+            with self._file.open("rb") as file:
+                file.seek(self._bytes)
+                data = file.read()
+            lines = data.decode("ascii").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"cannot read the trace {self._file}: {error}") from error
+        first = 0
+        if not self._lines:
+            expected = f"{_HEADER} {len(self._regions)}"
+            if not lines or lines[0] != expected:
+                found = lines[0] if lines else "nothing"
+                raise InputError(
+                    f"{self._file} is no trace: it begins with {found!r}, not {expected!r}"
+                )
+            first = 1
+        reader = _Reader(self._file, lines, self._regions, first, self._lines)
+        self._sections += tuple(reader.sections(Trace(self._sections).runs))
+        self._bytes += len(data)
+        self._lines += len(lines)
+        return Trace(self._sections)
 
 
 @dataclass
 class _Reader:
+    """`at`: the next of `lines`, before which the file has `lines_before`."""
+
     file: Path
     lines: Sequence[str]
     regions: tuple[str, ...]
-    at: int = 1
+    at: int
+    lines_before: int
 
     def _failed(self, what: str) -> InputError:
-        return InputError(f"the trace {self.file}, line {self.at}: {what}")
+        return InputError(f"the trace {self.file}, line {self.lines_before + self.at}: {what}")
 
     def _next(self) -> list[str]:
         if self.at == len(self.lines):
@@ -161,8 +195,8 @@ class _Reader:
         self.at += 1
         return self.lines[self.at - 1].split(" ")
 
-    def sections(self) -> Iterator[Section]:
-        run = 0
+    def sections(self, run: int) -> Iterator[Section]:
+        """Of the runs from number `run` on."""
         while self.at < len(self.lines):
             if self._next() != ["run"]:
                 raise self._failed("a run should begin here")

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.cycles.memory_system import MemorySystem
-from toolchain.cycles.trace import Trace, read_trace
+from toolchain.cycles.trace import Trace, TraceFile
 from toolchain.device import protocol, trace_plugin
 from toolchain.device.firmware import Firmware, Port, load_firmware
 from toolchain.device.link import (
@@ -72,6 +72,7 @@ class Tracing:
         self._memory = memory
         self._folder = tempfile.TemporaryDirectory(prefix="thimble-trace-")
         self._file = Path(self._folder.name) / "counts.txt"
+        self._trace = TraceFile(self._file, memory.region_names)
 
     def request(self, firmware: Firmware) -> TraceRequest:
         """Raises MissingToolError or InputError where the firmware cannot be traced."""
@@ -79,7 +80,7 @@ class Tracing:
         return trace_plugin.request(firmware.board, firmware.elf, arguments, self._file)
 
     def read(self) -> Trace:
-        return read_trace(self._file, self._memory.region_names)
+        return self._trace.read()
 
     def end(self) -> None:
         self._folder.cleanup()
