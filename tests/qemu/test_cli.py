@@ -76,8 +76,10 @@ def test_run_gives_outputs_and_counts(compiled: Path, tmp_path: Path) -> None:
     assert output["shape"] == [1, 10]
     assert output["dtype"] == "int8"
     assert int(np.argmax(output["data"])) == label
-    assert result["latency"]["unit"] == "instructions"
-    assert result["latency"]["total"] > 10_000
+    latency = result["latency"]
+    assert (latency["unit"], latency["basis"]) == ("cycles", "trace")
+    assert latency["total"] > latency["instructions"] > 10_000
+    assert latency["milliseconds"] == pytest.approx(latency["total"] / 168_000)
 
 
 @pytest.mark.parametrize("board", ["netduinoplus2", "host"])

@@ -11,8 +11,10 @@ import pytest
 from toolchain.cli import run
 from toolchain.cost.basis import Basis
 from toolchain.cost.database import Database
+from toolchain.cycles.memory_system import MemorySystem
 from toolchain.deployment.measurements import cost_model
 from toolchain.deployment.profiling import profile_folder, record
+from toolchain.device import trace_plugin
 from toolchain.device.firmware import Firmware
 from toolchain.device.session import Session, open_board
 from toolchain.errors import InputError, LinkError
@@ -48,20 +50,136 @@ def test_profile_json_and_tables(
 ) -> None:
     assert run(["profile", str(compiled), "--json", "-"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert (found["board"], found["unit"], found["runs"]) == (BOARD, "instructions", 5)
-    assert len(set(found["totals"])) == 1 and found["spread"] == 0
+    assert (found["board"], found["ran_on"], found["runs"]) == (BOARD, BOARD, 5)
+    assert (found["unit"], found["basis"], found["no_cycles"]) == ("cycles", "trace", "")
+    assert len(set(found["totals"][1:])) == 1  # the caches were cold in the first
+    assert found["milliseconds"] == pytest.approx(found["total"] / 168_000)
     counts = [entry["count"] for entry in found["operators"]]
+    for entry in (found, *found["operators"]):
+        cycles = entry.get("count", found["total"])
+        assert 0 < entry["instructions"] <= cycles  # a Cortex-M4 issues one in a cycle
+    functions = found["functions"]
+    assert sum(f["count"] for f in functions) == pytest.approx(found["total"], abs=len(functions))
+    assert functions[0]["name"] == "thimble_mat_mult_columns_s8"
     assert 0 <= found["total"] - sum(counts) <= 0.01 * found["total"]
     assert found["outside"] == found["total"] - sum(counts)
     for parts in ("kinds", "blocks"):
-        for field in ("count", "macs", "moved_bytes"):
+        for field in ("count", "instructions", "macs", "moved_bytes"):
             summed = sum(entry[field] for entry in found[parts])
             assert summed == sum(entry[field] for entry in found["operators"])
     assert len(database.rows(BOARD)) == len(counts)
     assert run(["profile", str(compiled), "--runs", "2"]) == 0
     said = capsys.readouterr().out
-    for text in ("conv2d", "per block", "per kind", "median of 2 runs", "MACs/instruction"):
+    for text in ("conv2d", "per block", "per kind", "per function", "MACs/cycle", "168 MHz"):
         assert text in said
+    whole = " ".join(said.split())
+    assert "modelled from a trace of" in whole and "median of 2 runs" in whole
+
+
+def test_as_reads_it_at_another_clock_and_through_other_memories(
+    compiled: Path, database: Database, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names, file = ["nucleo-f446re", "nucleo-l476rg", "stm32l476", "mps2-an386"], tmp_path / "json"
+    command = ["profile", str(compiled), "--runs", "1", *(f"--as={name}" for name in names)]
+    assert run([*command, "--json", str(file)]) == 0
+    found = json.loads(file.read_text())
+    readings = found["readings"]
+    assert [entry["board"] for entry in readings] == names
+    assert {entry["ran_on"] for entry in readings} == {BOARD}
+    assert {entry["instructions"] for entry in readings} == {found["instructions"]}
+    assert found["board"] == names[0] and found["total"] == readings[0]["total"]
+    f446, l476, bare, ideal = readings
+    assert (f446["clock_hz"], l476["clock_hz"], ideal["clock_hz"]) == (180e6, 80e6, 25e6)
+    assert f446["total"] > ideal["total"]  # five wait states of flash against none
+    assert f446["milliseconds"] == pytest.approx(f446["total"] / 180_000)
+    assert bare["total"] == l476["total"]  # the board runs its chip at the highest clock
+    recorded = {row.board: row for row in database.rows()}
+    assert set(recorded) == {"nucleo-f446re", "nucleo-l476rg", "mps2-an386"}  # no chip
+    assert recorded["nucleo-f446re"].basis == "trace"
+    said = " ".join(capsys.readouterr().out.split())
+    assert "digits_int8 on nucleo-l476rg" in said and f"on {BOARD} in QEMU" in said
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ("nucleo-h743zi", "a cortex-m7 is given other instructions; compile for mps2-an500"),
+        ("absent", "there is no board or chip 'absent'"),
+        ("host", "there is no board or chip 'host'"),
+    ],
+)
+def test_a_chip_that_would_run_other_code_is_refused(
+    target: str, said: str, compiled: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["profile", str(compiled), "--as", target]) == 2
+    assert said in " ".join(capsys.readouterr().err.split())
+
+
+def test_only_an_emulated_board_is_read_as_another(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["compile", str(MODEL), "-b", "nucleo-f446re", "-o", str(tmp_path / "real")]) == 0
+    assert run(["profile", str(tmp_path / "real"), "--as", "nucleo-l476rg"]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "nucleo-f446re is no emulated board: compile for one of" in said and BOARD in said
+
+
+@pytest.mark.parametrize("given", [["--annotate"], ["--annotate", "1"]])
+def test_the_hottest_loops_are_annotated(
+    given: list[str],
+    compiled: Path,
+    database: Database,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    file = tmp_path / "profile.json"
+    command = ["profile", str(compiled), "--runs", "1", "--json", str(file), *given]
+    assert run(command) == 0
+    loops = json.loads(file.read_text())["loops"]
+    assert len(loops) == (1 if given[1:] else 5)
+    hottest = loops[0]
+    assert hottest["function"] == "thimble_mat_mult_columns_s8"
+    assert hottest["operators"][0]["name"] == "conv2d_4"
+    assert hottest["iterations"] > hottest["entries"] > 0
+    kinds = ("core_cycles", "fetch_cycles", "data_cycles")
+    summed = sum(line[kind] for line in hottest["instructions"] for kind in kinds)
+    assert hottest["cycles"] == pytest.approx(summed, rel=1e-3)
+    assert [loop["cycles"] for loop in loops] == sorted((p["cycles"] for p in loops), reverse=True)
+    said = capsys.readouterr().out
+    for text in ("thimble_mat_mult_columns_s8", "smlad", "ldmia"):
+        assert text in said
+
+
+def test_without_the_plugin_instructions_say_why(
+    compiled: Path,
+    database: Database,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A machine with QEMU and without a compiler of its own, which the plugin is built with."""
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for name in ("qemu-system-arm", "arm-none-eabi-objdump"):
+        (tools / name).symlink_to(str(shutil.which(name)))
+    monkeypatch.setenv("PATH", str(tools))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    trace_plugin.unavailable.cache_clear()
+    try:
+        assert run(["run", str(compiled), "--json", str(tmp_path / "run.json")]) == 0
+        latency = json.loads((tmp_path / "run.json").read_text())["latency"]
+        assert (latency["unit"], latency["milliseconds"]) == ("instructions", None)
+        assert "No cycles: gcc is not installed" in capsys.readouterr().out
+        assert run(["profile", str(compiled), "--runs", "1"]) == 0
+        said = " ".join(capsys.readouterr().out.split())
+        assert "instructions, counted; median of 1 runs" in said
+        assert "No cycles: gcc is not installed" in said
+        for option in ("--as=nucleo-f446re", "--annotate"):
+            assert run(["profile", str(compiled), option]) == 2
+            assert "gcc is not installed" in capsys.readouterr().err
+    finally:
+        trace_plugin.unavailable.cache_clear()
+    assert {row.unit for row in database.rows()} == {"instructions"}
 
 
 def test_the_picture_fills_its_width() -> None:
@@ -76,12 +194,14 @@ def test_kernels_agree_with_the_model_they_come_from(compiled: Path, database: D
     kernels = read_kernels(MODEL, BOARD)
     timing = time_kernels(kernels, BOARD, runs=2, database=database)
     assert (timing.known, timing.skipped) == (0, ())
-    assert all(entry.spread == 0 for entry in timing.measured)
+    assert (timing.unit, timing.basis, timing.no_cycles) == ("cycles", "trace", "")
+    assert all(entry.spread < 100 for entry in timing.measured)  # the first has cold caches
     alone = {entry.key: entry.count for entry in timing.measured}
     profile = profile_folder(compiled, runs=1)
     record(profile, compiled, database)
     for entry in database.rows(BOARD):
-        assert entry.count == pytest.approx(alone[entry.key], rel=0.01, abs=150)
+        assert entry.count == pytest.approx(alone[entry.key], rel=0.01, abs=250)
+        assert (entry.unit, entry.basis) == ("cycles", "trace")
     again = time_kernels(kernels, BOARD, database=database)
     assert (again.known, again.measured) == (len(kernels), ())
 
@@ -102,10 +222,10 @@ def test_a_pulled_cable_costs_nothing_that_was_measured(database: Database) -> N
     kernels = read_kernels(MODEL, BOARD)
     opened: list[Session] = []
 
-    def opener(firmware: Firmware, port: str | None) -> Session:
+    def opener(source: Firmware, port: str | None, *, trace: MemorySystem | None = None) -> Session:
         if len(opened) == 3:
             raise LinkError("the cable is out")
-        session = open_board(firmware, port)
+        session = open_board(source, port, trace=trace)
         opened.append(session)
         left = [2]
         timed = session.time_kernel
@@ -157,7 +277,8 @@ def test_tuning_settles_and_the_plan_says_what_was_measured(
     found = json.loads(capsys.readouterr().out)
     latency = found["latency"]
     assert (latency["total"], latency["measured_share"]) == (profile_total, 1.0)
-    assert (latency["unit"], latency["basis"]) == ("instructions", "trace")
+    assert (latency["unit"], latency["basis"]) == ("cycles", "trace")
+    assert latency["milliseconds"] == pytest.approx(profile_total / 168_000)
     assert len(found["tuning"]["rounds"]) == 1
     measured = profile_folder(tmp_path / "out", runs=1).total
     assert profile_total == pytest.approx(measured, rel=0.01)
@@ -173,6 +294,7 @@ def test_check_compares_what_was_known_before(database: Database) -> None:
     assert second.known.measured_share == 1
     assert second.known.mean_error < 0.05
     assert second.known.mean_error <= first.estimated.mean_error < 0.08
+    assert (second.unit, second.basis, second.known.unit) == ("cycles", "trace", "cycles")
     assert abs(second.known.total_error) < 0.01
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,8 @@ from typer.core import TyperCommand
 from toolchain.errors import InputError
 from toolchain.files import is_listed
 
+_LEFT_OUT = {"--annotate": "5"}
+"""Options whose number may be left out, and what it is then."""
 _OUTPUTS = ("json", "out", "output", "picture", "plot")
 """The parameters that name what is written, in every command."""
 
@@ -21,10 +23,22 @@ _OUTPUTS = ("json", "out", "output", "picture", "plot")
 class Command(TyperCommand):
     """A command that is refused if its paths would destroy what it reads, or if a number is NaN."""
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        names = {name for parameter in self.params for name in parameter.opts}
+        return super().parse_args(ctx, list(filled(args, names & _LEFT_OUT.keys())))
+
     def invoke(self, ctx: Any) -> Any:
         check_numbers(ctx.params)
         check_outputs(ctx.params)
         return super().invoke(ctx)
+
+
+def filled(arguments: Sequence[str], options: Collection[str]) -> Iterator[str]:
+    """The arguments, with the number after each of `options` that leaves it out."""
+    for place, word in enumerate(arguments):
+        yield word
+        if word in options and not "".join(arguments[place + 1 : place + 2]).isdecimal():
+            yield _LEFT_OUT[word]
 
 
 def check_numbers(given: Mapping[str, Any]) -> None:

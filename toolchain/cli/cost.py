@@ -120,7 +120,7 @@ def _table(checks: tuple[Check, ...]) -> Table:
     table = Table(header_style="bold")
     for heading in ("model", "board"):
         table.add_column(heading, no_wrap=True)
-    for heading in ("one inference", "basis", "by", "known", "total", "mean", "worst"):
+    for heading in ("one inference", "basis", "by", "unit", "known", "total", "mean", "worst"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("worst operator", no_wrap=True)
     for entry in checks:
@@ -131,6 +131,7 @@ def _table(checks: tuple[Check, ...]) -> Table:
                 f"{entry.measured:,} {entry.unit}" if by == "database" else "",
                 entry.basis.value if by == "database" else "",
                 by,
+                accuracy.unit,
                 f"{accuracy.measured_share:.0%}",
                 f"{accuracy.total_error:+.1%}",
                 f"{accuracy.mean_error:.1%}",

@@ -11,10 +11,16 @@ import typer
 from toolchain.cli._console import output_console, progress
 from toolchain.cli._json import JsonOption, write_json
 from toolchain.cli._options import BoardOption, CmsisNnOption, PortOption
-from toolchain.cli._profiles import print_profile, profile_json
-from toolchain.deployment.profiling import DEFAULT_RUNS, profile_folder, record
+from toolchain.cli._profiles import print_profile, profile_json, whole_lines
+from toolchain.cost.basis import CYCLES
+from toolchain.cycles.reading import hot_loops
+from toolchain.deployment.profiling import DEFAULT_RUNS, profile_readings, record
+from toolchain.errors import InputError
 from toolchain.planner import DEFAULT_BOARD
+from toolchain.report.annotate import annotated, annotated_json
 from toolchain.timing.kernel_timing import Timing, read_kernels, time_kernels
+
+_MEASURED = "its cycles are measured on the board"
 
 
 def command(
@@ -47,28 +53,70 @@ def command(
             help="With --kernels on a real board: flash the kernels' firmware.",
         ),
     ] = True,
+    read_as: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--as",
+            metavar="BOARD|CHIP",
+            help="Read what an emulated board executes as this one would: its core, clock, "
+            "memories and caches. May be repeated.",
+        ),
+    ] = None,
+    annotate: Annotated[
+        int | None,
+        typer.Option(
+            "--annotate",
+            metavar="[N]",
+            min=1,
+            help="Print the N hottest loops (default 5), with cycles beside each instruction.",
+        ),
+    ] = None,
     cmsis_nn: CmsisNnOption = None,
     json: JsonOption = None,
 ) -> None:
-    """Count each operator of a compiled model on its board (or in QEMU), in several runs.
+    """Time each operator and function of a compiled model, in several runs on its board.
 
-    The counts are cycles on silicon and exact instructions in QEMU; they are stored for the
-    planner. With --kernels, one small firmware holds every kernel of a model and times each on
-    request. Each measurement goes to the database of `thimble cost` at once, so that a pulled cable
-    loses nothing.
+    On silicon the cycles are measured. On an emulated board they are modelled from a trace of what
+    QEMU executed, by the timing model of the core and the waits of its memories; exact instructions
+    stand beside them (alone where nothing can be traced: a line says why). The cycles are stored
+    for the planner, those read with --as BOARD for that board.
 
-    Example: `thimble profile out --runs 5`
+    With --kernels, one small firmware holds every kernel of a model and times each on request. Each
+    figure goes to the database of `thimble cost` at once, so that a pulled cable loses nothing.
+
+    Example: `thimble profile out --as nucleo-h743zi --annotate 3`
     """
     if kernels:
+        if read_as or annotate:
+            raise InputError("--as and --annotate are for a compiled folder: leave out --kernels")
         _kernels(folder, board, port, runs, again, flash, cmsis_nn, json)
         return
     with progress() as step:
-        profile = profile_folder(folder, port, runs, step)
-        record(profile, folder)
+        profiles = profile_readings(folder, read_as or [""], port, runs, step)
+        for profile in profiles:
+            record(profile, folder)
+    names = {i: part.name for i, part in enumerate(profiles[0].operators)}
+    loops = [hot_loops(p.reading, annotate) if p.reading and annotate else () for p in profiles]
+    if annotate and not any(p.reading for p in profiles):
+        raise InputError(f"--annotate needs a trace: {profiles[0].no_cycles or _MEASURED}")
     if json:
-        write_json(json, profile_json(profile))
-    if json != "-":
-        print_profile(output_console(), profile)
+        readings = [
+            {**profile_json(profile), "loops": annotated_json(found, names)}
+            for profile, found in zip(profiles, loops, strict=True)
+        ]
+        several = {"readings": readings} if len(readings) > 1 else {}
+        write_json(json, {**readings[0], **several})
+    if json == "-":
+        return
+    console = output_console()
+    for profile, found in zip(profiles, loops, strict=True):
+        print_profile(console, profile)
+        if found:
+            text = annotated(found, names)
+            console.print(text, markup=False, highlight=False, soft_wrap=True)
+    if len(profiles) > 1:
+        for profile in profiles:
+            console.print(whole_lines(profile)[0], markup=False, highlight=False)
 
 
 def _kernels(
@@ -99,16 +147,21 @@ def _kernels(
             highlight=False,
             soft_wrap=True,
         )
+    how = timing.basis.text if timing.unit == CYCLES else "counted"
     console.print(
-        f"{len(timing.measured)} kernels measured on {board}, {timing.known} known already, "
-        f"{len(timing.skipped)} without code of their own or too big for the board."
+        f"{len(timing.measured)} kernels timed on {board} in {timing.unit}, {how}; {timing.known} "
+        f"known already, {len(timing.skipped)} without code of their own or too big for the board."
     )
+    if timing.no_cycles:
+        console.print(f"No cycles: {timing.no_cycles}.", markup=False, highlight=False)
 
 
 def _timing_json(timing: Timing) -> dict[str, Any]:
     return {
         "board": timing.board,
         "unit": timing.unit,
+        "basis": timing.basis.value,
+        "no_cycles": timing.no_cycles,
         "known": timing.known,
         "skipped": list(timing.skipped),
         "measured": [jsonlib.loads(entry.to_json()) for entry in timing.measured],

@@ -13,9 +13,13 @@ from rich.table import Table
 from toolchain.cli._console import output_console, progress
 from toolchain.cli._json import JsonOption, write_json
 from toolchain.cli._options import PortOption
+from toolchain.deployment.folder import compiled_model
+from toolchain.deployment.modelled_time import NoReader, Reader, find_reader
 from toolchain.deployment.run import Deployment, deployed
+from toolchain.device.firmware import load_firmware
 from toolchain.files.arrays import Array, read_sequence
 from toolchain.report.text import shape, share
+from toolchain.report.time import time_text
 
 
 def command(
@@ -33,7 +37,7 @@ def command(
     seed: Annotated[int, typer.Option(help="For random inputs.")] = 0,
     port: PortOption = None,
     operators: Annotated[
-        bool, typer.Option("--operators", help="Also print the count of each operator.")
+        bool, typer.Option("--operators", help="Also print the time of each operator.")
     ] = False,
     json: JsonOption = None,
 ) -> None:
@@ -41,18 +45,22 @@ def command(
 
     Inputs and outputs are in the model file's own types; a float model's data may be float. If the
     data are for several inferences, they run one after another and the model keeps its state
-    between them. The outputs then have one more dimension, first, and the count is that of the
-    longest run.
+    between them. The outputs then have one more dimension, first, and the time is that of the
+    longest run. It is measured in cycles on silicon, and modelled in cycles from a trace of what
+    QEMU executed.
 
     Example: `thimble run out --input sample.npy --operators`
     """
     with progress() as step:
         step("starting")
-        with deployed(folder, port) as deployment:
+        reader = _reader(folder, port)
+        traced = None if isinstance(reader, NoReader) else reader
+        with deployed(folder, port, traced) as deployment:
             step("running")
             given = read_sequence(inputs, deployment.inputs) if inputs else None
             frames = given or [_random(deployment, seed)]
             done = deployment.run_sequence(frames, step)
+            time = deployment.run_time(done)
             counts = deployment.operator_counts() if operators else ()
     if json:
         write_json(
@@ -66,8 +74,17 @@ def command(
                     }
                     for name, values in done.outputs.items()
                 },
-                "latency": {"total": done.count, "unit": done.unit},
-                "operators": [{"name": c.name, "kind": c.kind, "count": c.count} for c in counts],
+                "latency": {
+                    "total": time.total,
+                    "unit": time.unit,
+                    "milliseconds": time.milliseconds,
+                    "basis": time.basis.value,
+                    "instructions": time.instructions,
+                },
+                "operators": [
+                    {"name": c.name, "kind": c.kind, "count": count}
+                    for c, count in zip(counts, time.operators, strict=False)
+                ],
             },
         )
     if json == "-":
@@ -81,13 +98,24 @@ def command(
         table = Table(header_style="bold")
         table.add_column("operator")
         table.add_column("kind")
-        table.add_column(done.unit, justify="right")
+        table.add_column(time.unit, justify="right")
         table.add_column("share", justify="right")
-        for c in counts:
-            table.add_row(escape(c.name), c.kind, f"{c.count:,}", share(c.count, done.count))
+        for c, count in zip(counts, time.operators, strict=True):
+            table.add_row(escape(c.name), c.kind, f"{count:,}", share(count, time.total))
         console.print(table)
-    if done.count:
-        console.print(f"{done.count:,} {done.unit}")
+    if time.total:
+        text = time_text(time.total, time.unit, time.basis, time.clock_hz)
+        traced_from = "" if traced is None else f" of {time.instructions:,} instructions in QEMU"
+        console.print(f"{text}{traced_from}", markup=False, highlight=False)
+    if isinstance(reader, NoReader) and reader.reason:
+        console.print(f"No cycles: {reader.reason}.", markup=False, highlight=False)
+
+
+def _reader(folder: Path, port: str | None) -> Reader | NoReader:
+    """How to read the folder's traces; this machine has none."""
+    if compiled_model(folder).board.is_host:
+        return NoReader()
+    return find_reader(load_firmware(folder), port)
 
 
 def _random(deployment: Deployment, seed: int) -> dict[str, Array]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from statistics import median_low
 
 from toolchain.cost.basis import Basis, milliseconds
+from toolchain.cycles.reading import Reading
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,7 @@ class Profile:
     clock_hz   converts cycles to time
     board      the board or chip whose time it is; `ran_on` is the one that ran the firmware
     functions  where the basis is a trace, most expensive first
+    reading    of the last run, where the basis is a trace
     """
 
     model: str
@@ -68,6 +70,7 @@ class Profile:
     operators: tuple[Part, ...]
     instructions: int | None = None
     functions: tuple[Function, ...] = ()
+    reading: Reading | None = None
     no_cycles: str = ""
 
     @property

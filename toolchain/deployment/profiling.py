@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median_low
 from typing import Any
 
 import numpy as np
 
-from toolchain.boards import Board
+from toolchain.boards import Board, boards
 from toolchain.cost.basis import CYCLES, INSTRUCTIONS, Basis
 from toolchain.cost.database import Database
 from toolchain.cost.key import Build, Key
+from toolchain.cycles.memory_system import MemorySystem
+from toolchain.cycles.trace import Trace
 from toolchain.deployment.folder import KEYS_FILE, PLAN_FILE, compiled_model
 from toolchain.deployment.measurements import taken
-from toolchain.deployment.modelled_time import ModelledTime
+from toolchain.deployment.modelled_time import ModelledTime, NoReader, find_reader
 from toolchain.deployment.profile import Part, Profile
 from toolchain.deployment.run import Deployment, deployed
+from toolchain.device.firmware import load_firmware
 from toolchain.device.session import OperatorCount
 from toolchain.errors import InputError
 from toolchain.files.records import field_of, read_json
@@ -29,27 +32,68 @@ DEFAULT_RUNS = 5
 
 
 def profile_folder(
-    folder: str | Path, port: str | None = None, runs: int = DEFAULT_RUNS, report: Report = silent
+    folder: str | Path,
+    port: str | None = None,
+    runs: int = DEFAULT_RUNS,
+    report: Report = silent,
+    read_as: str = "",
 ) -> Profile:
     """Run a compiled folder `runs` times on the same pseudo-random input, and count.
 
-    Raises InputError for a folder without a firmware that counts, LinkError where the board fails.
+    `read_as`: the name of a board or chip, as which what an emulated board executes is read.
+    Raises InputError for a folder without a firmware that counts and as `find_reader` does,
+    LinkError where the board fails.
+    """
+    (profile,) = profile_readings(folder, [read_as], port, runs, report)
+    return profile
+
+
+def profile_readings(
+    folder: str | Path,
+    names: Sequence[str],
+    port: str | None = None,
+    runs: int = DEFAULT_RUNS,
+    report: Report = silent,
+) -> tuple[Profile, ...]:
+    """As `profile_folder`, read as each of the named boards and chips ('': the board itself).
+
+    Those that trace the same memories share the runs.
     """
     if runs < 1:
         raise InputError(f"{runs} runs measure nothing")
-    board = compiled_model(folder).board
+    path, board = Path(folder), compiled_model(folder).board
     if board.is_host:
         raise InputError("nothing is counted on this machine: compile for a board, or one in QEMU")
-    report("starting")
-    with deployed(folder, port) as deployment:
-        return profile_deployment(deployment, Path(folder), board, runs, report)
+    firmware = load_firmware(path)
+    readers = [find_reader(firmware, port, name) for name in names]
+    traced: dict[MemorySystem, tuple[Counted, Trace]] = {}
+    profiles = []
+    for reader in readers:
+        report("starting")
+        if isinstance(reader, NoReader):
+            with deployed(folder, port) as deployment:
+                counted = count_runs(deployment, path, board, runs, report)
+            profiles.append(counted_profile(path, board, counted, reader.reason))
+            continue
+        if reader.memory not in traced:
+            with deployed(folder, port, reader) as deployment:
+                counted = count_runs(deployment, path, board, runs, report)
+                traced[reader.memory] = counted, deployment.trace()
+        counted, trace = traced[reader.memory]
+        profiles.append(modelled_profile(path, board, counted, reader.read(trace)))
+    return tuple(profiles)
 
 
 def profile_deployment(
     deployment: Deployment, folder: Path, board: Board, runs: int, report: Report = silent
 ) -> Profile:
-    """As `profile_folder`, for a model that is already running, by the board's own counter."""
-    return counted_profile(folder, board, count_runs(deployment, folder, board, runs, report))
+    """As `profile_folder`, for a model that is already running: in cycles if it is traced."""
+    counted = count_runs(deployment, folder, board, runs, report)
+    modelled = deployment.modelled_time()
+    if modelled is None:
+        return counted_profile(folder, board, counted)
+    latest = replace(modelled, runs=modelled.runs[-runs:])
+    return modelled_profile(folder, board, counted, latest)
 
 
 @dataclass(frozen=True)
@@ -103,7 +147,7 @@ def modelled_profile(
     planned = _planned(folder)
     return Profile(
         model=str(planned["model"]),
-        board=modelled.chip,
+        board=modelled.target,
         ran_on=board.name,
         unit=CYCLES,
         basis=Basis.TRACE,
@@ -112,6 +156,7 @@ def modelled_profile(
         operators=_parts(planned["operators"], counted, [run.operators for run in modelled.runs]),
         instructions=median_low(counted.totals),
         functions=modelled.functions,
+        reading=modelled.reading,
     )
 
 
@@ -135,13 +180,14 @@ class _Keys:
 
 
 def record(profile: Profile, folder: str | Path, database: Database | None = None) -> int:
-    """Store the operators' counts for the planner. Returns how many; 0 if the folder has no keys.
+    """Store the operators' counts for the planner. Returns how many; 0 if the folder has no keys,
+    or the profile is that of a chip without a board.
 
     Blocks of one kernel and shape are stored as their mean. If an operator's blocks differ, nothing
     is stored for it (`thimble compile --tune` times each by itself).
     """
     file = Path(folder) / KEYS_FILE
-    if not file.exists():
+    if profile.board not in boards() or not file.exists():
         return 0
     read = record_of(_Keys, read_json(file), str(file))
     build = Build(read.compiler, read.cmsis_nn)

@@ -12,12 +12,15 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from toolchain.cost.basis import CYCLES, Basis, milliseconds
+from toolchain.cycles.trace import Trace
 from toolchain.deployment.folder import (
     CompiledModel,
     check_result,
     check_unchanged,
     compiled_model,
 )
+from toolchain.deployment.modelled_time import ModelledTime, Reader
 from toolchain.device import host
 from toolchain.device.session import (
     MemoryUse,
@@ -43,6 +46,22 @@ class Inference:
     outputs: Mapping[str, Array]
     count: int
     unit: str
+
+
+@dataclass(frozen=True)
+class RunTime:
+    """An inference and its operators in `unit`; `instructions` where they are known."""
+
+    total: int
+    unit: str
+    basis: Basis
+    clock_hz: int
+    operators: tuple[int, ...]
+    instructions: int | None = None
+
+    @property
+    def milliseconds(self) -> float | None:
+        return milliseconds(self.total, self.unit, self.clock_hz)
 
 
 class Runner(Protocol):
@@ -84,11 +103,16 @@ class _HostSession:
 class Deployment:
     """A compiled model on a running board. Takes and returns the model's own types.
 
-    `stateful`: the model keeps values from run to run, until `clear_state`.
+    `stateful`: the model keeps values from run to run, until `clear_state`. `reader`: reads what
+    an emulated board executes as cycles, where its session is traced.
     """
 
-    def __init__(self, session: Runner, compiled: CompiledModel) -> None:
+    def __init__(
+        self, session: Runner, compiled: CompiledModel, reader: Reader | None = None
+    ) -> None:
         self.session = session
+        self.reader = reader
+        self.board = compiled.board
         self.inputs = compiled.inputs
         self.outputs = compiled.outputs
         self.stateful = compiled.stateful
@@ -182,10 +206,42 @@ class Deployment:
         """Bytes of stack and arena that have been overwritten since the last reset."""
         return self.session.memory_use()
 
+    def trace(self) -> Trace:
+        """What an emulated board executed so far. Raises InputError where it is not traced."""
+        if not isinstance(self.session, Session):
+            raise InputError("nothing is traced on this machine")
+        return self.session.trace()
+
+    def modelled_time(self) -> ModelledTime | None:
+        """The time of each run so far, modelled from its trace; None where none is traced."""
+        return None if self.reader is None else self.reader.read(self.trace())
+
+    def run_time(self, done: Inference) -> RunTime:
+        """The time of `done`, which is the longest of the runs so far, and of its operators."""
+        counted = tuple(op.count for op in self.operator_counts())
+        if self.reader is None:
+            cycles = done.unit == CYCLES
+            return RunTime(
+                done.count,
+                done.unit,
+                Basis.MEASURED if cycles else Basis.TRACE,
+                self.board.clock_hz,
+                counted,
+                None if cycles else done.count,
+            )
+        modelled = self.reader.read_longest(self.trace())
+        (run,) = modelled.runs
+        return RunTime(run.total, CYCLES, Basis.TRACE, modelled.clock_hz, run.operators, done.count)
+
 
 @contextmanager
-def deployed(folder: str | Path, port: str | None = None) -> Iterator[Deployment]:
-    """The model compiled into `folder`, running on its board (see `open_board`)."""
+def deployed(
+    folder: str | Path, port: str | None = None, reader: Reader | None = None
+) -> Iterator[Deployment]:
+    """The model compiled into `folder`, running on its board (see `open_board`).
+
+    `reader` (of `find_reader`): trace it, so that `Deployment.modelled_time` knows cycles.
+    """
     path = Path(folder)
     before = check_result(path)
     found = compiled_model(path)
@@ -199,6 +255,6 @@ def deployed(folder: str | Path, port: str | None = None) -> Iterator[Deployment
             check_unchanged(path, before)
             yield Deployment(_HostSession(program, ends), found)
     else:
-        with open_board(path, port) as session:
+        with open_board(path, port, trace=reader.memory if reader else None) as session:
             check_unchanged(path, before)
-            yield Deployment(session, found)
+            yield Deployment(session, found, reader)

@@ -13,7 +13,7 @@ from toolchain.cost.basis import CYCLES, INSTRUCTIONS
 from toolchain.report.text import share
 from toolchain.report.time import per_unit
 
-_BAR_CELLS = 20
+_BAR_CELLS = 12
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _COLOURS = ("blue", "green", "magenta", "cyan", "yellow", "red")
 
@@ -39,29 +39,28 @@ def bar(part: float, whole: float, cells: int = _BAR_CELLS) -> str:
 
 
 def profile_table(title: str, rows: Sequence[Row], total: int, unit: str, kinds: bool) -> Table:
-    """One line per row: count, spread over the runs, time, share, MACs per unit, bytes moved, and
-    instructions where the count is of cycles and they are known."""
+    """One line per row: count, spread over the runs if there is any, time, share, MACs per unit,
+    bytes moved, and instructions where the count is of cycles and they are known.
+    """
     table = Table(title=title, header_style="bold", title_style="bold", title_justify="left")
     timed = any(row.time_ms is not None for row in rows)
+    varies = any(row.spread for row in rows)
     counted = unit == CYCLES and any(row.instructions is not None for row in rows)
     table.add_column(title.split()[-1], no_wrap=True)
     if kinds:
         table.add_column("kind", no_wrap=True)
-    for heading in (unit, "±", *(["ms"] if timed else []), "share"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    for heading in (unit, *(["±"] if varies else []), *(["ms"] if timed else []), "share"):
+        table.add_column(heading, justify="right", no_wrap=True, min_width=len(heading))
     table.add_column("", width=_BAR_CELLS, no_wrap=True)
-    for heading in (
-        f"MACs/{per_unit(unit)}",
-        "bytes moved",
-        *([INSTRUCTIONS] if counted else []),
-    ):
-        table.add_column(heading, justify="right", no_wrap=True)
+    last = [INSTRUCTIONS] if counted else []
+    for heading in (f"MACs/{per_unit(unit)}", "bytes moved", *last):
+        table.add_column(heading, justify="right", no_wrap=True, min_width=len(heading))
     for row in rows:
         table.add_row(
             escape(_short(row.name)),
             *([row.kind] if kinds else []),
             f"{row.count:,}",
-            f"{row.spread:,}",
+            *([f"{row.spread:,}"] if varies else []),
             *([f"{row.time_ms:.3f}" if row.time_ms is not None else "-"] if timed else []),
             share(row.count, total),
             bar(row.count, total),
@@ -80,7 +79,7 @@ def function_table(rows: Sequence[Row], total: int, unit: str) -> Table:
     timed = any(row.time_ms is not None for row in rows)
     table.add_column("function", no_wrap=True)
     for heading in (unit, *(["ms"] if timed else []), "share"):
-        table.add_column(heading, justify="right", no_wrap=True)
+        table.add_column(heading, justify="right", no_wrap=True, min_width=len(heading))
     table.add_column("", width=_BAR_CELLS, no_wrap=True)
     for heading in (INSTRUCTIONS, f"{unit}/{per_unit(INSTRUCTIONS)}"):
         table.add_column(heading, justify="right", no_wrap=True)
@@ -122,5 +121,5 @@ def flame(levels: Sequence[Sequence[tuple[str, int]]], width: int = 100) -> Text
     return picture
 
 
-def _short(name: str, width: int = 32) -> str:
+def _short(name: str, width: int = 28) -> str:
     return name if len(name) <= width else "…" + name[1 - width :]

@@ -24,10 +24,12 @@ from toolchain.report.latency import predict_latency
 class Accuracy:
     """The accuracy of one cost model on one network.
 
-    `total` is its prediction of the whole. Errors are shares of the measured count of an operator
-    (predicted / measured - 1), and `mean_error` is the mean of their absolute values.
+    `total` is its prediction of the whole, in `unit`; where that is instructions, they are held
+    against instructions. Errors are shares of the measured count of an operator (predicted /
+    measured - 1), and `mean_error` is the mean of their absolute values.
     """
 
+    unit: str
     total: int
     total_error: float
     mean_error: float
@@ -79,17 +81,22 @@ def check_model(
         if keep:
             record(profile, folder)
     counted = compiled.sources.operators
-    measured = [part.count for part in profile.operators]
     names = [part.name for part in profile.operators]
 
     def accuracy(model: CostModel) -> Accuracy:
         latency = predict_latency(compiled.plan, model)
+        parts = [(part.count, part.instructions) for part in profile.operators]
+        whole, *measured = (
+            count if latency.unit == profile.unit else instructions or 0
+            for count, instructions in [(profile.total, profile.instructions), *parts]
+        )
         predicted = [sum(latency.counts[i] for i in op.numbers) for op in counted]
         errors = [_error(p, m) for p, m in zip(predicted, measured, strict=True)]
         worst = max(range(len(errors)), key=lambda i: abs(errors[i]), default=None)
         return Accuracy(
+            unit=latency.unit,
             total=latency.total,
-            total_error=_error(latency.total, profile.total),
+            total_error=_error(latency.total, whole),
             mean_error=sum(map(abs, errors)) / len(errors) if errors else 0.0,
             worst_error=errors[worst] if worst is not None else 0.0,
             worst_operator=names[worst] if worst is not None else "",

@@ -8,18 +8,22 @@ After a pulled cable, or a restart of the program, only missing ones are measure
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Protocol
 
 from toolchain.boards import Board
 from toolchain.boards import board as find_board
 from toolchain.codegen import generate
 from toolchain.cost import Cost
+from toolchain.cost.basis import CYCLES, INSTRUCTIONS, Basis
 from toolchain.cost.database import Database, Measurement
 from toolchain.cost.key import Key, copies_key, operator_key
 from toolchain.cost.predicted import predicted_model
+from toolchain.cycles.memory_system import MemorySystem
 from toolchain.deployment.measurements import basis_of, current_build, taken
+from toolchain.deployment.modelled_time import NoReader, find_reader, no_cycles
 from toolchain.device.build import BuildOptions, ModelFiles, build_files
 from toolchain.device.firmware import Firmware, FirmwareModel, FirmwarePart, OperatorName
 from toolchain.device.flash import flash as flash_board
@@ -64,16 +68,26 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Timing:
-    """`known`: kernels that the database had. `skipped`: those without a figure, and why."""
+    """`known`: kernels that the database had. `skipped`: those without a figure, and why.
+
+    `no_cycles`: why an emulated board's counts are instructions; '' for cycles.
+    """
 
     board: str
     unit: str
+    basis: Basis
+    no_cycles: str
     measured: tuple[Measurement, ...]
     known: int
     skipped: tuple[str, ...]
 
 
-Opener = Callable[[Firmware, str | None], Session]
+class Opener(Protocol):
+    """Opens a session, as `open_board` does."""
+
+    def __call__(
+        self, source: Firmware, port: str | None, *, trace: MemorySystem | None
+    ) -> Session: ...
 
 
 def read_kernels(source: Path, board: str) -> tuple[Kernel, ...]:
@@ -135,6 +149,13 @@ def _alone(op: Op, graph: Graph) -> Graph:
     return Graph.build(op.name, tensors, [op], inputs, outputs, states)
 
 
+def timed_unit(board: Board, port: str | None = None) -> str:
+    """The unit of what `time_kernels` finds: cycles, but for an emulated board that cannot be
+    traced here.
+    """
+    return INSTRUCTIONS if no_cycles(board, port) else CYCLES
+
+
 def time_kernels(
     kernels: Sequence[Kernel],
     board: str,
@@ -149,7 +170,8 @@ def time_kernels(
     replug_seconds: float = REPLUG_SECONDS,
     report: Report = silent,
 ) -> Timing:
-    """Measure what the database lacks (everything, if `again`), `runs` times each.
+    """Time what the database lacks (everything, if `again`), `runs` times each: in cycles, unless
+    an emulated board's cannot be modelled here.
 
     A broken line is reopened for up to `replug_seconds`. Then LinkError is raised, and the next
     call continues where this one stopped. `flash`: write the firmware to a real board.
@@ -161,7 +183,7 @@ def time_kernels(
     build = current_build(root)
     if build is None:
         raise MissingToolError("there is no cross compiler: `thimble doctor` says how to get it")
-    unit, basis = target.counter.unit, basis_of(target)
+    unit, basis = timed_unit(target, port), basis_of(target)
     store = database or Database()
     rows = () if again else store.rows(board, build)
     have = {row.key for row in rows if row.unit == unit}
@@ -176,12 +198,12 @@ def time_kernels(
             if target.emulator is None and flash:
                 report(f"flashing {board}", done, len(lacking))
                 flash_board(firmware)
-            with _Line(firmware, port, opener, replug_seconds) as line:
+            with _Line(firmware, port, opener, replug_seconds, unit == CYCLES) as line:
                 for index, (kernel, plan) in enumerate(batch):
                     report(f"timing on {board}", done, len(lacking))
                     done += 1
                     try:
-                        counts = [line.time(index) for _ in range(runs)]
+                        counts = line.times(index, runs)
                     except BoardFaultError as error:
                         skipped.append(f"{kernel.key.shape}: {error}")
                         continue
@@ -190,7 +212,8 @@ def time_kernels(
                     store.put([entry])
                     measured.append(entry)
     known = len(kernels) - len(lacking)
-    return Timing(board, unit, tuple(measured), known, tuple(skipped))
+    why = no_cycles(target, port)
+    return Timing(board, unit, basis, why, tuple(measured), known, tuple(skipped))
 
 
 def _estimate(kernel: Kernel, plan: Plan, target: Board) -> Cost:
@@ -200,12 +223,21 @@ def _estimate(kernel: Kernel, plan: Plan, target: Board) -> Cost:
 
 
 class _Line:
-    """A session that is opened anew where the line breaks."""
+    """A session that is opened anew where the line breaks. `traced`: an emulated board's cycles
+    are modelled.
+    """
 
     def __init__(
-        self, firmware: Firmware, port: str | None, opener: Opener, patience_seconds: float
+        self,
+        firmware: Firmware,
+        port: str | None,
+        opener: Opener,
+        patience_seconds: float,
+        traced: bool,
     ) -> None:
         self._opener, self._firmware, self._port = opener, firmware, port
+        reader = find_reader(firmware, port) if traced else NoReader()
+        self._reader = None if isinstance(reader, NoReader) else reader
         self._patience = patience_seconds
         self._session: Session | None = None
 
@@ -220,13 +252,23 @@ class _Line:
             self._session.close()
             self._session = None
 
-    def time(self, index: int) -> int:
-        """Raises BoardFaultError at once, other LinkErrors after the patience is over."""
+    def times(self, index: int, runs: int) -> list[int]:
+        """The counts of a kernel. Raises BoardFaultError at once, other LinkErrors after the
+        patience is over.
+        """
+        counts = [self._time(index) for _ in range(runs)]
+        if self._reader is None or self._session is None:
+            return counts
+        modelled = self._reader.read(self._session.trace().last(runs))
+        return [run.operators[0] for run in modelled.runs]
+
+    def _time(self, index: int) -> int:
         deadline: float | None = None
         while True:
             try:
                 if self._session is None:
-                    self._session = self._opener(self._firmware, self._port)
+                    memory = self._reader.memory if self._reader else None
+                    self._session = self._opener(self._firmware, self._port, trace=memory)
                 return self._session.time_kernel(index)
             except BoardFaultError:
                 self._close()

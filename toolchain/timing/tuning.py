@@ -15,7 +15,7 @@ from toolchain.planner import plan_model
 from toolchain.planning.options import PlanOptions
 from toolchain.progress import Report, silent
 from toolchain.report.latency import predict_latency
-from toolchain.timing.kernel_timing import Kernel, plan_kernels, time_kernels
+from toolchain.timing.kernel_timing import Kernel, plan_kernels, time_kernels, timed_unit
 
 _ROUNDS = 8
 
@@ -60,8 +60,10 @@ def tune(
     A plan is settled when it equals the one before and all its kernels that can be have been
     timed. Raises InputError for the host, where nothing is counted.
     """
-    if find_board(board).is_host:
+    target = find_board(board)
+    if target.is_host:
         raise InputError("nothing is counted on this machine: name a board, or one in QEMU")
+    unit = timed_unit(target, port)
     store = database or Database()
     rounds: list[Round] = []
     tried: set[Kernel] = set()
@@ -72,7 +74,6 @@ def tune(
         plan = plan_model(model, board, options, report, costs)
         latency = predict_latency(plan, costs)
         build = current_build(cmsis_nn_folder)
-        unit = latency.unit
         known = {r.key for r in store.rows(board, build) if r.unit == unit} if build else set()
         keys = {kernel.key for kernel in tried}
         kernels = {kernel.key: kernel for kernel in (*plan_kernels(plan), *whole)}
