@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from toolchain import arena, schedule
+from toolchain.boards import board as find_board
 from toolchain.cli._console import output_console, progress, warn_of_float, warn_of_host_side
 from toolchain.cli._json import JsonOption, check_apart, write_json
 from toolchain.cli._options import (
@@ -28,6 +29,8 @@ from toolchain.cli._options import (
     SplitterOption,
     plan_options,
 )
+from toolchain.cost.basis import INSTRUCTIONS
+from toolchain.deployment.run import RunTime, counted_time
 from toolchain.deployment.verification import Verification, verify_model
 from toolchain.errors import NotJudgedError, ResultError
 from toolchain.files.arrays import read_sequence
@@ -36,6 +39,7 @@ from toolchain.partition import DEFAULT_SECONDS, splitters
 from toolchain.planner import DEFAULT_BOARD
 from toolchain.report.plan import kernel_lines, kernels_json
 from toolchain.report.text import size
+from toolchain.report.time import time_text
 from toolchain.report.verification import difference_table
 
 _SHOWN = 20
@@ -84,6 +88,9 @@ def command(
     those of this machine's C library. A model that keeps state is compared frame by frame, in
     sequences with a reset between. Exits 1 if the outputs do not match, and lists every differing
     element (all of them in the JSON).
+
+    The latency printed is that of the longest run by the board's counter: cycles on silicon,
+    instructions in QEMU (`thimble profile` models cycles from a trace).
 
     Example: `thimble verify model.tflite --board mps2-an500 --runs 100`
     """
@@ -178,13 +185,24 @@ def _print(result: Verification) -> None:
             f"differ, by at most {found.max_difference}; the board's bytes are these operators'."
         )
     if result.count and result.memory is not None:
+        latency = _latency(result)
+        text = time_text(latency.total, latency.unit, latency.basis, latency.clock_hz)
+        hint = " (thimble profile models cycles)" if latency.unit == INSTRUCTIONS else ""
         console.print(
-            f"Up to {result.count:,} {result.unit} an inference; touched: stack "
+            f"An inference takes up to {text}{hint}; touched: stack "
             f"{size(result.memory.stack_bytes)}, arena {size(result.memory.arena_bytes)}."
         )
 
 
+def _latency(result: Verification) -> RunTime:
+    """The longest run, by the board's own counter: a trace of every run would take longer than
+    the comparison.
+    """
+    return counted_time(find_board(result.board), result.count, result.unit)
+
+
 def _as_json(result: Verification) -> dict[str, object]:
+    latency = _latency(result)
     return {
         "model": result.model,
         "board": result.board,
@@ -199,7 +217,12 @@ def _as_json(result: Verification) -> dict[str, object]:
         "judges": [asdict(judge) for judge in result.judges],
         "by_operators": None if result.by_operators is None else vars(result.by_operators),
         **kernels_json(result.compiled.plan),
-        "latency": {"total": result.count, "unit": result.unit},
+        "latency": {
+            "total": result.count,
+            "unit": result.unit,
+            "milliseconds": latency.milliseconds,
+            "basis": latency.basis.value,
+        },
         "arena_bytes": result.compiled.plan.arena.size_bytes,
         "touched": None
         if result.memory is None

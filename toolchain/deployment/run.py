@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from toolchain.boards import Board
 from toolchain.cost.basis import CYCLES, Basis, milliseconds
 from toolchain.cycles.trace import Trace
 from toolchain.deployment.folder import (
@@ -56,12 +57,19 @@ class RunTime:
     unit: str
     basis: Basis
     clock_hz: int
-    operators: tuple[int, ...]
+    operators: tuple[int, ...] = ()
     instructions: int | None = None
 
     @property
     def milliseconds(self) -> float | None:
         return milliseconds(self.total, self.unit, self.clock_hz)
+
+
+def counted_time(board: Board, count: int, unit: str) -> RunTime:
+    """What a board's own counter says of an inference."""
+    if unit == CYCLES:
+        return RunTime(count, unit, Basis.MEASURED, board.clock_hz)
+    return RunTime(count, unit, Basis.TRACE, board.clock_hz, instructions=count)
 
 
 class Runner(Protocol):
@@ -218,17 +226,9 @@ class Deployment:
 
     def run_time(self, done: Inference) -> RunTime:
         """The time of `done`, which is the longest of the runs so far, and of its operators."""
-        counted = tuple(op.count for op in self.operator_counts())
         if self.reader is None:
-            cycles = done.unit == CYCLES
-            return RunTime(
-                done.count,
-                done.unit,
-                Basis.MEASURED if cycles else Basis.TRACE,
-                self.board.clock_hz,
-                counted,
-                None if cycles else done.count,
-            )
+            operators = tuple(op.count for op in self.operator_counts())
+            return replace(counted_time(self.board, done.count, done.unit), operators=operators)
         modelled = self.reader.read_longest(self.trace())
         (run,) = modelled.runs
         return RunTime(run.total, CYCLES, Basis.TRACE, modelled.clock_hz, run.operators, done.count)
