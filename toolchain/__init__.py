@@ -2,7 +2,7 @@
 finds.
 
 The Python interface: `load_model`, `plan_model`, `compile_model`, `compile_shared`, `deployed`,
-`verify_model`.
+`profile_folder`, `verify_model`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
         compile_model,
         compile_shared,
     )
+    from toolchain.deployment.profile import Profile
+    from toolchain.deployment.profiling import profile_folder
     from toolchain.deployment.run import Deployment, Inference, deployed
     from toolchain.deployment.verification import Verification, verify_model
     from toolchain.frontends import load_model
@@ -30,6 +32,7 @@ _HOMES = {
     "Inference": "deployment.run",
     "PlanOptions": "planner",
     "Preference": "ops.preference",
+    "Profile": "deployment.profile",
     "Verification": "deployment.verification",
     "check_fit": "memory.firmware_size",
     "compile_library": "deployment.compile",
@@ -38,6 +41,7 @@ _HOMES = {
     "deployed": "deployment.run",
     "load_model": "frontends",
     "plan_model": "planner",
+    "profile_folder": "deployment.profiling",
     "verify_model": "deployment.verification",
 }
 
@@ -47,6 +51,7 @@ __all__ = [
     "Inference",
     "PlanOptions",
     "Preference",
+    "Profile",
     "Verification",
     "check_fit",
     "compile_library",
@@ -55,6 +60,7 @@ __all__ = [
     "deployed",
     "load_model",
     "plan_model",
+    "profile_folder",
     "verify_model",
 ]
 

@@ -15,13 +15,14 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from toolchain import compile_model, deployed
+from toolchain import compile_model, deployed, profile_folder
 from toolchain.boards import board as find_board
 from toolchain.deployment.compile import compiled_need
 from toolchain.errors import ThimbleError
 from toolchain.planner import DEFAULT_BOARD
 from toolchain.report.plan import memory_table, proof_line
 from toolchain.report.text import share
+from toolchain.report.time import time_text
 
 SHADES = " .:-=+*#%@"
 SHOWN = 4
@@ -52,16 +53,15 @@ def run(board: str, port: str | None, count: int, console: Console) -> bool:
     quantised = np.clip(
         np.round(images / source.tensor.q.scale) + source.tensor.q.zero_point, -128, 127
     ).astype(np.int8)
-    classes, counts, unit = [], [], ""
+    classes = []
     with deployed(out, port) as deployment:
         for image in track(quantised, "running on the board", console=console, transient=True):
             done = deployment.run({source.name: image[None]})
             (scores,) = done.outputs.values()
             classes.append(int(scores.argmax()))
-            counts.append(done.count)
-            unit = done.unit
-        operators = deployment.operator_counts()
         used = deployment.memory_use()
+    with console.status("timing the operators"):
+        profile = profile_folder(out, port)
 
     console.rule("samples")
     rows = [picture(image) for image in images[:SHOWN]]
@@ -88,11 +88,10 @@ def run(board: str, port: str | None, count: int, console: Console) -> bool:
     console.rule("operators")
     table = Table(header_style="bold")
     table.add_column("operator")
-    table.add_column(f"{unit} (last image)", justify="right")
+    table.add_column(profile.unit, justify="right")
     table.add_column("share", justify="right")
-    for operator in operators:
-        part = share(operator.count, counts[-1])
-        table.add_row(operator.name, f"{operator.count:,}", part)
+    for part in profile.operators:
+        table.add_row(part.name, f"{part.count:,}", share(part.count, profile.total))
     console.print(table)
 
     reference = litert_classes(images)
@@ -100,7 +99,8 @@ def run(board: str, port: str | None, count: int, console: Console) -> bool:
     console.rule("result")
     console.print(f"Accuracy on the board: {right} of {count}, {share(right, count)}")
     console.print(f"LiteRT on the same images gives the same class on {agree} of {count}")
-    console.print(f"{min(counts):,} to {max(counts):,} {unit} an inference")
+    time = time_text(profile.total, profile.unit, profile.basis, profile.clock_hz)
+    console.print(f"An inference takes {time}")
     console.print(f"Most stack used: {used.stack_bytes:,} B of the reserved")
     return agree == count
 

@@ -112,6 +112,14 @@ def test_digits(board, firmware):
     sample = {end.name: end.random(np.random.default_rng(1)) for end in deployment.inputs}
     assert deployment.run(sample).count == deployment.run(sample).count
 
+def test_budget(board, firmware):
+    deployment = firmware("examples/digits/digits_int8.tflite", timed=True)
+    sample = {end.name: end.random(np.random.default_rng(1)) for end in deployment.inputs}
+    done = deployment.run(sample)
+    time = deployment.run_time(done)
+    assert (time.unit, time.basis) == ("cycles", "trace")
+    assert time.total > time.instructions == done.count and 1 < time.milliseconds < 5
+
 def test_scheduler(board, firmware):
     assert firmware("examples/digits/digits_qdq.onnx", scheduler="kahn").inputs
 """
@@ -119,7 +127,7 @@ def test_scheduler(board, firmware):
 
 def test_users_write_their_own(tmp_path: Path) -> None:
     done = run_tests(tmp_path, OWN, bench='[[board]]\nboard = "netduinoplus2"\n')
-    assert done.returncode == 0 and "2 passed" in done.stdout, done.stdout + done.stderr
+    assert done.returncode == 0 and "3 passed" in done.stdout, done.stdout + done.stderr
 
 
 def test_two_benches_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ from typing import IO, Any
 
 from toolchain.boards import Board
 from toolchain.boards import board as find_board
+from toolchain.cycles.memory_system import MemorySystem
 from toolchain.device.firmware import Firmware
 from toolchain.device.flash import flash
 from toolchain.device.places import reserved, serial_port
@@ -178,15 +179,18 @@ def _lock(file: IO[str], port: str) -> None:
             time.sleep(0.1)
 
 
-def start(board: BenchBoard, firmware: Firmware, at: str) -> Session:
+def start(
+    board: BenchBoard, firmware: Firmware, at: str, trace: MemorySystem | None = None
+) -> Session:
     """A session with `firmware` on `board`: started in QEMU, or flashed if it is not on the board
     yet.
 
-    `at` is the port that `held` gives. Raises NotThereError if the board has another firmware and
+    `at` is the port that `held` gives; `trace` is that of `open_board`, for an emulated board.
+    Raises NotThereError if the board has another firmware and
     cannot be flashed from here; otherwise as `flash` and `open_board` do.
     """
     if board.started_here:
-        return open_board(firmware)
+        return open_board(firmware, trace=trace)
     try:
         return open_board(firmware, at)
     except LinkError as error:

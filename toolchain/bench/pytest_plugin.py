@@ -4,7 +4,9 @@
 
 `board`     the board at hand (BenchBoard); parametrises the test over the bench
 `firmware`  `firmware(model, **options)` compiles a model file for it (options: those of
-            planner.PlanOptions), puts it there, and gives a deployment.Deployment
+            planner.PlanOptions), puts it there, and gives a deployment.Deployment; with
+            `timed=True`, its `run_time` has the cycles of emulated boards, too: modelled from a
+            trace (`basis`), which makes each run slower
 `started`   the same for a firmware that is built already: gives a device.session.Session
 `link`      the line to the board while it runs a firmware that echoes
 
@@ -25,8 +27,10 @@ from toolchain.bench import bench_file
 from toolchain.bench.bench_file import Bench, BenchBoard, NotThereError
 from toolchain.boards import board as find_board
 from toolchain.codegen import generate
+from toolchain.cycles.memory_system import MemorySystem
 from toolchain.deployment.compile import compile_model
 from toolchain.deployment.folder import compiled_model
+from toolchain.deployment.modelled_time import NoReader, find_reader
 from toolchain.deployment.run import Deployment
 from toolchain.device.build import build
 from toolchain.device.firmware import Firmware, load_firmware
@@ -43,7 +47,7 @@ from toolchain.planning.options import PlanOptions
 ECHO_BYTES = 512
 _NAME = "thimble-bench"
 
-StartFirmware = Callable[[Firmware], Session]
+StartFirmware = Callable[..., Session]
 RunModel = Callable[..., Deployment]
 
 
@@ -161,11 +165,11 @@ def started(board: BenchBoard) -> Iterator[StartFirmware]:
         except ThimbleError as error:
             pytest.fail(str(error), pytrace=False)
 
-        def start(firmware: Firmware) -> Session:
+        def start(firmware: Firmware, trace: MemorySystem | None = None) -> Session:
             while open_now:
                 open_now.pop().close()
             try:
-                session = bench_file.start(board, firmware, port)
+                session = bench_file.start(board, firmware, port, trace)
             except NotThereError as error:
                 pytest.skip(str(error))
             open_now.append(session)
@@ -179,10 +183,11 @@ def started(board: BenchBoard) -> Iterator[StartFirmware]:
 def firmware(board: BenchBoard, started: StartFirmware, _workshop: Path) -> RunModel:
     """`firmware(model, **options)`: the model file, compiled for the board and running on it.
 
-    A model that does not fit the board skips the test.
+    `timed`: trace an emulated board, so that `Deployment.run_time` knows cycles everywhere. A
+    model that does not fit the board skips the test.
     """
 
-    def run(model: str | Path, **options: object) -> Deployment:
+    def run(model: str | Path, timed: bool = False, **options: object) -> Deployment:
         chosen = PlanOptions(**options)  # type: ignore[arg-type]
         stem = "-".join([Path(model).stem, *(f"{k}-{v}" for k, v in sorted(options.items()))])
         folder = _workshop / board.label / stem
@@ -193,7 +198,11 @@ def firmware(board: BenchBoard, started: StartFirmware, _workshop: Path) -> RunM
                 pytest.skip(str(error).splitlines()[0])
             except ThimbleError as error:
                 pytest.fail(str(error), pytrace=False)
-        return Deployment(started(load_firmware(folder)), compiled_model(folder))
+        built = load_firmware(folder)
+        reader = find_reader(built) if timed and board.started_here else NoReader()
+        if isinstance(reader, NoReader):
+            return Deployment(started(built), compiled_model(folder))
+        return Deployment(started(built, reader.memory), compiled_model(folder), reader)
 
     return run
 

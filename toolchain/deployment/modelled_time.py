@@ -117,7 +117,7 @@ def find_reader(
                 f"no emulated board: compile for one of {', '.join(_emulated(as_target(read_as)))}"
             )
         return NoReader()
-    target = as_target(read_as or board.name)
+    target = as_target(read_as or board.emulator.stands_for or board.name)
     if read_as:
         _check_runs(board, target)
     why = no_cycles(board, port) or _unmarked(firmware)
