@@ -11,6 +11,7 @@ from toolchain.cycles.core_timing import CoreTiming, timing_of
 from toolchain.cycles.memory_system import MemorySystem, memory_system
 from toolchain.cycles.program import Program, read_program
 from toolchain.cycles.reading import Reading, read
+from toolchain.cycles.remembered import Remembered
 from toolchain.cycles.trace import Section, Trace
 from toolchain.deployment.profile import Function
 from toolchain.device import trace_plugin
@@ -119,13 +120,13 @@ def find_reader(
         return NoReader()
     target = as_target(read_as or board.emulator.stands_for or board.name)
     if read_as:
-        _check_runs(board, target)
+        check_runs(board, target)
     why = no_cycles(board, port) or _unmarked(firmware)
     if why and read_as:
         raise MissingToolError(f"--as {read_as}: {why}")
     if why:
         return NoReader(why)
-    timing = _timing(target.core)
+    timing = Remembered(_timing(target.core))
     memory = memory_system(board.memories, target.memories, target.caches)
     program = _program(firmware.elf, firmware.build_id)
     return Reader(target, timing, memory, program, len(firmware.model.operators))
@@ -172,7 +173,7 @@ def _runs(code: Core, on: Core) -> bool:
     return on.name == code.name or on.name in _ALSO_READ_AS.get(code.name, ())
 
 
-def _check_runs(board: Board, target: Target) -> None:
+def check_runs(board: Board, target: Target) -> None:
     """Raises InputError where a chip's core would be given other code than the board's."""
     if _runs(board.core, target.core):
         return
