@@ -206,6 +206,22 @@ def test_kernels_agree_with_the_model_they_come_from(compiled: Path, database: D
     assert (again.known, again.measured) == (len(kernels), ())
 
 
+def test_kernels_are_timed_for_a_board_that_is_not_there(
+    database: Database, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["profile", "--kernels", str(MODEL), "-b", BOARD, "--runs", "1"]
+    assert run([*command, "--as", "nucleo-l4r5zi"]) == 0
+    assert "11 kernels timed on nucleo-l4r5zi in cycles, modelled" in capsys.readouterr().out
+    assert {(row.board, row.basis) for row in database.rows()} == {("nucleo-l4r5zi", "trace")}
+    assert run(["plan", str(MODEL), "-b", "nucleo-l4r5zi", "--json", "-"]) == 0
+    latency = json.loads(capsys.readouterr().out)["latency"]
+    assert (latency["unit"], latency["basis"]) == ("cycles", "trace")
+    assert latency["milliseconds"] == pytest.approx(latency["total"] / 120_000)
+    for wrong, said in (("stm32l4r5", "there is no board"), ("nucleo-h743zi", "cortex-m7")):
+        assert run([*command, "--as", wrong]) == 2
+        assert said in " ".join(capsys.readouterr().err.split())
+
+
 def test_copies_are_kernels_too(database: Database) -> None:
     """What a concatenation of blocks costs, for the planner to know before it is in a firmware."""
     kernels = [copies_kernel(sizes) for sizes in ((1024,), (100, 100, 100), (7, 5000))]

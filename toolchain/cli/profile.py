@@ -83,13 +83,15 @@ def command(
 
     With --kernels, one small firmware holds every kernel of a model and times each on request. Each
     figure goes to the database of `thimble cost` at once, so that a pulled cable loses nothing.
+    `thimble profile --kernels model.tflite -b mps2-an500 --as nucleo-h743zi` finds those of a
+    board that is not there.
 
     Example: `thimble profile out --as nucleo-h743zi --annotate 3`
     """
     if kernels:
-        if read_as or annotate:
-            raise InputError("--as and --annotate are for a compiled folder: leave out --kernels")
-        _kernels(folder, board, port, runs, again, flash, cmsis_nn, json)
+        if annotate or len(read_as or ()) > 1:
+            raise InputError("with --kernels, --annotate does not work, and --as takes one board")
+        _kernels(folder, board, read_as, port, runs, again, flash, cmsis_nn, json)
         return
     with progress() as step:
         profiles = profile_readings(folder, read_as or [""], port, runs, step)
@@ -122,6 +124,7 @@ def command(
 def _kernels(
     source: Path,
     board: str,
+    read_as: list[str] | None,
     port: str | None,
     runs: int,
     again: bool,
@@ -130,10 +133,10 @@ def _kernels(
     json: str | None,
 ) -> None:
     with progress() as step:
-        found = read_kernels(source, board)
+        found = read_kernels(source, "".join(read_as or ()) or board)
         timing = time_kernels(
-            found, board, port=port, runs=runs, again=again, flash=flash,
-            cmsis_nn_folder=cmsis_nn, report=step,
+            found, board, read_as="".join(read_as or ()), port=port, runs=runs, again=again,
+            flash=flash, cmsis_nn_folder=cmsis_nn, report=step,
         )  # fmt: skip
     if json:
         write_json(json, _timing_json(timing))
@@ -149,8 +152,9 @@ def _kernels(
         )
     how = timing.basis.text if timing.unit == CYCLES else "counted"
     console.print(
-        f"{len(timing.measured)} kernels timed on {board} in {timing.unit}, {how}; {timing.known} "
-        f"known already, {len(timing.skipped)} without code of their own or too big for the board."
+        f"{len(timing.measured)} kernels timed on {timing.board} in {timing.unit}, {how}; "
+        f"{timing.known} known already, {len(timing.skipped)} without code of their own or too big "
+        "for the board."
     )
     if timing.no_cycles:
         console.print(f"No cycles: {timing.no_cycles}.", markup=False, highlight=False)

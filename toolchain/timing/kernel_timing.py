@@ -23,7 +23,7 @@ from toolchain.cost.key import Key, copies_key, operator_key
 from toolchain.cost.predicted import predicted_model
 from toolchain.cycles.memory_system import MemorySystem
 from toolchain.deployment.measurements import basis_of, current_build, taken
-from toolchain.deployment.modelled_time import NoReader, find_reader, no_cycles
+from toolchain.deployment.modelled_time import NoReader, Reader, find_reader, no_cycles
 from toolchain.device.build import BuildOptions, ModelFiles, build_files
 from toolchain.device.firmware import Firmware, FirmwareModel, FirmwarePart, OperatorName
 from toolchain.device.flash import flash as flash_board
@@ -160,6 +160,7 @@ def time_kernels(
     kernels: Sequence[Kernel],
     board: str,
     *,
+    read_as: str = "",
     port: str | None = None,
     runs: int = 5,
     again: bool = False,
@@ -174,18 +175,21 @@ def time_kernels(
     an emulated board's cannot be modelled here.
 
     A broken line is reopened for up to `replug_seconds`. Then LinkError is raised, and the next
-    call continues where this one stopped. `flash`: write the firmware to a real board.
+    call continues where this one stopped. `flash`: write the firmware to a real board. `read_as`:
+    another board, as whose time what an emulated one executes is read and stored; errors are those
+    of `find_reader`.
     """
     target = find_board(board)
     if target.is_host or target.counter is None:
         raise InputError("nothing is counted on this machine: name a board, or one in QEMU")
+    timed = find_board(read_as or board)
     root = cmsis_nn.find(cmsis_nn_folder, report=report)
     build = current_build(root)
     if build is None:
         raise MissingToolError("there is no cross compiler: `thimble doctor` says how to get it")
     unit, basis = timed_unit(target, port), basis_of(target)
     store = database or Database()
-    rows = () if again else store.rows(board, build)
+    rows = () if again else store.rows(timed.name, build)
     have = {row.key for row in rows if row.unit == unit}
     lacking = [kernel for kernel in kernels if kernel.key not in have]
     measured: list[Measurement] = []
@@ -198,7 +202,8 @@ def time_kernels(
             if target.emulator is None and flash:
                 report(f"flashing {board}", done, len(lacking))
                 flash_board(firmware)
-            with _Line(firmware, port, opener, replug_seconds, unit == CYCLES) as line:
+            reader = find_reader(firmware, port, read_as)
+            with _Line(firmware, port, opener, replug_seconds, reader) as line:
                 for index, (kernel, plan) in enumerate(batch):
                     report(f"timing on {board}", done, len(lacking))
                     done += 1
@@ -207,13 +212,13 @@ def time_kernels(
                     except BoardFaultError as error:
                         skipped.append(f"{kernel.key.shape}: {error}")
                         continue
-                    estimate = _estimate(kernel, plan, target).count
-                    entry = taken(board, kernel.key, build, unit, basis, counts, estimate)
+                    estimate = _estimate(kernel, plan, timed).count
+                    entry = taken(timed.name, kernel.key, build, unit, basis, counts, estimate)
                     store.put([entry])
                     measured.append(entry)
     known = len(kernels) - len(lacking)
     why = no_cycles(target, port)
-    return Timing(board, unit, basis, why, tuple(measured), known, tuple(skipped))
+    return Timing(timed.name, unit, basis, why, tuple(measured), known, tuple(skipped))
 
 
 def _estimate(kernel: Kernel, plan: Plan, target: Board) -> Cost:
@@ -223,9 +228,7 @@ def _estimate(kernel: Kernel, plan: Plan, target: Board) -> Cost:
 
 
 class _Line:
-    """A session that is opened anew where the line breaks. `traced`: an emulated board's cycles
-    are modelled.
-    """
+    """A session that is opened anew where the line breaks."""
 
     def __init__(
         self,
@@ -233,10 +236,9 @@ class _Line:
         port: str | None,
         opener: Opener,
         patience_seconds: float,
-        traced: bool,
+        reader: Reader | NoReader,
     ) -> None:
         self._opener, self._firmware, self._port = opener, firmware, port
-        reader = find_reader(firmware, port) if traced else NoReader()
         self._reader = None if isinstance(reader, NoReader) else reader
         self._patience = patience_seconds
         self._session: Session | None = None
