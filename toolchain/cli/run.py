@@ -78,7 +78,7 @@ def command(
                     "total": time.total,
                     "unit": time.unit,
                     "milliseconds": time.milliseconds,
-                    "basis": time.basis.value,
+                    "basis": time.basis.value if time.total else None,
                     "instructions": time.instructions,
                 },
                 "operators": [

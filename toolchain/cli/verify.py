@@ -221,7 +221,7 @@ def _as_json(result: Verification) -> dict[str, object]:
             "total": result.count,
             "unit": result.unit,
             "milliseconds": latency.milliseconds,
-            "basis": latency.basis.value,
+            "basis": latency.basis.value if latency.total else None,
         },
         "arena_bytes": result.compiled.plan.arena.size_bytes,
         "touched": None
