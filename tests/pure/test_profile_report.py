@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from toolchain.cli._profiles import print_profile, profile_json, whole_lines
+from toolchain.cli._command import filled
+from toolchain.cli._profiles import print_comparison, print_profile, profile_json, whole_lines
 from toolchain.cost.basis import Basis
 from toolchain.deployment.profile import Function, Part, Profile
 
@@ -77,6 +78,31 @@ def test_cycles_by_a_trace_come_with_their_instructions_and_their_time() -> None
         "1,600,000 instructions on mps2-an500 in QEMU; median of 3 runs, spread 100,000; 4.2% "
         "outside the operators."
     ]
+
+
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [
+        (["out", "--annotate"], ["out", "--annotate", "5"]),
+        (["--annotate", "out"], ["--annotate", "5", "out"]),
+        (["--annotate", "3", "out"], ["--annotate", "3", "out"]),
+        (["--annotate", "--runs", "2"], ["--annotate", "5", "--runs", "2"]),
+        (["--runs", "2"], ["--runs", "2"]),
+    ],
+)
+def test_a_number_may_be_left_out(given: list[str], read: list[str]) -> None:
+    assert list(filled(given, {"--annotate"})) == read
+
+
+def test_chips_stand_side_by_side() -> None:
+    slower = replace(TRACED, board="stm32f746", clock_hz=216_000_000, totals=(2_700_000,) * 3)
+    console = Console(width=160)
+    with console.capture() as capture:
+        print_comparison(console, [TRACED, slower])
+    said = " ".join(capture.get().replace("│", " ").replace("┃", " ").split())
+    assert "operator nucleo-h743zi stm32f746" in said
+    assert "first 1,600,000 1,600,000" in said and "the whole 2,400,000 2,700,000" in said
+    assert "milliseconds 5.000 12.500" in said
 
 
 def test_measured_cycles_have_no_instructions() -> None:

@@ -8,7 +8,14 @@ from typing import Any
 from rich.console import Console
 
 from toolchain.deployment.profile import Function, Part, Profile
-from toolchain.report.profile import Row, flame, function_table, profile_table
+from toolchain.report.profile import (
+    Column,
+    Row,
+    comparison_table,
+    flame,
+    function_table,
+    profile_table,
+)
 from toolchain.report.text import share
 from toolchain.report.time import time_text
 
@@ -93,7 +100,24 @@ def print_profile(console: Console, profile: Profile) -> None:
         )
     )
     for line in whole_lines(profile):
-        console.print(line, markup=False, highlight=False)
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def print_comparison(console: Console, profiles: Sequence[Profile]) -> None:
+    """One run read as several chips, side by side."""
+    names = [part.name for part in profiles[0].operators]
+    columns = [
+        Column(
+            name=profile.board,
+            counts=[part.count for part in profile.operators],
+            total=profile.total,
+            time_ms=profile.milliseconds(profile.total),
+        )
+        for profile in profiles
+    ]
+    console.print(comparison_table(names, columns, profiles[0].unit))
+    for profile in profiles:
+        console.print(whole_lines(profile)[0], markup=False, highlight=False, soft_wrap=True)
 
 
 def whole_lines(profile: Profile) -> list[str]:

@@ -11,7 +11,7 @@ import typer
 from toolchain.cli._console import output_console, progress
 from toolchain.cli._json import JsonOption, write_json
 from toolchain.cli._options import BoardOption, CmsisNnOption, PortOption
-from toolchain.cli._profiles import print_profile, profile_json, whole_lines
+from toolchain.cli._profiles import print_comparison, print_profile, profile_json
 from toolchain.cost.basis import CYCLES
 from toolchain.cycles.reading import hot_loops
 from toolchain.deployment.profiling import DEFAULT_RUNS, profile_readings, record
@@ -117,8 +117,7 @@ def command(
             text = annotated(found, names)
             console.print(text, markup=False, highlight=False, soft_wrap=True)
     if len(profiles) > 1:
-        for profile in profiles:
-            console.print(whole_lines(profile)[0], markup=False, highlight=False)
+        print_comparison(console, profiles)
 
 
 def _kernels(

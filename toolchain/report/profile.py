@@ -96,6 +96,35 @@ def function_table(rows: Sequence[Row], total: int, unit: str) -> Table:
     return table
 
 
+@dataclass(frozen=True)
+class Column:
+    """A chip in `comparison_table`: its name, cycles of each operator and of all, milliseconds."""
+
+    name: str
+    counts: Sequence[int]
+    total: int
+    time_ms: float | None
+
+
+def comparison_table(operators: Sequence[str], columns: Sequence[Column], unit: str) -> Table:
+    """One line per operator with the count of each chip, then the whole and its time."""
+    table = Table(
+        title=f"{unit} of one inference",
+        header_style="bold",
+        title_style="bold",
+        title_justify="left",
+        show_footer=True,
+    )
+    table.add_column("operator", footer="the whole\nmilliseconds", no_wrap=True)
+    for column in columns:
+        time = "-" if column.time_ms is None else f"{column.time_ms:,.3f}"
+        whole = f"{column.total:,}\n{time}"
+        table.add_column(escape(column.name), footer=whole, justify="right", no_wrap=True)
+    for number, name in enumerate(operators):
+        table.add_row(escape(_short(name)), *(f"{column.counts[number]:,}" for column in columns))
+    return table
+
+
 def _count(instructions: int | None) -> str:
     return "-" if instructions is None else f"{instructions:,}"
 
