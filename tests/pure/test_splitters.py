@@ -27,9 +27,10 @@ from toolchain.partition import Point, Task, Watch, split_all, splitters
 from toolchain.planner import plan_graph
 from toolchain.planning.options import PlanOptions
 from toolchain.planning.splitting import front_rows, split_front
-from toolchain.report.front import FrontRow, front_table
+from toolchain.report.front import FrontRow, front_json, front_table
 from toolchain.report.fronts.csv import front_csv
 from toolchain.report.fronts.svg import front_svg
+from toolchain.report.latency import predict_latency
 
 
 @cache
@@ -135,15 +136,20 @@ def test_the_input_is_kept_whole_and_a_graph_of_one_step_is_left_alone() -> None
 
 
 def test_a_row_of_the_table_is_a_budget_and_the_plot_shows_every_point() -> None:
-    front = split_front(inverted_bottlenecks())
+    plan = inverted_bottlenecks()
+    front, whole = split_front(plan), predict_latency(plan)
     rows = front_rows(front)
     console = Console(width=120, record=True, file=io.StringIO())
-    console.print(front_table(rows, "front"))
+    console.print(front_table(rows, "front", whole))
     shown = [float(found) / 100 for found in re.findall(r"(\d+\.\d\d)%", console.export_text())]
     assert len(shown) == len(rows)
     for budget, row, after in zip(shown, rows, [*rows[1:], None], strict=True):
         assert row.slowdown <= budget
         assert after is None or budget < after.slowdown or budget - row.slowdown < 1e-4
+    entries = front_json(rows, whole)
+    assert entries[0]["total"] == whole.total
+    for entry, row in zip(entries, rows, strict=True):
+        assert entry["total"] / whole.total == pytest.approx(1 + row.slowdown, rel=1e-3)
     plot = ElementTree.fromstring(front_svg(rows, "RAM < slow & small"))
     tips = [tip.text for tip in plot.iter("{http://www.w3.org/2000/svg}title")]
     assert tips == [f"{row.peak_bytes:,} B at {row.slowdown:.2%}" for row in rows]

@@ -97,11 +97,12 @@ def command(
     with progress() as step:
         costs = cost_model(board)
         plan = plan_model(model, board, options, step, costs)
-        latency = predict_latency(plan, costs)
+        latency = unsplit_latency = predict_latency(plan, costs)
         front = None
         if pareto or written:
             whole = replace(options, ram_bytes=None, max_slowdown=None)
             unsplit = plan_model(model, board, whole, step, costs) if options.splits else plan
+            unsplit_latency = predict_latency(unsplit, costs)
             front = split_front(unsplit, whole, costs, step)
         seconds = time.perf_counter() - begin
     need = estimated_need(plan)
@@ -109,8 +110,8 @@ def command(
     if json:
         fields = plan_json(plan, need, latency)
         if front:
-            found = {"pareto": front_json(front_rows(front)), "search_stopped": front.stopped}
-            fields = {**fields, **found}
+            rows = front_json(front_rows(front), unsplit_latency)
+            fields = {**fields, "pareto": rows, "search_stopped": front.stopped}
         write_json(json, {**fields, **float_json(plan), **left, "seconds": seconds})
     warn_of_float(plan)
     if front and plot and written:
@@ -121,10 +122,10 @@ def command(
         console.print(operator_table(plan, latency))
         if front:
             title = (
-                f"{plan.graph.name} on {board}, slowdown in {latency.unit} (predicted); "
+                f"{plan.graph.name} on {board}: splits, {latency.unit} predicted; "
                 "--max-slowdown takes a row"
             )
-            console.print(front_table(front_rows(front), title))
+            console.print(front_table(front_rows(front), title, unsplit_latency))
             if front.stopped:
                 console.print(f"The search was stopped {front.stopped}: these were found by then.")
         console.print(memory_table(plan, need, target.ram_bytes, target.flash_bytes))

@@ -9,9 +9,11 @@ from typing import Any
 
 from rich.table import Table
 
+from toolchain.cost.basis import milliseconds
+from toolchain.report.latency import Latency
 from toolchain.report.text import size
 
-_BAR_WIDTH = 40
+_BAR_WIDTH = 30
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
@@ -33,22 +35,35 @@ class FrontRow:
     splits: tuple[Split, ...]
 
 
-def front_json(rows: Sequence[FrontRow]) -> list[dict[str, Any]]:
-    """One entry per row, from the unsplit graph to the smallest."""
+def front_json(rows: Sequence[FrontRow], whole: Latency) -> list[dict[str, Any]]:
+    """One entry per row, from the unsplit graph, which takes `whole`, to the smallest.
+
+    `total` is in the unit of `whole`.
+    """
     return [
         {
             "peak_bytes": row.peak_bytes,
             "slowdown_percent": round(100 * row.slowdown, 4),
+            "total": _slower(whole, row),
+            "milliseconds": milliseconds(_slower(whole, row), whole.unit, whole.clock_hz),
             "splits": [asdict(split) for split in row.splits],
         }
         for row in rows
     ]
 
 
-def front_table(rows: Sequence[FrontRow], title: str) -> Table:
-    """One row per point: a bar for its peak, its slowdown, and what is split."""
+def _slower(whole: Latency, row: FrontRow) -> int:
+    return round(whole.total * (1 + row.slowdown))
+
+
+def front_table(rows: Sequence[FrontRow], title: str, whole: Latency) -> Table:
+    """One row per point: its slowdown against `whole`, a bar for its peak, and what is split."""
     table = Table(title=title, header_style="bold", title_style="")
     table.add_column("slowdown", justify="right")
+    table.add_column(whole.unit, justify="right")
+    timed = whole.milliseconds is not None
+    if timed:
+        table.add_column("ms", justify="right")
     table.add_column("peak", justify="right")
     table.add_column("")
     table.add_column("operators split, into blocks")
@@ -57,6 +72,8 @@ def front_table(rows: Sequence[FrontRow], title: str) -> Table:
         splits = (f"{len(s.operators)} in {s.blocks} {s.mode}" for s in row.splits)
         table.add_row(
             f"{math.ceil(row.slowdown * 1e4) / 100:.2f}%",  # upwards: as a budget it takes the row
+            f"{_slower(whole, row):,}",
+            *([f"{1e3 * _slower(whole, row) / whole.clock_hz:.3f}"] if timed else []),
             size(row.peak_bytes),
             _bar(row.peak_bytes / most),
             ", ".join(splits) or "-",
