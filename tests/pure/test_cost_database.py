@@ -19,8 +19,9 @@ from toolchain.cost.basis import Basis
 from toolchain.cost.database import SCHEMA_VERSION, Database, Measurement
 from toolchain.cost.fitted import fit_of, kernel_terms, plain_terms, rough_kernel
 from toolchain.cost.key import Build, Key, _code_digest, copies_key, operator_key
-from toolchain.cost.measured import measured_model
+from toolchain.cost.measured import MeasuredCostModel, measured_model
 from toolchain.cost.predicted import only_views, predicted_model
+from toolchain.deployment import measurements
 from toolchain.errors import InputError
 from toolchain.ir import Graph
 from toolchain.ops import forms
@@ -330,3 +331,24 @@ def test_bad_shapes_are_told(tmp_path: Path, text: str, said: str) -> None:
     (tmp_path / "s.json").write_text(text)
     with pytest.raises(InputError, match=said):
         read_shapes(tmp_path / "s.json")
+
+
+def test_traces_stand_beside_measurements_and_grow_old(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A modelled figure never takes the place of a measured one, nor outlives its model."""
+    name, key = "nucleo-f446re", Key("kernel", "shape")
+
+    def put(basis: Basis, unit: str, count: int) -> None:
+        database.put([measurements.taken(name, key, BUILD, unit, basis, [count], 900)])
+
+    put(Basis.MEASURED, "cycles", 1000)
+    put(Basis.TRACE, "cycles", 1100)
+    rows = measurements.known_rows(database, name, BUILD)
+    assert [(row.basis, row.count) for row in rows] == [("trace", 1100), ("measured", 1000)]
+    model = measured_model(rows, predicted_model(board(name)))
+    assert isinstance(model, MeasuredCostModel) and model.known[key].count == 1000
+    assert measurements.known_rows(database, "nucleo-l476rg", BUILD) == ()
+    monkeypatch.setattr(measurements, "_reading_digest", lambda board: "of other tables")
+    rows = measurements.known_rows(database, name, BUILD)
+    assert [row.basis for row in rows] == ["measured"]

@@ -29,7 +29,8 @@ _BoardFilter = Annotated[str, typer.Option("--board", "-b", help="Only this boar
 def list_(board: _BoardFilter = "", json: JsonOption = None) -> None:
     """List the latencies that `thimble plan` uses instead of predictions, and what each rests on.
 
-    *measured*: counted by the chip. *trace*: modelled from what an emulated board executed.
+    *measured*: counted by the chip. *trace*: modelled from what an emulated board executed; used
+    where nothing was measured, and until the timing models change.
     They are in one SQLite file, $THIMBLE_MEASUREMENTS or in the user's cache.
     """
     if board:

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
+from toolchain import cycles
 from toolchain.boards import Board
 from toolchain.boards import board as find_board
+from toolchain.boards.reading import CHIPS
 from toolchain.cost import CostModel
-from toolchain.cost.basis import Basis
+from toolchain.cost.basis import CYCLES, Basis
 from toolchain.cost.database import Database, Measurement
 from toolchain.cost.key import Build, Key
 from toolchain.cost.measured import measured_model
 from toolchain.cost.predicted import predicted_model
+from toolchain.device import trace_plugin
 from toolchain.device.build import BuildOptions
 from toolchain.device.compiler import compiler_version
 from toolchain.errors import MissingToolError
 from toolchain.kernels import cmsis_nn
+from toolchain.resources import BOARDS
 
 
 def current_build(cmsis_nn_folder: Path | None = None) -> Build | None:
@@ -42,7 +49,34 @@ def cost_model(
     build = None if target.is_host else current_build(cmsis_nn_folder)
     if build is None:
         return predicted
-    return measured_model((database or Database()).rows(board, build), predicted)
+    return measured_model(known_rows(database or Database(), board, build), predicted)
+
+
+def known_rows(database: Database, board: str, build: Build) -> tuple[Measurement, ...]:
+    """What the database has of a board. Of one kernel, what was measured comes last.
+
+    What another version of the timing models or of the chips' files made of a trace is left out.
+    """
+    return (*database.rows(board, _traced(build, board)), *database.rows(board, build))
+
+
+def _traced(build: Build, board: str) -> Build:
+    """That of cycles modelled from a trace. They stand beside measured ones, never in their place,
+    and depend on how traces are read.
+    """
+    return replace(build, compiler=f"{build.compiler}, read by {_reading_digest(board)}")
+
+
+@cache
+def _reading_digest(board: str) -> str:
+    """Of the plugin, the timing models, and the files that say how a board's memories wait."""
+    room = Path(str(cycles.__file__)).parent
+    models = sorted(file for file in room.rglob("*") if file.suffix in (".py", ".json"))
+    chips = sorted((BOARDS / CHIPS).rglob("*.toml"))
+    found = hashlib.sha256()
+    for file in (trace_plugin.SOURCE, *models, *chips, BOARDS / board / "board.toml"):
+        found.update(file.read_bytes())
+    return found.hexdigest()[:8]
 
 
 def basis_of(board: Board) -> Basis:
@@ -61,6 +95,8 @@ def taken(
 ) -> Measurement:
     """A measurement made now, from one count per run."""
     ordered = sorted(counts)
+    if unit == CYCLES and basis is Basis.TRACE:
+        build = _traced(build, board)
     return Measurement(
         board=board,
         key=key,

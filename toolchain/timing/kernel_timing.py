@@ -22,7 +22,7 @@ from toolchain.cost.database import Database, Measurement
 from toolchain.cost.key import Key, copies_key, operator_key
 from toolchain.cost.predicted import predicted_model
 from toolchain.cycles.memory_system import MemorySystem
-from toolchain.deployment.measurements import basis_of, current_build, taken
+from toolchain.deployment.measurements import basis_of, current_build, known_rows, taken
 from toolchain.deployment.modelled_time import NoReader, Reader, find_reader, no_cycles
 from toolchain.device.build import BuildOptions, ModelFiles, build_files
 from toolchain.device.firmware import Firmware, FirmwareModel, FirmwarePart, OperatorName
@@ -189,8 +189,8 @@ def time_kernels(
         raise MissingToolError("there is no cross compiler: `thimble doctor` says how to get it")
     unit, basis = timed_unit(target, port), basis_of(target)
     store = database or Database()
-    rows = () if again else store.rows(timed.name, build)
-    have = {row.key for row in rows if row.unit == unit}
+    rows = () if again else known_rows(store, timed.name, build)
+    have = {row.key for row in rows if (row.unit, row.basis) == (unit, basis)}
     lacking = [kernel for kernel in kernels if kernel.key not in have]
     measured: list[Measurement] = []
     skipped: list[str] = []

@@ -8,7 +8,7 @@ from pathlib import Path
 from toolchain.boards import board as find_board
 from toolchain.cost.basis import Basis
 from toolchain.cost.database import Database
-from toolchain.deployment.measurements import cost_model, current_build
+from toolchain.deployment.measurements import basis_of, cost_model, current_build, known_rows
 from toolchain.errors import InputError
 from toolchain.memory.plan import Plan
 from toolchain.planner import plan_model
@@ -63,7 +63,7 @@ def tune(
     target = find_board(board)
     if target.is_host:
         raise InputError("nothing is counted on this machine: name a board, or one in QEMU")
-    unit = timed_unit(target, port)
+    unit, basis = timed_unit(target, port), basis_of(target)
     store = database or Database()
     rounds: list[Round] = []
     tried: set[Kernel] = set()
@@ -74,7 +74,8 @@ def tune(
         plan = plan_model(model, board, options, report, costs)
         latency = predict_latency(plan, costs)
         build = current_build(cmsis_nn_folder)
-        known = {r.key for r in store.rows(board, build) if r.unit == unit} if build else set()
+        rows = known_rows(store, board, build) if build else ()
+        known = {row.key for row in rows if (row.unit, row.basis) == (unit, basis)}
         keys = {kernel.key for kernel in tried}
         kernels = {kernel.key: kernel for kernel in (*plan_kernels(plan), *whole)}
         lacking = [k for key, k in kernels.items() if key not in known and key not in keys]
