@@ -121,7 +121,7 @@ def test_only_an_emulated_board_is_read_as_another(
     assert run(["compile", str(MODEL), "-b", "nucleo-f446re", "-o", str(tmp_path / "real")]) == 0
     assert run(["profile", str(tmp_path / "real"), "--as", "nucleo-l476rg"]) == 2
     said = " ".join(capsys.readouterr().err.split())
-    assert "nucleo-f446re is no emulated board: compile for one of" in said and BOARD in said
+    assert "nucleo-f446re is no emulated board: compile for mps2-an386 or netduinoplus2" in said
 
 
 @pytest.mark.parametrize("given", [["--annotate"], ["--annotate", "1"]])

@@ -115,7 +115,7 @@ def find_reader(
         if read_as:
             raise InputError(
                 f"--as {read_as}: what ran in QEMU can be read as another chip; {board.name} is "
-                f"no emulated board: compile for one of {', '.join(_emulated(as_target(read_as)))}"
+                f"no emulated board: {_remedy(as_target(read_as))}"
             )
         return NoReader()
     target = as_target(read_as or board.emulator.stands_for or board.name)
@@ -177,15 +177,14 @@ def check_runs(board: Board, target: Target) -> None:
     """Raises InputError where a chip's core would be given other code than the board's."""
     if _runs(board.core, target.core):
         return
-    others = _emulated(target)
-    remedy = f"compile for {' or '.join(others)}" if others else "no emulated board has such a core"
     raise InputError(
         f"--as {target.name}: {board.name} runs code for a {board.core.name}, a "
-        f"{target.core.name} is given other instructions; {remedy}"
+        f"{target.core.name} is given other instructions; {_remedy(target)}"
     )
 
 
-def _emulated(target: Target) -> list[str]:
+def _remedy(target: Target) -> str:
     """The emulated boards whose code the target can be given."""
-    found = boards().values()
-    return [b.name for b in found if b.emulator is not None and _runs(b.core, target.core)]
+    found = (b for b in boards().values() if b.emulator is not None)
+    names = [b.name for b in found if _runs(b.core, target.core)]
+    return f"compile for {' or '.join(names)}" if names else "no emulated board has such a core"
