@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from toolchain.boards import MemoryKind, MemoryTiming, as_target
 from toolchain.cli import run
 from toolchain.cost.basis import Basis
 from toolchain.cost.database import Database
 from toolchain.cycles.memory_system import MemorySystem
+from toolchain.deployment import modelled_time
 from toolchain.deployment.measurements import cost_model
 from toolchain.deployment.profiling import profile_folder, record
 from toolchain.device import trace_plugin
-from toolchain.device.firmware import Firmware
+from toolchain.device.firmware import Firmware, load_firmware
 from toolchain.device.session import Session, open_board
 from toolchain.errors import InputError, LinkError
 from toolchain.report.profile import bar, flame
@@ -98,6 +101,23 @@ def test_as_reads_it_at_another_clock_and_through_other_memories(
     assert recorded["nucleo-f446re"].basis == "trace"
     said = " ".join(capsys.readouterr().out.split())
     assert "digits_int8 on nucleo-l476rg" in said and f"on {BOARD} in QEMU" in said
+
+
+def test_what_a_small_bank_cannot_hold_waits_as_the_next_one_does(
+    compiled: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The firmware takes 5 KB of RAM."""
+    (flash, ram) = (as_target("nucleo-f446re").memories[i] for i in (0, 1))
+    assert ram.kind is MemoryKind.RAM
+    slow = replace(ram, name="SLOW", timing=MemoryTiming(7, 4))
+    for size_bytes, waits in ((4 << 10, 7), (8 << 10, 0)):
+        banks = (flash, replace(ram, size_bytes=size_bytes), slow)
+        target = replace(as_target("nucleo-f446re"), memories=banks)
+        monkeypatch.setattr(modelled_time, "as_target", lambda name, target=target: target)
+        reader = modelled_time.find_reader(load_firmware(compiled), None, "any")
+        assert isinstance(reader, modelled_time.Reader)
+        (region,) = (r for r in reader.memory.regions if r.name.startswith("SRAM"))
+        assert region.timing.read_cycles == waits
 
 
 @pytest.mark.parametrize(

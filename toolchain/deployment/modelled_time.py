@@ -8,7 +8,7 @@ from pathlib import Path
 
 from toolchain.boards import Board, Core, Target, as_target, boards
 from toolchain.cycles.core_timing import CoreTiming, timing_of
-from toolchain.cycles.memory_system import MemorySystem, memory_system
+from toolchain.cycles.memory_system import MemorySystem, bytes_used, memory_system
 from toolchain.cycles.program import Program, read_program
 from toolchain.cycles.reading import Reading, read
 from toolchain.cycles.remembered import Remembered
@@ -127,7 +127,8 @@ def find_reader(
     if why:
         return NoReader(why)
     timing = Remembered(_timing(target.core))
-    memory = memory_system(board.memories, target.memories, target.caches)
+    used_bytes = bytes_used(firmware.elf, board.memories)
+    memory = memory_system(board.memories, target.memories, target.caches, used_bytes)
     program = _program(firmware.elf, firmware.build_id)
     return Reader(target, timing, memory, program, len(firmware.model.operators))
 

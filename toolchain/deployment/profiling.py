@@ -14,7 +14,6 @@ from toolchain.boards import Board, boards
 from toolchain.cost.basis import CYCLES, INSTRUCTIONS, Basis
 from toolchain.cost.database import Database
 from toolchain.cost.key import Build, Key
-from toolchain.cycles.memory_system import MemorySystem
 from toolchain.cycles.trace import Trace
 from toolchain.deployment.folder import KEYS_FILE, PLAN_FILE, compiled_model
 from toolchain.deployment.measurements import taken
@@ -57,7 +56,7 @@ def profile_readings(
 ) -> tuple[Profile, ...]:
     """As `profile_folder`, read as each of the named boards and chips ('': the board itself).
 
-    Those that trace the same memories share the runs.
+    Those with the same caches share the runs.
     """
     if runs < 1:
         raise InputError(f"{runs} runs measure nothing")
@@ -66,7 +65,7 @@ def profile_readings(
         raise InputError("nothing is counted on this machine: compile for a board, or one in QEMU")
     firmware = load_firmware(path)
     readers = [find_reader(firmware, port, name) for name in names]
-    traced: dict[MemorySystem, tuple[Counted, Trace]] = {}
+    traced: dict[tuple[str, ...], tuple[Counted, Trace]] = {}
     profiles = []
     for reader in readers:
         report("starting")
@@ -75,11 +74,12 @@ def profile_readings(
                 counted = count_runs(deployment, path, board, runs, report)
             profiles.append(counted_profile(path, board, counted, reader.reason))
             continue
-        if reader.memory not in traced:
+        wanted = reader.memory.plugin_arguments()
+        if wanted not in traced:
             with deployed(folder, port, reader) as deployment:
                 counted = count_runs(deployment, path, board, runs, report)
-                traced[reader.memory] = counted, deployment.trace()
-        counted, trace = traced[reader.memory]
+                traced[wanted] = counted, deployment.trace()
+        counted, trace = traced[wanted]
         profiles.append(modelled_profile(path, board, counted, reader.read(trace)))
     return tuple(profiles)
 
