@@ -11,6 +11,8 @@ from toolchain.cli._command import filled
 from toolchain.cli._profiles import print_comparison, print_profile, profile_json, whole_lines
 from toolchain.cost.basis import Basis
 from toolchain.deployment.profile import Function, Part, Profile
+from toolchain.report.tuning import tuning_table
+from toolchain.timing.tuning import Round
 
 TRACED = Profile(
     model="net",
@@ -123,3 +125,17 @@ def test_instructions_say_why_there_are_no_cycles() -> None:
     assert "MACs/instruction" in said and " ms " not in said
     assert "2,400,000 instructions, counted; median" in said
     assert "No cycles: gcc is not installed" in said
+
+
+def test_tuning_compares_like_with_like() -> None:
+    def found(predicted: int, unit: str) -> Round:
+        return Round(predicted, unit, None, Basis.PREDICTED, 0.5, 100, 3, 2)
+
+    console = Console(width=160)
+    with console.capture() as capture:
+        rounds = [found(900, "instructions"), found(1000, "cycles"), found(1100, "cycles")]
+        console.print(tuning_table(rounds))
+    first, second, third = (
+        line.split("│")[4].strip() for line in capture.get().splitlines() if "predicted" in line
+    )
+    assert (first, second, third) == ("-", "-", "+10.0%")

@@ -48,7 +48,8 @@ def tuning_table(rounds: Sequence[Round]) -> Table:
     for heading in (*headings, "then timed"):
         table.add_column(heading, justify="right", no_wrap=True)
     for number, entry in enumerate(rounds):
-        before = rounds[number - 1].predicted if number else 0
+        last = rounds[number - 1] if number else entry
+        before = last.predicted if number and last.unit == entry.unit else 0
         table.add_row(
             str(number + 1),
             f"{entry.predicted:,} {entry.unit}",
