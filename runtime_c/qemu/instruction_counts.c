@@ -4,7 +4,7 @@
  * it, toolchain/cycles/memory_system.py writes its arguments, toolchain/cycles/trace.py reads its file.
  *
  * Arguments: out=FILE begin=ADDRESS end=ADDRESS [outside=ADDRESS] [operators=ADDRESS:COUNT:BYTES]
- * [region=FIRST:SIZE]... [cache=HOLDS:LINE:WAYS:SETS:REPLACEMENT:WRITES:REGIONS]...
+ * [region=FIRST:SIZE]... [cache=HOLDS:LINE:SECTOR:WAYS:SETS:REPLACEMENT:WRITES:REGIONS]...
  *
  * A store to `begin` starts a run, one to `end` ends it and writes its sections to the file. A store to word
  * i of `operators` closes a section of operator i, one to `outside` a section of none. Caches are empty at
@@ -92,7 +92,7 @@ typedef struct {
     uint32_t size_bytes;
     counter executions;
     uint64_t taken;
-    uint64_t sequential_misses; /* of instructions: the line follows the one before */
+    uint64_t sequential_misses; /* of instructions: the sector follows the one before */
     uint64_t jump_misses;
     uint32_t last_word; /* of its last access, address / 4 */
     uint64_t last_execution;
@@ -101,7 +101,7 @@ typedef struct {
 
 typedef struct {
     place *first; /* of its instructions in the block */
-    uint32_t line;
+    uint32_t sector;
 } fetch;
 
 /* A translated block. An instruction may be in several. */
@@ -122,8 +122,8 @@ typedef struct {
 } region;
 
 typedef struct {
-    uint32_t number; /* address / bytes of a line */
-    bool valid;
+    uint32_t number;  /* address / bytes of a line */
+    uint32_t sectors; /* that it holds, a bit each; 0: the line is free */
     bool dirty;
     uint64_t used;
 } cache_line;
@@ -133,9 +133,10 @@ enum replacement { LRU, RANDOM, ROUND_ROBIN };
 typedef struct cache {
     bool instructions;
     bool data;
-    bool write_back; /* and a store that misses brings the line in; else it does not */
+    bool write_back; /* and a store that misses brings the sector in; else it does not */
     enum replacement replacement;
     uint32_t line_bytes;
+    uint32_t sector_bytes; /* what a miss brings in */
     uint32_t ways;
     uint32_t sets;
     uint32_t regions; /* a bit each */
@@ -172,7 +173,7 @@ static struct {
     void *counters;
     size_t counters_used;
     block *previous;
-    uint32_t fetched_line;
+    uint32_t fetched_sector;
     cache *fetched_from;
 } plugin = {.begin = NOWHERE, .end = NOWHERE, .outside = NOWHERE, .counters_used = COUNTERS_AT_ONCE};
 
@@ -343,7 +344,7 @@ static uint32_t way_to_replace(cache *in, uint32_t set)
     const cache_line *lines = &in->lines[(size_t)set * in->ways];
     uint32_t oldest = 0;
     for (uint32_t way = 0; way < in->ways; way++) {
-        if (!lines[way].valid) {
+        if (lines[way].sectors == 0) {
             return way;
         }
         oldest = lines[way].used < lines[oldest].used ? way : oldest;
@@ -363,26 +364,34 @@ static uint32_t way_to_replace(cache *in, uint32_t set)
     }
 }
 
-/* Whether a line was there; brings it in, unless it is a store that allocates none. `pushed_out` gets the
- * first address of a written line that has to be written back for it. */
+/* Whether a sector was there; brings it in, unless it is a store that allocates none. `number` counts sectors
+ * from address 0. `pushed_out` gets the first address of a written line that has to be written back for it.
+ */
 static bool look_up(cache *in, uint32_t number, bool store, bool *written_back, uint32_t *pushed_out)
 {
-    const uint32_t set = number % in->sets;
+    const uint32_t sectors_of_line = in->line_bytes / in->sector_bytes;
+    const uint32_t line_number = number / sectors_of_line;
+    const uint32_t sector = 1u << (number % sectors_of_line);
+    const bool brought_in = !store || in->write_back;
+    const uint32_t set = line_number % in->sets;
     cache_line *lines = &in->lines[(size_t)set * in->ways];
     *written_back = false;
     in->clock++;
     for (uint32_t way = 0; way < in->ways; way++) {
-        if (lines[way].valid && lines[way].number == number) {
-            lines[way].used = in->clock;
-            lines[way].dirty |= store && in->write_back;
-            return true;
+        cache_line *line = &lines[way];
+        if (line->sectors != 0 && line->number == line_number) {
+            const bool held = line->sectors & sector;
+            line->used = in->clock;
+            line->dirty |= store && in->write_back;
+            line->sectors |= brought_in ? sector : 0u;
+            return held;
         }
     }
-    if (!store || in->write_back) {
+    if (brought_in) {
         cache_line *line = &lines[way_to_replace(in, set)];
-        *written_back = line->valid && line->dirty;
+        *written_back = line->sectors != 0 && line->dirty;
         *pushed_out = line->number * in->line_bytes;
-        *line = (cache_line){number, true, store, in->clock};
+        *line = (cache_line){line_number, sector, store, in->clock};
     }
     return false;
 }
@@ -395,7 +404,7 @@ static void look_up_data(place *at, uint32_t in_region, uint32_t address, bool s
     if (through == NULL) {
         return;
     }
-    if (!look_up(through, address / through->line_bytes, store, &written_back, &pushed_out)) {
+    if (!look_up(through, address / through->sector_bytes, store, &written_back, &pushed_out)) {
         *(store ? &at->regions[in_region].store_misses : &at->regions[in_region].load_misses) += 1;
     }
     if (written_back && region_of(pushed_out) < plugin.region_count) {
@@ -420,22 +429,22 @@ static void access_data(place *at, uint32_t address, uint32_t size_bytes, bool s
     at->last_execution = *at->executions.value;
 }
 
-static void fetch_lines(const block *of, bool jumped)
+static void fetch_sectors(const block *of, bool jumped)
 {
     for (size_t i = 0; i < of->fetch_count; i++) {
         const fetch *one = &of->fetches[i];
-        if (one->line == plugin.fetched_line && of->instructions == plugin.fetched_from) {
+        if (one->sector == plugin.fetched_sector && of->instructions == plugin.fetched_from) {
             continue;
         }
         bool written_back;
         uint32_t pushed_out;
-        if (!look_up(of->instructions, one->line, false, &written_back, &pushed_out)) {
+        if (!look_up(of->instructions, one->sector, false, &written_back, &pushed_out)) {
             *(i == 0 && jumped ? &one->first->jump_misses : &one->first->sequential_misses) += 1;
         }
         if (written_back && region_of(pushed_out) < plugin.region_count) {
             one->first->regions[region_of(pushed_out)].write_backs++;
         }
-        plugin.fetched_line = one->line;
+        plugin.fetched_sector = one->sector;
         plugin.fetched_from = of->instructions;
     }
 }
@@ -473,19 +482,18 @@ static void on_block(unsigned processor, void *data)
     next->endings_before = *next->endings.value;
     plugin.previous = next;
     if (plugin.running) {
-        fetch_lines(next, jumped);
+        fetch_sectors(next, jumped);
     }
 }
 
-static size_t add_fetches(block *made, place *at, uint32_t line_bytes)
+static void add_fetches(block *made, place *at, uint32_t sector_bytes)
 {
-    const uint32_t last = (at->address + at->size_bytes - 1u) / line_bytes;
-    for (uint32_t line = at->address / line_bytes; line <= last; line++) {
-        if (made->fetch_count == 0 || made->fetches[made->fetch_count - 1].line != line) {
-            made->fetches[made->fetch_count++] = (fetch){at, line};
+    const uint32_t last = (at->address + at->size_bytes - 1u) / sector_bytes;
+    for (uint32_t sector = at->address / sector_bytes; sector <= last; sector++) {
+        if (made->fetch_count == 0 || made->fetches[made->fetch_count - 1].sector != sector) {
+            made->fetches[made->fetch_count++] = (fetch){at, sector};
         }
     }
-    return made->fetch_count;
 }
 
 static void on_translation(uint64_t id, void *translation)
@@ -504,7 +512,7 @@ static void on_translation(uint64_t id, void *translation)
         qemu_plugin_register_vcpu_mem_cb(instruction, on_access, NO_REGISTERS,
                                          plugin.region_count ? LOADS_AND_STORES : STORES, at);
         if (made->instructions != NULL) {
-            add_fetches(made, at, made->instructions->line_bytes);
+            add_fetches(made, at, made->instructions->sector_bytes);
         }
         if (i + 1 == count) {
             add_when_executed(instruction, made->endings);
@@ -528,14 +536,22 @@ static bool add_region(const char *text)
     return true;
 }
 
+/* An instruction lies in two sectors at most, and those of a line have a bit each in `cache_line`. */
+static bool sectors_fit(const cache *in)
+{
+    return in->sector_bytes >= 4u && in->line_bytes >= in->sector_bytes &&
+           in->line_bytes % in->sector_bytes == 0 && in->line_bytes / in->sector_bytes <= 32u;
+}
+
 static bool add_cache(const char *text)
 {
     char holds[32], replacement[32], writes[32];
     cache *made = &plugin.caches[plugin.cache_count];
     if (plugin.cache_count == MOST_CACHES ||
-        sscanf(text, "%31[a-z+]:%" SCNu32 ":%" SCNu32 ":%" SCNu32 ":%31[a-z]:%31[a-z]:%" SCNx32, holds,
-               &made->line_bytes, &made->ways, &made->sets, replacement, writes, &made->regions) != 7 ||
-        made->line_bytes == 0 || made->ways == 0 || made->sets == 0) {
+        sscanf(text, "%31[a-z+]:%" SCNu32 ":%" SCNu32 ":%" SCNu32 ":%" SCNu32 ":%31[a-z]:%31[a-z]:%" SCNx32,
+               holds, &made->line_bytes, &made->sector_bytes, &made->ways, &made->sets, replacement, writes,
+               &made->regions) != 8 ||
+        made->ways == 0 || made->sets == 0 || !sectors_fit(made)) {
         return false;
     }
     made->instructions = strstr(holds, "instructions") != NULL;

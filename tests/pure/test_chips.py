@@ -26,6 +26,7 @@ DOCUMENT = BOARDS.parent / "docs" / "boards.md"
 MHZ = 1_000_000
 KIB = 1024
 MINIMAL = 'title = "x"\nmost_clock_hz = 100\n[core]\nname = "cortex-m4"\n'
+CACHE = '[cache.l1]\nholds = ["data"]\nline_bytes = {line}\nways = 1\nsets = 1\n'
 BANK = '[[memory]]\nname = "R"\norigin = 0\nsize_bytes = 4096\nkind = "ram"\nholds = []\n'
 
 
@@ -74,8 +75,8 @@ def test_wait_states_are_the_rows_of_the_manual(
     [
         ("nucleo-f446re", "FLASH", MemoryTiming(5, 16, prefetch=True)),
         ("nucleo-f446re", "SRAM", MemoryTiming(0, 4)),
-        ("nucleo-l4r5zi", "FLASH", MemoryTiming(5, 8, burst_cycles=5, prefetch=True)),
-        ("nucleo-l476rg", "FLASH", MemoryTiming(4, 8, burst_cycles=4, prefetch=True)),
+        ("nucleo-l4r5zi", "FLASH", MemoryTiming(5, 8, prefetch=True)),
+        ("nucleo-l476rg", "FLASH", MemoryTiming(4, 8, prefetch=True)),
         ("nucleo-f767zi", "FLASH", MemoryTiming(7 + 4, 32)),
         ("nucleo-f767zi", "DTCM", MemoryTiming(0, 8)),
         ("nucleo-h743zi", "FLASH", MemoryTiming(2 * (4 + 4), 32)),
@@ -103,24 +104,25 @@ def test_another_clock_gives_other_stalls_and_tells_the_firmware(tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("name", "sizes", "line_bytes"),
+    ("name", "sizes", "line_bytes", "filled_bytes"),
     [
-        ("stm32f407", (1024, 128), 16),
-        ("stm32l4r5", (1024, 256), 32),
-        ("stm32f746", (4 * KIB, 4 * KIB), 32),
-        ("stm32f767", (16 * KIB, 16 * KIB), 32),
-        ("stm32h743", (16 * KIB, 16 * KIB), 32),
-        ("stm32h7a3", (16 * KIB, 16 * KIB), 32),
-        ("stm32u575", (8 * KIB,), 16),
-        ("an500", (), 0),
+        ("stm32f407", (1024, 128), 16, 16),
+        ("stm32l4r5", (1024, 256), 32, 8),
+        ("stm32f746", (4 * KIB, 4 * KIB), 32, 32),
+        ("stm32f767", (16 * KIB, 16 * KIB), 32, 32),
+        ("stm32h743", (16 * KIB, 16 * KIB), 32, 32),
+        ("stm32h7a3", (16 * KIB, 16 * KIB), 32, 32),
+        ("stm32u575", (8 * KIB,), 16, 16),
+        ("an500", (), 0, 0),
     ],
 )
 def test_caches_have_the_sizes_of_the_manuals(
-    name: str, sizes: tuple[int, ...], line_bytes: int
+    name: str, sizes: tuple[int, ...], line_bytes: int, filled_bytes: int
 ) -> None:
     found = as_target(name).caches
     assert tuple(cache.size_bytes for cache in found) == sizes
     assert {cache.line_bytes for cache in found} == ({line_bytes} if sizes else set())
+    assert {cache.filled_bytes for cache in found} == ({filled_bytes} if sizes else set())
 
 
 @pytest.mark.parametrize("name", [n for n, c in chips().items() if c.banks])
@@ -197,6 +199,19 @@ def test_a_board_and_a_chip_are_targets() -> None:
             MINIMAL + '[cache.l1]\nholds = ["data"]\nline_bytes = 24\nways = 1\nsets = 1',
             "cache.l1: line_bytes is 24, not a power of two",
         ),
+        (
+            MINIMAL + CACHE.format(line=16) + "sector_bytes = 6",
+            "cache.l1: sector_bytes is 6, not a power of two",
+        ),
+        (
+            MINIMAL + CACHE.format(line=16) + "sector_bytes = 32",
+            "cache.l1: line_bytes is 16 and a miss brings in 32",
+        ),
+        (
+            MINIMAL + CACHE.format(line=256) + "sector_bytes = 4",
+            "a line has at most 32 sectors of 4 bytes or more",
+        ),
+        (MINIMAL + CACHE.format(line=2), "cache.l1: line_bytes is 2 and a miss brings in 2"),
         (
             MINIMAL + '[cache.l1]\nholds = ["data"]\nline_bytes = 16\nways = 1\nsets = 3',
             "cache.l1: sets is 3, not a power of two",

@@ -162,6 +162,19 @@ def test_data() -> None:
     assert stall(system(FLASH, lines_of(16, "flash")), weights) == Stall(data=50)
 
 
+def test_a_miss_that_brings_in_a_sector_waits_for_no_more() -> None:
+    whole = lines_of(64, "flash")
+    sectored = replace(whole, sector_bytes=16)
+    weights = Counts(4, 50, traffic={"flash": Traffic(40, 0, 10)})
+    assert stall(system(PLAIN, whole), weights) == Stall(data=10 * (5 + 3 * 2))
+    assert stall(system(PLAIN, sectored), weights) == Stall(data=10 * 5)
+    code = Counts(2, 100, jump_misses=7)
+    assert stall(system(PLAIN, sectored), code) == Stall(fetch=7 * 5)
+    assert system(PLAIN, sectored).plugin_arguments()[-1] == (
+        "cache=data+instructions:64:16:2:8:lru:through:1"
+    )
+
+
 def bank(
     name: str, origin: int, holds: str, timing: MemoryTiming | None = None, flash: bool = False
 ) -> Memory:
@@ -203,17 +216,17 @@ def test_banks_stand_for_those_that_hold_the_same() -> None:
         "region=0:1000",
         "region=2000:1000",
         "region=4000:1000",
-        "cache=instructions:16:64:1:roundrobin:through:1",
-        "cache=data:16:1:1:lru:through:1",
-        "cache=instructions:4:1:1:lru:through:2",
+        "cache=instructions:16:16:64:1:roundrobin:through:1",
+        "cache=data:16:16:1:1:lru:through:1",
+        "cache=instructions:4:4:1:1:lru:through:2",
     )
     with_data = memory_system(EMULATED, CHIP, (cache("data", "FLASH", "SRAM", "ITCM"),))
     assert with_data.cache_of("SSRAM1", "data") == with_data.cache_of("SSRAM23", "data")
     assert with_data.caches[0].memories == ("SSRAM1", "SSRAM23")
     assert with_data.plugin_arguments()[3:] == (
-        "cache=data:16:64:1:lru:through:3",
-        "cache=instructions:16:1:1:lru:through:1",
-        "cache=instructions:4:1:1:lru:through:2",
+        "cache=data:16:16:64:1:lru:through:3",
+        "cache=instructions:16:16:1:1:lru:through:1",
+        "cache=instructions:4:4:1:1:lru:through:2",
     )
 
 

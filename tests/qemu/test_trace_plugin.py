@@ -214,10 +214,14 @@ load:
 
 @dataclass
 class PythonCache:
-    """A cache, simulated again: each set is a list of (line, written), the next to leave first."""
+    """A cache, simulated again: each set is a list of (line, written), the next to leave first.
+
+    `held`: the sectors of each line that were brought in since it came.
+    """
 
     made: Cache
     sets: dict[int, list[tuple[int, bool]]] = field(default_factory=dict)
+    held: dict[int, set[int]] = field(default_factory=dict)
     turn: dict[int, int] = field(default_factory=dict)
     random: int = 2463534242
     traffic: Traffic = field(default_factory=Traffic)
@@ -238,9 +242,14 @@ class PythonCache:
         number = line % self.made.sets
         lines = self.sets.setdefault(number, [])
         seen = [kept for kept, _ in lines]
-        missed, pushed_out = line not in seen, False
+        sector, pushed_out = address // self.made.filled_bytes, False
+        missed = line not in seen or sector not in self.held[line]
         dirty = store and self.made.write_back
-        if not missed:
+        if line not in seen:
+            self.held[line] = set()
+        if not store or self.made.write_back:
+            self.held[line].add(sector)
+        if line in seen:
             at = seen.index(line)
             entry = (line, lines[at][1] or dirty)
             if self.made.replacement == "lru":
@@ -265,9 +274,9 @@ class PythonCache:
 
 
 def data_cache(
-    line: int, ways: int, sets: int, how: Replacement = "lru", back: bool = True
+    line: int, ways: int, sets: int, how: Replacement = "lru", back: bool = True, sector: int = 0
 ) -> Cache:
-    return Cache("D", frozenset({"data"}), ("data",), line, ways, sets, how, back)
+    return Cache("D", frozenset({"data"}), ("data",), line, ways, sets, how, back, sector)
 
 
 def accessed(
@@ -308,22 +317,27 @@ def test_caches_of_known_patterns(tmp_path: Path) -> None:
     assert accessed(emulated, data_cache(16, 1, 16), written, tmp_path) == Traffic(2, 4, 2, 2, 3)
     through = data_cache(16, 1, 16, back=False)
     assert accessed(emulated, through, written, tmp_path) == Traffic(2, 4, 2, 3, 0)
+    sectored = data_cache(32, 2, 1, sector=8)
+    assert misses(sectored, stride) == 64 * 4 // 8
+    assert misses(sectored, [0, 4, 24, 8, 0, 64, 8, 16, 128, 72]) == 1 + 1 + 1 + 1 + 1 + 1 + 1
 
 
 @pytest.mark.parametrize(
-    ("line", "ways", "sets", "how", "back"),
+    ("line", "sector", "ways", "sets", "how", "back"),
     [
-        (16, 8, 1, "lru", False),
-        (32, 4, 2, "random", True),
-        (8, 2, 32, "lru", True),
-        (16, 4, 8, "round robin", True),
-        (32, 1, 24, "random", False),
+        (16, 0, 8, 1, "lru", False),
+        (32, 0, 4, 2, "random", True),
+        (8, 0, 2, 32, "lru", True),
+        (16, 0, 4, 8, "round robin", True),
+        (32, 0, 1, 24, "random", False),
+        (32, 8, 8, 1, "lru", False),
+        (64, 4, 8, 4, "round robin", True),
     ],
 )
 def test_caches_of_random_accesses(
-    line: int, ways: int, sets: int, how: Replacement, back: bool, tmp_path: Path
+    line: int, sector: int, ways: int, sets: int, how: Replacement, back: bool, tmp_path: Path
 ) -> None:
-    chance = random.Random(f"{line} {ways} {sets} {how} {back}")
+    chance = random.Random(f"{line} {sector} {ways} {sets} {how} {back}")
     near = [chance.randrange(0, DATA.size_bytes, 4) for _ in range(12)]
     accesses = [
         (
@@ -332,7 +346,7 @@ def test_caches_of_random_accesses(
         )
         for _ in range(1500)
     ]
-    cache = data_cache(line, ways, sets, how, back)
+    cache = data_cache(line, ways, sets, how, back, sector)
     other = PythonCache(cache)
     for offset, store in accesses:
         other.access(DATA.origin + offset, store)
@@ -410,24 +424,27 @@ last_line:
 
 
 @pytest.mark.parametrize(
-    ("held", "sets", "jumps", "sequential"),
+    ("held", "line", "sets", "jumps", "sequential"),
     [
-        (("instructions",), 8, 0, 4),
-        (("data", "instructions"), 8, 0, 4),
-        (("instructions",), 2, 4, 16),
-        (("instructions",), 3, 4, 8),
+        (("instructions",), 16, 8, 0, 4),
+        (("data", "instructions"), 16, 8, 0, 4),
+        (("instructions",), 16, 2, 4, 16),
+        (("instructions",), 16, 3, 4, 8),
+        (("instructions",), 64, 2, 0, 4),
     ],
 )
 def test_lines_of_instructions(
     emulated: Board,
     held: Sequence[Cached],
+    line: int,
     sets: int,
     jumps: int,
     sequential: int,
     tmp_path: Path,
 ) -> None:
-    """Of a loop of four lines that runs five times. In three sets, its first and last line meet."""
-    cache = Cache("I", frozenset(held), ("code",), 16, 1, sets)
+    """Of a loop of four lines that runs five times. In three sets, its first and last line meet.
+    Four sectors of a line miss as four lines do."""
+    cache = Cache("I", frozenset(held), ("code",), line, 1, sets, sector_bytes=16)
     found = traced(emulated, FOUR_LINES, tmp_path, MemorySystem((CODE,), (cache,)))
     head, last = found.labels["head"], found.labels["last_line"]
     assert (head % 16, last - head) == (0, 48)
@@ -490,7 +507,7 @@ def test_what_cannot_be_traced_says_why(digits: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="compile it again"):
         trace_plugin.marks(board("mps2-an386"), other)
     bad = MemorySystem((CODE,), (Cache("I", frozenset({"instructions"}), ("code",), 0, 1, 1),))
-    with pytest.raises(LinkError, match="cannot use the argument cache=instructions:0:1:1"):
+    with pytest.raises(LinkError, match="cannot use the argument cache=instructions:0:0:1:1"):
         open_board(digits, trace=bad)
 
 

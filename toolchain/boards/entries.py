@@ -21,6 +21,9 @@ from toolchain.boards.memory import (
 from toolchain.errors import InputError
 from toolchain.files.records import field_of, record
 
+_LEAST_SECTOR_BYTES = 4
+_MOST_SECTORS = 32
+
 
 @dataclass(frozen=True)
 class CoreEntry:
@@ -91,11 +94,21 @@ class CacheEntry:
     sets: int
     replacement: Replacement = "lru"
     write_back: bool = False
+    sector_bytes: int = 0
 
     def cache(self, name: str, memories: tuple[str, ...], where: str) -> Cache:
         """Raises InputError naming the field that is out of its limits."""
         check_power_of_two("line_bytes", self.line_bytes, where)
         check_power_of_two("sets", self.sets, where)
+        if self.sector_bytes:
+            check_power_of_two("sector_bytes", self.sector_bytes, where)
+        filled_bytes = self.sector_bytes or self.line_bytes
+        sectors = self.line_bytes // filled_bytes
+        if filled_bytes < _LEAST_SECTOR_BYTES or not 1 <= sectors <= _MOST_SECTORS:
+            raise InputError(
+                f"{where}: line_bytes is {self.line_bytes} and a miss brings in {filled_bytes}; a "
+                f"line has at most {_MOST_SECTORS} sectors of {_LEAST_SECTOR_BYTES} bytes or more"
+            )
         if self.ways < 1 or not self.holds:
             raise InputError(
                 f"{where}: ways is {self.ways} and holds {sorted(self.holds)}; it has 1 way or "
@@ -110,6 +123,7 @@ class CacheEntry:
             self.sets,
             self.replacement,
             self.write_back,
+            self.sector_bytes,
         )
 
 

@@ -80,6 +80,8 @@ class Cache:
     """A cache before the banks named in `memories`: `sets` of `ways` lines.
 
     `write_back`: a store to a line that it holds waits in the cache; otherwise stores pass through.
+    `sector_bytes`: what a miss brings in of a line, the rest of which stays away until it is asked
+    for; 0: the whole line.
     """
 
     name: str
@@ -90,7 +92,13 @@ class Cache:
     sets: int
     replacement: Replacement = "lru"
     write_back: bool = False
+    sector_bytes: int = 0
 
     @property
     def size_bytes(self) -> int:
         return self.line_bytes * self.ways * self.sets
+
+    @property
+    def filled_bytes(self) -> int:
+        """What a miss brings in."""
+        return self.sector_bytes or self.line_bytes

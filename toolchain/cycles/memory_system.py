@@ -4,7 +4,8 @@ The plugin counts, for each instruction, words loaded and stored by region and l
 did not hold; here they become cycles that the core waits, by `MemoryTiming`:
 
 - A line that a load brings into a cache: `read_cycles`, and `burst_cycles` for each further
-  `width_bytes` of the line. A word that a cache holds: none.
+  `width_bytes` of the line. Where misses bring in sectors, each is as a line here. A word that a
+  cache holds: none.
 - A load from a region without a cache: `read_cycles` a word. Where an access delivers more than a
   word, its bytes are kept until the next one and count as a cache of one line.
 - A line of instructions: `read_cycles` until its first part is there, and of the cycles that its
@@ -52,10 +53,10 @@ class Region:
     def holds(self, address: int) -> bool:
         return self.origin <= address < self.origin + self.size_bytes
 
-    def fill_cycles(self, line_bytes: int) -> int:
-        """The stall until a line has been read."""
+    def fill_cycles(self, filled_bytes: int) -> int:
+        """The stall until what a miss brings in has been read."""
         timing = self.timing
-        further = -(-line_bytes // timing.width_bytes) - 1
+        further = -(-filled_bytes // timing.width_bytes) - 1
         return timing.read_cycles + further * timing.burst_cycles
 
 
@@ -96,6 +97,7 @@ class MemorySystem:
         words = (
             "+".join(sorted(cache.holds)),
             str(cache.line_bytes),
+            str(cache.filled_bytes),
             str(cache.ways),
             str(cache.sets),
             cache.replacement.replace(" ", ""),
@@ -130,7 +132,7 @@ class MemorySystem:
         region = next(region for region in self.regions if region.holds(address))
         cache = self.cache_of(region.name, "instructions")
         assert cache is not None, "lines are counted where there is a cache"
-        size = cache.line_bytes
+        size = cache.filled_bytes
         line = (address + counts.size_bytes - 1) // size
         first, whole = region.timing.read_cycles, region.fill_cycles(size)
         alone = first + max(0.0, whole - first - lines.cycles_to_jump(line, size))
@@ -149,7 +151,7 @@ class MemorySystem:
         cache = self.cache_of(region.name, "data")
         if cache is None:
             return seen.loads * timing.read_cycles + seen.stores * timing.write_cycles
-        stall = seen.load_misses * region.fill_cycles(cache.line_bytes)
+        stall = seen.load_misses * region.fill_cycles(cache.filled_bytes)
         if not cache.write_back:
             return stall + seen.stores * timing.write_cycles
         written = -(-cache.line_bytes // timing.width_bytes)
