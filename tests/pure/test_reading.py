@@ -93,6 +93,38 @@ def test_stalls_stand_apart() -> None:
     assert line.cycles.total == 60
 
 
+@pytest.mark.parametrize(
+    ("second", "stands_for", "core", "waits"),
+    [
+        ("RAM", "SRAM1", "cortex-m4", 0),
+        ("FLASH", "FLASH", "cortex-m4", 12),
+        ("FLASH", "SRAM1", "cortex-m4", 0),
+        ("FLASH", "FLASH", "cortex-m3", 12),
+        ("FLASH", "FLASH", "cortex-m33", 0),
+        ("FLASH", "FLASH", "cortex-m7", 0),
+        ("", "FLASH", "cortex-m4", 0),
+    ],
+)
+def test_loads_of_different_memories_do_not_overlap(
+    second: str, stands_for: str, core: str, waits: int
+) -> None:
+    """The second of two loads, 1 cycle after the first, takes 2 where it goes elsewhere."""
+    traffic = {second: Traffic(loads=12)} if second else {}
+    counts = {**COUNTS, 0x10A: Counts(2, 12, traffic=traffic)}
+    memory = MemorySystem(
+        (
+            Region("FLASH", 0, 0x1000, stands_for=stands_for),
+            Region("RAM", 0x2000_0000, 0x1000, stands_for="SRAM1"),
+        )
+    )
+    timing = timing_of(core)
+    assert timing is not None
+    lines = read(trace((0, counts)), PROGRAM, timing, memory).operator(0).lines
+    assert {at: line.cycles.data for at, line in lines.items() if line.cycles.data} == (
+        {0x10A: waits} if waits else {}
+    )
+
+
 def test_only_the_innermost_loop_is_hot() -> None:
     reading = read(trace((0, COUNTS)), PROGRAM, m4())
     (loop,) = hot_loops(reading, 5)

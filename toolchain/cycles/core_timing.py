@@ -46,6 +46,12 @@ class CoreTiming(Protocol):
         """
         ...
 
+    def overlapped_cycles(self, previous: Instruction, instruction: Instruction) -> float:
+        """The cycles that `block_cycles` takes off a load because it overlaps the load before it,
+        and that it takes after all where the two go to different memories.
+        """
+        ...
+
 
 @cache
 def timings() -> Mapping[str, CoreTiming]:

@@ -402,6 +402,9 @@ class DualIssueCore:
             return self.branches.mispredicted
         return self.branches.taken - self._not_taken(branch)
 
+    def overlapped_cycles(self, previous: Instruction, instruction: Instruction) -> float:
+        return 0.0
+
     def _not_taken(self, branch: Instruction) -> float:
         backwards = branch.target is not None and branch.target <= branch.address
         if not (self.branches.predicted and backwards and branch.is_conditional):

@@ -43,12 +43,14 @@ _NO_STALL = MemoryTiming(0, _WORD_BYTES)
 
 @dataclass(frozen=True)
 class Region:
-    """Addresses of the traced firmware, and the memory that they stand for."""
+    """Addresses of the traced firmware, and the memory that they stand for; none: another one for
+    each region."""
 
     name: str
     origin: int
     size_bytes: int
     timing: MemoryTiming = _NO_STALL
+    stands_for: str = ""
 
     def holds(self, address: int) -> bool:
         return self.origin <= address < self.origin + self.size_bytes
@@ -110,6 +112,18 @@ class MemorySystem:
         """What serves instructions or data of a region, if anything does."""
         covering = (c for c in self.caches if held in c.holds and region in c.memories)
         return next(covering, None)
+
+    def are_apart(self, one: Counts, other: Counts) -> bool:
+        """Whether two instructions load, and never from the same memory."""
+        first, second = self._loaded(one), self._loaded(other)
+        return bool(first and second) and not first & second
+
+    def _loaded(self, counts: Counts) -> frozenset[str]:
+        return frozenset(
+            region.stands_for or region.name
+            for region in self.regions
+            if region.name in counts.traffic and counts.traffic[region.name].loads
+        )
 
     def stalls(
         self, section: Section, core_cycles: Mapping[int, float] | None = None
@@ -229,7 +243,7 @@ def memory_system(
         if bank.holds
     ]
     regions = tuple(
-        Region(bank.name, bank.origin, bank.size_bytes, meant.timing or _NO_STALL)
+        Region(bank.name, bank.origin, bank.size_bytes, meant.timing or _NO_STALL, meant.name)
         for bank, meant in pairs
     )
     over = [

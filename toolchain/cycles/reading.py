@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from types import MappingProxyType
 
 from toolchain.cycles.core_timing import CoreTiming
@@ -17,7 +18,8 @@ from toolchain.errors import ResultError
 
 @dataclass(frozen=True)
 class Cycles:
-    """`core`: by the core's timing model. `fetch`, `data`: waiting for memories."""
+    """`core`: by the core's timing model. `fetch`, `data`: waiting for memories; a load that cannot
+    overlap the one before it, because that went to another memory, waits for data."""
 
     core: float = 0.0
     fetch: float = 0.0
@@ -141,8 +143,11 @@ def _read_section(
     section: Section, program: Program, timing: CoreTiming, memory: MemorySystem | None
 ) -> SectionReading:
     core: dict[int, float] = {}
+    apart: dict[int, float] = {}
     for block in _blocks(section.counts, program):
         core.update(_block_cycles(block, section.counts, program, timing))
+        if memory is not None:
+            apart.update(_apart_cycles(block, section.counts, timing, memory))
     waits = memory.stalls(section, core) if memory is not None else {}
     lines: dict[int, Line] = {}
     by_function: dict[str, SectionTotal] = {}
@@ -152,7 +157,7 @@ def _read_section(
             program.instructions[address],
             counts.executions,
             counts.taken,
-            Cycles(cycles, wait.fetch, wait.data),
+            Cycles(cycles, wait.fetch, wait.data + apart.get(address, 0.0)),
         )
         lines[address] = line
         function = program.function_at(address)
@@ -226,6 +231,19 @@ def _block_cycles(
             target = program.instructions.get(instruction.target or -1)
             cycles += taken * timing.taken_cycles(instruction, previous, target)
         yield instruction.address, cycles
+
+
+def _apart_cycles(
+    block: Sequence[Instruction],
+    counts: Mapping[int, Counts],
+    timing: CoreTiming,
+    memory: MemorySystem,
+) -> Iterator[tuple[int, float]]:
+    for previous, instruction in pairwise(block):
+        overlapped = timing.overlapped_cycles(previous, instruction)
+        here = counts[instruction.address]
+        if overlapped and memory.are_apart(counts[previous.address], here):
+            yield instruction.address, overlapped * here.executions
 
 
 @dataclass(frozen=True)

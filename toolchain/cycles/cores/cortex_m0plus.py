@@ -33,6 +33,9 @@ class _CortexM0Plus:
         # B, BX, BLX, MOV PC and a taken Bcc 2; BL 3; POP with PC 3 + N, PC being one of the N.
         return 2.0 if branch.is_load or branch.mnemonic == "bl" else 1.0
 
+    def overlapped_cycles(self, previous: Instruction, instruction: Instruction) -> float:
+        return 0.0
+
 
 def _cycles(instruction: Instruction) -> float:
     if instruction.mnemonic in ("push", "pop", "ldm", "ldmia", "stm", "stmia"):

@@ -77,6 +77,9 @@ class _CortexM33:
         waits = waits and previous is not None and "flags" in previous.writes
         return 2.0 if waits else 1.0
 
+    def overlapped_cycles(self, previous: Instruction, instruction: Instruction) -> float:
+        return 0.0
+
 
 def _step(state: _State, instruction: Instruction) -> float:
     start = state.now
