@@ -197,6 +197,11 @@ M33 = [
     ("mov r0, r1; it eq; moveq r1, r2", 2, "it can dual issue with preceding instruction"),
     ("vfma.f32 s0, s1, s2; vfma.f32 s3, s4, s5", 4, "no other FP in the following 2 cycles"),
     ("vfma.f32 s0, s1, s2; movs r0, #1; movs r1, #1; vfma.f32 s0, s1, s2", 4, "as measured"),
+    ("vfma.f32 s0, s1, s2; movs r0, #1; movs r1, #1; vfma.f32 s4, s3, s0", 5, "4 as multiplicand"),
+    ("vldr s0, [r0]; vadd.f32 s1, s0, s2", 2, "vldr has 1 cycle of load to use latency"),
+    ("pkhbt.w r0, r1, r2; adds r3, r0, #1", 3, "DSP instructions: 2 cycle result latency"),
+    ("uadd8.w r0, r1, r2; smlad r3, r4, r5, r0", 3, "no chaining"),
+    ("qsub.w r0, r1, r2; adds r3, #1; adds r4, r0, #1", 3, "hidden by another instruction"),
 ]
 
 

@@ -6,8 +6,8 @@ The figures are measurements of an RP2350 (r1p0) that are published in github.co
 measurement: division takes what it takes on a Cortex-M4 (DDI 0439D), and so does the FPU's
 arithmetic but multiply-accumulate; a branch to a register, or to an address just loaded, refills
 the pipeline for one cycle more than a direct one; a branch that is not issued beside another
-instruction takes 1 cycle, 2 if taken; SIMD additions, extensions
-and the like have their result after 1 cycle.
+instruction takes 1 cycle, 2 if taken; extensions and saturations (SXTB16, SSAT) have their result
+after 1 cycle.
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ from toolchain.cycles.instruction import Instruction, register_names
 _MULTIPLY = re.compile(
     r"mul|mla|mls|[su]mull|[su]mlal|umaal|smla\w+|smls\w+|smmul\w*|smmla\w*|smmls\w*"
     r"|smu[al]\w+|smusdx?|usada8"
+)
+_DSP = re.compile(
+    r"(s|u|q|uq|sh|uh)(add8|add16|sub8|sub16|asx|sax)|q(add|sub|dadd|dsub)|pkh(bt|tb)|sel|usad8"
 )
 _EXTEND_AND_ADD = re.compile(r"[su]xta(b|h|b16)")
 _PAIRED_BRANCHES = frozenset({"b", "bx", "blx", "cbz", "cbnz"})
@@ -136,7 +139,7 @@ def _addends(instruction: Instruction) -> frozenset[str]:
         if len(instruction.writes & instruction.reads) == 2 or "mlal" in instruction.mnemonic:
             return instruction.writes
         return frozenset({instruction.operands[-1]})
-    if instruction.mnemonic in ("umlal", "umaal"):
+    if instruction.mnemonic in ("umlal", "umaal") or instruction.mnemonic in _FLOAT_ACCUMULATE:
         return instruction.writes
     return frozenset()
 
@@ -165,21 +168,27 @@ def _loaded(instruction: Instruction) -> list[str]:
 def _results(state: _State, instruction: Instruction, issue: float, cycles: float) -> None:
     if instruction.is_load:
         # "Load to use latency is 2 cycles"; "can be consumed as MAC accumulate dependency in 1".
-        # Of several words one arrives each cycle.
+        # "vldr.32 has 1 cycle of load to use latency". Of several words one arrives each cycle.
+        latency = 1.0 if instruction.mnemonic.startswith("v") else 2.0
         base = instruction.address_registers if instruction.writes_back else frozenset()
         state.ready.update((register, issue + cycles) for register in base)
         for order, register in enumerate(_loaded(instruction)):
-            state.ready[register] = issue + order + 2.0
+            state.ready[register] = issue + order + latency
             state.addend_ready[register] = issue + order + 1.0
         return
     latency, chained = 1.0, 1.0
     if _takes_two_stages(instruction):
         latency = 2.0
+    elif _DSP.fullmatch(instruction.mnemonic):
+        # "DSP and SIMD instructions (qsub, uadd8, pkh{bt,tb}) have 2 cycle result latency (no
+        # chaining)".
+        latency = chained = 2.0
     elif instruction.mnemonic in _FLOAT_ACCUMULATE:
-        # "FMA/MLA execute in 1 cycle with 3 cycle of result latency. No other floating point
-        # instruction can be issued in the following 2 cycles."
-        latency = chained = 3.0
-        state.float_unit_free = issue + latency
+        # "FMA/MLA execute in 1 cycle with 3 cycle of result latency into accumulator of another
+        # FMA or 4 as multiplicand. No other floating point instruction can be issued in the
+        # following 2 cycles."
+        latency, chained = 4.0, 3.0
+        state.float_unit_free = issue + chained
     elif instruction.mnemonic in ("vdiv", "vsqrt"):
         latency = chained = float(_FLOAT_DIVIDE_CYCLES + 1)
         state.float_unit_free = issue + _FLOAT_DIVIDE_CYCLES
