@@ -135,12 +135,13 @@ def test_lines_of_instructions_after_a_jump_cost_their_fill() -> None:
 
 @pytest.mark.parametrize(
     ("timing", "cycles", "left"),
-    [(PLAIN, None, 5), (FLASH, None, 2), (FLASH, 0.5, 3.5), (FLASH, 4, 0)],
+    [(PLAIN, None, 5), (FLASH, None, 3), (FLASH, 0.5, 4.5), (FLASH, 0.25, 5), (FLASH, 2, 0)],
 )
 def test_a_prefetch_leaves_what_the_line_before_did_not_hide(
     timing: MemoryTiming, cycles: float | None, left: float
 ) -> None:
-    """The line before runs 60 instructions, and is left at its end 20 times."""
+    """The line before runs 60 instructions, and is left at its end 20 times. The read takes 6
+    cycles; a line costs no more than it does alone."""
     counts = {0x10: Counts(2, 30), 0x1E: Counts(2, 30, taken=10), 0x20: Counts(2, 20, 0, 6)}
     by_address = None if cycles is None else {at: cycles * c.executions for at, c in counts.items()}
     memory = system(timing, lines_of(16, "flash"))

@@ -10,8 +10,10 @@ did not hold; here they become cycles that the core waits, by `MemoryTiming`:
   word, its bytes are kept until the next one and count as a cache of one line.
 - A line of instructions: `read_cycles` until its first part is there, and of the cycles that its
   other parts take what one pass through the line does not hide: the core runs what has come. Where
-  the memory prefetches, a line that follows the line before costs what is left of the whole after
-  one pass through that one. Passes take the core's cycles; without them, one an instruction.
+  the memory prefetches, one read follows the other, each keeping the memory busy for a cycle more
+  than it would stall the core: a line that follows the line before costs what is left of its read
+  after one pass through that one, and at most what it costs alone. Passes take the core's cycles;
+  without them, one an instruction.
 - A store: `write_cycles` a word where it passes to the memory, none where it stays in a cache. A
   written line that is pushed out: `write_cycles` for each `width_bytes`. A line that a store
   brings into a cache: none; the core goes on while the store waits in a buffer.
@@ -152,7 +154,8 @@ class MemorySystem:
         alone = first + max(0.0, whole - first - lines.cycles_to_jump(line, size))
         following = alone
         if region.timing.prefetch:
-            following = max(0.0, whole - lines.cycles_to_end(line - 1, size))
+            busy = whole + 1
+            following = min(alone, max(0.0, busy - lines.cycles_to_end(line - 1, size)))
         return counts.jump_misses * alone + counts.sequential_misses * following
 
     def _data_stall(self, counts: Counts) -> float:
