@@ -44,6 +44,9 @@ class TwoEach:
     ) -> float:
         return 5.0
 
+    def overlapped_cycles(self, previous: Instruction, instruction: Instruction) -> float:
+        return 0.0
+
 
 def section(run: int, operator: int | None, times: int) -> Section:
     counts = {0: Counts(2, times), 2: Counts(2, times), 4: Counts(2, times, times)}

@@ -37,3 +37,6 @@ class Remembered:
         target: Instruction | None = None,
     ) -> float:
         return self.timing.taken_cycles(branch, previous, target)
+
+    def overlapped_cycles(self, previous: Instruction, instruction: Instruction) -> float:
+        return self.timing.overlapped_cycles(previous, instruction)
