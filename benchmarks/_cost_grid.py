@@ -16,7 +16,7 @@ from toolchain.boards import Core
 from toolchain.cost.key import COPIES, Key, operator_key
 from toolchain.cost.predicted import only_views
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
-from toolchain.ops import spec_of
+from toolchain.ops import forms, spec_of
 from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.convolution.conv2d import Conv2D
@@ -30,14 +30,17 @@ from toolchain.ops.matmul.fully_connected import FullyConnected
 from toolchain.ops.matmul.partial_fully_connected import PartialFullyConnected
 from toolchain.ops.movement.block_concat import BlockConcat
 from toolchain.ops.movement.concat import Concat
+from toolchain.ops.movement.pad import Pad
 from toolchain.ops.normalisation.softmax_s8 import Softmax
 from toolchain.ops.pooling.common import Pool2D
 from toolchain.ops.preference import Preference
 from toolchain.ops.reduction.common import Reduce
 from toolchain.ops.reduction.requantise_sums import Law, RequantiseSums
+from toolchain.ops.resize.common import Resize
 from toolchain.ops.unary.relu import Relu
 from toolchain.ops.window import Padding, Window, same_padding
-from toolchain.timing.kernel_timing import Kernel, copies_kernel
+from toolchain.timing.kernel_firmware import Kernel
+from toolchain.timing.kernel_timing import copies_kernel
 
 Rng = np.random.Generator
 _X = Quantisation((0.05,), (-3,))
@@ -180,6 +183,15 @@ def depthwise_conv2d(rng: Rng) -> Graph:
     attributes = DepthwiseConv2D(window.stride, window.dilation, window.padding, _activation(rng))
     shape = (1, *window.kernel, depth * multiplier)
     return _weighted(rng, "depthwise_conv2d", attributes, (1, *size, depth), shape)
+
+
+def streaming_depthwise(rng: Rng) -> Graph:
+    """Long windows over time, one value wide, of which networks that run on a stream take few."""
+    kernel = int(_pick(rng, 3, 4, 5, 6, 9, 11, 13, 17, 21, 23, 29))
+    depth, steps = _channels(rng, 64), int(_pick(rng, 1, 1, 2, 3, 8, 24))
+    attributes = DepthwiseConv2D((1, 1), (1, 1), Padding(), _activation(rng))
+    shape = (1, kernel, 1, depth)
+    return _weighted(rng, "depthwise_conv2d", attributes, (1, kernel + steps - 1, 1, depth), shape)
 
 
 def fully_connected(rng: Rng) -> Graph:
@@ -348,12 +360,33 @@ def requantise_sums(rng: Rng) -> Graph:
     return graph_of("requantise_sums", attributes, [sums])
 
 
+def pad(rng: Rng) -> Graph:
+    """Around an image, or behind its channels as residual blocks have it."""
+    shape = (1, int(rng.integers(2, 49)), int(rng.integers(2, 49)), _channels(rng, 48))
+    ends = rng.integers(0, 4, (2, 2))
+    behind = _channels(rng, 48) if rng.random() < 0.5 else 0
+    around = ((0, 0), (0, 0)) if behind else tuple((int(a), int(b)) for a, b in ends)
+    attributes = Pad(((0, 0), *around, (0, behind)))
+    return graph_of("pad", attributes, [Tensor("x", shape, DType.INT8, _X)], _X)
+
+
+def resize_nearest(rng: Rng) -> Graph:
+    height, width = int(rng.integers(1, 17)), int(rng.integers(1, 17))
+    factor = _pick(rng, 2, 2, 3, 4)
+    to = (factor * height, factor * width)
+    if rng.random() < 0.25:
+        to = (int(rng.integers(1, 49)), int(rng.integers(1, 49)))
+    x = Tensor("x", (1, height, width, _channels(rng, 64)), DType.INT8, _X)
+    return graph_of("resize_nearest", Resize(*to), [x], _X)
+
+
 GRID: Mapping[str, tuple[Callable[[Rng], Graph], int]] = {
     "conv2d": (conv2d, 192),
     "pointwise": (pointwise, 128),
     "strided_pointwise": (strided_pointwise, 32),
     "row": (row, 32),
     "depthwise_conv2d": (depthwise_conv2d, 192),
+    "streaming_depthwise": (streaming_depthwise, 32),
     "fully_connected": (fully_connected, 64),
     "average_pool2d": (_pool("average_pool2d"), 64),
     "max_pool2d": (_pool("max_pool2d"), 64),
@@ -363,6 +396,8 @@ GRID: Mapping[str, tuple[Callable[[Rng], Graph], int]] = {
     "logistic": (logistic, 24),
     "concat": (concat, 40),
     "block_concat": (block_concat, 64),
+    "padded_image": (pad, 32),
+    "larger_image": (resize_nearest, 24),
     "mean": (_reduce("mean"), 48),
     "softmax": (softmax, 24),
     "batch_matmul": (batch_matmul, 40),
@@ -377,30 +412,32 @@ GRID: Mapping[str, tuple[Callable[[Rng], Graph], int]] = {
 
 
 _COPIES = 20
+_SAMPLES = 8
+"""Of each form that the grid has no sampler for."""
 
 
 def families() -> tuple[str, ...]:
-    """What the grid has shapes of, and plain copies."""
-    return (*GRID, COPIES)
+    """What the grid has shapes of, all other forms of operators, and plain copies."""
+    return (*GRID, *(name for name in forms() if name not in GRID), COPIES)
 
 
 def kernels(family: str, seed: int, core: Core, most: int | None = None) -> tuple[Kernel, ...]:
     """As many operators, each alone, as the grid has of this family; of them at most `most`.
 
-    An operator that CMSIS-NN computes, too, counts twice: with the quicker kernel and with Arm's.
+    An operator that CMSIS-NN computes, too, counts twice: with the quicker kernel and, behind all
+    of those, with Arm's.
     """
     rng = np.random.default_rng([seed, *family.encode()])
     if family == COPIES:
         sizes = rng.integers(1, 2048, (_COPIES, 3)) >> rng.integers(0, 10, (_COPIES, 1))
         return tuple(copies_kernel(tuple(int(size) + 1 for size in row)) for row in sizes[:most])
-    sampler, count = GRID[family]
+    sampler, count = GRID.get(family) or (forms()[family].sample, _SAMPLES)
     found: dict[Key, Kernel] = {}
-    for _ in range(count):
-        graph = sampler(rng)
-        (op,) = graph.ops
-        if only_views(op, graph):
-            continue
-        for preference in (Preference.AUTO, Preference.CMSIS_NN):
+    graphs = [sampler(rng) for _ in range(count)]
+    for preference in (Preference.AUTO, Preference.CMSIS_NN):
+        for graph in graphs:
+            if only_views(graph.ops[0], graph):
+                continue
             key = operator_key(lower(graph, core, preference), 0)
             copies = key.kernel.startswith(("thimble_copy_nd", "thimble_move"))
             found.setdefault(key, Kernel(key, graph, apart=copies, preference=preference))

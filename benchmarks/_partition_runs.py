@@ -1,4 +1,4 @@
-"""What `benchmarks.partition` counts in QEMU: whole networks, and one convolution in blocks."""
+"""What `benchmarks.partition` traces in QEMU: whole networks, and one convolution in blocks."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ from rich.table import Table
 from benchmarks.zoo_network import Network
 from toolchain.boards import board as find_board
 from toolchain.codegen import generate
+from toolchain.deployment.modelled_time import NoReader, find_reader
 from toolchain.device.build import build
 from toolchain.device.session import open_board
+from toolchain.errors import MissingToolError
 from toolchain.ir import Graph
 from toolchain.kernels import cmsis_nn
 from toolchain.memory.plan import Plan
@@ -33,10 +35,10 @@ SEEDS = (1, 2)
 
 @dataclass(frozen=True)
 class Counted:
-    """Outputs of some seeded inputs, all instructions of the last, and those of copies."""
+    """Outputs of some seeded inputs, the cycles of the last by a trace, and those of copies."""
 
     outputs: tuple[Array, ...]
-    instructions: int
+    cycles: int
     copies: int
     ram_bytes: int
     code_bytes: int
@@ -48,13 +50,17 @@ def run(plan: Plan, board: str) -> Counted:
     sources = generate(plan, target.core, cmsis_nn.find(), name="network")
     with tempfile.TemporaryDirectory(prefix="thimble-") as folder:
         firmware = build([(plan, sources)], target, Path(folder))
-        with open_board(firmware) as session:
+        reader = find_reader(firmware)
+        if isinstance(reader, NoReader):
+            raise MissingToolError(f"nothing can be told in cycles on {board}: {reader.reason}")
+        with open_board(firmware, trace=reader.memory) as session:
             done = [session.run_pattern(seed) for seed in SEEDS]
-            counts = session.operator_counts()
+            (last,) = reader.read(session.trace().run(-1)).runs
+    kinds = [operator.kind for operator in firmware.model.operators]
     return Counted(
         tuple(output for one in done for output in one.outputs.values()),
-        done[-1].count,
-        sum(count.count for count in counts if count.kind in COPIES),
+        last.total,
+        sum(n for kind, n in zip(kinds, last.operators, strict=True) if kind in COPIES),
         firmware.sizes.ram_bytes,
         firmware.sizes.code_bytes,
     )
@@ -63,7 +69,7 @@ def run(plan: Plan, board: str) -> Counted:
 def measure_runs(
     graphs: Iterable[tuple[str, Graph]], board: str, budget: float, report: Report
 ) -> Iterator[Any]:
-    """Networks whole and split within `budget`: equal bytes, and the slowdown that is counted."""
+    """Networks whole and split within `budget`: equal bytes, and the slowdown by a trace."""
     target = find_board(board)
     for name, graph in graphs:
         report(f"{name}: planning")
@@ -77,12 +83,12 @@ def measure_runs(
             "network": name,
             "unsplit_arena_bytes": plans[0].arena.size_bytes,
             "split_arena_bytes": plans[1].arena.size_bytes,
-            "unsplit_instructions": whole.instructions,
-            "split_instructions": parts.instructions,
-            "predicted_instructions": [predict_latency(plan).total for plan in plans],
-            "slowdown": round(parts.instructions / whole.instructions - 1, 5),
+            "unsplit_cycles": whole.cycles,
+            "split_cycles": parts.cycles,
+            "predicted_cycles": [predict_latency(plan).total for plan in plans],
+            "slowdown": round(parts.cycles / whole.cycles - 1, 5),
             "predicted_slowdown": round(plans[1].slowdown, 5),
-            "copy_instructions": parts.copies,
+            "copy_cycles": parts.copies,
             "code_bytes": [whole.code_bytes, parts.code_bytes],
             "equal": all(
                 np.array_equal(a, b) for a, b in zip(whole.outputs, parts.outputs, strict=True)
@@ -94,7 +100,7 @@ def measure_runs(
 def show_runs(rows: Sequence[Any], board: str, budget: float, console: Console) -> None:
     """A line for each network that was run."""
     table = Table(title=f"Run whole on {board} in QEMU, unsplit and split within {budget:.0%}")
-    for title in ("network", "arena B", "split", "M instr.", "split"):
+    for title in ("network", "arena B", "split", "M cycles", "split"):
         table.add_column(title, justify="left" if title == "network" else "right")
     for title in ("slowdown", "predicted", "off by points", "copies", "code B", "outputs"):
         table.add_column(title, justify="right")
@@ -104,12 +110,12 @@ def show_runs(rows: Sequence[Any], board: str, budget: float, console: Console) 
             row["network"],
             f"{row['unsplit_arena_bytes']:,}",
             f"{row['split_arena_bytes']:,}",
-            f"{row['unsplit_instructions'] / 1e6:.2f}",
-            f"{row['split_instructions'] / 1e6:.2f}",
+            f"{row['unsplit_cycles'] / 1e6:.2f}",
+            f"{row['split_cycles'] / 1e6:.2f}",
             f"{row['slowdown']:.2%}",
             f"{row['predicted_slowdown']:.2%}",
             f"{off:+.2f}",
-            f"{row['copy_instructions'] / row['split_instructions']:.2%}",
+            f"{row['copy_cycles'] / row['split_cycles']:.2%}",
             "{:,} > {:,}".format(*row["code_bytes"]),
             f"equal, {row['compared_bytes']:,} B" if row["equal"] else "DIFFER",
         )
@@ -154,31 +160,31 @@ def measure_table_3(factors: Sequence[int], board: str, report: Report) -> Itera
         yield {
             "factor": factor,
             "blocks": count * count,
-            "unsplit_instructions": whole.instructions,
-            "instructions": blocks.instructions,
-            "copy_instructions": blocks.copies,
-            "strip_instructions": strips.instructions,
-            "strip_copy_instructions": strips.copies,
+            "unsplit_cycles": whole.cycles,
+            "cycles": blocks.cycles,
+            "copy_cycles": blocks.copies,
+            "strip_cycles": strips.cycles,
+            "strip_copy_cycles": strips.copies,
         }
 
 
 def show_table_3(rows: Sequence[Any], published: Any, console: Console) -> None:
     """A line for each size of the blocks, MOTES's times beside it."""
-    unsplit = f", {rows[0]['unsplit_instructions']:,} instructions" if rows else ""
+    unsplit = f", {rows[0]['unsplit_cycles']:,} cycles" if rows else ""
     table = Table(title=f"Table 3: one convolution of 32x32x8{unsplit}")
-    for title in ("factor", "blocks", "instructions", "overhead", "BlockConcat", "strips alone"):
+    for title in ("factor", "blocks", "cycles", "overhead", "BlockConcat", "strips alone"):
         table.add_column(title, justify="right")
     for title in ("MOTES us", "overhead", "BlockConcat"):
         table.add_column(title, justify="right")
     for row in rows:
-        whole, theirs = row["unsplit_instructions"], published["factors"][str(row["factor"])]
+        whole, theirs = row["unsplit_cycles"], published["factors"][str(row["factor"])]
         table.add_row(
             str(row["factor"]),
             f"{row['blocks']:,}",
-            f"{row['instructions']:,}",
-            f"{row['instructions'] / whole - 1:.1%}",
-            f"{row['copy_instructions'] / row['instructions']:.1%}",
-            f"{row['strip_instructions'] / whole - 1:.1%}",
+            f"{row['cycles']:,}",
+            f"{row['cycles'] / whole - 1:.1%}",
+            f"{row['copy_cycles'] / row['cycles']:.1%}",
+            f"{row['strip_cycles'] / whole - 1:.1%}",
             f"{theirs['us']:,}",
             f"{theirs['us'] / published['unsplit_us'] - 1:.1%}",
             f"{theirs['block_concat_us'] / theirs['us']:.1%}",

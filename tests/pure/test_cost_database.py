@@ -273,9 +273,9 @@ def test_instructions_and_cycles_are_never_added(tmp_path: Path) -> None:
 
 
 def test_wide_and_float_operators_have_estimates_of_their_own() -> None:
-    """Those of int8 are several times too low for them, on every core."""
+    """Where nothing was fitted; those of int8 are several times too low for them."""
     rng = np.random.default_rng(4)
-    target = board("mps2-an386")
+    target = board("host")
     model, fit = predicted_model(target), fit_of(target.core)
     tried = set()
     for name, spec in forms().items():
@@ -352,3 +352,26 @@ def test_traces_stand_beside_measurements_and_grow_old(
     monkeypatch.setattr(measurements, "_reading_digest", lambda board: "of other tables")
     rows = measurements.known_rows(database, name, BUILD)
     assert [row.basis for row in rows] == ["measured"]
+
+
+def test_every_core_with_a_timing_model_predicts_cycles_of_every_kind() -> None:
+    """Instructions and cycles would else meet in one sum."""
+    rng = np.random.default_rng(5)
+    for name in ("mps2-an386", "mps2-an500", "mps3-an547", "nucleo-l4r5zi", "nucleo-h743zi"):
+        target = board(name)
+        model = predicted_model(target)
+        assert model.unit == "cycles"
+        for kind, spec in forms().items():
+            graph = spec.sample(rng)
+            if not only_views(graph.ops[0], graph):
+                assert model.cost(lower(graph, target.core), 0).count > 0, (name, kind)
+
+
+def test_waiting_for_flash_is_part_of_the_time(tmp_path: Path) -> None:
+    """The same core, kernel and shape: nothing waits on the emulated board, the flash does."""
+    graph = graphs(tmp_path)[5]
+    counts = {
+        name: predicted_model(board(name)).cost(lower(graph, board(name).core), 0).count
+        for name in ("mps2-an386", "nucleo-l476rg", "nucleo-l4r5zi")
+    }
+    assert counts["mps2-an386"] < counts["nucleo-l476rg"] < counts["nucleo-l4r5zi"]

@@ -226,6 +226,9 @@ class PerRun:
     def cost(self, lowered: Lowered, number: int) -> Cost:
         return Cost(1, Basis.MEASURED)
 
+    def within(self, graph: Graph) -> PerRun:
+        return self
+
     def copies(self, sizes: Sequence[int]) -> Cost:
         return Cost(len(sizes), Basis.MEASURED)
 
@@ -238,7 +241,7 @@ def test_the_search_weighs_by_the_costs_that_it_is_given() -> None:
 
 
 def test_a_matrix_product_in_blocks_of_few_rows_is_dear() -> None:
-    """Each call widens all of y again: in QEMU 14,129 instructions for one row, 18,001 for two."""
+    """Each call widens all of y again: traced, 11,114 cycles for one row, 14,186 for two."""
     quantised = Quantisation((0.05,), (3,))
 
     def count(rows: int) -> int:
@@ -249,5 +252,5 @@ def test_a_matrix_product_in_blocks_of_few_rows_is_dear() -> None:
         target = board("mps2-an500")
         return predicted_model(target).cost(lower(graph, target.core), 0).count
 
-    assert count(1) == pytest.approx(14_129, rel=0.05)
-    assert count(2) == pytest.approx(18_001, rel=0.05)
+    assert count(1) == pytest.approx(11_114, rel=0.08)
+    assert count(2) == pytest.approx(14_186, rel=0.08)

@@ -323,15 +323,17 @@ def test_tuning_settles_and_the_plan_says_what_was_measured(
 
 
 def test_check_compares_what_was_known_before(database: Database) -> None:
-    first = check_model(MODEL, BOARD)
-    second = check_model(MODEL, BOARD)
-    assert first is not None and second is not None
+    (first,) = check_model(MODEL, BOARD)
+    second, other = check_model(MODEL, BOARD, read_as=("nucleo-l4r5zi",))
     assert first.known == first.estimated and first.known.measured_share == 0
     assert second.known.measured_share == 1
     assert second.known.mean_error < 0.05
     assert second.known.mean_error <= first.estimated.mean_error < 0.08
     assert (second.unit, second.basis, second.known.unit) == ("cycles", "trace", "cycles")
     assert abs(second.known.total_error) < 0.01
+    assert (other.board, other.ran_on, other.unit) == ("nucleo-l4r5zi", BOARD, "cycles")
+    assert other.measured > second.measured
+    assert other.known == other.estimated and other.known.mean_error < 0.1
 
 
 def test_cost_commands_share_what_was_measured(

@@ -87,6 +87,12 @@ def check(
         list[str] | None,
         typer.Option("--board", "-b", help="Boards to use; default: all in QEMU."),
     ] = None,
+    read_as: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--as", help="Read what runs in QEMU as this board or chip, too; may be repeated."
+        ),
+    ] = None,
     port: PortOption = None,
     cmsis_nn: CmsisNnOption = None,
     json: JsonOption = None,
@@ -97,13 +103,13 @@ def check(
     what the database knows and once by the formula alone. Models that do not fit a board are left
     out. What was found is stored afterwards.
 
-    Example: `thimble cost check model.tflite --board netduinoplus2`
+    Example: `thimble cost check model.tflite --board mps2-an386 --as nucleo-l4r5zi`
     """
     names = tuple(board or emulated_boards())
     for name in names:
         find_board(name)
     with progress() as step:
-        checks = check_models(models, names, port, cmsis_nn, step)
+        checks = check_models(models, names, port, cmsis_nn, step, tuple(read_as or ()))
     if json:
         write_json(json, {"checks": [asdict(entry) for entry in checks]})
     if json != "-":

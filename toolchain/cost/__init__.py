@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from toolchain.cost.basis import Basis
+from toolchain.ir import Graph
 from toolchain.ops.lowering import Lowered
 
 
@@ -31,6 +32,9 @@ class CostModel(Protocol):
 
     def cost(self, lowered: Lowered, number: int) -> Cost:
         """The cost of operator `number` of the graph, which runs as a kernel."""
+
+    def within(self, graph: Graph) -> CostModel:
+        """The same for operators that are parts of this graph's, alone in graphs of their own."""
 
     def copies(self, sizes: Sequence[int]) -> Cost:
         """The cost of an operator that only makes copies of so many bytes each."""

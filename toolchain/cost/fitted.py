@@ -3,7 +3,7 @@
 `coefficients/` has a file for each core: a non-negative least-squares fit of the relative error
 over a grid of seeded shapes. `python -m benchmarks.cost` counts the grid again, fits the
 coefficients and prints the errors. They hold for the compiler and CMSIS-NN that the file names.
-Cores without a file share one that counts instructions.
+Cores without a file share a rough one that counts instructions.
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ from toolchain.ops.kernel import Terms
 from toolchain.ops.lowering import Lowered
 
 COEFFICIENTS = Path(__file__).with_name("coefficients")
+_OF_OTHERS = "plain.json"
+ROUGH = ("int8", "int16", "int16 sums", "float32")
+"""What stands for kernels that were not fitted, by the type of their elements."""
 
 
 @dataclass(frozen=True)
@@ -40,10 +43,9 @@ class Fit:
 
 @cache
 def fit_of(core: Core) -> Fit:
-    """The fit of this core, or the one in instructions that it shares with others."""
+    """The fit of this core, or the rough one in instructions of all cores without one."""
     own = COEFFICIENTS / f"{core.name}.json"
-    shared = "helium" if core.mve else "dsp" if core.dsp else "plain"
-    file = own if own.is_file() else COEFFICIENTS / f"{shared}.json"
+    file = own if own.is_file() else COEFFICIENTS / _OF_OTHERS
     data = json.loads(file.read_text(encoding="utf-8"))
     return Fit(data["unit"], data["kernels"])
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from toolchain.cost import Cost, CostModel
 from toolchain.cost.basis import CYCLES, INSTRUCTIONS
 from toolchain.cost.database import Measurement
 from toolchain.cost.key import Key, copies_key, operator_key
+from toolchain.ir import Graph
 from toolchain.ops.lowering import Lowered
 
 
@@ -31,6 +32,10 @@ class MeasuredCostModel:
         return self.known.get(operator_key(lowered, number)) or self._scaled(
             self.fallback.cost(lowered, number)
         )
+
+    def within(self, graph: Graph) -> MeasuredCostModel:
+        """Known costs stay; estimates are those within the graph."""
+        return replace(self, fallback=self.fallback.within(graph))
 
     def copies(self, sizes: Sequence[int]) -> Cost:
         """The known cost of copies of so many bytes each; otherwise the estimate."""

@@ -7,35 +7,29 @@ the cost of a call, of a multiply-accumulate and of an element stand in.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from toolchain.boards import Board, Core
+from toolchain.boards import Board, Core, Target
 from toolchain.cost import NOTHING, Cost
-from toolchain.cost.basis import Basis
+from toolchain.cost.basis import CYCLES, Basis
 from toolchain.cost.fitted import Fit, fit_of, kernel_terms, memcpy_terms, plain_terms, rough_kernel
 from toolchain.cost.key import COPIES
+from toolchain.cost.stalls import Stalls, stalls_of
 from toolchain.ir import Graph, Op
 from toolchain.ops import spec_of
 from toolchain.ops.lowering import Lowered
 
 
 @dataclass(frozen=True)
-class Target:
-    """What the time of a kernel depends on: the core."""
+class PredictedCostModel:
+    """Costs by formula. `stalls`: of the memories; None where they never wait.
+
+    `of_bytes`: all constants of the network of which the graphs are parts.
+    """
 
     core: Core
-
-
-def target_of(board: Board) -> Target:
-    """A board as the cost model sees it."""
-    return Target(board.core)
-
-
-@dataclass(frozen=True)
-class PredictedCostModel:
-    """Costs on one target by formula."""
-
-    target: Target
+    stalls: Stalls | None = None
+    of_bytes: int = 0
 
     @property
     def unit(self) -> str:
@@ -43,7 +37,7 @@ class PredictedCostModel:
 
     @property
     def _fit(self) -> Fit:
-        return fit_of(self.target.core)
+        return fit_of(self.core)
 
     def cost(self, lowered: Lowered, number: int) -> Cost:
         """The estimate; 0 for an operator that moves no bytes."""
@@ -51,18 +45,30 @@ class PredictedCostModel:
         op = graph.ops[number]
         if only_views(op, graph):
             return NOTHING
-        count = self._fit.count(*kernel_terms(lowered, number))
+        kernel, terms = kernel_terms(lowered, number)
+        count = self._fit.count(kernel, terms)
         if count is None and op.kind == "block_concat":
             size_bytes = sum(graph.tensors[name].size_bytes for name in op.outputs)
             return self.copies((size_bytes,))
         if count is None:
-            count = self._rough(rough_kernel(op, graph, self.target.core), op, graph)
+            kernel, terms = rough_kernel(op, graph, self.core), plain_terms(op, graph)
+            count = self._rough(kernel, op, graph)
+        if self.stalls is not None:
+            of_bytes = max(self.of_bytes, _all_constant_bytes(graph))
+            count += self.stalls.cycles(kernel, terms, constant_bytes(op, graph), of_bytes)
         return Cost(round(count), Basis.PREDICTED)
+
+    def within(self, graph: Graph) -> PredictedCostModel:
+        """The graph's constants pass the caches between two runs of a part of it."""
+        return replace(self, of_bytes=_all_constant_bytes(graph))
 
     def copies(self, sizes: Sequence[int]) -> Cost:
         """The estimate of newlib's memcpy, which copies words."""
-        count = self._fit.count(COPIES, memcpy_terms(sizes))
+        terms = memcpy_terms(sizes)
+        count = self._fit.count(COPIES, terms)
         assert count is not None, "every core's coefficients have copies"
+        if self.stalls is not None:
+            count += self.stalls.cycles(COPIES, terms, 0, 0)
         return Cost(round(count), Basis.PREDICTED)
 
     def as_integers(self, op: Op, graph: Graph) -> int:
@@ -75,9 +81,21 @@ class PredictedCostModel:
         return count
 
 
-def predicted_model(board: Board) -> PredictedCostModel:
-    """The model of a board: in cycles if its core has coefficients of its own."""
-    return PredictedCostModel(target_of(board))
+def predicted_model(target: Board | Target) -> PredictedCostModel:
+    """The model of a board or chip: in cycles if its core has coefficients of its own."""
+    if fit_of(target.core).unit != CYCLES:
+        return PredictedCostModel(target.core)
+    return PredictedCostModel(target.core, stalls_of(target))
+
+
+def constant_bytes(op: Op, graph: Graph) -> int:
+    """Of the operator's constants, as the model has them."""
+    tensors = (graph.tensors[name] for name in dict.fromkeys(op.present_inputs()))
+    return sum(tensor.size_bytes for tensor in tensors if tensor.is_constant)
+
+
+def _all_constant_bytes(graph: Graph) -> int:
+    return sum(tensor.size_bytes for tensor in graph.tensors.values() if tensor.is_constant)
 
 
 def only_views(op: Op, graph: Graph) -> bool:

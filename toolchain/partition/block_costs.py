@@ -31,7 +31,7 @@ class BlockCosts:
         self.graph = graph
         self._core = core
         self._preference = preference
-        self._costs = costs
+        self._costs = costs.within(graph)
         self._blocks: dict[tuple[int, Part, Lengths], tuple[int, tuple[SafeOverlap, ...]]] = {}
         self._copies: dict[tuple[str, int], int] = {}
 

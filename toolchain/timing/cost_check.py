@@ -6,18 +6,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from toolchain.boards import board as find_board
-from toolchain.boards import boards
+from toolchain.boards import as_target, boards
 from toolchain.cost import CostModel
 from toolchain.cost.basis import Basis
 from toolchain.cost.predicted import predicted_model
-from toolchain.deployment.compile import compile_model
+from toolchain.deployment.compile import Compiled, compile_model
 from toolchain.deployment.measurements import cost_model
-from toolchain.deployment.profiling import profile_folder, record
+from toolchain.deployment.profile import Profile
+from toolchain.deployment.profiling import profile_readings, record
 from toolchain.errors import DoesNotFitError
 from toolchain.files import scratch_folder
 from toolchain.progress import Report, silent
 from toolchain.report.latency import predict_latency
+
+_RUNS = 3
+"""Of which the median counts: the first finds caches empty."""
 
 
 @dataclass(frozen=True)
@@ -41,11 +44,12 @@ class Accuracy:
 @dataclass(frozen=True)
 class Check:
     """`measured`: one inference, in `unit`, on the given basis. `known`: with what the database had
-    before this check. `estimated`: by formula alone.
+    before this check. `estimated`: by formula alone. `board`: or the chip that it was read as.
     """
 
     model: str
     board: str
+    ran_on: str
     unit: str
     basis: Basis
     measured: int
@@ -65,21 +69,38 @@ def check_model(
     cmsis_nn_folder: Path | None = None,
     keep: bool = True,
     report: Report = silent,
-) -> Check | None:
-    """Predict, compile, measure, compare; None if the model does not fit the board.
+    read_as: Sequence[str] = (),
+) -> tuple[Check, ...]:
+    """Predict, compile, measure, compare; () if the model does not fit the board.
 
-    `keep`: store the measurements in the database, after the comparison.
+    `keep`: store the measurements in the database, after the comparison. `read_as`: names of boards
+    and chips, as which the run on an emulated board is read as well; a check for each.
     """
-    costs = cost_model(board, cmsis_nn_folder)
+    names = ("", *read_as)
     with scratch_folder() as scratch:
         folder = scratch / "build"
         try:
             compiled = compile_model(model, board, folder, None, cmsis_nn_folder, report)
         except DoesNotFitError:
-            return None
-        profile = profile_folder(folder, port, 1, report)
+            return ()
+        targets = [as_target(name or board) for name in names]
+        known = [
+            cost_model(target.name, cmsis_nn_folder)
+            if target.name in boards()
+            else predicted_model(target)
+            for target in targets
+        ]
+        profiles = profile_readings(folder, names, port, _RUNS, report)
         if keep:
-            record(profile, folder)
+            for profile in profiles:
+                record(profile, folder)
+    return tuple(
+        _check(compiled, profile, costs, predicted_model(target))
+        for profile, costs, target in zip(profiles, known, targets, strict=True)
+    )
+
+
+def _check(compiled: Compiled, profile: Profile, known: CostModel, estimated: CostModel) -> Check:
     counted = compiled.sources.operators
     names = [part.name for part in profile.operators]
 
@@ -105,12 +126,13 @@ def check_model(
 
     return Check(
         model=compiled.plan.graph.name,
-        board=board,
+        board=profile.board,
+        ran_on=profile.ran_on,
         unit=profile.unit,
         basis=profile.basis,
         measured=profile.total,
-        known=accuracy(costs),
-        estimated=accuracy(predicted_model(find_board(board))),
+        known=accuracy(known),
+        estimated=accuracy(estimated),
     )
 
 
@@ -120,15 +142,14 @@ def check_models(
     port: str | None = None,
     cmsis_nn_folder: Path | None = None,
     report: Report = silent,
+    read_as: Sequence[str] = (),
 ) -> tuple[Check, ...]:
     """`check_model` for each model on each board that it fits."""
     found: list[Check] = []
     for board in board_names:
         for model in models:
             report(f"{model.stem} on {board}", len(found), len(models) * len(board_names))
-            check = check_model(model, board, port, cmsis_nn_folder)
-            if check is not None:
-                found.append(check)
+            found += check_model(model, board, port, cmsis_nn_folder, read_as=read_as)
     return tuple(found)
 
 

@@ -8,14 +8,13 @@ After a pulled cable, or a restart of the program, only missing ones are measure
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from toolchain.boards import Board
 from toolchain.boards import board as find_board
-from toolchain.codegen import generate
 from toolchain.cost import Cost
 from toolchain.cost.basis import CYCLES, INSTRUCTIONS, Basis
 from toolchain.cost.database import Database, Measurement
@@ -24,46 +23,25 @@ from toolchain.cost.predicted import predicted_model
 from toolchain.cycles.memory_system import MemorySystem
 from toolchain.deployment.measurements import basis_of, current_build, known_rows, taken
 from toolchain.deployment.modelled_time import NoReader, Reader, find_reader, no_cycles
-from toolchain.device.build import BuildOptions, ModelFiles, build_files
-from toolchain.device.firmware import Firmware, FirmwareModel, FirmwarePart, OperatorName
+from toolchain.device.firmware import Firmware
 from toolchain.device.flash import flash as flash_board
 from toolchain.device.link import BoardFaultError
 from toolchain.device.session import Session, open_board
-from toolchain.errors import DoesNotFitError, InputError, LinkError, MissingToolError
+from toolchain.errors import InputError, LinkError, MissingToolError
 from toolchain.files import scratch_folder
 from toolchain.ir import DType, Graph, Op, Tensor
 from toolchain.kernels import cmsis_nn
-from toolchain.memory.firmware_size import firmware_layout
 from toolchain.memory.moves import moves
 from toolchain.memory.plan import Plan
 from toolchain.ops.lowering import lower
 from toolchain.ops.movement.concat import Concat
-from toolchain.ops.preference import Preference
-from toolchain.planner import plan_graph, plan_model
-from toolchain.planning.options import PlanOptions
+from toolchain.planner import plan_model
 from toolchain.progress import Report, silent
-from toolchain.resources import RUNTIME_C
+from toolchain.timing.kernel_firmware import Kernel, batches_of, firmware_of, planned_kernels
 from toolchain.timing.kernel_shapes import read_shapes
 
-BATCH = 64
-"""Most kernels in one firmware."""
 REPLUG_SECONDS = 60.0
 _RETRY_SECONDS = 0.5
-
-
-@dataclass(frozen=True)
-class Kernel:
-    """One operator as a graph of its own, and the key it is measured under.
-
-    `copies`: sizes in bytes, if it only makes copies. `apart`: its tensors must not share bytes, or
-    there would be nothing left to do. `preference`: whose kernel it is.
-    """
-
-    key: Key
-    graph: Graph
-    copies: tuple[int, ...] = ()
-    apart: bool = False
-    preference: Preference = Preference.AUTO
 
 
 @dataclass(frozen=True)
@@ -123,16 +101,6 @@ def copies_kernel(sizes: tuple[int, ...]) -> Kernel:
     op = Op("concat", "copies", names, ("whole",), Concat(0))
     graph = Graph.build("copies", [*parts, whole], [op], names, ["whole"])
     return Kernel(copies_key(sizes), graph, sizes)
-
-
-def _apart(plan: Plan) -> Plan:
-    """The same, with every tensor in bytes of its own, so that nothing is a view."""
-    offsets, end = {}, 0
-    for name, tensor in plan.graph.tensors.items():
-        offsets[name] = end
-        end += -(-tensor.size_bytes // 16) * 16
-    arena = replace(plan.arena, offsets=offsets, size_bytes=end, lower_bound_bytes=end)
-    return replace(plan, arena=arena)
 
 
 def _alone(op: Op, graph: Graph) -> Graph:
@@ -195,10 +163,10 @@ def time_kernels(
     measured: list[Measurement] = []
     skipped: list[str] = []
     done = 0
-    for batch in _batches(_planned(lacking, target, skipped), target):
+    for batch in batches_of(planned_kernels(lacking, target, skipped), target):
         with scratch_folder() as scratch:
             report("compiling kernels", done, len(lacking))
-            firmware = _firmware(batch, target, root, scratch)
+            firmware = firmware_of(batch, target, root, scratch)
             if target.emulator is None and flash:
                 report(f"flashing {board}", done, len(lacking))
                 flash_board(firmware)
@@ -282,73 +250,3 @@ class _Line:
                 if now > deadline:
                     raise
                 time.sleep(min(_RETRY_SECONDS, self._patience))
-
-
-def _planned(
-    kernels: Sequence[Kernel], target: Board, skipped: list[str]
-) -> Iterator[tuple[Kernel, Plan]]:
-    for kernel in kernels:
-        plan = plan_graph(
-            kernel.graph, target, PlanOptions(one_bank=True, kernels=kernel.preference)
-        )
-        plan = _apart(plan) if kernel.copies or kernel.apart else plan
-        try:
-            firmware_layout(target, [plan])
-        except DoesNotFitError as error:
-            skipped.append(f"{kernel.key.shape}: {error}")
-            continue
-        yield kernel, plan
-
-
-def _batches(
-    planned: Iterator[tuple[Kernel, Plan]], target: Board
-) -> Iterator[list[tuple[Kernel, Plan]]]:
-    """As many kernels in one firmware as fit, BATCH at most."""
-    batch: list[tuple[Kernel, Plan]] = []
-    for entry in planned:
-        try:
-            firmware_layout(target, [plan for _, plan in (*batch, entry)])
-        except DoesNotFitError:
-            yield batch
-            batch = []
-        batch.append(entry)
-        if len(batch) == BATCH:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
-
-
-def _firmware(
-    batch: Sequence[tuple[Kernel, Plan]], target: Board, root: Path, folder: Path
-) -> Firmware:
-    """Generate each kernel as a model of its own and link them all."""
-    plans = [plan for _, plan in batch]
-    made = [generate(plan, target.core, root, name=f"kernel{i}") for i, plan in enumerate(plans)]
-    for sources in made:
-        for name, text in sources.files.items():
-            (folder / name).write_text(text, encoding="utf-8")
-    tree = cmsis_nn.tree(root).include.parent
-    files = ModelFiles(
-        generated=tuple(
-            folder / name for sources in made for name in sources.files if name.endswith(".c")
-        ),
-        kernels=_united(RUNTIME_C, [sources.runtime for sources in made]),
-        cmsis_nn=_united(tree, [sources.cmsis_nn for sources in made]),
-        cmsis_nn_include=tree / "Include",
-    )
-    model = FirmwareModel(
-        name="kernels",
-        parts=(FirmwarePart(max(plan.arena.size_bytes for plan in plans)),),
-        inputs=(),
-        outputs=(),
-        operators=(OperatorName("kernel", "any"),),
-        kernels=tuple(sources.name for sources in made),
-    )
-    return build_files(
-        target, [model], files, folder, firmware_layout(target, plans), BuildOptions(kernels=True)
-    )
-
-
-def _united(folder: Path, listed: Sequence[Sequence[str]]) -> tuple[Path, ...]:
-    return tuple(folder / name for name in sorted({name for names in listed for name in names}))

@@ -15,7 +15,8 @@ from toolchain.planner import plan_model
 from toolchain.planning.options import PlanOptions
 from toolchain.progress import Report, silent
 from toolchain.report.latency import predict_latency
-from toolchain.timing.kernel_timing import Kernel, plan_kernels, time_kernels, timed_unit
+from toolchain.timing.kernel_firmware import Kernel
+from toolchain.timing.kernel_timing import plan_kernels, time_kernels, timed_unit
 
 _ROUNDS = 8
 

@@ -17,6 +17,8 @@ from toolchain.ops.window import Window
 Counts = dict[str, float]
 _BY_ROWS = ("arm_convolve_1x1_s8", "arm_convolve_1_x_n_s8")
 """Kernels for Helium that multiply the pixels of each row separately."""
+_HELIUM_CHANNELS = 124
+"""CMSIS-NN's CH_IN_BLOCK_MVE."""
 
 
 def own_conv_terms(
@@ -231,19 +233,28 @@ def channel_block_terms(op: Op, graph: Graph, window: Window) -> Terms:
 
 
 def helium_depthwise_terms(op: Op, graph: Graph, window: Window) -> Terms:
-    """`arm_depthwise_conv_s8_opt` on Helium: vectors of four channels."""
+    """`arm_depthwise_conv_s8_opt` on Helium: windows are gathered, 124 channels at a time, and
+    multiplied four pixels at a time, in vectors of four channels.
+    """
     batches, out_h, out_w, channels = graph.output(op).shape
     pixels, seen = batches * out_h * out_w, seen_taps(op, graph, window)
-    taps, fours = window.kernel[0] * window.kernel[1], -(-channels // 4)
+    taps, blocks = window.kernel[0] * window.kernel[1], -(-channels // _HELIUM_CHANNELS)
+    each = [min(_HELIUM_CHANNELS, channels - i * _HELIUM_CHANNELS) for i in range(blocks)]
+    fours, sixteens = (sum(-(-c // width) for c in each) for width in (4, 16))
+    quads, rest = batches * (out_h * out_w // 4), batches * (out_h * out_w % 4)
     return {
         "call": 1.0,
-        "pixel": pixels,
-        "tap": pixels * taps,
-        "tap of sixteen channels": seen * -(-channels // 16),
-        "blank tap": pixels * taps - seen,
-        "four channels": pixels * fours,
-        "four channels of a tap": pixels * fours * taps,
-        "block of channels": -(-channels // 124),
+        "block of channels": blocks,
+        "pixel": pixels * blocks,
+        "tap": pixels * taps * blocks,
+        "tap of sixteen channels": seen * sixteens,
+        "blank tap": (pixels * taps - seen) * blocks,
+        "blank tap of sixteen channels": (pixels * taps - seen) * sixteens,
+        "four pixels": quads * blocks,
+        "four channels of four pixels": quads * fours,
+        "four channels of a tap of four pixels": quads * fours * taps,
+        "four channels of a last pixel": rest * fours,
+        "four channels of a tap of a last pixel": rest * fours * taps,
     }
 
 

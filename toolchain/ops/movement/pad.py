@@ -5,6 +5,7 @@ TFLite PAD (the constant is the zero point) and PADV2 (any constant). Any elemen
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -13,7 +14,17 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops.extents import Extent, Extents
-from toolchain.ops.kernel import Call, Input, Items, Kernel, Output, SafeOverlap, Struct, Touched
+from toolchain.ops.kernel import (
+    Call,
+    Input,
+    Items,
+    Kernel,
+    Output,
+    SafeOverlap,
+    Struct,
+    Terms,
+    Touched,
+)
 from toolchain.ops.movement.copies import (
     StridedCopy,
     int32_constant,
@@ -124,7 +135,30 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
         },
     )
     call = Call("thimble_pad", {"params": params, "source": Input(0), "target": Output(0)})
-    return Kernel((call,), _extents, find_overlaps=lambda: _overlaps(copy))
+    return Kernel(
+        (call,),
+        _extents,
+        find_overlaps=lambda: _overlaps(copy),
+        find_terms=lambda: _terms(copy, y.size_bytes, 1 if uniform else len(value)),
+    )
+
+
+def _terms(copy: StridedCopy, output_bytes: int, value_bytes: int) -> Terms:
+    """`thimble_pad`: runs of input, and before each what is filled."""
+    runs = math.prod(loop.count for loop in copy.loops)
+    inner = copy.loops[-1].count if copy.loops else 1
+    gap = copy.loops[-1].target_stride - copy.run_bytes if copy.loops else 0
+    filled = output_bytes - runs * copy.run_bytes
+    terms = {
+        "call": 1.0,
+        "run": runs,
+        "turn": runs / inner,
+        "word": runs * (copy.run_bytes // 4),
+        "byte": runs * (copy.run_bytes % 4),
+    }
+    if value_bytes > 1:
+        return {**terms, "filled value": filled / value_bytes}
+    return {**terms, "filled byte": runs * (gap % 4), "filled word": filled / 4}
 
 
 def _overlaps(copy: StridedCopy) -> tuple[SafeOverlap, ...]:

@@ -185,7 +185,7 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
         row_extents("rows", "columns", lambda t: {"exponentials": 4 * t.call["entries"]}),
         constants=(constant("exponentials", table[:entries], "exp(-i * scale * beta), Q0.31"),),
         find_overlaps=lambda: overlaps_same_shape(op, graph, core),
-        find_terms=(lambda: _terms(rows, columns)) if narrow else None,
+        find_terms=(lambda: _terms(rows, columns, entries)) if narrow else None,
     )
 
 
@@ -224,11 +224,15 @@ def _cmsis_nn(op: Op, graph: Graph, core: Core) -> Kernel:
     )
 
 
-def _terms(rows: int, columns: int) -> Terms:
-    """`thimble_softmax_s8` reads each row three times."""
+def _terms(rows: int, columns: int, entries: int) -> Terms:
+    """`thimble_softmax_s8` reads each row three times. Elements count that are less than `entries`
+    below their row's largest: here those of evenly spread ones.
+    """
+    near = min(entries * (columns + 1) / (256 * columns), 1.0)
     return {
         "call": 1.0,
         "row": rows,
+        "near element": rows * columns * near,
         "element": rows * columns,
         "sixteen": rows * (columns // 16),
         "rest": rows * (columns % 16),

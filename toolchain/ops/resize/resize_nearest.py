@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import DType, Graph, Op, Tensor
-from toolchain.ops.kernel import Constant, Kernel, Packed, SafeOverlap, Struct
+from toolchain.ops.kernel import Constant, Kernel, Packed, SafeOverlap, Struct, Terms
 from toolchain.ops.movement.copies import sample_type
 from toolchain.ops.readers.onnx import image_axes, image_shape
 from toolchain.ops.resize.common import (
@@ -101,7 +101,28 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
             Constant("columns", lambda: _table(op, graph, 2), "input column of each output column"),
         ),
         find_overlaps=lambda: _overlaps(op, graph),
+        find_terms=lambda: _terms(op, graph),
     )
+
+
+def _terms(op: Op, graph: Graph) -> Terms:
+    """`thimble_resize_nearest`: a row is copied pixel by pixel, or from the same row before it."""
+    x, y = graph.input(op, 0), graph.output(op)
+    batches, height, width, channels = y.shape
+    pixel_bytes = channels * x.dtype.size_bytes
+    rows = batches * (1 + int(np.count_nonzero(np.diff(_table(op, graph, 1)))))
+    again = batches * height - rows
+    pixels = rows * width
+    return {
+        "call": 1.0,
+        "row": rows,
+        "pixel": pixels,
+        "pixel's 16 bytes": pixels * (pixel_bytes // 16),
+        "pixel's word": pixels * (pixel_bytes % 16 // 4),
+        "pixel's byte": pixels * (pixel_bytes % 4),
+        "row again": again,
+        "64 bytes again": again * width * pixel_bytes / 64,
+    }
 
 
 def _table(op: Op, graph: Graph, axis: int) -> Array:

@@ -1,0 +1,197 @@
+"""Cycles that a core waits for flash: what its caches lack, times what the memory takes.
+
+How often a cache lacks a line follows from the kernel's loops and the cache's geometry alone; it is
+fitted over the grid with the caches of each family of chips (`coefficients/`, files of kind
+`caches`). What a line costs follows from the chip's memory at the board's clock. So another clock,
+or another chip with such caches, needs no new fit.
+
+A line of instructions is lacked after a jump or in sequence, and costs what
+`cycles.memory_system` says, of which the core's own cycles hide a part. Constants stream: each pass
+over them fetches every line again, unless the cache holds them all (`lacked_share`).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from types import MappingProxyType
+
+from toolchain.boards import Board, Cache, Content, Memory, Target
+from toolchain.boards.memory import Cached
+from toolchain.cost.fitted import COEFFICIENTS
+from toolchain.cycles.memory_system import MemorySystem, Region, memory_system
+from toolchain.ops.kernel import Terms
+
+_CODE_SHARE_BYTES = 1024
+"""Supposed of a loop's code, in a cache that holds instructions and constants."""
+_HELD_LINES = 64
+"""A smaller cache holds no constants from one run of a kernel to the next."""
+CONSTANT_LINE = "constant line"
+
+
+@dataclass(frozen=True)
+class Events:
+    """Of one kernel: lines that the caches lack in an iteration of each of its loops.
+
+    `jump`, `sequential`: of instructions. `constants`: of data in the memory of constants, with
+    `constant_terms`. What the core runs in the meantime hides `jump_cycles` of the parts of a line
+    beyond the first, and `sequential_cycles` of a line that is prefetched.
+    """
+
+    jump: Terms
+    sequential: Terms
+    constants: Terms
+    jump_cycles: float
+    sequential_cycles: float
+
+
+@dataclass(frozen=True)
+class Reach:
+    """A memory and the cache through which the core reads it."""
+
+    region: Region
+    cache: Cache
+
+    @property
+    def fill_cycles(self) -> int:
+        """The stall until a line is there."""
+        return self.region.fill_cycles(self.cache.line_bytes)
+
+
+@dataclass(frozen=True)
+class Stalls:
+    """The memories of a target that make its core wait, and how often kernels lack their lines."""
+
+    code: Reach
+    constants: Reach
+    kernels: Mapping[str, Events]
+
+    def cycles(self, kernel: str, terms: Terms, size_bytes: int, of_bytes: int) -> float:
+        """Of a kernel with constants of `size_bytes`, of `of_bytes` in the whole network."""
+        events = self.kernels.get(kernel)
+        if events is None:
+            return 0.0
+        timing, whole = self.code.region.timing, self.code.fill_cycles
+        alone = timing.read_cycles + max(whole - timing.read_cycles - events.jump_cycles, 0)
+        following = alone
+        if timing.prefetch:
+            following = max(whole - events.sequential_cycles, 0)
+        found = alone * _sum(events.jump, terms) + following * _sum(events.sequential, terms)
+        apart = constant_terms(terms, size_bytes, of_bytes, self.constants.cache)
+        return found + self.constants.fill_cycles * _sum(events.constants, apart)
+
+
+def _sum(each: Terms, terms: Terms) -> float:
+    return sum(each.get(name, 0.0) * count for name, count in terms.items())
+
+
+def constant_terms(terms: Terms, size_bytes: int, of_bytes: int, cache: Cache) -> Terms:
+    """Loop counts as far as constants are fetched again in them, and lines fetched once.
+
+    `of_bytes`: all constants that run between two runs of the kernel; where the cache holds them,
+    nothing is fetched.
+    """
+    few = cache.size_bytes < _HELD_LINES * cache.line_bytes
+    if few and not size_bytes:
+        return terms  # tables and parameters, which it does not hold for long
+    room = cache.size_bytes - _CODE_SHARE_BYTES * ("instructions" in cache.holds)
+    again = lacked_share(size_bytes / room, cache)
+    once = 1.0 if few else lacked_share(of_bytes / room, cache)
+    found = {name: again * count for name, count in terms.items() if name != "call"}
+    found["call"] = once
+    found[CONSTANT_LINE] = max(once - again, 0.0) * size_bytes / cache.line_bytes
+    return found
+
+
+def lacked_share(share: float, cache: Cache) -> float:
+    """The part of the lines that a cache lacks which are read in turn, again and again, and take
+    `share` of its size.
+
+    Replacement by age loses all lines of a set that has one too many. At random, a line survives
+    until its next turn with the probability exp(-lacked * share), of which this is the fixed point.
+    """
+    if share <= 1:
+        return 0.0
+    if cache.replacement != "random":
+        return min((share - 1) * (cache.ways + 1) / share, 1.0)
+    lacked = 1.0
+    for _ in range(50):
+        lacked = 1 - math.exp(-lacked * share)
+    return lacked
+
+
+def geometry(code: Cache, constants: Cache) -> str:
+    """The name of the file of coefficients."""
+    words = (f"{c.line_bytes}x{c.ways}x{c.sets}" for c in dict.fromkeys((code, constants)))
+    return "-".join(("caches", *words))
+
+
+def reaches(system: MemorySystem, memories: Sequence[Memory]) -> tuple[Reach, Reach] | None:
+    """How code and constants are read from the first banks that hold them; None: both at once."""
+    code = _reach(system, _home(memories, Content.CODE), "instructions")
+    constants = _reach(system, _home(memories, Content.WEIGHTS), "data")
+    if code is None or constants is None or not code.fill_cycles + constants.fill_cycles:
+        return None
+    return code, constants
+
+
+def stalls_of(target: Board | Target) -> Stalls | None:
+    """None where the memories of code and constants never wait."""
+    system = memory_system(target.memories, target.memories, target.caches)
+    found = reaches(system, target.memories) if target.memories else None
+    if found is None:
+        return None
+    code, constants = found
+    return Stalls(code, constants, _nearest(code.cache, constants.cache))
+
+
+def _home(memories: Sequence[Memory], content: Content) -> str:
+    return next(memory.name for memory in memories if content in memory.holds)
+
+
+def _reach(system: MemorySystem, name: str, held: Cached) -> Reach | None:
+    region = next(region for region in system.regions if region.name == name)
+    cache = system.cache_of(name, held)
+    return None if cache is None else Reach(region, cache)
+
+
+def _nearest(code: Cache, constants: Cache) -> Mapping[str, Events]:
+    return _files()[nearest_geometry(geometry(code, constants))]
+
+
+def nearest_geometry(name: str) -> str:
+    """Of those that were fitted the one that resembles `name` most: as many caches, of lines and
+    sizes that differ by the smallest factors.
+    """
+
+    def distance(other: str) -> tuple[int, float]:
+        wanted, shape = _shape(name), _shape(other)
+        pairs = [
+            pair
+            for one, two in zip(wanted, shape, strict=False)
+            for pair in zip(one, two, strict=True)
+        ]
+        return abs(len(wanted) - len(shape)), sum(abs(math.log2(a / b)) for a, b in pairs)
+
+    return min(_files(), key=distance)
+
+
+def _shape(name: str) -> list[tuple[int, int]]:
+    """Bytes of a line and of the whole, of each cache."""
+    found = []
+    for word in name.split("-")[1:]:
+        line, ways, sets = map(int, word.split("x"))
+        found.append((line, line * ways * sets))
+    return found
+
+
+@cache
+def _files() -> Mapping[str, Mapping[str, Events]]:
+    found = {}
+    for file in sorted(COEFFICIENTS.glob("caches-*.json")):
+        data = json.loads(file.read_text(encoding="utf-8"))
+        found[file.stem] = {name: Events(**each) for name, each in data["kernels"].items()}
+    return MappingProxyType(found)
