@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from tests.support.bare import BEGIN, END, traced
-from toolchain.boards import board
+from toolchain.boards import as_target, board
 from toolchain.cycles.core_timing import timing_of
+from toolchain.cycles.memory_system import memory_system
 from toolchain.cycles.program import read_program
 from toolchain.cycles.reading import Reading, hot_loops, read
 from toolchain.device import trace_plugin
@@ -172,3 +175,41 @@ def test_loops_are_found_with_their_turns(readings: Mapping[str, Reading]) -> No
     assert loops[0].function == f"loop_{division}"
     assert [line.instruction.mnemonic for line in loops[0].lines] == ["udiv", "sdiv", "sub", "b"]
     assert loops[0].lines[-1].taken == TURNS - 1
+
+
+@needs_tools
+@pytest.mark.parametrize(
+    ("line", "prefetch", "measured", "short_of_it"),
+    [
+        ("nop", True, 5195 / 4096, 0.02),
+        ("nop", False, 6220 / 4096, 0.02),
+        ("add.w r1, r1, #0", False, 323 / 100, 0.08),
+    ],
+)
+def test_straight_code_waits_for_flash_as_it_does_on_silicon(
+    line: str, prefetch: bool, measured: float, short_of_it: float, tmp_path: Path
+) -> None:
+    """Cycles an instruction of code that no cache holds, measured on an STM32G474 with 4 wait
+    states and two banks (github.com/studyztp/gem5 at 143f0ab1,
+    microbenchmarks/art_vs_noart_comparison.md): 4 turns of 1,024 NOPs, twice what the cache
+    holds, and 100 additions with it off; call and return are in the figures. An STM32L476 at 80
+    MHz has the same accelerator, and as many wait states.
+    """
+    why = trace_plugin.unavailable()
+    if why:
+        pytest.skip(why)
+    found, count = board(BOARD), 2048
+    target, timing = as_target("stm32l476"), timing_of("cortex-m4")
+    assert timing is not None
+    memory = memory_system(found.memories, target.memories, target.caches)
+    regions = tuple(
+        replace(region, timing=replace(region.timing, prefetch=prefetch))
+        for region in memory.regions
+    )
+    memory = replace(memory, regions=regions)
+    after = f"  .balign 8\n  .thumb_func\nstraight:\n  .rept {count}\n  {line}\n  .endr\n  bx lr\n"
+    body = BEGIN + "  bl straight\n" + END
+    trace = traced(found, body, tmp_path, memory, after).trace
+    program = read_program(tmp_path / "bare.elf", find_tool("objdump"))
+    each = read(trace, program, timing, memory).cycles.total / count
+    assert measured * (1 - short_of_it) < each < measured

@@ -12,8 +12,9 @@ did not hold; here they become cycles that the core waits, by `MemoryTiming`:
   other parts take what one pass through the line does not hide: the core runs what has come. Where
   the memory prefetches, one read follows the other, each keeping the memory busy for a cycle more
   than it would stall the core: a line that follows the line before costs what is left of its read
-  after one pass through that one, and at most what it costs alone. Passes take the core's cycles;
-  without them, one an instruction.
+  after one pass through that one, and at most what it costs alone. Where it does not, the core
+  still fetches ahead of what it executes, a word a cycle after the first. Passes take the core's
+  cycles; without them, one an instruction.
 - A store: `write_cycles` a word where it passes to the memory, none where it stays in a cache. A
   written line that is pushed out: `write_cycles` for each `width_bytes`. A line that a store
   brings into a cache: none; the core goes on while the store waits in a buffer.
@@ -152,10 +153,11 @@ class MemorySystem:
         line = (address + counts.size_bytes - 1) // size
         first, whole = region.timing.read_cycles, region.fill_cycles(size)
         alone = first + max(0.0, whole - first - lines.cycles_to_jump(line, size))
-        following = alone
         if region.timing.prefetch:
-            busy = whole + 1
-            following = min(alone, max(0.0, busy - lines.cycles_to_end(line - 1, size)))
+            left = whole + 1 - lines.cycles_to_end(line - 1, size)
+        else:
+            left = whole + size // _WORD_BYTES - lines.cycles_to_jump(line - 1, size)
+        following = min(alone, max(0.0, left))
         return counts.jump_misses * alone + counts.sequential_misses * following
 
     def _data_stall(self, counts: Counts) -> float:
