@@ -13,6 +13,7 @@ from toolchain.passes.merge_pads import MergePads
 from toolchain.passes.merge_relus import MergeRelus
 from toolchain.passes.merge_reshapes import MergeReshapes
 from toolchain.passes.move_conversions import MoveConversions
+from toolchain.passes.remove_dead_channels import RemoveDeadChannels
 from toolchain.passes.remove_dead_ops import RemoveDeadOps
 from toolchain.passes.remove_identities import RemoveIdentities
 
@@ -29,6 +30,7 @@ DEFAULT: tuple[Pass, ...] = (
     MergeReshapes(),
     MergeRelus(),
     MergePads(),
+    RemoveDeadChannels(),
 )
 
 

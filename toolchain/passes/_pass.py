@@ -9,11 +9,23 @@ from toolchain.ir import Boundary, Graph
 
 
 @dataclass(frozen=True)
+class RemovedChannels:
+    """What was left out because no output depends on it: channels of activations, products and
+    bytes of constants.
+    """
+
+    channels: int = 0
+    macs: int = 0
+    weight_bytes: int = 0
+
+
+@dataclass(frozen=True)
 class Prepared:
     """A graph ready to compile, and how its inputs and outputs differ from the model file's."""
 
     graph: Graph
     boundaries: tuple[Boundary, ...] = ()
+    removed: RemovedChannels = RemovedChannels()
 
     def with_graph(self, graph: Graph) -> Prepared:
         return replace(self, graph=graph)
