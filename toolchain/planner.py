@@ -43,11 +43,13 @@ def plan_model(
     `check_fit`.
     """
     report(f"reading {model}")
-    prepared = passes.prepare(load_model(model))
-    refuse_float(prepared.graph, allowed=options is not None and options.allow_float)
-    return plan_graph(
-        prepared.graph, find_board(board), options, prepared.boundaries, report, costs
-    )
+    options = options or PlanOptions()
+    rewrites = passes.DEFAULT if options.dead_channels else passes.KEEPING_CHANNELS
+    prepared = passes.prepare(load_model(model), rewrites)
+    refuse_float(prepared.graph, allowed=options.allow_float)
+    target = find_board(board)
+    plan = plan_graph(prepared.graph, target, options, prepared.boundaries, report, costs)
+    return replace(plan, removed=prepared.removed)
 
 
 def plan_graph(

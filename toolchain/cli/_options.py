@@ -102,6 +102,14 @@ KernelsOption = Annotated[
         "connected layers otherwise than LiteRT.",
     ),
 ]
+KeepChannelsOption = Annotated[
+    bool,
+    typer.Option(
+        "--keep-dead-channels",
+        help="Compute channels that cannot change an output, too. Default: a channel whose weights "
+        "are all zero is folded into the biases that read it, and removed; outputs stay the same.",
+    ),
+]
 ForceOption = Annotated[
     bool,
     typer.Option(
@@ -131,6 +139,7 @@ def plan_options(
     split_seconds: float = DEFAULT_SECONDS,
     allow_float: bool = False,
     kernels: str = Preference.AUTO,
+    keep_dead_channels: bool = False,
 ) -> PlanOptions:
     """The options as a value. Raises InputError for an unknown name or an invalid number."""
     schedule.scheduler(scheduler)
@@ -146,6 +155,7 @@ def plan_options(
         splitter=splitter,
         split_seconds=split_seconds,
         kernels=preference(kernels),
+        dead_channels=not keep_dead_channels,
     )
 
 

@@ -21,6 +21,7 @@ from toolchain.cli._options import (
     CmsisNnOption,
     FloatOption,
     ForceOption,
+    KeepChannelsOption,
     KernelsOption,
     OneBankOption,
     PortOption,
@@ -45,7 +46,7 @@ from toolchain.ops.preference import Preference
 from toolchain.partition import DEFAULT_SECONDS, splitters
 from toolchain.planner import DEFAULT_BOARD
 from toolchain.report.latency import latency_line
-from toolchain.report.plan import kernel_lines, memory_table, proof_line
+from toolchain.report.plan import kernel_lines, memory_table, proof_line, removed_lines
 from toolchain.report.text import boundary_line
 from toolchain.report.time import time_text
 from toolchain.report.tuning import tuning_table
@@ -100,6 +101,7 @@ def command(
     one_bank: OneBankOption = False,
     allow_float: FloatOption = False,
     kernels: KernelsOption = Preference.AUTO,
+    keep_dead_channels: KeepChannelsOption = False,
     cmsis_nn: CmsisNnOption = None,
     force: ForceOption = False,
     json: JsonOption = None,
@@ -130,6 +132,7 @@ def command(
         split_seconds,
         allow_float,
         kernels,
+        keep_dead_channels,
     )
     check_apart(json, out)
     target = find_board(board)
@@ -170,7 +173,7 @@ def command(
     need = compiled_need(compiled.plan, compiled.sizes)
     console.print(memory_table(compiled.plan, need, target.ram_bytes, target.flash_bytes))
     console.print(proof_line(compiled.plan))
-    for line in kernel_lines(compiled.plan):
+    for line in (*removed_lines(compiled.plan), *kernel_lines(compiled.plan)):
         console.print(line, markup=False)
     latency = known_latency(compiled.plan)
     console.print(latency_line(compiled.plan, latency), markup=False, highlight=False)

@@ -16,6 +16,7 @@ from toolchain.cli._options import (
     AllocatorOption,
     BoardOption,
     FloatOption,
+    KeepChannelsOption,
     KernelsOption,
     ModelArgument,
     OneBankOption,
@@ -38,7 +39,7 @@ from toolchain.report.fronts import format_of
 from toolchain.report.fronts import names as format_names
 from toolchain.report.latency import latency_line, predict_latency
 from toolchain.report.operators import operator_table
-from toolchain.report.plan import kernel_lines, memory_table, plan_json, proof_line
+from toolchain.report.plan import kernel_lines, memory_table, plan_json, proof_line, removed_lines
 
 
 def command(
@@ -53,6 +54,7 @@ def command(
     one_bank: OneBankOption = False,
     allow_float: FloatOption = False,
     kernels: KernelsOption = Preference.AUTO,
+    keep_dead_channels: KeepChannelsOption = False,
     pareto: Annotated[
         bool,
         typer.Option(
@@ -90,6 +92,7 @@ def command(
         split_seconds,
         allow_float,
         kernels,
+        keep_dead_channels,
     )
     target = find_board(board)
     written = format_of(plot) if plot else None
@@ -130,7 +133,7 @@ def command(
                 console.print(f"The search was stopped {front.stopped}: these were found by then.")
         console.print(memory_table(plan, need, target.ram_bytes, target.flash_bytes))
         console.print(proof_line(plan))
-        for line in kernel_lines(plan):
+        for line in (*removed_lines(plan), *kernel_lines(plan)):
             console.print(line, markup=False)
         console.print(latency_line(plan, latency), markup=False, highlight=False)
     check_fit(plan)

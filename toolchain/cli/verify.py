@@ -18,6 +18,7 @@ from toolchain.cli._options import (
     CmsisNnOption,
     FloatOption,
     ForceOption,
+    KeepChannelsOption,
     KernelsOption,
     ModelArgument,
     OneBankOption,
@@ -73,6 +74,7 @@ def command(
     one_bank: OneBankOption = False,
     allow_float: FloatOption = False,
     kernels: KernelsOption = Preference.AUTO,
+    keep_dead_channels: KeepChannelsOption = False,
     cmsis_nn: CmsisNnOption = None,
     force: ForceOption = False,
     json: JsonOption = None,
@@ -104,6 +106,7 @@ def command(
         split_seconds,
         allow_float,
         kernels,
+        keep_dead_channels,
     )
     if out is not None:
         check_apart(json, out)

@@ -6,12 +6,14 @@ from toolchain.ir.boundary import Boundary, End
 from toolchain.ir.graph import Attributes, Graph, Op, State
 from toolchain.ir.memory import Buffer, Member, MemoryProblem, Overlap
 from toolchain.ir.progress import Access, LiveRun
+from toolchain.ir.removed import NOTHING_REMOVED, RemovedChannels
 from toolchain.ir.schedule import Schedule
 from toolchain.ir.sources import ERROR_ARENA, CodeOperator, Sources
 from toolchain.ir.tensor import DType, Quantisation, Serial, Tensor
 
 __all__ = [
     "ERROR_ARENA",
+    "NOTHING_REMOVED",
     "Access",
     "ArenaPart",
     "ArenaPlan",
@@ -32,6 +34,7 @@ __all__ = [
     "Overlap",
     "Placement",
     "Quantisation",
+    "RemovedChannels",
     "Schedule",
     "Serial",
     "SharedPair",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from toolchain.ir.arena import ArenaPlan
 from toolchain.ir.boundary import Boundary, End
 from toolchain.ir.graph import Graph
+from toolchain.ir.removed import NOTHING_REMOVED, RemovedChannels
 from toolchain.ir.schedule import Schedule
 from toolchain.memory.moves import moves
 from toolchain.ops import spec_of
@@ -41,6 +42,7 @@ class Plan:
     weight_bytes  bytes of constants that the generated C holds.
     slowdown      cost of splitting, as a fraction of the unsplit graph's predicted latency.
     search_stopped  why the search for ways to split ended early; empty where it did not.
+    removed       channels of the model that no output depends on.
     """
 
     lowered: Lowered
@@ -53,6 +55,7 @@ class Plan:
     boundaries: tuple[Boundary, ...] = ()
     slowdown: float = 0.0
     search_stopped: str = ""
+    removed: RemovedChannels = NOTHING_REMOVED
 
     @property
     def graph(self) -> Graph:

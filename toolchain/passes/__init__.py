@@ -17,9 +17,9 @@ from toolchain.passes.remove_dead_channels import RemoveDeadChannels
 from toolchain.passes.remove_dead_ops import RemoveDeadOps
 from toolchain.passes.remove_identities import RemoveIdentities
 
-__all__ = ["DEFAULT", "Pass", "Prepared", "prepare"]
+__all__ = ["DEFAULT", "KEEPING_CHANNELS", "Pass", "Prepared", "prepare"]
 
-DEFAULT: tuple[Pass, ...] = (
+KEEPING_CHANNELS: tuple[Pass, ...] = (
     RemoveDeadOps(),
     FoldConstants(),
     MoveConversions(),
@@ -30,8 +30,8 @@ DEFAULT: tuple[Pass, ...] = (
     MergeReshapes(),
     MergeRelus(),
     MergePads(),
-    RemoveDeadChannels(),
 )
+DEFAULT: tuple[Pass, ...] = (*KEEPING_CHANNELS, RemoveDeadChannels())
 
 
 def prepare(graph: Graph, pipeline: tuple[Pass, ...] = DEFAULT) -> Prepared:

@@ -5,18 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from toolchain.ir import Boundary, Graph
-
-
-@dataclass(frozen=True)
-class RemovedChannels:
-    """What was left out because no output depends on it: channels of activations, products and
-    bytes of constants.
-    """
-
-    channels: int = 0
-    macs: int = 0
-    weight_bytes: int = 0
+from toolchain.ir import NOTHING_REMOVED, Boundary, Graph, RemovedChannels
 
 
 @dataclass(frozen=True)
@@ -25,7 +14,7 @@ class Prepared:
 
     graph: Graph
     boundaries: tuple[Boundary, ...] = ()
-    removed: RemovedChannels = RemovedChannels()
+    removed: RemovedChannels = NOTHING_REMOVED
 
     def with_graph(self, graph: Graph) -> Prepared:
         return replace(self, graph=graph)

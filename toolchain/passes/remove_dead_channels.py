@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
+from toolchain.ir import DType, Graph, Op, Quantisation, RemovedChannels, Tensor
 from toolchain.ops import spec_of
 from toolchain.ops.convolution.common import BIAS, INPUT, WEIGHTS, Convolution, has_bias
 from toolchain.ops.convolution.conv2d import Conv2D
@@ -35,7 +35,7 @@ from toolchain.ops.movement.concat import Concat
 from toolchain.ops.movement.reshape import Reshape
 from toolchain.ops.spec import Array, Part, Reach
 from toolchain.ops.window import UNPADDED
-from toolchain.passes._pass import Prepared, RemovedChannels
+from toolchain.passes._pass import Prepared
 
 GROUP = 4
 """Kernels sum over and compute four channels at a time."""

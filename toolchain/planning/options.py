@@ -28,6 +28,7 @@ class PlanOptions:
     allow_float  accept models that compute in float32 throughout. Single float operators in a
                  quantised model are always accepted.
     kernels      whose kernels to take: CMSIS-NN's, Thimble's, or the quicker for each operator.
+    dead_channels  remove channels that cannot change an output.
     one_bank     keep the arena in one piece, even if it then lies in a slow bank or fits none.
     """
 
@@ -42,6 +43,7 @@ class PlanOptions:
     one_bank: bool = False
     allow_float: bool = False
     kernels: Preference = Preference.AUTO
+    dead_channels: bool = True
 
     def __post_init__(self) -> None:
         """A name such as "cmsis-nn" will do. Raises InputError for an unknown one."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from rich.table import Table
@@ -55,6 +56,7 @@ def plan_json(plan: Plan, need: MemoryNeed, latency: Latency) -> dict[str, Any]:
             "basis": latency.basis.value,
         },
         "macs": plan.macs,
+        "removed": asdict(plan.removed),
         "operators": [
             {
                 "step": step,
@@ -119,6 +121,18 @@ def kernel_lines(plan: Plan) -> tuple[str, ...]:
     lines += [f"  not for {names}: {why}" for why, names in others.items()]
     lines += [f"  may differ from the reference in {n}: {why}" for why, n in inexact.items()]
     return tuple(lines)
+
+
+def removed_lines(plan: Plan) -> tuple[str, ...]:
+    """What was left out of the model; nothing where nothing was."""
+    removed = plan.removed
+    if not removed.channels:
+        return ()
+    return (
+        f"Removed {removed.channels:,} channels that cannot change an output: "
+        f"{share(removed.macs, removed.macs + plan.macs)} of the model's MACs, "
+        f"{size(removed.weight_bytes)} of constants (--keep-dead-channels keeps them).",
+    )
 
 
 def _by_reason(plan: Plan, field: str) -> dict[str, str]:
