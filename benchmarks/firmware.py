@@ -1,12 +1,13 @@
 """Our firmware beside TensorFlow Lite Micro's, model by model.
 
     .venv/bin/python benchmarks/firmware.py [--board NAME] [--models DIR] [--json FILE]
-                                            [--all] [--only TEXT]
+                                            [--all] [--only TEXT] [--as BOARD|CHIP ...]
 
 Every model is compiled, run in QEMU on 3 random inputs and compared with its reference. Columns:
 arena and all RAM (.data + .bss + arena + measured stack), code (flash apart from weights), flash,
 instructions per inference; TFLM's figures beside ours, and the ratio. TFLM's RAM leaves out its
-stack.
+stack. A second table has cycles and milliseconds on chips with that core, modelled from a trace of
+the same firmware (docs/time.md), beside the quickest that was published for such a chip.
 """
 
 from __future__ import annotations
@@ -15,13 +16,16 @@ import argparse
 import json
 import sys
 import tempfile
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
 from toolchain import verify_model
+from toolchain.deployment.profile import Profile
+from toolchain.deployment.profiling import profile_readings
 from toolchain.errors import ThimbleError
 
 SMALLEST = ("--models {shared}/models --only ad_fcae",)
@@ -53,6 +57,19 @@ TFLM = {
     "tinyengine_mcunetv2_large_int8": Anchor(2_602_112, 104_260, 2_390_408, 847.5, 832.7),
     "tflm_xtensa_mobilenet_v2_pt_224_int8": Anchor(2_600_596, 94_552, 4_075_436, 797.9, 789.6),
 }
+CHIPS = {
+    "m4": ("nucleo-l4r5zi", "nucleo-f446re", "stm32u575"),
+    "m7": ("nucleo-h7a3zi-q", "nucleo-h743zi"),
+    "m55": ("mps3-an547",),
+}
+"""As which boards and chips the firmware of a core is read."""
+SILICON = {
+    "nucleo-l4r5zi": {"ad": 0.486, "ic": 19.815, "kws": 5.182, "vww": 10.671},
+    "nucleo-h7a3zi-q": {"ad": 0.303, "ic": 11.437, "kws": 3.169, "vww": 6.665},
+    "stm32u575": {"ad": 0.495, "ic": 16.686, "kws": 4.639, "vww": 9.483},
+}
+"""Million cycles an inference: the least of the MLPerf Tiny rounds 0.5 to 1.3 on that chip, by the
+closed engines of ST, Plumerai or Bosch."""
 MLPERF_TINY = tuple(name for name in TFLM if name.startswith("mlperf"))
 
 
@@ -68,15 +85,18 @@ class Row:
     code_bytes: int
     flash_bytes: int
     instructions: int
+    cycles: Mapping[str, int] = field(default_factory=dict)
+    milliseconds: Mapping[str, float | None] = field(default_factory=dict)
 
 
-def measure(file: Path, board: str) -> Row:
-    """Compile, verify and count one model."""
+def measure(file: Path, board: str, chips: Sequence[str]) -> Row:
+    """Compile, verify and count one model; read what ran as each of the chips."""
     with tempfile.TemporaryDirectory() as scratch:
         out = Path(scratch) / "build"
         result = verify_model(file, board, runs=3, out=out)
         sizes = result.compiled.sizes
         assert sizes is not None
+        profiles = profile_readings(out, chips, runs=2) if chips else ()
     stack = result.memory.stack_bytes
     return Row(
         model=file.stem,
@@ -87,7 +107,37 @@ def measure(file: Path, board: str) -> Row:
         code_bytes=sizes.code_bytes,
         flash_bytes=sizes.flash_bytes,
         instructions=result.count,
+        cycles={profile.board: profile.total for profile in _in_cycles(profiles)},
+        milliseconds={p.board: p.milliseconds(p.total) for p in _in_cycles(profiles)},
     )
+
+
+def _in_cycles(profiles: Sequence[Profile]) -> list[Profile]:
+    return [profile for profile in profiles if profile.unit == "cycles"]
+
+
+def times(rows: list[Row], chips: Sequence[str]) -> Table:
+    """Million cycles and milliseconds of each model on each chip."""
+    result = Table(
+        header_style="bold",
+        title="M cycles modelled from a trace (ms) / least published on silicon (ratio)",
+    )
+    result.add_column("model")
+    for chip in chips:
+        result.add_column(chip, justify="right", no_wrap=True)
+    for row in rows:
+        cells = []
+        for chip in chips:
+            if chip not in row.cycles:
+                cells.append("-")
+                continue
+            ours = row.cycles[chip] / 1e6
+            text = f"{ours:.3f} ({row.milliseconds[chip]:.2f} ms)"
+            tested = row.model.split("_")[2] if row.model.startswith("mlperf") else ""
+            best = SILICON.get(chip, {}).get(tested)
+            cells.append(text if best is None else f"{text} / {best:.3f} ({ours / best:.2f})")
+        result.add_row(row.model, *cells)
+    return result
 
 
 def table(rows: list[Row], core: str) -> Table:
@@ -129,22 +179,32 @@ def main() -> int:
     )
     parser.add_argument("--only", default="", help="models whose name contains this")
     parser.add_argument("--json", type=Path, help="also write the rows here")
+    parser.add_argument(
+        "--as",
+        dest="chips",
+        action="append",
+        metavar="BOARD|CHIP",
+        help="tell the time on it; may be repeated (default: some with the board's core)",
+    )
     arguments = parser.parse_args()
     console = Console(width=200)
     if not arguments.models.is_dir():
         console.print(f"there is no folder {arguments.models}: name one with --models")
         return 2
+    core = "m7" if "an500" in arguments.board else "m55" if "an547" in arguments.board else "m4"
+    chips = arguments.chips or CHIPS[core]
     rows = []
     names = TFLM if arguments.all else MLPERF_TINY
     for name in (name for name in names if arguments.only in name):
         try:
             with console.status(f"{name} on {arguments.board}"):
-                rows.append(measure(arguments.models / f"{name}.tflite", arguments.board))
+                file = arguments.models / f"{name}.tflite"
+                rows.append(measure(file, arguments.board, chips))
         except ThimbleError as error:
             console.print(f"{name}: {error}", markup=False)
-    core = "m7" if "an500" in arguments.board else "m55" if "an547" in arguments.board else "m4"
     console.print(f"{arguments.board} in QEMU; RAM is .data + .bss + arena + measured stack")
     console.print(table(rows, core))
+    console.print(times(rows, chips))
     if arguments.json:
         arguments.json.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
     return 0 if rows and all(row.matches for row in rows) else 1
