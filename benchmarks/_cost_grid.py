@@ -185,6 +185,19 @@ def depthwise_conv2d(rng: Rng) -> Graph:
     return _weighted(rng, "depthwise_conv2d", attributes, (1, *size, depth), shape)
 
 
+def heavy(rng: Rng) -> Graph:
+    """More weights than a cache holds, over few pixels, as the last layers of a network have it."""
+    size = (int(rng.integers(2, 7)), int(rng.integers(2, 7)))
+    if rng.random() < 0.5:
+        depth, channels = 8 * int(rng.integers(12, 33)), 8 * int(rng.integers(12, 33))
+        attributes = Conv2D((1, 1), (1, 1), Padding(), _activation(rng))
+        return _weighted(rng, "conv2d", attributes, (1, *size, depth), (channels, 1, 1, depth))
+    depth, channels = 8 * int(rng.integers(4, 9)), 8 * int(rng.integers(6, 13))
+    padding = same_padding(size, (3, 3), (1, 1))
+    attributes = Conv2D((1, 1), (1, 1), padding, _activation(rng))
+    return _weighted(rng, "conv2d", attributes, (1, *size, depth), (channels, 3, 3, depth))
+
+
 def streaming_depthwise(rng: Rng) -> Graph:
     """Long windows over time, one value wide, of which networks that run on a stream take few."""
     kernel = int(_pick(rng, 3, 4, 5, 6, 9, 11, 13, 17, 21, 23, 29))
@@ -386,6 +399,7 @@ GRID: Mapping[str, tuple[Callable[[Rng], Graph], int]] = {
     "strided_pointwise": (strided_pointwise, 32),
     "row": (row, 32),
     "depthwise_conv2d": (depthwise_conv2d, 192),
+    "heavy": (heavy, 32),
     "streaming_depthwise": (streaming_depthwise, 32),
     "fully_connected": (fully_connected, 64),
     "average_pool2d": (_pool("average_pool2d"), 64),

@@ -11,7 +11,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from toolchain.boards import Board
 from toolchain.cycles.core_timing import CoreTiming
 from toolchain.cycles.instruction import Instruction
-from toolchain.cycles.memory_system import MemorySystem
+from toolchain.cycles.memory_system import MemorySystem, Region
 from toolchain.cycles.program import Program, read_program
 from toolchain.cycles.reading import read
 from toolchain.cycles.trace import Counts, Section, Trace, Traffic
@@ -49,12 +49,21 @@ class Traced:
     known: dict[object, object]
     sections: Mapping[str, Section]
 
-    def core_cycles(self, timing: CoreTiming) -> Mapping[int, float]:
-        """By address, of all executions together, without stalls."""
+    def core_cycles(self, timing: CoreTiming, board: Board) -> tuple[Mapping[int, float], float]:
+        """By address, of all executions together, without stalls; and what loads take that do not
+        overlap because they are of different memories.
+        """
         section = next(iter(self.sections.values()))
+        none = {"jump_misses": 0, "sequential_misses": 0}
+        section = replace(
+            section, counts={at: replace(of, **none) for at, of in section.counts.items()}
+        )
+        never = MemorySystem(
+            tuple(Region(bank.name, bank.origin, bank.size_bytes) for bank in board.memories)
+        )
         once = _OnceEach(timing, self.known)
-        (reading,) = read(Trace((section,)), self.program, once).sections
-        return {address: line.cycles.core for address, line in reading.lines.items()}
+        (reading,) = read(Trace((section,)), self.program, once, never).sections
+        return {at: line.cycles.core for at, line in reading.lines.items()}, reading.cycles.data
 
 
 @dataclass(frozen=True)
@@ -85,6 +94,9 @@ class _OnceEach:
         target: Instruction | None = None,
     ) -> float:
         return self.timing.taken_cycles(branch, previous, target)
+
+    def overlapped_cycles(self, previous: Instruction, instruction: Instruction) -> float:
+        return self.timing.overlapped_cycles(previous, instruction)
 
 
 def traced(

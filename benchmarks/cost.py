@@ -150,8 +150,8 @@ def samples(
             cycles, by_address = {}, {}
             for name, timing in timings.items():
                 if timing is not None:
-                    by_address[name] = one.core_cycles(timing)
-                    cycles[name] = sum(by_address[name].values())
+                    by_address[name], apart = one.core_cycles(timing, board)
+                    cycles[name] = sum(by_address[name].values()) + apart
             lacked = {
                 chip.name: _lacked(one, chip, by_address[chip.target.core.name]) for chip in chips
             }
@@ -191,7 +191,7 @@ def _lacked(one: Traced, chip: Memories, by_address: Mapping[int, float]) -> Lac
     sequential_misses = sum(of.sequential_misses for of in counts)
     sequential_cycles = sum(stall.fetch for stall in stalls) - jump_cycles
     if chip.forgets:
-        cold = _lines_never_lacked(section, chip.code.cache.line_bytes)
+        cold = _lines_never_lacked(section, chip.code.cache.filled_bytes)
         sequential_cycles += cold * sequential_cycles / max(sequential_misses, 1)
         sequential_misses += cold
     return Lacked(
@@ -247,7 +247,8 @@ def fitted_events(found: Sequence[Sample], chip: Memories) -> Events:
     def hidden(which: str) -> float:
         lines = sum(getattr(one.lacked[name], which) for one in found)
         waited = sum(getattr(one.lacked[name], f"{which}_cycles") for one in found)
-        return float(f"{fill - waited / lines:.4g}") if lines else 0.0
+        busy = chip.code.busy_cycles if which == "sequential" else fill
+        return float(f"{busy - waited / lines:.4g}") if lines else 0.0
 
     fill = chip.code.fill_cycles
     return Events(

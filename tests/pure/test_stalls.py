@@ -69,7 +69,7 @@ def test_constants_that_a_cache_holds_are_fetched_once_or_never() -> None:
     assert constant_terms(loops, 0, 0, small) == loops
 
 
-def target(clock: int, timing: MemoryTiming, name: str = "stm32l4r5") -> Target:
+def target(clock: int, timing: MemoryTiming, name: str = "stm32f405") -> Target:
     chip = as_target(name)
     memories = tuple(replace(m, timing=timing) if m.name in FLASH else m for m in chip.memories)
     return replace(chip, clock_hz=clock, memories=memories)
@@ -84,10 +84,10 @@ def test_a_line_costs_what_the_memory_takes_at_the_clock(monkeypatch: pytest.Mon
         assert found is not None
         return found.cycles("kernel", {"call": 1.0, "block": 3.0}, 10**5, 10**5)
 
-    assert cycles(MemoryTiming(5, 32)) == (10 + 4 + 6) * 5
-    assert cycles(MemoryTiming(5, 8)) == (10 + 4 + 6) * 5
-    assert cycles(MemoryTiming(5, 8, burst_cycles=5)) == (10 + 4) * (20 - 6) + 6 * 20
-    assert cycles(MemoryTiming(9, 32, prefetch=True)) == (10 + 6) * 9 + 4 * 2
+    assert cycles(MemoryTiming(5, 32)) == (10 + 6) * 5 + 4 * 2  # four words are fetched ahead
+    assert cycles(MemoryTiming(5, 8)) == (10 + 6) * 5 + 4 * 2
+    assert cycles(MemoryTiming(5, 4, burst_cycles=5)) == (10 + 4) * (20 - 6) + 6 * 20
+    assert cycles(MemoryTiming(9, 32, prefetch=True)) == (10 + 6) * 9 + 4 * 3
     assert cycles(MemoryTiming(5, 32, prefetch=True)) == (10 + 6) * 5
     assert stalls_of(target(1, MemoryTiming(0, 32))) is None
 
@@ -99,5 +99,11 @@ def test_caches_that_were_not_fitted_take_those_of_the_most_alike() -> None:
 
     assert nearest("16x64x1", "16x8x1") == "caches-16x64x1-16x8x1"
     assert nearest("32x2x128", "32x4x64") == "caches-32x2x256-32x4x128"
+    fitted, shorter = stalls_of(as_target("stm32f405")), stalls_of(as_target("stm32l4r5"))
+    assert fitted is not None and shorter is not None
+    assert shorter.constants.cache.filled_bytes == 8
+    assert nearest("8x128x1", "8x32x1") == "caches-16x64x1-16x8x1"
+    ours, theirs = (s.kernels["thimble_convolve_s8"].constants for s in (shorter, fitted))
+    assert ours == {name: pytest.approx(2 * each) for name, each in theirs.items()}
     assert nearest("16x2x512") == "caches-16x2x256"
     assert nearest("32x4x128") == "caches-16x2x256"

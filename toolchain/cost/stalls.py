@@ -38,7 +38,7 @@ class Events:
 
     `jump`, `sequential`: of instructions. `constants`: of data in the memory of constants, with
     `constant_terms`. What the core runs in the meantime hides `jump_cycles` of the parts of a line
-    beyond the first, and `sequential_cycles` of a line that is prefetched.
+    beyond the first, and `sequential_cycles` of a line that is fetched ahead.
     """
 
     jump: Terms
@@ -46,6 +46,18 @@ class Events:
     constants: Terms
     jump_cycles: float
     sequential_cycles: float
+
+    def of_other_lines(self, code: float, constants: float) -> Events:
+        """Of caches whose lines of instructions and constants are so many times shorter: streams
+        take as many lines more.
+        """
+        return Events(
+            _scaled(self.jump, code),
+            _scaled(self.sequential, code),
+            _scaled(self.constants, constants),
+            self.jump_cycles / code,
+            self.sequential_cycles / code,
+        )
 
 
 @dataclass(frozen=True)
@@ -58,7 +70,15 @@ class Reach:
     @property
     def fill_cycles(self) -> int:
         """The stall until a line is there."""
-        return self.region.fill_cycles(self.cache.line_bytes)
+        return self.region.fill_cycles(self.cache.filled_bytes)
+
+    @property
+    def busy_cycles(self) -> int:
+        """Those in which a line of instructions is read while the core runs the one before: by a
+        prefetch, or because the core fetches ahead, a word a cycle.
+        """
+        words = self.cache.filled_bytes // 4
+        return self.fill_cycles + (1 if self.region.timing.prefetch else words)
 
 
 @dataclass(frozen=True)
@@ -74,14 +94,16 @@ class Stalls:
         events = self.kernels.get(kernel)
         if events is None:
             return 0.0
-        timing, whole = self.code.region.timing, self.code.fill_cycles
-        alone = timing.read_cycles + max(whole - timing.read_cycles - events.jump_cycles, 0)
-        following = alone
-        if timing.prefetch:
-            following = max(whole - events.sequential_cycles, 0)
+        first, whole = self.code.region.timing.read_cycles, self.code.fill_cycles
+        alone = first + max(whole - first - events.jump_cycles, 0)
+        following = min(alone, max(self.code.busy_cycles - events.sequential_cycles, 0))
         found = alone * _sum(events.jump, terms) + following * _sum(events.sequential, terms)
         apart = constant_terms(terms, size_bytes, of_bytes, self.constants.cache)
         return found + self.constants.fill_cycles * _sum(events.constants, apart)
+
+
+def _scaled(each: Terms, by: float) -> Terms:
+    return {name: by * count for name, count in each.items()}
 
 
 def _sum(each: Terms, terms: Terms) -> float:
@@ -102,7 +124,7 @@ def constant_terms(terms: Terms, size_bytes: int, of_bytes: int, cache: Cache) -
     once = 1.0 if few else lacked_share(of_bytes / room, cache)
     found = {name: again * count for name, count in terms.items() if name != "call"}
     found["call"] = once
-    found[CONSTANT_LINE] = max(once - again, 0.0) * size_bytes / cache.line_bytes
+    found[CONSTANT_LINE] = max(once - again, 0.0) * size_bytes / cache.filled_bytes
     return found
 
 
@@ -124,8 +146,11 @@ def lacked_share(share: float, cache: Cache) -> float:
 
 
 def geometry(code: Cache, constants: Cache) -> str:
-    """The name of the file of coefficients."""
-    words = (f"{c.line_bytes}x{c.ways}x{c.sets}" for c in dict.fromkeys((code, constants)))
+    """The name of the file: what a miss brings in, how many of those in a set, and sets."""
+    words = (
+        f"{c.filled_bytes}x{c.line_bytes // c.filled_bytes * c.ways}x{c.sets}"
+        for c in dict.fromkeys((code, constants))
+    )
     return "-".join(("caches", *words))
 
 
@@ -159,7 +184,16 @@ def _reach(system: MemorySystem, name: str, held: Cached) -> Reach | None:
 
 
 def _nearest(code: Cache, constants: Cache) -> Mapping[str, Events]:
-    return _files()[nearest_geometry(geometry(code, constants))]
+    name = geometry(code, constants)
+    found = nearest_geometry(name)
+    if found == name:
+        return _files()[name]
+    lines = [line_bytes for line_bytes, _ in _shape(found)]
+    code_ratio, ratio = lines[0] / code.filled_bytes, lines[-1] / constants.filled_bytes
+    return {
+        kernel: events.of_other_lines(code_ratio, ratio)
+        for kernel, events in _files()[found].items()
+    }
 
 
 def nearest_geometry(name: str) -> str:
