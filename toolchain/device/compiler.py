@@ -168,7 +168,7 @@ def compile_units(
     headers_digest.cache_clear()
     targets = []
     for unit in listed:
-        folders = (*unit.includes, *unit.system_includes)
+        folders = (unit.source.parent, *unit.includes, *unit.system_includes)
         digests = [headers_digest(include) for include in folders]
         targets.append(folder / f"{_key(gcc, unit, digests)}{unit.suffix}")
     missing = {t: u for t, u in zip(targets, listed, strict=True) if not t.exists()}

@@ -1,0 +1,22 @@
+"""Compiled files are kept, and made anew where anything that they are made from has changed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from toolchain.device.compiler import Unit, compile_units, find_host_compiler
+
+
+def test_a_header_beside_the_source_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    source, header = tmp_path / "source" / "one.c", tmp_path / "source" / "one.h"
+    source.parent.mkdir()
+    source.write_text('#include "one.h"\nint one = ONE;\n')
+    objects = []
+    for value in (1, 1, 2):
+        header.write_text(f"#define ONE {value}\n")
+        objects += compile_units([Unit(source, ("-O1",), ())], gcc=find_host_compiler())
+    assert objects[0] == objects[1] != objects[2]
+    assert objects[0].read_bytes() != objects[2].read_bytes()
