@@ -18,6 +18,7 @@ from toolchain.boards.memory import Memory as Memory
 from toolchain.boards.memory import MemoryKind as MemoryKind
 from toolchain.boards.memory import MemoryTiming as MemoryTiming
 from toolchain.boards.reading import board as board
+from toolchain.boards.reading import board_files as board_files
 from toolchain.boards.reading import boards as boards
 from toolchain.boards.reading import chip as chip
 from toolchain.boards.reading import chips as chips

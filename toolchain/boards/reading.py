@@ -162,6 +162,11 @@ def chip(name: str) -> Chip:
         raise InputError(f"there is no chip {name!r}; the chips are {known}") from None
 
 
+def board_files(name: str) -> tuple[Path, ...]:
+    """The files that a board is read from: every chip's and family's, then its own."""
+    return (*sorted((BOARDS / CHIPS).rglob("*.toml")), BOARDS / name / "board.toml")
+
+
 @cache
 def boards() -> Mapping[str, Board]:
     """Every board by name, in alphabetical order."""

@@ -10,9 +10,8 @@ from functools import cache
 from pathlib import Path
 
 from toolchain import cycles
-from toolchain.boards import Board
+from toolchain.boards import Board, board_files
 from toolchain.boards import board as find_board
-from toolchain.boards.reading import CHIPS
 from toolchain.cost import CostModel
 from toolchain.cost.basis import CYCLES, Basis
 from toolchain.cost.database import Database, Measurement
@@ -24,7 +23,6 @@ from toolchain.device.build import BuildOptions
 from toolchain.device.compiler import compiler_version
 from toolchain.errors import MissingToolError
 from toolchain.kernels import cmsis_nn
-from toolchain.resources import BOARDS
 
 
 def current_build(cmsis_nn_folder: Path | None = None) -> Build | None:
@@ -72,9 +70,8 @@ def _reading_digest(board: str) -> str:
     """Of the plugin, the timing models, and the files that say how a board's memories wait."""
     room = Path(str(cycles.__file__)).parent
     models = sorted(file for file in room.rglob("*") if file.suffix in (".py", ".json"))
-    chips = sorted((BOARDS / CHIPS).rglob("*.toml"))
     found = hashlib.sha256()
-    for file in (trace_plugin.SOURCE, *models, *chips, BOARDS / board / "board.toml"):
+    for file in (trace_plugin.SOURCE, *models, *board_files(board)):
         found.update(file.read_bytes())
     return found.hexdigest()[:8]
 
