@@ -12,7 +12,7 @@ import pytest
 from tests.support.probe import SOURCE, probe_firmware, probe_input, probe_output
 from toolchain.boards import Board, board, read_board
 from toolchain.device import compiler, qemu
-from toolchain.device.qemu import Machine, command_line
+from toolchain.device.qemu import Machine, TraceRequest, command_line
 from toolchain.device.session import Session
 from toolchain.resources import BOARDS
 
@@ -46,8 +46,10 @@ def test_started_by_a_loader_that_leaves_all_on(
     command += ["-Wl,-Ttext=0x08000100", "-Wl,-ereset", str(SOURCE.parent / "loader.c")]
     subprocess.run([*command, "-o", str(loader)], check=True)
 
-    def behind(board: Board, elf: Path, serial_fd: int) -> list[str]:
-        return [*command_line(board, loader, serial_fd), "-device", f"loader,file={elf}"]
+    def behind(
+        board: Board, elf: Path, serial_fd: int, trace: TraceRequest | None = None
+    ) -> list[str]:
+        return [*command_line(board, loader, serial_fd, trace), "-device", f"loader,file={elf}"]
 
     monkeypatch.setattr(qemu, "command_line", behind)
     rng = np.random.default_rng(1)
