@@ -99,10 +99,13 @@ def test_caches_that_were_not_fitted_take_those_of_the_most_alike() -> None:
 
     assert nearest("16x64x1", "16x8x1") == "caches-16x64x1-16x8x1"
     assert nearest("32x2x128", "32x4x64") == "caches-32x2x256-32x4x128"
-    fitted, shorter = stalls_of(as_target("stm32f405")), stalls_of(as_target("stm32l4r5"))
+    assert nearest("8x128x1", "8x32x1") == "caches-8x128x1-8x32x1"
+    assert nearest("4x256x1", "4x64x1") == "caches-8x128x1-8x32x1"
+    chip = as_target("stm32l4r5")
+    halved = replace(chip, caches=tuple(replace(c, sector_bytes=4) for c in chip.caches))
+    fitted, shorter = stalls_of(chip), stalls_of(halved)
     assert fitted is not None and shorter is not None
-    assert shorter.constants.cache.filled_bytes == 8
-    assert nearest("8x128x1", "8x32x1") == "caches-16x64x1-16x8x1"
+    assert (fitted.constants.cache.filled_bytes, shorter.constants.cache.filled_bytes) == (8, 4)
     ours, theirs = (s.kernels["thimble_convolve_s8"].constants for s in (shorter, fitted))
     assert ours == {name: pytest.approx(2 * each) for name, each in theirs.items()}
     assert nearest("16x2x512") == "caches-16x2x256"
