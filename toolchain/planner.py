@@ -2,6 +2,7 @@
 
 file -> Graph -> rewritten -> one Kernel per operator -> order -> a place for every tensor
      -> split into smaller operators, if requested -> spread over banks of RAM
+     -> kernels with more scratch, where the arena has room
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from toolchain.passes.refuse_float import refuse_float
 from toolchain.planning.options import PlanOptions
 from toolchain.planning.ordering import choose_views, rewrite_identities
 from toolchain.planning.placing import over_banks, place
+from toolchain.planning.room import spend_room
 from toolchain.planning.splitting import split
 from toolchain.progress import Report, silent
 
@@ -78,4 +80,4 @@ def plan_graph(
         whole, plan = plan, split(plan, options, report, costs)
         if plan.graph is not whole.graph:
             problem = memory_problem(plan.lowered, progressive=True)
-    return over_banks(plan, target, problem, options, report)
+    return spend_room(over_banks(plan, target, problem, options, report))

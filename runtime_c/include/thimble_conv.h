@@ -20,8 +20,10 @@
  * transposed (depthwise only): 1 if the other fields have height and width swapped, so that the kernel walks
  * along the longer side. The image in memory is not transposed.
  * band (depthwise only): output rows that are computed together. More rows are quicker and take more scratch.
- * input_line, output_line: bytes from one line of a strided image to the next; then there is one batch. 0:
- * the lines are contiguous, as they always are for partial and transposed convolutions. */
+ * at_once (thimble_convolve_s8 only): windows that are expanded to int16 together, two to four. With more of
+ * them weights are read less often. input_line, output_line: bytes from one line of a strided image to the
+ * next; then there is one batch. 0: the lines are contiguous, as they always are for partial and transposed
+ * convolutions. */
 typedef struct {
     int32_t batches, input_h, input_w, input_c;
     int32_t output_h, output_w, output_c;
@@ -34,6 +36,7 @@ typedef struct {
     int32_t weight_zero_point;
     int32_t transposed;
     int32_t band;
+    int32_t at_once;
     int32_t input_line, output_line;
 } thimble_conv_shape;
 
@@ -44,10 +47,10 @@ typedef struct {
  * are all the zero point, and the kernel multiplies them with minus the sum of the window.
  *
  * parameters: for each group, for each pair of its channels (an odd last one is paired with zeros): two
- * biases; for each four taps, four bytes of the first channel and four of the second; two multipliers; two
- * int16 shift codes.
+ * biases; for each four taps, the first and the third, then the second and the fourth, of each a byte of the
+ * first channel and one of the second; two multipliers; two int16 shift codes; two rounding terms.
  *
- * scratch: 4 * K bytes for two windows as int16. If depth is not a multiple of four, more to gather a
+ * scratch: 2 * at_once * K bytes for windows as int16. If depth is not a multiple of four, more to gather a
  * window: kernel_w * depth bytes if that is a multiple of four, else kernel_h * kernel_w * depth rounded
  * up to four, and four. */
 void thimble_convolve_s8(const thimble_conv_shape *shape,
@@ -57,14 +60,16 @@ void thimble_convolve_s8(const thimble_conv_shape *shape,
                          void *scratch,
                          int8_t *output);
 
-/* 1x1 convolution of `pixels` contiguous pixels with stride 1; `depth` is a multiple of four.
+/* 1x1 convolution of `pixels` contiguous pixels with stride 1; `depth` is a multiple of four. `at_once`
+ * is as in the shape.
  *
  * parameters: as for thimble_convolve_s8.
  *
- * scratch: 4 * depth bytes. */
+ * scratch: 2 * at_once * depth bytes. */
 void thimble_convolve_1x1_s8(int32_t pixels,
                              int32_t depth,
                              int32_t channels,
+                             int32_t at_once,
                              const thimble_requant *requant,
                              const int8_t *input,
                              const int32_t *parameters,

@@ -9,12 +9,14 @@
 
 /* Shape of such a convolution. A row of a window is 4 * row_words contiguous bytes. Steps are in bytes:
  * row_step from one row of a window to the next, pixel_step from one window to the next along a line,
- * line_step from one line of windows to the next, output_step from one line of outputs to the next. */
+ * line_step from one line of windows to the next, output_step from one line of outputs to the next. at_once
+ * is as in thimble_conv_shape. */
 typedef struct {
     int32_t output_h, output_w, output_c;
     int32_t kernel_h, row_words;
     int32_t row_step, pixel_step, line_step;
     int32_t output_step;
+    int32_t at_once;
 } thimble_inside_shape;
 
 /* Convolution of one image, in one group, without a weight zero point. `input` is the first window's first
@@ -22,7 +24,7 @@ typedef struct {
  *
  * parameters: as for thimble_convolve_s8.
  *
- * scratch: 16 * kernel_h * row_words bytes, word aligned. */
+ * scratch: 8 * at_once * kernel_h * row_words bytes, word aligned. */
 void thimble_convolve_inside_s8(const thimble_inside_shape *shape,
                                 const thimble_requant *requant,
                                 const int8_t *input,

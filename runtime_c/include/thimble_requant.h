@@ -17,6 +17,11 @@
  * Convolutions only. */
 #define THIMBLE_SHIFT_FLOAT (-1)
 
+/* This bit of a code of int16 says that the sum is rounded once, and that the activation is int8's own range:
+ * floor((sum * multiplier / 2^32 + rounding) / 2^(code + 1)). The toolchain has proved that this is the same,
+ * with a rounding term and a bias for it. Convolutions of pairs of channels only. */
+#define THIMBLE_SHIFT_ONCE 256
+
 /* Added to the scaled sum, and the range that the result is then held within. */
 typedef struct {
     int32_t output_offset;

@@ -167,8 +167,8 @@ static int32_t net_op2_block_concat(uint8_t *arena, uint32_t index)
  *    in       int8 [3x38x4x4]  packed    w5
  *    in       int32 [3]        packed    b5
  *    out      int8 [1x1x1x3]   at 2,432  t7@5
- *    const    int32 [618]      flash     net_op3_parameters
- *             2,472 bytes: biases, filters [3x38x4x4] and requantisation, packed for thimble_convolve_inside_s8
+ *    const    int32 [622]      flash     net_op3_parameters
+ *             2,488 bytes: biases, filters [3x38x4x4] and requantisation, packed for thimble_convolve_inside_s8
  *    scratch  2,432 bytes      at 0
  */
 static int32_t net_op3_conv2d(uint8_t *arena, uint32_t index)
@@ -179,7 +179,7 @@ static int32_t net_op3_conv2d(uint8_t *arena, uint32_t index)
         .output_h = 1, .output_w = 1, .output_c = 3,
         .kernel_h = 38,
         .row_words = 4, .row_step = 16,
-        .pixel_step = 4, .line_step = 16, .output_step = 3,
+        .pixel_step = 4, .line_step = 16, .output_step = 3, .at_once = 2,
     };
     static const thimble_requant requant = {
         .output_offset = -5, .activation_min = -128, .activation_max = 127,

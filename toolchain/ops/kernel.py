@@ -298,6 +298,7 @@ class Kernel:
     find_overlaps  the safe in-place and diagonal overlaps of output and input.
     find_terms  how often the kernel's loops run, for the cost model. None where only the rough
                 formula by multiply-accumulates is known.
+    roomier     the same with more scratch, quickest first, for where the arena has room left.
     name        what the cost model calls it; by default its functions.
     inexact     where its results may differ from the reference's: why, in a few words.
     instead     why it is not the kernel that `--kernels` prefers, if it is not.
@@ -311,6 +312,7 @@ class Kernel:
     calls_with_gaps: Callable[[int, int], tuple[Call, ...]] | None = None
     find_overlaps: Callable[[], tuple[SafeOverlap, ...]] = _nothing
     find_terms: Callable[[], Terms] | None = None
+    roomier: Callable[[], tuple[Kernel, ...]] = tuple
     label: str = field(default="", repr=False)
     inexact: str = ""
     instead: str = ""

@@ -13,22 +13,22 @@ void thimble_add_columns_s8(const int32_t *parameters,
 {
     for (int32_t channel = 0; channel < channels; channel += 2) {
         const int32_t second = channel + 1 < channels;
-        thimble_block_sums block;
-        parameters = thimble_sum_block_s8(parameters, columns, words, &block);
+        int32_t block[4];
+        parameters = thimble_sum_block_s8(parameters, columns, words, 2, block);
         if (sums_0) {
             /* All are read before any is written: the columns may be one. */
-            block.s00 = thimble_add(block.s00, sums_0[channel]);
-            block.s10 = thimble_add(block.s10, sums_1[channel]);
+            block[0] = thimble_add(block[0], sums_0[channel]);
+            block[2] = thimble_add(block[2], sums_1[channel]);
             if (second) {
-                block.s01 = thimble_add(block.s01, sums_0[channel + 1]);
-                block.s11 = thimble_add(block.s11, sums_1[channel + 1]);
+                block[1] = thimble_add(block[1], sums_0[channel + 1]);
+                block[3] = thimble_add(block[3], sums_1[channel + 1]);
             }
         }
-        output_1[channel] = block.s10;
-        output_0[channel] = block.s00;
+        output_1[channel] = block[2];
+        output_0[channel] = block[0];
         if (second) {
-            output_1[channel + 1] = block.s11;
-            output_0[channel + 1] = block.s01;
+            output_1[channel + 1] = block[3];
+            output_0[channel + 1] = block[1];
         }
     }
 }

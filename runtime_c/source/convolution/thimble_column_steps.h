@@ -1,74 +1,142 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inner loop of convolutions, in assembly: two interleaved columns and two channels at a time. */
+/* The inner loops of convolutions, in assembly: four or two interleaved columns, or one, times two channels.
+ *
+ * r0 to r7: sums, two for each column; r8: the parameters; r9: the columns. r10 to r12 and lr: what was
+ * loaded. Loads follow each other where they can, as each but the first then takes one cycle. */
 #ifndef THIMBLE_COLUMN_STEPS_H
 #define THIMBLE_COLUMN_STEPS_H
 
 #include "thimble_dsp.h"
 
 #if THIMBLE_ASM
-/* Four taps of two columns and two channels: 16 products in 14 instructions. */
-#define THIMBLE_COLUMNS_STEP                                                                                 \
-    "ldmia   %[columns]!, {r4, r5, r6, r8}     \n"                                                           \
-    "ldrd    %[w0], %[w1], [%[at]], #8         \n"                                                           \
-    "sxtb16  %[t], %[w0]                       \n"                                                           \
-    "sxtb16  %[w0], %[w0], ror #8              \n"                                                           \
-    "smlad   %[s00], r4, %[t], %[s00]          \n"                                                           \
-    "smlad   %[s10], r6, %[t], %[s10]          \n"                                                           \
-    "smlad   %[s00], r5, %[w0], %[s00]         \n"                                                           \
-    "smlad   %[s10], r8, %[w0], %[s10]         \n"                                                           \
-    "sxtb16  %[t], %[w1]                       \n"                                                           \
-    "sxtb16  %[w1], %[w1], ror #8              \n"                                                           \
-    "smlad   %[s01], r4, %[t], %[s01]          \n"                                                           \
-    "smlad   %[s11], r6, %[t], %[s11]          \n"                                                           \
-    "smlad   %[s01], r5, %[w1], %[s01]         \n"                                                           \
-    "smlad   %[s11], r8, %[w1], %[s11]         \n"
+/* Two taps of four columns, whose words begin at r9 + `even`, and those of each next one 8 bytes on: 16
+ * products in 60 bytes of code, which THIMBLE_QUAD_ENTRY counts with. `last` is how the last of them is
+ * addressed. */
+#define THIMBLE_QUAD_HALF(first, second, third, last)                                                        \
+    "ldr     r10, [r8], #4                     \n"                                                           \
+    "ldr     r12, " first "                    \n"                                                           \
+    "ldr     lr, " second "                    \n"                                                           \
+    "sxtb16  r11, r10                          \n"                                                           \
+    "sxtb16  r10, r10, ror #8                  \n"                                                           \
+    "smlad   r0, r12, r11, r0                  \n"                                                           \
+    "smlad   r1, r12, r10, r1                  \n"                                                           \
+    "smlad   r2, lr, r11, r2                   \n"                                                           \
+    "smlad   r3, lr, r10, r3                   \n"                                                           \
+    "ldr     r12, " third "                    \n"                                                           \
+    "ldr     lr, " last "                      \n"                                                           \
+    "smlad   r4, r12, r11, r4                  \n"                                                           \
+    "smlad   r5, r12, r10, r5                  \n"                                                           \
+    "smlad   r6, lr, r11, r6                   \n"                                                           \
+    "smlad   r7, lr, r10, r7                   \n"
 
-/* Four taps of column 0 and two channels. */
-#define THIMBLE_COLUMN_STEP                                                                                  \
-    "ldrd    r4, r5, [%[columns]], #16         \n"                                                           \
-    "ldrd    %[w0], %[w1], [%[at]], #8         \n"                                                           \
-    "sxtb16  %[t], %[w0]                       \n"                                                           \
-    "sxtb16  %[w0], %[w0], ror #8              \n"                                                           \
-    "smlad   %[s00], r4, %[t], %[s00]          \n"                                                           \
-    "smlad   %[s00], r5, %[w0], %[s00]         \n"                                                           \
-    "sxtb16  %[t], %[w1]                       \n"                                                           \
-    "sxtb16  %[w1], %[w1], ror #8              \n"                                                           \
-    "smlad   %[s01], r4, %[t], %[s01]          \n"                                                           \
-    "smlad   %[s01], r5, %[w1], %[s01]         \n"
+/* Four taps of four columns; r9 is 124 bytes beyond the beginning of the loop's turn. */
+#define THIMBLE_QUAD_STEP(e0, e1, e2, e3, o0, o1, o2, last)                                                  \
+    THIMBLE_QUAD_HALF("[r9, #" e0 "]", "[r9, #" e1 "]", "[r9, #" e2 "]", "[r9, #" e3 "]")                    \
+    THIMBLE_QUAD_HALF("[r9, #" o0 "]", "[r9, #" o1 "]", "[r9, #" o2 "]", last)
 
-/* Biases, then all taps, an odd step first; of column 0 alone. */
-#define THIMBLE_SUM_COLUMN                                                                                   \
-    "ldrd    %[s00], %[s01], [%[at]], #8       \n"                                                           \
-    "lsrs    %[n], %[n], #1                    \n"                                                           \
-    "bcc     1f                                \n"                                                           \
-    "add     %[n], %[n], #1                    \n"                                                           \
-    "b       2f                                \n"                                                           \
-    "1:                                        \n" THIMBLE_COLUMN_STEP                                       \
-    "2:                                        \n" THIMBLE_COLUMN_STEP                                       \
-    "subs    %[n], %[n], #1                    \n"                                                           \
-    "bne     1b                                \n"
+/* A turn of the loop: sixteen taps. It may begin at any step, with r9 less by 32 for each that it leaves out.
+ */
+#define THIMBLE_QUAD_TURN                                                                                    \
+    THIMBLE_QUAD_STEP("-124", "-116", "-108", "-100", "-120", "-112", "-104", "[r9, #-96]")                  \
+    THIMBLE_QUAD_STEP("-92", "-84", "-76", "-68", "-88", "-80", "-72", "[r9, #-64]")                         \
+    THIMBLE_QUAD_STEP("-60", "-52", "-44", "-36", "-56", "-48", "-40", "[r9, #-32]")                         \
+    THIMBLE_QUAD_STEP("-28", "-20", "-12", "-4", "-24", "-16", "-8", "[r9], #128")
+#define THIMBLE_QUAD_STEP_CODE 120
 
-/* The same of both columns. */
-#define THIMBLE_SUM_COLUMNS                                                                                  \
-    "ldrd    %[s00], %[s01], [%[at]], #8       \n"                                                           \
-    "lsrs    %[n], %[n], #1                    \n"                                                           \
-    "mov     %[s10], %[s00]                    \n"                                                           \
-    "mov     %[s11], %[s01]                    \n"                                                           \
-    "bcc     1f                                \n"                                                           \
-    "add     %[n], %[n], #1                    \n"                                                           \
-    "b       2f                                \n"                                                           \
-    "1:                                        \n" THIMBLE_COLUMNS_STEP                                      \
-    "2:                                        \n" THIMBLE_COLUMNS_STEP                                      \
-    "subs    %[n], %[n], #1                    \n"                                                           \
-    "bne     1b                                \n"
+/* Two taps of three columns: 12 products in 48 bytes of code. */
+#define THIMBLE_TRIO_HALF(first, second, last)                                                               \
+    "ldr     r10, [r8], #4                     \n"                                                           \
+    "ldr     r12, " first "                    \n"                                                           \
+    "ldr     lr, " second "                    \n"                                                           \
+    "ldr     r6, " last "                      \n"                                                           \
+    "sxtb16  r11, r10                          \n"                                                           \
+    "sxtb16  r10, r10, ror #8                  \n"                                                           \
+    "smlad   r0, r12, r11, r0                  \n"                                                           \
+    "smlad   r1, r12, r10, r1                  \n"                                                           \
+    "smlad   r2, lr, r11, r2                   \n"                                                           \
+    "smlad   r3, lr, r10, r3                   \n"                                                           \
+    "smlad   r4, r6, r11, r4                   \n"                                                           \
+    "smlad   r5, r6, r10, r5                   \n"
 
-/* thimble_requantize_fast in place. */
-#define THIMBLE_REQUANTIZE(sum, multiplier, rounding, code)                                                  \
-    "lsl     " sum ", " sum ", #1                                   \n"                                      \
-    "smmlar  %[t], " sum ", " multiplier ", " rounding "            \n"                                      \
-    "add     %[t], %[t], " sum ", asr #31                           \n"                                      \
-    "asr     %[t], %[t], " code "                                   \n"                                      \
-    "ssat    " sum ", #8, %[t], asr #1                              \n"
+#define THIMBLE_TRIO_STEP(e0, e1, e2, o0, o1, last)                                                          \
+    THIMBLE_TRIO_HALF("[r9, #" e0 "]", "[r9, #" e1 "]", "[r9, #" e2 "]")                                     \
+    THIMBLE_TRIO_HALF("[r9, #" o0 "]", "[r9, #" o1 "]", last)
+
+/* As THIMBLE_QUAD_TURN; r9 is 92 bytes beyond the beginning of the turn, less by 24 for each step left out.
+ */
+#define THIMBLE_TRIO_TURN                                                                                    \
+    THIMBLE_TRIO_STEP("-92", "-84", "-76", "-88", "-80", "[r9, #-72]")                                       \
+    THIMBLE_TRIO_STEP("-68", "-60", "-52", "-64", "-56", "[r9, #-48]")                                       \
+    THIMBLE_TRIO_STEP("-44", "-36", "-28", "-40", "-32", "[r9, #-24]")                                       \
+    THIMBLE_TRIO_STEP("-20", "-12", "-4", "-16", "-8", "[r9], #96")
+#define THIMBLE_TRIO_STEP_CODE 96
+
+/* Four taps of two columns: 16 products in 72 bytes of code. */
+#define THIMBLE_PAIR_STEP                                                                                    \
+    "ldr     r10, [r8, #4]                     \n"                                                           \
+    "ldr     r4, [r8], #8                      \n"                                                           \
+    "ldr     r12, [r9, #4]                     \n"                                                           \
+    "ldr     lr, [r9, #8]                      \n"                                                           \
+    "ldr     r6, [r9, #12]                     \n"                                                           \
+    "ldr     r5, [r9], #16                     \n"                                                           \
+    "sxtb16  r11, r10                          \n"                                                           \
+    "sxtb16  r10, r10, ror #8                  \n"                                                           \
+    "smlad   r0, r12, r11, r0                  \n"                                                           \
+    "smlad   r1, r12, r10, r1                  \n"                                                           \
+    "smlad   r2, r6, r11, r2                   \n"                                                           \
+    "smlad   r3, r6, r10, r3                   \n"                                                           \
+    "sxtb16  r11, r4                           \n"                                                           \
+    "sxtb16  r4, r4, ror #8                    \n"                                                           \
+    "smlad   r0, r5, r11, r0                   \n"                                                           \
+    "smlad   r1, r5, r4, r1                    \n"                                                           \
+    "smlad   r2, lr, r11, r2                   \n"                                                           \
+    "smlad   r3, lr, r4, r3                    \n"
+
+#define THIMBLE_PAIR_TURN THIMBLE_PAIR_STEP THIMBLE_PAIR_STEP THIMBLE_PAIR_STEP THIMBLE_PAIR_STEP
+#define THIMBLE_PAIR_STEP_CODE 72
+
+/* Four taps of one column. */
+#define THIMBLE_LONE_STEP                                                                                    \
+    "ldr     r10, [r8, #4]                     \n"                                                           \
+    "ldr     r4, [r8], #8                      \n"                                                           \
+    "ldr     r12, [r9, #4]                     \n"                                                           \
+    "ldr     r5, [r9], #8                      \n"                                                           \
+    "sxtb16  r11, r10                          \n"                                                           \
+    "sxtb16  r10, r10, ror #8                  \n"                                                           \
+    "smlad   r0, r12, r11, r0                  \n"                                                           \
+    "smlad   r1, r12, r10, r1                  \n"                                                           \
+    "sxtb16  r11, r4                           \n"                                                           \
+    "sxtb16  r4, r4, ror #8                    \n"                                                           \
+    "smlad   r0, r5, r11, r0                   \n"                                                           \
+    "smlad   r1, r5, r4, r1                    \n"
+
+/* `step` n times, r7 being n > 0: an odd one first. */
+#define THIMBLE_STEPS(step)                                                                                  \
+    "lsrs    r7, r7, #1                        \n"                                                           \
+    "bcc     2f                                \n"                                                           \
+    "add     r7, r7, #1                        \n"                                                           \
+    "b       3f                                \n"                                                           \
+    ".p2align 2                                \n"                                                           \
+    "2:                                        \n" step "3:                                        \n" step  \
+    "subs    r7, r7, #1                        \n"                                                           \
+    "bne     2b                                \n"
+
+/* thimble_requantize_fast of a sum in place: multiplier, rounding, and the code in the low byte of r11. */
+#define THIMBLE_TWICE(sum, multiplier, rounding)                                                             \
+    "lsl     " sum ", " sum ", #1                                \n"                                         \
+    "smmlar  r10, " sum ", " multiplier ", " rounding "          \n"                                         \
+    "add     r10, r10, " sum ", asr #31                          \n"                                         \
+    "asr     r10, r10, r11                                       \n"                                         \
+    "ssat    " sum ", #8, r10, asr #1                            \n"
+
+/* thimble_requantize_merged_fast, of two sums. */
+#define THIMBLE_ONCE(one, two, multiplier, rounding)                                                         \
+    "smmla   " one ", " one ", " multiplier ", " rounding "      \n"                                         \
+    "smmla   " two ", " two ", " multiplier ", " rounding "      \n"                                         \
+    "asr     " one ", " one ", r11                               \n"                                         \
+    "asr     " two ", " two ", r11                               \n"                                         \
+    "ssat    " one ", #8, " one ", asr #1                        \n"                                         \
+    "ssat    " two ", #8, " two ", asr #1                        \n"
 #endif
 
 #endif

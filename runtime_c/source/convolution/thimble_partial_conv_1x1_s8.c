@@ -18,8 +18,8 @@ void thimble_partial_conv_1x1_s8(int32_t pixels,
     for (; pixels > 0; pixels -= 2) {
         const int32_t second = pixels > 1 ? 1 : 0;
         const int32_t *const next = sums ? sums + second * channels : NULL;
-        thimble_expand_column_s8(input, words, columns);
-        thimble_expand_column_s8(input + second * depth, words, columns + 2);
+        thimble_expand_column_s8(input, words, 2, columns);
+        thimble_expand_column_s8(input + second * depth, words, 2, columns + 2);
         thimble_add_columns_s8(parameters, columns, words, channels, sums, next, output,
                                output + second * channels);
         input += 2 * depth;

@@ -23,10 +23,10 @@ void thimble_partial_conv_s8(const thimble_conv_shape *shape,
         for (int32_t pixel = 0; pixel < pixels; pixel++) {
             uint32_t *const column = columns + 2 * (pixel & 1);
             if (thimble_is_inside(&range, y, x)) {
-                thimble_put_inside(shape, input + y * line + x * shape->input_c, line, words, column,
+                thimble_put_inside(shape, input + y * line + x * shape->input_c, line, words, 2, column,
                                    staging);
             } else {
-                thimble_put_window(shape, input, y, x, words, column, staging);
+                thimble_put_window(shape, input, y, x, words, 2, column, staging);
             }
             const int32_t here = pixel * channels;
             if ((pixel & 1) || pixel == pixels - 1) {

@@ -9,10 +9,10 @@
     "sxtb16  %[v], %[w0]                       \n"                                                           \
     "sxtb16  %[w0], %[w0], ror #8              \n"                                                           \
     "smlad   " s0 ", %[t], %[v], " s0 "        \n"                                                           \
-    "smlad   " s0 ", %[u], %[w0], " s0 "       \n"                                                           \
+    "smlad   " s1 ", %[t], %[w0], " s1 "       \n"                                                           \
     "sxtb16  %[v], %[w1]                       \n"                                                           \
     "sxtb16  %[w1], %[w1], ror #8              \n"                                                           \
-    "smlad   " s1 ", %[t], %[v], " s1 "        \n"                                                           \
+    "smlad   " s0 ", %[u], %[v], " s0 "        \n"                                                           \
     "smlad   " s1 ", %[u], %[w1], " s1 "       \n"
 
 #define FOUR_TAPS                                                                                            \
@@ -55,10 +55,10 @@ THIMBLE_ASM_FUNCTION void thimble_sum_pixel_s8(const thimble_inside_shape *shape
             const uint32_t t = thimble_sxtb16(word), u = thimble_sxtb16_ror8(word);
             const uint32_t a = (uint32_t)first[0], b = (uint32_t)first[1];
             const uint32_t c = (uint32_t)second[0], d = (uint32_t)second[1];
-            s0 = thimble_smlad(u, thimble_sxtb16_ror8(a), thimble_smlad(t, thimble_sxtb16(a), s0));
-            s1 = thimble_smlad(u, thimble_sxtb16_ror8(b), thimble_smlad(t, thimble_sxtb16(b), s1));
-            s2 = thimble_smlad(u, thimble_sxtb16_ror8(c), thimble_smlad(t, thimble_sxtb16(c), s2));
-            s3 = thimble_smlad(u, thimble_sxtb16_ror8(d), thimble_smlad(t, thimble_sxtb16(d), s3));
+            s0 = thimble_smlad(u, thimble_sxtb16(b), thimble_smlad(t, thimble_sxtb16(a), s0));
+            s1 = thimble_smlad(u, thimble_sxtb16_ror8(b), thimble_smlad(t, thimble_sxtb16_ror8(a), s1));
+            s2 = thimble_smlad(u, thimble_sxtb16(d), thimble_smlad(t, thimble_sxtb16(c), s2));
+            s3 = thimble_smlad(u, thimble_sxtb16_ror8(d), thimble_smlad(t, thimble_sxtb16_ror8(c), s3));
         }
 #endif
     }

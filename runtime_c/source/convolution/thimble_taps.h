@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pixels under one window of a convolution, as an interleaved column of int16. */
+/* The pixels under one window of a convolution, as one of several interleaved columns of int16. */
 #ifndef THIMBLE_TAPS_H
 #define THIMBLE_TAPS_H
 
@@ -75,10 +75,11 @@ static int8_t *thimble_put_row_bytes(const thimble_conv_shape *shape,
     return thimble_fill_bytes(to, span->after * depth, zero_points);
 }
 
-static uint32_t *thimble_fill_words(uint32_t *column, int32_t count, uint32_t zero_points)
+static uint32_t *
+thimble_fill_words(uint32_t *column, int32_t count, int32_t interleaved, uint32_t zero_points)
 {
     const uint32_t pair = thimble_sxtb16(zero_points);
-    for (; count > 0; count -= 4, column += 4) {
+    for (; count > 0; count -= 4, column += 2 * interleaved) {
         column[0] = pair;
         column[1] = pair;
     }
@@ -91,23 +92,25 @@ static uint32_t *thimble_put_row_words(const thimble_conv_shape *shape,
                                        const int8_t *line,
                                        int32_t x,
                                        uint32_t zero_points,
+                                       int32_t interleaved,
                                        uint32_t *column)
 {
     const int32_t depth = shape->depth, step = shape->dilation_w;
     if (!line) {
-        return thimble_fill_words(column, shape->kernel_w * depth, zero_points);
+        return thimble_fill_words(column, shape->kernel_w * depth, interleaved, zero_points);
     }
-    column = thimble_fill_words(column, span->before * depth, zero_points);
+    column = thimble_fill_words(column, span->before * depth, interleaved, zero_points);
     const int8_t *from = line + (x + span->before * step) * shape->input_c;
     if (span->contiguous) {
-        thimble_expand_column_s8(from, span->inside * depth / 4, column);
-        column += span->inside * depth;
+        thimble_expand_column_s8(from, span->inside * depth / 4, interleaved, column);
+        column += span->inside * depth / 2 * interleaved;
     } else {
-        for (int32_t tap = 0; tap < span->inside; tap++, from += step * shape->input_c, column += depth) {
-            thimble_expand_column_s8(from, depth / 4, column);
+        for (int32_t tap = 0; tap < span->inside; tap++, from += step * shape->input_c) {
+            thimble_expand_column_s8(from, depth / 4, interleaved, column);
+            column += depth / 2 * interleaved;
         }
     }
-    return thimble_fill_words(column, span->after * depth, zero_points);
+    return thimble_fill_words(column, span->after * depth, interleaved, zero_points);
 }
 
 /* A window wholly inside the image whose kernel rows are runs of bytes. Copies go by words: what a row has
@@ -116,14 +119,16 @@ static void thimble_put_inside(const thimble_conv_shape *shape,
                                const int8_t *from,
                                int32_t pitch,
                                int32_t words,
+                               int32_t interleaved,
                                uint32_t *column,
                                int8_t *staging)
 {
     const int32_t row_bytes = shape->kernel_w * shape->depth;
     const int32_t line = shape->dilation_h * pitch;
     if ((row_bytes & 3) == 0) {
-        for (int32_t row = shape->kernel_h; row > 0; row--, from += line, column += row_bytes) {
-            thimble_expand_column_s8(from, row_bytes >> 2, column);
+        for (int32_t row = shape->kernel_h; row > 0; row--, from += line) {
+            thimble_expand_column_s8(from, row_bytes >> 2, interleaved, column);
+            column += row_bytes / 2 * interleaved;
         }
         return;
     }
@@ -133,7 +138,7 @@ static void thimble_put_inside(const thimble_conv_shape *shape,
             memcpy(to + i, from + i, 4);
         }
     }
-    thimble_expand_column_s8(staging, words, column);
+    thimble_expand_column_s8(staging, words, interleaved, column);
 }
 
 /* The taps that one output pixel sees, in the filters' order. Pixels that are not whole words go through
@@ -143,6 +148,7 @@ static void thimble_put_window(const thimble_conv_shape *shape,
                                int32_t y,
                                int32_t x,
                                int32_t words,
+                               int32_t interleaved,
                                uint32_t *column,
                                int8_t *staging)
 {
@@ -157,15 +163,15 @@ static void thimble_put_window(const thimble_conv_shape *shape,
         if (row_bytes & 3) {
             to = thimble_put_row_bytes(shape, &span, line, x, zero_points, to);
         } else if ((shape->depth & 3) == 0) {
-            column = thimble_put_row_words(shape, &span, line, x, zero_points, column);
+            column = thimble_put_row_words(shape, &span, line, x, zero_points, interleaved, column);
         } else {
             (void)thimble_put_row_bytes(shape, &span, line, x, zero_points, staging);
-            thimble_expand_column_s8(staging, row_bytes / 4, column);
-            column += row_bytes;
+            thimble_expand_column_s8(staging, row_bytes / 4, interleaved, column);
+            column += row_bytes / 2 * interleaved;
         }
     }
     if (row_bytes & 3) {
-        thimble_expand_column_s8(staging, words, column);
+        thimble_expand_column_s8(staging, words, interleaved, column);
     }
 }
 

@@ -58,6 +58,22 @@ thimble_requantize_once_fast(int32_t sum, int32_t multiplier, int32_t shift, int
 #endif
 }
 
+/* floor((sum * multiplier / 2^32 + rounding) / 2^(shift + 1)), saturated to int8 (THIMBLE_SHIFT_ONCE). */
+static inline int32_t
+thimble_requantize_merged_fast(int32_t sum, int32_t multiplier, int32_t shift, int32_t rounding)
+{
+#if THIMBLE_DSP
+    int32_t result;
+    __asm("smmla %0, %1, %2, %3" : "=r"(result) : "r"(sum), "r"(multiplier), "r"(rounding));
+    result >>= shift;
+    __asm("ssat %0, #8, %1, asr #1" : "=r"(result) : "r"(result));
+    return result;
+#else
+    const int32_t high = (int32_t)(((int64_t)sum * multiplier) >> 32) + rounding;
+    return thimble_clamp_sum(high >> shift >> 1, -128, 127);
+#endif
+}
+
 /* `rounding` argument of thimble_requantize_fast. */
 static inline int32_t thimble_rounding(const thimble_requant *requant, int32_t shift)
 {
@@ -73,6 +89,20 @@ static inline int32_t thimble_narrow(const thimble_requant *requant)
 /* One sum to int8 with any shift code: TFLite's MultiplyByQuantizedMultiplier, output offset and activation.
  */
 int8_t thimble_requantize_s8(int32_t sum, int32_t multiplier, int32_t code, const thimble_requant *requant);
+
+/* One sum to int8 by what follows the filters of a pair of channels (thimble_convolve_s8), for channel `lane`
+ * of the pair. */
+static inline int8_t
+thimble_requantize_lane_s8(int32_t sum, const int32_t *scaling, int32_t lane, const thimble_requant *requant)
+{
+    const int32_t codes = scaling[2];
+    const int32_t code = lane ? codes >> 16 : (int32_t)(int16_t)(uint16_t)(uint32_t)codes;
+    if (code >= THIMBLE_SHIFT_ONCE) {
+        return (int8_t)thimble_requantize_merged_fast(sum, scaling[lane], code - THIMBLE_SHIFT_ONCE,
+                                                      scaling[3 + lane]);
+    }
+    return thimble_requantize_s8(sum, scaling[lane], code, requant);
+}
 
 /* The same with one rounding, of sum * (multiplier + low / 2^22) / 2^(31 - left shift); low is 0 for codes >=
  * 0. */

@@ -25,7 +25,7 @@ from toolchain.ops.arithmetic.fixed_point import (
 )
 
 Int64 = NDArray[np.int64]
-Factor = float | NDArray[np.float64]
+Factor = float | NDArray[np.float64] | NDArray[np.float32]
 Rule = Callable[[Int64, Factor], Int64]
 
 _CANDIDATES = 64

@@ -69,17 +69,19 @@ def _weighted_taps(call: Call) -> int:
     return taps + 4 * lanes
 
 
-def _column_scratch(call: Call, taps: int) -> int:
-    """Two columns of `taps` int16; room to gather pixels that are not whole words."""
+def _column_scratch(call: Call, taps: int, columns: int) -> int:
+    """Columns of `taps` int16; room to gather pixels that are not whole words."""
     row = call["shape.kernel_w"] * call["shape.depth"]
     if call["shape.depth"] % 4 == 0:
-        return 4 * taps
-    return 4 * taps + (row if row % 4 == 0 else round_up(call["shape.kernel_h"] * row, 4) + 4)
+        return 2 * columns * taps
+    return 2 * columns * taps + (
+        row if row % 4 == 0 else round_up(call["shape.kernel_h"] * row, 4) + 4
+    )
 
 
 def _pairs(channels: int, taps: int) -> int:
     """Bytes of the parameters of channels, two at a time, of so many taps."""
-    return 4 * -(-channels // 2) * (2 + 2 * taps // 4 + 3)
+    return 4 * -(-channels // 2) * (2 + 2 * taps // 4 + 5)
 
 
 def own_conv(touched: Touched) -> Extents:
@@ -95,7 +97,8 @@ def _pointwise(touched: Touched) -> Extents:
     """All pixels in one run, or line by line where a loop is around the call."""
     call = touched.call
     pixels, depth, channels = call["pixels"], call["depth"], call["channels"]
-    constants, scratch = {"parameters": _pairs(channels, depth)}, 4 * depth
+    constants = {"parameters": _pairs(channels, depth)}
+    scratch = 2 * call["at_once"] * depth
     read, written = whole(pixels * depth), whole(pixels * channels)
     for loop in call.loops:
         read = Extent(0, read.end, _step(call, "input"), loop.count)
@@ -130,7 +133,7 @@ def _inside(touched: Touched) -> Extents:
         {0: Extent(0, run, line, down // line + 1)},
         {0: _image(one, line=touched.output_line)},
         {"parameters": _pairs(shape["output_c"], taps)},
-        4 * taps,
+        2 * call["shape.at_once"] * taps,
         largest=shape["output_h"] * steps["line_step"] + shape["kernel_h"] * steps["row_step"],
     )
 
@@ -149,7 +152,10 @@ def _grouped(touched: Touched) -> Extents:
         parameters = 4 * -(-channels // 4) * (9 + 4 * -(-_taps(call) // 8))
         scratch = taps
     else:
-        parameters, scratch = _pairs(channels, taps), _column_scratch(call, taps)
+        parameters, scratch = (
+            _pairs(channels, taps),
+            _column_scratch(call, taps, call["shape.at_once"]),
+        )
     return Extents(
         {0: _image(_input(call), line=touched.input_line())},
         {0: written},
@@ -222,7 +228,7 @@ def partial_conv(touched: Touched) -> Extents:
         read, written = {0: whole(pixels * depth)}, whole(pixels * channels, 4)
     else:
         taps, reach, channels = round_up(_taps(call), 4), _reach(call), call["shape.output_c"]
-        scratch = _column_scratch(call, taps)
+        scratch = _column_scratch(call, taps, 2)
         (_, *image), (_, *sums) = _input(call), _output(call)  # one image
         read, written = {0: whole(math.prod(image))}, whole(math.prod(sums), 4)
     parameters = {"parameters": 4 * -(-channels // 2) * (2 + 2 * taps // 4)}

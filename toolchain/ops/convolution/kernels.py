@@ -29,6 +29,7 @@ from toolchain.ops.convolution.common import (
     weight_zero_point,
     window_of,
 )
+from toolchain.ops.convolution.endings import pair_endings
 from toolchain.ops.convolution.packing import (
     SUMMED_TAPS,
     Int8,
@@ -71,6 +72,8 @@ row by row of one channel than by blocks of four channels. Counted on a Cortex-M
 _BAND_BYTES = 640
 """Scratch in bytes that a depthwise kernel may always take; one output row may need more."""
 _FOUR_BIT_TAPS = 48
+_AT_ONCE = (4, 3, 2)
+"""How many windows may be expanded at once, quickest first."""
 _PLAIN = (1, 1)
 _TRANSPOSED = "Height and width are swapped below: the kernel walks the image transposed."
 
@@ -150,14 +153,14 @@ def strided_image(op: Op, graph: Graph) -> frozenset[str]:
     return frozenset((op.inputs[INPUT], op.outputs[0]))
 
 
-def column_bytes(kernel: tuple[int, int], depth: int) -> int:
-    """Scratch in bytes of `thimble_convolve_s8`: two columns of taps in int16, and room to gather
-    pixels whose channels are not whole words.
+def column_bytes(kernel: tuple[int, int], depth: int, columns: int) -> int:
+    """Scratch in bytes for `columns` columns of taps in int16, and room to gather pixels whose
+    channels are not whole words.
     """
     taps, row = round_up(kernel[0] * kernel[1] * depth, 4), kernel[1] * depth
     if depth % 4 == 0:
-        return 4 * taps
-    return 4 * taps + (row if row % 4 == 0 else taps + 4)
+        return 2 * columns * taps
+    return 2 * columns * taps + (row if row % 4 == 0 else taps + 4)
 
 
 def packed_comment(filters: str, shape: Sizes, function: str) -> str:
@@ -218,40 +221,46 @@ def _own_conv2d(op: Op, graph: Graph, window: Window, filters: Int8) -> Kernel:
     zero_point = weight_zero_point(graph.input(op, WEIGHTS))
     lanes = -(-rows.shape[1] // (4 * SUMMED_TAPS)) if zero_point else 0
 
-    def calls(input_line: int, output_line: int) -> tuple[Call, ...]:
-        shape = conv_shape(op, graph, window, depth, lines=(input_line, output_line))
-        return (Call("thimble_convolve_s8", own_arguments(shape, _requant(op, graph))),)
+    def form(at_once: int) -> _Form:
+        def calls(input_line: int, output_line: int) -> tuple[Call, ...]:
+            lines = (input_line, output_line)
+            shape = conv_shape(op, graph, window, depth, lines=lines, at_once=at_once)
+            return (Call("thimble_convolve_s8", own_arguments(shape, _requant(op, graph))),)
 
-    return _paired(
-        op, graph, window, filters, calls, column_bytes(window.kernel, depth) + 16 * lanes
-    )
+        return _Form(calls, column_bytes(window.kernel, depth, at_once) + 8 * at_once * lanes)
+
+    return _paired(op, graph, window, filters, form)
 
 
 def _pointwise_conv2d(op: Op, graph: Graph, window: Window) -> Kernel:
     """The kernel for 1x1 windows: one run of pixels, or row by row for strided views."""
     x, y = graph.input(op, INPUT).shape, graph.output(op).shape
 
-    def calls(input_line: int, output_line: int) -> tuple[Call, ...]:
-        lined = bool(input_line or output_line)
-        steps = (
-            (("y", input_line or x[2] * x[3]),),
-            (("y", output_line or y[2] * y[3]),),
-        )
-        arguments: dict[str, Argument] = {
-            "pixels": y[2] if lined else y[0] * y[1] * y[2],
-            "depth": x[3],
-            "channels": y[3],
-            "requant": _requant(op, graph),
-            "input": Input(0, steps=steps[0] if lined else ()),
-            "parameters": Packed("parameters"),
-            "scratch": Scratch(),
-            "output": Output(0, steps=steps[1] if lined else ()),
-        }
-        loops = (Loop("y", y[1]),) if lined else ()
-        return (Call("thimble_convolve_1x1_s8", arguments, loops),)
+    def form(at_once: int) -> _Form:
+        def calls(input_line: int, output_line: int) -> tuple[Call, ...]:
+            lined = bool(input_line or output_line)
+            steps = (
+                (("y", input_line or x[2] * x[3]),),
+                (("y", output_line or y[2] * y[3]),),
+            )
+            arguments: dict[str, Argument] = {
+                "pixels": y[2] if lined else y[0] * y[1] * y[2],
+                "depth": x[3],
+                "channels": y[3],
+                "at_once": at_once,
+                "requant": _requant(op, graph),
+                "input": Input(0, steps=steps[0] if lined else ()),
+                "parameters": Packed("parameters"),
+                "scratch": Scratch(),
+                "output": Output(0, steps=steps[1] if lined else ()),
+            }
+            loops = (Loop("y", y[1]),) if lined else ()
+            return (Call("thimble_convolve_1x1_s8", arguments, loops),)
+
+        return _Form(calls, 2 * at_once * x[3])
 
     filters = constant_of(graph.input(op, WEIGHTS)).astype(np.int8, copy=False)
-    return _paired(op, graph, window, filters, calls, 4 * x[3])
+    return _paired(op, graph, window, filters, form)
 
 
 def _inside_conv2d(op: Op, graph: Graph, window: Window) -> Kernel:
@@ -259,57 +268,80 @@ def _inside_conv2d(op: Op, graph: Graph, window: Window) -> Kernel:
     x, y = graph.input(op, INPUT).shape, graph.output(op).shape
     row_bytes = window.kernel[1] * x[3]
 
-    def calls(input_line: int, output_line: int) -> tuple[Call, ...]:
-        line = input_line or x[2] * x[3]
-        shape: dict[str, Argument] = {
-            "output_h": y[1],
-            "output_w": y[2],
-            "output_c": y[3],
-            "kernel_h": window.kernel[0],
-            "row_words": row_bytes // 4,
-            "row_step": window.dilation[0] * line,
-            "pixel_step": window.stride[1] * x[3],
-            "line_step": window.stride[0] * line,
-            "output_step": output_line or y[2] * y[3],
-        }
-        struct = Struct("thimble_inside_shape", shape)
-        arguments = own_arguments(struct, _requant(op, graph))
-        return (Call("thimble_convolve_inside_s8", arguments),)
+    def form(at_once: int) -> _Form:
+        def calls(input_line: int, output_line: int) -> tuple[Call, ...]:
+            line = input_line or x[2] * x[3]
+            shape: dict[str, Argument] = {
+                "output_h": y[1],
+                "output_w": y[2],
+                "output_c": y[3],
+                "kernel_h": window.kernel[0],
+                "row_words": row_bytes // 4,
+                "row_step": window.dilation[0] * line,
+                "pixel_step": window.stride[1] * x[3],
+                "line_step": window.stride[0] * line,
+                "output_step": output_line or y[2] * y[3],
+                "at_once": at_once,
+            }
+            struct = Struct("thimble_inside_shape", shape)
+            arguments = own_arguments(struct, _requant(op, graph))
+            return (Call("thimble_convolve_inside_s8", arguments),)
+
+        return _Form(calls, 2 * at_once * window.kernel[0] * row_bytes)
 
     filters = constant_of(graph.input(op, WEIGHTS)).astype(np.int8, copy=False)
-    return _paired(op, graph, window, filters, calls, 4 * window.kernel[0] * row_bytes)
+    return _paired(op, graph, window, filters, form)
+
+
+@dataclass(frozen=True)
+class _Form:
+    """A kernel for so many windows at once: its calls for line strides, and its scratch."""
+
+    calls: Callable[[int, int], tuple[Call, ...]]
+    scratch_bytes: int
 
 
 def _paired(
-    op: Op,
-    graph: Graph,
-    window: Window,
-    filters: Int8,
-    calls: Callable[[int, int], tuple[Call, ...]],
-    scratch_bytes: int,
+    op: Op, graph: Graph, window: Window, filters: Int8, form: Callable[[int], _Form]
 ) -> Kernel:
-    """A kernel that takes `filters` [channels, height, width, depth] two channels at a time."""
-    x, weights = graph.input(op, INPUT), graph.input(op, WEIGHTS)
-    dense = calls(0, 0)
-    function, depth = dense[0].function, filters.shape[3]
+    """A kernel that takes `filters` [channels, height, width, depth] two channels at a time.
+
+    `form` is called with how many windows are expanded at once.
+    """
+    x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
+    depth = filters.shape[3]
+    function = form(_AT_ONCE[-1]).calls(0, 0)[0].function
     groups, scales = x.shape[3] // depth, _scaled(op, graph, filters.reshape(len(filters), -1))
 
     def packed() -> Int32:
-        found = scales()
-        summed = with_window_sums(found.filters, weight_zero_point(weights))
-        return pack_convolution(replace(found, filters=summed), groups)
+        found, zero_point = scales(), weight_zero_point(weights)
+        clamp = clamp_range(convolution_of(op).activation, y)
+        ending = pair_endings(found, y.q.zero_point, clamp, zero_point, groups)
+        return pack_convolution(with_window_sums(found.filters, zero_point), ending, groups)
 
-    comment = packed_comment("filters", weights.shape, function)
-    return Kernel(
-        dense,
-        extents.own_conv,
-        constants=(Constant("parameters", packed, comment),),
-        scratch_bytes=scratch_bytes,
-        strided=strided_image(op, graph),
-        calls_with_gaps=calls,
-        find_overlaps=lambda: overlaps.own_conv_overlaps(op, graph, function, window, depth),
-        find_terms=lambda: terms.own_conv_terms(op, graph, function, window, groups, depth),
+    constants = (
+        Constant("parameters", packed, packed_comment("filters", weights.shape, function)),
     )
+
+    def kernel(at_once: int) -> Kernel:
+        chosen = form(at_once)
+        return Kernel(
+            chosen.calls(0, 0),
+            extents.own_conv,
+            constants=constants,
+            scratch_bytes=chosen.scratch_bytes,
+            strided=strided_image(op, graph),
+            calls_with_gaps=chosen.calls,
+            find_overlaps=lambda: overlaps.own_conv_overlaps(
+                op, graph, function, window, depth, at_once
+            ),
+            find_terms=lambda: terms.own_conv_terms(op, graph, function, window, groups, depth),
+        )
+
+    pixels = y.shape[1] * y.shape[2] * (y.shape[0] if function == "thimble_convolve_1x1_s8" else 1)
+    *more, least = _AT_ONCE
+    useful = [at_once for at_once in more if pixels > least]
+    return replace(kernel(least), roomier=lambda: tuple(kernel(at_once) for at_once in useful))
 
 
 def _four_bits_pay(op: Op, graph: Graph) -> bool:
@@ -348,7 +380,7 @@ def _four_bit_conv2d(op: Op, graph: Graph, window: Window) -> Kernel:
         scratch_bytes=round_up(height * width * depth, 4),
         strided=strided_image(op, graph),
         calls_with_gaps=calls,
-        find_overlaps=lambda: overlaps.own_conv_overlaps(op, graph, function, window, depth),
+        find_overlaps=lambda: overlaps.own_conv_overlaps(op, graph, function, window, depth, 1),
         find_terms=lambda: terms.own_conv_terms(op, graph, function, window, groups, depth),
     )
 

@@ -27,8 +27,8 @@ from toolchain.ops.walks import (
 )
 from toolchain.ops.window import Padding, Window
 
-_OWN_PIXELS, _HELIUM_PIXELS = 2, 4
-"""How many pixels Thimble's kernels, and CMSIS-NN's for Helium, compute at once."""
+_HELIUM_PIXELS = 4
+"""How many pixels CMSIS-NN's kernels for Helium compute at once."""
 _WORD = 4
 
 
@@ -77,9 +77,10 @@ def _direct_lead(firsts: Int64, run: int, runs: int, input_bytes: int, output_by
 
 
 def own_conv_overlaps(
-    op: Op, graph: Graph, function: str, window: Window, depth: int
+    op: Op, graph: Graph, function: str, window: Window, depth: int, at_once: int
 ) -> tuple[SafeOverlap, ...]:
-    """Of Thimble's own kernels. None for groups, which each read the whole image.
+    """Of Thimble's own kernels, which compute `at_once` pixels together. None for groups,
+    which each read the whole image.
 
     `depth` is the number of input channels that a filter reads.
     """
@@ -89,7 +90,6 @@ def own_conv_overlaps(
     pixels, batches = y[1] * y[2], x[0]
     if function == "thimble_convolve_1x1_s8":
         pixels, batches = pixels * batches, 1
-    at_once = 1 if function == "thimble_convolve_s4" else _OWN_PIXELS
     ends = run_ends(pixels, batches, at_once)
     return (
         SafeOverlap(INPUT, 0, _gathered_lead(_first_pixels(op, graph, window), ends, x[3], y[3])),

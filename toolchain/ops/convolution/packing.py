@@ -22,10 +22,12 @@ from toolchain.ops.arithmetic.single_rounding import single_rounding
 Int8 = NDArray[np.int8]
 
 _SUM_LIMIT = 1 << 30
-_LARGEST_FAST_SHIFT = 21
+LARGEST_FAST_SHIFT = 21
 """(2 * 128 + 1) << 21, plus a product below 2**30, still fits int32."""
 SUMMED_TAPS = 252
 """THIMBLE_SUMMED_TAPS: so many int8 taps have a sum that fits int16. A multiple of four."""
+_NO_CHANNEL = -512
+"""The code of what fills up a pair: neither fast nor rounded once."""
 SHIFT_BIAS = 64
 """THIMBLE_SHIFT_BIAS: added to the code of a shift that the fast form cannot take."""
 
@@ -50,6 +52,16 @@ class Scaling:
             self.low[channels],
             self.code[channels],
         )
+
+
+@dataclass(frozen=True)
+class Ending:
+    """For each channel of a pair: bias, multiplier, int16 shift code, rounding term."""
+
+    bias: Int32
+    multiplier: Int32
+    code: NDArray[np.int16]
+    rounding: Int32
 
 
 @dataclass(frozen=True)
@@ -131,7 +143,7 @@ def scaling(
     ]
     constant = ends[0] == ends[1]
     right = -shift.astype(np.int64) - 1
-    fast = (sums.largest < _SUM_LIMIT) & (right >= 0) & (right <= _LARGEST_FAST_SHIFT)
+    fast = (sums.largest < _SUM_LIMIT) & (right >= 0) & (right <= LARGEST_FAST_SHIFT)
     return Scaling(
         np.where(constant[:, None], weight_zero_point, filters).astype(np.int8),
         np.where(constant, 4 * (ends[0] - output_offset), sums.bias).astype(np.int32),
@@ -169,7 +181,7 @@ def single_rounding_scaling(
     low = np.array([fit.low for fit in found], dtype=np.int32)
     shift = np.where((multiplier == 0) & (low == 0), -1, [fit.shift for fit in found])
     right = -shift - 1
-    fast = (bounds < _SUM_LIMIT) & (low == 0) & (right >= 0) & (right <= _LARGEST_FAST_SHIFT)
+    fast = (bounds < _SUM_LIMIT) & (low == 0) & (right >= 0) & (right <= LARGEST_FAST_SHIFT)
     code = np.where(fast, right, shift - SHIFT_BIAS).astype(np.int8)
     channels = len(bias)
     return Scaling(
@@ -192,15 +204,17 @@ def _words(array: NDArray[np.generic]) -> NDArray[np.int32]:
     return np.ascontiguousarray(little).view("<i4").astype(np.int32)
 
 
-def _pad(array: NDArray[np.generic], axis: int, multiple: int) -> NDArray[np.generic]:
+def _pad(
+    array: NDArray[np.generic], axis: int, multiple: int, fill: int = 0
+) -> NDArray[np.generic]:
     widths = [(0, 0)] * array.ndim
     widths[axis] = (0, -array.shape[axis] % multiple)
-    return np.pad(array, widths)
+    return np.pad(array, widths, constant_values=fill)
 
 
-def _lanes(array: NDArray[np.generic], lanes: int) -> NDArray[np.generic]:
-    """One row per block of `lanes` channels, the last one filled up with zeros."""
-    return _pad(array, 0, lanes).reshape(-1, lanes)
+def _lanes(array: NDArray[np.generic], lanes: int, fill: int = 0) -> NDArray[np.generic]:
+    """One row per block of `lanes` channels, the last one filled up with `fill`."""
+    return _pad(array, 0, lanes, fill).reshape(-1, lanes)
 
 
 def _turns(filters: Int8, lanes: int) -> NDArray[np.int32]:
@@ -214,19 +228,31 @@ def _joined(parts: list[NDArray[np.generic]]) -> Int32:
     return np.concatenate(parts, axis=1).reshape(-1).astype(np.int32)
 
 
-def pack_convolution(scales: Scaling, groups: int) -> Int32:
-    """For `thimble_convolve_s8`. The channels of a group are adjacent."""
-    per_group = len(scales.bias) // groups
+def _pairs(filters: Int8) -> NDArray[np.int32]:
+    """Filters as [pairs, words]: of each four taps the first and the third of both channels, then
+    the second and the fourth, the channels' bytes in turn.
+    """
+    padded = _pad(_pad(filters, 1, 4), 0, 2).reshape(-(-len(filters) // 2), 2, -1, 4)
+    turns = padded[..., [0, 2, 1, 3]].transpose(0, 2, 3, 1)
+    return _words(turns.reshape(len(turns), -1))
+
+
+def pack_convolution(filters: Int8, ending: Ending, groups: int) -> Int32:
+    """For `thimble_convolve_s8`. The channels of a group are adjacent. The code of a channel that
+    fills up a pair says that the pair has no fast form.
+    """
+    per_group = len(filters) // groups
     parts = []
     for group in range(groups):
-        own = scales.of(slice(group * per_group, (group + 1) * per_group))
+        own = slice(group * per_group, (group + 1) * per_group)
         parts.append(
             _joined(
                 [
-                    _lanes(own.bias, 2),
-                    _turns(own.filters, 2),
-                    _lanes(own.multiplier, 2),
-                    _words(_lanes(own.code.astype(np.int16), 2)),
+                    _lanes(ending.bias[own], 2),
+                    _pairs(filters[own]),
+                    _lanes(ending.multiplier[own], 2),
+                    _words(_lanes(ending.code[own], 2, fill=_NO_CHANNEL)),
+                    _lanes(ending.rounding[own], 2),
                 ]
             )
         )
@@ -248,8 +274,9 @@ def with_window_sums(filters: Int8, weight_zero_point: int) -> Int8:
 
 
 def pack_sums(filters: Int8, bias: Int32, lanes: int) -> Int32:
-    """For kernels with int32 sums: `lanes` biases, then the words of their filters in turn."""
-    return _joined([_lanes(bias, lanes), _turns(filters, lanes)])
+    """For kernels with int32 sums: `lanes` biases, then the words of their filters."""
+    words = _pairs(filters) if lanes == 2 else _turns(filters, lanes)
+    return _joined([_lanes(bias, lanes), words])
 
 
 def pack_transposed(scales: Scaling, taps: int) -> Int32:
@@ -263,7 +290,7 @@ def pack_transposed(scales: Scaling, taps: int) -> Int32:
 def shift_code(multiplier: int, shift: int, largest: int) -> int:
     """The code of one multiplier and shift, if no sum exceeds `largest` in magnitude."""
     right = -shift - 1
-    fast = largest < _SUM_LIMIT and 0 <= right <= _LARGEST_FAST_SHIFT
+    fast = largest < _SUM_LIMIT and 0 <= right <= LARGEST_FAST_SHIFT
     return right if fast else shift - SHIFT_BIAS
 
 

@@ -135,7 +135,7 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
                 f"biases and filters [{kernel}], packed for {function}",
             ),
         ),
-        scratch_bytes=column_bytes(window.kernel, depth),
+        scratch_bytes=column_bytes(window.kernel, depth, 2),
         find_overlaps=lambda: _overlaps(op),
         find_terms=lambda: partial_conv_terms(op, graph, function, window),
     )

@@ -21,13 +21,15 @@ def conv_shape(
     *,
     lines: tuple[int, int] = (0, 0),
     band: int = 0,
+    at_once: int = 0,
     transposed: bool = False,
 ) -> Struct:
     """A `thimble_conv_shape` (`runtime_c/include/thimble_conv.h`).
 
     `depth` is the number of input channels that a filter reads. `lines` are the bytes from row to
     row of input and output, for strided views. `band` is the number of output rows that a depthwise
-    kernel computes at a time. If `transposed`, height and width are swapped, in `window` too.
+    kernel computes at a time, `at_once` that of windows that an ordinary one expands together. If
+    `transposed`, height and width are swapped, in `window` too.
     """
     x, y = graph.input(op, INPUT), graph.output(op)
     rows, columns = (2, 1) if transposed else (1, 2)
@@ -54,6 +56,7 @@ def conv_shape(
         "weight_zero_point": weight_zero_point(graph.input(op, WEIGHTS)),
         "transposed": int(transposed),
         "band": band,
+        "at_once": at_once,
         "input_line": lines[0],
         "output_line": lines[1],
     }

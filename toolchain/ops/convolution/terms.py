@@ -24,7 +24,9 @@ _HELIUM_CHANNELS = 124
 def own_conv_terms(
     op: Op, graph: Graph, function: str, window: Window, groups: int, depth: int
 ) -> Terms:
-    """`thimble_convolve_s8`, `_1x1_s8`, `_inside_s8` and `_s4`. A filter reads `depth` channels."""
+    """`thimble_convolve_s8`, `_1x1_s8`, `_inside_s8` and `_s4`. A filter reads `depth` channels.
+    Windows count by pairs, however many of them are expanded at once.
+    """
     batches, out_h, out_w, channels = graph.output(op).shape
     pixels = out_h * out_w
     filters = channels // groups
