@@ -127,8 +127,8 @@ THIMBLE_ASM_FUNCTION void thimble_mat_mult_windows_s8(const int32_t *parameters,
                 "ldr     r12, [r8, #12]                    \n"
                 "ldr     r10, [r8, #16]                    \n"
                 "ldr     r9, [r8], #20                     \n"
-                "tst     r11, #0x1000000                   \n"
-                "beq     4f                                \n" THIMBLE_ONCE("r0", "r2", "r9", "r12")
+                "cmp     r11, #0x1000000                   \n"
+                "blt     4f                                \n" THIMBLE_ONCE("r0", "r2", "r9", "r12")
                     THIMBLE_ONCE(
                         "r4", "r6", "r9",
                         "r12") "lsr     r11, r11, #16                     \n" THIMBLE_ONCE("r1", "r3", "lr",
