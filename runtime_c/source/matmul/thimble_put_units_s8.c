@@ -2,6 +2,14 @@
 #include "thimble_requantize_s8.h"
 #include "thimble_units.h"
 
+/* One of four units whose codes have a fast form. */
+static inline int8_t unit(const int32_t *sums, const int32_t *scaling, int32_t at, int32_t twice)
+{
+    const int32_t code = (int32_t)((uint32_t)scaling[8] >> (8 * at) & 0xFFU);
+    const int32_t rounding = (int32_t)((uint32_t)twice << code);
+    return (int8_t)thimble_requantize_once_fast(sums[at], scaling[at], code, rounding);
+}
+
 int8_t *thimble_put_units_s8(const int32_t *sums,
                              const int32_t *scaling,
                              int32_t count,
@@ -11,12 +19,13 @@ int8_t *thimble_put_units_s8(const int32_t *sums,
     uint32_t codes = (uint32_t)scaling[8];
     if (count == 4 && (codes & 0x80808080U) == 0 && !thimble_narrow(requant)) {
         const int32_t twice = 2 * requant->output_offset + 1;
-        for (const int32_t *const end = sums + 4; sums != end; codes >>= 8) {
-            const int32_t code = (int32_t)(codes & 0xFFU);
-            const int32_t rounding = (int32_t)((uint32_t)twice << code);
-            *output++ = (int8_t)thimble_requantize_once_fast(*sums++, *scaling++, code, rounding);
-        }
-        return output;
+        const int8_t quick[4] = {unit(sums, scaling, 0, twice), unit(sums, scaling, 1, twice),
+                                 unit(sums, scaling, 2, twice), unit(sums, scaling, 3, twice)};
+        output[0] = quick[0];
+        output[1] = quick[1];
+        output[2] = quick[2];
+        output[3] = quick[3];
+        return output + 4;
     }
     for (int32_t i = 0; i < count; i++, codes >>= 8) {
         const int32_t code = (int8_t)(uint8_t)codes;

@@ -22,12 +22,11 @@ from toolchain.ops.arithmetic.single_rounding import single_rounding
 Int8 = NDArray[np.int8]
 
 _SUM_LIMIT = 1 << 30
+_JOINED_SUM_LIMIT = 1 << 23
 LARGEST_FAST_SHIFT = 21
 """(2 * 128 + 1) << 21, plus a product below 2**30, still fits int32."""
 SUMMED_TAPS = 252
 """THIMBLE_SUMMED_TAPS: so many int8 taps have a sum that fits int16. A multiple of four."""
-_NO_CHANNEL = -512
-"""The code of what fills up a pair: neither fast nor rounded once."""
 SHIFT_BIAS = 64
 """THIMBLE_SHIFT_BIAS: added to the code of a shift that the fast form cannot take."""
 
@@ -251,7 +250,7 @@ def pack_convolution(filters: Int8, ending: Ending, groups: int) -> Int32:
                     _lanes(ending.bias[own], 2),
                     _pairs(filters[own]),
                     _lanes(ending.multiplier[own], 2),
-                    _words(_lanes(ending.code[own], 2, fill=_NO_CHANNEL)),
+                    _words(_lanes(ending.code[own], 2, fill=-SHIFT_BIAS)),
                     _lanes(ending.rounding[own], 2),
                 ]
             )
@@ -357,12 +356,38 @@ def pack_convolution_s4(scales: Scaling, groups: int) -> Int32:
     return np.concatenate(parts)
 
 
-def pack_fully_connected(scales: Scaling, common: bool, nibbles: bool) -> Int32:
+def fit_joined(filters: Int8, largest: NDArray[np.int64]) -> bool:
+    """Whether filters [units, taps], whose sums with bias are at most `largest`, can be joined two
+    by two (`thimble_fully_connected_s8`).
+    """
+    wide = _pad(filters, 0, 4).astype(np.int64)
+    joined = 256 * wide[1::2] + wide[::2]
+    fits = bool((joined >= -(1 << 15)).all() and (joined < 1 << 15).all())
+    return fits and bool((largest[1::2] < _JOINED_SUM_LIMIT).all())
+
+
+def _joined_turns(filters: Int8) -> NDArray[np.int32]:
+    """Words of two int16, as [fours of units, words]: for each four taps, of each two units the
+    first and the third tap, then the second and the fourth.
+    """
+    wide = _pad(_pad(filters, 1, 4), 0, 4).astype(np.int64)
+    joined = (256 * wide[1::2] + wide[::2]).astype(np.int16)
+    taps = joined.reshape(len(wide) // 4, 2, -1, 4)[..., [0, 2, 1, 3]]
+    return _words(taps.transpose(0, 2, 1, 3).reshape(len(taps), -1))
+
+
+def pack_fully_connected(
+    scales: Scaling, common: bool, nibbles: bool, joined: bool = False
+) -> Int32:
     """For `thimble_fully_connected_s8`, or with `nibbles` for `thimble_fully_connected_s4`.
 
     With `common` all units have one scaling, which is a separate argument (`pack_common_scaling`).
     """
-    turns = (_nibble_turns if nibbles else _turns)(scales.filters, 4)
+    turns = (
+        _joined_turns(scales.filters)
+        if joined
+        else (_nibble_turns if nibbles else _turns)(scales.filters, 4)
+    )
     parts: list[NDArray[np.generic]] = [_lanes(scales.bias, 4), turns]
     return _joined(parts if common else parts + _fully_connected_scaling(scales))
 

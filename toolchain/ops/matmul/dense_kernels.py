@@ -18,8 +18,10 @@ from toolchain.ops.convolution.common import (
 )
 from toolchain.ops.convolution.packing import (
     Scaling,
+    fit_joined,
     fit_nibbles,
     folded_bias,
+    largest_sums,
     pack_common_scaling,
     pack_fully_connected,
     pack_sums,
@@ -96,8 +98,10 @@ def dense_kernel(op: Op, graph: Graph, activation: Activation) -> Kernel:
     scales = dense_scaling(op, graph, activation)
     y = graph.output(op)
     common, nibbles = len(sum_factors(op, graph)) == 1, four_bit_filters(op, graph)
+    joined = not nibbles and _join(op, graph)
     arguments: dict[str, Argument] = {
         **_sizes(op, graph),
+        **({} if nibbles else {"joined": int(joined)}),
         "requant": requant(y.q.zero_point, *clamp_range(activation, y)),
         "input": Input(INPUT),
         "parameters": Packed("parameters"),
@@ -107,7 +111,7 @@ def dense_kernel(op: Op, graph: Graph, activation: Activation) -> Kernel:
     call = Call(_FOUR_BITS if nibbles else "thimble_fully_connected_s8", arguments)
     parameters = Constant(
         "parameters",
-        lambda: pack_fully_connected(scales, common, nibbles),
+        lambda: pack_fully_connected(scales, common, nibbles, joined),
         "biases, filters and requantisation",
     )
     scaling = Constant("scaling", lambda: pack_common_scaling(scales), "multipliers and shifts")
@@ -118,6 +122,14 @@ def dense_kernel(op: Op, graph: Graph, activation: Activation) -> Kernel:
         find_overlaps=lambda: (SafeOverlap(INPUT, 0, _lead_bytes(call)),),
         find_terms=lambda: _dense_terms(op, graph, call),
     )
+
+
+def _join(op: Op, graph: Graph) -> bool:
+    """Whether filters are joined two by two, which saves every other unpacking."""
+    filters = constant_of(graph.input(op, WEIGHTS)).astype(np.int8)
+    zero_point = graph.input(op, INPUT).q.zero_point
+    bias = bias_of(op, graph, len(filters))
+    return fit_joined(filters, largest_sums(bias, filters, zero_point, partial=False))
 
 
 def partial_dense_kernel(op: Op, graph: Graph) -> Kernel:
