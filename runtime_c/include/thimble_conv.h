@@ -83,7 +83,7 @@ void thimble_convolve_1x1_s8(int32_t pixels,
  *
  * scratch: int16 lines of one channel, (band - 1) * stride_h + (kernel_h - 1) * dilation_h + 1 of them. A
  * line has as many values as the outputs of one line see, rounded up to even, and two; if stride_w is 1,
- * output_w counts as rounded up to four unless the kernel is 3x3 without dilation. Then int16 taps, 4 *
+ * output_w counts as rounded up to four. Then int16 taps, 4 *
  * kernel_h * (kernel_w / 2 + 1); then int32 sums, band * output_w + 1. */
 void thimble_depthwise_conv_s8(const thimble_conv_shape *shape,
                                const thimble_requant *requant,
@@ -91,6 +91,36 @@ void thimble_depthwise_conv_s8(const thimble_conv_shape *shape,
                                const int32_t *parameters,
                                void *scratch,
                                int8_t *output);
+
+/* Depthwise convolution with 3x3 windows, no dilation and a stride of 1 or 2 along rows. `band` is 1.
+ *
+ * parameters: as for thimble_depthwise_conv_s8.
+ *
+ * scratch: three image lines, each of 4 * (ceil(output_w / 2) * stride_w + 1) bytes. */
+void thimble_depthwise_3x3_s8(const thimble_conv_shape *shape,
+                              const thimble_requant *requant,
+                              const int8_t *input,
+                              const int32_t *parameters,
+                              void *scratch,
+                              int8_t *output);
+
+/* The same for lines that so take at most 64 bytes, `band` rows of outputs at a time: the first with a stride
+ * of 1 along rows, the second of 2.
+ *
+ * scratch: (band - 1) * stride_h + 3 lines of 32 bytes, or of 64 where 32 are too few. */
+void thimble_depthwise_3x3_band_s8(const thimble_conv_shape *shape,
+                                   const thimble_requant *requant,
+                                   const int8_t *input,
+                                   const int32_t *parameters,
+                                   void *scratch,
+                                   int8_t *output);
+
+void thimble_depthwise_3x3_band_step_2_s8(const thimble_conv_shape *shape,
+                                          const thimble_requant *requant,
+                                          const int8_t *input,
+                                          const int32_t *parameters,
+                                          void *scratch,
+                                          int8_t *output);
 
 /* Depthwise convolution by channel blocks, four channels at a time; one filter a channel, no weight zero
  * point, channels a multiple of four. It reads windows from the image itself, and keeps `band` rows of

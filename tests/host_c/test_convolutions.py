@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.support.convolutions import convolutions, in_whole_words
+from tests.support.convolutions import convolutions, depthwise_lines, in_whole_words
 from tests.support.host import host_model, random_inputs, reference_outputs
 from toolchain.boards import HOST, Core
 from toolchain.device.host import HostProgram, build
@@ -32,6 +32,16 @@ def test_any_padding_scale_and_batch(kind: str) -> None:
     graphs = convolutions(kind, 18, rng)
     if kind in ("conv2d", "depthwise_conv2d"):
         graphs += in_whole_words(kind, 24, rng)
+    _check(graphs, rng)
+
+
+def test_depthwise_rows_of_any_length() -> None:
+    rng = np.random.default_rng(3)
+    _check(depthwise_lines(60, rng), rng)
+
+
+def _check(graphs: list[Graph], rng: np.random.Generator) -> None:
+    """Compiled with sanitizers, against the references."""
     models = [host_model(graph, f"m{index}") for index, graph in enumerate(graphs)]
     with tempfile.TemporaryDirectory() as folder:
         program = build(models, cmsis_nn.find(), Path(folder), sanitize=True)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.qemu.test_operators import compare
-from tests.support.convolutions import convolutions, in_whole_words
+from tests.support.convolutions import convolutions, depthwise_lines, in_whole_words
 from tests.support.merge import merged
 from tests.support.split_graphs import tiled_convolutions
 from toolchain.boards import board
@@ -30,6 +30,7 @@ def test_convolutions_equal_their_references(board_name: str, tmp_path: Path) ->
     rng = np.random.default_rng(zlib.crc32(board_name.encode()))
     graphs = [graph for kind in KINDS for graph in convolutions(kind, 9, rng)]
     graphs += [g for kind in KINDS[:2] for g in in_whole_words(kind, 12, rng)]
+    graphs += depthwise_lines(16, rng)
     compare(plan_graph(merged(graphs), board(board_name)), rng, tmp_path)
 
 

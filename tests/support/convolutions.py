@@ -9,13 +9,14 @@ import numpy as np
 
 from toolchain.boards import HOST
 from toolchain.errors import UnsupportedError
-from toolchain.ir import Graph, Op, Quantisation, Tensor
+from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops import forms, kernel_of
+from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.arithmetic.fixed_point import ScaleError
 from toolchain.ops.convolution.common import constant_of
 from toolchain.ops.convolution.conv2d import Conv2D
 from toolchain.ops.convolution.depthwise_conv2d import DepthwiseConv2D
-from toolchain.ops.window import Padding, Window
+from toolchain.ops.window import Padding, Window, same_padding
 from toolchain.timing.kernel_shapes import graph_of_shape
 
 
@@ -114,3 +115,68 @@ def in_whole_words(kind: str, count: int, rng: np.random.Generator) -> list[Grap
             graph = padded_anyhow(graph, rng)
         graphs.append(awkwardly_scaled(graph, rng) if index % 3 == 2 else graph)
     return graphs
+
+
+def depthwise_lines(count: int, rng: np.random.Generator, most: int = 40) -> list[Graph]:
+    """Depthwise convolutions, mostly 3x3, over rows of up to about `most` pixels: output zero
+    points as after a ReLU and others, strides that differ, a fifth with awkward scales."""
+    graphs = []
+    while len(graphs) < count:
+        kernel = ((3, 3), (3, 3), (3, 3), (5, 5), (7, 7), (3, 5), (2, 4))[int(rng.integers(7))]
+        stride = ((1, 1), (1, 1), (2, 2), (2, 2), (1, 2), (2, 1), (3, 1), (4, 2))[
+            int(rng.integers(8))
+        ]
+        size = (int(rng.integers(1, most)), int(rng.integers(1, 9)))
+        size = size if rng.random() < 0.4 else (size[1], size[0])
+        padding = same_padding(size, kernel, stride, (1, 1))
+        if rng.random() < 0.2:
+            padding = Padding(*(int(v) for v in rng.integers(0, 4, 4)))
+        window = Window(kernel, stride, (1, 1), padding)
+        depth, multiplier = int(rng.integers(1, 6)), int(rng.choice((1, 1, 1, 2)))
+        try:
+            graph = _depthwise(size, window, depth, multiplier, rng)
+        except ValueError:  # the window does not fit the image
+            continue
+        graphs.append(awkwardly_scaled(graph, rng) if rng.random() < 0.2 else graph)
+    return graphs
+
+
+def _depthwise(
+    size: tuple[int, int], window: Window, depth: int, multiplier: int, rng: np.random.Generator
+) -> Graph:
+    channels, batches = depth * multiplier, int(rng.choice((1, 1, 1, 2)))
+    scales = tuple(float(np.float32(2.0**e)) for e in rng.uniform(-11, -5, channels))
+    zero_point = -128 if rng.random() < 0.6 else int(rng.integers(-128, 128))
+    tensors = [
+        Tensor(
+            "x",
+            (batches, *size, depth),
+            DType.INT8,
+            Quantisation((1.0,), (int(rng.integers(-128, 128)),)),
+        ),
+        Tensor(
+            "weights",
+            (1, *window.kernel, channels),
+            DType.INT8,
+            Quantisation(scales, (0,) * channels, 3),
+            rng.integers(-128, 128, (1, *window.kernel, channels)).astype(np.int8),
+        ),
+        Tensor(
+            "bias",
+            (channels,),
+            DType.INT32,
+            None,
+            rng.integers(-9000, 9000, channels).astype(np.int32),
+        ),
+        Tensor(
+            "y",
+            (batches, *window.output_size(*size), channels),
+            DType.INT8,
+            Quantisation((1.0,), (zero_point,)),
+        ),
+    ]
+    attributes = DepthwiseConv2D(window.stride, window.dilation, window.padding)
+    if rng.random() < 0.2:
+        attributes = replace(attributes, activation=Activation.RELU)
+    op = Op("depthwise_conv2d", "op", ("x", "weights", "bias"), ("y",), attributes)
+    return Graph.build("lines", tensors, [op], ["x"], ["y"])

@@ -47,17 +47,6 @@ void thimble_depthwise_odd_block_s8(const thimble_block_window *window,
                                     const thimble_channel_block *block,
                                     int8_t *output);
 
-/* Bottom halves of two words, and top halves: the first one's lowest. */
-static inline uint32_t thimble_bottoms(uint32_t low, uint32_t high)
-{
-    return (low & 0xFFFFU) | (high << 16);
-}
-
-static inline uint32_t thimble_tops(uint32_t low, uint32_t high)
-{
-    return (low >> 16) | (high & 0xFFFF0000U);
-}
-
 #if THIMBLE_ASM
 /* A column of two rows: pixels in x and y, products added to s0 to s3. Taps of channels 0 and 2 come by one
  * load each, those of 1 and 3 by one of two words. */

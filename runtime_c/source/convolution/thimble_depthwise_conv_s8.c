@@ -3,19 +3,11 @@
 #include "thimble_line.h"
 #include "thimble_requantize_s8.h"
 
-/* Whether the depthwise kernel has a path of its own for this shape: two outputs at a time. */
-static inline int32_t is_3x3(const thimble_conv_shape *shape)
-{
-    return shape->kernel_h == 3 && shape->kernel_w == 3 && shape->dilation_h == 1 && shape->dilation_w == 1 &&
-           shape->stride_w <= 2;
-}
-
 /* int16 values in one padded image line of the depthwise kernel: what the last outputs read (with stride 1
- * and no path for 3x3, outputs come in fours), rounded up to even, and two more that word loads touch. */
+ * outputs come in fours), rounded up to even, and two more that word loads touch. */
 static inline int32_t line_values(const thimble_conv_shape *shape)
 {
-    const int32_t fours = shape->stride_w == 1 && !is_3x3(shape);
-    const int32_t outputs = fours ? (shape->output_w + 3) & ~3 : shape->output_w;
+    const int32_t outputs = shape->stride_w == 1 ? (shape->output_w + 3) & ~3 : shape->output_w;
     const int32_t seen = (outputs - 1) * shape->stride_w + (shape->kernel_w - 1) * shape->dilation_w + 1;
     return ((seen + 1) & ~1) + 2;
 }
@@ -56,94 +48,6 @@ static void put_line(const line_layout *layout, const int8_t *from, int16_t *to)
         *to++ = *from;
     }
     (void)put_zero_points(to, layout->after, layout->zero_point);
-}
-
-/* Sums of one output row of an undilated 3x3 kernel with stride 1, two at a time from words of two pixels.
- * Taps of a kernel row come as the pairs (0, 1) and (1, 2). */
-static void THIMBLE_ASM_FUNCTION
-sum_3x3(const int16_t *lines, int32_t line, const int16_t *taps, int32_t *sums, const int32_t *end)
-{
-    const thimble_pair *const pairs = (const thimble_pair *)(const void *)taps;
-    const thimble_pair *r0 = (const thimble_pair *)(const void *)lines;
-    const thimble_pair *r1 = r0 + line / 2, *r2 = r1 + line / 2;
-    const uint32_t a0 = pairs[0], b0 = pairs[1], a1 = pairs[2], b1 = pairs[3], a2 = pairs[4], b2 = pairs[5];
-#if THIMBLE_ASM
-    uint32_t x, y;
-    int32_t s, t;
-    __asm volatile(
-        "1:                           \n"
-        "ldrd   %[x], %[y], [%[r0]], #4 \n"
-        "smuad  %[s], %[x], %[a0]       \n"
-        "smultb %[t], %[x], %[a0]       \n"
-        "smlabt %[s], %[y], %[b0], %[s] \n"
-        "smlad  %[t], %[y], %[b0], %[t] \n"
-        "ldrd   %[x], %[y], [%[r1]], #4 \n"
-        "smlad  %[s], %[x], %[a1], %[s] \n"
-        "smlatb %[t], %[x], %[a1], %[t] \n"
-        "smlabt %[s], %[y], %[b1], %[s] \n"
-        "smlad  %[t], %[y], %[b1], %[t] \n"
-        "ldrd   %[x], %[y], [%[r2]], #4 \n"
-        "smlad  %[s], %[x], %[a2], %[s] \n"
-        "smlatb %[t], %[x], %[a2], %[t] \n"
-        "smlabt %[s], %[y], %[b2], %[s] \n"
-        "smlad  %[t], %[y], %[b2], %[t] \n"
-        "ldr    %[x], %[end]            \n"
-        "strd   %[s], %[t], [%[sums]], #8 \n"
-        "cmp    %[sums], %[x]           \n"
-        "bne    1b                      \n"
-        : [r0] "+r"(r0), [r1] "+r"(r1), [r2] "+r"(r2), [sums] "+r"(sums), [x] "=&r"(x), [y] "=&r"(y),
-          [s] "=&r"(s), [t] "=&r"(t)
-        : [a0] "r"(a0), [b0] "r"(b0), [a1] "r"(a1), [b1] "r"(b1), [a2] "r"(a2), [b2] "r"(b2), [end] "m"(end)
-        : "cc", "memory");
-#else
-    for (; sums != end; sums += 2, r0++, r1++, r2++) {
-        int32_t s = thimble_smlabt(r0[1], b0, thimble_smlad(r0[0], a0, 0));
-        int32_t t = thimble_smlatb(r0[0], a0, thimble_smlad(r0[1], b0, 0));
-        s = thimble_smlabt(r1[1], b1, thimble_smlad(r1[0], a1, s));
-        t = thimble_smlatb(r1[0], a1, thimble_smlad(r1[1], b1, t));
-        sums[0] = thimble_smlabt(r2[1], b2, thimble_smlad(r2[0], a2, s));
-        sums[1] = thimble_smlatb(r2[0], a2, thimble_smlad(r2[1], b2, t));
-    }
-#endif
-}
-
-/* The same with stride 2, one at a time. */
-THIMBLE_ASM_FUNCTION static void
-sum_3x3_stride_2(const int16_t *lines, int32_t line, const int16_t *taps, int32_t *sums, const int32_t *end)
-{
-    const thimble_pair *const pairs = (const thimble_pair *)(const void *)taps;
-    const thimble_pair *r0 = (const thimble_pair *)(const void *)lines;
-    const thimble_pair *r1 = r0 + line / 2, *r2 = r1 + line / 2;
-    const uint32_t a0 = pairs[0], b0 = pairs[1], a1 = pairs[2], b1 = pairs[3], a2 = pairs[4], b2 = pairs[5];
-#if THIMBLE_ASM
-    uint32_t x, y;
-    int32_t s;
-    __asm volatile(
-        "1:                              \n"
-        "ldrd   %[x], %[y], [%[r0]], #4  \n"
-        "smuad  %[s], %[x], %[a0]        \n"
-        "smlabt %[s], %[y], %[b0], %[s]  \n"
-        "ldrd   %[x], %[y], [%[r1]], #4  \n"
-        "smlad  %[s], %[x], %[a1], %[s]  \n"
-        "smlabt %[s], %[y], %[b1], %[s]  \n"
-        "ldrd   %[x], %[y], [%[r2]], #4  \n"
-        "smlad  %[s], %[x], %[a2], %[s]  \n"
-        "smlabt %[s], %[y], %[b2], %[s]  \n"
-        "ldr    %[x], %[end]             \n"
-        "str    %[s], [%[sums]], #4      \n"
-        "cmp    %[sums], %[x]            \n"
-        "bne    1b                       \n"
-        : [r0] "+r"(r0), [r1] "+r"(r1), [r2] "+r"(r2), [sums] "+r"(sums), [x] "=&r"(x), [y] "=&r"(y),
-          [s] "=&r"(s)
-        : [a0] "r"(a0), [b0] "r"(b0), [a1] "r"(a1), [b1] "r"(b1), [a2] "r"(a2), [b2] "r"(b2), [end] "m"(end)
-        : "cc", "memory");
-#else
-    for (; sums != end; sums++, r0++, r1++, r2++) {
-        int32_t s = thimble_smlabt(r0[1], b0, thimble_smlad(r0[0], a0, 0));
-        s = thimble_smlabt(r1[1], b1, thimble_smlad(r1[0], a1, s));
-        *sums = thimble_smlabt(r2[1], b2, thimble_smlad(r2[0], a2, s));
-    }
-#endif
 }
 
 /* Four sums, of neighbouring outputs with stride 1, of one kernel row. Each step takes two words of taps, for
@@ -267,15 +171,11 @@ static void put_outputs(const int32_t *sums,
 /* How taps lie in scratch. */
 typedef enum {
     TAPS_PLAIN, /* each kernel row padded with 0 to whole words */
-    TAPS_3X3,   /* each kernel row as the pairs (0, 1) and (1, 2) */
     TAPS_UNIT   /* each kernel row in steps of two pairs: taps 2i and 2i + 1, then 2i - 1 and 2i */
 } taps_layout;
 
 static taps_layout layout_of(const thimble_conv_shape *shape)
 {
-    if (is_3x3(shape)) {
-        return TAPS_3X3;
-    }
     return shape->dilation_w == 1 && shape->stride_w == 1 ? TAPS_UNIT : TAPS_PLAIN;
 }
 
@@ -285,13 +185,7 @@ static void put_taps(const thimble_conv_shape *shape, const int8_t *filter, int1
     const int32_t width = shape->kernel_w;
     const int16_t zero = (int16_t)shape->weight_zero_point;
     for (int32_t row = 0; row < shape->kernel_h; row++, filter += width) {
-        if (layout == TAPS_3X3) {
-            taps[0] = (int16_t)(filter[0] - zero);
-            taps[1] = (int16_t)(filter[1] - zero);
-            taps[2] = (int16_t)(filter[1] - zero);
-            taps[3] = (int16_t)(filter[2] - zero);
-            taps += 4;
-        } else if (layout == TAPS_UNIT) {
+        if (layout == TAPS_UNIT) {
             for (int32_t i = 0; i <= width; i += 2, taps += 4) {
                 const int16_t middle = i < width ? (int16_t)(filter[i] - zero) : 0;
                 taps[0] = middle;
@@ -387,12 +281,8 @@ void thimble_depthwise_conv_s8(const thimble_conv_shape *shape,
                      row++, sum += shape->output_w, from += shape->stride_h * line) {
                     if (taps_as == TAPS_UNIT) {
                         sum_unit_stride(shape, from, line, taps, sum);
-                    } else if (taps_as == TAPS_PLAIN) {
-                        sum_any(shape, from, line, taps, sum);
-                    } else if (shape->stride_w == 1) {
-                        sum_3x3(from, line, taps, sum, sum + ((shape->output_w + 1) & ~1));
                     } else {
-                        sum_3x3_stride_2(from, line, taps, sum, sum + shape->output_w);
+                        sum_any(shape, from, line, taps, sum);
                     }
                 }
                 if (shape->transposed || shape->output_line) {

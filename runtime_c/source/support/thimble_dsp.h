@@ -65,6 +65,23 @@ static inline uint32_t thimble_sxtb16_ror8(uint32_t word)
 #endif
 }
 
+/* Bottom halves of two words, and top halves: the first one's lowest. */
+static inline uint32_t thimble_bottoms(uint32_t low, uint32_t high)
+{
+#if THIMBLE_DSP
+    uint32_t result;
+    __asm("pkhbt %0, %1, %2, lsl #16" : "=r"(result) : "r"(low), "r"(high));
+    return result;
+#else
+    return (low & 0xFFFFU) | (high << 16);
+#endif
+}
+
+static inline uint32_t thimble_tops(uint32_t low, uint32_t high)
+{
+    return (low >> 16) | (high & 0xFFFF0000U);
+}
+
 static inline int32_t thimble_bottom(uint32_t pair)
 {
     return (int16_t)(uint16_t)pair;

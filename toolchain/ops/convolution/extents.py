@@ -15,6 +15,10 @@ from toolchain.ops.kernel import Call, Input, Output, Touched
 
 EDGE_OUTPUTS = 4
 """EDGE_OUTPUTS of thimble_depthwise_conv_blocks_s8.c."""
+BAND_LINES = (32, 64)
+"""THIMBLE_NARROW_LINE and THIMBLE_WIDE_LINE of thimble_depthwise_3x3_band.h, in bytes."""
+LINES_3X3 = 3
+"""THIMBLE_LINES of thimble_depthwise_3x3.h."""
 MVE_CHANNEL_BLOCK = 124
 """CH_IN_BLOCK_MVE of arm_nnsupportfunctions.h: channels per column buffer."""
 
@@ -165,8 +169,13 @@ def _grouped(touched: Touched) -> Extents:
     )
 
 
+def line_bytes_3x3(columns: int, stride: int) -> int:
+    """Scratch of one image line, in words of two pixels, for `columns` outputs in twos."""
+    return 4 * (-(-columns // 2) * stride + 1)
+
+
 def own_depthwise(touched: Touched) -> Extents:
-    """`thimble_depthwise_conv_s8` and `thimble_depthwise_conv_blocks_s8`."""
+    """`thimble_depthwise_conv_s8`, `_conv_blocks_s8`, and the `_3x3` ones."""
     call = touched.call
     taps = call["shape.kernel_h"] * call["shape.kernel_w"]
     if call.function == "thimble_depthwise_conv_blocks_s8":
@@ -175,6 +184,13 @@ def own_depthwise(touched: Touched) -> Extents:
         seen += (call["shape.kernel_w"] - 1) * call["shape.dilation_w"] + 1
         scratch = 64 + 8 * taps + 4 * call["shape.kernel_h"] * seen
         scratch += 4 * call["shape.band"] * call["shape.output_w"]
+    elif call.function.startswith("thimble_depthwise_3x3_"):
+        parameters = 20 * call["shape.output_c"]
+        seen = line_bytes_3x3(call["shape.output_w"], call["shape.stride_w"])
+        scratch = LINES_3X3 * seen
+        if call.function != "thimble_depthwise_3x3_s8":
+            line = next(line for line in BAND_LINES if seen <= line)
+            scratch = line * ((call["shape.band"] - 1) * call["shape.stride_h"] + LINES_3X3)
     else:
         parameters = 4 * call["shape.output_c"] * (2 + -(-(1 + taps) // 4))
         scratch = _lines_scratch(call)
@@ -195,8 +211,7 @@ def _lines_scratch(call: Call) -> int:
     stride = (call["shape.stride_h"], call["shape.stride_w"])
     dilation = (call["shape.dilation_h"], call["shape.dilation_w"])
     lines = (band - 1) * stride[0] + (kernel[0] - 1) * dilation[0] + 1
-    is_3x3 = kernel == (3, 3) and dilation == (1, 1) and stride[1] <= 2
-    outputs = round_up(columns, 4) if stride[1] == 1 and not is_3x3 else columns
+    outputs = round_up(columns, 4) if stride[1] == 1 else columns
     seen = (outputs - 1) * stride[1] + (kernel[1] - 1) * dilation[1] + 1
     line = round_up(seen, 2) + 2
     taps = 4 * kernel[0] * (kernel[1] // 2 + 1)

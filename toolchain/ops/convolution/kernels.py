@@ -66,9 +66,11 @@ from toolchain.ops.preference import NoKernelError
 from toolchain.ops.window import UNPADDED, Window
 
 Sizes = tuple[int, ...]
-_ROWS_BY_LINES, _COLUMN_BY_LINES = 5, 8
-"""From this many output rows on, 3x3 windows (and images one pixel wide) take fewer instructions
-row by row of one channel than by blocks of four channels. Counted on a Cortex-M4."""
+_COLUMN_BY_LINES = 8
+"""From this many output rows on, images one pixel wide take fewer instructions row by row of one
+channel than by blocks of four channels. Counted on a Cortex-M4."""
+_BAND_FUNCTIONS = {1: "thimble_depthwise_3x3_band_s8", 2: "thimble_depthwise_3x3_band_step_2_s8"}
+"""By the stride along rows."""
 _BAND_BYTES = 640
 """Scratch in bytes that a depthwise kernel may always take; one output row may need more."""
 _FOUR_BIT_TAPS = 48
@@ -110,22 +112,22 @@ def select_depthwise(op: Op, graph: Graph, core: Core) -> Kernel:
 def own_depthwise(op: Op, graph: Graph, core: Core) -> Kernel:
     """Thimble's kernel of an int8 depthwise_conv2d.
 
-    An image of one channel goes to the kernel of an ordinary convolution, which is quicker. A
-    multiple of four channels goes to the kernel for blocks of four channels, which reads the image
-    in place. Other numbers of channels are computed channel by channel, from rows that are copied
-    to scratch; so are small windows over many rows, where one copied row serves several output
-    rows.
+    An image of one channel goes to the kernel of an ordinary convolution, which is quicker. Windows
+    of 3x3 have kernels of their own, which take fewer cycles than the others at every depthwise
+    shape of MLPerf Tiny, on Cortex-M4 and M7. A multiple of four channels goes to the kernel for
+    blocks of four channels, which reads the image in place. Other numbers of channels are computed
+    channel by channel, from rows that are copied to scratch; so are images one pixel wide.
     """
     x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
     window, channels = window_of(op, graph), weights.shape[3]
     if x.shape[3] == 1:
         filters = constant_of(weights).transpose(3, 1, 2, 0).astype(np.int8)
         return _own_conv2d(op, graph, window, filters)
+    if window.kernel == (3, 3) and window.dilation == _PLAIN and window.stride[1] <= 2:
+        return _depthwise_3x3(op, graph, window)
     blocks = channels == x.shape[3] and channels % 4 == 0 and weight_zero_point(weights) == 0
-    lines = window.stride == window.dilation == _PLAIN and (
-        (window.kernel == (3, 3) and y.shape[1] >= _ROWS_BY_LINES)
-        or (y.shape[2] == 1 and y.shape[1] >= _COLUMN_BY_LINES)
-    )
+    column = y.shape[2] == 1 and y.shape[1] >= _COLUMN_BY_LINES
+    lines = window.stride == window.dilation == _PLAIN and column
     if blocks and not lines:
         return _depthwise_by_blocks(op, graph, window)
     return _depthwise_by_lines(op, graph, window)
@@ -491,6 +493,49 @@ def _depthwise_by_lines(op: Op, graph: Graph, window: Window) -> Kernel:
     )
 
 
+def _depthwise_3x3(op: Op, graph: Graph, window: Window) -> Kernel:
+    """Channel by channel, from lines in scratch: a band of short ones, or three long ones by turns.
+
+    Rows and columns change places where that makes rows longer, but not too long for a band.
+    """
+    filters = _channel_filters(op, graph)
+    _, rows, columns, channels = graph.output(op).shape
+    walked, transposed = window, rows > columns and window.stride == _PLAIN
+    if transposed and _band_line(rows, 1) is None and _band_line(columns, 1) is not None:
+        transposed = False
+    if transposed:
+        walked, rows, columns = transposed_window(window), columns, rows
+        filters = filters.reshape(channels, 3, 3).transpose(0, 2, 1).reshape(channels, -1)
+    line = _band_line(columns, walked.stride[1])
+    function, band = "thimble_depthwise_3x3_s8", 1
+    scratch = extents.LINES_3X3 * extents.line_bytes_3x3(columns, walked.stride[1])
+    if line is not None:
+        function = _BAND_FUNCTIONS[walked.stride[1]]
+        fitting = (_BAND_BYTES // line - extents.LINES_3X3) // walked.stride[0] + 1
+        band = -(-rows // -(-rows // max(fitting, 1)))
+        scratch = line * ((band - 1) * walked.stride[0] + extents.LINES_3X3)
+    scales = _scaled(op, graph, filters)
+    kernel = _own_depthwise(
+        op,
+        graph,
+        function,
+        _Walk(walked, band, transposed),
+        lambda: pack_depthwise(scales()),
+        scratch,
+    )
+    return replace(
+        kernel,
+        find_overlaps=lambda: overlaps.depthwise_line_overlaps(op, graph, window, transposed),
+        find_terms=lambda: terms.depthwise_3x3_terms(op, graph, kernel.calls[0]),
+    )
+
+
+def _band_line(columns: int, stride: int) -> int | None:
+    """Bytes of a line that the kernels for bands hold; None if they hold none so long."""
+    seen = extents.line_bytes_3x3(columns, stride)
+    return next((line for line in extents.BAND_LINES if seen <= line), None)
+
+
 def _band(window: Window, rows: int, columns: int) -> int:
     """Output rows that are computed at a time."""
     one, two = (_line_bytes(window, columns, band) for band in (1, 2))
@@ -499,8 +544,7 @@ def _band(window: Window, rows: int, columns: int) -> int:
 
 def _line(window: Window, columns: int) -> int:
     """int16 values of an image line in scratch, as `thimble_depthwise_conv_s8.c` has it."""
-    is_3x3 = window.kernel == (3, 3) and window.dilation == _PLAIN
-    outputs = round_up(columns, 4) if window.stride[1] == 1 and not is_3x3 else columns
+    outputs = round_up(columns, 4) if window.stride[1] == 1 else columns
     return round_up((outputs - 1) * window.stride[1] + window.extent[1], 2) + 2
 
 

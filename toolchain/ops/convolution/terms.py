@@ -120,7 +120,6 @@ def depthwise_line_terms(op: Op, graph: Graph, call: Call, line: int) -> Terms:
     dilation_h, dilation_w = call["shape.dilation_h"], call["shape.dilation_w"]
     pad_top, pad_left, band = call["shape.pad_top"], call["shape.pad_left"], call["shape.band"]
     extent = (kernel_h - 1) * dilation_h + 1
-    is_3x3 = kernel_h == kernel_w == 3 and dilation_h == dilation_w == 1 and stride_w <= 2
     band_lines = (band - 1) * stride_h + extent
     bands = -(-out_h // band)
     kept = max(band_lines - band * stride_h, 0)
@@ -156,11 +155,7 @@ def depthwise_line_terms(op: Op, graph: Graph, call: Call, line: int) -> Terms:
     }
     if call.get("shape.transposed"):
         terms["transposed row"] = each * out_h
-    if is_3x3:
-        name = "3x3" if stride_w == 1 else "3x3 at stride 2"
-        steps = -(-out_w // 2) if stride_w == 1 else out_w
-        terms |= {f"row of {name}": each * out_h, f"step of {name}": each * out_h * steps}
-    elif dilation_w == 1 and stride_w == 1:
+    if dilation_w == 1 and stride_w == 1:
         fours = -(-out_w // 4)
         terms |= {
             "tap row": each * kernel_h,
@@ -183,6 +178,41 @@ def depthwise_line_terms(op: Op, graph: Graph, call: Call, line: int) -> Terms:
             name: each * out_h * twos * kernel_h * count,
         }
     return terms
+
+
+def depthwise_3x3_terms(op: Op, graph: Graph, call: Call) -> Terms:
+    """`thimble_depthwise_3x3_s8`, `_band_s8` and `_band_step_2_s8`: channel by channel, from
+    lines in scratch."""
+    batches, channels = graph.output(op).shape[0], graph.output(op).shape[3]
+    in_h, out_h = call["shape.input_h"], call["shape.output_h"]
+    in_w, out_w = call["shape.input_w"], call["shape.output_w"]
+    stride_h, stride_w = call["shape.stride_h"], call["shape.stride_w"]
+    pad_top, pad_left = call["shape.pad_top"], call["shape.pad_left"]
+    pairs, bands = -(-out_w // 2) * stride_w + 1, -(-out_h // call["shape.band"])
+    inside = min(max(2 * pairs - pad_left, 0), in_w)
+    tops = (row * stride_h - pad_top for row in range(out_h))
+    seen = {top + row for top in tops for row in range(3)}
+    lines = sum(0 <= row < in_h for row in seen)
+    each = batches * channels
+    path, slow = slow_channels(op, graph)
+    fast = batches * (0 if is_narrow(op, graph) else channels - int(slow.sum()))
+    at = "" if stride_w == 1 else " at stride 2"
+    return {
+        "call": 1.0,
+        "channel": each,
+        "line": each * lines,
+        "line word": each * lines * (inside // 4),
+        "line byte": each * lines * (inside % 4),
+        "blank line": each * (len(seen) - lines),
+        "blank line pair": each * (len(seen) - lines) * pairs,
+        "band": each * bands,
+        "line kept": each * (bands - 1) * max(3 - stride_h, 0),
+        "row": each * out_h,
+        f"step{at}": fast * out_h * -(-out_w // 2),
+        "lone output": fast * out_h * (out_w % 2),
+        f"{path} output": batches * out_h * out_w * int(slow.sum()),
+        "narrow output": batches * channels * out_h * out_w * is_narrow(op, graph),
+    }
 
 
 def channel_block_terms(op: Op, graph: Graph, window: Window) -> Terms:

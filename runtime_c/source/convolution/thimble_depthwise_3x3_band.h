@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Depthwise 3x3 windows over narrow images: lines of THIMBLE_NARROW_LINE or THIMBLE_WIDE_LINE bytes, as many
+ * as `band` rows of outputs need, so that loads find all three by constant offsets. */
+#ifndef THIMBLE_DEPTHWISE_3X3_BAND_H
+#define THIMBLE_DEPTHWISE_3X3_BAND_H
+
+#include "thimble_depthwise_3x3.h"
+
+#define THIMBLE_NARROW_LINE 32
+#define THIMBLE_WIDE_LINE 64
+
+/* Where rows of outputs end and the next begin. The assembly reads it from the stack. */
+typedef struct {
+    thimble_3x3_channel channel;
+    int32_t step;            /* bytes between outputs */
+    const thimble_pair *end; /* of the pairs that give two outputs, in the first row's first line */
+    int32_t next;            /* bytes from one row's first line to the next row's */
+    const thimble_pair *last;
+    int32_t lone;                     /* whether another output follows */
+    int32_t over_pairs, over_outputs; /* bytes from a row's end to the beginning of the next */
+} band_state;
+
+/* `rows` image rows of one channel, `count` pixels each, to lines. */
+static inline void put_lines(const int8_t *from,
+                             const walk_steps *steps,
+                             int32_t count,
+                             int32_t rows,
+                             thimble_half *to,
+                             int32_t line_bytes)
+{
+    const int32_t one = steps->input_x, over = steps->input_y - count * one;
+    if (rows <= 0 || count <= 0) {
+        return;
+    }
+#if THIMBLE_ASM
+    const int32_t fours = count >> 2, rest = count << 30, over_to = line_bytes - 2 * count;
+    int32_t a, b, c, d, n;
+    __asm volatile("1:                                \n"
+                   "ldr     %[n], %[fours]            \n"
+                   "cmp     %[n], #0                  \n"
+                   "beq     3f                        \n"
+                   ".balign 4                         \n"
+                   "2:                                \n"
+                   "ldrsb   %[a], [%[from]]           \n"
+                   "ldrsb   %[b], [%[from], %[one]]   \n"
+                   "ldrsb   %[c], [%[from], %[one], lsl #1] \n"
+                   "ldrsb   %[d], [%[from], %[three]] \n"
+                   "add     %[from], %[from], %[one], lsl #2 \n"
+                   "strh    %[b], [%[to], #2]         \n"
+                   "strh    %[c], [%[to], #4]         \n"
+                   "strh    %[d], [%[to], #6]         \n"
+                   "strh    %[a], [%[to]], #8         \n"
+                   "subs    %[n], %[n], #1            \n"
+                   "bne     2b                        \n"
+                   "3:                                \n"
+                   "ldr     %[n], %[rest]             \n"
+                   "ldr     %[d], %[over_to]          \n"
+                   "lsls    %[n], %[n], #1            \n" /* carry: two more; negative: one more */
+                   "bcc     4f                        \n"
+                   "ldrsb   %[a], [%[from]]           \n"
+                   "ldrsb   %[b], [%[from], %[one]]   \n"
+                   "add     %[from], %[from], %[one], lsl #1 \n"
+                   "strh    %[a], [%[to]], #2         \n"
+                   "strh    %[b], [%[to]], #2         \n"
+                   "4:                                \n"
+                   "bpl     5f                        \n"
+                   "ldrsb   %[a], [%[from]]           \n"
+                   "add     %[from], %[from], %[one]  \n"
+                   "strh    %[a], [%[to]], #2         \n"
+                   "5:                                \n"
+                   "ldr     %[a], %[over]             \n"
+                   "add     %[to], %[to], %[d]        \n"
+                   "subs    %[rows], %[rows], #1      \n"
+                   "add     %[from], %[from], %[a]    \n"
+                   "bne     1b                        \n"
+                   : [from] "+r"(from), [to] "+r"(to), [rows] "+r"(rows), [a] "=&r"(a), [b] "=&r"(b),
+                     [c] "=&r"(c), [d] "=&r"(d), [n] "=&r"(n)
+                   : [one] "r"(one), [three] "r"(3 * one), [fours] "m"(fours), [rest] "m"(rest),
+                     [over] "m"(over), [over_to] "m"(over_to)
+                   : "cc", "memory");
+#else
+    for (; rows > 0; rows--, from += over, to += line_bytes / 2 - count) {
+        for (int32_t left = count; left > 0; left--, from += one) {
+            *to++ = *from;
+        }
+    }
+#endif
+}
+
+#if THIMBLE_ASM
+/* Two neighbouring outputs, s and t, from the pairs at `at` and those behind them. */
+#define BAND_STRIDE_1(line)                                                                                  \
+    "ldr     %[x], [%[at], #" line "]          \n"                                                           \
+    "ldr     %[y], [%[at], #" line " + 4]      \n"                                                           \
+    "ldr     %[z], [%[at], #2 * " line "]      \n"                                                           \
+    "ldr     %[t], [%[at], #2 * " line " + 4]  \n"                                                           \
+    "smlad   %[s], %[x], %[a1], %[bias]        \n"                                                           \
+    "smlatb  %[x], %[x], %[a1], %[bias]        \n"                                                           \
+    "smlabt  %[s], %[y], %[b1], %[s]           \n"                                                           \
+    "smlad   %[x], %[y], %[b1], %[x]           \n"                                                           \
+    "smlad   %[s], %[z], %[a2], %[s]           \n"                                                           \
+    "smlatb  %[x], %[z], %[a2], %[x]           \n"                                                           \
+    "smlabt  %[s], %[t], %[b2], %[s]           \n"                                                           \
+    "smlad   %[t], %[t], %[b2], %[x]           \n"                                                           \
+    "ldr     %[y], [%[at], #4]                 \n"                                                           \
+    "ldr     %[x], [%[at]], #4                 \n"                                                           \
+    "smlad   %[s], %[x], %[a0], %[s]           \n"                                                           \
+    "smlatb  %[t], %[x], %[a0], %[t]           \n"                                                           \
+    "smlabt  %[s], %[y], %[b0], %[s]           \n"                                                           \
+    "smlad   %[t], %[y], %[b0], %[t]           \n"
+
+#define BAND_LINE_2(a, b, s, t)                                                                              \
+    "smlad   %[s], %[x], %[" a "], %[" s "]    \n"                                                           \
+    "smlad   %[t], %[y], %[" a "], %[" t "]    \n"                                                           \
+    "smlabt  %[s], %[y], %[" b "], %[s]        \n"                                                           \
+    "smlabt  %[t], %[z], %[" b "], %[t]        \n"
+
+#define BAND_STRIDE_2(line)                                                                                  \
+    "ldr     %[x], [%[at], #" line "]          \n"                                                           \
+    "ldr     %[y], [%[at], #" line " + 4]      \n"                                                           \
+    "ldr     %[z], [%[at], #" line " + 8]      \n" BAND_LINE_2(                                              \
+        "a1", "b1", "bias",                                                                                  \
+        "bias") "ldr     %[x], [%[at], #2 * " line "]      \n"                                               \
+                "ldr     %[y], [%[at], #2 * " line " + 4]  \n"                                               \
+                "ldr     %[z], [%[at], #2 * " line " + 8]  \n" BAND_LINE_2(                                  \
+                    "a2", "b2", "s",                                                                         \
+                    "t") "ldr     %[y], [%[at], #4]                 \n"                                      \
+                         "ldr     %[z], [%[at], #8]                 \n"                                      \
+                         "ldr     %[x], [%[at]], #8                 \n" BAND_LINE_2("a0", "b0", "s", "t")
+
+/* Of the first of two outputs, s. */
+#define BAND_LONE(line, pairs)                                                                               \
+    "ldr     %[x], [%[at], #" line "]          \n"                                                           \
+    "ldr     %[y], [%[at], #" line " + 4]      \n"                                                           \
+    "ldr     %[z], [%[at], #2 * " line "]      \n"                                                           \
+    "ldr     %[t], [%[at], #2 * " line " + 4]  \n"                                                           \
+    "smlad   %[s], %[x], %[a1], %[bias]        \n"                                                           \
+    "smlabt  %[s], %[y], %[b1], %[s]           \n"                                                           \
+    "smlad   %[s], %[z], %[a2], %[s]           \n"                                                           \
+    "smlabt  %[s], %[t], %[b2], %[s]           \n"                                                           \
+    "ldr     %[y], [%[at], #4]                 \n"                                                           \
+    "ldr     %[x], [%[at]], #" pairs "         \n"                                                           \
+    "smlad   %[s], %[x], %[a0], %[s]           \n"                                                           \
+    "smlabt  %[s], %[y], %[b0], %[s]           \n"
+
+/* Rows of outputs, two at a time. */
+#define BAND_ROWS(sums, lone_sum, scale)                                                                     \
+    __asm volatile(                                                                                          \
+        "ldr     %[a0], [%[b2]]                    \n"                                                       \
+        "ldr     %[b0], [%[b2], #4]                \n"                                                       \
+        "ldr     %[a1], [%[b2], #8]                \n"                                                       \
+        "ldr     %[b1], [%[b2], #12]               \n"                                                       \
+        "ldr     %[a2], [%[b2], #16]               \n"                                                       \
+        "ldr     %[b2], [%[b2], #20]               \n"                                                       \
+        "ldr     %[bias], %[m_bias]                \n"                                                       \
+        ".balign 4                                 \n"                                                       \
+        "1:                                        \n" sums scale                                            \
+        "asr     %[s], %[s], %[z]                  \n"                                                       \
+        "asr     %[t], %[t], %[z]                  \n"                                                       \
+        "ssat    %[s], #8, %[s], asr #1            \n"                                                       \
+        "ssat    %[t], #8, %[t], asr #1            \n"                                                       \
+        "ldr     %[x], %[step]                     \n"                                                       \
+        "ldr     %[y], %[end]                      \n"                                                       \
+        "strb    %[t], [%[to], %[x]]               \n"                                                       \
+        "strb    %[s], [%[to]]                     \n"                                                       \
+        "add     %[to], %[to], %[x], lsl #1        \n"                                                       \
+        "cmp     %[at], %[y]                       \n"                                                       \
+        "bne     1b                                \n"                                                       \
+        "ldr     %[x], %[lone]                     \n"                                                       \
+        "cmp     %[x], #0                          \n"                                                       \
+        "beq     2f                                \n" lone_sum scale                                        \
+        "asr     %[s], %[s], %[z]                  \n"                                                       \
+        "ssat    %[s], #8, %[s], asr #1            \n"                                                       \
+        "strb    %[s], [%[to]]                     \n"                                                       \
+        "2:                                        \n"                                                       \
+        "ldr     %[x], %[over_pairs]               \n"                                                       \
+        "ldr     %[y], %[over_outputs]             \n"                                                       \
+        "ldr     %[z], %[next]                     \n"                                                       \
+        "ldr     %[s], %[end]                      \n"                                                       \
+        "ldr     %[t], %[last]                     \n"                                                       \
+        "add     %[at], %[at], %[x]                \n"                                                       \
+        "add     %[s], %[s], %[z]                  \n"                                                       \
+        "add     %[to], %[to], %[y]                \n"                                                       \
+        "str     %[s], %[end]                      \n"                                                       \
+        "cmp     %[s], %[t]                        \n"                                                       \
+        "bne     1b                                \n"                                                       \
+        : [s] "=&r"(s), [t] "=&r"(t), [x] "=&r"(x), [y] "=&r"(y), [z] "=&r"(z), [at] "+r"(at),               \
+          [to] "+r"(to), [a0] "=&r"(a0), [b0] "=&r"(b0), [a1] "=&r"(a1), [b1] "=&r"(b1), [a2] "=&r"(a2),     \
+          [b2] "+r"(b2), [bias] "=&r"(bias), [end] "+m"(state.end)                                           \
+        : [m_bias] "m"(state.channel.bias), [multiplier] "m"(state.channel.multiplier),                      \
+          [rounding] "m"(state.channel.rounding), [code] "m"(state.channel.code), [step] "m"(state.step),    \
+          [next] "m"(state.next), [last] "m"(state.last), [lone] "m"(state.lone),                            \
+          [over_pairs] "m"(state.over_pairs), [over_outputs] "m"(state.over_outputs)                         \
+        : "cc", "memory")
+
+#define BAND_KIND(sums, line, pairs)                                                                         \
+    if (kind == OUTPUT_RECTIFIED) {                                                                          \
+        BAND_ROWS(sums(line), BAND_LONE(line, pairs), THIMBLE_3X3_RECTIFIED);                                \
+    } else {                                                                                                 \
+        BAND_ROWS(sums(line), BAND_LONE(line, pairs), THIMBLE_3X3_ANY);                                      \
+    }
+#endif
+
+/* Lines that stay for the next band are moved to the top. */
+static inline void keep_lines(thimble_pair *to, const thimble_pair *from, int32_t words)
+{
+    for (; words > 0; words -= 4, to += 4, from += 4) {
+        const uint32_t a = from[0], b = from[1], c = from[2], d = from[3];
+        to[0] = a;
+        to[1] = b;
+        to[2] = c;
+        to[3] = d;
+    }
+}
+
+static inline void put_blank(thimble_pair *to, int32_t words, uint32_t blank)
+{
+    for (; words > 0; words -= 4, to += 4) {
+        to[0] = blank;
+        to[1] = blank;
+        to[2] = blank;
+        to[3] = blank;
+    }
+}
+
+/* The lines of a band: the first rows of its windows are `above` rows before the image, `seen` rows of
+ * `wanted` end in it; `had` are left from the band before. `first`: the first image row that is still to be
+ * read. */
+typedef struct {
+    int32_t rows, had, first, above, seen, wanted;
+} band_lines;
+
+static inline band_lines lines_of(const thimble_conv_shape *shape, int32_t row)
+{
+    const int32_t left = shape->output_h - row, rows = left < shape->band ? left : shape->band;
+    const int32_t kept = shape->stride_h < THIMBLE_LINES ? THIMBLE_LINES - shape->stride_h : 0;
+    const int32_t had = row > 0 ? kept : 0;
+    const int32_t top = row * shape->stride_h - shape->pad_top + had;
+    const int32_t wanted = (rows - 1) * shape->stride_h + THIMBLE_LINES - had;
+    const int32_t above = top < 0 ? (-top < wanted ? -top : wanted) : 0;
+    const int32_t below = shape->input_h - top;
+    const band_lines lines = {rows, had, top + above, above, below < wanted ? below : wanted, wanted};
+    return lines;
+}
+
+/* `stride`: shape->stride_w, a constant where this is inlined. */
+static inline THIMBLE_ASM_INLINE void thimble_depthwise_3x3_band(const thimble_conv_shape *shape,
+                                                                 const thimble_requant *requant,
+                                                                 const int8_t *input,
+                                                                 const int32_t *parameters,
+                                                                 void *scratch,
+                                                                 int8_t *output,
+                                                                 const int32_t stride)
+{
+    const int32_t columns = shape->output_w, height = shape->output_h, band = shape->band;
+    const int32_t channels = shape->output_c, filters = channels / shape->input_c;
+    const int32_t pad_left = shape->pad_left, pairs = (columns + 1) / 2 * stride + 1,
+                  room = 2 * pairs - pad_left;
+    const int32_t inside = room < 0 ? 0 : room < shape->input_w ? room : shape->input_w;
+    const int32_t line = pairs * 4 <= THIMBLE_NARROW_LINE ? THIMBLE_NARROW_LINE / 4 : THIMBLE_WIDE_LINE / 4;
+    const int32_t advance = band * shape->stride_h, most = advance - shape->stride_h + THIMBLE_LINES;
+    const int32_t bands = height > band, offset = requant->output_offset, zero = shape->weight_zero_point;
+    const uint32_t blank =
+        thimble_bottoms((uint32_t)shape->input_zero_point, (uint32_t)shape->input_zero_point);
+    const output_kind usual = kind_of(requant);
+    const walk_steps steps = steps_of(shape);
+    const band_lines top = lines_of(shape, 0);
+    thimble_pair *const lines = scratch;
+    band_state state;
+
+    state.step = steps.output_x;
+    state.lone = columns & 1;
+    state.next = 4 * line * shape->stride_h;
+    state.over_pairs = state.next - 4 * (pairs - 1);
+    state.over_outputs = steps.output_y - (columns & ~1) * steps.output_x;
+    put_blank(lines, most * line, blank);
+    for (int32_t batch = 0; batch < shape->batches; batch++) {
+        const int32_t *from = parameters;
+        const int8_t *image = input;
+        int32_t filter = 0;
+        for (int32_t channel = 0; channel < channels; channel++, from += 5) {
+            const output_kind kind = put_channel(from, usual, offset, zero, &state.channel);
+            int8_t *to = output + channel;
+            for (int32_t row = 0; row < height; row += band) {
+                const band_lines here = bands ? lines_of(shape, row) : top;
+                thimble_pair *const first = lines + here.had * line;
+                if (bands) {
+                    if (here.had > 0) {
+                        keep_lines(lines, lines + advance * line, here.had * line);
+                    }
+                    put_blank(first, here.above * line, blank);
+                    if (here.seen < here.wanted) {
+                        const int32_t begin = here.seen > here.above ? here.seen : here.above;
+                        put_blank(first + begin * line, (here.wanted - begin) * line, blank);
+                    }
+                }
+                put_lines(image + here.first * steps.input_y, &steps, inside, here.seen - here.above,
+                          (thimble_half *)(first + here.above * line) + pad_left, 4 * line);
+#if THIMBLE_ASM
+                if (kind != OUTPUT_SLOW && columns > 1) {
+                    const thimble_pair *at = lines;
+                    int32_t s, t, bias;
+                    uint32_t x, y, z, a0, b0, a1, b1, a2, b2 = (uint32_t)state.channel.taps;
+                    state.end = at + columns / 2 * stride;
+                    state.last = state.end + here.rows * (uint32_t)state.next / 4;
+                    if (stride == 1) {
+                        if (line == THIMBLE_NARROW_LINE / 4) {
+                            BAND_KIND(BAND_STRIDE_1, "32", "4")
+                        } else {
+                            BAND_KIND(BAND_STRIDE_1, "64", "4")
+                        }
+                    } else if (line == THIMBLE_NARROW_LINE / 4) {
+                        BAND_KIND(BAND_STRIDE_2, "32", "8")
+                    } else {
+                        BAND_KIND(BAND_STRIDE_2, "64", "8")
+                    }
+                    continue;
+                }
+#endif
+                const thimble_pair *at = lines;
+                for (int32_t i = 0; i < here.rows; i++, at += line * shape->stride_h, to += steps.output_y) {
+                    put_outputs(shape, requant, &state.channel, kind, state.channel.taps, at, 1, line,
+                                steps.output_x, to);
+                }
+            }
+            if (++filter == filters) {
+                filter = 0;
+                image++;
+            }
+        }
+        input += shape->input_h * shape->input_w * shape->input_c;
+        output += height * columns * channels;
+    }
+}
+
+#endif
