@@ -64,6 +64,17 @@ void thimble_fully_connected_s8(int32_t rows,
                                 const int32_t *common,
                                 int8_t *output);
 
+/* The same for vectors of sixteen lanes: for each sixteen taps (padded with zeros), sixteen bytes of each
+ * unit in turn. */
+void thimble_fully_connected_lanes_s8(int32_t rows,
+                                      int32_t depth,
+                                      int32_t units,
+                                      const thimble_requant *requant,
+                                      const int8_t *input,
+                                      const int32_t *parameters,
+                                      const int32_t *common,
+                                      int8_t *output);
+
 /* The same with filters of four bits: for each eight taps (padded with zeros) one word of each unit in turn.
  * Four-bit fields 0 to 7 of a word, lowest first, hold taps 0, 1, 4, 5, 2, 3, 6 and 7, each plus 8. */
 void thimble_fully_connected_s4(int32_t rows,

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tests.support.convolutions import convolutions, depthwise_lines, in_whole_words
-from tests.support.host import host_model, random_inputs, reference_outputs
+from tests.support.host import host_model, model_of, plan_of, random_inputs, reference_outputs
 from toolchain.boards import HOST, Core
 from toolchain.device.host import HostProgram, build
 from toolchain.ir import Graph
@@ -26,23 +26,26 @@ M4 = Core("cortex-m4", dsp=True, fpu=True)
 M55 = Core("cortex-m55", dsp=True, mve=True, fpu=True)
 
 
+@pytest.mark.parametrize("core", (HOST, M55), ids=lambda core: core.name)
 @pytest.mark.parametrize("kind", KINDS)
-def test_any_padding_scale_and_batch(kind: str) -> None:
+def test_any_padding_scale_and_batch(kind: str, core: Core) -> None:
+    """Thimble's kernels; those for Helium in their portable form."""
     rng = np.random.default_rng(zlib.crc32(kind.encode()))
     graphs = convolutions(kind, 18, rng)
     if kind in ("conv2d", "depthwise_conv2d"):
         graphs += in_whole_words(kind, 24, rng)
-    _check(graphs, rng)
+    _check(graphs, rng, core)
 
 
 def test_depthwise_rows_of_any_length() -> None:
     rng = np.random.default_rng(3)
-    _check(depthwise_lines(60, rng), rng)
+    _check(depthwise_lines(60, rng), rng, HOST)
 
 
-def _check(graphs: list[Graph], rng: np.random.Generator) -> None:
+def _check(graphs: list[Graph], rng: np.random.Generator, core: Core) -> None:
     """Compiled with sanitizers, against the references."""
-    models = [host_model(graph, f"m{index}") for index, graph in enumerate(graphs)]
+    plans = [plan_of(graph, core, preference=Preference.THIMBLE) for graph in graphs]
+    models = [model_of(plan, f"m{index}") for index, plan in enumerate(plans)]
     with tempfile.TemporaryDirectory() as folder:
         program = build(models, cmsis_nn.find(), Path(folder), sanitize=True)
         with HostProgram(program, models) as running:

@@ -31,4 +31,10 @@ const int32_t *thimble_sum_joined_units_s8(const int8_t *input,
 const int32_t *
 thimble_sum_units_s8(const int8_t *input, const int32_t *parameters, int32_t depth, int32_t *restrict sums);
 
+/* The same of filters by lanes: sixteen bytes of each of the four units in turn. */
+const int32_t *thimble_sum_units_lanes_s8(const int8_t *input,
+                                          const int32_t *parameters,
+                                          int32_t depth,
+                                          int32_t *restrict sums);
+
 #endif

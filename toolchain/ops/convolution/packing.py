@@ -6,6 +6,7 @@ Every packer returns one array of int32 (little-endian words). The comments in
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +21,8 @@ from toolchain.ops.arithmetic.fixed_point import (
 from toolchain.ops.arithmetic.single_rounding import single_rounding
 
 Int8 = NDArray[np.int8]
+Turns = Callable[[Int8, int], NDArray[np.int32]]
+"""Filters [channels, taps] as words, in blocks of so many channels that take turns."""
 
 _SUM_LIMIT = 1 << 30
 _JOINED_SUM_LIMIT = 1 << 23
@@ -27,6 +30,8 @@ LARGEST_FAST_SHIFT = 21
 """(2 * 128 + 1) << 21, plus a product below 2**30, still fits int32."""
 SUMMED_TAPS = 252
 """THIMBLE_SUMMED_TAPS: so many int8 taps have a sum that fits int16. A multiple of four."""
+VECTOR_BYTES = 16
+"""THIMBLE_LANES: int8 lanes of a vector of Helium."""
 SHIFT_BIAS = 64
 """THIMBLE_SHIFT_BIAS: added to the code of a shift that the fast form cannot take."""
 
@@ -216,11 +221,21 @@ def _lanes(array: NDArray[np.generic], lanes: int, fill: int = 0) -> NDArray[np.
     return _pad(array, 0, lanes, fill).reshape(-1, lanes)
 
 
-def _turns(filters: Int8, lanes: int) -> NDArray[np.int32]:
+def word_turns(filters: Int8, lanes: int) -> NDArray[np.int32]:
     """Filter words as [blocks, words * lanes]: the lanes of a block take turns, word by word."""
-    words = _words(_pad(_pad(filters, 1, 4), 0, lanes))
+    return _turns(filters, lanes, 4)
+
+
+def vector_turns(filters: Int8, lanes: int) -> NDArray[np.int32]:
+    """As `word_turns`, but the lanes take turns vector by vector, of VECTOR_BYTES."""
+    return _turns(filters, lanes, VECTOR_BYTES)
+
+
+def _turns(filters: Int8, lanes: int, size: int) -> NDArray[np.int32]:
+    words = _words(_pad(_pad(filters, 1, size), 0, lanes))
     blocks = words.shape[0] // lanes
-    return words.reshape(blocks, lanes, -1).transpose(0, 2, 1).reshape(blocks, -1)
+    turns = words.reshape(blocks, lanes, -1, size // 4).transpose(0, 2, 1, 3)
+    return turns.reshape(blocks, -1)
 
 
 def _joined(parts: list[NDArray[np.generic]]) -> Int32:
@@ -273,8 +288,8 @@ def with_window_sums(filters: Int8, weight_zero_point: int) -> Int8:
 
 
 def pack_sums(filters: Int8, bias: Int32, lanes: int) -> Int32:
-    """For kernels with int32 sums: `lanes` biases, then the words of their filters."""
-    words = _pairs(filters) if lanes == 2 else _turns(filters, lanes)
+    """For kernels with int32 sums: `lanes` biases, then the words of their filters in turn."""
+    words = _pairs(filters) if lanes == 2 else word_turns(filters, lanes)
     return _joined([_lanes(bias, lanes), words])
 
 
@@ -326,8 +341,8 @@ _NIBBLES = (0, 1, 4, 5, 2, 3, 6, 7)
 """Which of eight taps a word's four-bit fields hold, lowest first."""
 
 
-def _nibble_turns(filters: Int8, lanes: int) -> NDArray[np.int32]:
-    """As `_turns`, in words of eight taps, each plus 8 (0 is -8)."""
+def nibble_turns(filters: Int8, lanes: int) -> NDArray[np.int32]:
+    """As `word_turns`, in words of eight taps, each plus 8 (0 is -8)."""
     padded = _pad(_pad(filters, 1, 8), 0, lanes).astype(np.int64) + 8
     eights = padded.reshape(len(padded), -1, 8)[:, :, _NIBBLES]
     fields = (eights << (4 * np.arange(8))).sum(axis=2).astype(np.uint32)
@@ -347,7 +362,7 @@ def pack_convolution_s4(scales: Scaling, groups: int) -> Int32:
             _joined(
                 [
                     _lanes(own.bias, 4),
-                    _nibble_turns(own.filters, 4),
+                    nibble_turns(own.filters, 4),
                     _lanes(own.multiplier, 4),
                     _words(_lanes(own.code, 4)),
                 ]
@@ -366,29 +381,22 @@ def fit_joined(filters: Int8, largest: NDArray[np.int64]) -> bool:
     return fits and bool((largest[1::2] < _JOINED_SUM_LIMIT).all())
 
 
-def _joined_turns(filters: Int8) -> NDArray[np.int32]:
-    """Words of two int16, as [fours of units, words]: for each four taps, of each two units the
+def joined_turns(filters: Int8, lanes: int) -> NDArray[np.int32]:
+    """Words of two int16, as [blocks of units, words]: for each four taps, of each two units the
     first and the third tap, then the second and the fourth.
     """
-    wide = _pad(_pad(filters, 1, 4), 0, 4).astype(np.int64)
+    wide = _pad(_pad(filters, 1, 4), 0, lanes).astype(np.int64)
     joined = (256 * wide[1::2] + wide[::2]).astype(np.int16)
-    taps = joined.reshape(len(wide) // 4, 2, -1, 4)[..., [0, 2, 1, 3]]
+    taps = joined.reshape(len(wide) // lanes, lanes // 2, -1, 4)[..., [0, 2, 1, 3]]
     return _words(taps.transpose(0, 2, 1, 3).reshape(len(taps), -1))
 
 
-def pack_fully_connected(
-    scales: Scaling, common: bool, nibbles: bool, joined: bool = False
-) -> Int32:
-    """For `thimble_fully_connected_s8`, or with `nibbles` for `thimble_fully_connected_s4`.
+def pack_fully_connected(scales: Scaling, common: bool, turns: Turns) -> Int32:
+    """For `thimble_fully_connected_s8`, and those beside it whose filters take other `turns`.
 
     With `common` all units have one scaling, which is a separate argument (`pack_common_scaling`).
     """
-    turns = (
-        _joined_turns(scales.filters)
-        if joined
-        else (_nibble_turns if nibbles else _turns)(scales.filters, 4)
-    )
-    parts: list[NDArray[np.generic]] = [_lanes(scales.bias, 4), turns]
+    parts: list[NDArray[np.generic]] = [_lanes(scales.bias, 4), turns(scales.filters, 4)]
     return _joined(parts if common else parts + _fully_connected_scaling(scales))
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
+
 import numpy as np
 from numpy.typing import NDArray
 
+from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Graph, Op
 from toolchain.ops.arithmetic.activation import Activation, clamp_range
@@ -17,15 +20,20 @@ from toolchain.ops.convolution.common import (
     constant_of,
 )
 from toolchain.ops.convolution.packing import (
+    VECTOR_BYTES,
     Scaling,
     fit_joined,
     fit_nibbles,
     folded_bias,
+    joined_turns,
     largest_sums,
+    nibble_turns,
     pack_common_scaling,
     pack_fully_connected,
     pack_sums,
     single_rounding_scaling,
+    vector_turns,
+    word_turns,
 )
 from toolchain.ops.convolution.window_f32 import (
     bias_f32,
@@ -57,7 +65,16 @@ from toolchain.ops.window import Window
 
 SUMS = 3
 """The input of a partial layer with the sums of the blocks before it."""
-_FOUR_BITS = "thimble_fully_connected_s4"
+_WORDS, _VECTORS, _FOUR_BITS = (
+    "thimble_fully_connected_s8",
+    "thimble_fully_connected_lanes_s8",
+    "thimble_fully_connected_s4",
+)
+_TURNS = MappingProxyType({_WORDS: word_turns, _VECTORS: vector_turns, _FOUR_BITS: nibble_turns})
+_TAPS = MappingProxyType(
+    {_WORDS: (4, 4), _VECTORS: (VECTOR_BYTES, VECTOR_BYTES), _FOUR_BITS: (8, 4)}
+)
+"""How many taps of a unit lie together, and in how many bytes."""
 _SCALING_BYTES = 4 * 9
 """Of four units: multipliers, their low parts, shift codes."""
 
@@ -90,28 +107,35 @@ def four_bit_filters(op: Op, graph: Graph) -> bool:
     return weights.shape[1] > 4 and fit_nibbles(constant_of(weights).astype(np.int8))
 
 
-def dense_kernel(op: Op, graph: Graph, activation: Activation) -> Kernel:
+def dense_kernel(op: Op, graph: Graph, activation: Activation, core: Core) -> Kernel:
     """Thimble's int8 kernel, on every core: CMSIS-NN's rounds twice, LiteRT once.
+
+    On Helium filters lie in the order in which vectors are loaded.
 
     Raises UnsupportedError as `dense_scaling` does.
     """
     scales = dense_scaling(op, graph, activation)
     y = graph.output(op)
-    common, nibbles = len(sum_factors(op, graph)) == 1, four_bit_filters(op, graph)
-    joined = not nibbles and _join(op, graph)
+    common = len(sum_factors(op, graph)) == 1
+    joined = False
+    function = _VECTORS if core.mve else _WORDS
+    if four_bit_filters(op, graph):
+        function = _FOUR_BITS
+    elif function == _WORDS:
+        joined = _join(op, graph)
     arguments: dict[str, Argument] = {
         **_sizes(op, graph),
-        **({} if nibbles else {"joined": int(joined)}),
+        **({"joined": int(joined)} if function == _WORDS else {}),
         "requant": requant(y.q.zero_point, *clamp_range(activation, y)),
         "input": Input(INPUT),
         "parameters": Packed("parameters"),
         "common": Packed("scaling") if common else NULL,
         "output": Output(0),
     }
-    call = Call(_FOUR_BITS if nibbles else "thimble_fully_connected_s8", arguments)
+    call = Call(function, arguments)
     parameters = Constant(
         "parameters",
-        lambda: pack_fully_connected(scales, common, nibbles, joined),
+        lambda: pack_fully_connected(scales, common, joined_turns if joined else _TURNS[function]),
         "biases, filters and requantisation",
     )
     scaling = Constant("scaling", lambda: pack_common_scaling(scales), "multipliers and shifts")
@@ -223,14 +247,15 @@ def _lead_bytes(call: Call) -> int:
     return max(lead, lead_bytes(rows * units, rows * depth))
 
 
-def _parameter_bytes(call: Call, taps_per_word: int = 4) -> int:
+def _parameter_bytes(call: Call) -> int:
     """Biases and filters of units, four at a time."""
-    return 4 * -(-call["units"] // 4) * (4 + 4 * -(-call["depth"] // taps_per_word))
+    taps, size_bytes = _TAPS.get(call.function, _TAPS[_WORDS])
+    return round_up(call["units"], 4) * (4 + size_bytes * -(-call["depth"] // taps))
 
 
 def _dense_extents(touched: Touched) -> Extents:
     call = touched.call
-    constants = {"parameters": _parameter_bytes(call, 8 if call.function == _FOUR_BITS else 4)}
+    constants = {"parameters": _parameter_bytes(call)}
     if isinstance(call.arguments["common"], Packed):
         constants["scaling"] = _SCALING_BYTES
     else:
@@ -271,6 +296,17 @@ def _dense_terms(op: Op, graph: Graph, call: Call) -> Terms:
     rows, depth, units = call["rows"], call["depth"], call["units"]
     words, blocks = -(-depth // 4), rows * -(-units // 4)
     _, slow = slow_channels(op, graph)
+    if call.function == _VECTORS:
+        slow_units = int(
+            np.repeat(np.logical_or.reduceat(slow, range(0, units, 4)), 4)[:units].sum()
+        )
+        return {
+            "call": 1.0,
+            "row": rows,
+            "block": blocks,
+            "vector": blocks * -(-depth // VECTOR_BYTES),
+            "slow unit": rows * slow_units,
+        }
     fours = slow[: units // 4 * 4].reshape(-1, 4)
     slow_units = 4 * rows * int(fours.any(axis=1).sum())
     quick = 0 if is_narrow(op, graph) else rows * (units // 4) - slow_units // 4
@@ -285,7 +321,8 @@ def _dense_terms(op: Op, graph: Graph, call: Call) -> Terms:
     }
     if call.function == _FOUR_BITS:
         return {**terms, "eight taps": blocks * -(-depth // 8), "row word": rows * words}
-    return {**terms, "word": blocks * words}
+    word = "joined word" if call["joined"] else "word"
+    return {**terms, word: blocks * words}
 
 
 def _partial_terms(call: Call, *, adds: bool) -> Terms:

@@ -160,7 +160,7 @@ def _reductions(op: Op, graph: Graph) -> tuple[Reduction, ...]:
 
 
 def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    return dense_kernel(op, graph, _attributes(op).activation)
+    return dense_kernel(op, graph, _attributes(op).activation, core)
 
 
 def _cmsis_nn(op: Op, graph: Graph, core: Core) -> Kernel:

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "thimble_lanes.h"
+#include "thimble_units.h"
+
+const int32_t *thimble_sum_units_lanes_s8(const int8_t *input,
+                                          const int32_t *parameters,
+                                          int32_t depth,
+                                          int32_t *restrict sums)
+{
+    int32_t s0 = parameters[0], s1 = parameters[1], s2 = parameters[2], s3 = parameters[3];
+    const int8_t *filters = (const int8_t *)(parameters + 4);
+#if THIMBLE_MVE
+    /* The last turn's lanes beyond the depth are predicated away. */
+    __asm volatile("wlstp.8       lr, %[depth], 2f    \n"
+                   "1:                                \n"
+                   "vldrb.8       q0, [%[input]], #16 \n"
+                   "vldrb.8       q1, [%[at]], #16    \n"
+                   "vmladava.s8   %[s0], q0, q1       \n"
+                   "vldrb.8       q2, [%[at]], #16    \n"
+                   "vmladava.s8   %[s1], q0, q2       \n"
+                   "vldrb.8       q3, [%[at]], #16    \n"
+                   "vmladava.s8   %[s2], q0, q3       \n"
+                   "vldrb.8       q4, [%[at]], #16    \n"
+                   "vmladava.s8   %[s3], q0, q4       \n"
+                   "letp          lr, 1b              \n"
+                   "2:                                \n"
+                   : [s0] "+Te"(s0), [s1] "+Te"(s1), [s2] "+Te"(s2), [s3] "+Te"(s3), [at] "+r"(filters),
+                     [input] "+r"(input)
+                   : [depth] "r"(depth)
+                   : "q0", "q1", "q2", "q3", "q4", "memory", "lr");
+#else
+    for (; depth > 0; depth -= THIMBLE_LANES, input += THIMBLE_LANES, filters += 4 * THIMBLE_LANES) {
+        const int32_t lanes = depth < THIMBLE_LANES ? depth : THIMBLE_LANES;
+        for (int32_t i = 0; i < lanes; i++) {
+            s0 = thimble_add(s0, input[i] * filters[i]);
+            s1 = thimble_add(s1, input[i] * filters[THIMBLE_LANES + i]);
+            s2 = thimble_add(s2, input[i] * filters[2 * THIMBLE_LANES + i]);
+            s3 = thimble_add(s3, input[i] * filters[3 * THIMBLE_LANES + i]);
+        }
+    }
+#endif
+    sums[0] = s0;
+    sums[1] = s1;
+    sums[2] = s2;
+    sums[3] = s3;
+    return (const int32_t *)(const void *)filters;
+}
