@@ -60,6 +60,20 @@ void thimble_convolve_s8(const thimble_conv_shape *shape,
                          void *scratch,
                          int8_t *output);
 
+/* Convolution without groups or a weight zero point, for vectors of sixteen lanes.
+ *
+ * parameters: for each four channels (the last ones padded with zeros to four): four biases; for each two
+ * of them in turn, for each sixteen taps (padded with zeros), sixteen bytes of the one and of the other; four
+ * multipliers; four int8 shift codes.
+ *
+ * scratch: two windows of kernel_h * kernel_w * depth bytes, each rounded up to four. */
+void thimble_convolve_lanes_s8(const thimble_conv_shape *shape,
+                               const thimble_requant *requant,
+                               const int8_t *input,
+                               const int32_t *parameters,
+                               void *scratch,
+                               int8_t *output);
+
 /* 1x1 convolution of `pixels` contiguous pixels with stride 1; `depth` is a multiple of four. `at_once`
  * is as in the shape.
  *

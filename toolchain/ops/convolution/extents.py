@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from toolchain.boards import Core
-from toolchain.ops.convolution.packing import SUMMED_TAPS
+from toolchain.ops.convolution.packing import SUMMED_TAPS, VECTOR_BYTES
 from toolchain.ops.extents import Extent, Extents, round_up, whole, window_reach
 from toolchain.ops.kernel import Call, Input, Output, Touched
 
@@ -89,7 +89,7 @@ def _pairs(channels: int, taps: int) -> int:
 
 
 def own_conv(touched: Touched) -> Extents:
-    """`thimble_convolve_s8`, `_s4`, `_1x1_s8` and `_inside_s8`."""
+    """`thimble_convolve_s8`, `_lanes_s8`, `_s4`, `_1x1_s8` and `_inside_s8`."""
     if touched.call.function == "thimble_convolve_1x1_s8":
         return _pointwise(touched)
     if touched.call.function == "thimble_convolve_inside_s8":
@@ -152,7 +152,10 @@ def _grouped(touched: Touched) -> Extents:
     if groups * channels != filters:  # the rest is left as it was
         written = Extent(0, written.end, written.pitch, written.lines, touched=0)
     taps = _weighted_taps(call)
-    if call.function == "thimble_convolve_s4":
+    if call.function == "thimble_convolve_lanes_s8":
+        parameters = round_up(channels, 4) * (4 + 5 + round_up(_taps(call), VECTOR_BYTES))
+        scratch = 2 * round_up(_taps(call), 4)
+    elif call.function == "thimble_convolve_s4":
         parameters = 4 * -(-channels // 4) * (9 + 4 * -(-_taps(call) // 8))
         scratch = taps
     else:

@@ -1,7 +1,7 @@
 """Choice of the kernel of an int8 convolution, for each core.
 
-Cores with Helium get CMSIS-NN's kernels (`cmsis_nn`) where their preconditions hold. All others get
-Thimble's, which are called "own" here.
+Thimble's kernels are called "own" here. Cores with Helium get CMSIS-NN's (`cmsis_nn`) where their
+preconditions hold and Thimble has none for vectors.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ from toolchain.ops.convolution.packing import (
     largest_sums,
     pack_channel_blocks,
     pack_convolution,
+    pack_convolution_lanes,
     pack_convolution_s4,
     pack_depthwise,
     scaling,
@@ -81,7 +82,11 @@ _TRANSPOSED = "Height and width are swapped below: the kernel walks the image tr
 
 
 def select_conv2d(op: Op, graph: Graph, core: Core) -> Kernel:
-    """The quicker kernel of an int8 conv2d: on Helium CMSIS-NN's, elsewhere Thimble's."""
+    """The quicker kernel of an int8 conv2d: Thimble's, but on Helium CMSIS-NN's where Thimble's for
+    vectors does not take the operator.
+    """
+    if _takes_lanes(op, graph, core):
+        return own_conv2d(op, graph, core)
     return _quicker(cmsis_nn.conv2d, own_conv2d, op, graph, core)
 
 
@@ -91,6 +96,8 @@ def own_conv2d(op: Op, graph: Graph, core: Core) -> Kernel:
     window, depth = window_of(op, graph), weights.shape[3]
     pointwise = window.kernel == _PLAIN and window.padding == UNPADDED
     plain = depth == x.shape[3] and weight_zero_point(weights) == 0
+    if _takes_lanes(op, graph, core):
+        return _lanes_conv2d(op, graph, window)
     if _four_bits_pay(op, graph):
         return _four_bit_conv2d(op, graph, window)
     if pointwise and window.stride == _PLAIN and plain and depth % 4 == 0:
@@ -344,6 +351,36 @@ def _paired(
     *more, least = _AT_ONCE
     useful = [at_once for at_once in more if pixels > least]
     return replace(kernel(least), roomier=lambda: tuple(kernel(at_once) for at_once in useful))
+
+
+def _takes_lanes(op: Op, graph: Graph, core: Core) -> bool:
+    """Whether the kernel for vectors of Helium takes a convolution."""
+    x, weights = graph.input(op, INPUT), graph.input(op, WEIGHTS)
+    return core.mve and weights.shape[3] == x.shape[3] and weight_zero_point(weights) == 0
+
+
+def _lanes_conv2d(op: Op, graph: Graph, window: Window) -> Kernel:
+    weights = graph.input(op, WEIGHTS)
+    channels, height, width, depth = weights.shape
+    function = "thimble_convolve_lanes_s8"
+    filters = constant_of(weights).astype(np.int8, copy=False).reshape(channels, -1)
+    scales = _scaled(op, graph, filters)
+
+    def calls(input_line: int, output_line: int) -> tuple[Call, ...]:
+        shape = conv_shape(op, graph, window, depth, lines=(input_line, output_line))
+        return (Call(function, own_arguments(shape, _requant(op, graph))),)
+
+    comment = packed_comment("filters", weights.shape, function)
+    return Kernel(
+        calls(0, 0),
+        extents.own_conv,
+        constants=(Constant("parameters", lambda: pack_convolution_lanes(scales()), comment),),
+        scratch_bytes=2 * round_up(height * width * depth, 4),
+        strided=strided_image(op, graph),
+        calls_with_gaps=calls,
+        find_overlaps=lambda: overlaps.own_conv_overlaps(op, graph, function, window, depth, 2),
+        find_terms=lambda: terms.lanes_conv_terms(op, graph, window),
+    )
 
 
 def _four_bits_pay(op: Op, graph: Graph) -> bool:

@@ -273,6 +273,19 @@ def pack_convolution(filters: Int8, ending: Ending, groups: int) -> Int32:
     return np.concatenate(parts)
 
 
+def pack_convolution_lanes(scales: Scaling) -> Int32:
+    """For `thimble_convolve_lanes_s8`."""
+    blocks = -(-len(scales.bias) // 4)
+    return _joined(
+        [
+            _lanes(scales.bias, 4),
+            vector_turns(_pad(scales.filters, 0, 4).astype(np.int8), 2).reshape(blocks, -1),
+            _lanes(scales.multiplier, 4),
+            _words(_lanes(scales.code, 4)),
+        ]
+    )
+
+
 def with_window_sums(filters: Int8, weight_zero_point: int) -> Int8:
     """Filters [channels, taps] followed by the lanes that `thimble_sum_columns_s8` multiplies.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from toolchain.ir import Graph, Op
 from toolchain.ops.convolution.common import weight_zero_point
-from toolchain.ops.convolution.packing import SUMMED_TAPS
+from toolchain.ops.convolution.packing import SUMMED_TAPS, VECTOR_BYTES
 from toolchain.ops.kernel import Call, Terms
 from toolchain.ops.terms import Along, along, is_narrow, slow_channels
 from toolchain.ops.window import Window
@@ -81,6 +81,41 @@ def own_conv_terms(
         "narrow last pixel block": times * odd * blocks * is_narrow(op, graph),
     }
     return terms
+
+
+def lanes_conv_terms(op: Op, graph: Graph, window: Window) -> Terms:
+    """`thimble_convolve_lanes_s8`: windows copied as bytes, two pixels times four channels."""
+    batches, out_h, out_w, channels = graph.output(op).shape
+    x, pixels = graph.input(op, 0).shape, out_h * out_w
+    kernel_h, kernel_w = window.kernel
+    rows, columns = (
+        along(
+            x[1 + axis],
+            graph.output(op).shape[1 + axis],
+            window.kernel[axis],
+            window.stride[axis],
+            window.dilation[axis],
+            (window.padding.top, window.padding.left)[axis],
+            0,
+        )
+        for axis in (0, 1)
+    )
+    inside = rows.whole * columns.whole if kernel_w == 1 or window.dilation[1] == 1 else 0
+    taps = kernel_h * kernel_w * x[3]
+    pairs, blocks = batches * (pixels // 2 + pixels % 2), -(-channels // 4)
+    path, slow = slow_channels(op, graph)
+    return {
+        "call": 1.0,
+        "pair of pixels": pairs,
+        "inside row": batches * inside * kernel_h,
+        "inside vector": batches * inside * kernel_h * -(-kernel_w * x[3] // VECTOR_BYTES),
+        "edge row": batches * (pixels - inside) * kernel_h,
+        "edge vector": batches * (pixels - inside) * kernel_h * -(-kernel_w * x[3] // VECTOR_BYTES),
+        "block": pairs * blocks,
+        "uneven block": pairs * blocks * bool(taps % VECTOR_BYTES),
+        "block vector": pairs * blocks * (taps // VECTOR_BYTES),
+        f"{path} channel": pairs * int(slow.sum()),
+    }
 
 
 def partial_conv_terms(op: Op, graph: Graph, function: str, window: Window) -> Terms:

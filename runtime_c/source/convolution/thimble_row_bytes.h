@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The pixels under one row of a convolution's window, as bytes. */
+#ifndef THIMBLE_ROW_BYTES_H
+#define THIMBLE_ROW_BYTES_H
+
+#include "thimble_conv.h"
+#include "thimble_lanes.h"
+
+/* Taps of one kernel row that fall left of the image, into it and right of it. `contiguous`: neighbouring
+ * taps read neighbouring bytes. */
+typedef struct {
+    int32_t before, inside, after;
+    int32_t contiguous;
+} thimble_row_span;
+
+static thimble_row_span thimble_span_at(const thimble_conv_shape *shape, int32_t x)
+{
+    const int32_t step = shape->dilation_w, last = x + (shape->kernel_w - 1) * step;
+    thimble_row_span span = {0, 0, 0, step == 1 && shape->depth == shape->input_c};
+    if (x < 0) {
+        span.before = step == 1 ? -x : (step - 1 - x) / step;
+    }
+    if (last >= shape->input_w) {
+        const int32_t over = last - shape->input_w + 1;
+        span.after = step == 1 ? over : (over + step - 1) / step;
+    }
+    span.before = span.before < shape->kernel_w ? span.before : shape->kernel_w;
+    span.after = span.after < shape->kernel_w - span.before ? span.after : shape->kernel_w - span.before;
+    span.inside = shape->kernel_w - span.before - span.after;
+    return span;
+}
+
+static int8_t *thimble_fill_bytes(int8_t *to, int32_t count, uint32_t zero_points)
+{
+#if THIMBLE_MVE
+    const int8x16_t filling = vdupq_n_s8((int8_t)(uint8_t)zero_points);
+    for (; count >= THIMBLE_LANES; count -= THIMBLE_LANES, to += THIMBLE_LANES) {
+        vstrbq_s8(to, filling);
+    }
+    vstrbq_p_s8(to, filling, vctp8q((uint32_t)count));
+    return to + count;
+#else
+    for (; count > 0; count--) {
+        *to++ = (int8_t)(uint8_t)zero_points;
+    }
+    return to;
+#endif
+}
+
+static int8_t *thimble_copy_bytes(int8_t *to, const int8_t *from, int32_t count)
+{
+#if THIMBLE_MVE
+    for (; count >= THIMBLE_LANES; count -= THIMBLE_LANES, from += THIMBLE_LANES, to += THIMBLE_LANES) {
+        vstrbq_s8(to, vldrbq_s8(from));
+    }
+    const mve_pred16_t rest = vctp8q((uint32_t)count);
+    vstrbq_p_s8(to, vldrbq_z_s8(from, rest), rest);
+    return to + count;
+#else
+    for (; count >= 4; count -= 4, from += 4, to += 4) {
+        memcpy(to, from, 4);
+    }
+    for (; count > 0; count--) {
+        *to++ = *from++;
+    }
+    return to;
+#endif
+}
+
+/* One kernel row as bytes; `line` is null for a row outside the image, else its first pixel. */
+static int8_t *thimble_put_row_bytes(const thimble_conv_shape *shape,
+                                     const thimble_row_span *span,
+                                     const int8_t *line,
+                                     int32_t x,
+                                     uint32_t zero_points,
+                                     int8_t *to)
+{
+    const int32_t depth = shape->depth, step = shape->dilation_w;
+    if (!line) {
+        return thimble_fill_bytes(to, shape->kernel_w * depth, zero_points);
+    }
+    to = thimble_fill_bytes(to, span->before * depth, zero_points);
+    const int8_t *from = line + (x + span->before * step) * shape->input_c;
+    if (span->contiguous) {
+        to = thimble_copy_bytes(to, from, span->inside * depth);
+    } else {
+        for (int32_t tap = 0; tap < span->inside; tap++, from += step * shape->input_c) {
+            to = thimble_copy_bytes(to, from, depth);
+        }
+    }
+    return thimble_fill_bytes(to, span->after * depth, zero_points);
+}
+
+#endif
