@@ -152,6 +152,19 @@ void thimble_depthwise_conv_blocks_s8(const thimble_conv_shape *shape,
                                       void *scratch,
                                       int8_t *output);
 
+/* The same for vectors of four int32 lanes, without dilation.
+ *
+ * parameters: as for thimble_depthwise_conv_blocks_s8.
+ *
+ * scratch, in bytes, with columns the greater of output_w and four: 4 * kernel_h * ((columns - 1) * stride_w
+ * + kernel_w), then 4 * band * columns. */
+void thimble_depthwise_lanes_s8(const thimble_conv_shape *shape,
+                                const thimble_requant *requant,
+                                const int8_t *input,
+                                const int32_t *parameters,
+                                void *scratch,
+                                int8_t *output);
+
 /* Convolution with any stride, dilation, padding and number of groups, and filters of four bits.
  *
  * parameters: for each group, for each four of its channels (the last ones padded with zeros to four): four

@@ -10,10 +10,16 @@ import numpy as np
 import pytest
 
 from tests.qemu.test_operators import compare
-from tests.support.convolutions import convolutions, depthwise_lines, in_whole_words
+from tests.support.convolutions import (
+    convolutions,
+    depthwise_lines,
+    in_whole_words,
+    rounded_as_onnx,
+)
 from tests.support.merge import merged
 from tests.support.split_graphs import tiled_convolutions
 from toolchain.boards import board
+from toolchain.ops import forms
 from toolchain.planner import plan_graph
 
 BOARDS = ("netduinoplus2", "mps2-an500", "mps3-an547")
@@ -31,6 +37,7 @@ def test_convolutions_equal_their_references(board_name: str, tmp_path: Path) ->
     graphs = [graph for kind in KINDS for graph in convolutions(kind, 9, rng)]
     graphs += [g for kind in KINDS[:2] for g in in_whole_words(kind, 12, rng)]
     graphs += depthwise_lines(16, rng)
+    graphs += [rounded_as_onnx(forms()[kind].sample(rng)) for kind in KINDS[:2] for _ in range(4)]
     compare(plan_graph(merged(graphs), board(board_name)), rng, tmp_path)
 
 

@@ -13,6 +13,7 @@ from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops import forms, kernel_of
 from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.arithmetic.fixed_point import ScaleError
+from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.convolution.common import constant_of
 from toolchain.ops.convolution.conv2d import Conv2D
 from toolchain.ops.convolution.depthwise_conv2d import DepthwiseConv2D
@@ -23,6 +24,13 @@ from toolchain.timing.kernel_shapes import graph_of_shape
 def _rebuilt(graph: Graph, op: Op, *changed: Tensor) -> Graph:
     tensors = dict(graph.tensors) | {tensor.name: tensor for tensor in changed}
     return Graph.build(graph.name, tensors.values(), [op], graph.inputs, graph.outputs)
+
+
+def rounded_as_onnx(graph: Graph) -> Graph:
+    """The same convolution, whose sums are scaled in float."""
+    op = graph.ops[0]
+    assert isinstance(op.attributes, Conv2D | DepthwiseConv2D)
+    return graph.with_ops([replace(op, attributes=replace(op.attributes, rounding=Rounding.ONNX))])
 
 
 def padded_anyhow(graph: Graph, rng: np.random.Generator) -> Graph:

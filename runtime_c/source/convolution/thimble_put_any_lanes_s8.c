@@ -16,15 +16,6 @@ any_lanes(int32x4_t sums, int32x4_t multiplier, int32x4_t code, const thimble_la
     const int32x4_t scaled = vrshlq_s32(vqaddq_s32(high, less), right);
     return thimble_held(vqaddq_n_s32(scaled, ending->requant->output_offset), ending);
 }
-
-#if (__ARM_FEATURE_MVE & 2)
-/* Four sums times float factors, rounded to float and then to the nearest integer, halves to even. */
-static inline int32x4_t float_lanes(int32x4_t sums, int32x4_t factors, const thimble_lane_ending *ending)
-{
-    const float32x4_t scaled = vmulq_f32(vcvtq_f32_s32(sums), vreinterpretq_f32_s32(factors));
-    return thimble_held(vqaddq_n_s32(vcvtnq_s32_f32(scaled), ending->requant->output_offset), ending);
-}
-#endif
 #endif
 
 void thimble_put_any_lanes_s8(const int32_t *sums,
@@ -40,13 +31,6 @@ void thimble_put_any_lanes_s8(const int32_t *sums,
         const int32x4_t zero = vldrwq_s32(sums), one = vldrwq_s32(sums + 4);
         const int32x4_t multiplier = vldrwq_s32(scaling);
         const thimble_lane_ending ending = thimble_ending_of(requant);
-#if (__ARM_FEATURE_MVE & 2)
-        if (codes == 0xFFFFFFFFU) { /* THIMBLE_SHIFT_FLOAT */
-            vstrbq_s32(output_0, float_lanes(zero, multiplier, &ending));
-            vstrbq_s32(output_1, float_lanes(one, multiplier, &ending));
-            return;
-        }
-#endif
         const int32x4_t code = vldrbq_s32((const int8_t *)(scaling + 4));
         if (((~codes - 0x01010101U) & codes & 0x80808080U) == 0) { /* no byte is THIMBLE_SHIFT_FLOAT */
             vstrbq_s32(output_0, any_lanes(zero, multiplier, code, &ending));

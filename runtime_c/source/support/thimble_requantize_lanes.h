@@ -45,6 +45,16 @@ static inline int32x4_t thimble_fast_lanes(int32x4_t sums,
     const int32x4_t high = vaddq_s32(vqrdmulhq_s32(sums, multiplier), signs);
     return thimble_held(vshlq_s32(high, minus), ending);
 }
+
+#if (__ARM_FEATURE_MVE & 2)
+/* Four sums times float factors, rounded to float and then to the nearest integer, halves to even. */
+static inline int32x4_t
+thimble_float_lanes(int32x4_t sums, int32x4_t factors, const thimble_lane_ending *ending)
+{
+    const float32x4_t scaled = vmulq_f32(vcvtq_f32_s32(sums), vreinterpretq_f32_s32(factors));
+    return thimble_held(vqaddq_n_s32(vcvtnq_s32_f32(scaled), ending->requant->output_offset), ending);
+}
+#endif
 #endif
 
 /* Outputs of `count` channels, at most four, for two pixels, sums[0..3] and sums[4..7]; the first is written
@@ -56,7 +66,7 @@ void thimble_put_any_lanes_s8(const int32_t *sums,
                               int8_t *output_0,
                               int8_t *output_1);
 
-/* The same, quicker where all codes are at least 0. */
+/* The same, quicker where all codes are at least 0, or all THIMBLE_SHIFT_FLOAT. */
 static inline void thimble_put_lanes(const int32_t *sums,
                                      const int32_t *scaling,
                                      int32_t count,
@@ -74,6 +84,16 @@ static inline void thimble_put_lanes(const int32_t *sums,
         vstrbq_s32(output_1, one);
         return;
     }
+#if (__ARM_FEATURE_MVE & 2)
+    if (count == 4 && (uint32_t)scaling[4] == 0xFFFFFFFFU) {
+        const int32x4_t factors = vldrwq_s32(scaling);
+        const int32x4_t zero = thimble_float_lanes(vldrwq_s32(sums), factors, ending);
+        const int32x4_t one = thimble_float_lanes(vldrwq_s32(sums + 4), factors, ending);
+        vstrbq_s32(output_0, zero);
+        vstrbq_s32(output_1, one);
+        return;
+    }
+#endif
 #endif
     thimble_put_any_lanes_s8(sums, scaling, count, ending->requant, output_0, output_1);
 }

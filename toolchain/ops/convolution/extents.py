@@ -13,6 +13,8 @@ from toolchain.ops.convolution.packing import SUMMED_TAPS, VECTOR_BYTES
 from toolchain.ops.extents import Extent, Extents, round_up, whole, window_reach
 from toolchain.ops.kernel import Call, Input, Output, Touched
 
+LANE_OUTPUTS = 4
+"""TOGETHER in `thimble_depthwise_lanes_s8.c`: outputs of a row that are computed together."""
 EDGE_OUTPUTS = 4
 """EDGE_OUTPUTS of thimble_depthwise_conv_blocks_s8.c."""
 BAND_LINES = (32, 64)
@@ -178,10 +180,15 @@ def line_bytes_3x3(columns: int, stride: int) -> int:
 
 
 def own_depthwise(touched: Touched) -> Extents:
-    """`thimble_depthwise_conv_s8`, `_conv_blocks_s8`, and the `_3x3` ones."""
+    """`thimble_depthwise_conv_s8`, `_conv_blocks_s8`, `_lanes_s8`, and the `_3x3` ones."""
     call = touched.call
     taps = call["shape.kernel_h"] * call["shape.kernel_w"]
-    if call.function == "thimble_depthwise_conv_blocks_s8":
+    if call.function == "thimble_depthwise_lanes_s8":
+        parameters = 4 * (call["shape.output_c"] // 4) * (9 + taps)
+        columns = max(call["shape.output_w"], LANE_OUTPUTS)
+        seen = (columns - 1) * call["shape.stride_w"] + call["shape.kernel_w"]
+        scratch = 4 * (call["shape.kernel_h"] * seen + call["shape.band"] * columns)
+    elif call.function == "thimble_depthwise_conv_blocks_s8":
         parameters = 4 * (call["shape.output_c"] // 4) * (9 + taps)
         seen = (min(call["shape.output_w"], EDGE_OUTPUTS) - 1) * call["shape.stride_w"]
         seen += (call["shape.kernel_w"] - 1) * call["shape.dilation_w"] + 1

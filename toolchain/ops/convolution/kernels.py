@@ -1,7 +1,7 @@
 """Choice of the kernel of an int8 convolution, for each core.
 
 Thimble's kernels are called "own" here. Cores with Helium get CMSIS-NN's (`cmsis_nn`) where their
-preconditions hold and Thimble has none for vectors.
+preconditions hold and Thimble has none for vectors that is quicker.
 """
 
 from __future__ import annotations
@@ -72,6 +72,9 @@ _COLUMN_BY_LINES = 8
 channel than by blocks of four channels. Counted on a Cortex-M4."""
 _BAND_FUNCTIONS = {1: "thimble_depthwise_3x3_band_s8", 2: "thimble_depthwise_3x3_band_step_2_s8"}
 """By the stride along rows."""
+_COLUMNS_BY_LANES = 12
+"""From this many output columns on, Thimble's depthwise kernel for Helium, four outputs of a row at
+a time, takes fewer cycles than CMSIS-NN's. By the model of a Cortex-M55."""
 _BAND_BYTES = 640
 """Scratch in bytes that a depthwise kernel may always take; one output row may need more."""
 _FOUR_BIT_TAPS = 48
@@ -110,9 +113,12 @@ def own_conv2d(op: Op, graph: Graph, core: Core) -> Kernel:
 
 
 def select_depthwise(op: Op, graph: Graph, core: Core) -> Kernel:
-    """The quicker kernel of an int8 depthwise_conv2d: on Helium CMSIS-NN's function for four
-    channels at a time where it takes the operator; elsewhere Thimble's.
+    """The quicker kernel of an int8 depthwise_conv2d: Thimble's, but on Helium CMSIS-NN's function
+    for four channels at a time where it takes the operator and Thimble's would be the slower.
     """
+    wide = graph.output(op).shape[2] >= _COLUMNS_BY_LANES
+    if wide and _takes_depthwise_lanes(op, graph, core):
+        return own_depthwise(op, graph, core)
     return _quicker(cmsis_nn.blocked_depthwise, own_depthwise, op, graph, core)
 
 
@@ -130,6 +136,8 @@ def own_depthwise(op: Op, graph: Graph, core: Core) -> Kernel:
     if x.shape[3] == 1:
         filters = constant_of(weights).transpose(3, 1, 2, 0).astype(np.int8)
         return _own_conv2d(op, graph, window, filters)
+    if _takes_depthwise_lanes(op, graph, core):
+        return _depthwise_by_lanes(op, graph, window)
     if window.kernel == (3, 3) and window.dilation == _PLAIN and window.stride[1] <= 2:
         return _depthwise_3x3(op, graph, window)
     blocks = channels == x.shape[3] and channels % 4 == 0 and weight_zero_point(weights) == 0
@@ -501,6 +509,35 @@ def _depthwise_by_blocks(op: Op, graph: Graph, window: Window) -> Kernel:
         kernel,
         find_overlaps=lambda: overlaps.channel_block_overlaps(op, graph, window, band),
         find_terms=lambda: terms.channel_block_terms(op, graph, window),
+    )
+
+
+def _takes_depthwise_lanes(op: Op, graph: Graph, core: Core) -> bool:
+    """Whether the kernel for vectors of Helium takes a depthwise convolution."""
+    x, weights = graph.input(op, INPUT), graph.input(op, WEIGHTS)
+    fours = weights.shape[3] == x.shape[3] and x.shape[3] % 4 == 0
+    plain = window_of(op, graph).dilation == _PLAIN and weight_zero_point(weights) == 0
+    return core.mve and fours and plain
+
+
+def _depthwise_by_lanes(op: Op, graph: Graph, window: Window) -> Kernel:
+    """Blocks of four channels, in vectors."""
+    y = graph.output(op)
+    band, columns = waiting_rows(y.shape[1], window), max(y.shape[2], extents.LANE_OUTPUTS)
+    seen = (columns - 1) * window.stride[1] + window.kernel[1]
+    scales = _scaled(op, graph, _channel_filters(op, graph))
+    kernel = _own_depthwise(
+        op,
+        graph,
+        "thimble_depthwise_lanes_s8",
+        _Walk(window, band),
+        lambda: pack_channel_blocks(scales()),
+        4 * (window.kernel[0] * seen + band * columns),
+    )
+    return replace(
+        kernel,
+        find_overlaps=lambda: overlaps.channel_block_overlaps(op, graph, window, band),
+        find_terms=lambda: terms.depthwise_lanes_terms(op, graph, window),
     )
 
 

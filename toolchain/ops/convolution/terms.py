@@ -118,6 +118,31 @@ def lanes_conv_terms(op: Op, graph: Graph, window: Window) -> Terms:
     }
 
 
+def depthwise_lanes_terms(op: Op, graph: Graph, window: Window) -> Terms:
+    """`thimble_depthwise_lanes_s8`: four channels of a row, four outputs at a time."""
+    batches, out_h, out_w, channels = graph.output(op).shape
+    (kernel_h, kernel_w), stride = window.kernel, window.stride
+    blocks = batches * channels // 4
+    columns = max(out_w, 4)
+    fours = blocks * out_h * -(-columns // 4)
+    rows = blocks * (kernel_h + (out_h - 1) * min(stride[0], kernel_h))
+    is_3x3 = window.kernel == (3, 3) and stride[1] <= 2
+    path, slow = slow_channels(op, graph)
+    slow_blocks = int(slow.reshape(-1, 4).any(axis=1).sum())
+    return {
+        "call": 1.0,
+        "row": blocks * out_h,
+        "output": blocks * out_h * out_w,
+        "ring row": rows,
+        "ring pixel": rows * ((columns - 1) * stride[1] + kernel_w),
+        "four": fours,
+        "four row": 0 if is_3x3 else fours * kernel_h,
+        "four tap": 0 if is_3x3 else fours * kernel_h * kernel_w,
+        "3x3 four": fours if is_3x3 else 0,
+        f"{path} four": batches * slow_blocks * out_h * -(-columns // 4),
+    }
+
+
 def partial_conv_terms(op: Op, graph: Graph, function: str, window: Window) -> Terms:
     """`thimble_partial_conv_s8` and `_1x1_s8`, whose sums are int32."""
     _, height, width, depth = graph.input(op, 1).shape
