@@ -90,6 +90,24 @@ void thimble_convolve_1x1_s8(int32_t pixels,
                              void *scratch,
                              int8_t *output);
 
+/* 3x3 convolution of one image with stride 1 and any padding by Winograd's F(2x2, 3x3), in integers: a third
+ * to a half of the products, exactly. input_c = depth is a multiple of eight, 2048 at most; output_c is even;
+ * no weight zero point; every shift code is >= 0. kernel, stride and dilation are not read.
+ *
+ * parameters: for each pair of output channels: four times their biases; 16 filters
+ * (source/convolution/thimble_winograd.h), of which for each four input channels two int16 each of channels 0
+ * and 2 of the first filter, the same of the second, then channels 1 and 3 of both; for each of the two its
+ * multiplier, (2 * output offset + 1) << shift code, and shift code, plus 256 if the activation is narrower
+ * than int8.
+ *
+ * scratch: 112 * input_c bytes. Besides it takes 500 bytes of stack. */
+void thimble_convolve_winograd_s8(const thimble_conv_shape *shape,
+                                  const thimble_requant *requant,
+                                  const int8_t *input,
+                                  const int32_t *parameters,
+                                  void *scratch,
+                                  int8_t *output);
+
 /* Depthwise convolution; output channel c reads input channel c / (output_c / input_c).
  *
  * parameters: for each output channel: its bias; its multiplier; as bytes its shift code, then its taps row

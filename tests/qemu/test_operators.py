@@ -126,7 +126,7 @@ def compare(plan: Plan, rng: np.random.Generator, folder: Path) -> None:
     A third run, where the model keeps state, begins anew.
     """
     target, graph = board(plan.board), plan.graph
-    sources = generate(plan, target.core, cmsis_nn.find(), name="m")
+    sources = generate(plan, plan.lowered.core, cmsis_nn.find(), name="m")
     firmware = build([(plan, sources)], target, folder)
     memory: dict[str, Array] = {}
     with open_board(firmware) as session:

@@ -104,6 +104,18 @@ static inline uint32_t thimble_ssub16(uint32_t a, uint32_t b)
 #endif
 }
 
+/* a.bottom + b.bottom and a.top + b.top */
+static inline uint32_t thimble_sadd16(uint32_t a, uint32_t b)
+{
+#if THIMBLE_DSP
+    uint32_t result;
+    __asm("sadd16 %0, %1, %2" : "=r"(result) : "r"(a), "r"(b));
+    return result;
+#else
+    return ((a + b) & 0xFFFFU) | (((a >> 16) + (b >> 16)) << 16);
+#endif
+}
+
 /* Sums wrap as registers do. */
 static inline int32_t thimble_add(int32_t a, int32_t b)
 {

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from toolchain.boards import Core
 from toolchain.ir import DType, Graph, Op, Tensor
 from toolchain.ops.arithmetic.activation import Activation, clamp_range
 from toolchain.ops.arithmetic.fixed_point import requantise
@@ -37,6 +38,8 @@ from toolchain.ops.convolution.common import (
 from toolchain.ops.convolution.depthwise_conv2d_s8 import DepthwiseConv2D
 from toolchain.ops.convolution.kernels import own_conv2d, select_conv2d
 from toolchain.ops.convolution.reductions import convolution_reductions
+from toolchain.ops.convolution.winograd import winograd_conv2d
+from toolchain.ops.kernel import Kernel
 from toolchain.ops.readers.onnx import (
     add_bias,
     image_axes,
@@ -137,6 +140,18 @@ def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
     return (*image, Axis(3, (None, *own), lambda part: attributes))
 
 
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
+    return _transformed(op, graph, core) or select_conv2d(op, graph, core)
+
+
+def _own(op: Op, graph: Graph, core: Core) -> Kernel:
+    return _transformed(op, graph, core) or own_conv2d(op, graph, core)
+
+
+def _transformed(op: Op, graph: Graph, core: Core) -> Kernel | None:
+    return winograd_conv2d(op, graph, core.winograd) if core.winograd else None
+
+
 def _reductions(op: Op, graph: Graph) -> tuple[Reduction, ...]:
     attributes, window = convolution_of(op), window_of(op, graph)
     return convolution_reductions(op, graph, window, attributes.activation, attributes.rounding)
@@ -213,7 +228,7 @@ S8 = OpSpec(
     attributes=Conv2D,
     infer=_infer,
     reference=_reference,
-    select=Choice(select_conv2d, cmsis_nn.conv2d, own_conv2d),
+    select=Choice(_select, cmsis_nn.conv2d, _own),
     sample=_sample,
     macs=_macs,
     axes=_axes,

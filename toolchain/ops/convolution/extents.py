@@ -179,6 +179,16 @@ def line_bytes_3x3(columns: int, stride: int) -> int:
     return 4 * (-(-columns // 2) * stride + 1)
 
 
+def image_extents(touched: Touched) -> Extents:
+    """Of a kernel with a `thimble_conv_shape` that touches both images whole: operands only."""
+    call = touched.call
+    return Extents(
+        {0: _image(_input(call), line=touched.input_line())},
+        {0: _image(_output(call), line=touched.output_line)},
+        largest=_reach(call),
+    )
+
+
 def own_depthwise(touched: Touched) -> Extents:
     """`thimble_depthwise_conv_s8`, `_conv_blocks_s8`, `_lanes_s8`, and the `_3x3` ones."""
     call = touched.call

@@ -1,0 +1,40 @@
+"""Winograd's convolutions in assembly, on the cores that have the DSP extension."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.qemu.test_operators import compare
+from tests.support.host import plan_of
+from tests.support.merge import merged
+from tests.support.split_graphs import in_tiles
+from tests.support.winograd import convolution, convolutions, with_winograd
+from toolchain.boards import board
+from toolchain.ops.convolution.winograd import FORMS
+from toolchain.ops.window import Padding
+
+BOARDS = ("mps2-an386", "mps2-an500", "mps2-an505")
+
+pytestmark = pytest.mark.skipif(
+    not (shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm")),
+    reason="needs arm-none-eabi-gcc and qemu-system-arm",
+)
+
+
+@pytest.mark.parametrize("tile", tuple(FORMS))
+@pytest.mark.parametrize("board_name", BOARDS)
+def test_assembly_equals_the_plain_sums(board_name: str, tile: int, tmp_path: Path) -> None:
+    rng = np.random.default_rng(tile)
+    graphs = convolutions(18, rng, tile)
+    large = convolution((13, 17), 64, 8, rng, padding=Padding(1, 1, 1, 1))
+    tiled = in_tiles(convolution((12, 13), 8, 6, rng, padding=Padding(1, 1, 1, 1)), 2, 2)
+    core = with_winograd(board(board_name).core, tile)
+    plan = replace(plan_of(merged([*graphs, large, tiled]), core, spread=True), board=board_name)
+    taken = [f for kernel in plan.lowered.kernels for f in kernel.functions]
+    assert taken.count(FORMS[tile].function) >= len(graphs) + 5
+    compare(plan, rng, tmp_path)

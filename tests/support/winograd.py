@@ -1,0 +1,79 @@
+"""Convolutions that Winograd's algorithm takes: any size, padding, zero point; extreme weights."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from toolchain.boards import Core
+from toolchain.ir import DType, Graph, Op, Tensor
+from toolchain.ops.arithmetic.activation import Activation
+from toolchain.ops.convolution.common import random_bias, random_quantisation
+from toolchain.ops.convolution.conv2d import Conv2D
+from toolchain.ops.convolution.winograd import winograd_conv2d
+from toolchain.ops.window import Padding, Window
+
+
+def with_winograd(core: Core, tile: int) -> Core:
+    """The core, with Winograd's kernels taken wherever they apply."""
+    return replace(core, winograd=tile)
+
+
+def convolution(
+    size: tuple[int, int],
+    depth: int,
+    channels: int,
+    rng: np.random.Generator,
+    *,
+    padding: Padding | None = None,
+    weights: np.ndarray | None = None,
+    activation: Activation = Activation.NONE,
+) -> Graph:
+    """3x3, stride 1. By default weights are random and each side is padded by 0 or 1."""
+    sides = rng.integers(0, 2, 4)
+    if padding is None:
+        padding = Padding(*(int(side) for side in sides))
+    x_q, w_q, y_q = random_quantisation(rng, channels, 9 * depth)
+    shape = (channels, 3, 3, depth)
+    if weights is None:
+        weights = rng.integers(-128, 128, shape)
+    outputs = Window((3, 3), padding=padding).output_size(*size)
+    tensors = [
+        Tensor("x", (1, *size, depth), DType.INT8, x_q),
+        Tensor("weights", shape, DType.INT8, w_q, weights.astype(np.int8)),
+        Tensor("y", (1, *outputs, channels), DType.INT8, y_q),
+        random_bias(rng, x_q, w_q, channels),
+    ]
+    attributes = Conv2D(padding=padding, activation=activation)
+    op = Op("conv2d", "conv", ("x", "weights", "bias"), ("y",), attributes)
+    return Graph.build("winograd", tensors, [op], ["x"], ["y"])
+
+
+def convolutions(count: int, rng: np.random.Generator, tile: int) -> list[Graph]:
+    """Random ones that the kernel takes; of three one has weights that are all -128 or 127."""
+    graphs: list[Graph] = []
+    while len(graphs) < count:
+        size = tuple(int(n) for n in rng.integers(1, 12, 2) + 2)
+        depth, channels = 8 * int(rng.integers(1, 5)), 2 * int(rng.integers(1, 7))
+        weights = None
+        if len(graphs) % 3 == 2:
+            weights = rng.choice([-128, 127], (channels, 3, 3, depth))
+        activation = rng.choice(np.array(list(Activation), dtype=object))
+        graph = convolution(
+            (size[0], size[1]), depth, channels, rng, weights=weights, activation=activation
+        )
+        if winograd_conv2d(graph.ops[0], graph, tile) is not None:
+            graphs.append(graph)
+    return graphs
+
+
+def extreme_inputs(graph: Graph, rng: np.random.Generator) -> list[np.ndarray]:
+    """Random bytes; the lowest, the highest, and either."""
+    shape = graph.tensors[graph.inputs[0]].shape
+    return [
+        rng.integers(-128, 128, shape).astype(np.int8),
+        np.full(shape, -128, np.int8),
+        np.full(shape, 127, np.int8),
+        rng.choice(np.array([-128, 127], np.int8), shape),
+    ]

@@ -1,0 +1,231 @@
+"""Winograd's F(2x2, 3x3) for int8 convolutions, in integers: the same results, fewer products.
+
+A tile of 2x2 outputs is `A^T (u * v) A / 4` with `u = (2G) g (2G)^T` of a filter and `v = B^T d B`
+of the 4x4 pixels that it sees (Lavin and Gray, Fast Algorithms for Convolutional Neural Networks,
+arXiv 1509.09308). With G twice as large everything is an integer: u fits int16 (1152 at most), v
+is 512 at most, sums may wrap, and four times an output is a number of 32 bits whose lowest two are
+0. So nothing is rounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toolchain.ir import Graph, Op
+from toolchain.ops.arithmetic.activation import clamp_range
+from toolchain.ops.arithmetic.rounding import Rounding
+from toolchain.ops.convolution import extents
+from toolchain.ops.convolution.common import (
+    INPUT,
+    WEIGHTS,
+    bias_of,
+    constant_of,
+    convolution_of,
+    weight_zero_point,
+    window_of,
+)
+from toolchain.ops.convolution.kernels import channel_scaling, packed_comment, strided_image
+from toolchain.ops.convolution.packing import Int8, Scaling, largest_sums
+from toolchain.ops.convolution.structs import conv_shape, own_arguments, requant
+from toolchain.ops.extents import Extents
+from toolchain.ops.kernel import Call, Constant, Kernel, SafeOverlap, Terms, Touched
+from toolchain.ops.walks import lead_bytes
+
+Int16 = NDArray[np.int16]
+Int32 = NDArray[np.int32]
+Int64 = NDArray[np.int64]
+
+TILES = 3
+"""Tiles that the kernels compute together: THIMBLE_WINOGRAD_TILES."""
+_FITS = 1 << 31
+_MOST_CHANNELS = 2048
+_NARROW = 256
+Position = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Form:
+    """F(tile x tile, 3 x 3) in integers.
+
+    function   the kernel.
+    g          u of a filter g3x3 is `g @ g3x3 @ g.T`, for each channel.
+    positions  row and column of u and v in the order in which the kernel adds their products.
+    negative   those of which u is stored with the other sign, so that the kernel only adds.
+    scale      how many times an output the sums come to.
+    """
+
+    function: str
+    tile: int
+    g: Int64
+    positions: tuple[Position, ...]
+    negative: frozenset[Position]
+    scale: int
+
+    @property
+    def side(self) -> int:
+        """Pixels along each side that a tile sees."""
+        return self.tile + 2
+
+    def transformed(self, filters: Int8) -> Int16:
+        """u of filters [channels, 3, 3, depth], as [position, channels, depth], signs as stored."""
+        u = np.einsum("ai,kijc,bj->abkc", self.g, filters.astype(np.int64), self.g)
+        signed = [-u[at] if at in self.negative else u[at] for at in self.positions]
+        return np.stack(signed).astype(np.int16)
+
+    def flash_bytes(self, depth: int, channels: int) -> int:
+        """Bytes of packed parameters, for `depth` input channels."""
+        return channels // 2 * (32 + 4 * len(self.positions) * depth)
+
+    def scratch_bytes(self, depth: int) -> int:
+        """v of three tiles as int16, and the pixels that one tile sees."""
+        return (2 * TILES + 1) * len(self.positions) * depth
+
+
+_BY_COLUMNS = tuple((row, column) for column in (1, 2, 0, 3) for row in (1, 2, 0))
+_TWO = Form(
+    "thimble_convolve_winograd_s8",
+    2,
+    np.array([[2, 0, 0], [1, 1, 1], [1, -1, 1], [0, 0, 2]]),
+    (*_BY_COLUMNS, (3, 1), (3, 2), (3, 0), (3, 3)),
+    frozenset({*_BY_COLUMNS[9:], (3, 1), (3, 2), (3, 0)}),
+    4,
+)
+FORMS: Mapping[int, Form] = MappingProxyType({form.tile: form for form in (_TWO,)})
+"""By the side of a tile."""
+
+
+def winograd_conv2d(op: Op, graph: Graph, tile: int = 2) -> Kernel | None:
+    """The kernel of an int8 conv2d of one image, 3x3 with stride 1; None where it does not apply.
+    It computes tiles of `tile` x `tile` outputs.
+
+    It takes input channels in a multiple of eight, an even number of output channels, TFLite's
+    rounding, no groups, and channels whose sums times `Form.scale` fit 32 bits and are shifted
+    right by 1 to 22. `Form.flash_bytes` says what its weights take, without packing them. Raises
+    ScaleError as the other kernels do.
+    """
+    form = FORMS[tile]
+    x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
+    attributes, window = convolution_of(op), window_of(op, graph)
+    depth, channels = x.shape[3], y.shape[3]
+    plain = window.kernel == (3, 3) and window.stride == window.dilation == (1, 1)
+    whole = x.shape[0] == 1 and weights.shape[3] == depth and weight_zero_point(weights) == 0
+    fits = depth % 8 == 0 and depth <= _MOST_CHANNELS and channels % 2 == 0
+    if not (plain and whole and fits) or attributes.rounding is not Rounding.TFLITE:
+        return None
+    filters = constant_of(weights).astype(np.int8, copy=False).reshape(channels, -1)
+    reached = largest_sums(bias_of(op, graph, channels), filters, x.q.zero_point, partial=False)
+    if form.scale * reached.max() >= _FITS:
+        return None
+    scales = channel_scaling(op, graph, attributes.activation, attributes.rounding, filters)()
+    if scales.code.min() < 0:
+        return None
+    low, high = clamp_range(attributes.activation, y)
+    narrow = (low, high) != (-128, 127)
+
+    def calls(input_line: int, output_line: int) -> tuple[Call, ...]:
+        shape = conv_shape(op, graph, window, depth, lines=(input_line, output_line))
+        return (Call(form.function, own_arguments(shape, requant(y, attributes.activation))),)
+
+    comment = packed_comment("transformed filters", weights.shape, form.function)
+    return Kernel(
+        calls(0, 0),
+        winograd_extents,
+        constants=(
+            Constant(
+                "parameters",
+                lambda: pack_winograd(form, scales, y.q.zero_point, narrow),
+                comment,
+            ),
+        ),
+        scratch_bytes=form.scratch_bytes(depth),
+        strided=strided_image(op, graph),
+        calls_with_gaps=calls,
+        find_overlaps=lambda: _overlaps(form, op, graph),
+        find_terms=lambda: _terms(form, op, graph, narrow),
+    )
+
+
+def pack_winograd(form: Form, scales: Scaling, output_offset: int, narrow: bool) -> Int32:
+    """For the form's function, whose header says in which order.
+
+    `scales` are of filters [channels, 9 * depth], all with shift codes >= 0.
+    """
+    channels = len(scales.bias)
+    u = form.transformed(scales.filters.reshape(channels, 3, 3, -1))
+    # [pair, position, fours, (0 and 2, 1 and 3), channel of the pair, two input channels]
+    fours = u.reshape(len(form.positions), channels // 2, 2, -1, 2, 2).transpose(1, 0, 3, 5, 2, 4)
+    words = np.ascontiguousarray(fours, dtype="<i2").view("<i4").reshape(channels // 2, -1)
+    code = scales.code.astype(np.int64)
+    scaling = np.stack(
+        [scales.multiplier, (2 * output_offset + 1) << code, code + _NARROW * narrow], axis=1
+    )
+    parts = [
+        _wrapped(form.scale * scales.bias.astype(np.int64)).reshape(-1, 2),
+        words,
+        _wrapped(scaling).reshape(-1, 6),
+    ]
+    return np.concatenate(parts, axis=1).reshape(-1).astype(np.int32)
+
+
+def _wrapped(values: Int64) -> Int32:
+    return values.astype(np.uint64).astype(np.uint32).view(np.int32)
+
+
+def winograd_extents(touched: Touched) -> Extents:
+    """`thimble_convolve_winograd_s8`."""
+    call = touched.call
+    (form,) = (form for form in FORMS.values() if form.function == call.function)
+    depth, channels = call["shape.input_c"], call["shape.output_c"]
+    found = extents.image_extents(touched)
+    return Extents(
+        found.inputs,
+        found.outputs,
+        {"parameters": form.flash_bytes(depth, channels)},
+        form.scratch_bytes(depth),
+        found.largest,
+    )
+
+
+def _overlaps(form: Form, op: Op, graph: Graph) -> tuple[SafeOverlap, ...]:
+    """Three tiles are read before their outputs are written, and tiles come row by row."""
+    x, y = graph.input(op, INPUT).shape, graph.output(op).shape
+    pad, tile = window_of(op, graph).padding, form.tile
+    rows, columns = np.arange(0, y[1], tile), np.arange(0, y[2], tile)
+    first = np.clip(rows - pad.top, 0, x[1])[:, None] * x[2] + np.clip(columns - pad.left, 0, x[2])
+    below, right = np.minimum(rows + tile, y[1]), np.minimum(columns + tile, y[2])
+    written = np.maximum.accumulate(((below[:, None] - 1) * y[2] + right).reshape(-1)) * y[3]
+    later = np.minimum.accumulate(first.reshape(-1)[::-1])[::-1] * x[3]
+    ends = np.arange(TILES, first.size, TILES)
+    return (SafeOverlap(INPUT, 0, lead_bytes(written[ends - 1], later[ends])),)
+
+
+def _terms(form: Form, op: Op, graph: Graph, narrow: bool) -> Terms:
+    """Tiles are transformed, then for each three tiles all pairs of output channels computed."""
+    x, y = graph.input(op, INPUT).shape, graph.output(op).shape
+    pad, words = window_of(op, graph).padding, x[3] // 4
+    tiles = -(-y[1] // form.tile) * -(-y[2] // form.tile)
+    inside = _inside(form, x[1], y[1], pad.top) * _inside(form, x[2], y[2], pad.left)
+    groups = -(-tiles // TILES)
+    pairs = groups * y[3] // 2
+    return {
+        "call": 1.0,
+        "tile": TILES * groups,
+        "tile word": TILES * groups * words,
+        "gathered tile": tiles - inside,
+        "gathered tile word": (tiles - inside) * words,
+        "group": groups,
+        "pair": pairs,
+        "pair turn": len(form.positions) * pairs * x[3] // 8,
+        "narrow pair": pairs * narrow,
+    }
+
+
+def _inside(form: Form, size: int, outputs: int, pad: int) -> int:
+    """Along one axis: how many tiles see only pixels of the image."""
+    starts = range(-pad, outputs - pad, form.tile)
+    return sum(start >= 0 and start + form.side <= size for start in starts)
