@@ -108,6 +108,18 @@ void thimble_convolve_winograd_s8(const thimble_conv_shape *shape,
                                   void *scratch,
                                   int8_t *output);
 
+/* The same by F(4x4, 3x3): a quarter of the products. The filters are 36, from
+ * source/convolution/thimble_winograd.h, and the biases come 576 times as large.
+ *
+ * scratch: 216 * input_c bytes and the larger of 36 * input_c and 48 * output_c. Besides it takes 1000 bytes
+ * of stack. */
+void thimble_convolve_winograd_4x4_s8(const thimble_conv_shape *shape,
+                                      const thimble_requant *requant,
+                                      const int8_t *input,
+                                      const int32_t *parameters,
+                                      void *scratch,
+                                      int8_t *output);
+
 /* Depthwise convolution; output channel c reads input channel c / (output_c / input_c).
  *
  * parameters: for each output channel: its bias; its multiplier; as bytes its shift code, then its taps row

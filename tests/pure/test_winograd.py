@@ -41,8 +41,32 @@ def _outputs_2(p: Sequence[int]) -> list[int]:
     ]
 
 
-B: Mapping[int, Int64] = {2: _B_2}
-OUTPUTS: Mapping[int, Callable[[Sequence[int]], list[int]]] = {2: _outputs_2}
+_B_4 = np.array(
+    [
+        [4, 0, -5, 0, 1, 0],
+        [0, -4, -4, 1, 1, 0],
+        [0, 4, -4, -1, 1, 0],
+        [0, -2, -1, 2, 1, 0],
+        [0, 2, -1, -2, 1, 0],
+        [0, 4, 0, -5, 0, 1],
+    ]
+)
+_A_4 = np.array(
+    [[1, 1, 1, 1, 1, 0], [0, 1, -1, 2, -2, 0], [0, 1, 1, 4, 4, 0], [0, 1, -1, 8, -8, 2]]
+)
+
+
+def _outputs_4(p: Sequence[int]) -> list[int]:
+    """The sum before the first position counts as 0: the bias is then in every output."""
+    parts = np.diff(np.array([0, *p[1:]], dtype=object))
+    m = np.zeros((6, 6), dtype=object)
+    for at, part in zip(FORMS[4].positions, parts, strict=True):
+        m[at] = part
+    return list((_A_4.astype(object) @ m @ _A_4.T.astype(object)).reshape(-1))
+
+
+B: Mapping[int, Int64] = {2: _B_2, 4: _B_4}
+OUTPUTS: Mapping[int, Callable[[Sequence[int]], list[int]]] = {2: _outputs_2, 4: _outputs_4}
 
 
 def _plain(pixels: Int64, filters: Int64) -> Int64:
@@ -102,7 +126,7 @@ def test_it_is_taken_where_it_applies_and_is_asked_for(tile: int) -> None:
     kernel = kernel_of(op, graph, with_winograd(HOST, tile))
     assert kernel.functions == (form.function,)
     assert kernel.constant_bytes == form.flash_bytes(16, 4)
-    assert kernel.scratch_bytes == form.scratch_bytes(16)
+    assert kernel.scratch_bytes == form.scratch_bytes(16, 4)
     for other in (
         _changed(rounding=Rounding.ONNX),
         _changed(stride=(2, 2)),
@@ -117,7 +141,7 @@ def test_it_is_taken_where_it_applies_and_is_asked_for(tile: int) -> None:
 
 @pytest.mark.parametrize("tile", TILES)
 def test_sums_that_would_overrun_are_left_to_other_kernels(tile: int) -> None:
-    graph, limit = _graph(), 2**31 // FORMS[tile].scale
+    graph, limit = _graph(), 2**31 // FORMS[tile].kept
     bias = graph.tensors["bias"]
     for value, taken in ((limit - 2**23, True), (limit, False)):
         data = constant_of(bias).copy()

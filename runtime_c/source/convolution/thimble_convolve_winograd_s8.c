@@ -3,24 +3,6 @@
 #include "thimble_line.h"
 #include "thimble_winograd.h"
 
-#include <string.h>
-
-/* 4x4 pixels, of which some lie outside the image, at `x`, `y`. */
-static void gather(const thimble_conv_shape *shape, const int8_t *input, int32_t y, int32_t x, int8_t *to)
-{
-    const int32_t channels = shape->input_c;
-    const int32_t line = thimble_line(shape->input_line, shape->input_w, channels);
-    for (int32_t row = y; row < y + 4; row++) {
-        for (int32_t column = x; column < x + 4; column++, to += channels) {
-            if (row < 0 || row >= shape->input_h || column < 0 || column >= shape->input_w) {
-                memset(to, shape->input_zero_point, (size_t)channels);
-            } else {
-                memcpy(to, input + row * line + column * channels, (size_t)channels);
-            }
-        }
-    }
-}
-
 void thimble_convolve_winograd_s8(const thimble_conv_shape *shape,
                                   const thimble_requant *requant,
                                   const int8_t *input,
@@ -52,7 +34,7 @@ void thimble_convolve_winograd_s8(const thimble_conv_shape *shape,
             const int8_t *window = staging;
             int32_t line = 4 * channels;
             if (from_x < 0 || from_y < 0 || from_x + 4 > shape->input_w || from_y + 4 > shape->input_h) {
-                gather(shape, input, from_y, from_x, staging);
+                thimble_winograd_gather_s8(shape, input, from_y, from_x, 4, staging);
             } else {
                 window = input + from_y * input_line + from_x * channels;
                 line = input_line;

@@ -1,30 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Winograd's F(2x2, 3x3) in integers: the parts of thimble_convolve_winograd_s8.
+/* Winograd's F(2x2, 3x3) and F(4x4, 3x3) in integers: the parts of thimble_convolve_winograd_s8 and
+ * thimble_convolve_winograd_4x4_s8.
  *
- * A tile of 2x2 outputs sees 4x4 pixels d. With B^T d B = v and 4 * G g G^T = u its outputs are
- * A^T (u * v) A / 4, sums over the input channels of 16 products instead of 36, where
+ * A tile of n x n outputs sees a square d of n + 2 pixels along each side. With v = B^T d B and u = G g G^T
+ * of a filter its outputs are A^T (u * v) A: with n = 2, sums over the input channels of 16 products instead
+ * of 36; with n = 4, of 36 instead of 144 (Lavin and Gray, Fast Algorithms for Convolutional Neural Networks,
+ * 2016). Here the rows of G are multiplied with numbers that make everything an integer, and the outputs come
+ * 4 or 576 times as large. Nothing is rounded. Sums may wrap, for the toolchain proves that 4 or 64 times an
+ * output fits 32 bits; 576 times is 64 times after a multiplication with the inverse of 9 modulo 2^32.
  *
- *     B^T = 1  0 -1  0    2 G = 2  0  0    A^T = 1  1  1  0
- *           0  1  1  0          1  1  1          0  1 -1 -1
- *           0 -1  1  0          1 -1  1
- *           0  1  0 -1          0  0  2
+ * n = 2:
+ *     B^T = 1  0 -1  0    G = 2  0  0    A^T = 1  1  1  0
+ *           0  1  1  0        1  1  1          0  1 -1 -1
+ *           0 -1  1  0        1 -1  1
+ *           0  1  0 -1        0  0  2
  *
- * (Lavin and Gray, Fast Algorithms for Convolutional Neural Networks, 2016, with G's third row and B's third
- * column as there.) Nothing is rounded: u and v are integers, sums may wrap, and the toolchain proves that
- * four times an output fits 32 bits.
- *
- * The sums of a channel go on from position to position: what is kept are P1 to P16, of which P(n) has the
+ * The sums of a filter go on from position to position: what is kept are P1 to P16, of which P(n) has the
  * first n positions (row, column) of
  *
  *     (1,1) (2,1) (0,1)   (1,2) (2,2) (0,2)   (1,0) (2,0) (0,0)   -(1,3) -(2,3) -(0,3)   -(3,1) -(3,2) -(3,0)
  *     (3,3)
  *
  * with the minus in u. So P9 is output (0,0), and 21 additions give the other three. The sums begin with four
- * times the bias, which then is in all of them. */
+ * times the bias, which then is in all of them.
+ *
+ * n = 4:
+ *     B^T = 4  0 -5  0  1  0    G =  6  0  0    A^T = 1  1  1  1  1  0
+ *           0 -4 -4  1  1  0        -4 -4 -4          0  1 -1  2 -2  0
+ *           0  4 -4 -1  1  0        -4  4 -4          0  1  1  4  4  0
+ *           0 -2 -1  2  1  0         1  2  4          0  1 -1  8 -8  2
+ *           0  2 -1 -2  1  0         1 -2  4
+ *           0  4  0 -5  0  1         0  0 12
+ *
+ * Positions come row by row, rows and columns in the order 1, 2, 3, 4, 0, 5; the sums go on as above. */
 #ifndef THIMBLE_WINOGRAD_H
 #define THIMBLE_WINOGRAD_H
 
-#include "thimble_requant.h"
+#include "thimble_conv.h"
 
 #include <stdint.h>
 
@@ -50,12 +62,34 @@ typedef struct {
     const int32_t *parameters;
 } thimble_winograd_block;
 
+/* The same for tiles of 4x4 outputs, which all lie where they are written: `to` is the first one's place,
+ * `line` the bytes from one row to the next, `step` those from one output of a row to the next. */
+#define THIMBLE_WINOGRAD_4X4_SIDE 6
+
+typedef struct {
+    int8_t *to[2 * THIMBLE_WINOGRAD_TILES];
+    int32_t line[2 * THIMBLE_WINOGRAD_TILES];
+    int32_t step, unused[5];
+    uint32_t turns; /* as above, with 36 in bits 8 to 15 */
+    const uint32_t *taps;
+    int32_t pairs;
+    uint32_t low, high;
+    const int32_t *parameters;
+} thimble_winograd_block_4x4;
+
+/* A square of side * side pixels of an image, from `y`, `x` on, one after the other; the zero point where
+ * they lie outside. */
+void thimble_winograd_gather_s8(
+    const thimble_conv_shape *shape, const int8_t *input, int32_t y, int32_t x, int32_t side, int8_t *to);
+
 /* v of one tile whose pixels lie `channels` bytes and whose lines lie `line` bytes apart. Position by
  * position in the order above, for each four channels a word of channels 0 and 2 and one of 1 and 3; words of
  * the three tiles take turns. */
 void thimble_winograd_tile_s8(const int8_t *window, int32_t line, int32_t channels, uint32_t *taps);
+void thimble_winograd_tile_4x4_s8(const int8_t *window, int32_t line, int32_t channels, uint32_t *taps);
 
 /* All outputs of the three tiles. */
 void thimble_winograd_block_s8(const thimble_winograd_block *block);
+void thimble_winograd_block_4x4_s8(const thimble_winograd_block_4x4 *block);
 
 #endif

@@ -39,78 +39,71 @@ typedef struct {
               "add     r12, r12, lr                      \n"
 
 /* Two channels of four: columns 1 and 2 of the pixels, then 0, then 3. */
+/* clang-format off */
 #define PAIR(rotated)                                                                                        \
-    "ldr     r8, %[second]                     \n"                                                           \
-    "ldr     r9, %[line]                       \n"                                                           \
-    "ldr     r10, %[three_lines]               \n"                                                           \
-    "ldr     r11, %[channels]                  \n" LOAD(                                                     \
-        "r8", "r9", "r10") "add     r8, r8, r11                       \n" EXTEND(rotated) COLUMN("r4", "r5", \
-                                                                                                 "r6", "r7") \
-        LOAD("r8", "r9", "r10") EXTEND(rotated) COLUMN("r8", "r9", "r10", "r11") PUT(                        \
-            "sadd16", "r0", "r5", "r9") PUT("sadd16", "r1", "r6", "r10") PUT("sadd16", "r0", "r4", "r8")     \
-            PUT("ssub16", "r1", "r9", "r5") PUT("ssub16", "r0", "r10", "r6") PUT(                            \
-                "ssub16", "r1", "r8",                                                                        \
-                "r4") "add     r0, r12, lr, lsl #2               \n"                                         \
-                      "add     r0, r0, lr, lsl #1                \n"                                         \
-                      "sadd16  r1, r7, r11                       \n"                                         \
-                      "ssub16  r2, r11, r7                       \n"                                         \
-                      "str     r4, %[kept_0]                     \n"                                         \
-                      "str     r5, %[kept_1]                     \n"                                         \
-                      "str     r6, %[kept_2]                     \n"                                         \
-                      "str     r7, %[kept_3]                     \n"                                         \
-                      "ldr     r4, %[second]                     \n"                                         \
-                      "ldr     r5, %[line]                       \n"                                         \
-                      "ldr     r6, %[three_lines]                \n"                                         \
-                      "ldr     r7, %[channels]                   \n"                                         \
-                      "sub     r4, r4, r7                        \n"                                         \
-                      "str     r1, [r0]                          \n"                                         \
-                      "str     r2, [r0, lr]                      \n" LOAD(                                   \
-                          "r4", "r5",                                                                        \
-                          "r6") "add     r4, r4, r7                        \n"                               \
-                                "add     r4, r4, r7, lsl #1                \n" EXTEND(                       \
-                                    rotated) "sadd16  r7, r1, r2                        \n"                  \
-                                             "ssub16  r0, r0, r2                        \n"                  \
-                                             "ssub16  r2, r2, r1                        \n"                  \
-                                             "ssub16  r3, r1, r3                        \n" PUT(             \
-                                                 "ssub16", "r7", "r7", "r9") PUT("ssub16", "r2", "r2",       \
-                                                                                 "r10")                      \
-                                                 PUT("ssub16", "r0", "r0",                                   \
-                                                     "r8") "add     r2, r12, lr, lsl #2               \n"    \
-                                                           "ssub16  r3, r3, r11                       \n"    \
-                                                           "str     r3, [r2, lr]                      "      \
-                                                           "\n" LOAD(                                        \
-                                                               "r4", "r5",                                   \
-                                                               "r6") "ldr     r8, %[kept_0]                " \
-                                                                     "     \n"                               \
-                                                                     "ldr     r9, %[kept_1]                " \
-                                                                     "     \n"                               \
-                                                                     "ldr     r10, %[kept_2]               " \
-                                                                     "     \n"                               \
-                                                                     "ldr     r11, %[kept_3]               " \
-                                                                     "     \n" EXTEND(rotated) COLUMN(       \
-                                                                         "r4", "r5",                         \
-                                                                         "r6", "r7") PUT("ssub16", "r0",     \
-                                                                                         "r9", "r5")         \
-                                                                         PUT("ssub16", "r1", "r10", "r6")    \
-                                                                             PUT("ssub16", "r0", "r8",       \
-                                                                                 "r4") "add     r2, r12, "   \
-                                                                                       "lr, lsl #1         " \
-                                                                                       "      \n"            \
-                                                                                       "ssub16  r3, r11, "   \
-                                                                                       "r7                 " \
-                                                                                       "      \n"            \
-                                                                                       "str     r3, [r2, "   \
-                                                                                       "lr]                " \
-                                                                                       "      \n"            \
-                                                                                       "sub     r12, r12, "  \
-                                                                                       "lr, lsl #3         " \
-                                                                                       "     \n"             \
-                                                                                       "sub     r12, r12, "  \
-                                                                                       "lr, lsl #2         " \
-                                                                                       "     \n"             \
-                                                                                       "add     r12, r12, "  \
-                                                                                       "#12                " \
-                                                                                       "     \n"
+    "ldr     r8, %[second]                  \n"                                                              \
+    "ldr     r9, %[line]                    \n"                                                              \
+    "ldr     r10, %[three_lines]            \n"                                                              \
+    "ldr     r11, %[channels]               \n"                                                              \
+    LOAD("r8", "r9", "r10")                                                                                  \
+    "add     r8, r8, r11                    \n"                                                              \
+    EXTEND(rotated)                                                                                          \
+    COLUMN("r4", "r5", "r6", "r7")                                                                           \
+    LOAD("r8", "r9", "r10")                                                                                  \
+    EXTEND(rotated)                                                                                          \
+    COLUMN("r8", "r9", "r10", "r11")                                                                         \
+    PUT("sadd16", "r0", "r5", "r9")                                                                          \
+    PUT("sadd16", "r1", "r6", "r10")                                                                         \
+    PUT("sadd16", "r0", "r4", "r8")                                                                          \
+    PUT("ssub16", "r1", "r9", "r5")                                                                          \
+    PUT("ssub16", "r0", "r10", "r6")                                                                         \
+    PUT("ssub16", "r1", "r8", "r4")                                                                          \
+    "add     r0, r12, lr, lsl #2            \n"                                                              \
+    "add     r0, r0, lr, lsl #1             \n"                                                              \
+    "sadd16  r1, r7, r11                    \n"                                                              \
+    "ssub16  r2, r11, r7                    \n"                                                              \
+    "str     r4, %[kept_0]                  \n"                                                              \
+    "str     r5, %[kept_1]                  \n"                                                              \
+    "str     r6, %[kept_2]                  \n"                                                              \
+    "str     r7, %[kept_3]                  \n"                                                              \
+    "ldr     r4, %[second]                  \n"                                                              \
+    "ldr     r5, %[line]                    \n"                                                              \
+    "ldr     r6, %[three_lines]             \n"                                                              \
+    "ldr     r7, %[channels]                \n"                                                              \
+    "sub     r4, r4, r7                     \n"                                                              \
+    "str     r1, [r0]                       \n"                                                              \
+    "str     r2, [r0, lr]                   \n"                                                              \
+    LOAD("r4", "r5", "r6")                                                                                   \
+    "add     r4, r4, r7                     \n"                                                              \
+    "add     r4, r4, r7, lsl #1             \n"                                                              \
+    EXTEND(rotated)                                                                                          \
+    "sadd16  r7, r1, r2                     \n"                                                              \
+    "ssub16  r0, r0, r2                     \n"                                                              \
+    "ssub16  r2, r2, r1                     \n"                                                              \
+    "ssub16  r3, r1, r3                     \n"                                                              \
+    PUT("ssub16", "r7", "r7", "r9")                                                                          \
+    PUT("ssub16", "r2", "r2", "r10")                                                                         \
+    PUT("ssub16", "r0", "r0", "r8")                                                                          \
+    "add     r2, r12, lr, lsl #2            \n"                                                              \
+    "ssub16  r3, r3, r11                    \n"                                                              \
+    "str     r3, [r2, lr]                   \n"                                                              \
+    LOAD("r4", "r5", "r6")                                                                                   \
+    "ldr     r8, %[kept_0]                  \n"                                                              \
+    "ldr     r9, %[kept_1]                  \n"                                                              \
+    "ldr     r10, %[kept_2]                 \n"                                                              \
+    "ldr     r11, %[kept_3]                 \n"                                                              \
+    EXTEND(rotated)                                                                                          \
+    COLUMN("r4", "r5", "r6", "r7")                                                                           \
+    PUT("ssub16", "r0", "r9", "r5")                                                                          \
+    PUT("ssub16", "r1", "r10", "r6")                                                                         \
+    PUT("ssub16", "r0", "r8", "r4")                                                                          \
+    "add     r2, r12, lr, lsl #1            \n"                                                              \
+    "ssub16  r3, r11, r7                    \n"                                                              \
+    "str     r3, [r2, lr]                   \n"                                                              \
+    "sub     r12, r12, lr, lsl #3           \n"                                                              \
+    "sub     r12, r12, lr, lsl #2           \n"                                                              \
+    "add     r12, r12, #12                  \n"
+/* clang-format on */
 
 THIMBLE_ASM_FUNCTION void
 thimble_winograd_tile_s8(const int8_t *window, int32_t line, int32_t channels, uint32_t *taps)

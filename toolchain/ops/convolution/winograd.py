@@ -1,10 +1,11 @@
-"""Winograd's F(2x2, 3x3) for int8 convolutions, in integers: the same results, fewer products.
+"""Winograd's algorithm for int8 convolutions, in integers: the same results, fewer products.
 
-A tile of 2x2 outputs is `A^T (u * v) A / 4` with `u = (2G) g (2G)^T` of a filter and `v = B^T d B`
-of the 4x4 pixels that it sees (Lavin and Gray, Fast Algorithms for Convolutional Neural Networks,
-arXiv 1509.09308). With G twice as large everything is an integer: u fits int16 (1152 at most), v
-is 512 at most, sums may wrap, and four times an output is a number of 32 bits whose lowest two are
-0. So nothing is rounded.
+A tile of outputs is `A^T (u * v) A` with `u = G g G^T` of a filter and `v = B^T d B` of the pixels
+that it sees (Lavin and Gray, Fast Algorithms for Convolutional Neural Networks, arXiv 1509.09308):
+F(2x2, 3x3) takes 16 products for 36, F(4x4, 3x3) 36 for 144. With rows of G multiplied so that all
+is integer, u and v fit int16 and sums may wrap: outputs come 4 or 576 = 64 * 9 times as large,
+modulo 2**32, where 9 has an inverse. So nothing is rounded. The matrices are in
+`runtime_c/source/convolution/thimble_winograd.h`.
 """
 
 from __future__ import annotations
@@ -56,7 +57,9 @@ class Form:
     g          u of a filter g3x3 is `g @ g3x3 @ g.T`, for each channel.
     positions  row and column of u and v in the order in which the kernel adds their products.
     negative   those of which u is stored with the other sign, so that the kernel only adds.
-    scale      how many times an output the sums come to.
+    scale      how many times an output the sums come to, modulo 2**32.
+    kept       how many times an output must fit 32 bits: the largest power of two in `scale`, whose
+               odd factor has an inverse modulo 2**32.
     """
 
     function: str
@@ -65,6 +68,7 @@ class Form:
     positions: tuple[Position, ...]
     negative: frozenset[Position]
     scale: int
+    kept: int
 
     @property
     def side(self) -> int:
@@ -81,9 +85,13 @@ class Form:
         """Bytes of packed parameters, for `depth` input channels."""
         return channels // 2 * (32 + 4 * len(self.positions) * depth)
 
-    def scratch_bytes(self, depth: int) -> int:
-        """v of three tiles as int16, and the pixels that one tile sees."""
-        return (2 * TILES + 1) * len(self.positions) * depth
+    def scratch_bytes(self, depth: int, channels: int) -> int:
+        """v of three tiles as int16, and the pixels that one tile sees; then, of tiles of 4x4, the
+        outputs that may lie beyond the image's end.
+        """
+        seen = self.side**2 * depth
+        beyond = TILES * 16 * channels if self.tile == 4 else 0
+        return 2 * TILES * seen + max(seen, beyond)
 
 
 _BY_COLUMNS = tuple((row, column) for column in (1, 2, 0, 3) for row in (1, 2, 0))
@@ -94,8 +102,19 @@ _TWO = Form(
     (*_BY_COLUMNS, (3, 1), (3, 2), (3, 0), (3, 3)),
     frozenset({*_BY_COLUMNS[9:], (3, 1), (3, 2), (3, 0)}),
     4,
+    4,
 )
-FORMS: Mapping[int, Form] = MappingProxyType({form.tile: form for form in (_TWO,)})
+_ORDER = (1, 2, 3, 4, 0, 5)
+_FOUR = Form(
+    "thimble_convolve_winograd_4x4_s8",
+    4,
+    np.array([[6, 0, 0], [-4, -4, -4], [-4, 4, -4], [1, 2, 4], [1, -2, 4], [0, 0, 12]]),
+    tuple((row, column) for row in _ORDER for column in _ORDER),
+    frozenset(),
+    576,
+    64,
+)
+FORMS: Mapping[int, Form] = MappingProxyType({form.tile: form for form in (_TWO, _FOUR)})
 """By the side of a tile."""
 
 
@@ -104,7 +123,7 @@ def winograd_conv2d(op: Op, graph: Graph, tile: int = 2) -> Kernel | None:
     It computes tiles of `tile` x `tile` outputs.
 
     It takes input channels in a multiple of eight, an even number of output channels, TFLite's
-    rounding, no groups, and channels whose sums times `Form.scale` fit 32 bits and are shifted
+    rounding, no groups, and channels whose sums times `Form.kept` fit 32 bits and are shifted
     right by 1 to 22. `Form.flash_bytes` says what its weights take, without packing them. Raises
     ScaleError as the other kernels do.
     """
@@ -119,7 +138,7 @@ def winograd_conv2d(op: Op, graph: Graph, tile: int = 2) -> Kernel | None:
         return None
     filters = constant_of(weights).astype(np.int8, copy=False).reshape(channels, -1)
     reached = largest_sums(bias_of(op, graph, channels), filters, x.q.zero_point, partial=False)
-    if form.scale * reached.max() >= _FITS:
+    if form.kept * reached.max() >= _FITS:
         return None
     scales = channel_scaling(op, graph, attributes.activation, attributes.rounding, filters)()
     if scales.code.min() < 0:
@@ -142,7 +161,7 @@ def winograd_conv2d(op: Op, graph: Graph, tile: int = 2) -> Kernel | None:
                 comment,
             ),
         ),
-        scratch_bytes=form.scratch_bytes(depth),
+        scratch_bytes=form.scratch_bytes(depth, channels),
         strided=strided_image(op, graph),
         calls_with_gaps=calls,
         find_overlaps=lambda: _overlaps(form, op, graph),
@@ -186,7 +205,7 @@ def winograd_extents(touched: Touched) -> Extents:
         found.inputs,
         found.outputs,
         {"parameters": form.flash_bytes(depth, channels)},
-        form.scratch_bytes(depth),
+        form.scratch_bytes(depth, channels),
         found.largest,
     )
 

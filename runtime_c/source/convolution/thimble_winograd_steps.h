@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The assembly that both forms of Winograd's convolution share. */
+#ifndef THIMBLE_WINOGRAD_STEPS_H
+#define THIMBLE_WINOGRAD_STEPS_H
+
+#include "thimble_dsp.h"
+
+#if THIMBLE_ASM
+/* clang-format off */
+
+/* Two input channels of three tiles and two filters: r5 points to the tiles' words, r6 to the filters'. The last
+ * two loads may move these on. */
+#define THIMBLE_WINOGRAD_PRODUCTS(tap_0, tap_1, filter_0, tap_2, filter_1)                                   \
+    "ldr     r0, [r5, #" tap_0 "]              \n"                                                           \
+    "ldr     r1, [r5, #" tap_1 "]              \n"                                                           \
+    "ldr     r3, [r6, #" filter_0 "]           \n"                                                           \
+    "ldr     r2, [r5, #" tap_2 "               \n"                                                           \
+    "ldr     r4, [r6, #" filter_1 "            \n"                                                           \
+    "smlad   r7, r0, r3, r7                    \n"                                                           \
+    "smlad   r8, r0, r4, r8                    \n"                                                           \
+    "smlad   r9, r1, r3, r9                    \n"                                                           \
+    "smlad   r10, r1, r4, r10                  \n"                                                           \
+    "smlad   r11, r2, r3, r11                  \n"                                                           \
+    "smlad   r12, r2, r4, r12                  \n"
+
+/* Copies the 96 bytes at r0 to the stack. */
+#define THIMBLE_WINOGRAD_ENTER                                                                               \
+    "sub     sp, sp, #96                       \n"                                                           \
+    "mov     r1, sp                            \n"                                                           \
+    "ldmia   r0!, {r2-r12, lr}                 \n"                                                           \
+    "stmia   r1!, {r2-r12, lr}                 \n"                                                           \
+    "ldmia   r0!, {r2-r12, lr}                 \n"                                                           \
+    "stmia   r1!, {r2-r12, lr}                 \n"
+
+/* Pushes the sums of all positions, 24 bytes each: of tile 0 and the first filter, tile 0 and the second, tile 1
+ * and so on. r6 then points to the scaling. Within it r5 and r6 point four bytes lower. */
+#define THIMBLE_WINOGRAD_SUMS                                                                                \
+    "ldr     r6, [sp, #92]                     \n"                                                           \
+    "ldr     r5, [sp, #76]                     \n"                                                           \
+    "ldr     lr, [sp, #72]                     \n"                                                           \
+    "ldr     r7, [r6]                          \n"                                                           \
+    "ldr     r8, [r6, #4]                      \n"                                                           \
+    "sub     r5, r5, #4                        \n"                                                           \
+    "add     r6, r6, #4                        \n"                                                           \
+    "mov     r9, r7                            \n"                                                           \
+    "mov     r10, r8                           \n"                                                           \
+    "mov     r11, r7                           \n"                                                           \
+    "mov     r12, r8                           \n"                                                           \
+    ".p2align 2                                \n"                                                           \
+    "2:                                        \n"                                                           \
+    THIMBLE_WINOGRAD_PRODUCTS("4", "8", "4", "12]", "8]")                                                    \
+    THIMBLE_WINOGRAD_PRODUCTS("16", "20", "12", "24]", "16]")                                                \
+    THIMBLE_WINOGRAD_PRODUCTS("28", "32", "20", "36]", "24]")                                                \
+    THIMBLE_WINOGRAD_PRODUCTS("40", "44", "28", "48]!", "32]!")                                              \
+    "subs    lr, lr, #0x1000000                \n"                                                           \
+    "bcs     2b                                \n"                                                           \
+    "stmdb   sp!, {r7-r12}                     \n"                                                           \
+    "bfi     lr, lr, #24, #8                   \n"                                                           \
+    "sub     lr, lr, #0x100                    \n"                                                           \
+    "tst     lr, #0xff00                       \n"                                                           \
+    "bne     2b                                \n"                                                           \
+    "add     r6, r6, #4                        \n"
+
+/* thimble_requantize_doubled of a and b, with u and v for the way: multiplier in r11, rounding in r12, shift in lr.
+ */
+#define THIMBLE_WINOGRAD_REQUANTIZE(a, b, u, v)                                                              \
+    "smmlar  " u ", " a ", r11, r12            \n"                                                           \
+    "smmlar  " v ", " b ", r11, r12            \n"                                                           \
+    "add     " u ", " u ", " a ", asr #31      \n"                                                           \
+    "add     " v ", " v ", " b ", asr #31      \n"                                                           \
+    "asr     " u ", " u ", lr                  \n"                                                           \
+    "asr     " v ", " v ", lr                  \n"                                                           \
+    "ssat    " a ", #8, " u ", asr #1          \n"                                                           \
+    "ssat    " b ", #8, " v ", asr #1          \n"
+
+/* Within low and high, by bytes; t is lost. */
+#define THIMBLE_WINOGRAD_CLAMP(value, low, high, t)                                                          \
+    "ssub8   " t ", " value ", " low "         \n"                                                           \
+    "sel     " value ", " value ", " low "     \n"                                                           \
+    "ssub8   " t ", " high ", " value "        \n"                                                           \
+    "sel     " value ", " value ", " high "    \n"
+
+/* clang-format on */
+#endif
+
+#endif
