@@ -20,29 +20,30 @@ void thimble_convolve_winograd_4x4_s8(const thimble_conv_shape *shape,
                                       void *scratch,
                                       int8_t *output)
 {
-    enum { tiles = THIMBLE_WINOGRAD_TILES, side = THIMBLE_WINOGRAD_4X4_SIDE };
+    enum { side = THIMBLE_WINOGRAD_4X4_SIDE };
     const int32_t channels = shape->input_c, outputs = shape->output_c;
     const int32_t input_line = thimble_line(shape->input_line, shape->input_w, channels);
     const int32_t output_line = thimble_line(shape->output_line, shape->output_w, outputs);
     uint32_t *const taps = scratch;
     int8_t *const staging = (int8_t *)(taps + side * side * THIMBLE_WINOGRAD_STEP(channels));
-    const uint32_t turns = (uint32_t)channels / 8 - 1;
     thimble_winograd_block_4x4 block;
     block.step = outputs;
-    block.turns = turns << 24 | side * side << 8 | turns;
     block.taps = taps;
     block.pairs = outputs / 2;
     block.low = (uint8_t)requant->activation_min * 0x01010101U;
     block.high = (uint8_t)requant->activation_max * 0x01010101U;
     block.parameters = parameters;
 
-    int32_t x = 0, y = 0, done = 0;
-    while (!done) {
+    int32_t x = 0, y = 0;
+    for (int32_t left = (shape->output_h + 3) / 4 * ((shape->output_w + 3) / 4), tiles; left > 0;
+         left -= tiles) {
+        tiles = thimble_winograd_together(left);
+        block.turns = thimble_winograd_turns(channels, side * side, tiles);
         /* Behind the last tile it is taken again. */
         struct {
             int8_t *to;
             int32_t rows, columns;
-        } ends[tiles];
+        } ends[THIMBLE_WINOGRAD_TILES];
         for (int32_t tile = 0; tile < tiles; tile++) {
             const int32_t from_x = x - shape->pad_left, from_y = y - shape->pad_top;
             const int8_t *window = staging;
@@ -70,8 +71,6 @@ void thimble_convolve_winograd_4x4_s8(const thimble_conv_shape *shape,
             } else if (rows > 4) {
                 x = 0;
                 y += 4;
-            } else {
-                done = 1;
             }
         }
         thimble_winograd_block_4x4_s8(&block);

@@ -10,24 +10,24 @@ void thimble_convolve_winograd_s8(const thimble_conv_shape *shape,
                                   void *scratch,
                                   int8_t *output)
 {
-    enum { tiles = THIMBLE_WINOGRAD_TILES };
     const int32_t channels = shape->input_c, outputs = shape->output_c;
     const int32_t input_line = thimble_line(shape->input_line, shape->input_w, channels);
     const int32_t output_line = thimble_line(shape->output_line, shape->output_w, outputs);
     const int32_t last_x = shape->output_w - 1, last_y = shape->output_h - 1;
     uint32_t *const taps = scratch;
     int8_t *const staging = (int8_t *)(taps + THIMBLE_WINOGRAD_POSITIONS * THIMBLE_WINOGRAD_STEP(channels));
-    const uint32_t turns = (uint32_t)channels / 8 - 1;
     thimble_winograd_block block;
-    block.turns = turns << 24 | THIMBLE_WINOGRAD_POSITIONS << 8 | turns;
     block.taps = taps;
     block.pairs = outputs / 2;
     block.low = (uint8_t)requant->activation_min * 0x01010101U;
     block.high = (uint8_t)requant->activation_max * 0x01010101U;
     block.parameters = parameters;
 
-    int32_t x = 0, y = 0, done = 0;
-    while (!done) {
+    int32_t x = 0, y = 0;
+    for (int32_t left = (shape->output_h + 1) / 2 * ((shape->output_w + 1) / 2), tiles; left > 0;
+         left -= tiles) {
+        tiles = thimble_winograd_together(left);
+        block.turns = thimble_winograd_turns(channels, THIMBLE_WINOGRAD_POSITIONS, tiles);
         /* Behind the last tile it is taken again. */
         for (int32_t tile = 0; tile < tiles; tile++) {
             const int32_t from_x = x - shape->pad_left, from_y = y - shape->pad_top;
@@ -51,8 +51,6 @@ void thimble_convolve_winograd_s8(const thimble_conv_shape *shape,
             } else if (y + 2 <= last_y) {
                 x = 0;
                 y += 2;
-            } else {
-                done = 1;
             }
         }
         thimble_winograd_block_s8(&block);

@@ -41,21 +41,36 @@
 #include <stdint.h>
 
 #define THIMBLE_WINOGRAD_POSITIONS 16
-/* Tiles that are computed together. */
+/* Most tiles that are computed together. */
 #define THIMBLE_WINOGRAD_TILES 3
 
 /* Words of one tile's channels from one position to the next. */
 #define THIMBLE_WINOGRAD_STEP(channels) ((channels) / 2 * THIMBLE_WINOGRAD_TILES)
 
-/* Three tiles and the output channels that are left. Two channels of a tile are entries 2 * tile and the
- * next; `upper`, `lower`: where its outputs go, `step` bytes from the left to the right one. What lies
+/* Tiles that are computed together where so many are left: three, or two. With an end in twos no place is
+ * wasted where four are left. */
+static inline int32_t thimble_winograd_together(int32_t left)
+{
+    return left == 4 || left < 3 ? 2 : 3;
+}
+
+/* What a block's loops count: turns of eight input channels less one, in bits 0 to 7 and 24 to 31; positions
+ * in bits 8 to 15; tiles in bits 16 to 23. */
+static inline uint32_t thimble_winograd_turns(int32_t channels, int32_t positions, int32_t tiles)
+{
+    const uint32_t turns = (uint32_t)channels / 8 - 1;
+    return turns << 24 | (uint32_t)tiles << 16 | (uint32_t)positions << 8 | turns;
+}
+
+/* Three tiles, or two, and the output channels that are left. Two channels of a tile are entries 2 * tile and
+ * the next; `upper`, `lower`: where its outputs go, `step` bytes from the left to the right one. What lies
  * outside the image has step 0 or lower = upper: the outputs inside are written last.
  *
  * The assembly copies it to the stack as it is. */
 typedef struct {
     int8_t *upper[2 * THIMBLE_WINOGRAD_TILES], *lower[2 * THIMBLE_WINOGRAD_TILES];
     int32_t step[2 * THIMBLE_WINOGRAD_TILES];
-    uint32_t turns; /* of eight input channels, less one, in bits 0 to 7 and 24 to 31; 16 in bits 8 to 15 */
+    uint32_t turns; /* see thimble_winograd_turns */
     const uint32_t *taps;
     int32_t pairs;      /* of output channels */
     uint32_t low, high; /* the activation's range, in every byte */
@@ -70,7 +85,7 @@ typedef struct {
     int8_t *to[2 * THIMBLE_WINOGRAD_TILES];
     int32_t line[2 * THIMBLE_WINOGRAD_TILES];
     int32_t step, unused[5];
-    uint32_t turns; /* as above, with 36 in bits 8 to 15 */
+    uint32_t turns;
     const uint32_t *taps;
     int32_t pairs;
     uint32_t low, high;
@@ -88,7 +103,7 @@ void thimble_winograd_gather_s8(
 void thimble_winograd_tile_s8(const int8_t *window, int32_t line, int32_t channels, uint32_t *taps);
 void thimble_winograd_tile_4x4_s8(const int8_t *window, int32_t line, int32_t channels, uint32_t *taps);
 
-/* All outputs of the three tiles. */
+/* All outputs of the tiles. */
 void thimble_winograd_block_s8(const thimble_winograd_block *block);
 void thimble_winograd_block_4x4_s8(const thimble_winograd_block_4x4 *block);
 

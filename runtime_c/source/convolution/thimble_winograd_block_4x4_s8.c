@@ -114,12 +114,13 @@ THIMBLE_ASM_FUNCTION void thimble_winograd_block_4x4_s8(const thimble_winograd_b
         "bfc     lr, #16, #16                      \n"
         "mov     r0, sp                            \n"
         "add     r8, r8, #104                      \n"
-        "sub     r0, r8, r0                        \n"
-        "cmp     r0, #24                           \n"
+        "ldrb    r1, [sp, #938]                    \n"
+        "add     r1, r0, r1, lsl #3                \n"
+        "cmp     r8, r1                            \n"
         "blo     4b                                \n"
         "ittt    eq                                \n"
         "ldreq   r6, [sp, #956]                    \n"
-        "subeq   r8, r8, #20                       \n"
+        "addeq   r8, r0, #4                        \n"
         "beq     3b                                \n"
         "add     sp, sp, #864                      \n"
         "ldr     r0, [sp, #80]                     \n"
@@ -169,7 +170,7 @@ void thimble_winograd_block_4x4_s8(const thimble_winograd_block_4x4 *block)
     const int32_t *at = block->parameters;
     for (int32_t pair = 0; pair < block->pairs; pair++) {
         const int32_t *const scaling = at + 2 + 2 * positions * words;
-        for (int32_t i = 0; i < 2 * tiles; i++) {
+        for (int32_t i = 0; i < 2 * (int32_t)(block->turns >> 16 & 255); i++) {
             const int32_t channel = i & 1;
             const uint32_t *tap = block->taps + (i >> 1);
             const int32_t *filter = at + 2 + channel;

@@ -17,7 +17,7 @@ THIMBLE_ASM_FUNCTION void thimble_winograd_block_s8(const thimble_winograd_block
         "3:                                        \n"
         "ldmia   r6!, {r11, r12, lr}               \n"
         "str     r6, [sp, #476]                    \n"
-        "mov     r10, #3                           \n"
+        "ldrb    r10, [sp, #458]                   \n"
 
         ".p2align 2                                \n"
         "4:                                        \n"
@@ -81,7 +81,8 @@ THIMBLE_ASM_FUNCTION void thimble_winograd_block_s8(const thimble_winograd_block
         "bne     4b                                \n"
 
         "mov     r0, sp                            \n"
-        "add     r1, r0, #24                       \n"
+        "ldrb    r1, [sp, #458]                    \n"
+        "add     r1, r0, r1, lsl #3                \n"
         "cmp     r9, r1                            \n"
         "ittt    eq                                \n"
         "ldreq   r6, [sp, #476]                    \n"
@@ -126,7 +127,7 @@ void thimble_winograd_block_s8(const thimble_winograd_block *block)
     const int32_t *at = block->parameters;
     for (int32_t pair = 0; pair < block->pairs; pair++) {
         const int32_t *const scaling = at + 2 + 2 * positions * words;
-        for (int32_t i = 0; i < 2 * tiles; i++) {
+        for (int32_t i = 0; i < 2 * (int32_t)(block->turns >> 16 & 255); i++) {
             const int32_t channel = i & 1;
             const uint32_t *tap = block->taps + (i >> 1);
             const int32_t *filter = at + 2 + channel;

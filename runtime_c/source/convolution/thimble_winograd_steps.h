@@ -23,6 +23,28 @@
     "smlad   r11, r2, r3, r11                  \n"                                                           \
     "smlad   r12, r2, r4, r12                  \n"
 
+/* The same of two tiles. */
+#define THIMBLE_WINOGRAD_TWO_PRODUCTS(tap_0, filter_0, tap_1, filter_1)                                      \
+    "ldr     r0, [r5, #" tap_0 "]              \n"                                                           \
+    "ldr     r3, [r6, #" filter_0 "]           \n"                                                           \
+    "ldr     r1, [r5, #" tap_1 "               \n"                                                           \
+    "ldr     r4, [r6, #" filter_1 "            \n"                                                           \
+    "smlad   r7, r0, r3, r7                    \n"                                                           \
+    "smlad   r8, r0, r4, r8                    \n"                                                           \
+    "smlad   r9, r1, r3, r9                    \n"                                                           \
+    "smlad   r10, r1, r4, r10                  \n"
+
+/* After eight input channels: back to `again` for more of them, or at the end of a position, unless it is the last.
+ */
+#define THIMBLE_WINOGRAD_NEXT(again)                                                                         \
+    "subs    lr, lr, #0x1000000                \n"                                                           \
+    "bcs     " again "                         \n"                                                           \
+    "stmdb   sp!, {r7-r12}                     \n"                                                           \
+    "bfi     lr, lr, #24, #8                   \n"                                                           \
+    "sub     lr, lr, #0x100                    \n"                                                           \
+    "tst     lr, #0xff00                       \n"                                                           \
+    "bne     " again "                         \n"
+
 /* Copies the 96 bytes at r0 to the stack. */
 #define THIMBLE_WINOGRAD_ENTER                                                                               \
     "sub     sp, sp, #96                       \n"                                                           \
@@ -33,7 +55,7 @@
     "stmia   r1!, {r2-r12, lr}                 \n"
 
 /* Pushes the sums of all positions, 24 bytes each: of tile 0 and the first filter, tile 0 and the second, tile 1
- * and so on. r6 then points to the scaling. Within it r5 and r6 point four bytes lower. */
+ * and so on; of two tiles eight of the bytes are not used. r6 then points to the scaling. Within it r5 and r6 point four bytes lower. */
 #define THIMBLE_WINOGRAD_SUMS                                                                                \
     "ldr     r6, [sp, #92]                     \n"                                                           \
     "ldr     r5, [sp, #76]                     \n"                                                           \
@@ -46,19 +68,25 @@
     "mov     r10, r8                           \n"                                                           \
     "mov     r11, r7                           \n"                                                           \
     "mov     r12, r8                           \n"                                                           \
+    "tst     lr, #0x10000                      \n"                                                           \
+    "beq     22f                               \n"                                                           \
     ".p2align 2                                \n"                                                           \
-    "2:                                        \n"                                                           \
+    "21:                                       \n"                                                           \
     THIMBLE_WINOGRAD_PRODUCTS("4", "8", "4", "12]", "8]")                                                    \
     THIMBLE_WINOGRAD_PRODUCTS("16", "20", "12", "24]", "16]")                                                \
     THIMBLE_WINOGRAD_PRODUCTS("28", "32", "20", "36]", "24]")                                                \
     THIMBLE_WINOGRAD_PRODUCTS("40", "44", "28", "48]!", "32]!")                                              \
-    "subs    lr, lr, #0x1000000                \n"                                                           \
-    "bcs     2b                                \n"                                                           \
-    "stmdb   sp!, {r7-r12}                     \n"                                                           \
-    "bfi     lr, lr, #24, #8                   \n"                                                           \
-    "sub     lr, lr, #0x100                    \n"                                                           \
-    "tst     lr, #0xff00                       \n"                                                           \
-    "bne     2b                                \n"                                                           \
+    THIMBLE_WINOGRAD_NEXT("21b")                                                                             \
+    "b       23f                               \n"                                                           \
+    ".p2align 2                                \n"                                                           \
+    "22:                                       \n"                                                           \
+    THIMBLE_WINOGRAD_TWO_PRODUCTS("4", "4", "8]", "8]")                                                      \
+    THIMBLE_WINOGRAD_TWO_PRODUCTS("16", "12", "20]", "16]")                                                  \
+    THIMBLE_WINOGRAD_TWO_PRODUCTS("28", "20", "32]", "24]")                                                  \
+    THIMBLE_WINOGRAD_TWO_PRODUCTS("40", "28", "44]", "32]!")                                                 \
+    "add     r5, r5, #48                       \n"                                                           \
+    THIMBLE_WINOGRAD_NEXT("22b")                                                                             \
+    "23:                                       \n"                                                           \
     "add     r6, r6, #4                        \n"
 
 /* thimble_requantize_doubled of a and b, with u and v for the way: multiplier in r11, rounding in r12, shift in lr.

@@ -42,7 +42,7 @@ Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
 
 TILES = 3
-"""Tiles that the kernels compute together: THIMBLE_WINOGRAD_TILES."""
+"""Most tiles that the kernels compute together: THIMBLE_WINOGRAD_TILES."""
 _FITS = 1 << 31
 _MOST_CHANNELS = 2048
 _NARROW = 256
@@ -211,7 +211,7 @@ def winograd_extents(touched: Touched) -> Extents:
 
 
 def _overlaps(form: Form, op: Op, graph: Graph) -> tuple[SafeOverlap, ...]:
-    """Three tiles are read before their outputs are written, and tiles come row by row."""
+    """Two or three tiles are read before their outputs are written, and they come row by row."""
     x, y = graph.input(op, INPUT).shape, graph.output(op).shape
     pad, tile = window_of(op, graph).padding, form.tile
     rows, columns = np.arange(0, y[1], tile), np.arange(0, y[2], tile)
@@ -219,7 +219,7 @@ def _overlaps(form: Form, op: Op, graph: Graph) -> tuple[SafeOverlap, ...]:
     below, right = np.minimum(rows + tile, y[1]), np.minimum(columns + tile, y[2])
     written = np.maximum.accumulate(((below[:, None] - 1) * y[2] + right).reshape(-1)) * y[3]
     later = np.minimum.accumulate(first.reshape(-1)[::-1])[::-1] * x[3]
-    ends = np.arange(TILES, first.size, TILES)
+    ends = np.cumsum(_together(first.size))[:-1]
     return (SafeOverlap(INPUT, 0, lead_bytes(written[ends - 1], later[ends])),)
 
 
@@ -229,19 +229,32 @@ def _terms(form: Form, op: Op, graph: Graph, narrow: bool) -> Terms:
     pad, words = window_of(op, graph).padding, x[3] // 4
     tiles = -(-y[1] // form.tile) * -(-y[2] // form.tile)
     inside = _inside(form, x[1], y[1], pad.top) * _inside(form, x[2], y[2], pad.left)
-    groups = -(-tiles // TILES)
-    pairs = groups * y[3] // 2
+    groups = _together(tiles)
+    threes, twos = (groups.count(count) * y[3] // 2 for count in (3, 2))
     return {
         "call": 1.0,
-        "tile": TILES * groups,
-        "tile word": TILES * groups * words,
+        "tile": sum(groups),
+        "tile word": sum(groups) * words,
         "gathered tile": tiles - inside,
         "gathered tile word": (tiles - inside) * words,
-        "group": groups,
-        "pair": pairs,
-        "pair turn": len(form.positions) * pairs * x[3] // 8,
-        "narrow pair": pairs * narrow,
+        "group": len(groups),
+        "pair of three": threes,
+        "pair of three turn": len(form.positions) * threes * x[3] // 8,
+        "pair of two": twos,
+        "pair of two turn": len(form.positions) * twos * x[3] // 8,
+        "narrow pair": (3 * threes + 2 * twos) * narrow,
     }
+
+
+def _together(tiles: int) -> list[int]:
+    """How many tiles are computed together, in turn, as `thimble_winograd_together` says; the last
+    one is taken again where one is left.
+    """
+    found = []
+    while tiles > 0:
+        found.append(2 if tiles == 4 or tiles < 3 else 3)
+        tiles -= found[-1]
+    return found
 
 
 def _inside(form: Form, size: int, outputs: int, pad: int) -> int:
