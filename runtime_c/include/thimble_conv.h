@@ -100,7 +100,8 @@ void thimble_convolve_1x1_s8(int32_t pixels,
  * multiplier, (2 * output offset + 1) << shift code, and shift code, plus 256 if the activation is narrower
  * than int8.
  *
- * scratch: 112 * input_c bytes. Besides it takes 500 bytes of stack. */
+ * scratch: 112 * input_c bytes, 80 * input_c where there are 1, 2 or 4 tiles of outputs. Besides it takes 500
+ * bytes of stack. */
 void thimble_convolve_winograd_s8(const thimble_conv_shape *shape,
                                   const thimble_requant *requant,
                                   const int8_t *input,

@@ -25,7 +25,9 @@ void thimble_convolve_winograd_4x4_s8(const thimble_conv_shape *shape,
     const int32_t input_line = thimble_line(shape->input_line, shape->input_w, channels);
     const int32_t output_line = thimble_line(shape->output_line, shape->output_w, outputs);
     uint32_t *const taps = scratch;
-    int8_t *const staging = (int8_t *)(taps + side * side * THIMBLE_WINOGRAD_STEP(channels));
+    int32_t left = (shape->output_h + 3) / 4 * ((shape->output_w + 3) / 4);
+    const int32_t most = thimble_winograd_together(left);
+    int8_t *const staging = (int8_t *)(taps + side * side * most * channels / 2);
     thimble_winograd_block_4x4 block;
     block.step = outputs;
     block.taps = taps;
@@ -35,8 +37,7 @@ void thimble_convolve_winograd_4x4_s8(const thimble_conv_shape *shape,
     block.parameters = parameters;
 
     int32_t x = 0, y = 0;
-    for (int32_t left = (shape->output_h + 3) / 4 * ((shape->output_w + 3) / 4), tiles; left > 0;
-         left -= tiles) {
+    for (int32_t tiles; left > 0; left -= tiles) {
         tiles = thimble_winograd_together(left);
         block.turns = thimble_winograd_turns(channels, side * side, tiles);
         /* Behind the last tile it is taken again. */
@@ -55,7 +56,7 @@ void thimble_convolve_winograd_4x4_s8(const thimble_conv_shape *shape,
                 window = input + from_y * input_line + from_x * channels;
                 line = input_line;
             }
-            thimble_winograd_tile_4x4_s8(window, line, channels, taps + tile);
+            thimble_winograd_tile_4x4_s8(window, line, channels, tiles, taps + tile);
             const int32_t rows = shape->output_h - y, columns = shape->output_w - x;
             const int32_t whole = rows >= 4 && columns >= 4;
             int8_t *const to = output + y * output_line + x * outputs;

@@ -15,7 +15,9 @@ void thimble_convolve_winograd_s8(const thimble_conv_shape *shape,
     const int32_t output_line = thimble_line(shape->output_line, shape->output_w, outputs);
     const int32_t last_x = shape->output_w - 1, last_y = shape->output_h - 1;
     uint32_t *const taps = scratch;
-    int8_t *const staging = (int8_t *)(taps + THIMBLE_WINOGRAD_POSITIONS * THIMBLE_WINOGRAD_STEP(channels));
+    int32_t left = (shape->output_h + 1) / 2 * ((shape->output_w + 1) / 2);
+    const int32_t most = thimble_winograd_together(left);
+    int8_t *const staging = (int8_t *)(taps + THIMBLE_WINOGRAD_POSITIONS * most * channels / 2);
     thimble_winograd_block block;
     block.taps = taps;
     block.pairs = outputs / 2;
@@ -24,8 +26,7 @@ void thimble_convolve_winograd_s8(const thimble_conv_shape *shape,
     block.parameters = parameters;
 
     int32_t x = 0, y = 0;
-    for (int32_t left = (shape->output_h + 1) / 2 * ((shape->output_w + 1) / 2), tiles; left > 0;
-         left -= tiles) {
+    for (int32_t tiles; left > 0; left -= tiles) {
         tiles = thimble_winograd_together(left);
         block.turns = thimble_winograd_turns(channels, THIMBLE_WINOGRAD_POSITIONS, tiles);
         /* Behind the last tile it is taken again. */
@@ -39,7 +40,7 @@ void thimble_convolve_winograd_s8(const thimble_conv_shape *shape,
                 window = input + from_y * input_line + from_x * channels;
                 line = input_line;
             }
-            thimble_winograd_tile_s8(window, line, channels, taps + tile);
+            thimble_winograd_tile_s8(window, line, channels, tiles, taps + tile);
             int8_t *const to = output + y * output_line + x * outputs;
             for (int32_t i = 2 * tile; i < 2 * tile + 2; i++) {
                 block.upper[i] = to + (i & 1);

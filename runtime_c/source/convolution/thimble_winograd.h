@@ -44,9 +44,6 @@
 /* Most tiles that are computed together. */
 #define THIMBLE_WINOGRAD_TILES 3
 
-/* Words of one tile's channels from one position to the next. */
-#define THIMBLE_WINOGRAD_STEP(channels) ((channels) / 2 * THIMBLE_WINOGRAD_TILES)
-
 /* Tiles that are computed together where so many are left: three, or two. With an end in twos no place is
  * wasted where four are left. */
 static inline int32_t thimble_winograd_together(int32_t left)
@@ -99,9 +96,11 @@ void thimble_winograd_gather_s8(
 
 /* v of one tile whose pixels lie `channels` bytes and whose lines lie `line` bytes apart. Position by
  * position in the order above, for each four channels a word of channels 0 and 2 and one of 1 and 3; words of
- * the three tiles take turns. */
-void thimble_winograd_tile_s8(const int8_t *window, int32_t line, int32_t channels, uint32_t *taps);
-void thimble_winograd_tile_4x4_s8(const int8_t *window, int32_t line, int32_t channels, uint32_t *taps);
+ * the `tiles` that are computed together take turns. */
+void thimble_winograd_tile_s8(
+    const int8_t *window, int32_t line, int32_t channels, int32_t tiles, uint32_t *taps);
+void thimble_winograd_tile_4x4_s8(
+    const int8_t *window, int32_t line, int32_t channels, int32_t tiles, uint32_t *taps);
 
 /* All outputs of the tiles. */
 void thimble_winograd_block_s8(const thimble_winograd_block *block);

@@ -122,12 +122,13 @@ static int8_t requantized(int32_t sum, const int32_t *scaling, const thimble_win
 
 void thimble_winograd_block_s8(const thimble_winograd_block *block)
 {
-    enum { positions = THIMBLE_WINOGRAD_POSITIONS, tiles = THIMBLE_WINOGRAD_TILES };
+    enum { positions = THIMBLE_WINOGRAD_POSITIONS };
+    const int32_t tiles = (int32_t)(block->turns >> 16 & 255);
     const int32_t words = 4 * (int32_t)((block->turns & 255) + 1);
     const int32_t *at = block->parameters;
     for (int32_t pair = 0; pair < block->pairs; pair++) {
         const int32_t *const scaling = at + 2 + 2 * positions * words;
-        for (int32_t i = 0; i < 2 * (int32_t)(block->turns >> 16 & 255); i++) {
+        for (int32_t i = 0; i < 2 * tiles; i++) {
             const int32_t channel = i & 1;
             const uint32_t *tap = block->taps + (i >> 1);
             const int32_t *filter = at + 2 + channel;

@@ -81,10 +81,9 @@
     ".p2align 2                                \n"                                                           \
     "22:                                       \n"                                                           \
     THIMBLE_WINOGRAD_TWO_PRODUCTS("4", "4", "8]", "8]")                                                      \
-    THIMBLE_WINOGRAD_TWO_PRODUCTS("16", "12", "20]", "16]")                                                  \
-    THIMBLE_WINOGRAD_TWO_PRODUCTS("28", "20", "32]", "24]")                                                  \
-    THIMBLE_WINOGRAD_TWO_PRODUCTS("40", "28", "44]", "32]!")                                                 \
-    "add     r5, r5, #48                       \n"                                                           \
+    THIMBLE_WINOGRAD_TWO_PRODUCTS("12", "12", "16]", "16]")                                                  \
+    THIMBLE_WINOGRAD_TWO_PRODUCTS("20", "20", "24]", "24]")                                                  \
+    THIMBLE_WINOGRAD_TWO_PRODUCTS("28", "28", "32]!", "32]!")                                                \
     THIMBLE_WINOGRAD_NEXT("22b")                                                                             \
     "23:                                       \n"                                                           \
     "add     r6, r6, #4                        \n"

@@ -9,7 +9,7 @@ enum { SIDE = THIMBLE_WINOGRAD_4X4_SIDE };
  * first of channels 0 and 2, then of 1 and 3. */
 typedef struct {
     const int8_t *window;
-    int32_t line, channels, words, step;
+    int32_t line, channels, words, step, next;
     uint32_t *taps, *start, *end;
     uint32_t halves[2 * SIDE * SIDE];
 } tile_state;
@@ -79,14 +79,15 @@ typedef struct {
     "add     r8, r8, r9                        \n"
 
 THIMBLE_ASM_FUNCTION void
-thimble_winograd_tile_4x4_s8(const int8_t *window, int32_t line, int32_t channels, uint32_t *taps)
+thimble_winograd_tile_4x4_s8(const int8_t *window, int32_t line, int32_t channels, int32_t tiles, uint32_t *taps)
 {
     tile_state state;
     state.window = window;
     state.line = line;
     state.channels = channels;
     state.words = channels >> 2;
-    state.step = 4 * THIMBLE_WINOGRAD_STEP(channels);
+    state.step = 2 * channels * tiles;
+    state.next = 4 * tiles;
     state.taps = taps;
     state.start = state.halves;
     state.end = state.halves + 2 * SIDE * SIDE;
@@ -118,7 +119,8 @@ thimble_winograd_tile_4x4_s8(const int8_t *window, int32_t line, int32_t channel
         PUT("ssub16", "r5", "r5", "r7")
         "subs    lr, lr, #1                        \n"
         "bne     4b                                \n"
-        "add     r10, r10, #12                     \n"
+        "ldr     r0, %[next]                       \n"
+        "add     r10, r10, r0                      \n"
         "cmp     r12, r11                          \n"
         "bne     3b                                \n"
 
@@ -131,7 +133,7 @@ thimble_winograd_tile_4x4_s8(const int8_t *window, int32_t line, int32_t channel
         "str     r1, %[words]                      \n"
         "bne     1b                                \n"
         : [window] "+m"(state.window), [words] "+m"(state.words), [taps] "+m"(state.taps)
-        : [line] "m"(state.line), [channels] "m"(state.channels), [step] "m"(state.step),
+        : [line] "m"(state.line), [channels] "m"(state.channels), [step] "m"(state.step), [next] "m"(state.next),
           [start] "m"(state.start), [end] "m"(state.end)
         : "r0", "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11", "r12", "lr", "cc", "memory");
 }
@@ -154,12 +156,13 @@ static void column(uint32_t *w, const uint32_t *x)
     w[5] = thimble_ssub16(thimble_ssub16(thimble_ssub16(x[5], x[3]), twice_b), twice_b);
 }
 
-void thimble_winograd_tile_4x4_s8(const int8_t *window, int32_t line, int32_t channels, uint32_t *taps)
+void thimble_winograd_tile_4x4_s8(
+    const int8_t *window, int32_t line, int32_t channels, int32_t tiles, uint32_t *taps)
 {
     static const uint8_t order[SIDE] = {1, 2, 3, 4, 0, 5};
-    const int32_t step = THIMBLE_WINOGRAD_STEP(channels);
+    const int32_t step = channels / 2 * tiles;
     for (int32_t channel = 0; channel < channels; channel += 4, window += 4) {
-        for (int32_t odd = 0; odd < 2; odd++, taps += THIMBLE_WINOGRAD_TILES) {
+        for (int32_t odd = 0; odd < 2; odd++, taps += tiles) {
             uint32_t w[SIDE][SIDE], across[SIDE], v[SIDE];
             for (int32_t x = 0; x < SIDE; x++) {
                 uint32_t d[SIDE];

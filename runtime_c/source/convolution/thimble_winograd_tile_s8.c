@@ -8,7 +8,7 @@
 typedef struct {
     const int8_t *second;
     int32_t line, three_lines, channels;
-    int32_t words;
+    int32_t words, next;
     uint32_t kept[4];
 } tile_state;
 
@@ -97,20 +97,21 @@ typedef struct {
     PUT("ssub16", "r0", "r9", "r5")                                                                          \
     PUT("ssub16", "r1", "r10", "r6")                                                                         \
     PUT("ssub16", "r0", "r8", "r4")                                                                          \
+    "ldr     r0, %[next]                       \n"                                                           \
     "add     r2, r12, lr, lsl #1            \n"                                                              \
     "ssub16  r3, r11, r7                    \n"                                                              \
     "str     r3, [r2, lr]                   \n"                                                              \
     "sub     r12, r12, lr, lsl #3           \n"                                                              \
     "sub     r12, r12, lr, lsl #2           \n"                                                              \
-    "add     r12, r12, #12                  \n"
+    "add     r12, r12, r0                      \n"
 /* clang-format on */
 
 THIMBLE_ASM_FUNCTION void
-thimble_winograd_tile_s8(const int8_t *window, int32_t line, int32_t channels, uint32_t *taps)
+thimble_winograd_tile_s8(const int8_t *window, int32_t line, int32_t channels, int32_t tiles, uint32_t *taps)
 {
-    tile_state state = {window + channels, line, 3 * line, channels, channels >> 2, {0, 0, 0, 0}};
+    tile_state state = {window + channels, line, 3 * line, channels, channels >> 2, 4 * tiles, {0, 0, 0, 0}};
     register uint32_t *to __asm("r12") = taps;
-    register int32_t step __asm("lr") = 4 * THIMBLE_WINOGRAD_STEP(channels);
+    register int32_t step __asm("lr") = 2 * channels * tiles;
     __asm volatile(
         "1:                                        \n" PAIR("")
             PAIR(", ror #8") "ldr     r0, %[second]                     \n"
@@ -123,7 +124,8 @@ thimble_winograd_tile_s8(const int8_t *window, int32_t line, int32_t channels, u
         : "+r"(to),
           "+r"(step), [second] "+m"(state.second), [words] "+m"(state.words), [kept_0] "+m"(state.kept[0]),
           [kept_1] "+m"(state.kept[1]), [kept_2] "+m"(state.kept[2]), [kept_3] "+m"(state.kept[3])
-        : [line] "m"(state.line), [three_lines] "m"(state.three_lines), [channels] "m"(state.channels)
+        : [line] "m"(state.line), [three_lines] "m"(state.three_lines), [channels] "m"(state.channels),
+          [next] "m"(state.next)
         : "r0", "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11", "cc", "memory");
 }
 #else
@@ -136,14 +138,15 @@ static void column(uint32_t *w, const uint32_t *d)
     w[3] = thimble_ssub16(d[1], d[3]);
 }
 
-void thimble_winograd_tile_s8(const int8_t *window, int32_t line, int32_t channels, uint32_t *taps)
+void thimble_winograd_tile_s8(
+    const int8_t *window, int32_t line, int32_t channels, int32_t tiles, uint32_t *taps)
 {
     static const uint8_t order[THIMBLE_WINOGRAD_POSITIONS][2] = {
         {1, 1}, {2, 1}, {0, 1}, {1, 2}, {2, 2}, {0, 2}, {1, 0}, {2, 0},
         {0, 0}, {1, 3}, {2, 3}, {0, 3}, {3, 1}, {3, 2}, {3, 0}, {3, 3}};
-    const int32_t step = THIMBLE_WINOGRAD_STEP(channels);
+    const int32_t step = channels / 2 * tiles;
     for (int32_t channel = 0; channel < channels; channel += 4, window += 4) {
-        for (int32_t odd = 0; odd < 2; odd++, taps += THIMBLE_WINOGRAD_TILES) {
+        for (int32_t odd = 0; odd < 2; odd++, taps += tiles) {
             uint32_t w[4][4], across[4][4], v[4][4];
             for (int32_t x = 0; x < 4; x++) {
                 uint32_t d[4];

@@ -10,7 +10,7 @@ modulo 2**32, where 9 has an inverse. So nothing is rounded. The matrices are in
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -41,8 +41,6 @@ Int16 = NDArray[np.int16]
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
 
-TILES = 3
-"""Most tiles that the kernels compute together: THIMBLE_WINOGRAD_TILES."""
 _FITS = 1 << 31
 _MOST_CHANNELS = 2048
 _NARROW = 256
@@ -85,13 +83,20 @@ class Form:
         """Bytes of packed parameters, for `depth` input channels."""
         return channels // 2 * (32 + 4 * len(self.positions) * depth)
 
-    def scratch_bytes(self, depth: int, channels: int) -> int:
-        """v of three tiles as int16, and the pixels that one tile sees; then, of tiles of 4x4, the
-        outputs that may lie beyond the image's end.
+    def tiles(self, height: int, width: int) -> int:
+        """Tiles of an image of outputs."""
+        return -(-height // self.tile) * -(-width // self.tile)
+
+    def scratch_bytes(self, depth: int, y: Sequence[int]) -> int:
+        """v of the tiles that are computed together, as int16, and the pixels that one tile sees;
+        with tiles of 4x4 also the outputs that may lie beyond the image's end.
+
+        `y` is the outputs' shape.
         """
+        most = together(self.tiles(y[1], y[2]))[0]
         seen = self.side**2 * depth
-        beyond = TILES * 16 * channels if self.tile == 4 else 0
-        return 2 * TILES * seen + max(seen, beyond)
+        beyond = most * 16 * y[3] if self.tile == 4 else 0
+        return 2 * most * seen + max(seen, beyond)
 
 
 _BY_COLUMNS = tuple((row, column) for column in (1, 2, 0, 3) for row in (1, 2, 0))
@@ -161,7 +166,7 @@ def winograd_conv2d(op: Op, graph: Graph, tile: int = 2) -> Kernel | None:
                 comment,
             ),
         ),
-        scratch_bytes=form.scratch_bytes(depth, channels),
+        scratch_bytes=form.scratch_bytes(depth, y.shape),
         strided=strided_image(op, graph),
         calls_with_gaps=calls,
         find_overlaps=lambda: _overlaps(form, op, graph),
@@ -199,13 +204,15 @@ def winograd_extents(touched: Touched) -> Extents:
     """`thimble_convolve_winograd_s8`."""
     call = touched.call
     (form,) = (form for form in FORMS.values() if form.function == call.function)
-    depth, channels = call["shape.input_c"], call["shape.output_c"]
+    depth, *y = (
+        call[f"shape.{name}"] for name in ("input_c", "batches", "output_h", "output_w", "output_c")
+    )
     found = extents.image_extents(touched)
     return Extents(
         found.inputs,
         found.outputs,
-        {"parameters": form.flash_bytes(depth, channels)},
-        form.scratch_bytes(depth, channels),
+        {"parameters": form.flash_bytes(depth, y[3])},
+        form.scratch_bytes(depth, y),
         found.largest,
     )
 
@@ -219,7 +226,7 @@ def _overlaps(form: Form, op: Op, graph: Graph) -> tuple[SafeOverlap, ...]:
     below, right = np.minimum(rows + tile, y[1]), np.minimum(columns + tile, y[2])
     written = np.maximum.accumulate(((below[:, None] - 1) * y[2] + right).reshape(-1)) * y[3]
     later = np.minimum.accumulate(first.reshape(-1)[::-1])[::-1] * x[3]
-    ends = np.cumsum(_together(first.size))[:-1]
+    ends = np.cumsum(together(first.size))[:-1]
     return (SafeOverlap(INPUT, 0, lead_bytes(written[ends - 1], later[ends])),)
 
 
@@ -227,9 +234,9 @@ def _terms(form: Form, op: Op, graph: Graph, narrow: bool) -> Terms:
     """Tiles are transformed, then for each three tiles all pairs of output channels computed."""
     x, y = graph.input(op, INPUT).shape, graph.output(op).shape
     pad, words = window_of(op, graph).padding, x[3] // 4
-    tiles = -(-y[1] // form.tile) * -(-y[2] // form.tile)
+    tiles = form.tiles(y[1], y[2])
     inside = _inside(form, x[1], y[1], pad.top) * _inside(form, x[2], y[2], pad.left)
-    groups = _together(tiles)
+    groups = together(tiles)
     threes, twos = (groups.count(count) * y[3] // 2 for count in (3, 2))
     return {
         "call": 1.0,
@@ -246,7 +253,7 @@ def _terms(form: Form, op: Op, graph: Graph, narrow: bool) -> Terms:
     }
 
 
-def _together(tiles: int) -> list[int]:
+def together(tiles: int) -> list[int]:
     """How many tiles are computed together, in turn, as `thimble_winograd_together` says; the last
     one is taken again where one is left.
     """
