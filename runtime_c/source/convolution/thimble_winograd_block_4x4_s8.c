@@ -9,10 +9,37 @@ enum { SIDE = THIMBLE_WINOGRAD_4X4_SIDE };
 #define NINTH 0x38E38E39U
 
 #if THIMBLE_ASM
+/* clang-format off */
+
+/* A row of sums, P1 to P6 at r7 + 120 + at downwards, times A; before: P6 of the row before, of which nothing is left
+ * then; last: this row's. */
+#define ROW(at, before, last)                                                                                \
+    "ldr     r0, [r7, #120 + " at "]        \n"                                                              \
+    "ldr     r1, [r7, #96 + " at "]         \n"                                                              \
+    "ldr     r2, [r7, #72 + " at "]         \n"                                                              \
+    "ldr     r3, [r7, #48 + " at "]         \n"                                                              \
+    "ldr     r4, [r7, #24 + " at "]         \n"                                                              \
+    "ldr     " last ", [r7, #" at "]        \n"                                                              \
+    "rsb     r0, r1, r0, lsl #1             \n"                                                              \
+    "rsb     r2, r1, r2, lsl #1             \n"                                                              \
+    "sub     r0, r0, " before "             \n"                                                              \
+    "sub     r2, r2, r3                     \n"                                                              \
+    "sub     r3, r3, r1                     \n"                                                              \
+    "sub     r1, r1, " before "             \n"                                                              \
+    "sub     " before ", r4, " before "     \n"                                                              \
+    "add     r1, r1, r3, lsl #2             \n"                                                              \
+    "sub     r4, " last ", r4               \n"                                                              \
+    "add     r3, r0, r2, lsl #1             \n"                                                              \
+    "add     r0, r0, r2, lsl #3             \n"                                                              \
+    "add     r0, r0, r4, lsl #1             \n"                                                              \
+    "str     " before ", [r7, #120 + " at "]\n"                                                              \
+    "str     r3, [r7, #96 + " at "]         \n"                                                              \
+    "str     r1, [r7, #72 + " at "]         \n"                                                              \
+    "str     r0, [r7, #48 + " at "]         \n"
+
 /* The stack holds the block (96 bytes) and, below it, P36 to P1: 24 bytes each. Rows of sums make room for
  * the outputs of these rows. In lr beside the shift: 1 in bit 8 if the activation is narrow, columns from
  * bit 16. */
-/* clang-format off */
 THIMBLE_ASM_FUNCTION void thimble_winograd_block_4x4_s8(const thimble_winograd_block_4x4 *block)
 {
     register const thimble_winograd_block_4x4 *from __asm("r0") = block;
@@ -33,38 +60,17 @@ THIMBLE_ASM_FUNCTION void thimble_winograd_block_4x4_s8(const thimble_winograd_b
         "add     r0, r9, #2                        \n"
         "str     r0, [r8, #864]                    \n"
         "str     r1, [sp, #920]                    \n"
-        "add     r7, r8, #720                      \n"
+        "add     r7, r8, #576                      \n"
         "mov     r6, #0                            \n"
 
-        /* Six rows, r6: P6 of the row before. */
+        /* Six rows, two at a time; r6: P6 of the row before. */
         ".p2align 2                                \n"
         "5:                                        \n"
-        "ldr     r0, [r7, #120]                    \n"
-        "ldr     r1, [r7, #96]                     \n"
-        "ldr     r2, [r7, #72]                     \n"
-        "ldr     r3, [r7, #48]                     \n"
-        "ldr     r4, [r7, #24]                     \n"
-        "ldr     r5, [r7]                          \n"
-        "rsb     r0, r1, r0, lsl #1                \n"
-        "rsb     r2, r1, r2, lsl #1                \n"
-        "sub     r0, r0, r6                        \n"
-        "sub     r2, r2, r3                        \n"
-        "sub     r3, r3, r1                        \n"
-        "sub     r1, r1, r6                        \n"
-        "sub     r6, r4, r6                        \n"
-        "add     r1, r1, r3, lsl #2                \n"
-        "sub     r4, r5, r4                        \n"
-        "add     r3, r0, r2, lsl #1                \n"
-        "add     r0, r0, r2, lsl #3                \n"
-        "add     r0, r0, r4, lsl #1                \n"
-        "str     r6, [r7, #120]                    \n"
-        "str     r3, [r7, #96]                     \n"
-        "str     r1, [r7, #72]                     \n"
-        "str     r0, [r7, #48]                     \n"
-        "mov     r6, r5                            \n"
-        "sub     r7, r7, #144                      \n"
-        "cmp     r7, r8                            \n"
-        "bhs     5b                                \n"
+        ROW("144", "r6", "r5")
+        ROW("0", "r5", "r6")
+        "sub     r7, r7, #288                       \n"
+        "cmp     r7, r8                             \n"
+        "bhs     5b                                 \n"
 
         /* Four columns. */
         "orr     lr, lr, #0x30000                  \n"
