@@ -19,7 +19,8 @@
  * weight_zero_point: not 0 only in legacy uint8 models; 0 for a transposed convolution.
  * transposed (depthwise only): 1 if the other fields have height and width swapped, so that the kernel walks
  * along the longer side. The image in memory is not transposed.
- * band (depthwise only): output rows that are computed together. More rows are quicker and take more scratch.
+ * band: of a depthwise convolution the output rows that are computed together; more rows are quicker and take
+ * more scratch. Of Winograd's, 2 if at most two tiles of outputs are computed together: slower, less scratch.
  * at_once (thimble_convolve_s8 only): windows that are expanded to int16 together, two to four. With more of
  * them weights are read less often. input_line, output_line: bytes from one line of a strided image to the
  * next; then there is one batch. 0: the lines are contiguous, as they always are for partial and transposed
@@ -100,8 +101,8 @@ void thimble_convolve_1x1_s8(int32_t pixels,
  * multiplier, (2 * output offset + 1) << shift code, and shift code, plus 256 if the activation is narrower
  * than int8.
  *
- * scratch: 112 * input_c bytes, 80 * input_c where there are 1, 2 or 4 tiles of outputs. Besides it takes 500
- * bytes of stack. */
+ * scratch: 112 * input_c bytes, 80 * input_c where band is 2 or there are 1, 2 or 4 tiles of outputs. Besides
+ * it takes 500 bytes of stack. */
 void thimble_convolve_winograd_s8(const thimble_conv_shape *shape,
                                   const thimble_requant *requant,
                                   const int8_t *input,

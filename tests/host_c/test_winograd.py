@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from toolchain.boards import HOST
 from toolchain.device.host import HostProgram, build
 from toolchain.kernels import cmsis_nn
 from toolchain.memory.plan import Plan
-from toolchain.ops.convolution.winograd import FORMS
+from toolchain.ops.convolution.winograd import FORMS, winograd_conv2d
 from toolchain.ops.window import Padding
 
 TILES = tuple(FORMS)
@@ -46,6 +47,19 @@ def test_any_size_padding_and_value(tile: int) -> None:
     plans = [plan_of(graph, core, spread=True) for graph in convolutions(18, rng, tile)]
     for plan in plans:
         assert plan.lowered.kernels[0].functions == (FORMS[tile].function,)
+    _check(plans, rng)
+
+
+@pytest.mark.parametrize("tile", TILES)
+def test_two_tiles_at_a_time_take_less_scratch(tile: int) -> None:
+    rng = np.random.default_rng(tile)
+    plans = []
+    for graph in convolutions(9, rng, tile):
+        plan = plan_of(graph, with_winograd(HOST, tile), spread=True)
+        kernel = winograd_conv2d(graph.ops[0], graph, tile, 2)
+        assert kernel is not None
+        assert kernel.scratch_bytes <= plan.lowered.kernels[0].scratch_bytes
+        plans.append(replace(plan, lowered=replace(plan.lowered, kernels=(kernel,))))
     _check(plans, rng)
 
 

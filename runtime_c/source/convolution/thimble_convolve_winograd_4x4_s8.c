@@ -26,7 +26,7 @@ void thimble_convolve_winograd_4x4_s8(const thimble_conv_shape *shape,
     const int32_t output_line = thimble_line(shape->output_line, shape->output_w, outputs);
     uint32_t *const taps = scratch;
     int32_t left = (shape->output_h + 3) / 4 * ((shape->output_w + 3) / 4);
-    const int32_t most = thimble_winograd_together(left);
+    const int32_t most = thimble_winograd_together(left, shape->band);
     int8_t *const staging = (int8_t *)(taps + side * side * most * channels / 2);
     thimble_winograd_block_4x4 block;
     block.step = outputs;
@@ -38,7 +38,7 @@ void thimble_convolve_winograd_4x4_s8(const thimble_conv_shape *shape,
 
     int32_t x = 0, y = 0;
     for (int32_t tiles; left > 0; left -= tiles) {
-        tiles = thimble_winograd_together(left);
+        tiles = thimble_winograd_together(left, shape->band);
         block.turns = thimble_winograd_turns(channels, side * side, tiles);
         /* Behind the last tile it is taken again. */
         struct {

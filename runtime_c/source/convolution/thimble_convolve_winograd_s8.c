@@ -16,7 +16,7 @@ void thimble_convolve_winograd_s8(const thimble_conv_shape *shape,
     const int32_t last_x = shape->output_w - 1, last_y = shape->output_h - 1;
     uint32_t *const taps = scratch;
     int32_t left = (shape->output_h + 1) / 2 * ((shape->output_w + 1) / 2);
-    const int32_t most = thimble_winograd_together(left);
+    const int32_t most = thimble_winograd_together(left, shape->band);
     int8_t *const staging = (int8_t *)(taps + THIMBLE_WINOGRAD_POSITIONS * most * channels / 2);
     thimble_winograd_block block;
     block.taps = taps;
@@ -27,7 +27,7 @@ void thimble_convolve_winograd_s8(const thimble_conv_shape *shape,
 
     int32_t x = 0, y = 0;
     for (int32_t tiles; left > 0; left -= tiles) {
-        tiles = thimble_winograd_together(left);
+        tiles = thimble_winograd_together(left, shape->band);
         block.turns = thimble_winograd_turns(channels, THIMBLE_WINOGRAD_POSITIONS, tiles);
         /* Behind the last tile it is taken again. */
         for (int32_t tile = 0; tile < tiles; tile++) {

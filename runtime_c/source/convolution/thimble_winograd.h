@@ -45,10 +45,10 @@
 #define THIMBLE_WINOGRAD_TILES 3
 
 /* Tiles that are computed together where so many are left: three, or two. With an end in twos no place is
- * wasted where four are left. */
-static inline int32_t thimble_winograd_together(int32_t left)
+ * wasted where four are left. `most`: 2 if there is no room for three. */
+static inline int32_t thimble_winograd_together(int32_t left, int32_t most)
 {
-    return left == 4 || left < 3 ? 2 : 3;
+    return most == 2 || left == 4 || left < 3 ? 2 : 3;
 }
 
 /* What a block's loops count: turns of eight input channels less one, in bits 0 to 7 and 24 to 31; positions

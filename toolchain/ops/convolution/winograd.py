@@ -87,16 +87,16 @@ class Form:
         """Tiles of an image of outputs."""
         return -(-height // self.tile) * -(-width // self.tile)
 
-    def scratch_bytes(self, depth: int, y: Sequence[int]) -> int:
-        """v of the tiles that are computed together, as int16, and the pixels that one tile sees;
-        with tiles of 4x4 also the outputs that may lie beyond the image's end.
+    def scratch_bytes(self, depth: int, y: Sequence[int], most: int = 3) -> int:
+        """v of the tiles that are computed together, at most `most`, as int16, and the pixels that
+        one tile sees; with tiles of 4x4, where some lie beyond the image's end, their outputs.
 
         `y` is the outputs' shape.
         """
-        most = together(self.tiles(y[1], y[2]))[0]
+        count = together(self.tiles(y[1], y[2]), most)[0]
         seen = self.side**2 * depth
-        beyond = most * 16 * y[3] if self.tile == 4 else 0
-        return 2 * most * seen + max(seen, beyond)
+        beyond = self.tile == 4 and (y[1] % 4 or y[2] % 4)
+        return 2 * count * seen + max(seen, count * 16 * y[3] if beyond else 0)
 
 
 _BY_COLUMNS = tuple((row, column) for column in (1, 2, 0, 3) for row in (1, 2, 0))
@@ -123,14 +123,14 @@ FORMS: Mapping[int, Form] = MappingProxyType({form.tile: form for form in (_TWO,
 """By the side of a tile."""
 
 
-def winograd_conv2d(op: Op, graph: Graph, tile: int = 2) -> Kernel | None:
+def winograd_conv2d(op: Op, graph: Graph, tile: int = 2, most: int = 3) -> Kernel | None:
     """The kernel of an int8 conv2d of one image, 3x3 with stride 1; None where it does not apply.
-    It computes tiles of `tile` x `tile` outputs.
+    It computes tiles of `tile` x `tile` outputs, 2 or 4, and `most` tiles together, 2 or 3.
 
     It takes input channels in a multiple of eight, an even number of output channels, TFLite's
     rounding, no groups, and channels whose sums times `Form.kept` fit 32 bits and are shifted
-    right by 1 to 22. `Form.flash_bytes` says what its weights take, without packing them. Raises
-    ScaleError as the other kernels do.
+    right by 1 to 22. Weights take 32 bytes for nine, with tiles of 4x4 72 (`Form.flash_bytes`).
+    Raises ScaleError as the other kernels do.
     """
     form = FORMS[tile]
     x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
@@ -152,7 +152,8 @@ def winograd_conv2d(op: Op, graph: Graph, tile: int = 2) -> Kernel | None:
     narrow = (low, high) != (-128, 127)
 
     def calls(input_line: int, output_line: int) -> tuple[Call, ...]:
-        shape = conv_shape(op, graph, window, depth, lines=(input_line, output_line))
+        band = 2 if most == 2 else 0
+        shape = conv_shape(op, graph, window, depth, lines=(input_line, output_line), band=band)
         return (Call(form.function, own_arguments(shape, requant(y, attributes.activation))),)
 
     comment = packed_comment("transformed filters", weights.shape, form.function)
@@ -166,11 +167,11 @@ def winograd_conv2d(op: Op, graph: Graph, tile: int = 2) -> Kernel | None:
                 comment,
             ),
         ),
-        scratch_bytes=form.scratch_bytes(depth, y.shape),
+        scratch_bytes=form.scratch_bytes(depth, y.shape, most),
         strided=strided_image(op, graph),
         calls_with_gaps=calls,
-        find_overlaps=lambda: _overlaps(form, op, graph),
-        find_terms=lambda: _terms(form, op, graph, narrow),
+        find_overlaps=lambda: _overlaps(form, op, graph, most),
+        find_terms=lambda: _terms(form, op, graph, most, narrow),
     )
 
 
@@ -212,12 +213,12 @@ def winograd_extents(touched: Touched) -> Extents:
         found.inputs,
         found.outputs,
         {"parameters": form.flash_bytes(depth, y[3])},
-        form.scratch_bytes(depth, y),
+        form.scratch_bytes(depth, y, 2 if call.get("shape.band") == 2 else 3),
         found.largest,
     )
 
 
-def _overlaps(form: Form, op: Op, graph: Graph) -> tuple[SafeOverlap, ...]:
+def _overlaps(form: Form, op: Op, graph: Graph, most: int) -> tuple[SafeOverlap, ...]:
     """Two or three tiles are read before their outputs are written, and they come row by row."""
     x, y = graph.input(op, INPUT).shape, graph.output(op).shape
     pad, tile = window_of(op, graph).padding, form.tile
@@ -226,17 +227,17 @@ def _overlaps(form: Form, op: Op, graph: Graph) -> tuple[SafeOverlap, ...]:
     below, right = np.minimum(rows + tile, y[1]), np.minimum(columns + tile, y[2])
     written = np.maximum.accumulate(((below[:, None] - 1) * y[2] + right).reshape(-1)) * y[3]
     later = np.minimum.accumulate(first.reshape(-1)[::-1])[::-1] * x[3]
-    ends = np.cumsum(together(first.size))[:-1]
+    ends = np.cumsum(together(first.size, most))[:-1]
     return (SafeOverlap(INPUT, 0, lead_bytes(written[ends - 1], later[ends])),)
 
 
-def _terms(form: Form, op: Op, graph: Graph, narrow: bool) -> Terms:
+def _terms(form: Form, op: Op, graph: Graph, most: int, narrow: bool) -> Terms:
     """Tiles are transformed, then for each three tiles all pairs of output channels computed."""
     x, y = graph.input(op, INPUT).shape, graph.output(op).shape
     pad, words = window_of(op, graph).padding, x[3] // 4
     tiles = form.tiles(y[1], y[2])
     inside = _inside(form, x[1], y[1], pad.top) * _inside(form, x[2], y[2], pad.left)
-    groups = together(tiles)
+    groups = together(tiles, most)
     threes, twos = (groups.count(count) * y[3] // 2 for count in (3, 2))
     return {
         "call": 1.0,
@@ -253,13 +254,13 @@ def _terms(form: Form, op: Op, graph: Graph, narrow: bool) -> Terms:
     }
 
 
-def together(tiles: int) -> list[int]:
+def together(tiles: int, most: int) -> list[int]:
     """How many tiles are computed together, in turn, as `thimble_winograd_together` says; the last
     one is taken again where one is left.
     """
     found = []
     while tiles > 0:
-        found.append(2 if tiles == 4 or tiles < 3 else 3)
+        found.append(2 if most == 2 or tiles == 4 or tiles < 3 else 3)
         tiles -= found[-1]
     return found
 
