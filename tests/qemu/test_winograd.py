@@ -30,7 +30,7 @@ pytestmark = pytest.mark.skipif(
 @pytest.mark.parametrize("board_name", BOARDS)
 def test_assembly_equals_the_plain_sums(board_name: str, tile: int, tmp_path: Path) -> None:
     rng = np.random.default_rng(tile)
-    graphs = convolutions(18, rng, tile)
+    graphs = convolutions(10, rng, tile)
     large = convolution((13, 17), 64, 8, rng, padding=Padding(1, 1, 1, 1))
     tiled = in_tiles(convolution((12, 13), 8, 6, rng, padding=Padding(1, 1, 1, 1)), 2, 2)
     core = with_winograd(board(board_name).core, tile)

@@ -52,11 +52,19 @@ static inline int32_t thimble_winograd_together(int32_t left, int32_t most)
 }
 
 /* What a block's loops count: turns of eight input channels less one, in bits 0 to 7 and 24 to 31; positions
- * in bits 8 to 15; tiles in bits 16 to 23. */
+ * in bits 8 to 13; tiles in bits 16 to 23. Bit 14: turns are of sixteen channels, as they are where three
+ * tiles allow it. */
 static inline uint32_t thimble_winograd_turns(int32_t channels, int32_t positions, int32_t tiles)
 {
-    const uint32_t turns = (uint32_t)channels / 8 - 1;
-    return turns << 24 | (uint32_t)tiles << 16 | (uint32_t)positions << 8 | turns;
+    const uint32_t sixteen = tiles == 3 && channels % 16 == 0;
+    const uint32_t turns = (uint32_t)channels / (sixteen ? 16 : 8) - 1;
+    return turns << 24 | (uint32_t)tiles << 16 | sixteen << 14 | (uint32_t)positions << 8 | turns;
+}
+
+/* Words of one position of a tile. */
+static inline int32_t thimble_winograd_words(uint32_t turns)
+{
+    return (int32_t)(((turns & 255) + 1) << (turns >> 14 & 1) << 2);
 }
 
 /* Three tiles, or two, and the output channels that are left. Two channels of a tile are entries 2 * tile and

@@ -11,31 +11,31 @@ enum { SIDE = THIMBLE_WINOGRAD_4X4_SIDE };
 #if THIMBLE_ASM
 /* clang-format off */
 
-/* A row of sums, P1 to P6 at r7 + 120 + at downwards, times A; before: P6 of the row before, of which nothing is left
- * then; last: this row's. */
+/* A row of sums, P1 to P6 at r7 + 120 + at downwards, times A; before: P6 of the row before, of which nothing
+ * is left then; last: this row's. */
 #define ROW(at, before, last)                                                                                \
-    "ldr     r0, [r7, #120 + " at "]        \n"                                                              \
-    "ldr     r1, [r7, #96 + " at "]         \n"                                                              \
-    "ldr     r2, [r7, #72 + " at "]         \n"                                                              \
-    "ldr     r3, [r7, #48 + " at "]         \n"                                                              \
-    "ldr     r4, [r7, #24 + " at "]         \n"                                                              \
-    "ldr     " last ", [r7, #" at "]        \n"                                                              \
-    "rsb     r0, r1, r0, lsl #1             \n"                                                              \
-    "rsb     r2, r1, r2, lsl #1             \n"                                                              \
-    "sub     r0, r0, " before "             \n"                                                              \
-    "sub     r2, r2, r3                     \n"                                                              \
-    "sub     r3, r3, r1                     \n"                                                              \
-    "sub     r1, r1, " before "             \n"                                                              \
-    "sub     " before ", r4, " before "     \n"                                                              \
-    "add     r1, r1, r3, lsl #2             \n"                                                              \
-    "sub     r4, " last ", r4               \n"                                                              \
-    "add     r3, r0, r2, lsl #1             \n"                                                              \
-    "add     r0, r0, r2, lsl #3             \n"                                                              \
-    "add     r0, r0, r4, lsl #1             \n"                                                              \
-    "str     " before ", [r7, #120 + " at "]\n"                                                              \
-    "str     r3, [r7, #96 + " at "]         \n"                                                              \
-    "str     r1, [r7, #72 + " at "]         \n"                                                              \
-    "str     r0, [r7, #48 + " at "]         \n"
+    "ldr     r0, [r7, #120 + " at "]           \n"                                                           \
+    "ldr     r1, [r7, #96 + " at "]            \n"                                                           \
+    "ldr     r2, [r7, #72 + " at "]            \n"                                                           \
+    "ldr     r3, [r7, #48 + " at "]            \n"                                                           \
+    "ldr     r4, [r7, #24 + " at "]            \n"                                                           \
+    "ldr     " last ", [r7, #" at "]           \n"                                                           \
+    "rsb     r0, r1, r0, lsl #1                \n"                                                           \
+    "rsb     r2, r1, r2, lsl #1                \n"                                                           \
+    "sub     r0, r0, " before "                \n"                                                           \
+    "sub     r2, r2, r3                        \n"                                                           \
+    "sub     r3, r3, r1                        \n"                                                           \
+    "sub     r1, r1, " before "                \n"                                                           \
+    "sub     " before ", r4, " before "        \n"                                                           \
+    "add     r1, r1, r3, lsl #2                \n"                                                           \
+    "sub     r4, " last ", r4                  \n"                                                           \
+    "add     r3, r0, r2, lsl #1                \n"                                                           \
+    "add     r0, r0, r2, lsl #3                \n"                                                           \
+    "add     r0, r0, r4, lsl #1                \n"                                                           \
+    "str     " before ", [r7, #120 + " at "]   \n"                                                           \
+    "str     r3, [r7, #96 + " at "]            \n"                                                           \
+    "str     r1, [r7, #72 + " at "]            \n"                                                           \
+    "str     r0, [r7, #48 + " at "]            \n"
 
 /* The stack holds the block (96 bytes) and, below it, P36 to P1: 24 bytes each. Rows of sums make room for
  * the outputs of these rows. In lr beside the shift: 1 in bit 8 if the activation is narrow, columns from
@@ -173,7 +173,7 @@ void thimble_winograd_block_4x4_s8(const thimble_winograd_block_4x4 *block)
 {
     enum { positions = SIDE * SIDE };
     const int32_t tiles = (int32_t)(block->turns >> 16 & 255);
-    const int32_t words = 4 * (int32_t)((block->turns & 255) + 1);
+    const int32_t words = thimble_winograd_words(block->turns);
     const int32_t *at = block->parameters;
     for (int32_t pair = 0; pair < block->pairs; pair++) {
         const int32_t *const scaling = at + 2 + 2 * positions * words;

@@ -124,7 +124,7 @@ void thimble_winograd_block_s8(const thimble_winograd_block *block)
 {
     enum { positions = THIMBLE_WINOGRAD_POSITIONS };
     const int32_t tiles = (int32_t)(block->turns >> 16 & 255);
-    const int32_t words = 4 * (int32_t)((block->turns & 255) + 1);
+    const int32_t words = thimble_winograd_words(block->turns);
     const int32_t *at = block->parameters;
     for (int32_t pair = 0; pair < block->pairs; pair++) {
         const int32_t *const scaling = at + 2 + 2 * positions * words;

@@ -8,13 +8,13 @@
 #if THIMBLE_ASM
 /* clang-format off */
 
-/* Two input channels of three tiles and two filters: r5 points to the tiles' words, r6 to the filters'. The last
- * two loads may move these on. */
-#define THIMBLE_WINOGRAD_PRODUCTS(tap_0, tap_1, filter_0, tap_2, filter_1)                                   \
+/* Two input channels of three tiles and two filters: r5 points to the tiles' words, r6 to the filters', which
+ * lie in another memory. The last load of each may move the pointer on. */
+#define THIMBLE_WINOGRAD_PRODUCTS(tap_0, tap_1, tap_2, filter_0, filter_1)                                   \
     "ldr     r0, [r5, #" tap_0 "]              \n"                                                           \
     "ldr     r1, [r5, #" tap_1 "]              \n"                                                           \
-    "ldr     r3, [r6, #" filter_0 "]           \n"                                                           \
     "ldr     r2, [r5, #" tap_2 "               \n"                                                           \
+    "ldr     r3, [r6, #" filter_0 "]           \n"                                                           \
     "ldr     r4, [r6, #" filter_1 "            \n"                                                           \
     "smlad   r7, r0, r3, r7                    \n"                                                           \
     "smlad   r8, r0, r4, r8                    \n"                                                           \
@@ -24,25 +24,24 @@
     "smlad   r12, r2, r4, r12                  \n"
 
 /* The same of two tiles. */
-#define THIMBLE_WINOGRAD_TWO_PRODUCTS(tap_0, filter_0, tap_1, filter_1)                                      \
+#define THIMBLE_WINOGRAD_TWO_PRODUCTS(tap_0, tap_1, filter_0, filter_1)                                      \
     "ldr     r0, [r5, #" tap_0 "]              \n"                                                           \
-    "ldr     r3, [r6, #" filter_0 "]           \n"                                                           \
     "ldr     r1, [r5, #" tap_1 "               \n"                                                           \
+    "ldr     r3, [r6, #" filter_0 "]           \n"                                                           \
     "ldr     r4, [r6, #" filter_1 "            \n"                                                           \
     "smlad   r7, r0, r3, r7                    \n"                                                           \
     "smlad   r8, r0, r4, r8                    \n"                                                           \
     "smlad   r9, r1, r3, r9                    \n"                                                           \
     "smlad   r10, r1, r4, r10                  \n"
 
-/* After eight input channels: back to `again` for more of them, or at the end of a position, unless it is the last.
- */
+/* After a turn: back to `again` for more of them, or at the end of a position, unless it is the last. */
 #define THIMBLE_WINOGRAD_NEXT(again)                                                                         \
     "subs    lr, lr, #0x1000000                \n"                                                           \
     "bcs     " again "                         \n"                                                           \
+    "sub     lr, lr, #0x100                    \n"                                                           \
     "stmdb   sp!, {r7-r12}                     \n"                                                           \
     "bfi     lr, lr, #24, #8                   \n"                                                           \
-    "sub     lr, lr, #0x100                    \n"                                                           \
-    "tst     lr, #0xff00                       \n"                                                           \
+    "tst     lr, #0x3f00                       \n"                                                           \
     "bne     " again "                         \n"
 
 /* Copies the 96 bytes at r0 to the stack. */
@@ -54,8 +53,9 @@
     "ldmia   r0!, {r2-r12, lr}                 \n"                                                           \
     "stmia   r1!, {r2-r12, lr}                 \n"
 
-/* Pushes the sums of all positions, 24 bytes each: of tile 0 and the first filter, tile 0 and the second, tile 1
- * and so on; of two tiles eight of the bytes are not used. r6 then points to the scaling. Within it r5 and r6 point four bytes lower. */
+/* Pushes the sums of all positions, 24 bytes each: of tile 0 and the first filter, tile 0 and the second, tile
+ * 1 and so on; of two tiles eight of the bytes are not used. r6 then points to the scaling. Within it r5 and r6
+ * point four bytes lower. */
 #define THIMBLE_WINOGRAD_SUMS                                                                                \
     "ldr     r6, [sp, #92]                     \n"                                                           \
     "ldr     r5, [sp, #76]                     \n"                                                           \
@@ -70,26 +70,40 @@
     "mov     r12, r8                           \n"                                                           \
     "tst     lr, #0x10000                      \n"                                                           \
     "beq     22f                               \n"                                                           \
+    "tst     lr, #0x4000                       \n"                                                           \
+    "bne     24f                               \n"                                                           \
     ".p2align 2                                \n"                                                           \
     "21:                                       \n"                                                           \
-    THIMBLE_WINOGRAD_PRODUCTS("4", "8", "4", "12]", "8]")                                                    \
-    THIMBLE_WINOGRAD_PRODUCTS("16", "20", "12", "24]", "16]")                                                \
-    THIMBLE_WINOGRAD_PRODUCTS("28", "32", "20", "36]", "24]")                                                \
-    THIMBLE_WINOGRAD_PRODUCTS("40", "44", "28", "48]!", "32]!")                                              \
+    THIMBLE_WINOGRAD_PRODUCTS("4", "8", "12]", "4", "8]")                                                    \
+    THIMBLE_WINOGRAD_PRODUCTS("16", "20", "24]", "12", "16]")                                                \
+    THIMBLE_WINOGRAD_PRODUCTS("28", "32", "36]", "20", "24]")                                                \
+    THIMBLE_WINOGRAD_PRODUCTS("40", "44", "48]!", "28", "32]!")                                              \
     THIMBLE_WINOGRAD_NEXT("21b")                                                                             \
     "b       23f                               \n"                                                           \
     ".p2align 2                                \n"                                                           \
     "22:                                       \n"                                                           \
-    THIMBLE_WINOGRAD_TWO_PRODUCTS("4", "4", "8]", "8]")                                                      \
-    THIMBLE_WINOGRAD_TWO_PRODUCTS("12", "12", "16]", "16]")                                                  \
-    THIMBLE_WINOGRAD_TWO_PRODUCTS("20", "20", "24]", "24]")                                                  \
-    THIMBLE_WINOGRAD_TWO_PRODUCTS("28", "28", "32]!", "32]!")                                                \
+    THIMBLE_WINOGRAD_TWO_PRODUCTS("4", "8]", "4", "8]")                                                      \
+    THIMBLE_WINOGRAD_TWO_PRODUCTS("12", "16]", "12", "16]")                                                  \
+    THIMBLE_WINOGRAD_TWO_PRODUCTS("20", "24]", "20", "24]")                                                  \
+    THIMBLE_WINOGRAD_TWO_PRODUCTS("28", "32]!", "28", "32]!")                                                \
     THIMBLE_WINOGRAD_NEXT("22b")                                                                             \
+    "b       23f                               \n"                                                           \
+    ".p2align 2                                \n"                                                           \
+    "24:                                       \n"                                                           \
+    THIMBLE_WINOGRAD_PRODUCTS("4", "8", "12]", "4", "8]")                                                    \
+    THIMBLE_WINOGRAD_PRODUCTS("16", "20", "24]", "12", "16]")                                                \
+    THIMBLE_WINOGRAD_PRODUCTS("28", "32", "36]", "20", "24]")                                                \
+    THIMBLE_WINOGRAD_PRODUCTS("40", "44", "48]", "28", "32]")                                                \
+    THIMBLE_WINOGRAD_PRODUCTS("52", "56", "60]", "36", "40]")                                                \
+    THIMBLE_WINOGRAD_PRODUCTS("64", "68", "72]", "44", "48]")                                                \
+    THIMBLE_WINOGRAD_PRODUCTS("76", "80", "84]", "52", "56]")                                                \
+    THIMBLE_WINOGRAD_PRODUCTS("88", "92", "96]!", "60", "64]!")                                              \
+    THIMBLE_WINOGRAD_NEXT("24b")                                                                             \
     "23:                                       \n"                                                           \
     "add     r6, r6, #4                        \n"
 
-/* thimble_requantize_doubled of a and b, with u and v for the way: multiplier in r11, rounding in r12, shift in lr.
- */
+/* thimble_requantize_doubled of a and b, with u and v for the way: multiplier in r11, rounding in r12, shift in
+ * lr. */
 #define THIMBLE_WINOGRAD_REQUANTIZE(a, b, u, v)                                                              \
     "smmlar  " u ", " a ", r11, r12            \n"                                                           \
     "smmlar  " v ", " b ", r11, r12            \n"                                                           \
