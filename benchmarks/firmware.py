@@ -1,13 +1,15 @@
 """Our firmware beside TensorFlow Lite Micro's, model by model.
 
-    .venv/bin/python benchmarks/firmware.py [--board NAME] [--models DIR] [--json FILE]
+    .venv/bin/python -m benchmarks.firmware [--board NAME] [--models DIR] [--json FILE]
                                             [--all] [--only TEXT] [--as BOARD|CHIP ...]
+                                            [--no-cmsis-nn]
 
 Every model is compiled, run in QEMU on 3 random inputs and compared with its reference. Columns:
 arena and all RAM (.data + .bss + arena + measured stack), code (flash apart from weights), flash,
 instructions per inference; TFLM's figures beside ours, and the ratio. TFLM's RAM leaves out its
-stack. A second table has cycles and milliseconds on chips with that core, modelled from a trace of
-the same firmware (docs/time.md), beside the quickest that was published for such a chip.
+stack. A second table has cycles, milliseconds and estimated microjoules on chips with that core,
+modelled from a trace of the same firmware (docs/time.md), beside those of the same model with
+CMSIS-NN's kernels, and what others published for the chip (`silicon_published.json`).
 """
 
 from __future__ import annotations
@@ -23,13 +25,18 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from toolchain import verify_model
+from benchmarks.silicon import PUBLISHED, SHARED_MODELS, read_published
+from toolchain import compile_model, verify_model
+from toolchain.boards import board as find_board
+from toolchain.cost.basis import CYCLES
 from toolchain.deployment.profile import Profile
 from toolchain.deployment.profiling import profile_readings
 from toolchain.errors import ThimbleError
+from toolchain.ops.preference import Preference
+from toolchain.planning.options import PlanOptions
+from toolchain.report.time import microjoules
 
 SMALLEST = ("--models {shared}/models --only ad_fcae",)
-SHARED_MODELS = Path(__file__).resolve().parents[2] / "shared" / "models"
 
 
 @dataclass(frozen=True)
@@ -58,24 +65,20 @@ TFLM = {
     "tflm_xtensa_mobilenet_v2_pt_224_int8": Anchor(2_600_596, 94_552, 4_075_436, 797.9, 789.6),
 }
 CHIPS = {
-    "m4": ("nucleo-l4r5zi", "nucleo-f446re", "stm32u575"),
-    "m7": ("nucleo-h7a3zi-q", "nucleo-h743zi"),
-    "m55": ("mps3-an547",),
+    "cortex-m4": ("nucleo-l4r5zi", "nucleo-f446re"),
+    "cortex-m33": ("stm32u575",),
+    "cortex-m7": ("nucleo-h7a3zi-q", "nucleo-h743zi"),
+    "cortex-m55": ("mps3-an547",),
 }
 """As which boards and chips the firmware of a core is read."""
-SILICON = {
-    "nucleo-l4r5zi": {"ad": 0.486, "ic": 19.815, "kws": 5.182, "vww": 10.671},
-    "nucleo-h7a3zi-q": {"ad": 0.303, "ic": 11.437, "kws": 3.169, "vww": 6.665},
-    "stm32u575": {"ad": 0.495, "ic": 16.686, "kws": 4.639, "vww": 9.483},
-}
-"""Million cycles an inference: the least of the MLPerf Tiny rounds 0.5 to 1.3 on that chip, by the
-closed engines of ST, Plumerai or Bosch."""
 MLPERF_TINY = tuple(name for name in TFLM if name.startswith("mlperf"))
 
 
 @dataclass(frozen=True)
 class Row:
-    """One model on one board. `matches`: no output byte differs from the reference."""
+    """One model on one board. `matches`: no output byte differs from the reference. Cycles by chip,
+    `cmsis_nn_cycles` with `--kernels cmsis-nn`.
+    """
 
     model: str
     board: str
@@ -87,16 +90,24 @@ class Row:
     instructions: int
     cycles: Mapping[str, int] = field(default_factory=dict)
     milliseconds: Mapping[str, float | None] = field(default_factory=dict)
+    cmsis_nn_cycles: Mapping[str, int] = field(default_factory=dict)
 
 
-def measure(file: Path, board: str, chips: Sequence[str]) -> Row:
-    """Compile, verify and count one model; read what ran as each of the chips."""
+def measure(file: Path, board: str, chips: Sequence[str], *, beside_arm: bool) -> Row:
+    """Compile, verify and count one model; read what ran as each of the chips, and so what runs
+    with CMSIS-NN's kernels if `beside_arm`.
+    """
     with tempfile.TemporaryDirectory() as scratch:
         out = Path(scratch) / "build"
         result = verify_model(file, board, runs=3, out=out)
         sizes = result.compiled.sizes
         assert sizes is not None
         profiles = profile_readings(out, chips, runs=2) if chips else ()
+        theirs: tuple[Profile, ...] = ()
+        if chips and beside_arm:
+            arm = Path(scratch) / "arm"
+            compile_model(file, board, arm, PlanOptions(kernels=Preference.CMSIS_NN))
+            theirs = profile_readings(arm, chips, runs=2)
     stack = result.memory.stack_bytes
     return Row(
         model=file.stem,
@@ -109,6 +120,7 @@ def measure(file: Path, board: str, chips: Sequence[str]) -> Row:
         instructions=result.count,
         cycles={profile.board: profile.total for profile in _in_cycles(profiles)},
         milliseconds={p.board: p.milliseconds(p.total) for p in _in_cycles(profiles)},
+        cmsis_nn_cycles={profile.board: profile.total for profile in _in_cycles(theirs)},
     )
 
 
@@ -117,27 +129,44 @@ def _in_cycles(profiles: Sequence[Profile]) -> list[Profile]:
 
 
 def times(rows: list[Row], chips: Sequence[str]) -> Table:
-    """Million cycles and milliseconds of each model on each chip."""
-    result = Table(
-        header_style="bold",
-        title="M cycles modelled from a trace (ms) / least published on silicon (ratio)",
-    )
-    result.add_column("model")
-    for chip in chips:
-        result.add_column(chip, justify="right", no_wrap=True)
+    """Million cycles of each model on each chip: ours, CMSIS-NN's of the same model, and what was
+    published for that chip. The ratios are ours by theirs.
+    """
+    result = Table(header_style="bold", title="M cycles of an inference, modelled from a trace")
+    for heading in ("model", "as"):
+        result.add_column(heading)
+    for heading in ("ours", "ms", "uJ", "CMSIS-NN"):
+        result.add_column(heading, justify="right", no_wrap=True)
+    result.add_column("measured on silicon by others")
     for row in rows:
-        cells = []
-        for chip in chips:
-            if chip not in row.cycles:
-                cells.append("-")
-                continue
-            ours = row.cycles[chip] / 1e6
-            text = f"{ours:.3f} ({row.milliseconds[chip]:.2f} ms)"
-            tested = row.model.split("_")[2] if row.model.startswith("mlperf") else ""
-            best = SILICON.get(chip, {}).get(tested)
-            cells.append(text if best is None else f"{text} / {best:.3f} ({ours / best:.2f})")
-        result.add_row(row.model, *cells)
+        for chip in (chip for chip in chips if chip in row.cycles):
+            ours, arm = row.cycles[chip] / 1e6, row.cmsis_nn_cycles.get(chip)
+            energy = microjoules(chip, row.cycles[chip], CYCLES)
+            result.add_row(
+                row.model,
+                chip,
+                f"{ours:.3f}",
+                f"{row.milliseconds[chip]:.2f}",
+                "-" if energy is None else f"{energy:,.0f}",
+                "-" if arm is None else f"{arm / 1e6:.3f} ({1e6 * ours / arm:.2f})",
+                ", ".join(
+                    f"{software} {cycles:.3f} ({ours / cycles:.2f})"
+                    for software, cycles in published(row.model, chip)
+                ),
+            )
     return result
+
+
+def published(model: str, chip: str) -> list[tuple[str, float]]:
+    """Software with kernels of its own, and its million cycles on that chip, least first."""
+    names, rows = read_published(PUBLISHED)
+    found = [
+        (row.software, row.cycles[name])
+        for row in rows
+        for name in row.cycles
+        if names[name] == model and row.target == chip and row.kernels is Preference.AUTO
+    ]
+    return sorted(found, key=lambda each: each[1])
 
 
 def table(rows: list[Row], core: str) -> Table:
@@ -155,7 +184,13 @@ def table(rows: list[Row], core: str) -> Table:
                 return f"{ours:{form}}"
             return f"{ours:{form}} / {theirs:{form}} ({ours / theirs:.2f})"
 
-        peer = None if anchor is None else anchor.m7_minstr if core == "m7" else anchor.m4_minstr
+        peer = (
+            None
+            if anchor is None
+            else anchor.m7_minstr
+            if core == "cortex-m7"
+            else anchor.m4_minstr
+        )
         result.add_row(
             row.model,
             "yes" if row.matches else "NO",
@@ -163,7 +198,7 @@ def table(rows: list[Row], core: str) -> Table:
             f"{row.ram_bytes:,}",
             beside(row.code_bytes, anchor and anchor.code_bytes),
             beside(row.flash_bytes, anchor and anchor.flash_bytes),
-            beside(counted, peer if core in ("m4", "m7") else None, ".3f"),
+            beside(counted, peer if core in ("cortex-m4", "cortex-m7") else None, ".3f"),
         )
     return result
 
@@ -186,20 +221,26 @@ def main() -> int:
         metavar="BOARD|CHIP",
         help="tell the time on it; may be repeated (default: some with the board's core)",
     )
+    parser.add_argument(
+        "--no-cmsis-nn",
+        dest="arm",
+        action="store_false",
+        help="leave out the column of CMSIS-NN's kernels, and the time that it takes",
+    )
     arguments = parser.parse_args()
     console = Console(width=200)
     if not arguments.models.is_dir():
         console.print(f"there is no folder {arguments.models}: name one with --models")
         return 2
-    core = "m7" if "an500" in arguments.board else "m55" if "an547" in arguments.board else "m4"
-    chips = arguments.chips or CHIPS[core]
+    core = find_board(arguments.board).core.name
+    chips = arguments.chips or CHIPS.get(core, ())
     rows = []
     names = TFLM if arguments.all else MLPERF_TINY
     for name in (name for name in names if arguments.only in name):
         try:
             with console.status(f"{name} on {arguments.board}"):
                 file = arguments.models / f"{name}.tflite"
-                rows.append(measure(file, arguments.board, chips))
+                rows.append(measure(file, arguments.board, chips, beside_arm=arguments.arm))
         except ThimbleError as error:
             console.print(f"{name}: {error}", markup=False)
     console.print(f"{arguments.board} in QEMU; RAM is .data + .bss + arena + measured stack")

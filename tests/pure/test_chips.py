@@ -242,6 +242,10 @@ def test_a_board_and_a_chip_are_targets() -> None:
             r"\(R\): wait_state_hz: at 100 Hz of the core the bus runs at 100 Hz, above 60 Hz",
         ),
         (
+            MINIMAL + "[energy]\nrun_ua_per_mhz = 0\nsupply_volts = 3.3",
+            "energy: run_ua_per_mhz is 0.*, not above 0",
+        ),
+        (
             MINIMAL.replace("100", "0") + BANK,
             "clock_hz is 0",
         ),

@@ -64,6 +64,7 @@ def test_json_and_sentence_say_the_basis(
         "unit": "cycles",
         "measured_share": known / total,
         "milliseconds": total / 180_000,
+        "estimated_microjoules": None,
         "basis": basis.value,
     }
     line = latency_line(plan, latency)

@@ -8,6 +8,7 @@ from toolchain.boards.chip_model import Bank as Bank
 from toolchain.boards.chip_model import BusTiming as BusTiming
 from toolchain.boards.chip_model import Chip as Chip
 from toolchain.boards.chip_model import Counter as Counter
+from toolchain.boards.chip_model import Energy as Energy
 from toolchain.boards.chip_model import Identity as Identity
 from toolchain.boards.core import HOST as HOST
 from toolchain.boards.core import Core as Core
@@ -26,3 +27,4 @@ from toolchain.boards.reading import read_board as read_board
 from toolchain.boards.reading import read_chip as read_chip
 from toolchain.boards.target import Target as Target
 from toolchain.boards.target import as_target as as_target
+from toolchain.boards.target import energy_of as energy_of

@@ -28,6 +28,29 @@ class Identity:
 
 
 @dataclass(frozen=True)
+class Energy:
+    """What a chip draws in Run mode, from the front page of its datasheet; `[energy]` of a file.
+
+    `run_ua_per_mhz`: supply current in microamperes for each MHz of the core, peripherals off, at
+    `supply_volts`. A network's real current depends on its code and memories, so what follows from
+    it is an estimate.
+    """
+
+    run_ua_per_mhz: float
+    supply_volts: float
+
+    def check(self, where: str) -> None:
+        """Raises InputError naming the field that is not above 0."""
+        for name in ("run_ua_per_mhz", "supply_volts"):
+            if not getattr(self, name) > 0:
+                raise InputError(f"{where}: {name} is {getattr(self, name)}, not above 0")
+
+    def microjoules(self, cycles: float) -> float:
+        """Of so many cycles, at any clock: the time and the current change by the same factor."""
+        return self.run_ua_per_mhz * self.supply_volts * cycles / 1e6
+
+
+@dataclass(frozen=True)
 class Counter:
     """How inference is counted: `unit` is 'instructions' or 'cycles'.
 
@@ -150,6 +173,7 @@ class Chip:
     caches: tuple[Cache, ...] = ()
     identity: Identity | None = None
     counter: Counter | None = None
+    energy: Energy | None = None
     firmware_sources: tuple[str, ...] = ()
     wait_states_define: str = ""
     defines: Mapping[str, int | str] = field(default_factory=lambda: MappingProxyType({}))

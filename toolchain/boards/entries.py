@@ -7,7 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from toolchain.boards.board_model import Emulator, Uart
-from toolchain.boards.chip_model import Bank, BusTiming, Counter, Identity, check_power_of_two
+from toolchain.boards.chip_model import (
+    Bank,
+    BusTiming,
+    Counter,
+    Energy,
+    Identity,
+    check_power_of_two,
+)
 from toolchain.boards.core import Core
 from toolchain.boards.memory import (
     GUARD_BYTES,
@@ -157,6 +164,7 @@ class ChipEntry:
     cache: Mapping[str, CacheEntry] = field(default_factory=dict)
     identity: Identity | None = None
     counter: CounterEntry | None = None
+    energy: Energy | None = None
     firmware: FirmwareEntry = FirmwareEntry()
 
 

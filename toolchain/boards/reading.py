@@ -37,6 +37,8 @@ def read_chip(file: Path) -> Chip:
         data = _merged(read_toml(base), data)
     data.pop("family", None)
     entry: ChipEntry = record(ChipEntry, data, where)
+    if entry.energy:
+        entry.energy.check(f"{where}: energy")
     banks = banks_of(entry, where, entry.cache)
     found = Chip(
         name=file.stem,
@@ -50,6 +52,7 @@ def read_chip(file: Path) -> Chip:
             for name, cache in entry.cache.items()
         ),
         identity=entry.identity,
+        energy=entry.energy,
         counter=entry.counter.counter(0) if entry.counter else None,
         firmware_sources=entry.firmware.sources,
         wait_states_define=entry.firmware.wait_states_define,

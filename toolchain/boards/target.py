@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from toolchain.boards.chip_model import Energy
 from toolchain.boards.core import Core
 from toolchain.boards.memory import Cache, Memory
 from toolchain.boards.reading import boards, chips
@@ -39,3 +40,10 @@ def as_target(name: str) -> Target:
         f"there is no board or chip {name!r} with memories; the boards are {known}; the chips are "
         f"{others}"
     )
+
+
+def energy_of(name: str) -> Energy | None:
+    """What the chip of a board, or the chip of that name, draws; None where its file is silent."""
+    found = boards().get(name)
+    chip = found.chip if found is not None else chips().get(name)
+    return None if chip is None else chip.energy

@@ -17,7 +17,7 @@ from toolchain.report.profile import (
     profile_table,
 )
 from toolchain.report.text import share
-from toolchain.report.time import time_text
+from toolchain.report.time import energy_text, microjoules, time_text
 
 _FUNCTIONS_SHOWN = 15
 
@@ -66,6 +66,7 @@ def profile_json(profile: Profile) -> dict[str, Any]:
         "spread": profile.spread,
         "totals": list(profile.totals),
         "milliseconds": profile.milliseconds(profile.total),
+        "estimated_microjoules": microjoules(profile.board, profile.total, profile.unit),
         "outside": profile.outside,
         "no_cycles": profile.no_cycles,
         "operators": [part(entry) for entry in profile.operators],
@@ -129,7 +130,8 @@ def whole_lines(profile: Profile) -> list[str]:
     lines = [
         f"{profile.model} on {profile.board}: {text}{traced}; "
         f"median of {len(profile.totals)} runs, spread {profile.spread:,}; "
-        f"{share(max(profile.outside, 0), profile.total)} outside the operators."
+        f"{share(max(profile.outside, 0), profile.total)} outside the operators"
+        f"{energy_text(profile.board, profile.total, profile.unit)}."
     ]
     if profile.no_cycles:
         lines.append(f"No cycles: {profile.no_cycles}.")

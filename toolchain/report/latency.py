@@ -12,7 +12,7 @@ from toolchain.cost.predicted import predicted_model
 from toolchain.memory.moves import moves
 from toolchain.memory.plan import Plan
 from toolchain.report.text import share
-from toolchain.report.time import time_text
+from toolchain.report.time import energy_text, time_text
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,9 @@ def latency_line(plan: Plan, latency: Latency) -> str:
         for basis in (Basis.MEASURED, Basis.TRACE)
         if latency.basis is Basis.PREDICTED and counts[basis]
     ]
-    return f"{plan.macs:,} MACs, {text}" + (f" ({', '.join(known)})" if known else "") + "."
+    shares = f" ({', '.join(known)})" if known else ""
+    energy = energy_text(plan.board, latency.total, latency.unit)
+    return f"{plan.macs:,} MACs, {text}{shares}{energy}."
 
 
 def _cost(plan: Plan, number: int, costs_from: CostModel) -> Cost:

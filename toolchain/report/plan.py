@@ -14,6 +14,7 @@ from toolchain.report.blocks import blocks, moved_bytes
 from toolchain.report.ends import end_json
 from toolchain.report.latency import Latency
 from toolchain.report.text import share, size
+from toolchain.report.time import microjoules
 
 _NAMED = 3
 """Operators with one reason that are named."""
@@ -53,6 +54,7 @@ def plan_json(plan: Plan, need: MemoryNeed, latency: Latency) -> dict[str, Any]:
             "unit": latency.unit,
             "measured_share": latency.measured_share,
             "milliseconds": latency.milliseconds,
+            "estimated_microjoules": microjoules(plan.board, latency.total, latency.unit),
             "basis": latency.basis.value,
         },
         "macs": plan.macs,

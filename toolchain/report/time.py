@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from toolchain.boards import energy_of
 from toolchain.cost.basis import CYCLES, INSTRUCTIONS, Basis, milliseconds
 
 
@@ -25,6 +26,23 @@ def time_text(count: int, unit: str, basis: Basis, clock_hz: int) -> str:
     at = f" ({duration(time_ms)} at {clock(clock_hz)})" if time_ms is not None else ""
     counted = unit == INSTRUCTIONS and basis is not Basis.PREDICTED
     return f"{count:,} {unit}{at}, {'counted' if counted else basis.text}"
+
+
+def energy_text(target: str, count: int, unit: str) -> str:
+    """As in '; about 1,210 uJ, estimated from the datasheet's current'; '' where the chip's file
+    has no current.
+    """
+    energy = microjoules(target, count, unit)
+    if energy is None:
+        return ""
+    digits = 0 if energy >= 100 else 1
+    return f"; about {energy:,.{digits}f} uJ, estimated from the datasheet's current"
+
+
+def microjoules(target: str, count: int, unit: str) -> float | None:
+    """An estimate for a board or chip; None for instructions, and where its file has no current."""
+    energy = energy_of(target) if unit == CYCLES else None
+    return None if energy is None else energy.microjoules(count)
 
 
 def per_unit(unit: str) -> str:
