@@ -7,7 +7,8 @@ Both outputs are compared with the reference: `differ` counts CMSIS-NN's element
 equal; ours must all be. CMSIS-NN rounds fully connected layers twice, LiteRT once.
 
 Instructions are counted. Cycles are those of the core's timing model for what QEMU executed
-(`toolchain/cycles/`), with memories that never wait; `ratio` is ours by CMSIS-NN's.
+(`toolchain/cycles/`), with memories that never wait; `ratio` is ours by CMSIS-NN's. `bound` is what
+the multiplications and loads that our kernel executed take if nothing else were between them.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks._bounds import issue_bound
 from toolchain.boards import Board, board
 from toolchain.codegen import generate
 from toolchain.cycles.core_timing import timing_of
@@ -161,11 +163,12 @@ def _weighted(shape: Shape) -> Graph:
 
 @dataclass(frozen=True)
 class Run:
-    """One run of a kernel: what it executed, and how many elements of its output are not the
-    reference's.
+    """One run of a kernel: what it executed, the least cycles of its multiplications and loads, and
+    how many elements of its output are not the reference's.
     """
 
     executed: SectionTotal
+    bound: int
     differing: int
 
     @property
@@ -194,12 +197,11 @@ def measured(graph: Graph, target: Board, preference: Preference) -> Run:
         with open_board(firmware, trace=MemorySystem()) as session:
             run = session.run(list(given.values()))
             trace = session.trace()
-        executed = (
-            read(trace, read_program(firmware.elf, find_tool("objdump")), timing).operator(0).total
-        )
+        reading = read(trace, read_program(firmware.elf, find_tool("objdump")), timing)
     wanted = spec_of(op.kind).reference(op, graph, [{**held, **given}[n] for n in op.inputs])[0]
     differing = int((run.outputs["y"] != wanted).sum())
-    return Run(executed, differing)
+    section = reading.operator(0)
+    return Run(section.total, issue_bound(section.lines.values(), reading.core), differing)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -209,7 +211,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     wanted = parser.parse_args(argv)
     target = board(wanted.board)
     table = Table("operator", "input", "kernel", "outputs", title=f"on {target.name}")
-    for title in ("instr.", "cycles", "per MAC"):
+    for title in ("instr.", "cycles", "per MAC", "bound"):
         table.add_column(f"Thimble\n{title}", justify="right")
     for title in ("instr.", "cycles", "per MAC"):
         table.add_column(f"CMSIS-NN\n{title}", justify="right")
@@ -230,13 +232,14 @@ def main(argv: Sequence[str] | None = None) -> int:
             str(shape.channels or "-"),
             *ours.cells,
             f"{ours.executed.cycles.total / macs:.2f}" if macs else "-",
+            f"{ours.bound / macs:.2f}" if macs else "-",
             *theirs.cells,
             f"{theirs.executed.cycles.total / macs:.2f}" if macs else "-",
             f"{ours.executed.instructions / theirs.executed.instructions:.2f}",
             f"{ours.executed.cycles.total / theirs.executed.cycles.total:.2f}",
             str(theirs.differing),
         )
-    Console(width=140).print(table)
+    Console(width=150).print(table)
     return 0
 
 
