@@ -13,7 +13,14 @@ import numpy as np
 import pytest
 
 from tests.support.convolutions import convolutions, depthwise_lines, in_whole_words
-from tests.support.host import host_model, model_of, plan_of, random_inputs, reference_outputs
+from tests.support.host import (
+    host_model,
+    model_of,
+    plan_of,
+    random_inputs,
+    reference_outputs,
+    with_room,
+)
 from toolchain.boards import HOST, Core
 from toolchain.device.host import HostProgram, build
 from toolchain.ir import Graph
@@ -37,14 +44,18 @@ def test_any_padding_scale_and_batch(kind: str, core: Core) -> None:
     _check(graphs, rng, core)
 
 
-def test_depthwise_rows_of_any_length() -> None:
-    rng = np.random.default_rng(3)
-    _check(depthwise_lines(60, rng), rng, HOST)
+@pytest.mark.parametrize("room", (0, 400, 6000))
+def test_depthwise_rows_of_any_length(room: int) -> None:
+    """With scratch for three lines, for bands of few rows, and for all of them."""
+    rng = np.random.default_rng(3 + room)
+    _check(depthwise_lines(40, rng), rng, HOST, room)
 
 
-def _check(graphs: list[Graph], rng: np.random.Generator, core: Core) -> None:
+def _check(graphs: list[Graph], rng: np.random.Generator, core: Core, room: int = 0) -> None:
     """Compiled with sanitizers, against the references."""
-    plans = [plan_of(graph, core, preference=Preference.THIMBLE) for graph in graphs]
+    plans = [
+        with_room(plan_of(graph, core, preference=Preference.THIMBLE), room) for graph in graphs
+    ]
     models = [model_of(plan, f"m{index}") for index, plan in enumerate(plans)]
     with tempfile.TemporaryDirectory() as folder:
         program = build(models, cmsis_nn.find(), Path(folder), sanitize=True)

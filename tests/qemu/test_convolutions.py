@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import zlib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from tests.support.convolutions import (
     in_whole_words,
     rounded_as_onnx,
 )
+from tests.support.host import plan_of, with_room
 from tests.support.merge import merged
 from tests.support.split_graphs import tiled_convolutions
 from toolchain.boards import board
@@ -36,9 +38,18 @@ def test_convolutions_equal_their_references(board_name: str, tmp_path: Path) ->
     rng = np.random.default_rng(zlib.crc32(board_name.encode()))
     graphs = [graph for kind in KINDS for graph in convolutions(kind, 9, rng)]
     graphs += [g for kind in KINDS[:2] for g in in_whole_words(kind, 12, rng)]
-    graphs += depthwise_lines(16, rng)
+    graphs += depthwise_lines(24, rng)
     graphs += [rounded_as_onnx(forms()[kind].sample(rng)) for kind in KINDS[:2] for _ in range(4)]
     compare(plan_graph(merged(graphs), board(board_name)), rng, tmp_path)
+
+
+@pytest.mark.parametrize(("board_name", "room"), (("mps2-an386", 0), ("mps2-an505", 400)))
+def test_depthwise_kernels_with_little_scratch(board_name: str, room: int, tmp_path: Path) -> None:
+    """Alone, so that no other operator's tensors leave them room."""
+    rng = np.random.default_rng(zlib.crc32(board_name.encode()) + room)
+    target = board(board_name)
+    plan = plan_of(merged(depthwise_lines(24, rng)), target.core, spread=True)
+    compare(replace(with_room(plan, room), board=board_name), rng, tmp_path)
 
 
 @pytest.mark.parametrize("board_name", ("mps2-an386", "mps3-an547"))

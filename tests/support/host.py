@@ -26,6 +26,7 @@ from toolchain.ops import spec_of
 from toolchain.ops.lowering import lower
 from toolchain.ops.preference import Preference
 from toolchain.ops.spec import Array
+from toolchain.planning.room import spend_room
 
 GAP_BYTES = 32
 
@@ -57,6 +58,12 @@ def plan_of(
         operators=planned_ops(lowered, placed),
         step_bytes=footprint(problem, order.order),
     )
+
+
+def with_room(plan: Plan, more_bytes: int) -> Plan:
+    """The plan in an arena of so many bytes more, with the kernels that take them for scratch."""
+    arena = replace(plan.arena, size_bytes=plan.arena.size_bytes + more_bytes)
+    return spend_room(replace(plan, arena=arena))
 
 
 def spread_out(blocks: ArenaProblem) -> Placement:

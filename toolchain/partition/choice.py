@@ -33,7 +33,7 @@ class SmallestArena:
     It takes points from the front and from each list of others in turn, the lowest peaks first.
     """
 
-    most = 4  # one of each list, where the first say nothing
+    most = 5  # one of each list, where the first say nothing
 
     def __init__(self, front: Front, most: float | None = None) -> None:
         lists = [self._apart(front, points, most) for points in (front.points, *front.others)]

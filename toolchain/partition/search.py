@@ -27,7 +27,7 @@ _FALL = 0.98
 """From one limit on the peak to the next."""
 _CLEARLY = 0.998
 """From one point of the front to the next, at least."""
-_ROOM = 0.06, 0.12
+_ROOM = 0.06, 0.12, 0.2
 """Shares of the peak that, in points made for it, as few steps as can be come near to: where little
 is free beside the worst steps alone, their tensors are easier to lay out."""
 _NEAR = 3

@@ -6,7 +6,7 @@ preconditions hold and Thimble has none for vectors that is quicker.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -138,9 +138,9 @@ def own_depthwise(op: Op, graph: Graph, core: Core) -> Kernel:
         return _own_conv2d(op, graph, window, filters)
     if _takes_depthwise_lanes(op, graph, core):
         return _depthwise_by_lanes(op, graph, window)
-    if window.kernel == (3, 3) and window.dilation == _PLAIN and window.stride[1] <= 2:
-        return _depthwise_3x3(op, graph, window)
     blocks = channels == x.shape[3] and channels % 4 == 0 and weight_zero_point(weights) == 0
+    if window.kernel == (3, 3) and window.dilation == _PLAIN and window.stride[1] <= 2:
+        return _depthwise_3x3(op, graph, window, blocks)
     column = y.shape[2] == 1 and y.shape[1] >= _COLUMN_BY_LINES
     lines = window.stride == window.dilation == _PLAIN and column
     if blocks and not lines:
@@ -567,35 +567,76 @@ def _depthwise_by_lines(op: Op, graph: Graph, window: Window) -> Kernel:
     )
 
 
-def _depthwise_3x3(op: Op, graph: Graph, window: Window) -> Kernel:
-    """Channel by channel, from lines in scratch: a band of short ones, or three long ones by turns.
+@dataclass(frozen=True)
+class _Lines:
+    """A way over the image for windows of 3x3: a walk, and whether it keeps bands of short lines or
+    three lines that take turns.
+    """
+
+    walk: _Walk
+    band_line: int | None
+
+    def function(self) -> str:
+        turns = "thimble_depthwise_3x3_s8"
+        return turns if self.band_line is None else _BAND_FUNCTIONS[self.walk.window.stride[1]]
+
+    def scratch_bytes(self, columns: int) -> int:
+        stride_h, stride_w = self.walk.window.stride
+        if self.band_line is None:
+            return extents.LINES_3X3 * extents.line_bytes_3x3(columns, stride_w)
+        return self.band_line * ((self.walk.band - 1) * stride_h + extents.LINES_3X3)
+
+
+def _depthwise_3x3(op: Op, graph: Graph, window: Window, blocks: bool) -> Kernel:
+    """Channel by channel, from lines in scratch. Three lines by turns take little; a band of short
+    ones is quicker, the more rows the better. `blocks`: whether the kernel for blocks of four
+    channels takes the operator; with a stride of 2 that is the one that takes least.
+    """
+    turns = _depthwise_3x3_form(op, graph, window, _Lines(_Walk(window, 1), None))
+    lean = turns
+    if blocks:
+        lean = min(turns, _depthwise_by_blocks(op, graph, window), key=lambda k: k.scratch_bytes)
+
+    def roomier() -> tuple[Kernel, ...]:
+        forms = [_depthwise_3x3_form(op, graph, window, lines) for lines in _bands(op, graph)]
+        return tuple(form for form in (*forms, turns) if form.scratch_bytes > lean.scratch_bytes)
+
+    return replace(lean, roomier=roomier)
+
+
+def _bands(op: Op, graph: Graph) -> Iterator[_Lines]:
+    """The quicker ways over an image for windows of 3x3, quickest first.
 
     Rows and columns change places where that makes rows longer, but not too long for a band.
     """
-    filters = _channel_filters(op, graph)
-    _, rows, columns, channels = graph.output(op).shape
-    walked, transposed = window, rows > columns and window.stride == _PLAIN
+    window, (_, rows, columns, _) = window_of(op, graph), graph.output(op).shape
+    transposed = rows > columns and window.stride == _PLAIN
     if transposed and _band_line(rows, 1) is None and _band_line(columns, 1) is not None:
         transposed = False
     if transposed:
-        walked, rows, columns = transposed_window(window), columns, rows
+        window, rows, columns = transposed_window(window), columns, rows
+    line = _band_line(columns, window.stride[1])
+    if line is None:
+        yield _Lines(_Walk(window, 1, transposed), None)
+        return
+    bands = {-(-rows // count) for count in range(1, rows + 1)}
+    for band in sorted(bands, reverse=True):
+        yield _Lines(_Walk(window, band, transposed), line)
+
+
+def _depthwise_3x3_form(op: Op, graph: Graph, window: Window, lines: _Lines) -> Kernel:
+    filters, transposed = _channel_filters(op, graph), lines.walk.transposed
+    if transposed:
+        channels = len(filters)
         filters = filters.reshape(channels, 3, 3).transpose(0, 2, 1).reshape(channels, -1)
-    line = _band_line(columns, walked.stride[1])
-    function, band = "thimble_depthwise_3x3_s8", 1
-    scratch = extents.LINES_3X3 * extents.line_bytes_3x3(columns, walked.stride[1])
-    if line is not None:
-        function = _BAND_FUNCTIONS[walked.stride[1]]
-        fitting = (_BAND_BYTES // line - extents.LINES_3X3) // walked.stride[0] + 1
-        band = -(-rows // -(-rows // max(fitting, 1)))
-        scratch = line * ((band - 1) * walked.stride[0] + extents.LINES_3X3)
     scales = _scaled(op, graph, filters)
     kernel = _own_depthwise(
         op,
         graph,
-        function,
-        _Walk(walked, band, transposed),
+        lines.function(),
+        lines.walk,
         lambda: pack_depthwise(scales()),
-        scratch,
+        lines.scratch_bytes(graph.output(op).shape[1 if transposed else 2]),
     )
     return replace(
         kernel,
