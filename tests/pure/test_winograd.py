@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
-from tests.support.winograd import convolution, with_winograd
+from tests.support.winograd import all_by, convolution
 from toolchain.boards import HOST
 from toolchain.ir import Graph, Quantisation
 from toolchain.ops import kernel_of
@@ -20,6 +20,7 @@ from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.convolution.common import constant_of
 from toolchain.ops.convolution.conv2d import Conv2D
 from toolchain.ops.convolution.winograd import FORMS, winograd_conv2d
+from toolchain.ops.lowering import lower
 from toolchain.ops.window import Padding
 
 Int64 = NDArray[np.int64]
@@ -123,10 +124,12 @@ def test_it_is_taken_where_it_applies_and_is_asked_for(tile: int) -> None:
     graph, form = _graph(), FORMS[tile]
     op = graph.ops[0]
     assert kernel_of(op, graph, HOST).functions == ("thimble_convolve_s8",)
-    kernel = kernel_of(op, graph, with_winograd(HOST, tile))
+    (kernel,) = lower(graph, HOST, forms=all_by(graph, tile)).kernels
     assert kernel.functions == (form.function,)
     assert kernel.constant_bytes == form.flash_bytes(16, 4)
-    assert kernel.scratch_bytes == form.scratch_bytes(16, graph.tensors["y"].shape)
+    shape = graph.tensors["y"].shape
+    assert kernel.scratch_bytes == form.scratch_bytes(16, shape, 2)
+    assert [k.scratch_bytes for k in kernel.roomier()] in ([], [form.scratch_bytes(16, shape, 3)])
     for other in (
         _changed(rounding=Rounding.ONNX),
         _changed(stride=(2, 2)),

@@ -13,7 +13,7 @@ from tests.qemu.test_operators import compare
 from tests.support.host import plan_of
 from tests.support.merge import merged
 from tests.support.split_graphs import in_tiles
-from tests.support.winograd import convolution, convolutions, with_winograd
+from tests.support.winograd import all_by, convolution, convolutions
 from toolchain.boards import board
 from toolchain.ops.convolution.winograd import FORMS
 from toolchain.ops.window import Padding
@@ -33,8 +33,9 @@ def test_assembly_equals_the_plain_sums(board_name: str, tile: int, tmp_path: Pa
     graphs = convolutions(10, rng, tile)
     large = convolution((13, 17), 64, 8, rng, padding=Padding(1, 1, 1, 1))
     tiled = in_tiles(convolution((12, 13), 8, 6, rng, padding=Padding(1, 1, 1, 1)), 2, 2)
-    core = with_winograd(board(board_name).core, tile)
-    plan = replace(plan_of(merged([*graphs, large, tiled]), core, spread=True), board=board_name)
+    graph, core = merged([*graphs, large, tiled]), board(board_name).core
+    plan = plan_of(graph, core, spread=True, forms=all_by(graph, tile))
+    plan = replace(plan, board=board_name)
     taken = [f for kernel in plan.lowered.kernels for f in kernel.functions]
     assert taken.count(FORMS[tile].function) >= len(graphs) + 5
     compare(plan, rng, tmp_path)

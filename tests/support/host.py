@@ -23,7 +23,7 @@ from toolchain.memory.plan import Plan, planned_ops
 from toolchain.memory.problem import memory_problem
 from toolchain.memory.views import View
 from toolchain.ops import spec_of
-from toolchain.ops.lowering import lower
+from toolchain.ops.lowering import NO_FORMS, Forms, lower
 from toolchain.ops.preference import Preference
 from toolchain.ops.spec import Array
 from toolchain.planning.room import spend_room
@@ -40,9 +40,10 @@ def plan_of(
     allocator: str = "greedy-size",
     progressive: bool = False,
     preference: Preference = Preference.AUTO,
+    forms: Forms = NO_FORMS,
 ) -> Plan:
     """Reverse post-order and an allocator, both checked; or, `spread`, `spread_out`."""
-    lowered = lower(graph, core, preference)
+    lowered = lower(graph, core, preference, forms)
     problem = memory_problem(lowered, copying, progressive=progressive)
     order = schedule.scheduler("rpo").schedule(problem)
     check_order(problem, order.order)

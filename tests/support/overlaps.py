@@ -15,6 +15,7 @@ from toolchain.ir import Graph, Op
 from toolchain.memory.plan import Plan
 from toolchain.ops import forms, kernel_of, spec_of
 from toolchain.ops.kernel import SafeOverlap
+from toolchain.ops.lowering import NO_FORMS, Forms
 
 ALIGNMENT = 8
 
@@ -50,9 +51,11 @@ def overlapping_samples(
     return merged(graphs), overlaps
 
 
-def tight_plan(graph: Graph, overlaps: Sequence[SafeOverlap], core: Core) -> Plan:
+def tight_plan(
+    graph: Graph, overlaps: Sequence[SafeOverlap], core: Core, chosen: Forms = NO_FORMS
+) -> Plan:
     """Each operator in a part of the arena of its own, its overlap made use of."""
-    plan = plan_of(graph, core)
+    plan = plan_of(graph, core, forms=chosen)
     offsets: dict[str, int] = {}
     scratch: dict[str, int] = {}
     free = 0

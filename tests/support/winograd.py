@@ -6,18 +6,33 @@ from dataclasses import replace
 
 import numpy as np
 
-from toolchain.boards import Core
 from toolchain.ir import DType, Graph, Op, Tensor
+from toolchain.memory.plan import Plan, planned_ops
 from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.convolution.common import random_bias, random_quantisation
 from toolchain.ops.convolution.conv2d import Conv2D
-from toolchain.ops.convolution.winograd import winograd_conv2d
+from toolchain.ops.convolution.winograd import FORMS, winograd_conv2d
+from toolchain.ops.lowering import Forms
 from toolchain.ops.window import Padding, Window
 
 
-def with_winograd(core: Core, tile: int) -> Core:
-    """The core, with Winograd's kernels taken wherever they apply."""
-    return replace(core, winograd=tile)
+def all_by(graph: Graph, tile: int) -> Forms:
+    """Winograd's kernels for every operator of the graph that they take."""
+    return {op.part_of or op.name: FORMS[tile].function for op in graph.ops}
+
+
+def roomiest(plan: Plan) -> Plan:
+    """With the roomiest form of each kernel, its scratch behind all that the arena held."""
+    kernels, scratch = [], dict(plan.arena.scratch_offsets)
+    end = -(-plan.arena.size_bytes // 8) * 8
+    for op, kernel in zip(plan.graph.ops, plan.lowered.kernels, strict=True):
+        kernels.append(next(iter(kernel.roomier()), kernel))
+        if kernels[-1] is not kernel:
+            scratch[op.name] = end
+            end += -(-kernels[-1].scratch_bytes // 8) * 8
+    lowered = replace(plan.lowered, kernels=tuple(kernels))
+    arena = replace(plan.arena, size_bytes=end, scratch_offsets=scratch)
+    return replace(plan, lowered=lowered, arena=arena, operators=planned_ops(lowered, arena))
 
 
 def convolution(

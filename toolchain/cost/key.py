@@ -24,7 +24,8 @@ _LONGEST = 48
 class Key:
     """What was measured.
 
-    `kernel`: the C functions and a digest of those that are Thimble's own. `shape`: the operator's
+    `kernel`: the C functions, which form of theirs it is where there are several, and a digest of
+    those that are Thimble's own. `shape`: the operator's
     attributes and its tensors as text; for copies their sizes in bytes.
     """
 
@@ -50,7 +51,7 @@ def operator_key(lowered: Lowered, number: int) -> Key:
     ]
     inputs = ", ".join(_type(tensor) for tensor in graph.input_tensors(op))
     outputs = ", ".join(_type(graph.tensors[name]) for name in op.outputs)
-    functions = kernel.name or op.kind
+    functions = " ".join(filter(None, (kernel.name or op.kind, kernel.form)))
     templates = sorted({call.template for call in kernel.calls} - {_PLAIN_CALL})
     return Key(
         f"{functions}@{_code_digest(tuple(templates), kernel.functions)}",

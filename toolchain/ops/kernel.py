@@ -299,6 +299,10 @@ class Kernel:
     find_terms  how often the kernel's loops run, for the cost model. None where only the rough
                 formula by multiply-accumulates is known.
     roomier     the same with more scratch, quickest first, for where the arena has room left.
+    forms       kernels of the same operator that are quicker if time says so, and whose constants
+                take more flash: a choice over the whole network (`planning.flash`).
+    form        what tells it from kernels that call the same functions at the same shape; '' for
+                the one with the least scratch.
     name        what the cost model calls it; by default its functions.
     inexact     where its results may differ from the reference's: why, in a few words.
     instead     why it is not the kernel that `--kernels` prefers, if it is not.
@@ -313,6 +317,8 @@ class Kernel:
     find_overlaps: Callable[[], tuple[SafeOverlap, ...]] = _nothing
     find_terms: Callable[[], Terms] | None = None
     roomier: Callable[[], tuple[Kernel, ...]] = tuple
+    forms: Callable[[], tuple[Kernel, ...]] = tuple
+    form: str = ""
     label: str = field(default="", repr=False)
     inexact: str = ""
     instead: str = ""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from toolchain.boards import Core
 from toolchain.errors import UnsupportedError
@@ -11,34 +13,53 @@ from toolchain.ops import kernel_of
 from toolchain.ops.kernel import Kernel
 from toolchain.ops.preference import Preference
 
+Forms = Mapping[str, str]
+"""Functions of `Kernel.forms` that are to be taken, by operator; blocks of one operator have its
+name."""
+NO_FORMS: Forms = MappingProxyType({})
+
 
 @dataclass(frozen=True)
 class Lowered:
     """A graph and the kernels that compute it on one core.
 
     `kernels` is parallel to `graph.ops`. Planner, memory, cost and codegen read it. Constants are
-    packed when they are first read, and only once. `preference`: whose kernels were to be taken.
+    packed when they are first read, and only once. `preference`: whose kernels were to be taken;
+    `forms`: which forms of them, wherever they apply.
     """
 
     graph: Graph
     core: Core
     kernels: tuple[Kernel, ...]
     preference: Preference = Preference.AUTO
+    forms: Forms = field(default_factory=lambda: NO_FORMS)
 
 
-def lower(graph: Graph, core: Core, preference: Preference = Preference.AUTO) -> Lowered:
-    """Choose the kernel of every operator.
+def lower(
+    graph: Graph,
+    core: Core,
+    preference: Preference = Preference.AUTO,
+    forms: Forms = NO_FORMS,
+) -> Lowered:
+    """Choose the kernel of every operator; where `forms` names one that applies, that.
 
     Raises UnsupportedError, with a line for each operator that has no kernel on this core.
     """
     kernels, refused = [], []
     for op in graph.ops:
         try:
-            kernels.append(kernel_of(op, graph, core, preference))
+            kernel = kernel_of(op, graph, core, preference)
+            kernels.append(_form_of(kernel, forms.get(op.part_of or op.name, "")))
         except UnsupportedError as error:
             refused.append(str(error))
         except (ArithmeticError, ValueError) as error:  # absurd scales, from a hostile file
             refused.append(f"{op.kind} {op.name!r}: {error}")
     if refused:
         raise UnsupportedError("\n".join(refused))
-    return Lowered(graph, core, tuple(kernels), preference)
+    return Lowered(graph, core, tuple(kernels), preference, forms)
+
+
+def _form_of(kernel: Kernel, function: str) -> Kernel:
+    if not function:
+        return kernel
+    return next((form for form in kernel.forms() if function in form.functions), kernel)

@@ -38,7 +38,7 @@ from toolchain.ops.convolution.common import (
 from toolchain.ops.convolution.depthwise_conv2d_s8 import DepthwiseConv2D
 from toolchain.ops.convolution.kernels import own_conv2d, select_conv2d
 from toolchain.ops.convolution.reductions import convolution_reductions
-from toolchain.ops.convolution.winograd import winograd_conv2d
+from toolchain.ops.convolution.winograd import winograd_forms
 from toolchain.ops.kernel import Kernel
 from toolchain.ops.readers.onnx import (
     add_bias,
@@ -141,15 +141,16 @@ def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
 
 
 def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    return _transformed(op, graph, core) or select_conv2d(op, graph, core)
+    return _with_forms(select_conv2d(op, graph, core), op, graph, core)
 
 
 def _own(op: Op, graph: Graph, core: Core) -> Kernel:
-    return _transformed(op, graph, core) or own_conv2d(op, graph, core)
+    return _with_forms(own_conv2d(op, graph, core), op, graph, core)
 
 
-def _transformed(op: Op, graph: Graph, core: Core) -> Kernel | None:
-    return winograd_conv2d(op, graph, core.winograd) if core.winograd else None
+def _with_forms(kernel: Kernel, op: Op, graph: Graph, core: Core) -> Kernel:
+    """Helium's vectors are quicker than Winograd's algorithm, which has no kernel for them."""
+    return kernel if core.mve else replace(kernel, forms=lambda: winograd_forms(op, graph))
 
 
 def _reductions(op: Op, graph: Graph) -> tuple[Reduction, ...]:

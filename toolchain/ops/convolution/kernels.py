@@ -353,6 +353,7 @@ def _paired(
                 op, graph, function, window, depth, at_once
             ),
             find_terms=lambda: terms.own_conv_terms(op, graph, function, window, groups, depth),
+            form=f"{at_once} at once" if at_once > _AT_ONCE[-1] else "",
         )
 
     pixels = y.shape[1] * y.shape[2] * (y.shape[0] if function == "thimble_convolve_1x1_s8" else 1)

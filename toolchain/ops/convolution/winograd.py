@@ -11,7 +11,7 @@ modulo 2**32, where 9 has an inverse. So nothing is rounded. The matrices are in
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 import numpy as np
@@ -123,6 +123,19 @@ FORMS: Mapping[int, Form] = MappingProxyType({form.tile: form for form in (_TWO,
 """By the side of a tile."""
 
 
+def winograd_forms(op: Op, graph: Graph) -> tuple[Kernel, ...]:
+    """The kernels that apply to an int8 conv2d, each for two tiles together and, where it has
+    room, three.
+    """
+    found = []
+    for tile in FORMS:
+        two, three = (winograd_conv2d(op, graph, tile, most) for most in (2, 3))
+        if two is not None and three is not None:
+            more = three.scratch_bytes > two.scratch_bytes
+            found.append(replace(two, roomier=lambda three=three: (three,)) if more else two)
+    return tuple(found)
+
+
 def winograd_conv2d(op: Op, graph: Graph, tile: int = 2, most: int = 3) -> Kernel | None:
     """The kernel of an int8 conv2d of one image, 3x3 with stride 1; None where it does not apply.
     It computes tiles of `tile` x `tile` outputs, 2 or 4, and `most` tiles together, 2 or 3.
@@ -172,6 +185,7 @@ def winograd_conv2d(op: Op, graph: Graph, tile: int = 2, most: int = 3) -> Kerne
         calls_with_gaps=calls,
         find_overlaps=lambda: _overlaps(form, op, graph, most),
         find_terms=lambda: _terms(form, op, graph, most, narrow),
+        form="" if most == 2 else "3 tiles at once",
     )
 
 
