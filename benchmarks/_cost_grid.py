@@ -24,6 +24,7 @@ from toolchain.ops.convolution.depthwise_conv2d import DepthwiseConv2D
 from toolchain.ops.convolution.partial_conv2d import PartialConv2D
 from toolchain.ops.elementwise.addition import Sum
 from toolchain.ops.elementwise.multiplication import Mul
+from toolchain.ops.kernel import Kernel as Choice
 from toolchain.ops.lowering import lower
 from toolchain.ops.matmul.common import BatchMatMul
 from toolchain.ops.matmul.fully_connected import FullyConnected
@@ -150,6 +151,18 @@ def conv2d(rng: Rng) -> Graph:
     attributes = Conv2D(window.stride, window.dilation, window.padding, _activation(rng))
     x_shape = (1, *size, depth * groups)
     return _weighted(rng, "conv2d", attributes, x_shape, (channels * groups, *window.kernel, depth))
+
+
+def winograd(rng: Rng) -> Graph:
+    """3x3 over whole images and blocks of a few rows, of channels that Winograd's kernels take."""
+    rows = _pick(rng, int(rng.integers(3, 9)), int(rng.integers(4, 33)))
+    size = (rows, int(rng.integers(3, 33)))
+    depth, channels = 8 * int(rng.integers(1, 9)), 2 * int(rng.integers(2, 33))
+    padding = same_padding(size, (3, 3), (1, 1))
+    if rng.random() < 0.5:  # a block inside the image
+        padding = replace(padding, top=0, bottom=0)
+    attributes = Conv2D((1, 1), (1, 1), padding, _activation(rng))
+    return _weighted(rng, "conv2d", attributes, (1, *size, depth), (channels, 3, 3, depth))
 
 
 def pointwise(rng: Rng) -> Graph:
@@ -395,6 +408,7 @@ def resize_nearest(rng: Rng) -> Graph:
 
 GRID: Mapping[str, tuple[Callable[[Rng], Graph], int]] = {
     "conv2d": (conv2d, 192),
+    "winograd": (winograd, 48),
     "pointwise": (pointwise, 128),
     "strided_pointwise": (strided_pointwise, 32),
     "row": (row, 32),
@@ -452,7 +466,21 @@ def kernels(family: str, seed: int, core: Core, most: int | None = None) -> tupl
         for graph in graphs:
             if only_views(graph.ops[0], graph):
                 continue
-            key = operator_key(lower(graph, core, preference), 0)
-            copies = key.kernel.startswith(("thimble_copy_nd", "thimble_move"))
-            found.setdefault(key, Kernel(key, graph, apart=copies, preference=preference))
+            lowered = lower(graph, core, preference)
+            for kernel in _forms(lowered.kernels[0], family):
+                key = operator_key(replace(lowered, kernels=(kernel,)), 0)
+                copies = key.kernel.startswith(("thimble_copy_nd", "thimble_move"))
+                title = kernel.title if kernel is not lowered.kernels[0] else ""
+                found.setdefault(
+                    key, Kernel(key, graph, apart=copies, preference=preference, title=title)
+                )
     return tuple(found.values())[:most]
+
+
+def _forms(kernel: Choice, family: str) -> tuple[Choice, ...]:
+    """Which of an operator's kernels count: the roomiest form, as there is room in most plans; of
+    the shapes for Winograd's algorithm all forms of that.
+    """
+    if family != "winograd":
+        return (next(iter(kernel.roomier()), kernel),)
+    return tuple(one for form in kernel.forms() for one in (form, *form.roomier()))

@@ -159,8 +159,7 @@ def samples(
 
 
 def _constant_bytes(one: Traced) -> int:
-    graph = one.kernel.graph
-    return 0 if one.kernel.copies else constant_bytes(graph.ops[0], graph)
+    return 0 if one.kernel.copies else constant_bytes(one.plan.lowered, 0)
 
 
 def _sample(

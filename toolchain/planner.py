@@ -1,6 +1,7 @@
 """The path from a model file to a plan; the only module that joins the packages for planning.
 
 file -> Graph -> rewritten -> one Kernel per operator -> order -> a place for every tensor
+     -> quicker kernels, for which the flash has room
      -> split into smaller operators, if requested -> spread over banks of RAM
      -> kernels with more scratch, where the arena has room
 """
@@ -14,6 +15,7 @@ from toolchain import passes, schedule
 from toolchain.boards import Board
 from toolchain.boards import board as find_board
 from toolchain.cost import CostModel
+from toolchain.cost.predicted import predicted_model
 from toolchain.frontends import load_model
 from toolchain.ir import Graph
 from toolchain.ir.boundary import Boundary
@@ -24,7 +26,7 @@ from toolchain.passes.refuse_float import refuse_float
 from toolchain.planning.options import PlanOptions
 from toolchain.planning.ordering import choose_views, rewrite_identities
 from toolchain.planning.placing import over_banks, place
-from toolchain.planning.room import spend_room
+from toolchain.planning.quickest import quickest, spend_flash
 from toolchain.planning.splitting import split
 from toolchain.progress import Report, silent
 
@@ -67,7 +69,7 @@ def plan_graph(
     All results pass their checkers. Raises DoesNotFitError, with the RAM that is needed, if no way
     to split that was found meets `options.ram_bytes`.
     """
-    options = options or PlanOptions()
+    options, costs = options or PlanOptions(), costs or predicted_model(target)
     if options.rewrite:
         graph = rewrite_identities(graph, target.core, options.scheduler, options.kernels)
     lowered = lower(graph, target.core, options.kernels)
@@ -75,9 +77,17 @@ def plan_graph(
     report("ordering operators")
     found = schedule.scheduler(options.scheduler).schedule(problem, options.time_limit_seconds)
     report("placing tensors")
-    plan = replace(place(lowered, target, problem, found, options), boundaries=boundaries)
-    if options.splits and not options.met_by(plan):
-        whole, plan = plan, split(plan, options, report, costs)
-        if plan.graph is not whole.graph:
-            problem = memory_problem(plan.lowered, progressive=True)
-    return spend_room(over_banks(plan, target, problem, options, report))
+    whole = replace(place(lowered, target, problem, found, options), boundaries=boundaries)
+
+    def finished(start: Plan, asked: PlanOptions) -> Plan:
+        """Split, if asked for, and with kernels for the room that is left."""
+        plan = start
+        if asked.splits and not asked.met_by(plan):
+            plan = split(plan, asked, report, costs)
+        finer = plan.graph is not start.graph
+        own = (
+            memory_problem(plan.lowered, progressive=True) if finer else choose_views(plan.lowered)
+        )
+        return spend_flash(over_banks(plan, target, own, asked, report), target, asked, costs)
+
+    return quickest(whole, target, options, costs, finished)

@@ -9,6 +9,7 @@ import numpy as np
 
 from tests.support.random_networks import random_network
 from toolchain.boards import board
+from toolchain.cost.predicted import predicted_model
 from toolchain.memory.plan import Plan
 from toolchain.ops.lowering import lower
 from toolchain.planner import plan_graph, plan_model
@@ -16,6 +17,7 @@ from toolchain.planning.options import PlanOptions
 from toolchain.planning.room import spend_room
 
 M4 = board("netduinoplus2")
+COSTS = predicted_model(M4)
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits_int8.tflite"
 
 
@@ -52,7 +54,7 @@ def test_an_arena_without_room_stays_as_it_is() -> None:
     name = plan.graph.ops[index].name
     end = plan.arena.scratch_offsets[name] + lean.kernels[index].scratch_bytes
     tight = replace(plan, lowered=lean, arena=replace(plan.arena, size_bytes=end))
-    chosen = spend_room(tight)
+    chosen = spend_room(tight, COSTS, 0)
     assert chosen.lowered.kernels[index].scratch_bytes == lean.kernels[index].scratch_bytes
     assert chosen.arena.scratch_offsets[name] == plan.arena.scratch_offsets[name]
 
@@ -67,7 +69,7 @@ def test_windows_are_gathered_before_the_output_runs_over_them() -> None:
     offsets = dict(plan.arena.offsets)
     offsets[op.inputs[0]] = offsets[op.outputs[0]] + lead - 4
     close = replace(plan, lowered=lean, arena=replace(plan.arena, offsets=offsets))
-    assert spend_room(close).lowered.kernels[index] is lean.kernels[index]
+    assert spend_room(close, COSTS, 0).lowered.kernels[index] is lean.kernels[index]
 
 
 def test_blocks_of_a_split_network_have_room_too() -> None:

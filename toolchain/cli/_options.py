@@ -12,7 +12,7 @@ from toolchain import arena, schedule
 from toolchain.errors import InputError
 from toolchain.ops.preference import Preference, preference
 from toolchain.partition import DEFAULT_SECONDS, splitters
-from toolchain.planning.options import PlanOptions
+from toolchain.planning.options import Optimise, PlanOptions, goal
 
 ModelArgument = Annotated[
     Path, typer.Argument(metavar="MODEL", help="An int8 .tflite file, or a QDQ or QLinear .onnx.")
@@ -46,6 +46,26 @@ RamOption = Annotated[
         "--ram",
         metavar="BYTES",
         help="Split operators until all RAM (arena, data, stack) is at most this, e.g. 96K.",
+    ),
+]
+FlashOption = Annotated[
+    str | None,
+    typer.Option(
+        "--flash",
+        metavar="BYTES",
+        help="All flash (code and constants) is at most this, e.g. 256K, of which quicker kernels "
+        "take what is left. Default: three quarters of the board's.",
+    ),
+]
+OptimiseOption = Annotated[
+    str,
+    typer.Option(
+        "--optimise",
+        metavar="balanced|speed|size",
+        help="What flash and RAM are spent on. balanced: kernels that are quicker because their "
+        "constants take more flash, in an arena no larger than the unsplit network has without "
+        "them. speed: these even if the arena grows, up to the board's RAM and 15/16 of its flash. "
+        "size: none of these.",
     ),
 ]
 SlowdownOption = Annotated[
@@ -140,6 +160,8 @@ def plan_options(
     allow_float: bool = False,
     kernels: str = Preference.AUTO,
     keep_dead_channels: bool = False,
+    flash: str | None = None,
+    optimise: str = Optimise.BALANCED,
 ) -> PlanOptions:
     """The options as a value. Raises InputError for an unknown name or an invalid number."""
     schedule.scheduler(scheduler)
@@ -148,7 +170,9 @@ def plan_options(
     return PlanOptions(
         scheduler=scheduler,
         allocator=allocator,
-        ram_bytes=None if ram is None else _bytes(ram),
+        ram_bytes=None if ram is None else _bytes(ram, "--ram"),
+        flash_bytes=None if flash is None else _bytes(flash, "--flash"),
+        optimise=goal(optimise),
         max_slowdown=None if max_slowdown is None else _fraction(max_slowdown),
         one_bank=one_bank,
         allow_float=allow_float,
@@ -159,11 +183,11 @@ def plan_options(
     )
 
 
-def _bytes(text: str) -> int:
+def _bytes(text: str, option: str) -> int:
     """`98304`, `96K` or `96KB` or `96KiB`, `1M`: K is 1024 bytes."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KM]?)(?:i?B)?", text.strip(), re.IGNORECASE)
     if match is None:
-        raise InputError(f"--ram {text!r} is no amount of memory; write it as 98304 or 96K")
+        raise InputError(f"{option} {text!r} is no amount of memory; write it as 98304 or 96K")
     return int(float(match[1]) * {"": 1, "K": 1024, "M": 1024**2}[match[2].upper()])
 
 

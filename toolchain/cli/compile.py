@@ -19,11 +19,13 @@ from toolchain.cli._options import (
     AllocatorOption,
     BoardOption,
     CmsisNnOption,
+    FlashOption,
     FloatOption,
     ForceOption,
     KeepChannelsOption,
     KernelsOption,
     OneBankOption,
+    OptimiseOption,
     PortOption,
     RamOption,
     SchedulerOption,
@@ -45,8 +47,9 @@ from toolchain.errors import InputError
 from toolchain.ops.preference import Preference
 from toolchain.partition import DEFAULT_SECONDS, splitters
 from toolchain.planner import DEFAULT_BOARD
+from toolchain.planning.options import Optimise
 from toolchain.report.latency import latency_line
-from toolchain.report.plan import kernel_lines, memory_table, proof_line, removed_lines
+from toolchain.report.plan import kernel_lines, memory_table, proof_line, removed_lines, spent_lines
 from toolchain.report.text import boundary_line
 from toolchain.report.time import time_text
 from toolchain.report.tuning import tuning_table
@@ -95,6 +98,8 @@ def command(
     ] = False,
     port: PortOption = None,
     ram: RamOption = None,
+    flash: FlashOption = None,
+    optimise: OptimiseOption = Optimise.BALANCED,
     max_slowdown: SlowdownOption = None,
     splitter: SplitterOption = splitters.DEFAULT,
     split_seconds: SplitSecondsOption = DEFAULT_SECONDS,
@@ -133,6 +138,8 @@ def command(
         allow_float,
         kernels,
         keep_dead_channels,
+        flash=flash,
+        optimise=optimise,
     )
     check_apart(json, out)
     target = find_board(board)
@@ -173,7 +180,8 @@ def command(
     need = compiled_need(compiled.plan, compiled.sizes)
     console.print(memory_table(compiled.plan, need, target.ram_bytes, target.flash_bytes))
     console.print(proof_line(compiled.plan))
-    for line in (*removed_lines(compiled.plan), *kernel_lines(compiled.plan)):
+    plan = compiled.plan
+    for line in (*spent_lines(plan), *removed_lines(plan), *kernel_lines(plan)):
         console.print(line, markup=False)
     latency = known_latency(compiled.plan)
     console.print(latency_line(compiled.plan, latency), markup=False, highlight=False)

@@ -15,11 +15,13 @@ from toolchain.cli._json import JsonOption, write_json, write_text
 from toolchain.cli._options import (
     AllocatorOption,
     BoardOption,
+    FlashOption,
     FloatOption,
     KeepChannelsOption,
     KernelsOption,
     ModelArgument,
     OneBankOption,
+    OptimiseOption,
     RamOption,
     SchedulerOption,
     SlowdownOption,
@@ -32,6 +34,7 @@ from toolchain.memory.firmware_size import check_fit, estimated_need
 from toolchain.ops.preference import Preference
 from toolchain.partition import DEFAULT_SECONDS, splitters
 from toolchain.planner import DEFAULT_BOARD, plan_model
+from toolchain.planning.options import Optimise
 from toolchain.planning.splitting import front_rows, split_front
 from toolchain.quantise.float_use import float_json
 from toolchain.report.front import front_json, front_table
@@ -39,7 +42,14 @@ from toolchain.report.fronts import format_of
 from toolchain.report.fronts import names as format_names
 from toolchain.report.latency import latency_line, predict_latency
 from toolchain.report.operators import operator_table
-from toolchain.report.plan import kernel_lines, memory_table, plan_json, proof_line, removed_lines
+from toolchain.report.plan import (
+    kernel_lines,
+    memory_table,
+    plan_json,
+    proof_line,
+    removed_lines,
+    spent_lines,
+)
 
 
 def command(
@@ -48,6 +58,8 @@ def command(
     scheduler: SchedulerOption = schedule.DEFAULT,
     allocator: AllocatorOption = arena.DEFAULT,
     ram: RamOption = None,
+    flash: FlashOption = None,
+    optimise: OptimiseOption = Optimise.BALANCED,
     max_slowdown: SlowdownOption = None,
     splitter: SplitterOption = splitters.DEFAULT,
     split_seconds: SplitSecondsOption = DEFAULT_SECONDS,
@@ -93,6 +105,8 @@ def command(
         allow_float,
         kernels,
         keep_dead_channels,
+        flash=flash,
+        optimise=optimise,
     )
     target = find_board(board)
     written = format_of(plot) if plot else None
@@ -133,7 +147,7 @@ def command(
                 console.print(f"The search was stopped {front.stopped}: these were found by then.")
         console.print(memory_table(plan, need, target.ram_bytes, target.flash_bytes))
         console.print(proof_line(plan))
-        for line in (*removed_lines(plan), *kernel_lines(plan)):
+        for line in (*spent_lines(plan), *removed_lines(plan), *kernel_lines(plan)):
             console.print(line, markup=False)
         console.print(latency_line(plan, latency), markup=False, highlight=False)
     check_fit(plan)

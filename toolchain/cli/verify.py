@@ -16,12 +16,14 @@ from toolchain.cli._options import (
     AllocatorOption,
     BoardOption,
     CmsisNnOption,
+    FlashOption,
     FloatOption,
     ForceOption,
     KeepChannelsOption,
     KernelsOption,
     ModelArgument,
     OneBankOption,
+    OptimiseOption,
     PortOption,
     RamOption,
     SchedulerOption,
@@ -38,7 +40,8 @@ from toolchain.files.arrays import read_sequence
 from toolchain.ops.preference import Preference
 from toolchain.partition import DEFAULT_SECONDS, splitters
 from toolchain.planner import DEFAULT_BOARD
-from toolchain.report.plan import kernel_lines, kernels_json
+from toolchain.planning.options import Optimise
+from toolchain.report.plan import kernel_lines, kernels_json, spent_lines
 from toolchain.report.text import size
 from toolchain.report.time import time_text
 from toolchain.report.verification import difference_table
@@ -68,6 +71,8 @@ def command(
     scheduler: SchedulerOption = schedule.DEFAULT,
     allocator: AllocatorOption = arena.DEFAULT,
     ram: RamOption = None,
+    flash: FlashOption = None,
+    optimise: OptimiseOption = Optimise.BALANCED,
     max_slowdown: SlowdownOption = None,
     splitter: SplitterOption = splitters.DEFAULT,
     split_seconds: SplitSecondsOption = DEFAULT_SECONDS,
@@ -107,6 +112,8 @@ def command(
         allow_float,
         kernels,
         keep_dead_channels,
+        flash=flash,
+        optimise=optimise,
     )
     if out is not None:
         check_apart(json, out)
@@ -178,7 +185,8 @@ def _print(result: Verification) -> None:
             "Float operators: allowed are 1 in integers, and in float32 outputs 2^-16 of the "
             "largest element, which counts as a difference of 1 here."
         )
-    for line in kernel_lines(result.compiled.plan):
+    plan = result.compiled.plan
+    for line in (*spent_lines(plan), *kernel_lines(plan)):
         console.print(line, markup=False)
     found = result.by_operators
     if found is not None and result.operators_agree:

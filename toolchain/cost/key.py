@@ -51,7 +51,7 @@ def operator_key(lowered: Lowered, number: int) -> Key:
     ]
     inputs = ", ".join(_type(tensor) for tensor in graph.input_tensors(op))
     outputs = ", ".join(_type(graph.tensors[name]) for name in op.outputs)
-    functions = " ".join(filter(None, (kernel.name or op.kind, kernel.form)))
+    functions = kernel.title or op.kind
     templates = sorted({call.template for call in kernel.calls} - {_PLAIN_CALL})
     return Key(
         f"{functions}@{_code_digest(tuple(templates), kernel.functions)}",

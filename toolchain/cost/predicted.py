@@ -55,7 +55,8 @@ class PredictedCostModel:
             count = self._rough(kernel, op, graph)
         if self.stalls is not None:
             of_bytes = max(self.of_bytes, _all_constant_bytes(graph))
-            count += self.stalls.cycles(kernel, terms, constant_bytes(op, graph), of_bytes)
+            size_bytes = constant_bytes(lowered, number)
+            count += self.stalls.cycles(kernel, terms, size_bytes, of_bytes)
         return Cost(round(count), Basis.PREDICTED)
 
     def within(self, graph: Graph) -> PredictedCostModel:
@@ -88,8 +89,12 @@ def predicted_model(target: Board | Target) -> PredictedCostModel:
     return PredictedCostModel(target.core, stalls_of(target))
 
 
-def constant_bytes(op: Op, graph: Graph) -> int:
-    """Of the operator's constants, as the model has them."""
+def constant_bytes(lowered: Lowered, number: int) -> int:
+    """Of the constants of operator `number`, as the model or its kernel has them."""
+    graph, packed_bytes = lowered.graph, lowered.kernels[number].packed_bytes
+    if packed_bytes:
+        return packed_bytes
+    op = graph.ops[number]
     tensors = (graph.tensors[name] for name in dict.fromkeys(op.present_inputs()))
     return sum(tensor.size_bytes for tensor in tensors if tensor.is_constant)
 

@@ -17,7 +17,7 @@ STACK_BYTES = 2048
 
 _FIRMWARE_DATA_BYTES = 448
 _FIRMWARE_CODE_BYTES = 5200
-_BYTES_PER_FUNCTION = 1200
+BYTES_PER_FUNCTION = 1200
 _BYTES_PER_OPERATOR = 180
 _BYTES_PER_BLOCK = 10
 """A row of its operator's table (equal ones are kept once) and a step."""
@@ -32,7 +32,7 @@ def code_estimate_bytes(*plans: Plan) -> int:
     functions = {function for p in plans for op in p.operators for function in op.functions}
     return (
         _FIRMWARE_CODE_BYTES
-        + _BYTES_PER_FUNCTION * len(functions)
+        + BYTES_PER_FUNCTION * len(functions)
         + _BYTES_PER_OPERATOR * sum(plan.counted for plan in plans)
         + _BYTES_PER_BLOCK * sum(plan.calls for plan in plans if plan.calls > plan.counted)
     )

@@ -33,6 +33,24 @@ class PlannedOp:
 
 
 @dataclass(frozen=True)
+class FlashSpent:
+    """On forms of kernels that are quicker, and whose constants take more flash.
+
+    `operators` of the model have them, for so many more bytes of constants. `saved` of the `before`
+    that an inference would take without them, by prediction, in `unit`.
+    """
+
+    operators: int = 0
+    weight_bytes: int = 0
+    saved: int = 0
+    before: int = 0
+    unit: str = ""
+
+
+NOTHING_SPENT = FlashSpent()
+
+
+@dataclass(frozen=True)
 class Plan:
     """Everything that codegen needs and the report shows.
 
@@ -43,6 +61,7 @@ class Plan:
     slowdown      cost of splitting, as a fraction of the unsplit graph's predicted latency.
     search_stopped  why the search for ways to split ended early; empty where it did not.
     removed       channels of the model that no output depends on.
+    spent         flash that quicker kernels take.
     """
 
     lowered: Lowered
@@ -56,6 +75,7 @@ class Plan:
     slowdown: float = 0.0
     search_stopped: str = ""
     removed: RemovedChannels = NOTHING_REMOVED
+    spent: FlashSpent = NOTHING_SPENT
 
     @property
     def graph(self) -> Graph:

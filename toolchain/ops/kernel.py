@@ -301,6 +301,7 @@ class Kernel:
     roomier     the same with more scratch, quickest first, for where the arena has room left.
     forms       kernels of the same operator that are quicker if time says so, and whose constants
                 take more flash: a choice over the whole network (`planning.flash`).
+    packed_bytes  of its constants, where these are much more than the model's; 0 elsewhere.
     form        what tells it from kernels that call the same functions at the same shape; '' for
                 the one with the least scratch.
     name        what the cost model calls it; by default its functions.
@@ -318,6 +319,7 @@ class Kernel:
     find_terms: Callable[[], Terms] | None = None
     roomier: Callable[[], tuple[Kernel, ...]] = tuple
     forms: Callable[[], tuple[Kernel, ...]] = tuple
+    packed_bytes: int = 0
     form: str = ""
     label: str = field(default="", repr=False)
     inexact: str = ""
@@ -331,6 +333,15 @@ class Kernel:
     @property
     def name(self) -> str:
         return self.label or "+".join(self.functions)
+
+    def every(self) -> tuple[Kernel, ...]:
+        """The kernel and all its forms, each before its roomier ones."""
+        return tuple(one for form in (self, *self.forms()) for one in (form, *form.roomier()))
+
+    @property
+    def title(self) -> str:
+        """The name, and which form it is."""
+        return f"{self.name} {self.form}" if self.form else self.name
 
     @property
     def of_cmsis_nn(self) -> bool:

@@ -14,8 +14,8 @@ from toolchain.ops.kernel import Kernel
 from toolchain.ops.preference import Preference
 
 Forms = Mapping[str, str]
-"""Functions of `Kernel.forms` that are to be taken, by operator; blocks of one operator have its
-name."""
+"""Of operators, by name, the title of the form that is to be taken, of those that
+`Kernel.every` lists. Blocks of one operator have its name."""
 NO_FORMS: Forms = MappingProxyType({})
 
 
@@ -59,7 +59,13 @@ def lower(
     return Lowered(graph, core, tuple(kernels), preference, forms)
 
 
-def _form_of(kernel: Kernel, function: str) -> Kernel:
-    if not function:
+def _form_of(kernel: Kernel, title: str) -> Kernel:
+    """That form; else the one with the least scratch that calls the same functions; else the kernel
+    itself, as for blocks to which the form does not apply.
+    """
+    if not title:
         return kernel
-    return next((form for form in kernel.forms() if function in form.functions), kernel)
+    every = kernel.every()
+    function = title.partition(" ")[0]
+    alike = (form for form in every if form.name == function)
+    return next((form for form in every if form.title == title), next(alike, kernel))

@@ -11,7 +11,7 @@ from toolchain.boards import Core
 from toolchain.cost import CostModel
 from toolchain.ir import DType, Graph, Op, Tensor
 from toolchain.ops.kernel import SafeOverlap
-from toolchain.ops.lowering import Lowered, lower
+from toolchain.ops.lowering import NO_FORMS, Forms, Lowered, lower
 from toolchain.ops.movement.block_concat import BlockConcat
 from toolchain.ops.preference import Preference
 from toolchain.ops.spec import Axis, Part, Reduction
@@ -26,17 +26,23 @@ class BlockCosts:
     """Costs of the operators of one graph and of blocks of them; each is computed once."""
 
     def __init__(
-        self, graph: Graph, core: Core, costs: CostModel, preference: Preference = Preference.AUTO
+        self,
+        graph: Graph,
+        core: Core,
+        costs: CostModel,
+        preference: Preference = Preference.AUTO,
+        forms: Forms = NO_FORMS,
     ) -> None:
         self.graph = graph
         self._core = core
         self._preference = preference
+        self._forms = forms
         self._costs = costs.within(graph)
         self._blocks: dict[tuple[int, Part, Lengths], tuple[int, tuple[SafeOverlap, ...]]] = {}
         self._copies: dict[tuple[str, int], int] = {}
 
     def _lowered(self, graph: Graph) -> Lowered:
-        return lower(graph, self._core, self._preference)
+        return lower(graph, self._core, self._preference, self._forms)
 
     @cached_property
     def unsplit(self) -> tuple[int, ...]:

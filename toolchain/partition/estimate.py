@@ -19,6 +19,7 @@ from toolchain.boards import Core
 from toolchain.cost import CostModel
 from toolchain.ir import Graph
 from toolchain.ops.kernel import SafeOverlap
+from toolchain.ops.lowering import NO_FORMS, Forms
 from toolchain.ops.preference import Preference
 from toolchain.ops.spec import Axis, Part, Reach, Reduction
 from toolchain.partition.block_costs import BlockCosts
@@ -58,8 +59,9 @@ class Estimator:
         costs: CostModel,
         scratch_bytes: tuple[int, ...],
         preference: Preference = Preference.AUTO,
+        forms: Forms = NO_FORMS,
     ) -> None:
-        self.costs = BlockCosts(graph, core, costs, preference)
+        self.costs = BlockCosts(graph, core, costs, preference, forms)
         self.scratch_bytes = scratch_bytes
         self.known_runs: dict[
             tuple[int, tuple[Reach | None, ...], bytes], tuple[Ints, tuple[Claim, ...]]

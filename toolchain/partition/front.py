@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import TracebackType
 
 from toolchain.boards import Core
 from toolchain.cost import CostModel
 from toolchain.ir import Graph, MemoryProblem
+from toolchain.ops.lowering import NO_FORMS, Forms
 from toolchain.ops.preference import Preference
 from toolchain.partition.scheme import Scheme
 from toolchain.progress import Report, silent
@@ -25,7 +26,7 @@ class Task:
 
     `max_slowdown` (a fraction) and `peak_bytes` are set if they are requested. A search may ignore
     slowdowns above the first, and may stop once it reaches the second. `preference`: whose kernels
-    the blocks are to be computed by.
+    the blocks are to be computed by; `forms`: which of their forms, by the name of an operator.
     """
 
     graph: Graph
@@ -36,6 +37,7 @@ class Task:
     max_slowdown: float | None = None
     peak_bytes: int | None = None
     preference: Preference = Preference.AUTO
+    forms: Forms = field(default_factory=lambda: NO_FORMS)
 
 
 @dataclass(frozen=True)

@@ -91,7 +91,9 @@ class Segments:
         self.graph: Graph = task.graph.with_ops([task.graph.ops[i] for i in task.order])
         self.step_bytes = footprint(task.problem, task.order)
         scratch = tuple(task.problem.scratch_bytes[i] for i in task.order)
-        self._estimator = Estimator(self.graph, task.core, task.costs, scratch, task.preference)
+        self._estimator = Estimator(
+            self.graph, task.core, task.costs, scratch, task.preference, task.forms
+        )
         self._axes: dict[int, Mapping[int, Axis]] = {}
         self.live = self._live_between()
 

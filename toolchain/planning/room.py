@@ -1,50 +1,225 @@
-"""Arenas with room left: kernels that are quicker with more scratch get it where it is free."""
+"""Arenas with room left: kernels that are quicker with more scratch get it where it is free, and
+flash for their constants, too."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
+from toolchain.codegen import constant_bytes
+from toolchain.cost import CostModel
+from toolchain.cost.predicted import constant_bytes as packed_bytes
 from toolchain.ir import Op
 from toolchain.ir.arena import SCRATCH_ALIGNMENT_BYTES
 from toolchain.memory.plan import Plan, planned_ops
-from toolchain.ops.kernel import Kernel
+from toolchain.ops.kernel import SafeOverlap
+from toolchain.ops.lowering import Lowered, lower
+from toolchain.planning.forms import Way, known_forms, roomy, with_kernel, within
 
 Span = tuple[int, int]
+_APART = 16
 
 
-def spend_room(plan: Plan) -> Plan:
-    """The plan with roomier kernels whose scratch fits beside what is live while they run.
+@dataclass(frozen=True)
+class _Form:
+    """A form of an operator's kernel, as far as it is the same for all blocks of one shape."""
+
+    title: str
+    function: str
+    scratch_bytes: int
+    overlaps: tuple[SafeOverlap, ...]
+    cycles: int
+    constant_bytes: int
+
+
+@dataclass(frozen=True)
+class _Spot:
+    """A form, and where its scratch lies."""
+
+    form: _Form
+    at: int
+
+
+@dataclass(frozen=True)
+class _Block:
+    """An operator of the graph with forms, at a step: those that fit there, quickest first.
+
+    `now`: the one that the plan has. `lean`: the function that takes the least flash.
+    """
+
+    step: int
+    index: int
+    spots: tuple[_Spot, ...]
+    now: _Spot
+    lean: str
+
+    def best(self, functions: frozenset[str]) -> _Spot:
+        """The quickest that calls one of the functions or the lean one; else the plan's."""
+        usable = functions | {self.lean}
+        return next((spot for spot in self.spots if spot.form.function in usable), self.now)
+
+
+def spend_room(plan: Plan, costs: CostModel, spare: int) -> Plan:
+    """The plan with quicker kernels whose scratch fits beside what is live while they run: those
+    with more scratch, and those whose constants take more flash, of which there are `spare` bytes
+    beyond what the plan takes.
 
     The arena, the order and the place of every tensor stay. An arena that is spread over banks is
     left as it is.
     """
     if plan.arena.parts:
         return plan
+    lean = lower(plan.graph, plan.lowered.core, plan.lowered.preference)
     kernels, scratch = list(plan.lowered.kernels), dict(plan.arena.scratch_offsets)
-    steps = list(plan.step_bytes)
+    groups: dict[str, list[_Block]] = {}
+    known: dict[object, tuple[_Form, ...]] = {}
     for step, index in enumerate(plan.schedule.order):
-        name = plan.graph.ops[index].name
+        op, kernel = plan.graph.ops[index], kernels[index]
         live = sorted(_live(plan, step))
-        for kernel in kernels[index].roomier():
-            at = _gap(live, kernel.scratch_bytes, plan.arena.size_bytes)
-            if at is not None and _safe(plan, plan.graph.ops[index], kernel):
-                steps[step] += kernel.scratch_bytes - kernels[index].scratch_bytes
-                kernels[index], scratch[name] = kernel, at
+        if known_forms(lean.kernels[index], lean):
+            forms = _forms(lean, index, costs, known)
+            (now,) = (
+                _Spot(form, scratch.get(op.name, 0)) for form in forms if form.title == kernel.title
+            )
+            spots = [*_spots(plan, op, live, forms), now]
+            spots.sort(key=lambda spot: spot.form.cycles)
+            block = _Block(step, index, tuple(spots), now, lean.kernels[index].name)
+            groups.setdefault(op.part_of or op.name, []).append(block)
+            continue
+        for roomier in kernel.roomier():
+            at = _gap(live, roomier.scratch_bytes, plan.arena.size_bytes)
+            if at is not None and _safe(plan, op, roomier.overlaps):
+                kernels[index], scratch[op.name] = roomier, at
                 break
+    for block, spot in _chosen(plan, list(groups.values()), spare):
+        every = lean.kernels[block.index].every()
+        kernels[block.index] = next(one for one in every if one.title == spot.form.title)
+        scratch[plan.graph.ops[block.index].name] = spot.at
+    grown = {
+        index: kernels[index].scratch_bytes - plan.lowered.kernels[index].scratch_bytes
+        for index in plan.schedule.order
+    }
     lowered = replace(plan.lowered, kernels=tuple(kernels))
     arena = replace(plan.arena, scratch_offsets=MappingProxyType(scratch))
-    return replace(
+    steps = zip(plan.step_bytes, plan.schedule.order, strict=True)
+    made = replace(
         plan,
         lowered=lowered,
         arena=arena,
         operators=planned_ops(lowered, arena),
-        step_bytes=tuple(steps),
+        step_bytes=tuple(size + grown[index] for size, index in steps),
     )
+    return replace(made, weight_bytes=constant_bytes(made))
 
 
-def _safe(plan: Plan, op: Op, kernel: Kernel) -> bool:
+def _chosen(
+    plan: Plan, groups: Sequence[Sequence[_Block]], spare: int
+) -> Iterator[tuple[_Block, _Spot]]:
+    """The form of every block: of all blocks of one operator those of one function, or the lean one
+    where that is quicker.
+    """
+    items = []
+    for blocks in groups:
+        none = _taken(plan, blocks, frozenset())
+        names = sorted({spot.form.function for block in blocks for spot in block.spots})
+        ways = [
+            _way(_taken(plan, blocks, frozenset({name})), none)
+            for name in names
+            if name != blocks[0].lean
+        ]
+        now = _Taken.of(plan, [(block, block.now) for block in blocks])
+        spare += now.size_bytes - none.size_bytes
+        items.append(ways)
+    choices = within(items, spare).choices
+    for blocks, ways, choice in zip(groups, items, choices, strict=True):
+        functions = frozenset() if choice is None else ways[choice].functions
+        for block in blocks:
+            yield block, block.best(functions)
+
+
+@dataclass(frozen=True)
+class _Taken:
+    """What all blocks of an operator take together: cycles, flash, and the functions called."""
+
+    cycles: int
+    size_bytes: int
+    functions: frozenset[str]
+
+    @staticmethod
+    def of(plan: Plan, spots: Sequence[tuple[_Block, _Spot]]) -> _Taken:
+        sizes = {
+            (plan.graph.ops[block.index].inputs[1:], spot.form.function): spot.form.constant_bytes
+            for block, spot in spots
+        }
+        return _Taken(
+            sum(spot.form.cycles for _, spot in spots),
+            sum(sizes.values()),
+            frozenset(spot.form.function for _, spot in spots),
+        )
+
+
+def _taken(plan: Plan, blocks: Sequence[_Block], functions: frozenset[str]) -> _Taken:
+    return _Taken.of(plan, [(block, block.best(functions)) for block in blocks])
+
+
+def _way(taken: _Taken, none: _Taken) -> Way:
+    more = taken.functions - none.functions
+    return Way(more, taken.size_bytes - none.size_bytes, none.cycles - taken.cycles)
+
+
+def _forms(
+    lean: Lowered, index: int, costs: CostModel, known: dict[object, tuple[_Form, ...]]
+) -> tuple[_Form, ...]:
+    """Of an operator, the roomier ones first; computed once for all blocks of one shape."""
+    graph, op = lean.graph, lean.graph.ops[index]
+    shapes = [t and t.shape for t in (*graph.input_tensors(op), graph.output(op))]
+    key = (op.inputs[1:], op.attributes, *shapes)
+    if key not in known:
+        first = lean.kernels[index]
+        found = []
+        for kernel in (one for form in (first, *known_forms(first, lean)) for one in roomy(form)):
+            other = with_kernel(lean, index, kernel)
+            cycles, size = costs.cost(other, index).count, packed_bytes(other, index)
+            title, scratch = kernel.title, kernel.scratch_bytes
+            found.append(_Form(title, kernel.name, scratch, kernel.overlaps, cycles, size))
+        known[key] = tuple(found)
+    return known[key]
+
+
+def _spots(plan: Plan, op: Op, live: list[Span], forms: Sequence[_Form]) -> Iterator[_Spot]:
+    for form in forms:
+        at = _gap(live, form.scratch_bytes, plan.arena.size_bytes)
+        if at is not None and _safe(plan, op, form.overlaps):
+            yield _Spot(form, at)
+
+
+def lone_form(plan: Plan, title: str) -> Plan:
+    """The plan of one operator with the kernel of that title, of all forms that it has. Its tensors
+    and its scratch lie behind each other.
+    """
+    (op,) = plan.graph.ops
+    lowered = lower(plan.graph, plan.lowered.core, plan.lowered.preference)
+    (kernel,) = lowered.kernels
+    found = next(form for form in kernel.every() if form.title == title)
+    lowered = replace(lowered, kernels=(found,))
+    offsets, end = {}, 0
+    for name in plan.arena.offsets:
+        offsets[name] = end
+        end += -(-plan.graph.tensors[name].size_bytes // _APART) * _APART
+    scratch_bytes = lowered.kernels[0].scratch_bytes
+    arena = replace(
+        plan.arena,
+        offsets=MappingProxyType(offsets),
+        scratch_offsets=MappingProxyType({op.name: end} if scratch_bytes else {}),
+        size_bytes=end + scratch_bytes,
+        lower_bound_bytes=end + scratch_bytes,
+    )
+    made = replace(plan, lowered=lowered, arena=arena, operators=planned_ops(lowered, arena))
+    return replace(made, weight_bytes=constant_bytes(made))
+
+
+def _safe(plan: Plan, op: Op, overlaps: Sequence[SafeOverlap]) -> bool:
     """Whether the outputs lie over inputs only as the kernel allows."""
     for i, source in enumerate(op.inputs):
         for j, target in enumerate(op.outputs):
@@ -53,7 +228,7 @@ def _safe(plan: Plan, op: Op, kernel: Kernel) -> bool:
             distance = plan.arena.offsets[source] - plan.arena.offsets[target]
             if not any(
                 distance == o.lead_bytes if o.exact else distance >= o.lead_bytes
-                for o in kernel.overlaps
+                for o in overlaps
                 if (o.input, o.output) == (i, j)
             ):
                 return False

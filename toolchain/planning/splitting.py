@@ -33,13 +33,14 @@ def split_front(
     graph = partition.single_outputs(plan.graph, plan.schedule.order)
     task = partition.Task(
         graph,
-        memory_problem(lower(graph, target.core, preference)),
+        memory_problem(lower(graph, target.core, preference, plan.lowered.forms)),
         tuple(range(len(graph.ops))),
         target.core,
         costs or predicted_model(target),
         options.max_slowdown,
         None if options.ram_bytes is None else options.ram_bytes - firmware_data_bytes(plan),
         preference,
+        forms=plan.lowered.forms,
     )
     watch = partition.Watch(options.split_seconds, report)
     return splitters.splitter(options.splitter).front(task, watch)
@@ -66,7 +67,7 @@ def split_plan(
     options, target = options or PlanOptions(), find_board(plan.board)
     ordered = partition.single_outputs(plan.graph, plan.schedule.order)
     finer = check(partition.split_all(ordered, point.schemes))
-    lowered = lower(finer, target.core, plan.lowered.preference)
+    lowered = lower(finer, target.core, plan.lowered.preference, plan.lowered.forms)
     problem = memory_problem(lowered, progressive=True)
     found = schedule.scheduler("rpo").schedule(problem)
     given = tuple(range(len(lowered.graph.ops)))

@@ -59,6 +59,7 @@ def plan_json(plan: Plan, need: MemoryNeed, latency: Latency) -> dict[str, Any]:
         },
         "macs": plan.macs,
         "removed": asdict(plan.removed),
+        "flash_spent": asdict(plan.spent),
         "operators": [
             {
                 "step": step,
@@ -134,6 +135,19 @@ def removed_lines(plan: Plan) -> tuple[str, ...]:
         f"Removed {removed.channels:,} channels that cannot change an output: "
         f"{share(removed.macs, removed.macs + plan.macs)} of the model's MACs, "
         f"{size(removed.weight_bytes)} of constants (--keep-dead-channels keeps them).",
+    )
+
+
+def spent_lines(plan: Plan) -> tuple[str, ...]:
+    """What flash was spent on; nothing where none was."""
+    spent = plan.spent
+    if not spent.operators:
+        return ()
+    what = "convolution" if spent.operators == 1 else "convolutions"
+    return (
+        f"{spent.operators} {what} by Winograd's algorithm: {size(spent.weight_bytes)} more flash, "
+        f"{spent.saved:,} {spent.unit} fewer, {share(spent.saved, spent.before)} as predicted "
+        "(--optimise size refuses it, --flash limits it).",
     )
 
 

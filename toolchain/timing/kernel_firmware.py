@@ -19,6 +19,7 @@ from toolchain.memory.plan import Plan
 from toolchain.ops.preference import Preference
 from toolchain.planner import plan_graph
 from toolchain.planning.options import PlanOptions
+from toolchain.planning.room import lone_form
 from toolchain.resources import RUNTIME_C
 
 BATCH = 64
@@ -30,7 +31,8 @@ class Kernel:
     """One operator as a graph of its own, and the key it is measured under.
 
     `copies`: sizes in bytes, if it only makes copies. `apart`: its tensors must not share bytes, or
-    there would be nothing left to do. `preference`: whose kernel it is.
+    there would be nothing left to do. `preference`: whose kernel it is. `title`: which, where an
+    operator has several forms of one (`ops.kernel.Kernel.title`).
     """
 
     key: Key
@@ -38,6 +40,7 @@ class Kernel:
     copies: tuple[int, ...] = ()
     apart: bool = False
     preference: Preference = Preference.AUTO
+    title: str = ""
 
 
 def planned_kernels(
@@ -48,6 +51,7 @@ def planned_kernels(
         plan = plan_graph(
             kernel.graph, target, PlanOptions(one_bank=True, kernels=kernel.preference)
         )
+        plan = lone_form(plan, kernel.title) if kernel.title else plan
         plan = _apart(plan) if kernel.copies or kernel.apart else plan
         try:
             firmware_layout(target, [plan])

@@ -85,7 +85,11 @@ def plan_kernels(plan: Plan) -> tuple[Kernel, ...]:
         wanted = moves(op, plan.graph, plan.arena)
         if wanted is None:
             key = operator_key(plan.lowered, number)
-            alone = Kernel(key, _alone(op, plan.graph), preference=plan.lowered.preference)
+            graph, preference = _alone(op, plan.graph), plan.lowered.preference
+            (first,) = lower(graph, plan.lowered.core, preference).kernels
+            several = first.roomier() or first.forms()
+            title = plan.lowered.kernels[number].title if several else ""
+            alone = Kernel(key, graph, preference=preference, title=title)
             found.setdefault(key, alone)
         elif wanted:
             copying = copies_kernel(tuple(sorted(move.size_bytes for move in wanted)))

@@ -12,26 +12,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.ir import Graph, Op
-from toolchain.ops.arithmetic.activation import clamp_range
+from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
+from toolchain.ops.arithmetic.activation import Activation, clamp_range
 from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.convolution import extents
 from toolchain.ops.convolution.common import (
+    BIAS,
     INPUT,
     WEIGHTS,
-    bias_of,
+    channel_requantisation,
     constant_of,
     convolution_of,
+    has_bias,
     weight_zero_point,
     window_of,
 )
-from toolchain.ops.convolution.kernels import channel_scaling, packed_comment, strided_image
-from toolchain.ops.convolution.packing import Int8, Scaling, largest_sums
+from toolchain.ops.convolution.kernels import packed_comment, strided_image
+from toolchain.ops.convolution.packing import Int8, Scaling, largest_sums, scaling
 from toolchain.ops.convolution.structs import conv_shape, own_arguments, requant
 from toolchain.ops.extents import Extents
 from toolchain.ops.kernel import Call, Constant, Kernel, SafeOverlap, Terms, Touched
@@ -44,6 +47,7 @@ Int64 = NDArray[np.int64]
 _FITS = 1 << 31
 _MOST_CHANNELS = 2048
 _NARROW = 256
+_REMEMBERED = 256
 Position = tuple[int, int]
 
 
@@ -132,7 +136,7 @@ def winograd_forms(op: Op, graph: Graph) -> tuple[Kernel, ...]:
         two, three = (winograd_conv2d(op, graph, tile, most) for most in (2, 3))
         if two is not None and three is not None:
             more = three.scratch_bytes > two.scratch_bytes
-            found.append(replace(two, roomier=lambda three=three: (three,)) if more else two)
+            found.append(replace(two, roomier=partial(tuple, (three,))) if more else two)
     return tuple(found)
 
 
@@ -154,12 +158,9 @@ def winograd_conv2d(op: Op, graph: Graph, tile: int = 2, most: int = 3) -> Kerne
     fits = depth % 8 == 0 and depth <= _MOST_CHANNELS and channels % 2 == 0
     if not (plain and whole and fits) or attributes.rounding is not Rounding.TFLITE:
         return None
-    filters = constant_of(weights).astype(np.int8, copy=False).reshape(channels, -1)
-    reached = largest_sums(bias_of(op, graph, channels), filters, x.q.zero_point, partial=False)
-    if form.kept * reached.max() >= _FITS:
-        return None
-    scales = channel_scaling(op, graph, attributes.activation, attributes.rounding, filters)()
-    if scales.code.min() < 0:
+    bias = graph.input(op, BIAS) if has_bias(op) else None
+    reached, scales = _scaled(weights, bias, x.q, y.q, attributes.activation)
+    if form.kept * reached >= _FITS or scales.code.min() < 0:
         return None
     low, high = clamp_range(attributes.activation, y)
     narrow = (low, high) != (-128, 127)
@@ -185,8 +186,27 @@ def winograd_conv2d(op: Op, graph: Graph, tile: int = 2, most: int = 3) -> Kerne
         calls_with_gaps=calls,
         find_overlaps=lambda: _overlaps(form, op, graph, most),
         find_terms=lambda: _terms(form, op, graph, most, narrow),
+        packed_bytes=form.flash_bytes(depth, channels),
         form="" if most == 2 else "3 tiles at once",
     )
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _scaled(
+    weights: Tensor, bias: Tensor | None, x: Quantisation, y: Quantisation, activation: Activation
+) -> tuple[int, Scaling]:
+    """The largest sum of a channel, and how the channels are scaled: the same for all forms and all
+    blocks of an operator.
+    """
+    filters = constant_of(weights).astype(np.int8, copy=False).reshape(weights.shape[0], -1)
+    read, made = Tensor("x", (), DType.INT8, x), Tensor("y", (), DType.INT8, y)
+    added = np.zeros(len(filters), np.int32)
+    if bias is not None:
+        added = constant_of(bias).reshape(-1).astype(np.int32)
+    reached = int(largest_sums(added, filters, x.zero_point, partial=False).max())
+    multiplier, shift = channel_requantisation(read, weights, made, len(filters))
+    clamp = clamp_range(activation, made)
+    return reached, scaling(added, filters, x.zero_point, multiplier, shift, clamp, y.zero_point)
 
 
 def pack_winograd(form: Form, scales: Scaling, output_offset: int, narrow: bool) -> Int32:
