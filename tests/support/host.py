@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from toolchain import arena, schedule
-from toolchain.boards import HOST, Core
+from toolchain.boards import HOST, Core, board
 from toolchain.codegen import generate
 from toolchain.codegen.bounds import call_extents
+from toolchain.cost.predicted import predicted_model
 from toolchain.device.host import HostModel, HostProgram, build
 from toolchain.ir import ArenaProblem, Graph, Placement, Sources, Tensor
 from toolchain.ir.arena import arena_plan, arena_problem, check_placement
@@ -64,7 +65,7 @@ def plan_of(
 def with_room(plan: Plan, more_bytes: int) -> Plan:
     """The plan in an arena of so many bytes more, with the kernels that take them for scratch."""
     arena = replace(plan.arena, size_bytes=plan.arena.size_bytes + more_bytes)
-    return spend_room(replace(plan, arena=arena))
+    return spend_room(replace(plan, arena=arena), predicted_model(board(plan.board)), 0)
 
 
 def spread_out(blocks: ArenaProblem) -> Placement:

@@ -77,7 +77,7 @@ def _spent(plan: Plan, costs: CostModel) -> FlashSpent:
     lean = lower(plan.graph, plan.lowered.core, plan.lowered.preference)
     kernels, named, saved = list(lean.kernels), set(), 0
     for number, (first, taken) in enumerate(zip(kernels, plan.lowered.kernels, strict=True)):
-        if first.name == taken.name:
+        if taken.name not in {form.name for form in first.forms()}:
             kernels[number] = taken
             continue
         op = plan.graph.ops[number]
