@@ -138,9 +138,15 @@ void thimble_depthwise_conv_s8(const thimble_conv_shape *shape,
                                void *scratch,
                                int8_t *output);
 
+/* This code of a channel says that its sums are rounded once, and that the activation is int8's own range:
+ * floor((sum * multiplier / 2^32 + rounding) / 4). The toolchain has proved that this is the same, with a
+ * multiplier, a bias and a rounding term for it. Depthwise 3x3 windows only. */
+#define THIMBLE_CODE_ONCE 64
+
 /* Depthwise convolution with 3x3 windows, no dilation and a stride of 1 or 2 along rows. `band` is 1.
  *
- * parameters: as for thimble_depthwise_conv_s8.
+ * parameters: for each output channel: its bias; its multiplier; as bytes, with t(row, column) for taps,
+ * t00 t10 t01 t11, t20, its shift code, t21 t02, its rounding term of int16 (THIMBLE_CODE_ONCE), t12 t22.
  *
  * scratch: three image lines, each of 4 * (ceil(output_w / 2) * stride_w + 1) bytes. */
 void thimble_depthwise_3x3_s8(const thimble_conv_shape *shape,

@@ -13,10 +13,10 @@
 typedef struct {
     thimble_3x3_channel channel;
     int32_t step;            /* bytes between outputs */
-    const thimble_pair *end; /* of the pairs that give two outputs, in the first row's first line */
-    int32_t next;            /* bytes from one row's first line to the next row's */
+    const thimble_pair *end; /* of the pairs that give four outputs, in the last line of the first row */
+    int32_t next;            /* bytes from one row's lines to the next row's */
     const thimble_pair *last;
-    int32_t lone;                     /* whether another output follows */
+    int32_t rest;                     /* outputs that follow, in the highest two bits */
     int32_t over_pairs, over_outputs; /* bytes from a row's end to the beginning of the next */
 } band_state;
 
@@ -88,63 +88,12 @@ static inline void put_lines(const int8_t *from,
 }
 
 #if THIMBLE_ASM
-/* Two neighbouring outputs, s and t, from the pairs at `at` and those behind them. */
-#define BAND_STRIDE_1(line)                                                                                  \
-    "ldr     %[x], [%[at], #" line "]          \n"                                                           \
-    "ldr     %[y], [%[at], #" line " + 4]      \n"                                                           \
-    "ldr     %[z], [%[at], #2 * " line "]      \n"                                                           \
-    "ldr     %[t], [%[at], #2 * " line " + 4]  \n"                                                           \
-    "smlad   %[s], %[x], %[a1], %[bias]        \n"                                                           \
-    "smlatb  %[x], %[x], %[a1], %[bias]        \n"                                                           \
-    "smlabt  %[s], %[y], %[b1], %[s]           \n"                                                           \
-    "smlad   %[x], %[y], %[b1], %[x]           \n"                                                           \
-    "smlad   %[s], %[z], %[a2], %[s]           \n"                                                           \
-    "smlatb  %[x], %[z], %[a2], %[x]           \n"                                                           \
-    "smlabt  %[s], %[t], %[b2], %[s]           \n"                                                           \
-    "smlad   %[t], %[t], %[b2], %[x]           \n"                                                           \
-    "ldr     %[y], [%[at], #4]                 \n"                                                           \
-    "ldr     %[x], [%[at]], #4                 \n"                                                           \
-    "smlad   %[s], %[x], %[a0], %[s]           \n"                                                           \
-    "smlatb  %[t], %[x], %[a0], %[t]           \n"                                                           \
-    "smlabt  %[s], %[y], %[b0], %[s]           \n"                                                           \
-    "smlad   %[t], %[y], %[b0], %[t]           \n"
+#define NARROW_WORD(i, j) "[%[at], #4 * " #i " + 32 * " #j " - 64]"
+#define WIDE_WORD(i, j) "[%[at], #4 * " #i " + 64 * " #j " - 128]"
+#define NEXT_WORD(i) "[%[at], #4 * " #i "]!"
 
-#define BAND_LINE_2(a, b, s, t)                                                                              \
-    "smlad   %[s], %[x], %[" a "], %[" s "]    \n"                                                           \
-    "smlad   %[t], %[y], %[" a "], %[" t "]    \n"                                                           \
-    "smlabt  %[s], %[y], %[" b "], %[s]        \n"                                                           \
-    "smlabt  %[t], %[z], %[" b "], %[t]        \n"
-
-#define BAND_STRIDE_2(line)                                                                                  \
-    "ldr     %[x], [%[at], #" line "]          \n"                                                           \
-    "ldr     %[y], [%[at], #" line " + 4]      \n"                                                           \
-    "ldr     %[z], [%[at], #" line " + 8]      \n" BAND_LINE_2(                                              \
-        "a1", "b1", "bias",                                                                                  \
-        "bias") "ldr     %[x], [%[at], #2 * " line "]      \n"                                               \
-                "ldr     %[y], [%[at], #2 * " line " + 4]  \n"                                               \
-                "ldr     %[z], [%[at], #2 * " line " + 8]  \n" BAND_LINE_2(                                  \
-                    "a2", "b2", "s",                                                                         \
-                    "t") "ldr     %[y], [%[at], #4]                 \n"                                      \
-                         "ldr     %[z], [%[at], #8]                 \n"                                      \
-                         "ldr     %[x], [%[at]], #8                 \n" BAND_LINE_2("a0", "b0", "s", "t")
-
-/* Of the first of two outputs, s. */
-#define BAND_LONE(line, pairs)                                                                               \
-    "ldr     %[x], [%[at], #" line "]          \n"                                                           \
-    "ldr     %[y], [%[at], #" line " + 4]      \n"                                                           \
-    "ldr     %[z], [%[at], #2 * " line "]      \n"                                                           \
-    "ldr     %[t], [%[at], #2 * " line " + 4]  \n"                                                           \
-    "smlad   %[s], %[x], %[a1], %[bias]        \n"                                                           \
-    "smlabt  %[s], %[y], %[b1], %[s]           \n"                                                           \
-    "smlad   %[s], %[z], %[a2], %[s]           \n"                                                           \
-    "smlabt  %[s], %[t], %[b2], %[s]           \n"                                                           \
-    "ldr     %[y], [%[at], #4]                 \n"                                                           \
-    "ldr     %[x], [%[at]], #" pairs "         \n"                                                           \
-    "smlad   %[s], %[x], %[a0], %[s]           \n"                                                           \
-    "smlabt  %[s], %[y], %[b0], %[s]           \n"
-
-/* Rows of outputs, two at a time. */
-#define BAND_ROWS(sums, lone_sum, scale)                                                                     \
+/* Rows of outputs; %[at] is in the last line of each. */
+#define BAND_ROWS(W, how, apart)                                                                             \
     __asm volatile(                                                                                          \
         "ldr     %[a0], [%[b2]]                    \n"                                                       \
         "ldr     %[b0], [%[b2], #4]                \n"                                                       \
@@ -152,52 +101,33 @@ static inline void put_lines(const int8_t *from,
         "ldr     %[b1], [%[b2], #12]               \n"                                                       \
         "ldr     %[a2], [%[b2], #16]               \n"                                                       \
         "ldr     %[b2], [%[b2], #20]               \n"                                                       \
-        "ldr     %[bias], %[m_bias]                \n"                                                       \
-        ".balign 4                                 \n"                                                       \
-        "1:                                        \n" sums scale                                            \
-        "asr     %[s], %[s], %[z]                  \n"                                                       \
-        "asr     %[t], %[t], %[z]                  \n"                                                       \
-        "ssat    %[s], #8, %[s], asr #1            \n"                                                       \
-        "ssat    %[t], #8, %[t], asr #1            \n"                                                       \
-        "ldr     %[x], %[step]                     \n"                                                       \
-        "ldr     %[y], %[end]                      \n"                                                       \
-        "strb    %[t], [%[to], %[x]]               \n"                                                       \
-        "strb    %[s], [%[to]]                     \n"                                                       \
-        "add     %[to], %[to], %[x], lsl #1        \n"                                                       \
-        "cmp     %[at], %[y]                       \n"                                                       \
-        "bne     1b                                \n"                                                       \
-        "ldr     %[x], %[lone]                     \n"                                                       \
-        "cmp     %[x], #0                          \n"                                                       \
-        "beq     2f                                \n" lone_sum scale                                        \
-        "asr     %[s], %[s], %[z]                  \n"                                                       \
-        "ssat    %[s], #8, %[s], asr #1            \n"                                                       \
-        "strb    %[s], [%[to]]                     \n"                                                       \
-        "2:                                        \n"                                                       \
-        "ldr     %[x], %[over_pairs]               \n"                                                       \
-        "ldr     %[y], %[over_outputs]             \n"                                                       \
-        "ldr     %[z], %[next]                     \n"                                                       \
-        "ldr     %[s], %[end]                      \n"                                                       \
-        "ldr     %[t], %[last]                     \n"                                                       \
-        "add     %[at], %[at], %[x]                \n"                                                       \
-        "add     %[s], %[s], %[z]                  \n"                                                       \
-        "add     %[to], %[to], %[y]                \n"                                                       \
-        "str     %[s], %[end]                      \n"                                                       \
-        "cmp     %[s], %[t]                        \n"                                                       \
-        "bne     1b                                \n"                                                       \
-        : [s] "=&r"(s), [t] "=&r"(t), [x] "=&r"(x), [y] "=&r"(y), [z] "=&r"(z), [at] "+r"(at),               \
-          [to] "+r"(to), [a0] "=&r"(a0), [b0] "=&r"(b0), [a1] "=&r"(a1), [b1] "=&r"(b1), [a2] "=&r"(a2),     \
-          [b2] "+r"(b2), [bias] "=&r"(bias), [end] "+m"(state.end)                                           \
-        : [m_bias] "m"(state.channel.bias), [multiplier] "m"(state.channel.multiplier),                      \
+        "1:                                        \n" ROW_OF_OUTPUTS(                                       \
+            FOUR_STEP_##apart(W, NEXT_WORD), TWO_STEP_##apart(W, NEXT_WORD), LAST_ONE(W),                    \
+            how) "ldr     %[x], %[over_pairs]               \n"                                              \
+                 "ldr     %[y], %[over_outputs]             \n"                                              \
+                 "ldr     %[s0], %[next]                    \n"                                              \
+                 "ldr     %[s1], %[end]                     \n"                                              \
+                 "ldr     %[s2], %[last]                    \n"                                              \
+                 "add     %[at], %[at], %[x]                \n"                                              \
+                 "add     %[s1], %[s1], %[s0]               \n"                                              \
+                 "add     %[to], %[to], %[y]                \n"                                              \
+                 "str     %[s1], %[end]                     \n"                                              \
+                 "cmp     %[s1], %[s2]                      \n"                                              \
+                 "bne     1b                                \n"                                              \
+        : [s0] "=&r"(s0), [s1] "=&r"(s1), [s2] "=&r"(s2), [s3] "=&r"(s3), [x] "=&r"(x), [y] "=&r"(y),        \
+          [at] "+r"(at), [to] "+r"(to), [a0] "=&r"(a0), [b0] "=&r"(b0), [a1] "=&r"(a1), [b1] "=&r"(b1),      \
+          [a2] "=&r"(a2), [b2] "+r"(b2), [end] "+m"(state.end)                                               \
+        : [bias] "m"(state.channel.bias), [multiplier] "m"(state.channel.multiplier),                        \
           [rounding] "m"(state.channel.rounding), [code] "m"(state.channel.code), [step] "m"(state.step),    \
-          [next] "m"(state.next), [last] "m"(state.last), [lone] "m"(state.lone),                            \
+          [next] "m"(state.next), [last] "m"(state.last), [rest] "m"(state.rest),                            \
           [over_pairs] "m"(state.over_pairs), [over_outputs] "m"(state.over_outputs)                         \
         : "cc", "memory")
 
-#define BAND_KIND(sums, line, pairs)                                                                         \
-    if (kind == OUTPUT_RECTIFIED) {                                                                          \
-        BAND_ROWS(sums(line), BAND_LONE(line, pairs), THIMBLE_3X3_RECTIFIED);                                \
+#define BAND_KIND(W, apart)                                                                                  \
+    if (kind == OUTPUT_ONCE) {                                                                               \
+        BAND_ROWS(W, ONCE, apart);                                                                           \
     } else {                                                                                                 \
-        BAND_ROWS(sums(line), BAND_LONE(line, pairs), THIMBLE_3X3_ANY);                                      \
+        BAND_ROWS(W, ANY, apart);                                                                            \
     }
 #endif
 
@@ -259,19 +189,18 @@ static inline THIMBLE_ASM_INLINE void thimble_depthwise_3x3_band(const thimble_c
     const int32_t inside = room < 0 ? 0 : room < shape->input_w ? room : shape->input_w;
     const int32_t line = pairs * 4 <= THIMBLE_NARROW_LINE ? THIMBLE_NARROW_LINE / 4 : THIMBLE_WIDE_LINE / 4;
     const int32_t advance = band * shape->stride_h, most = advance - shape->stride_h + THIMBLE_LINES;
-    const int32_t bands = height > band, offset = requant->output_offset, zero = shape->weight_zero_point;
+    const int32_t bands = height > band, twos = columns / 2 * stride;
     const uint32_t blank =
         thimble_bottoms((uint32_t)shape->input_zero_point, (uint32_t)shape->input_zero_point);
-    const output_kind usual = kind_of(requant);
     const walk_steps steps = steps_of(shape);
     const band_lines top = lines_of(shape, 0);
     thimble_pair *const lines = scratch;
     band_state state;
 
     state.step = steps.output_x;
-    state.lone = columns & 1;
+    state.rest = (int32_t)((uint32_t)columns << 30);
     state.next = 4 * line * shape->stride_h;
-    state.over_pairs = state.next - 4 * (pairs - 1);
+    state.over_pairs = state.next - 4 * twos;
     state.over_outputs = steps.output_y - (columns & ~1) * steps.output_x;
     put_blank(lines, most * line, blank);
     for (int32_t batch = 0; batch < shape->batches; batch++) {
@@ -279,7 +208,7 @@ static inline THIMBLE_ASM_INLINE void thimble_depthwise_3x3_band(const thimble_c
         const int8_t *image = input;
         int32_t filter = 0;
         for (int32_t channel = 0; channel < channels; channel++, from += 5) {
-            const output_kind kind = put_channel(from, usual, offset, zero, &state.channel);
+            const output_kind kind = put_channel(shape, requant, from, &state.channel);
             int8_t *to = output + channel;
             for (int32_t row = 0; row < height; row += band) {
                 const band_lines here = bands ? lines_of(shape, row) : top;
@@ -297,22 +226,22 @@ static inline THIMBLE_ASM_INLINE void thimble_depthwise_3x3_band(const thimble_c
                 put_lines(image + here.first * steps.input_y, &steps, inside, here.seen - here.above,
                           (thimble_half *)(first + here.above * line) + pad_left, 4 * line);
 #if THIMBLE_ASM
-                if (kind != OUTPUT_SLOW && columns > 1) {
-                    const thimble_pair *at = lines;
-                    int32_t s, t, bias;
-                    uint32_t x, y, z, a0, b0, a1, b1, a2, b2 = (uint32_t)state.channel.taps;
-                    state.end = at + columns / 2 * stride;
+                if (kind != OUTPUT_SLOW) {
+                    const thimble_pair *at = lines + (THIMBLE_LINES - 1) * line;
+                    int32_t s0, s1, s2, s3;
+                    uint32_t x, y, a0, b0, a1, b1, a2, b2 = (uint32_t)state.channel.taps;
+                    state.end = at + (columns & ~3) / 2 * stride;
                     state.last = state.end + here.rows * (uint32_t)state.next / 4;
                     if (stride == 1) {
                         if (line == THIMBLE_NARROW_LINE / 4) {
-                            BAND_KIND(BAND_STRIDE_1, "32", "4")
+                            BAND_KIND(NARROW_WORD, 1)
                         } else {
-                            BAND_KIND(BAND_STRIDE_1, "64", "4")
+                            BAND_KIND(WIDE_WORD, 1)
                         }
                     } else if (line == THIMBLE_NARROW_LINE / 4) {
-                        BAND_KIND(BAND_STRIDE_2, "32", "8")
+                        BAND_KIND(NARROW_WORD, 2)
                     } else {
-                        BAND_KIND(BAND_STRIDE_2, "64", "8")
+                        BAND_KIND(WIDE_WORD, 2)
                     }
                     continue;
                 }

@@ -6,8 +6,9 @@
 /* What the assembly reads from the stack. */
 typedef struct {
     thimble_3x3_channel channel;
-    int32_t step; /* bytes between outputs */
-    const thimble_pair *end;
+    int32_t step;            /* bytes between outputs */
+    const thimble_pair *end; /* of the pairs that give four outputs, in the last line */
+    int32_t rest;            /* outputs that follow, in the highest two bits */
 } row_state;
 
 /* One channel of an image row; `odd`: the first pixel is the second of its pair. */
@@ -57,69 +58,25 @@ static inline void put_line(const int8_t *from, int32_t step, int32_t count, int
 }
 
 #if THIMBLE_ASM
-/* Words of the first line are 8 bytes before `at`, of the second 4. Two neighbouring outputs, s and t. */
-#define STRIDE_1                                                                                             \
-    "ldr     %[x], [%[at], #-8]                \n"                                                           \
-    "ldr     %[y], [%[at], #4]                 \n"                                                           \
-    "ldr     %[z], [%[at], #-4]                \n"                                                           \
-    "ldr     %[t], [%[at], #8]                 \n"                                                           \
-    "smlad   %[s], %[x], %[a0], %[bias]        \n"                                                           \
-    "smlatb  %[x], %[x], %[a0], %[bias]        \n"                                                           \
-    "smlabt  %[s], %[y], %[b0], %[s]           \n"                                                           \
-    "smlad   %[x], %[y], %[b0], %[x]           \n"                                                           \
-    "smlad   %[s], %[z], %[a1], %[s]           \n"                                                           \
-    "smlatb  %[x], %[z], %[a1], %[x]           \n"                                                           \
-    "smlabt  %[s], %[t], %[b1], %[s]           \n"                                                           \
-    "smlad   %[t], %[t], %[b1], %[x]           \n"                                                           \
-    "ldr     %[y], [%[at], #12]                \n"                                                           \
-    "ldr     %[x], [%[at]], #12                \n"                                                           \
-    "smlad   %[s], %[x], %[a2], %[s]           \n"                                                           \
-    "smlatb  %[t], %[x], %[a2], %[t]           \n"                                                           \
-    "smlabt  %[s], %[y], %[b2], %[s]           \n"                                                           \
-    "smlad   %[t], %[y], %[b2], %[t]           \n"
+#define TURN_WORD(i, j) "[%[at], #12 * " #i " + 4 * " #j " - 8]"
+#define NEXT_TURN(i) "[%[at], #12 * " #i "]!"
 
-#define STRIDE_2_LINE(x, y, z, a, b, s, t)                                                                   \
-    "ldr     %[z], " z "                       \n"                                                           \
-    "ldr     %[y], " y "                       \n"                                                           \
-    "ldr     %[x], " x "                       \n"                                                           \
-    "smlad   %[s], %[x], " a ", " s "          \n"                                                           \
-    "smlad   %[t], %[y], " a ", " t "          \n"                                                           \
-    "smlabt  %[s], %[y], " b ", %[s]           \n"                                                           \
-    "smlabt  %[t], %[z], " b ", %[t]           \n"
-
-#define STRIDE_2                                                                                             \
-    STRIDE_2_LINE("[%[at], #-8]", "[%[at], #4]", "[%[at], #16]", "%[a0]", "%[b0]", "%[bias]", "%[bias]")     \
-    STRIDE_2_LINE("[%[at], #-4]", "[%[at], #8]", "[%[at], #20]", "%[a1]", "%[b1]", "%[s]", "%[t]")           \
-    STRIDE_2_LINE("[%[at]], #24", "[%[at], #12]", "[%[at], #24]", "%[a2]", "%[b2]", "%[s]", "%[t]")
-
-/* A row of outputs. t is stored before s, so that with a step of 0 s remains: a lone last output. */
-#define ROW(sums, scale)                                                                                     \
+/* %[at] is in the last line. */
+#define ROW(how, apart)                                                                                      \
     __asm volatile("ldr     %[a0], [%[b2]]                    \n"                                            \
                    "ldr     %[b0], [%[b2], #4]                \n"                                            \
                    "ldr     %[a1], [%[b2], #8]                \n"                                            \
                    "ldr     %[b1], [%[b2], #12]               \n"                                            \
                    "ldr     %[a2], [%[b2], #16]               \n"                                            \
-                   "ldr     %[b2], [%[b2], #20]               \n"                                            \
-                   "ldr     %[bias], %[m_bias]                \n"                                            \
-                   ".balign 4                                 \n"                                            \
-                   "1:                                        \n" sums scale                                 \
-                   "asr     %[s], %[s], %[z]                  \n"                                            \
-                   "asr     %[t], %[t], %[z]                  \n"                                            \
-                   "ssat    %[s], #8, %[s], asr #1            \n"                                            \
-                   "ssat    %[t], #8, %[t], asr #1            \n"                                            \
-                   "ldr     %[x], %[step]                     \n"                                            \
-                   "ldr     %[y], %[end]                      \n"                                            \
-                   "strb    %[t], [%[to], %[x]]               \n"                                            \
-                   "strb    %[s], [%[to]]                     \n"                                            \
-                   "add     %[to], %[to], %[x], lsl #1        \n"                                            \
-                   "cmp     %[at], %[y]                       \n"                                            \
-                   "bne     1b                                \n"                                            \
-                   : [s] "=&r"(s), [t] "=&r"(t), [x] "=&r"(x), [y] "=&r"(y0), [z] "=&r"(z), [at] "+r"(at),   \
-                     [to] "+r"(to), [a0] "=&r"(a0), [b0] "=&r"(b0), [a1] "=&r"(a1), [b1] "=&r"(b1),          \
-                     [a2] "=&r"(a2), [b2] "+r"(b2), [bias] "=&r"(bias)                                       \
-                   : [m_bias] "m"(state.channel.bias), [multiplier] "m"(state.channel.multiplier),           \
+                   "ldr     %[b2], [%[b2], #20]               \n" ROW_OF_OUTPUTS(                            \
+                       FOUR_STEP_##apart(TURN_WORD, NEXT_TURN), TWO_STEP_##apart(TURN_WORD, NEXT_TURN),      \
+                       LAST_ONE(TURN_WORD), how)                                                             \
+                   : [s0] "=&r"(s0), [s1] "=&r"(s1), [s2] "=&r"(s2), [s3] "=&r"(s3), [x] "=&r"(x0),          \
+                     [y] "=&r"(y0), [at] "+r"(at), [to] "+r"(to), [a0] "=&r"(a0), [b0] "=&r"(b0),            \
+                     [a1] "=&r"(a1), [b1] "=&r"(b1), [a2] "=&r"(a2), [b2] "+r"(b2)                           \
+                   : [bias] "m"(state.channel.bias), [multiplier] "m"(state.channel.multiplier),             \
                      [rounding] "m"(state.channel.rounding), [code] "m"(state.channel.code),                 \
-                     [step] "m"(state.step), [end] "m"(state.end)                                            \
+                     [step] "m"(state.step), [end] "m"(state.end), [rest] "m"(state.rest)                    \
                    : "cc", "memory")
 #endif
 
@@ -134,17 +91,19 @@ THIMBLE_ASM_FUNCTION void thimble_depthwise_3x3_s8(const thimble_conv_shape *sha
     const int32_t channels = shape->output_c, filters = channels / shape->input_c;
     const int32_t input_h = shape->input_h, stride_h = shape->stride_h,
                   stride_turn = stride_h % THIMBLE_LINES;
-    const int32_t odd = shape->pad_left & 1, offset = requant->output_offset, zero = shape->weight_zero_point;
+    const int32_t odd = shape->pad_left & 1;
     const int32_t pairs = (columns + 1) / 2 * stride + 1, room = 2 * pairs - shape->pad_left;
     const int32_t inside = room < 0 ? 0 : room < shape->input_w ? room : shape->input_w;
     const uint32_t blank =
         thimble_bottoms((uint32_t)shape->input_zero_point, (uint32_t)shape->input_zero_point);
     const walk_steps steps = steps_of(shape);
-    const output_kind usual = kind_of(requant);
     thimble_pair *const lines = scratch, *const lines_end = lines + THIMBLE_LINES * pairs;
     thimble_pair *const first = lines + shape->pad_left / 2 * THIMBLE_LINES;
     row_state state;
 
+    state.step = steps.output_x;
+    state.end = lines + 2 + (columns & ~3) / 2 * THIMBLE_LINES * stride;
+    state.rest = (int32_t)((uint32_t)columns << 30);
     for (thimble_pair *to = lines; to < lines_end; to++) {
         *to = blank;
     }
@@ -152,7 +111,7 @@ THIMBLE_ASM_FUNCTION void thimble_depthwise_3x3_s8(const thimble_conv_shape *sha
         const int32_t *from = parameters;
         for (int32_t channel = 0; channel < channels; channel++, from += 5) {
             const int8_t *const image = input + channel / filters;
-            const output_kind kind = put_channel(from, usual, offset, zero, &state.channel);
+            const output_kind kind = put_channel(shape, requant, from, &state.channel);
             int8_t *row_to = output + channel;
             /* The first row of a window, the line in which it is, and the row that the next line will be. */
             int32_t top = -shape->pad_top, turn = 0, y = top;
@@ -180,27 +139,18 @@ THIMBLE_ASM_FUNCTION void thimble_depthwise_3x3_s8(const thimble_conv_shape *sha
                 if (kind != OUTPUT_SLOW) {
                     const thimble_pair *at = lines + 2;
                     int8_t *to = row_to;
-                    int32_t twos = columns / 2, left = columns;
-                    state.step = steps.output_x;
-                    for (; left > 0; left -= 2 * twos, twos = 1) {
-                        int32_t s, t, bias;
-                        uint32_t x, y0, z, a0, b0, a1, b1, a2, b2 = (uint32_t)taps;
-                        if (left == 1) {
-                            twos = 1;
-                            state.step = 0;
-                        }
-                        state.end = at + twos * THIMBLE_LINES * stride;
-                        if (stride == 1) {
-                            if (kind == OUTPUT_RECTIFIED) {
-                                ROW(STRIDE_1, THIMBLE_3X3_RECTIFIED);
-                            } else {
-                                ROW(STRIDE_1, THIMBLE_3X3_ANY);
-                            }
-                        } else if (kind == OUTPUT_RECTIFIED) {
-                            ROW(STRIDE_2, THIMBLE_3X3_RECTIFIED);
+                    int32_t s0, s1, s2, s3;
+                    uint32_t x0, y0, a0, b0, a1, b1, a2, b2 = (uint32_t)taps;
+                    if (stride == 1) {
+                        if (kind == OUTPUT_ONCE) {
+                            ROW(ONCE, 1);
                         } else {
-                            ROW(STRIDE_2, THIMBLE_3X3_ANY);
+                            ROW(ANY, 1);
                         }
+                    } else if (kind == OUTPUT_ONCE) {
+                        ROW(ONCE, 2);
+                    } else {
+                        ROW(ANY, 2);
                     }
                     continue;
                 }

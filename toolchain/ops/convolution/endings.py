@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,6 +23,12 @@ from toolchain.ops.convolution.packing import (
 
 _ONCE = 256
 """THIMBLE_SHIFT_ONCE."""
+CODE_ONCE = 64
+"""THIMBLE_CODE_ONCE."""
+ONCE_RIGHT = 3
+"""By how much CODE_ONCE shifts right: SSAT's own shift."""
+_FEWEST_BITS = 20
+"""So many bits fewer a multiplier of 31 may have."""
 _INT8 = (-128, 127)
 
 
@@ -36,8 +44,65 @@ def pair_endings(
     plain = Ending(scales.bias, scales.multiplier, code.astype(np.int16), rounding.astype(np.int32))
     if activation != _INT8:
         return plain
-    channels = len(code)
-    wide = scales.filters.reshape(channels, -1).astype(np.int64) - weight_zero_point
+    step = _steps(scales, offset, weight_zero_point)
+    found = step.found & (step.right >= 2) & (step.right <= LARGEST_FAST_SHIFT + 1)
+    right = np.where(found, step.right, 2)
+    once = high_word(step.multiplier, right + 31, step.begins, step.values, step.reach, offset)
+    exact = _both(found & once.exact, groups)
+    return Ending(
+        np.where(exact, scales.bias + once.added, scales.bias).astype(np.int32),
+        np.where(exact, step.multiplier, scales.multiplier).astype(np.int32),
+        np.where(exact, _ONCE + right - 2, code).astype(np.int16),
+        np.where(exact, once.rounding, rounding).astype(np.int32),
+    )
+
+
+def channel_endings(
+    scales: Scaling, offset: int, activation: tuple[int, int], weight_zero_point: int
+) -> Ending:
+    """What follows from each channel's sums in `thimble_depthwise_3x3_s8`'s parameters.
+
+    The multiplier of a channel that is rounded once has fewer bits, so that all shift alike.
+    """
+    code = scales.code.astype(np.int64)
+    if activation != _INT8:
+        return Ending(
+            scales.bias, scales.multiplier, code.astype(np.int16), np.zeros_like(scales.bias)
+        )
+    step = _steps(scales, offset, weight_zero_point)
+    more = step.right - ONCE_RIGHT
+    found = step.found & (more >= 0) & (more < _FEWEST_BITS)
+    more = np.where(found, more, 0)
+    multiplier = (step.multiplier + (np.int64(1) << more >> 1)) >> more
+    k = np.full_like(more, ONCE_RIGHT + 31)
+    once = high_word(multiplier, k, step.begins, step.values, step.reach, offset)
+    exact = found & once.exact & (np.abs(once.rounding) < 1 << 15) & (multiplier < 1 << 31)
+    return Ending(
+        np.where(exact, scales.bias + once.added, scales.bias).astype(np.int32),
+        np.where(exact, multiplier, scales.multiplier).astype(np.int32),
+        np.where(exact, CODE_ONCE, code).astype(np.int16),
+        np.where(exact, once.rounding, 0).astype(np.int32),
+    )
+
+
+@dataclass(frozen=True)
+class _Steps:
+    """Of each channel: where its output values begin, and the sums that int8 inputs reach. `right`
+    and `multiplier` are TFLite's, or those that ONNX Runtime's float factor is nearest to. `found`:
+    whether all this is known.
+    """
+
+    found: NDArray[np.bool_]
+    multiplier: NDArray[np.int64]
+    right: NDArray[np.int64]
+    begins: NDArray[np.int64]
+    values: NDArray[np.int64]
+    reach: tuple[NDArray[np.int64], NDArray[np.int64]]
+
+
+def _steps(scales: Scaling, offset: int, weight_zero_point: int) -> _Steps:
+    code = scales.code.astype(np.int64)
+    wide = scales.filters.reshape(len(code), -1).astype(np.int64) - weight_zero_point
     lowest = scales.bias + np.minimum(-128 * wide, 127 * wide).sum(axis=1)
     highest = scales.bias + np.maximum(-128 * wide, 127 * wide).sum(axis=1)
     values = np.arange(_INT8[0] + 1 - offset, _INT8[1] + 1 - offset, dtype=np.int64)
@@ -56,16 +121,7 @@ def pair_endings(
         begins = begins_in_tflite(
             np.maximum(multiplier, 1), np.clip(right, 1, LARGEST_FAST_SHIFT + 1), values
         )
-    found &= (right >= 2) & (right <= LARGEST_FAST_SHIFT + 1)
-    right = np.where(found, right, 2)
-    once = high_word(multiplier, right + 31, begins, values, (lowest, highest), offset)
-    exact = _both(found & once.exact, groups)
-    return Ending(
-        np.where(exact, scales.bias + once.added, scales.bias).astype(np.int32),
-        np.where(exact, multiplier, scales.multiplier).astype(np.int32),
-        np.where(exact, _ONCE + right - 2, code).astype(np.int16),
-        np.where(exact, once.rounding, rounding).astype(np.int32),
-    )
+    return _Steps(found, multiplier, right, begins, values, (lowest, highest))
 
 
 def _both(exact: NDArray[np.bool_], groups: int) -> NDArray[np.bool_]:

@@ -29,7 +29,7 @@ from toolchain.ops.convolution.common import (
     weight_zero_point,
     window_of,
 )
-from toolchain.ops.convolution.endings import pair_endings
+from toolchain.ops.convolution.endings import channel_endings, pair_endings
 from toolchain.ops.convolution.packing import (
     SUMMED_TAPS,
     Int8,
@@ -41,6 +41,7 @@ from toolchain.ops.convolution.packing import (
     pack_convolution_lanes,
     pack_convolution_s4,
     pack_depthwise,
+    pack_depthwise_3x3,
     scaling,
     with_window_sums,
 )
@@ -77,6 +78,8 @@ _COLUMNS_BY_LANES = 12
 a time, takes fewer cycles than CMSIS-NN's. By the model of a Cortex-M55."""
 _BAND_BYTES = 640
 """Scratch in bytes that a depthwise kernel may always take; one output row may need more."""
+_LINES_BYTES = 448
+"""The same of a kernel for windows of 3x3; as many as the kernels of other windows take."""
 _FOUR_BIT_TAPS = 48
 _AT_ONCE = (4, 3, 2)
 """How many windows may be expanded at once, quickest first."""
@@ -581,7 +584,8 @@ class _Lines:
         turns = "thimble_depthwise_3x3_s8"
         return turns if self.band_line is None else _BAND_FUNCTIONS[self.walk.window.stride[1]]
 
-    def scratch_bytes(self, columns: int) -> int:
+    def scratch_bytes(self, output: Sizes) -> int:
+        columns = output[1 if self.walk.transposed else 2]
         stride_h, stride_w = self.walk.window.stride
         if self.band_line is None:
             return extents.LINES_3X3 * extents.line_bytes_3x3(columns, stride_w)
@@ -589,24 +593,25 @@ class _Lines:
 
 
 def _depthwise_3x3(op: Op, graph: Graph, window: Window, blocks: bool) -> Kernel:
-    """Channel by channel, from lines in scratch. Three lines by turns take little; a band of short
-    ones is quicker, the more rows the better. `blocks`: whether the kernel for blocks of four
-    channels takes the operator; with a stride of 2 that is the one that takes least.
+    """Channel by channel, from lines in scratch: a band of short ones, the quicker the more rows it
+    has, or three long ones by turns. `blocks`: whether the kernel for blocks of four channels takes
+    the operator; with a stride of 2 it often takes the least scratch.
     """
-    turns = _depthwise_3x3_form(op, graph, window, _Lines(_Walk(window, 1), None))
-    lean = turns
-    if blocks:
-        lean = min(turns, _depthwise_by_blocks(op, graph, window), key=lambda k: k.scratch_bytes)
-
-    def roomier() -> tuple[Kernel, ...]:
-        forms = [_depthwise_3x3_form(op, graph, window, lines) for lines in _bands(op, graph)]
-        return tuple(form for form in (*forms, turns) if form.scratch_bytes > lean.scratch_bytes)
-
-    return replace(lean, roomier=roomier)
+    output, turns = graph.output(op).shape, _Lines(_Walk(window, 1), None)
+    ways = (*_bands(op, graph), turns)
+    first = next((way for way in ways if way.scratch_bytes(output) <= _LINES_BYTES), turns)
+    lean = _depthwise_3x3_form(op, graph, window, first)
+    if blocks and first is turns:
+        least = _depthwise_by_blocks(op, graph, window)
+        lean = least if least.scratch_bytes < lean.scratch_bytes else lean
+    more = [way for way in ways if way.scratch_bytes(output) > lean.scratch_bytes]
+    return replace(
+        lean, roomier=lambda: tuple(_depthwise_3x3_form(op, graph, window, way) for way in more)
+    )
 
 
 def _bands(op: Op, graph: Graph) -> Iterator[_Lines]:
-    """The quicker ways over an image for windows of 3x3, quickest first.
+    """The ways over an image for windows of 3x3 by bands of short lines, quickest first.
 
     Rows and columns change places where that makes rows longer, but not too long for a band.
     """
@@ -617,12 +622,10 @@ def _bands(op: Op, graph: Graph) -> Iterator[_Lines]:
     if transposed:
         window, rows, columns = transposed_window(window), columns, rows
     line = _band_line(columns, window.stride[1])
-    if line is None:
-        yield _Lines(_Walk(window, 1, transposed), None)
-        return
-    bands = {-(-rows // count) for count in range(1, rows + 1)}
-    for band in sorted(bands, reverse=True):
-        yield _Lines(_Walk(window, band, transposed), line)
+    if line is not None:
+        bands = {-(-rows // count) for count in range(1, rows + 1)}
+        for band in sorted(bands, reverse=True):
+            yield _Lines(_Walk(window, band, transposed), line)
 
 
 def _depthwise_3x3_form(op: Op, graph: Graph, window: Window, lines: _Lines) -> Kernel:
@@ -630,14 +633,20 @@ def _depthwise_3x3_form(op: Op, graph: Graph, window: Window, lines: _Lines) -> 
     if transposed:
         channels = len(filters)
         filters = filters.reshape(channels, 3, 3).transpose(0, 2, 1).reshape(channels, -1)
-    scales = _scaled(op, graph, filters)
+    scales, y = _scaled(op, graph, filters), graph.output(op)
+    zero_point = weight_zero_point(graph.input(op, WEIGHTS))
+
+    def packed() -> Int32:
+        found, clamp = scales(), clamp_range(convolution_of(op).activation, y)
+        return pack_depthwise_3x3(found, channel_endings(found, y.q.zero_point, clamp, zero_point))
+
     kernel = _own_depthwise(
         op,
         graph,
         lines.function(),
         lines.walk,
-        lambda: pack_depthwise(scales()),
-        lines.scratch_bytes(graph.output(op).shape[1 if transposed else 2]),
+        packed,
+        lines.scratch_bytes(y.shape),
     )
     return replace(
         kernel,

@@ -332,6 +332,24 @@ def pack_depthwise(scales: Scaling) -> Int32:
     return _joined([np.stack([scales.bias, scales.multiplier], axis=1), taps])
 
 
+def _halves(values: Int32) -> Int8:
+    """The bytes of values as int16, little-endian: [values, 2]."""
+    return values.astype("<i2").view(np.int8).reshape(-1, 2)
+
+
+def pack_depthwise_3x3(scales: Scaling, ending: Ending) -> Int32:
+    """For `thimble_depthwise_3x3_s8` and its like."""
+    taps = scales.filters
+    return _joined(
+        [
+            np.stack([ending.bias, ending.multiplier], axis=1),
+            _words(taps[:, [0, 3, 1, 4]]),
+            _words(np.stack([taps[:, 6], ending.code.astype(np.int8), taps[:, 7], taps[:, 2]], 1)),
+            _words(np.concatenate([_halves(ending.rounding), taps[:, [5, 8]]], axis=1)),
+        ]
+    )
+
+
 def pack_channel_blocks(scales: Scaling) -> Int32:
     """For `thimble_depthwise_conv_blocks_s8`, which takes four channels at a time."""
     blocks = scales.filters.reshape(-1, 4, scales.filters.shape[1]).transpose(0, 2, 1)
