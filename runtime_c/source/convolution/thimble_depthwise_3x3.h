@@ -61,7 +61,7 @@ static inline output_kind put_channel(const thimble_conv_shape *shape,
     uint32_t b0 = thimble_tops(a0, thimble_sxtb16_ror8(second));
     uint32_t b1 = thimble_tops(a1, thimble_sxtb16(third));
     uint32_t b2 = thimble_tops(a2, thimble_sxtb16_ror8(third));
-    if (zero) {
+    if (__builtin_expect(zero != 0, 0)) {
         a0 = thimble_ssub16(a0, zero);
         b0 = thimble_ssub16(b0, zero);
         a1 = thimble_ssub16(a1, zero);
@@ -78,7 +78,7 @@ static inline output_kind put_channel(const thimble_conv_shape *shape,
     to->bias = parameters[0];
     to->multiplier = parameters[1];
     to->code = code;
-    if (code == THIMBLE_CODE_ONCE) {
+    if (__builtin_expect(code == THIMBLE_CODE_ONCE, 1)) {
         to->rounding = (int16_t)(uint16_t)third;
         return OUTPUT_ONCE;
     }

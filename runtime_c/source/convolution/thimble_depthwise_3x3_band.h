@@ -115,7 +115,7 @@ static inline void put_lines(const int8_t *from,
                  "cmp     %[s1], %[s2]                      \n"                                              \
                  "bne     1b                                \n"                                              \
         : [s0] "=&r"(s0), [s1] "=&r"(s1), [s2] "=&r"(s2), [s3] "=&r"(s3), [x] "=&r"(x), [y] "=&r"(y),        \
-          [at] "+r"(at), [to] "+r"(to), [a0] "=&r"(a0), [b0] "=&r"(b0), [a1] "=&r"(a1), [b1] "=&r"(b1),      \
+          [at] "+r"(at), [to] "+r"(row_to), [a0] "=&r"(a0), [b0] "=&r"(b0), [a1] "=&r"(a1), [b1] "=&r"(b1),  \
           [a2] "=&r"(a2), [b2] "+r"(b2), [end] "+m"(state.end)                                               \
         : [bias] "m"(state.channel.bias), [multiplier] "m"(state.channel.multiplier),                        \
           [rounding] "m"(state.channel.rounding), [code] "m"(state.channel.code), [step] "m"(state.step),    \
@@ -123,11 +123,11 @@ static inline void put_lines(const int8_t *from,
           [over_pairs] "m"(state.over_pairs), [over_outputs] "m"(state.over_outputs)                         \
         : "cc", "memory")
 
-#define BAND_KIND(W, apart)                                                                                  \
-    if (kind == OUTPUT_ONCE) {                                                                               \
-        BAND_ROWS(W, ONCE, apart);                                                                           \
+#define BAND_LINES(how, apart)                                                                               \
+    if (line == THIMBLE_NARROW_LINE / 4) {                                                                   \
+        BAND_ROWS(NARROW_WORD, how, apart);                                                                  \
     } else {                                                                                                 \
-        BAND_ROWS(W, ANY, apart);                                                                            \
+        BAND_ROWS(WIDE_WORD, how, apart);                                                                    \
     }
 #endif
 
@@ -173,6 +173,55 @@ static inline band_lines lines_of(const thimble_conv_shape *shape, int32_t row)
     return lines;
 }
 
+/* Makes the lines of the band from output row `row` on complete but for the rows that are in the image. */
+static __attribute__((noinline)) band_lines
+begin_band(const thimble_conv_shape *shape, int32_t row, thimble_pair *lines, int32_t line, uint32_t blank)
+{
+    const band_lines here = lines_of(shape, row);
+    thimble_pair *const first = lines + here.had * line;
+    if (here.had > 0) {
+        keep_lines(lines, lines + shape->band * shape->stride_h * line, here.had * line);
+    }
+    put_blank(first, here.above * line, blank);
+    if (here.seen < here.wanted) {
+        const int32_t begin = here.seen > here.above ? here.seen : here.above;
+        put_blank(first + begin * line, (here.wanted - begin) * line, blank);
+    }
+    return here;
+}
+
+/* Rows of outputs of a channel that is not rounded once. */
+static THIMBLE_ASM_FUNCTION void put_other_rows(const thimble_conv_shape *shape,
+                                                const thimble_requant *requant,
+                                                const band_state *given,
+                                                output_kind kind,
+                                                const thimble_pair *lines,
+                                                int32_t line,
+                                                int32_t rows,
+                                                int32_t over,
+                                                int8_t *to)
+{
+    const thimble_pair *at = lines;
+#if THIMBLE_ASM
+    if (kind != OUTPUT_SLOW) {
+        band_state state = *given;
+        int8_t *row_to = to;
+        int32_t s0, s1, s2, s3;
+        uint32_t x, y, a0, b0, a1, b1, a2, b2 = (uint32_t)state.channel.taps;
+        at += (THIMBLE_LINES - 1) * line;
+        if (shape->stride_w == 1) {
+            BAND_LINES(ANY, 1)
+        } else {
+            BAND_LINES(ANY, 2)
+        }
+        return;
+    }
+#endif
+    for (; rows > 0; rows--, at += line * shape->stride_h, to += over) {
+        put_outputs(shape, requant, &given->channel, kind, given->channel.taps, at, 1, line, given->step, to);
+    }
+}
+
 /* `stride`: shape->stride_w, a constant where this is inlined. */
 static inline THIMBLE_ASM_INLINE void thimble_depthwise_3x3_band(const thimble_conv_shape *shape,
                                                                  const thimble_requant *requant,
@@ -188,8 +237,7 @@ static inline THIMBLE_ASM_INLINE void thimble_depthwise_3x3_band(const thimble_c
                   room = 2 * pairs - pad_left;
     const int32_t inside = room < 0 ? 0 : room < shape->input_w ? room : shape->input_w;
     const int32_t line = pairs * 4 <= THIMBLE_NARROW_LINE ? THIMBLE_NARROW_LINE / 4 : THIMBLE_WIDE_LINE / 4;
-    const int32_t advance = band * shape->stride_h, most = advance - shape->stride_h + THIMBLE_LINES;
-    const int32_t bands = height > band, twos = columns / 2 * stride;
+    const int32_t most = (band - 1) * shape->stride_h + THIMBLE_LINES, bands = height > band;
     const uint32_t blank =
         thimble_bottoms((uint32_t)shape->input_zero_point, (uint32_t)shape->input_zero_point);
     const walk_steps steps = steps_of(shape);
@@ -200,7 +248,7 @@ static inline THIMBLE_ASM_INLINE void thimble_depthwise_3x3_band(const thimble_c
     state.step = steps.output_x;
     state.rest = (int32_t)((uint32_t)columns << 30);
     state.next = 4 * line * shape->stride_h;
-    state.over_pairs = state.next - 4 * twos;
+    state.over_pairs = state.next - 4 * (columns / 2 * stride);
     state.over_outputs = steps.output_y - (columns & ~1) * steps.output_x;
     put_blank(lines, most * line, blank);
     for (int32_t batch = 0; batch < shape->batches; batch++) {
@@ -210,47 +258,27 @@ static inline THIMBLE_ASM_INLINE void thimble_depthwise_3x3_band(const thimble_c
         for (int32_t channel = 0; channel < channels; channel++, from += 5) {
             const output_kind kind = put_channel(shape, requant, from, &state.channel);
             int8_t *to = output + channel;
-            for (int32_t row = 0; row < height; row += band) {
-                const band_lines here = bands ? lines_of(shape, row) : top;
-                thimble_pair *const first = lines + here.had * line;
-                if (bands) {
-                    if (here.had > 0) {
-                        keep_lines(lines, lines + advance * line, here.had * line);
-                    }
-                    put_blank(first, here.above * line, blank);
-                    if (here.seen < here.wanted) {
-                        const int32_t begin = here.seen > here.above ? here.seen : here.above;
-                        put_blank(first + begin * line, (here.wanted - begin) * line, blank);
-                    }
-                }
+            for (int32_t row = 0; row < height; row += band, to += band * steps.output_y) {
+                const band_lines here = bands ? begin_band(shape, row, lines, line, blank) : top;
                 put_lines(image + here.first * steps.input_y, &steps, inside, here.seen - here.above,
-                          (thimble_half *)(first + here.above * line) + pad_left, 4 * line);
+                          (thimble_half *)(lines + (here.had + here.above) * line) + pad_left, 4 * line);
+                state.end = lines + (THIMBLE_LINES - 1) * line + (columns & ~3) / 2 * stride;
+                state.last = state.end + here.rows * state.next / 4;
 #if THIMBLE_ASM
-                if (kind != OUTPUT_SLOW) {
+                if (__builtin_expect(kind == OUTPUT_ONCE, 1)) {
                     const thimble_pair *at = lines + (THIMBLE_LINES - 1) * line;
+                    int8_t *row_to = to;
                     int32_t s0, s1, s2, s3;
                     uint32_t x, y, a0, b0, a1, b1, a2, b2 = (uint32_t)state.channel.taps;
-                    state.end = at + (columns & ~3) / 2 * stride;
-                    state.last = state.end + here.rows * (uint32_t)state.next / 4;
                     if (stride == 1) {
-                        if (line == THIMBLE_NARROW_LINE / 4) {
-                            BAND_KIND(NARROW_WORD, 1)
-                        } else {
-                            BAND_KIND(WIDE_WORD, 1)
-                        }
-                    } else if (line == THIMBLE_NARROW_LINE / 4) {
-                        BAND_KIND(NARROW_WORD, 2)
+                        BAND_LINES(ONCE, 1)
                     } else {
-                        BAND_KIND(WIDE_WORD, 2)
+                        BAND_LINES(ONCE, 2)
                     }
                     continue;
                 }
 #endif
-                const thimble_pair *at = lines;
-                for (int32_t i = 0; i < here.rows; i++, at += line * shape->stride_h, to += steps.output_y) {
-                    put_outputs(shape, requant, &state.channel, kind, state.channel.taps, at, 1, line,
-                                steps.output_x, to);
-                }
+                put_other_rows(shape, requant, &state, kind, lines, line, here.rows, steps.output_y, to);
             }
             if (++filter == filters) {
                 filter = 0;

@@ -79,7 +79,13 @@ static inline uint32_t thimble_bottoms(uint32_t low, uint32_t high)
 
 static inline uint32_t thimble_tops(uint32_t low, uint32_t high)
 {
+#if THIMBLE_DSP
+    uint32_t result;
+    __asm("pkhtb %0, %1, %2, asr #16" : "=r"(result) : "r"(high), "r"(low));
+    return result;
+#else
     return (low >> 16) | (high & 0xFFFF0000U);
+#endif
 }
 
 static inline int32_t thimble_bottom(uint32_t pair)
