@@ -15,6 +15,7 @@ from toolchain.ops.arithmetic.high_word import (
     begins_in_float32,
     begins_in_tflite,
     high_word,
+    steered,
     within_float32,
 )
 from toolchain.ops.arithmetic.single_rounding import scaled_in_float32
@@ -78,6 +79,40 @@ def test_what_is_exact_rounds_as_onnx_runtime_does(offset: int) -> None:
     sums = np.arange(-REACH, REACH + 1, dtype=np.int64)
     for channel in np.flatnonzero(found.exact):
         want = np.clip(scaled_in_float32(sums, factors[channel]) + offset, -128, 127)
+        have = _applied(found, channel, sums, int(multiplier[channel]), int(right[channel]) + 31)
+        np.testing.assert_array_equal(have, want)
+
+
+def test_a_multiplier_beside_its_own_is_found_where_that_has_no_constants() -> None:
+    factors, own, right = _factors(5)
+    factors, right = factors / np.float32(256), right + 8
+    begins, _ = begins_in_float32(factors, _values(3))
+    most = np.full(CHANNELS, 128 * REACH, dtype=np.int64)
+    problem = (right + 31, begins, _values(3), (-most, most))
+    multiplier = steered(own, *problem)
+    before, found = high_word(own, *problem, 3), high_word(multiplier, *problem, 3)
+    np.testing.assert_array_equal(multiplier[before.exact], own[before.exact])
+    assert found.exact.sum() > before.exact.sum() and np.abs(multiplier - own).max() < 1 << 15
+    sums = np.unique(np.clip(begins[:, :, None] + np.arange(-3, 4), -most[0], most[0]))
+    for channel in np.flatnonzero(found.exact):
+        want = np.clip(scaled_in_float32(sums, factors[channel]) + 3, -128, 127)
+        have = _applied(found, channel, sums, int(multiplier[channel]), int(right[channel]) + 31)
+        np.testing.assert_array_equal(have, want)
+
+
+@pytest.mark.parametrize("end", (-127, 126))
+def test_channels_that_always_saturate_need_a_bound_on_one_side_only(end: int) -> None:
+    factors, multiplier, right = _factors(6)
+    begins, _ = begins_in_float32(factors, _values(0))
+    reached = begins[:, 127 + end]
+    past = reached < 1 << 19 if end > 0 else reached > -(1 << 19)
+    near, far = reached + (300 if end > 0 else -300), reached + (999 if end > 0 else -999)
+    reach = (np.minimum(near, far), np.maximum(near, far))
+    found = high_word(multiplier, right + 31, begins, _values(0), reach, 0)
+    assert past.any() and found.exact[past].all()
+    for channel in np.flatnonzero(past):
+        sums = np.arange(reach[0][channel], reach[1][channel] + 1, dtype=np.int64)
+        want = np.clip(scaled_in_float32(sums, factors[channel]), -128, 127)
         have = _applied(found, channel, sums, int(multiplier[channel]), int(right[channel]) + 31)
         np.testing.assert_array_equal(have, want)
 

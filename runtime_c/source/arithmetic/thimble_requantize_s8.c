@@ -6,6 +6,14 @@ static int32_t float_scaled(int32_t sum, int32_t factor_bits)
 {
     float factor;
     memcpy(&factor, &factor_bits, sizeof(factor));
+#if THIMBLE_FPU
+    float product;
+    int32_t whole;
+    __asm("vcvt.f32.s32 %0, %1" : "=t"(product) : "t"(sum));
+    __asm("vmul.f32 %0, %1, %2" : "=t"(product) : "t"(product), "t"(factor));
+    __asm("vcvtr.s32.f32 %0, %1" : "=t"(whole) : "t"(product)); /* FPSCR's rounding: to nearest, even */
+    return thimble_clamp_sum(whole, -512, 512);
+#else
     volatile float rounded = (float)sum * factor; /* volatile: no fused multiply-add with what follows */
     const float product = rounded;
     if (product >= 512.0F || product <= -512.0F) {
@@ -18,6 +26,7 @@ static int32_t float_scaled(int32_t sum, int32_t factor_bits)
         return whole + 1;
     }
     return rest < -0.5F || (rest <= -0.5F && odd) ? whole - 1 : whole;
+#endif
 }
 
 int8_t thimble_requantize_s8(int32_t sum, int32_t multiplier, int32_t code, const thimble_requant *requant)

@@ -15,6 +15,13 @@
 #define THIMBLE_DSP 0
 #endif
 
+/* Whether the core converts and multiplies float32 itself, one rounding an operation. */
+#if defined(__arm__) && defined(__ARM_FP) && (__ARM_FP & 4)
+#define THIMBLE_FPU 1
+#else
+#define THIMBLE_FPU 0
+#endif
+
 static inline uint32_t thimble_read_word(const void *at)
 {
     uint32_t word;

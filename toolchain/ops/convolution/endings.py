@@ -9,9 +9,11 @@ from numpy.typing import NDArray
 
 from toolchain.ops.arithmetic.fixed_point import quantize_multiplier
 from toolchain.ops.arithmetic.high_word import (
+    HighWord,
     begins_in_float32,
     begins_in_tflite,
     high_word,
+    steered,
     within_float32,
 )
 from toolchain.ops.arithmetic.onnx_rounding import FLOAT_CODE
@@ -47,11 +49,11 @@ def pair_endings(
     step = _steps(scales, offset, weight_zero_point)
     found = step.found & (step.right >= 2) & (step.right <= LARGEST_FAST_SHIFT + 1)
     right = np.where(found, step.right, 2)
-    once = high_word(step.multiplier, right + 31, step.begins, step.values, step.reach, offset)
+    multiplier, once = step.once(step.multiplier, right + 31, offset)
     exact = _both(found & once.exact, groups)
     return Ending(
         np.where(exact, scales.bias + once.added, scales.bias).astype(np.int32),
-        np.where(exact, step.multiplier, scales.multiplier).astype(np.int32),
+        np.where(exact, multiplier, scales.multiplier).astype(np.int32),
         np.where(exact, _ONCE + right - 2, code).astype(np.int16),
         np.where(exact, once.rounding, rounding).astype(np.int32),
     )
@@ -75,7 +77,7 @@ def channel_endings(
     more = np.where(found, more, 0)
     multiplier = (step.multiplier + (np.int64(1) << more >> 1)) >> more
     k = np.full_like(more, ONCE_RIGHT + 31)
-    once = high_word(multiplier, k, step.begins, step.values, step.reach, offset)
+    multiplier, once = step.once(multiplier, k, offset)
     exact = found & once.exact & (np.abs(once.rounding) < 1 << 15) & (multiplier < 1 << 31)
     return Ending(
         np.where(exact, scales.bias + once.added, scales.bias).astype(np.int32),
@@ -88,9 +90,11 @@ def channel_endings(
 @dataclass(frozen=True)
 class _Steps:
     """Of each channel: where its output values begin, and the sums that int8 inputs reach. `right`
-    and `multiplier` are TFLite's, or those that ONNX Runtime's float factor is nearest to. `found`:
-    whether all this is known.
+    and `multiplier` are TFLite's, or, `in_float`, those that ONNX Runtime's float factor is nearest
+    to. `found`: whether all this is known.
     """
+
+    in_float: bool
 
     found: NDArray[np.bool_]
     multiplier: NDArray[np.int64]
@@ -99,6 +103,17 @@ class _Steps:
     values: NDArray[np.int64]
     reach: tuple[NDArray[np.int64], NDArray[np.int64]]
 
+    def once(
+        self, multiplier: NDArray[np.int64], k: NDArray[np.int64], offset: int
+    ) -> tuple[NDArray[np.int64], HighWord]:
+        """Multipliers with which sums are rounded once, and their constants. Those of float factors
+        are steered.
+        """
+        problem = (k, self.begins, self.values, self.reach)
+        if self.in_float:
+            multiplier = steered(multiplier, *problem)
+        return multiplier, high_word(multiplier, *problem, offset)
+
 
 def _steps(scales: Scaling, offset: int, weight_zero_point: int) -> _Steps:
     code = scales.code.astype(np.int64)
@@ -106,7 +121,8 @@ def _steps(scales: Scaling, offset: int, weight_zero_point: int) -> _Steps:
     lowest = scales.bias + np.minimum(-128 * wide, 127 * wide).sum(axis=1)
     highest = scales.bias + np.maximum(-128 * wide, 127 * wide).sum(axis=1)
     values = np.arange(_INT8[0] + 1 - offset, _INT8[1] + 1 - offset, dtype=np.int64)
-    if (code == FLOAT_CODE).all():
+    in_float = bool((code == FLOAT_CODE).all())
+    if in_float:
         factors = scales.multiplier.view(np.float32)
         pairs = [quantize_multiplier(float(factor)) for factor in factors]
         multiplier, shift = (
@@ -121,7 +137,7 @@ def _steps(scales: Scaling, offset: int, weight_zero_point: int) -> _Steps:
         begins = begins_in_tflite(
             np.maximum(multiplier, 1), np.clip(right, 1, LARGEST_FAST_SHIFT + 1), values
         )
-    return _Steps(found, multiplier, right, begins, values, (lowest, highest))
+    return _Steps(in_float, found, multiplier, right, begins, values, (lowest, highest))
 
 
 def _both(exact: NDArray[np.bool_], groups: int) -> NDArray[np.bool_]:
