@@ -49,7 +49,8 @@ typedef struct {
  *
  * parameters: for each group, for each pair of its channels (an odd last one is paired with zeros): two
  * biases; for each four taps, the first and the third, then the second and the fourth, of each a byte of the
- * first channel and one of the second; two multipliers; two int16 shift codes; two rounding terms.
+ * first channel and one of the second; two multipliers; two int16 shift codes; two rounding terms (the
+ * output's offset where the code is THIMBLE_SHIFT_FLOAT).
  *
  * scratch: 2 * at_once * K bytes for windows as int16. If depth is not a multiple of four, more to gather a
  * window: kernel_w * depth bytes if that is a multiple of four, else kernel_h * kernel_w * depth rounded

@@ -39,7 +39,7 @@ def test_convolutions_equal_their_references(board_name: str, tmp_path: Path) ->
     graphs = [graph for kind in KINDS for graph in convolutions(kind, 9, rng)]
     graphs += [g for kind in KINDS[:2] for g in in_whole_words(kind, 12, rng)]
     graphs += depthwise_lines(24, rng)
-    graphs += [rounded_as_onnx(forms()[kind].sample(rng)) for kind in KINDS[:2] for _ in range(4)]
+    graphs += [rounded_as_onnx(forms()[kind].sample(rng)) for kind in KINDS[:2] for _ in range(12)]
     compare(plan_graph(merged(graphs), board(board_name)), rng, tmp_path)
 
 

@@ -70,15 +70,16 @@ def is_narrow(op: Op, graph: Graph) -> bool:
     return clamp_range(activation, graph.output(op)) != (-128, 127)
 
 
-def slow_channels(op: Op, graph: Graph) -> tuple[str, NDArray[np.bool_]]:
+def slow_channels(op: Op, graph: Graph, once: bool = False) -> tuple[str, NDArray[np.bool_]]:
     """The slow path's name, and a mask of the output channels that take it.
 
     A channel takes it if no quick right shift scales its sums: with TFLite's rounding if its factor
-    is 0.5 or more (path "slow"), with ONNX's always (path "float").
+    is 0.5 or more (path "slow"), with ONNX's always (path "float"). With `once` the kernel has a
+    quick ending for those, too: one rounding or, where none fits, the FPU.
     """
     x, weights, y = graph.input(op, 0), graph.input(op, 1), graph.output(op)
     channels = y.shape[-1]
     if getattr(op.attributes, "rounding", Rounding.TFLITE) is Rounding.ONNX:
-        return "float", np.ones(channels, np.bool_)
+        return "float", np.full(channels, not once, np.bool_)
     factors = np.array(weights.q.scales) * (x.q.scale / y.q.scale)
     return "slow", np.broadcast_to(factors >= _LEAST_SLOW, channels)

@@ -170,7 +170,9 @@ THIMBLE_ASM_FUNCTION void thimble_mat_mult_windows_s8(const int32_t *parameters,
                                                                      "r12") THIMBLE_TWICE("r3", "lr", "r12")
                                                       THIMBLE_TWICE("r5", "lr", "r12") THIMBLE_TWICE(
                                                           "r7", "lr",
-                                                          "r12") "ldr     r10, %[m_narrow]                  "
+                                                          "r12") "17:                                       "
+                                                                 "\n"
+                                                                 "ldr     r10, %[m_narrow]                  "
                                                                  "\n"
                                                                  "cmp     r10, #0                           "
                                                                  "\n"
@@ -186,6 +188,15 @@ THIMBLE_ASM_FUNCTION void thimble_mat_mult_windows_s8(const int32_t *parameters,
                                                                                    "                 \n"
                                                                                    "6:                       "
                                                                                    "                 \n"
+                                                                                   "cmn     r11, #1          "
+                                                                                   "                 \n"
+                                                                                   "bne     16f              "
+                                                                                   "                 "
+                                                                                   "\n" THIMBLE_FLOAT_BLOCK
+                                                                                   "b       17b              "
+                                                                                   "                 \n"
+                                                                                   "16:                      "
+                                                                                   "                 \n"
                                                                                    "ldr     r9, %[m_sums]    "
                                                                                    "                 \n"
                                                                                    "stmia   r9, {r0-r7}      "
@@ -200,7 +211,8 @@ THIMBLE_ASM_FUNCTION void thimble_mat_mult_windows_s8(const int32_t *parameters,
                 : [m_first] "m"(state.first), [m_last] "m"(state.last), [m_entry] "m"(state.entry),
                   [m_end] "m"(state.end), [m_narrow] "m"(state.narrow), [m_low] "m"(state.low),
                   [m_high] "m"(state.high), [m_sums] "m"(state.sums)
-                : "r0", "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r10", "r11", "r12", "lr", "cc", "memory");
+                : "r0", "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r10", "r11", "r12", "lr", "cc",
+                  "memory" THIMBLE_FLOAT_CLOBBERS);
             from = at;
             if (!slow) {
                 break;

@@ -42,7 +42,7 @@ def pair_endings(
     Both channels of a pair are rounded once, or neither.
     """
     code = scales.code.astype(np.int64)
-    rounding = np.where(code >= 0, (2 * offset + 1) << np.maximum(code, 0), 0)
+    rounding = np.where(code >= 0, (2 * offset + 1) << np.maximum(code, 0), offset)
     plain = Ending(scales.bias, scales.multiplier, code.astype(np.int16), rounding.astype(np.int32))
     if activation != _INT8:
         return plain

@@ -59,7 +59,7 @@ def own_conv_terms(
             words += -(-words // SUMMED_TAPS)
     pairs, odd = pixels // 2, pixels % 2
     lone = filters % 2
-    path, slow = slow_channels(op, graph)
+    path, slow = slow_channels(op, graph, once=True)
     beside = slow.reshape(groups, filters)[:, : filters - lone].reshape(-1, 2).any(axis=1)
     slow_blocks = int(beside.sum()) / groups
     blocks = filters // 2 - slow_blocks
