@@ -51,7 +51,7 @@ def measure_flash(
         options = PlanOptions(max_slowdown=budget, split_seconds=seconds)
         yield {
             "network": name,
-            "unsplit": _compiled(plan_graph(graph, target), board),
+            "unsplit": _compiled(plan_graph(graph, target, PlanOptions().unsplit), board),
             "split": _compiled(plan_graph(graph, target, options), board),
         }
 

@@ -74,7 +74,7 @@ def measure_runs(
     for name, graph in graphs:
         report(f"{name}: planning")
         plans = [
-            plan_graph(graph, target),
+            plan_graph(graph, target, PlanOptions().unsplit),
             plan_graph(graph, target, PlanOptions(max_slowdown=budget)),
         ]
         report(f"{name}: running")
@@ -144,7 +144,7 @@ def measure_table_3(factors: Sequence[int], board: str, report: Report) -> Itera
     """Blocks of a side of `factor` pixels; and strips of so many rows, which need no copy."""
     target, graph = find_board(board), convolution()
     report("table 3: unsplit")
-    whole = run(plan_graph(graph, target), board)
+    whole = run(plan_graph(graph, target, PlanOptions().unsplit), board)
     size = graph.output(graph.ops[0]).shape[1]
     for factor in factors:
         report(f"table 3: factor {factor}")

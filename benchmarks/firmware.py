@@ -2,12 +2,13 @@
 
     .venv/bin/python -m benchmarks.firmware [--board NAME] [--models DIR] [--json FILE]
                                             [--all] [--only TEXT] [--as BOARD|CHIP ...]
-                                            [--no-cmsis-nn]
+                                            [--no-cmsis-nn] [--no-split]
 
 Every model is compiled, run in QEMU on 3 random inputs and compared with its reference. Columns:
 arena and all RAM (.data + .bss + arena + measured stack), code (flash apart from weights), flash,
 instructions per inference; TFLM's figures beside ours, and the ratio. TFLM's RAM leaves out its
-stack. A second table has cycles, milliseconds and estimated microjoules on chips with that core,
+stack. Operators are split where that is nearly free, as `compile` does; with --no-split they stay
+whole. A second table has cycles, milliseconds and estimated microjoules on chips with that core,
 modelled from a trace of the same firmware (docs/time.md), beside those of the same model with
 CMSIS-NN's kernels, and what others published for the chip (`silicon_published.json`).
 """
@@ -93,20 +94,22 @@ class Row:
     cmsis_nn_cycles: Mapping[str, int] = field(default_factory=dict)
 
 
-def measure(file: Path, board: str, chips: Sequence[str], *, beside_arm: bool) -> Row:
+def measure(
+    file: Path, board: str, chips: Sequence[str], options: PlanOptions, *, beside_arm: bool
+) -> Row:
     """Compile, verify and count one model; read what ran as each of the chips, and so what runs
-    with CMSIS-NN's kernels if `beside_arm`.
+    with CMSIS-NN's kernels, operators whole, if `beside_arm`.
     """
     with tempfile.TemporaryDirectory() as scratch:
         out = Path(scratch) / "build"
-        result = verify_model(file, board, runs=3, out=out)
+        result = verify_model(file, board, runs=3, options=options, out=out)
         sizes = result.compiled.sizes
         assert sizes is not None
         profiles = profile_readings(out, chips, runs=2) if chips else ()
         theirs: tuple[Profile, ...] = ()
         if chips and beside_arm:
             arm = Path(scratch) / "arm"
-            compile_model(file, board, arm, PlanOptions(kernels=Preference.CMSIS_NN))
+            compile_model(file, board, arm, PlanOptions(kernels=Preference.CMSIS_NN).unsplit)
             theirs = profile_readings(arm, chips, runs=2)
     stack = result.memory.stack_bytes
     return Row(
@@ -212,6 +215,7 @@ def main() -> int:
     parser.add_argument(
         "--all", action="store_true", help="every anchored model, not MLPerf's only"
     )
+    parser.add_argument("--no-split", action="store_true", help="keep operators whole")
     parser.add_argument("--only", default="", help="models whose name contains this")
     parser.add_argument("--json", type=Path, help="also write the rows here")
     parser.add_argument(
@@ -234,13 +238,15 @@ def main() -> int:
         return 2
     core = find_board(arguments.board).core.name
     chips = arguments.chips or CHIPS.get(core, ())
-    rows = []
+    rows, options = [], PlanOptions(nearly_free=not arguments.no_split)
     names = TFLM if arguments.all else MLPERF_TINY
     for name in (name for name in names if arguments.only in name):
         try:
             with console.status(f"{name} on {arguments.board}"):
                 file = arguments.models / f"{name}.tflite"
-                rows.append(measure(file, arguments.board, chips, beside_arm=arguments.arm))
+                rows.append(
+                    measure(file, arguments.board, chips, options, beside_arm=arguments.arm)
+                )
         except ThimbleError as error:
             console.print(f"{name}: {error}", markup=False)
     console.print(f"{arguments.board} in QEMU; RAM is .data + .bss + arena + measured stack")

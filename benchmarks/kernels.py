@@ -184,7 +184,7 @@ def measured(graph: Graph, target: Board, preference: Preference) -> Run:
     timing = timing_of(target.core.name)
     if timing is None:
         raise InputError(f"{target.name}: there is no timing model of {target.core.name}")
-    plan = plan_graph(graph, target, PlanOptions(kernels=preference))
+    plan = plan_graph(graph, target, PlanOptions(kernels=preference).unsplit)
     sources = generate(plan, target.core, cmsis_nn.find(), name="kernel")
     rng, (op,) = np.random.default_rng(1), graph.ops
     given = {

@@ -150,7 +150,7 @@ def network_row(
     row: dict[str, Any] = {"network": name, "operators": len(graph.ops), "unsplit": {}}
     for method in SCHEDULERS:
         report(f"{name}: {method}")
-        plan = plan_graph(graph, target, PlanOptions(scheduler=method))
+        plan = plan_graph(graph, target, PlanOptions(scheduler=method).unsplit)
         row["unsplit"][method] = {
             "peak_bytes": max(plan.step_bytes),
             "arena_bytes": plan.arena.size_bytes,

@@ -1,11 +1,12 @@
 """Reach: every model file, our C beside its reference byte for byte.
 
     .venv/bin/python benchmarks/reach.py [--models DIR] [--board NAME] [--runs 3] [--only TEXT]
-                                         [--json FILE]
+                                         [--json FILE] [--no-split]
 
 The verdict against the reference (LiteRT's kernels, or TFLM where LiteRT cannot run the file; ONNX
 Runtime within 1; with --float within 2^-16 of an output's largest element), the arena beside TFLM's
-whole arena, instructions in QEMU. A model that the board has no room for runs on this machine.
+whole arena, instructions in QEMU. Operators are split where that is nearly free, as `compile` does;
+with --no-split they stay whole. A model that the board has no room for runs on this machine.
 `benchmarks/sweep.py` does the same with random operators, `benchmarks/ecosystem/make.py` makes more
 models with TensorFlow and PyTorch.
 """
@@ -61,12 +62,12 @@ def makers(folder: Path) -> dict[str, str]:
     return dict(json.loads(index.read_text())) if index.exists() else {}
 
 
-def model_rows(file: Path, board_name: str, runs: int) -> list[ModelRow]:
+def model_rows(file: Path, board_name: str, runs: int, options: PlanOptions) -> list[ModelRow]:
     """What becomes of a model, and of one that needs leave for float with it as well."""
-    row = model_row(file, board_name, runs, PlanOptions())
+    row = model_row(file, board_name, runs, options)
     if row.verdict != "refused" or "--float" not in row.detail:
         return [row]
-    with_leave = model_row(file, board_name, runs, PlanOptions(allow_float=True))
+    with_leave = model_row(file, board_name, runs, replace(options, allow_float=True))
     return [row, replace(with_leave, model=f"{file.name} --float")]
 
 
@@ -150,14 +151,16 @@ def main() -> int:
     parser.add_argument("--board", default="mps2-an500")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--only", default="", help="models whose name contains this")
+    parser.add_argument("--no-split", action="store_true", help="keep operators whole")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     console, progress = Console(width=170), Console(stderr=True)
     files = sorted(Path(arguments.models).glob("*"))
     files = [f for f in files if f.suffix in (".tflite", ".onnx") and arguments.only in f.name]
+    options = PlanOptions(nearly_free=not arguments.no_split)
     models, made_by = [], makers(Path(arguments.models))
     for file in track(files, "models", console=progress, transient=True):
-        for row in model_rows(file, arguments.board, arguments.runs):
+        for row in model_rows(file, arguments.board, arguments.runs, options):
             models.append(replace(row, made_by=made_by.get(file.name, "")))
             print(row.model, row.verdict, row.detail.splitlines()[0], file=sys.stderr)
     print_models(models, console)

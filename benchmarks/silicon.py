@@ -111,7 +111,7 @@ def compiled(
     """
     target = find_board(published.ran_on)
     ours = published.kernels is Preference.AUTO
-    options = PlanOptions(kernels=published.kernels, dead_channels=ours)
+    options = PlanOptions(kernels=published.kernels, dead_channels=ours).unsplit
     if model is None:
         plan = plan_graph(convolution(), target, options)
     else:

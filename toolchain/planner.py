@@ -2,7 +2,7 @@
 
 file -> Graph -> rewritten -> one Kernel per operator -> order -> a place for every tensor
      -> quicker kernels, for which the flash has room
-     -> split into smaller operators, if requested -> spread over banks of RAM
+     -> split into smaller operators, where nearly free or requested -> spread over banks of RAM
      -> kernels with more scratch, where the arena has room
 """
 
@@ -23,6 +23,7 @@ from toolchain.memory.plan import Plan
 from toolchain.memory.problem import memory_problem
 from toolchain.ops.lowering import lower
 from toolchain.passes.refuse_float import refuse_float
+from toolchain.planning.nearly_free import nearly_free
 from toolchain.planning.options import PlanOptions
 from toolchain.planning.ordering import choose_views, rewrite_identities
 from toolchain.planning.placing import over_banks, place
@@ -80,14 +81,18 @@ def plan_graph(
     whole = replace(place(lowered, target, problem, found, options), boundaries=boundaries)
 
     def finished(start: Plan, asked: PlanOptions) -> Plan:
-        """Split, if asked for, and with kernels for the room that is left."""
+        """Split, if nearly free or asked for, and with kernels for the room that is left."""
         plan = start
         if asked.splits and not asked.met_by(plan):
             plan = split(plan, asked, report, costs)
+        elif asked.splits_nearly_free:
+            plan = nearly_free(plan, whole.arena.size_bytes, target, asked, report, costs)
         finer = plan.graph is not start.graph
         own = (
             memory_problem(plan.lowered, progressive=True) if finer else choose_views(plan.lowered)
         )
+        if finer:
+            plan = replace(plan, unsplit_bytes=whole.arena.size_bytes)
         return spend_flash(over_banks(plan, target, own, asked, report), target, asked, costs)
 
     return quickest(whole, target, options, costs, finished)

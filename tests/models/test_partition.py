@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(not MODELS.is_dir(), reason=f"no models at {MODE
 
 def test_a_model_runs_split_in_half_the_ram() -> None:
     """The least blocks that fit: under 5% more instructions, and no byte differs."""
-    half = ram_bytes(plan_model(FOMO, "netduinoplus2")) // 2
+    half = ram_bytes(plan_model(FOMO, "netduinoplus2", PlanOptions().unsplit)) // 2
     options = PlanOptions(ram_bytes=half)
     result = verify_model(FOMO, "netduinoplus2", runs=2, options=options)
     sizes = result.compiled.sizes
@@ -31,7 +31,7 @@ def test_a_model_runs_split_in_half_the_ram() -> None:
 
 
 def test_slowdown_budget_gives_the_smallest_arena_within_it() -> None:
-    whole = plan_model(FOMO, "mps2-an500")
+    whole = plan_model(FOMO, "mps2-an500", PlanOptions().unsplit)
     split = plan_model(FOMO, "mps2-an500", PlanOptions(max_slowdown=0.01))
     assert split.arena.size_bytes < whole.arena.size_bytes / 2
     assert split.slowdown <= 0.01

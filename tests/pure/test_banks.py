@@ -199,8 +199,9 @@ def test_no_layout_uses_what_the_guard_below_the_stack_refuses(target: Board) ->
     assert (refused > 0) == (target.name in touching)
 
 
-def planned(name: str, options: PlanOptions | None = None) -> Plan:
-    return plan_graph(check(skip_network()), board(name), options)
+def planned(name: str, **options: bool) -> Plan:
+    """Operators stay whole: split, the network fits one bank."""
+    return plan_graph(check(skip_network()), board(name), PlanOptions(**options).unsplit)
 
 
 def test_what_fits_across_two_banks_only_is_spread_over_them(tmp_path: Path) -> None:
@@ -219,7 +220,7 @@ def test_what_fits_across_two_banks_only_is_spread_over_them(tmp_path: Path) -> 
             end = offset + plan.graph.tensors[tensor].size_bytes
             assert end <= part.start_bytes + part.size_bytes
         with pytest.raises(DoesNotFitError, match="Nor was a way found"):
-            check_fit(planned(name, PlanOptions(one_bank=True)))
+            check_fit(planned(name, one_bank=True))
 
 
 def test_one_piece_where_the_fastest_bank_holds_all_of_it(tmp_path: Path) -> None:
@@ -235,7 +236,7 @@ def test_a_faster_bank_takes_the_hottest_part(tmp_path: Path) -> None:
     with small_board(
         "mps2-an386", tmp_path, [("DTCM", 0x2000_0000, 24_576, 1, "data arena"), slow]
     ) as name:
-        plan, whole = planned(name), planned(name, PlanOptions(one_bank=True))
+        plan, whole = planned(name), planned(name, one_bank=True)
         assert [part.bank for part in plan.arena.parts] == ["DTCM", "SLOW"]
         assert not whole.arena.parts and plan.arena.size_bytes >= whole.arena.size_bytes
 

@@ -16,6 +16,7 @@ from toolchain.memory.firmware_size import estimated_need
 from toolchain.memory.plan import Plan
 from toolchain.ops.lowering import Lowered
 from toolchain.planner import plan_graph
+from toolchain.planning.options import PlanOptions
 from toolchain.report.latency import latency_line, predict_latency
 from toolchain.report.operators import operator_table
 from toolchain.report.plan import plan_json
@@ -40,7 +41,7 @@ class Known:
 
 @pytest.fixture(scope="module")
 def plan() -> Plan:
-    return plan_graph(skip_network(), BOARD)
+    return plan_graph(skip_network(), BOARD, PlanOptions().unsplit)
 
 
 @pytest.mark.parametrize(

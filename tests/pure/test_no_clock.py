@@ -189,6 +189,17 @@ def test_ways_to_split(name: str, other_clock: Callable[[], pytest.MonkeyPatch])
     assert same(front, other_clock)[-1], "the search is to be cut off"
 
 
+def test_splits_that_are_nearly_free(other_clock: Callable[[], pytest.MonkeyPatch]) -> None:
+    graph = inverted_bottlenecks().graph
+    options = PlanOptions(split_seconds=0.01)
+
+    def plan() -> tuple[Any, ...]:
+        made = plan_graph(graph, board("mps2-an500"), options)
+        return graph_text(made.graph), dict(made.arena.offsets), made.search_stopped
+
+    assert same(plan, other_clock)[-1], "the search is to be cut off"
+
+
 @pytest.mark.slow
 def test_a_plan(other_clock: Callable[[], pytest.MonkeyPatch]) -> None:
     """All of it: order, finer graph, arena. The sweeps of a split plan ask CP-SAT."""

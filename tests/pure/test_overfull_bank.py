@@ -10,6 +10,7 @@ from toolchain.device.build import BuildOptions, roomier_banks
 from toolchain.device.compiler import BankOverflowError
 from toolchain.memory.firmware_size import firmware_layout
 from toolchain.planner import plan_graph
+from toolchain.planning.options import PlanOptions
 
 
 @pytest.mark.parametrize(
@@ -25,7 +26,7 @@ def test_weights_move_where_they_may(
     board_name: str, overfull: str, excess: int, weights_in: str
 ) -> None:
     target = board(board_name)
-    plans = [plan_graph(mixed(), target)]
+    plans = [plan_graph(mixed(), target, PlanOptions().unsplit)]
     banks = firmware_layout(target, plans)
     overflow = BankOverflowError(excess, overfull)
     assert f"{excess:,} bytes too many in {overfull}" in str(overflow)

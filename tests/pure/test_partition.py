@@ -28,6 +28,7 @@ from toolchain.ops.lowering import Lowered, lower
 from toolchain.ops.matmul.common import BatchMatMul
 from toolchain.partition import CannotSplitError, Mode, Scheme, single_outputs, split
 from toolchain.planner import plan_graph
+from toolchain.planning.options import PlanOptions
 from toolchain.planning.splitting import split_front
 
 
@@ -235,7 +236,7 @@ class PerRun:
 
 def test_the_search_weighs_by_the_costs_that_it_is_given() -> None:
     graph = check(random_network(np.random.default_rng(2)))
-    plan = plan_graph(graph, board("netduinoplus2"))
+    plan = plan_graph(graph, board("netduinoplus2"), PlanOptions().unsplit)
     assert split_front(plan, costs=PerRun()).total == len(plan.graph.ops)
     assert split_front(plan).total > 100 * len(plan.graph.ops)
 

@@ -43,7 +43,7 @@ def inverted_bottlenecks() -> Plan:
         y = net.depthwise(y, 3, stride=stride)
         y = net.conv(y, channels, 1)
         x = net.add(x, y) if stride == 1 and channels == 12 else y
-    return plan_graph(net.classifier(x, 4), board("mps2-an500"))
+    return plan_graph(net.classifier(x, 4), board("mps2-an500"), PlanOptions().unsplit)
 
 
 def peak_of(plan: Plan, point: Point) -> int:

@@ -57,8 +57,8 @@ def test_models_run_across_two_banks_and_share_them(like: str, tmp_path: Path) -
     with small_board(like, tmp_path / "boards", BANKS[like]) as name:
         target = board(name)
         with pytest.raises(DoesNotFitError):
-            check_fit(plan_graph(graphs[0], target, PlanOptions(one_bank=True)))
-        plans = [plan_graph(graph, target) for graph in graphs]
+            check_fit(plan_graph(graphs[0], target, PlanOptions(one_bank=True).unsplit))
+        plans = [plan_graph(graph, target, PlanOptions().unsplit) for graph in graphs]
         made = [
             generate(p, target.core, cmsis_nn.find(), name=f"m{i}") for i, p in enumerate(plans)
         ]
@@ -90,7 +90,7 @@ def test_models_run_across_two_banks_and_share_them(like: str, tmp_path: Path) -
 def test_the_arena_below_the_stack_keeps_clear_of_the_guard(tmp_path: Path) -> None:
     """The MPU refuses the last 4 KB below the stack: the arena ends there, and runs."""
     graph = check(skip_network())
-    arena = plan_graph(graph, board("mps2-an386")).arena.size_bytes
+    arena = plan_graph(graph, board("mps2-an386"), PlanOptions().unsplit).arena.size_bytes
     lower = -(-arena // GUARD_BYTES) * GUARD_BYTES
     for extra in (0, GUARD_BYTES):
         banks = (
@@ -99,7 +99,7 @@ def test_the_arena_below_the_stack_keeps_clear_of_the_guard(tmp_path: Path) -> N
         )
         with small_board("mps2-an386", tmp_path / f"boards{extra}", banks) as name:
             target = board(name)
-            plan = plan_graph(graph, target)
+            plan = plan_graph(graph, target, PlanOptions().unsplit)
             made = generate(plan, target.core, cmsis_nn.find(), name="m")
             if not extra:
                 with pytest.raises(DoesNotFitError):

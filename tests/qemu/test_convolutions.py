@@ -23,6 +23,7 @@ from tests.support.split_graphs import tiled_convolutions
 from toolchain.boards import board
 from toolchain.ops import forms
 from toolchain.planner import plan_graph
+from toolchain.planning.options import PlanOptions
 
 BOARDS = ("netduinoplus2", "mps2-an500", "mps3-an547")
 KINDS = ("conv2d", "depthwise_conv2d", "fully_connected", "transpose_conv2d", "batch_matmul")
@@ -40,7 +41,7 @@ def test_convolutions_equal_their_references(board_name: str, tmp_path: Path) ->
     graphs += [g for kind in KINDS[:2] for g in in_whole_words(kind, 12, rng)]
     graphs += depthwise_lines(24, rng)
     graphs += [rounded_as_onnx(forms()[kind].sample(rng)) for kind in KINDS[:2] for _ in range(12)]
-    compare(plan_graph(merged(graphs), board(board_name)), rng, tmp_path)
+    compare(plan_graph(merged(graphs), board(board_name), PlanOptions().unsplit), rng, tmp_path)
 
 
 @pytest.mark.parametrize(("board_name", "room"), (("mps2-an386", 0), ("mps2-an505", 400)))
@@ -58,6 +59,6 @@ def test_tiles_of_images_equal_their_references(board_name: str, tmp_path: Path)
     rng = np.random.default_rng(zlib.crc32(board_name.encode()))
     kinds = ("convolutions", "pointwise_convolutions", "depthwise_convolutions")
     tiled = [tile for kind in kinds for _, tile in tiled_convolutions(kind, 12, rng)]
-    plan = plan_graph(merged(tiled), board(board_name))
+    plan = plan_graph(merged(tiled), board(board_name), PlanOptions().unsplit)
     assert plan.arena.pitches
     compare(plan, rng, tmp_path)

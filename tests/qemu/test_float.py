@@ -35,7 +35,7 @@ def test_operators_give_the_same_bits_everywhere(board_name: str, tmp_path: Path
     assert target.core.fpu
     rng = np.random.default_rng(3)
     graph = merged([forms()[kind].sample(rng) for kind in KINDS for _ in range(3)])
-    compare(plan_graph(graph, target), rng, tmp_path)
+    compare(plan_graph(graph, target, PlanOptions().unsplit), rng, tmp_path)
 
 
 @pytest.mark.parametrize("board_name", BOARDS)

@@ -52,7 +52,7 @@ def test_sums_in_parts(board_name: str, tmp_path: Path) -> None:
     names, seed = tuple(op.name for op in whole.ops), (whole.ops[0].outputs[0], 3)
     graphs = [split(whole, Scheme(names, seed, count, Mode.SLIDING)) for count in (3, 5)]
     graph = merged([*graphs, *_sums_in_parts(rng, 10)])
-    compare(plan_graph(graph, board(board_name)), rng, tmp_path)
+    compare(plan_graph(graph, board(board_name), PlanOptions().unsplit), rng, tmp_path)
 
 
 def test_a_network_that_needs_two_boards_of_ram_runs_in_96_kib(tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_a_network_that_needs_two_boards_of_ram_runs_in_96_kib(tmp_path: Path) -
     model = tmp_path / "mobilenet.tflite"
     model.write_bytes(tflite_bytes(mobilenet_v2("mobilenet", 0.35, 160, classes=10)))
     with pytest.raises(DoesNotFitError, match="RAM"):
-        check_fit(plan_model(model, "netduinoplus2", PlanOptions(one_bank=True)))
+        check_fit(plan_model(model, "netduinoplus2", PlanOptions(one_bank=True).unsplit))
     options = PlanOptions(ram_bytes=96 * 1024, one_bank=True)
     result = verify_model(model, "netduinoplus2", runs=1, options=options)
     assert (result.differing, result.elements) == (0, 10)
@@ -84,6 +84,10 @@ def test_runs_of_bytes_move_up_and_down(board_name: str, tmp_path: Path) -> None
         offsets[ends[0].name], offsets[ends[1].name] = free + 112, free + 112 + shift
         free += 448
     inputs, outputs = ([op.inputs[0] for op in ops], [op.outputs[0] for op in ops])
-    plan = plan_graph(Graph.build("moves", tensors, ops, inputs, outputs), board(board_name))
+    plan = plan_graph(
+        Graph.build("moves", tensors, ops, inputs, outputs),
+        board(board_name),
+        PlanOptions().unsplit,
+    )
     arena = replace(plan.arena, size_bytes=free, offsets=MappingProxyType(offsets))
     compare(replace(plan, arena=arena), rng, tmp_path)

@@ -11,8 +11,10 @@ import typer
 from toolchain import arena, schedule
 from toolchain.errors import InputError
 from toolchain.ops.preference import Preference, preference
-from toolchain.partition import DEFAULT_SECONDS, splitters
+from toolchain.partition import splitters
 from toolchain.planning.options import Optimise, PlanOptions, goal
+
+FULL, FAST = EFFORTS = "full", "fast"
 
 ModelArgument = Annotated[
     Path, typer.Argument(metavar="MODEL", help="An int8 .tflite file, or a QDQ or QLinear .onnx.")
@@ -77,6 +79,25 @@ SlowdownOption = Annotated[
         "(predicted, where not measured or modelled from a trace).",
     ),
 ]
+NoSplitOption = Annotated[
+    bool,
+    typer.Option(
+        "--no-split",
+        help="Keep every operator whole. Default: operators are split into blocks where that costs "
+        "at most 1% of the cycles, as predicted, and saves at least 5% of the arena and 1 KiB; "
+        "--max-slowdown sets another limit, or 0% for what costs nothing. Not done beside --ram, "
+        "--optimise speed, or a --scheduler or --allocator other than the default.",
+    ),
+]
+EffortOption = Annotated[
+    str,
+    typer.Option(
+        "--plan",
+        metavar="full|fast",
+        help="fast: limit each search (for an order, for places, for splits that are nearly free) "
+        "to a fifth of a second's worth of work. The arena may be larger.",
+    ),
+]
 SplitterOption = Annotated[
     str,
     typer.Option(
@@ -85,13 +106,14 @@ SplitterOption = Annotated[
     ),
 ]
 SplitSecondsOption = Annotated[
-    float,
+    float | None,
     typer.Option(
         "--split-seconds",
         min=0.0,
         help="Work limit of that search, in seconds that it takes on one core of a desktop "
-        "computer. No clock is read: the plan is the same on every machine. Ctrl-C ends it "
-        "sooner and keeps the best result.",
+        "computer; by default 30, and 1 for splits that are nearly free. No clock is read: the "
+        "plan is the same on every machine. Ctrl-C ends a search that --ram, --max-slowdown or "
+        "--pareto asked for, and keeps the best result.",
     ),
 ]
 OneBankOption = Annotated[
@@ -156,17 +178,24 @@ def plan_options(
     max_slowdown: str | None = None,
     one_bank: bool = False,
     splitter: str = splitters.DEFAULT,
-    split_seconds: float = DEFAULT_SECONDS,
+    split_seconds: float | None = None,
     allow_float: bool = False,
     kernels: str = Preference.AUTO,
     keep_dead_channels: bool = False,
     flash: str | None = None,
     optimise: str = Optimise.BALANCED,
+    no_split: bool = False,
+    effort: str = FULL,
 ) -> PlanOptions:
     """The options as a value. Raises InputError for an unknown name or an invalid number."""
     schedule.scheduler(scheduler)
     arena.allocator(allocator)
     splitters.splitter(splitter)
+    if no_split and (ram or max_slowdown):
+        asked = "--ram" if ram else "--max-slowdown"
+        raise InputError(f"--no-split keeps every operator whole, {asked} splits: leave out one")
+    if effort not in EFFORTS:
+        raise InputError(f"--plan {effort!r}: it is one of {', '.join(EFFORTS)}")
     return PlanOptions(
         scheduler=scheduler,
         allocator=allocator,
@@ -180,6 +209,8 @@ def plan_options(
         split_seconds=split_seconds,
         kernels=preference(kernels),
         dead_channels=not keep_dead_channels,
+        nearly_free=not no_split,
+        fast=effort == FAST,
     )
 
 

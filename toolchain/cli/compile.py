@@ -16,14 +16,17 @@ from toolchain.boards import board as find_board
 from toolchain.cli._console import output_console, progress, warn_of_float, warn_of_host_side
 from toolchain.cli._json import JsonOption, check_apart, write_json
 from toolchain.cli._options import (
+    FULL,
     AllocatorOption,
     BoardOption,
     CmsisNnOption,
+    EffortOption,
     FlashOption,
     FloatOption,
     ForceOption,
     KeepChannelsOption,
     KernelsOption,
+    NoSplitOption,
     OneBankOption,
     OptimiseOption,
     PortOption,
@@ -45,11 +48,18 @@ from toolchain.deployment.compile import (
 )
 from toolchain.errors import InputError
 from toolchain.ops.preference import Preference
-from toolchain.partition import DEFAULT_SECONDS, splitters
+from toolchain.partition import splitters
 from toolchain.planner import DEFAULT_BOARD
 from toolchain.planning.options import Optimise
 from toolchain.report.latency import latency_line
-from toolchain.report.plan import kernel_lines, memory_table, proof_line, removed_lines, spent_lines
+from toolchain.report.plan import (
+    kernel_lines,
+    memory_table,
+    proof_line,
+    removed_lines,
+    spent_lines,
+    split_lines,
+)
 from toolchain.report.text import boundary_line
 from toolchain.report.time import time_text
 from toolchain.report.tuning import tuning_table
@@ -102,7 +112,9 @@ def command(
     optimise: OptimiseOption = Optimise.BALANCED,
     max_slowdown: SlowdownOption = None,
     splitter: SplitterOption = splitters.DEFAULT,
-    split_seconds: SplitSecondsOption = DEFAULT_SECONDS,
+    no_split: NoSplitOption = False,
+    effort: EffortOption = FULL,
+    split_seconds: SplitSecondsOption = None,
     one_bank: OneBankOption = False,
     allow_float: FloatOption = False,
     kernels: KernelsOption = Preference.AUTO,
@@ -140,6 +152,8 @@ def command(
         keep_dead_channels,
         flash=flash,
         optimise=optimise,
+        no_split=no_split,
+        effort=effort,
     )
     check_apart(json, out)
     target = find_board(board)
@@ -181,7 +195,12 @@ def command(
     console.print(memory_table(compiled.plan, need, target.ram_bytes, target.flash_bytes))
     console.print(proof_line(compiled.plan))
     plan = compiled.plan
-    for line in (*spent_lines(plan), *removed_lines(plan), *kernel_lines(plan)):
+    for line in (
+        *split_lines(plan),
+        *spent_lines(plan),
+        *removed_lines(plan),
+        *kernel_lines(plan),
+    ):
         console.print(line, markup=False)
     latency = known_latency(compiled.plan)
     console.print(latency_line(compiled.plan, latency), markup=False, highlight=False)
@@ -221,6 +240,9 @@ def _report_shared(shared: SharedCompiled, board: str, json: str | None, seconds
         run_it = escape(f"thimble run {made.folder}")
         table.add_row(escape(made.plan.graph.name), size, time, run_it)
     console.print(table)
+    for made in shared.models:
+        for line in split_lines(made.plan):
+            console.print(f"{made.plan.graph.name}: {line}", markup=False)
     apart = sum(made.plan.arena.size_bytes for made in shared.models)
     console.print(f"One arena of {shared.arena_bytes:,} B; {apart:,} B if each had its own.")
     if shared.sizes is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -13,13 +12,16 @@ from toolchain.boards import board as find_board
 from toolchain.cli._console import output_console, progress, warn_of_float, warn_of_host_side
 from toolchain.cli._json import JsonOption, write_json, write_text
 from toolchain.cli._options import (
+    FULL,
     AllocatorOption,
     BoardOption,
+    EffortOption,
     FlashOption,
     FloatOption,
     KeepChannelsOption,
     KernelsOption,
     ModelArgument,
+    NoSplitOption,
     OneBankOption,
     OptimiseOption,
     RamOption,
@@ -32,7 +34,7 @@ from toolchain.cli._options import (
 from toolchain.deployment.measurements import cost_model
 from toolchain.memory.firmware_size import check_fit, estimated_need
 from toolchain.ops.preference import Preference
-from toolchain.partition import DEFAULT_SECONDS, splitters
+from toolchain.partition import splitters
 from toolchain.planner import DEFAULT_BOARD, plan_model
 from toolchain.planning.options import Optimise
 from toolchain.planning.splitting import front_rows, split_front
@@ -49,6 +51,7 @@ from toolchain.report.plan import (
     proof_line,
     removed_lines,
     spent_lines,
+    split_lines,
 )
 
 
@@ -62,7 +65,9 @@ def command(
     optimise: OptimiseOption = Optimise.BALANCED,
     max_slowdown: SlowdownOption = None,
     splitter: SplitterOption = splitters.DEFAULT,
-    split_seconds: SplitSecondsOption = DEFAULT_SECONDS,
+    no_split: NoSplitOption = False,
+    effort: EffortOption = FULL,
+    split_seconds: SplitSecondsOption = None,
     one_bank: OneBankOption = False,
     allow_float: FloatOption = False,
     kernels: KernelsOption = Preference.AUTO,
@@ -107,6 +112,8 @@ def command(
         keep_dead_channels,
         flash=flash,
         optimise=optimise,
+        no_split=no_split,
+        effort=effort,
     )
     target = find_board(board)
     written = format_of(plot) if plot else None
@@ -117,8 +124,8 @@ def command(
         latency = unsplit_latency = predict_latency(plan, costs)
         front = None
         if pareto or written:
-            whole = replace(options, ram_bytes=None, max_slowdown=None)
-            unsplit = plan_model(model, board, whole, step, costs) if options.splits else plan
+            whole = options.unsplit
+            unsplit = plan_model(model, board, whole, step, costs) if plan.unsplit_bytes else plan
             unsplit_latency = predict_latency(unsplit, costs)
             front = split_front(unsplit, whole, costs, step)
         seconds = time.perf_counter() - begin
@@ -147,7 +154,12 @@ def command(
                 console.print(f"The search was stopped {front.stopped}: these were found by then.")
         console.print(memory_table(plan, need, target.ram_bytes, target.flash_bytes))
         console.print(proof_line(plan))
-        for line in (*spent_lines(plan), *removed_lines(plan), *kernel_lines(plan)):
+        for line in (
+            *split_lines(plan),
+            *spent_lines(plan),
+            *removed_lines(plan),
+            *kernel_lines(plan),
+        ):
             console.print(line, markup=False)
         console.print(latency_line(plan, latency), markup=False, highlight=False)
     check_fit(plan)

@@ -13,15 +13,18 @@ from toolchain.boards import board as find_board
 from toolchain.cli._console import output_console, progress, warn_of_float, warn_of_host_side
 from toolchain.cli._json import JsonOption, check_apart, write_json
 from toolchain.cli._options import (
+    FULL,
     AllocatorOption,
     BoardOption,
     CmsisNnOption,
+    EffortOption,
     FlashOption,
     FloatOption,
     ForceOption,
     KeepChannelsOption,
     KernelsOption,
     ModelArgument,
+    NoSplitOption,
     OneBankOption,
     OptimiseOption,
     PortOption,
@@ -38,10 +41,10 @@ from toolchain.deployment.verification import Verification, verify_model
 from toolchain.errors import NotJudgedError, ResultError
 from toolchain.files.arrays import read_sequence
 from toolchain.ops.preference import Preference
-from toolchain.partition import DEFAULT_SECONDS, splitters
+from toolchain.partition import splitters
 from toolchain.planner import DEFAULT_BOARD
 from toolchain.planning.options import Optimise
-from toolchain.report.plan import kernel_lines, kernels_json, spent_lines
+from toolchain.report.plan import kernel_lines, kernels_json, spent_lines, split_lines
 from toolchain.report.text import size
 from toolchain.report.time import time_text
 from toolchain.report.verification import difference_table
@@ -75,7 +78,9 @@ def command(
     optimise: OptimiseOption = Optimise.BALANCED,
     max_slowdown: SlowdownOption = None,
     splitter: SplitterOption = splitters.DEFAULT,
-    split_seconds: SplitSecondsOption = DEFAULT_SECONDS,
+    no_split: NoSplitOption = False,
+    effort: EffortOption = FULL,
+    split_seconds: SplitSecondsOption = None,
     one_bank: OneBankOption = False,
     allow_float: FloatOption = False,
     kernels: KernelsOption = Preference.AUTO,
@@ -114,6 +119,8 @@ def command(
         keep_dead_channels,
         flash=flash,
         optimise=optimise,
+        no_split=no_split,
+        effort=effort,
     )
     if out is not None:
         check_apart(json, out)
@@ -186,7 +193,7 @@ def _print(result: Verification) -> None:
             "largest element, which counts as a difference of 1 here."
         )
     plan = result.compiled.plan
-    for line in (*spent_lines(plan), *kernel_lines(plan)):
+    for line in (*split_lines(plan), *spent_lines(plan), *kernel_lines(plan)):
         console.print(line, markup=False)
     found = result.by_operators
     if found is not None and result.operators_agree:

@@ -124,8 +124,7 @@ def compile_shared(
     check_folder(folder, force=force, inputs=inputs)
     root = cmsis_nn.find(cmsis_nn_folder, report=report)
     pairs: list[tuple[Plan, Sources]] = []
-    for model in models:
-        plan = plan_model(model, target.name, options, report, cost_model(target.name))
+    for plan in _plans_together(models, target, options or PlanOptions(), report):
         check_fit(plan)
         taken = {sources.name.lower() for _, sources in pairs}
         name = free_name(model_identifier(plan.graph.name), taken)
@@ -159,6 +158,25 @@ def compile_shared(
         shared = {"board": target.name, "models": [sources.name for _, sources in pairs]}
         (fresh / PLAN_FILE).write_text(json.dumps(shared, indent=1) + "\n", encoding="utf-8")
     return SharedCompiled(tuple(done), folder, sizes)
+
+
+def _plans_together(
+    models: Sequence[str | Path], target: Board, options: PlanOptions, report: Report
+) -> list[Plan]:
+    """The plans of models that share an arena. Those stay unsplit whose splits save nothing of it,
+    because another model needs as much.
+    """
+    costs = cost_model(target.name)
+    plans = [plan_model(model, target.name, options, report, costs) for model in models]
+    most_bytes = max(plan.arena.size_bytes for plan in plans)
+    return [
+        plan_model(model, target.name, options.unsplit, report, costs)
+        if options.splits_nearly_free
+        and 0 < plan.unsplit_bytes <= most_bytes
+        and not (plan.graph.states or plan.arena.parts)
+        else plan
+        for model, plan in zip(models, plans, strict=True)
+    ]
 
 
 def _check_fit_together(target: Board, plans: Sequence[Plan]) -> None:

@@ -150,7 +150,8 @@ class ArenaPlan:
 
     `parts` is for an arena spread over memory banks, lowest offsets first; `size_bytes` is then the
     sum of their sizes. An arena in one piece has none. `pitches` gives, for tensors that are
-    strided views of an image, the bytes from one line to the next.
+    strided views of an image, the bytes from one line to the next. `work_seconds`: as the
+    placement's.
     """
 
     size_bytes: int
@@ -162,6 +163,7 @@ class ArenaPlan:
     scratch_offsets: Mapping[str, int]
     parts: tuple[ArenaPart, ...] = ()
     pitches: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    work_seconds: float = field(default=0.0, compare=False)
 
     @property
     def proved_optimal(self) -> bool:
@@ -260,6 +262,7 @@ def arena_plan(
                 if member.pitch_bytes
             }
         ),
+        work_seconds=placement.work_seconds,
     )
 
 

@@ -13,6 +13,9 @@ from toolchain.memory.moves import moves
 from toolchain.ops import spec_of
 from toolchain.ops.lowering import Lowered
 
+NEARLY_FREE = 0.01
+"""Splits that cost no more than this fraction of the latency are part of every plan."""
+
 
 @dataclass(frozen=True)
 class PlannedOp:
@@ -59,6 +62,7 @@ class Plan:
     board         its name.
     weight_bytes  bytes of constants that the generated C holds.
     slowdown      cost of splitting, as a fraction of the unsplit graph's predicted latency.
+    unsplit_bytes  the arena of the unsplit graph; 0 where nothing is split.
     search_stopped  why the search for ways to split ended early; empty where it did not.
     removed       channels of the model that no output depends on.
     spent         flash that quicker kernels take.
@@ -73,6 +77,7 @@ class Plan:
     weight_bytes: int = 0
     boundaries: tuple[Boundary, ...] = ()
     slowdown: float = 0.0
+    unsplit_bytes: int = 0
     search_stopped: str = ""
     removed: RemovedChannels = NOTHING_REMOVED
     spent: FlashSpent = NOTHING_SPENT

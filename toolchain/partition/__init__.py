@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from toolchain.partition.choice import Choice, LeastSlowdown, SmallestArena
-from toolchain.partition.front import CTRL_C, DEFAULT_SECONDS, Front, Point, Task, Watch
+from toolchain.partition.front import (
+    CTRL_C,
+    DEFAULT_SECONDS,
+    MOST_CALLS,
+    Front,
+    Point,
+    Task,
+    Watch,
+)
 from toolchain.partition.program import Mode
 from toolchain.partition.region import CannotSplitError
 from toolchain.partition.scheme import Scheme, split, split_all
@@ -12,6 +20,7 @@ from toolchain.partition.single_outputs import single_outputs
 __all__ = [
     "CTRL_C",
     "DEFAULT_SECONDS",
+    "MOST_CALLS",
     "CannotSplitError",
     "Choice",
     "Front",

@@ -17,6 +17,7 @@ from toolchain.progress import Report, silent
 from toolchain.search import Stopwatch, Work
 
 DEFAULT_SECONDS = 30.0
+MOST_CALLS = 4000
 CTRL_C = "by Ctrl-C"
 
 
@@ -27,6 +28,7 @@ class Task:
     `max_slowdown` (a fraction) and `peak_bytes` are set if they are requested. A search may ignore
     slowdowns above the first, and may stop once it reaches the second. `preference`: whose kernels
     the blocks are to be computed by; `forms`: which of their forms, by the name of an operator.
+    `most_calls`: blocks of one region, of all its operators.
     """
 
     graph: Graph
@@ -38,6 +40,7 @@ class Task:
     peak_bytes: int | None = None
     preference: Preference = Preference.AUTO
     forms: Forms = field(default_factory=lambda: NO_FORMS)
+    most_calls: int = MOST_CALLS
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,6 @@ _NS_A_SHAPE, _NS_A_RUN, _NS_AN_OPERATOR, _NS_A_BLOCK = 110_000, 220_000, 150_000
 """To estimate a block of a shape that is new, and blocks in numbers that are; for each operator of
 a region, and each of its blocks. Measured over 2,641 regions: nine in ten are predicted within 36%
 of the processor's time, their sum within 4%."""
-_MOST_BLOCKS_OF_ALL = 4000
-"""Of one region: so many calls at most."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +92,7 @@ class Segments:
         self._estimator = Estimator(
             self.graph, task.core, task.costs, scratch, task.preference, task.forms
         )
+        self._most_calls = task.most_calls
         self._axes: dict[int, Mapping[int, Axis]] = {}
         self.live = self._live_between()
 
@@ -214,7 +213,7 @@ class Segments:
                 Scheme(names, region.seed, count, mode),
             )
             for count, guess in zip(counts, guesses, strict=True)
-            if guess is not None and guess.blocks <= _MOST_BLOCKS_OF_ALL
+            if guess is not None and guess.blocks <= self._most_calls
         ]
 
     def _region(self, begin: int, end: int, seed: tuple[str, int]) -> Region | None:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from toolchain import arena, partition, schedule
 from toolchain.boards import Board
 from toolchain.errors import InputError
 from toolchain.memory.firmware_size import ram_bytes
-from toolchain.memory.plan import Plan
+from toolchain.memory.plan import NEARLY_FREE, Plan
 from toolchain.ops.preference import Preference, preference
 from toolchain.partition import splitters
 
+_SECONDS, _FAST_SECONDS = 1.0, 0.2
+"""Work limit of the search for these, and of placing them; in fast plans of each search."""
 _SHARE, _SPEED_SHARE = 12, 15
 """Sixteenths of the flash. The size of code is an estimate, and firmware grows."""
 
@@ -56,7 +58,13 @@ class PlanOptions:
     optimise     what to spend flash and RAM on.
     max_slowdown  split for the smallest arena that costs no more than this fraction of the
                  latency.
-    splitter     the search for ways to split, limited by `split_seconds`.
+    nearly_free  take splits that cost at most NEARLY_FREE of the latency and save memory worth
+                 having (`planning.nearly_free`). Not looked for where one of the two above is set,
+                 or a scheduler or allocator other than the default (a method that is named gives
+                 what it gives alone), nor with Optimise.SPEED.
+    fast         limit each search to a fifth of a second's worth of work.
+    splitter     the search for ways to split, limited by `split_seconds`; None: 30, or 1 for what
+                 is nearly free.
     allow_float  accept models that compute in float32 throughout. Single float operators in a
                  quantised model are always accepted.
     kernels      whose kernels to take: CMSIS-NN's, Thimble's, or the quicker for each operator.
@@ -72,8 +80,10 @@ class PlanOptions:
     max_slowdown: float | None = None
     flash_bytes: int | None = None
     optimise: Optimise = Optimise.BALANCED
+    nearly_free: bool = True
+    fast: bool = False
     splitter: str = splitters.DEFAULT
-    split_seconds: float = partition.DEFAULT_SECONDS
+    split_seconds: float | None = None
     one_bank: bool = False
     allow_float: bool = False
     kernels: Preference = Preference.AUTO
@@ -83,9 +93,12 @@ class PlanOptions:
         """A name such as "cmsis-nn" will do. Raises InputError for an unknown one."""
         object.__setattr__(self, "kernels", preference(self.kernels))
         object.__setattr__(self, "optimise", goal(self.optimise))
+        if self.fast and self.time_limit_seconds is None:
+            object.__setattr__(self, "time_limit_seconds", _FAST_SECONDS)
 
     @property
     def splits(self) -> bool:
+        """Whether splits are requested."""
         return self.ram_bytes is not None or self.max_slowdown is not None
 
     def flash_of(self, target: Board) -> int:
@@ -94,6 +107,33 @@ class PlanOptions:
             return self.flash_bytes
         speed = self.optimise is Optimise.SPEED
         return target.flash_bytes * (_SPEED_SHARE if speed else _SHARE) // 16
+
+    @property
+    def splits_nearly_free(self) -> bool:
+        """Whether splits are taken that are nearly free."""
+        named = (self.scheduler, self.allocator) != (schedule.DEFAULT, arena.DEFAULT)
+        wanted = self.nearly_free and self.optimise is not Optimise.SPEED
+        return wanted and not self.splits and not named
+
+    @property
+    def unsplit(self) -> PlanOptions:
+        """The same, with every operator whole."""
+        return replace(self, ram_bytes=None, max_slowdown=None, nearly_free=False)
+
+    @property
+    def for_nearly_free(self) -> PlanOptions:
+        """The same as a request for splits that are nearly free."""
+        seconds = self.nearly_free_seconds if self.split_seconds is None else self.split_seconds
+        return replace(self, max_slowdown=NEARLY_FREE, split_seconds=seconds)
+
+    @property
+    def nearly_free_seconds(self) -> float:
+        return _FAST_SECONDS if self.fast else _SECONDS
+
+    @property
+    def search_seconds(self) -> float:
+        """Work limit of a search for ways to split."""
+        return partition.DEFAULT_SECONDS if self.split_seconds is None else self.split_seconds
 
     def met_by(self, plan: Plan) -> bool:
         """Whether a plan needs no more RAM than `ram_bytes`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from toolchain.codegen import constant_bytes
 from toolchain.cost import CostModel
 from toolchain.errors import DoesNotFitError
 from toolchain.memory.firmware_size import estimated_need, firmware_data_bytes
-from toolchain.memory.plan import NOTHING_SPENT, FlashSpent, Plan
+from toolchain.memory.plan import NEARLY_FREE, NOTHING_SPENT, FlashSpent, Plan
 from toolchain.ops.lowering import Forms, lower
 from toolchain.planning.forms import placed, quick_forms
 from toolchain.planning.options import Optimise, PlanOptions
@@ -20,8 +20,6 @@ from toolchain.report.latency import predict_latency
 
 Finish = Callable[[Plan, PlanOptions], Plan]
 """From an unsplit plan to one that is split as requested, and uses the room that it has."""
-_SECONDS = 1.0
-"""Work limit of a search for splits that keep the arena as small as it is with other kernels."""
 
 
 def quickest(
@@ -30,9 +28,9 @@ def quickest(
     """The unsplit plan `whole`, finished, with the forms of kernels that save most time.
 
     First they are chosen within the flash alone (`planning.forms`), and placed. If the arena is
-    then larger than it may be, the network is split until it is not; that is compared with `whole`,
-    finished with those forms for which its own arena has room. Raises DoesNotFitError where the
-    flash that is asked for does not hold the firmware without any.
+    then larger than it may be, or splits that make it smaller cost more than is nearly free, that
+    is compared with `whole`, finished with those forms for which its own arena has room. Raises
+    DoesNotFitError where the flash that is asked for does not hold the firmware without any.
     """
     _check_flash(whole, options)
     forms: Forms = {}
@@ -42,20 +40,21 @@ def quickest(
         return finish(whole, options)
     quick, most_bytes = placed(whole, forms, target, options), _most_bytes(whole, target, options)
     found = []
-    for asked in _requests(whole, options):
-        with suppress(DoesNotFitError):
-            made = finish(quick, asked)
-            if made.arena.size_bytes <= most_bytes:
-                if made.graph is quick.graph or asked.ram_bytes is None:
-                    return made
-                found.append(made)
-                break
+    with suppress(DoesNotFitError):
+        made = finish(quick, options)
+        if made.arena.size_bytes <= most_bytes:
+            dear = made.slowdown > NEARLY_FREE and options.splits_nearly_free
+            if not dear and (made.graph is quick.graph or options.ram_bytes is None):
+                return made
+            found.append(made)
+    asked = options.unsplit if found and options.splits_nearly_free else options
     try:
-        found.append(finish(whole, options))
+        found.append(finish(whole, asked))
     except DoesNotFitError:
         if not found:
             raise
-    return min(found, key=lambda plan: predict_latency(plan, costs).total)
+    best = min(found, key=lambda plan: predict_latency(plan, costs).total)
+    return best if best is found[0] or asked is options else finish(whole, options)
 
 
 def spend_flash(plan: Plan, target: Board, options: PlanOptions, costs: CostModel) -> Plan:
@@ -100,20 +99,9 @@ def _spare(plan: Plan, target: Board, options: PlanOptions) -> int:
 
 def _most_bytes(whole: Plan, target: Board, options: PlanOptions) -> int:
     """What the arena may take with quicker kernels."""
-    if options.optimise is Optimise.SPEED or options.splits:
+    if options.optimise is Optimise.SPEED or options.ram_bytes is not None:
         return target.ram_bytes - firmware_data_bytes(whole)
     return whole.arena.size_bytes
-
-
-def _requests(whole: Plan, options: PlanOptions) -> Iterator[PlanOptions]:
-    """What is asked for; and that the arena is no larger than that of the unsplit plan."""
-    yield options
-    if not options.splits and options.optimise is not Optimise.SPEED:
-        yield replace(
-            options,
-            ram_bytes=whole.arena.size_bytes + firmware_data_bytes(whole),
-            split_seconds=min(options.split_seconds, _SECONDS),
-        )
 
 
 def _check_flash(plan: Plan, options: PlanOptions) -> None:

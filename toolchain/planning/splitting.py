@@ -26,8 +26,12 @@ def split_front(
     options: PlanOptions | None = None,
     costs: CostModel | None = None,
     report: Report = silent,
+    most_calls: int = partition.MOST_CALLS,
 ) -> partition.Front:
-    """Ways to split the operators of an unsplit plan: peak against predicted slowdown."""
+    """Ways to split the operators of an unsplit plan: peak against predicted slowdown.
+
+    `most_calls`: blocks of one region at most.
+    """
     options = options or PlanOptions()
     target, preference = find_board(plan.board), plan.lowered.preference
     graph = partition.single_outputs(plan.graph, plan.schedule.order)
@@ -41,8 +45,9 @@ def split_front(
         None if options.ram_bytes is None else options.ram_bytes - firmware_data_bytes(plan),
         preference,
         forms=plan.lowered.forms,
+        most_calls=most_calls,
     )
-    watch = partition.Watch(options.split_seconds, report)
+    watch = partition.Watch(options.search_seconds, report)
     return splitters.splitter(options.splitter).front(task, watch)
 
 

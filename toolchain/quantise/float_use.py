@@ -17,6 +17,8 @@ from toolchain.report.text import size
 class FloatUse:
     """How many operators compute in float32, of all; and what the model would need in int8.
 
+    An operator in blocks counts as one.
+
     Bytes of weights and arena are given as they are, and as they would be in int8, approximately.
     `speedup`: how many times faster int8 is predicted to be. `software`: the core has no
     floating-point unit.
@@ -68,8 +70,8 @@ def float_use(plan: Plan) -> FloatUse | None:
     live = [t.size_bytes for t in graph.activations()]
     share = sum(t.size_bytes for t in graph.activations() if t.dtype is DType.FLOAT32)
     return FloatUse(
-        operators=len(floats),
-        of=len(graph.ops),
+        operators=len({op.counted_as[0] for op in floats}),
+        of=len({op.counted_as[0] for op in graph.ops}),
         weight_bytes=weights,
         int8_weight_bytes=weights - narrow,
         arena_bytes=plan.arena.size_bytes,

@@ -8,7 +8,7 @@ from typing import Any
 from rich.table import Table
 
 from toolchain.memory.firmware_size import MemoryNeed
-from toolchain.memory.plan import Plan
+from toolchain.memory.plan import NEARLY_FREE, Plan
 from toolchain.ops.preference import Preference
 from toolchain.report.blocks import blocks, moved_bytes
 from toolchain.report.ends import end_json
@@ -47,6 +47,7 @@ def plan_json(plan: Plan, need: MemoryNeed, latency: Latency) -> dict[str, Any]:
         "code_bytes": need.code_bytes,
         "weight_bytes": plan.weight_bytes,
         "memory_estimated": need.estimated,
+        "unsplit_arena_bytes": plan.unsplit_bytes or plan.arena.size_bytes,
         "slowdown_percent": round(100 * plan.slowdown, 4),
         "search_stopped": plan.search_stopped,
         "latency": {
@@ -124,6 +125,19 @@ def kernel_lines(plan: Plan) -> tuple[str, ...]:
     lines += [f"  not for {names}: {why}" for why, names in others.items()]
     lines += [f"  may differ from the reference in {n}: {why}" for why, n in inexact.items()]
     return tuple(lines)
+
+
+def split_lines(plan: Plan) -> tuple[str, ...]:
+    """What splitting operators saves and costs; nothing where none is split."""
+    if not plan.unsplit_bytes:
+        return ()
+    whole, arena = plan.unsplit_bytes, plan.arena.size_bytes
+    cost = f"for {plan.slowdown:.2%} more time" if plan.slowdown else "for no time"
+    limit = ", --max-slowdown sets another limit than 1%" if plan.slowdown <= NEARLY_FREE else ""
+    return (
+        f"Split into blocks: arena {arena:,} B instead of {whole:,} B, {cost}, predicted "
+        f"(--no-split keeps operators whole{limit}).",
+    )
 
 
 def removed_lines(plan: Plan) -> tuple[str, ...]:

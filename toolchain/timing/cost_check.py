@@ -16,6 +16,7 @@ from toolchain.deployment.profile import Profile
 from toolchain.deployment.profiling import profile_readings, record
 from toolchain.errors import DoesNotFitError
 from toolchain.files import scratch_folder
+from toolchain.planning.options import PlanOptions
 from toolchain.progress import Report, silent
 from toolchain.report.latency import predict_latency
 
@@ -73,6 +74,8 @@ def check_model(
 ) -> tuple[Check, ...]:
     """Predict, compile, measure, compare; () if the model does not fit the board.
 
+    Operators stay whole.
+
     `keep`: store the measurements in the database, after the comparison. `read_as`: names of boards
     and chips, as which the run on an emulated board is read as well; a check for each.
     """
@@ -80,7 +83,8 @@ def check_model(
     with scratch_folder() as scratch:
         folder = scratch / "build"
         try:
-            compiled = compile_model(model, board, folder, None, cmsis_nn_folder, report)
+            whole = PlanOptions(nearly_free=False)
+            compiled = compile_model(model, board, folder, whole, cmsis_nn_folder, report)
         except DoesNotFitError:
             return ()
         targets = [as_target(name or board) for name in names]

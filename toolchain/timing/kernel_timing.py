@@ -36,6 +36,7 @@ from toolchain.memory.plan import Plan
 from toolchain.ops.lowering import lower
 from toolchain.ops.movement.concat import Concat
 from toolchain.planner import plan_model
+from toolchain.planning.options import PlanOptions
 from toolchain.progress import Report, silent
 from toolchain.timing.kernel_firmware import Kernel, batches_of, firmware_of, planned_kernels
 from toolchain.timing.kernel_shapes import read_shapes
@@ -75,7 +76,7 @@ def read_kernels(source: Path, board: str) -> tuple[Kernel, ...]:
         graphs = read_shapes(source)
         found = [Kernel(operator_key(lower(g, core), 0), g) for g in graphs]
         return tuple({kernel.key: kernel for kernel in found}.values())
-    return plan_kernels(plan_model(source, board))
+    return plan_kernels(plan_model(source, board, PlanOptions(nearly_free=False)))
 
 
 def plan_kernels(plan: Plan) -> tuple[Kernel, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from toolchain.boards import board as find_board
@@ -58,7 +58,8 @@ def tune(
 ) -> Tuning:
     """Time on `board` (at `port`, or in QEMU) what plans of `model` run, until one settles.
 
-    A plan is settled when it equals the one before and all its kernels that can be have been
+    The operators before they are split are timed, too: a slowdown is compared with these. A plan is
+    settled when it equals the one before and all its kernels that can be have been
     timed. Raises InputError for the host, where nothing is counted.
     """
     target = find_board(board)
@@ -69,7 +70,7 @@ def tune(
     rounds: list[Round] = []
     tried: set[Kernel] = set()
     before: object = None
-    whole = _whole_kernels(model, board, options)
+    whole = plan_kernels(plan_model(model, board, (options or PlanOptions()).unsplit))
     while len(rounds) < _ROUNDS:
         costs = cost_model(board, cmsis_nn_folder, store)
         plan = plan_model(model, board, options, report, costs)
@@ -107,17 +108,6 @@ def tune(
             return Tuning(tuple(rounds), settled=True)
         before = shape
     return Tuning(tuple(rounds), settled=False)
-
-
-def _whole_kernels(
-    model: str | Path, board: str, options: PlanOptions | None
-) -> tuple[Kernel, ...]:
-    """Those of the operators before they are split, with which a slowdown is compared."""
-    if options is None or not options.splits:
-        return ()
-    return plan_kernels(
-        plan_model(model, board, replace(options, ram_bytes=None, max_slowdown=None))
-    )
 
 
 def _shape(plan: Plan) -> object:
