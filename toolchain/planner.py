@@ -93,6 +93,7 @@ def plan_graph(
         )
         if finer:
             plan = replace(plan, unsplit_bytes=whole.arena.size_bytes)
-        return spend_flash(over_banks(plan, target, own, asked, report), target, asked, costs)
+        plan = over_banks(plan, target, own, asked, report)
+        return spend_flash(plan, whole, target, asked, costs)
 
     return quickest(whole, target, options, costs, finished)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -92,3 +93,23 @@ def extreme_inputs(graph: Graph, rng: np.random.Generator) -> list[np.ndarray]:
         np.full(shape, 127, np.int8),
         rng.choice(np.array([-128, 127], np.int8), shape),
     ]
+
+
+def chain(side: int, channels: tuple[int, ...], rng: np.random.Generator) -> Graph:
+    """Convolutions of 3x3, one after the other, padded so that the image stays so wide and high."""
+    tensors, ops = [], []
+    for index, (depth, count) in enumerate(pairwise(channels)):
+        x_q, w_q, y_q = random_quantisation(rng, count, 9 * depth)
+        x_q = tensors[-1].quantisation if index else x_q
+        assert x_q is not None
+        x, y, weights, bias = (f"{name}{index}" for name in ("x", "y", "weights", "bias"))
+        x = f"y{index - 1}" if index else x
+        if not index:
+            tensors.append(Tensor(x, (1, side, side, depth), DType.INT8, x_q))
+        data = rng.integers(-128, 128, (count, 3, 3, depth)).astype(np.int8)
+        tensors.append(Tensor(weights, data.shape, DType.INT8, w_q, data))
+        tensors.append(replace(random_bias(rng, x_q, w_q, count), name=bias))
+        tensors.append(Tensor(y, (1, side, side, count), DType.INT8, y_q))
+        attributes = Conv2D(padding=Padding(1, 1, 1, 1), activation=Activation.RELU)
+        ops.append(Op("conv2d", f"conv{index}", (x, weights, bias), (y,), attributes))
+    return Graph.build("chain", tensors, ops, ["x0"], [ops[-1].outputs[0]])

@@ -38,12 +38,23 @@ class Way:
     saved: int
 
 
-def quick_forms(lowered: Lowered, costs: CostModel, spare: int) -> Forms:
-    """The forms that save most time within so many bytes of flash, wherever their scratch lies."""
+def quick_forms(
+    lowered: Lowered, costs: CostModel, spare: int, most_scratch: Sequence[int]
+) -> Forms:
+    """The forms that save most time within so many bytes of flash, of those that take at most so
+    many bytes of scratch and of distance between input and output as `most_scratch` says for each
+    operator.
+    """
     found: dict[str, list[tuple[Way, str]]] = {}
     for number, kernel in enumerate(lowered.kernels):
         for form in known_forms(kernel, lowered):
-            each = ((_cycles(lowered, number, one, costs), one) for one in roomy(form))
+            each = [
+                (_cycles(lowered, number, one, costs), one)
+                for one in roomy(form)
+                if apart_bytes(one) <= most_scratch[number]
+            ]
+            if not each:
+                continue
             cycles, quickest = min(each, key=lambda pair: pair[0])
             way = Way(
                 frozenset(form.functions),
@@ -94,6 +105,12 @@ def within(items: Sequence[Sequence[Way]], spare: int) -> Packed:
             if (found := (sum(way.saved for way in taken), -size)) > worth:
                 best, worth = chosen, found
     return Packed(best, optimal)
+
+
+def apart_bytes(kernel: Kernel) -> int:
+    """Scratch, and how far its output must lie below its input."""
+    leads = (overlap.lead_bytes for overlap in kernel.overlaps)
+    return kernel.scratch_bytes + max(min(leads, default=0), 0)
 
 
 def known_forms(kernel: Kernel, lowered: Lowered) -> tuple[Kernel, ...]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 
@@ -11,15 +12,21 @@ from toolchain.codegen import constant_bytes
 from toolchain.cost import CostModel
 from toolchain.errors import DoesNotFitError
 from toolchain.memory.firmware_size import estimated_need, firmware_data_bytes
-from toolchain.memory.plan import NEARLY_FREE, NOTHING_SPENT, FlashSpent, Plan
-from toolchain.ops.lowering import Forms, lower
-from toolchain.planning.forms import placed, quick_forms
+from toolchain.memory.plan import NOTHING_SPENT, FlashSpent, Plan
+from toolchain.ops.lowering import NO_FORMS, Forms, lower
+from toolchain.planning.forms import apart_bytes, placed, quick_forms
 from toolchain.planning.options import Optimise, PlanOptions
 from toolchain.planning.room import spend_room
 from toolchain.report.latency import predict_latency
 
 Finish = Callable[[Plan, PlanOptions], Plan]
 """From an unsplit plan to one that is split as requested, and uses the room that it has."""
+_CLOSE = 1.05
+"""Splits that cost no more are not compared with other forms."""
+_SEARCHES = 3
+"""The work of a search that is asked for is divided by so many."""
+_TRIES = 24
+"""Operators whose forms are placed in turn, to see for which the arena need not grow."""
 
 
 def quickest(
@@ -28,47 +35,120 @@ def quickest(
     """The unsplit plan `whole`, finished, with the forms of kernels that save most time.
 
     First they are chosen within the flash alone (`planning.forms`), and placed. If the arena is
-    then larger than it may be, or splits that make it smaller cost more than is nearly free, that
-    is compared with `whole`, finished with those forms for which its own arena has room. Raises
-    DoesNotFitError where the flash that is asked for does not hold the firmware without any.
+    then larger than it may be, the network is split until it is not, with the same forms and with
+    others of less scratch; the quickest of these and of `whole` itself, finished with those forms
+    for which it leaves room, is taken. Raises DoesNotFitError where the flash that is asked for
+    does not hold the firmware without any.
     """
     _check_flash(whole, options)
-    forms: Forms = {}
-    if options.optimise is not Optimise.SIZE and not target.is_host:
-        forms = quick_forms(whole.lowered, costs, _spare(whole, target, options))
-    if not forms:
+    if options.optimise is Optimise.SIZE or target.is_host:
         return finish(whole, options)
-    quick, most_bytes = placed(whole, forms, target, options), _most_bytes(whole, target, options)
-    found = []
-    with suppress(DoesNotFitError):
-        made = finish(quick, options)
-        if made.arena.size_bytes <= most_bytes:
-            dear = made.slowdown > NEARLY_FREE and options.splits_nearly_free
-            if not dear and (made.graph is quick.graph or options.ram_bytes is None):
-                return made
-            found.append(made)
-    asked = options.unsplit if found and options.splits_nearly_free else options
+    most_bytes = _most_bytes(whole, target, options)
+    best: Plan | None = None
+    least = math.inf
+    for quick in _quick(whole, target, options, costs, most_bytes):
+        ideal = predict_latency(quick, costs).total
+        if least <= ideal:
+            break
+        with suppress(DoesNotFitError):
+            made = finish(quick, _searching_less(options))
+            total = predict_latency(made, costs).total
+            if made.arena.size_bytes <= most_bytes and total < least:
+                best, least = made, total
+            if least <= _CLOSE * ideal:
+                return best or made
     try:
-        found.append(finish(whole, asked))
+        made = finish(whole, options)
     except DoesNotFitError:
-        if not found:
+        if best is None:
             raise
-    best = min(found, key=lambda plan: predict_latency(plan, costs).total)
-    return best if best is found[0] or asked is options else finish(whole, options)
+        return best
+    return made if best is None or predict_latency(made, costs).total < least else best
 
 
-def spend_flash(plan: Plan, target: Board, options: PlanOptions, costs: CostModel) -> Plan:
-    """The plan with quicker kernels in the room that the arena and the flash have left.
+def _quick(
+    whole: Plan, target: Board, options: PlanOptions, costs: CostModel, most_bytes: int
+) -> Iterator[Plan]:
+    """The unsplit plan with those forms that the flash holds; with those whose scratch takes at
+    most half of the arena; and with those for which the arena need not be split.
+    """
+    spare = _spare(whole, target, options)
+    live = [0] * len(whole.graph.ops)
+    for index, live_bytes in zip(whole.schedule.order, whole.step_bytes, strict=True):
+        live[index] = live_bytes - apart_bytes(whole.lowered.kernels[index])
+
+    def forms(limits: Iterable[int]) -> Forms:
+        return quick_forms(whole.lowered, costs, spare, tuple(limits))
+
+    before = NO_FORMS
+    for part in (1, 2):
+        found = forms(most_bytes // part for _ in live)
+        if found != before:
+            yield placed(whole, found, target, options)
+        before = found
+    found = forms(most_bytes - size for size in live)
+    quick, kept = placed(whole, found, target, options), NO_FORMS
+    for name in (
+        _slowest(whole, found, costs)[:_TRIES] if quick.arena.size_bytes > most_bytes else ()
+    ):
+        trial = placed(whole, {**kept, name: found[name]}, target, options)
+        if trial.arena.size_bytes <= most_bytes:
+            quick, kept = trial, {**kept, name: found[name]}
+    if found and quick.arena.size_bytes <= most_bytes:
+        yield quick
+
+
+def _slowest(whole: Plan, names: Iterable[str], costs: CostModel) -> list[str]:
+    """Operators by the time that they take, the slowest first."""
+    counts = {
+        op.name: costs.cost(whole.lowered, index).count for index, op in enumerate(whole.graph.ops)
+    }
+    return sorted(names, key=lambda name: -counts[name])
+
+
+def spend_flash(
+    plan: Plan, whole: Plan, target: Board, options: PlanOptions, costs: CostModel
+) -> Plan:
+    """The plan with quicker kernels in the room that the arena and the flash have left. `whole` is
+    the unsplit plan without any.
 
     Raises DoesNotFitError where the flash that is asked for does not hold it.
     """
-    spare = _spare(plan, target, options)
-    made = spend_room(plan, costs, spare)
+    spare, most_bytes = _spare(plan, target, options), 0
+    if options.optimise is not Optimise.SIZE and (
+        options.max_slowdown is None or options.ram_bytes
+    ):
+        most_bytes = _most_bytes(whole, target, options)
+    made = spend_room(plan, costs, spare, most_bytes)
     while _spare(made, target, options) < 0 < spare:  # constants that are larger than estimated
         spare += _spare(made, target, options)
-        made = spend_room(plan, costs, spare)
+        made = spend_room(plan, costs, spare, most_bytes)
     _check_flash(made, options)
     return replace(made, spent=_spent(made, costs))
+
+
+def _spare(plan: Plan, target: Board, options: PlanOptions) -> int:
+    """Flash that is left for quicker kernels."""
+    if options.optimise is Optimise.SIZE:
+        return 0
+    return options.flash_of(target) - estimated_need(plan).flash_bytes
+
+
+def _most_bytes(whole: Plan, target: Board, options: PlanOptions) -> int:
+    """What the arena may take with quicker kernels."""
+    data_bytes = firmware_data_bytes(whole)
+    if options.ram_bytes is not None:
+        return options.ram_bytes - data_bytes
+    if options.optimise is Optimise.SPEED or options.max_slowdown is not None:
+        return target.ram_bytes - data_bytes
+    return whole.arena.size_bytes
+
+
+def _searching_less(options: PlanOptions) -> PlanOptions:
+    """For one of several searches for splits."""
+    if not options.splits:
+        return options
+    return replace(options, split_seconds=options.search_seconds / _SEARCHES)
 
 
 def _spent(plan: Plan, costs: CostModel) -> FlashSpent:
@@ -88,20 +168,6 @@ def _spent(plan: Plan, costs: CostModel) -> FlashSpent:
     more = plan.weight_bytes - constant_bytes(replace(plan, lowered=lean))
     before = predict_latency(plan, costs).total + saved
     return FlashSpent(len(named), more, saved, before, costs.unit)
-
-
-def _spare(plan: Plan, target: Board, options: PlanOptions) -> int:
-    """Flash that is left for quicker kernels."""
-    if options.optimise is Optimise.SIZE:
-        return 0
-    return options.flash_of(target) - estimated_need(plan).flash_bytes
-
-
-def _most_bytes(whole: Plan, target: Board, options: PlanOptions) -> int:
-    """What the arena may take with quicker kernels."""
-    if options.optimise is Optimise.SPEED or options.ram_bytes is not None:
-        return target.ram_bytes - firmware_data_bytes(whole)
-    return whole.arena.size_bytes
 
 
 def _check_flash(plan: Plan, options: PlanOptions) -> None:

@@ -60,13 +60,13 @@ class _Block:
         return next((spot for spot in self.spots if spot.form.function in usable), self.now)
 
 
-def spend_room(plan: Plan, costs: CostModel, spare: int) -> Plan:
+def spend_room(plan: Plan, costs: CostModel, spare: int, most_bytes: int = 0) -> Plan:
     """The plan with quicker kernels whose scratch fits beside what is live while they run: those
     with more scratch, and those whose constants take more flash, of which there are `spare` bytes
     beyond what the plan takes.
 
-    The arena, the order and the place of every tensor stay. An arena that is spread over banks is
-    left as it is.
+    The order and the place of every tensor stay, and so does the arena, but for `most_bytes` to
+    which the latter may make it grow. An arena that is spread over banks is left as it is.
     """
     if plan.arena.parts:
         return plan
@@ -82,7 +82,7 @@ def spend_room(plan: Plan, costs: CostModel, spare: int) -> Plan:
             (now,) = (
                 _Spot(form, scratch.get(op.name, 0)) for form in forms if form.title == kernel.title
             )
-            spots = [*_spots(plan, op, live, forms), now]
+            spots = [*_spots(plan, op, live, forms, most_bytes), now]
             spots.sort(key=lambda spot: spot.form.cycles)
             block = _Block(step, index, tuple(spots), now, lean.kernels[index].name)
             groups.setdefault(op.part_of or op.name, []).append(block)
@@ -101,7 +101,14 @@ def spend_room(plan: Plan, costs: CostModel, spare: int) -> Plan:
         for index in plan.schedule.order
     }
     lowered = replace(plan.lowered, kernels=tuple(kernels))
-    arena = replace(plan.arena, scratch_offsets=MappingProxyType(scratch))
+    ends = (
+        scratch[op.name] + kernel.scratch_bytes
+        for op, kernel in zip(plan.graph.ops, kernels, strict=True)
+        if kernel.scratch_bytes
+    )
+    size_bytes = max(plan.arena.size_bytes, *ends)
+    places = MappingProxyType(scratch)
+    arena = replace(plan.arena, scratch_offsets=places, size_bytes=size_bytes)
     steps = zip(plan.step_bytes, plan.schedule.order, strict=True)
     made = replace(
         plan,
@@ -187,9 +194,14 @@ def _forms(
     return known[key]
 
 
-def _spots(plan: Plan, op: Op, live: list[Span], forms: Sequence[_Form]) -> Iterator[_Spot]:
+def _spots(
+    plan: Plan, op: Op, live: list[Span], forms: Sequence[_Form], most_bytes: int
+) -> Iterator[_Spot]:
     for form in forms:
-        at = _gap(live, form.scratch_bytes, plan.arena.size_bytes)
+        arena_bytes = plan.arena.size_bytes
+        if form.function != forms[0].function:
+            arena_bytes = max(arena_bytes, most_bytes)
+        at = _gap(live, form.scratch_bytes, arena_bytes)
         if at is not None and _safe(plan, op, form.overlaps):
             yield _Spot(form, at)
 
