@@ -478,9 +478,11 @@ def kernels(family: str, seed: int, core: Core, most: int | None = None) -> tupl
 
 
 def _forms(kernel: Choice, family: str) -> tuple[Choice, ...]:
-    """Which of an operator's kernels count: the roomiest form, as there is room in most plans; of
-    the shapes for Winograd's algorithm all forms of that.
+    """Which of an operator's kernels count: the roomiest form, as there is room in most plans, and
+    the one with the least scratch if it calls other functions; of the shapes for Winograd's
+    algorithm all forms of that.
     """
     if family != "winograd":
-        return (next(iter(kernel.roomier()), kernel),)
+        roomiest = next(iter(kernel.roomier()), kernel)
+        return (roomiest,) if roomiest.name == kernel.name else (roomiest, kernel)
     return tuple(one for form in kernel.forms() for one in (form, *form.roomier()))

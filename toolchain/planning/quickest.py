@@ -25,6 +25,8 @@ _CLOSE = 1.05
 """Splits that cost no more are not compared with other forms."""
 _SEARCHES = 3
 """The work of a search that is asked for is divided by so many."""
+_LESS = (0, 256, 1024)
+"""Bytes that placing may take beyond what is live while an operator runs; tried in turn."""
 _TRIES = 24
 """Operators whose forms are placed in turn, to see for which the arena need not grow."""
 
@@ -86,14 +88,15 @@ def _quick(
         if found != before:
             yield placed(whole, found, target, options)
         before = found
-    found = forms(most_bytes - size for size in live)
+    found, *smaller = (forms(most_bytes - less - size for size in live) for less in _LESS)
     quick, kept = placed(whole, found, target, options), NO_FORMS
-    for name in (
-        _slowest(whole, found, costs)[:_TRIES] if quick.arena.size_bytes > most_bytes else ()
-    ):
-        trial = placed(whole, {**kept, name: found[name]}, target, options)
-        if trial.arena.size_bytes <= most_bytes:
-            quick, kept = trial, {**kept, name: found[name]}
+    names = _slowest(whole, found, costs)[:_TRIES] if quick.arena.size_bytes > most_bytes else []
+    for name in names:
+        for title in dict.fromkeys(each[name] for each in (found, *smaller) if name in each):
+            trial = placed(whole, {**kept, name: title}, target, options)
+            if trial.arena.size_bytes <= most_bytes:
+                quick, kept = trial, {**kept, name: title}
+                break
     if found and quick.arena.size_bytes <= most_bytes:
         yield quick
 

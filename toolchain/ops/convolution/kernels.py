@@ -652,6 +652,7 @@ def _depthwise_3x3_form(op: Op, graph: Graph, window: Window, lines: _Lines) -> 
         kernel,
         find_overlaps=lambda: overlaps.depthwise_line_overlaps(op, graph, window, transposed),
         find_terms=lambda: terms.depthwise_3x3_terms(op, graph, kernel.calls[0]),
+        form=f"{lines.walk.band} at once{', transposed' if transposed else ''}",
     )
 
 
