@@ -33,6 +33,10 @@ def _plan(name: str, **given: object) -> Plan:
     return plan_graph(_graph(), board(name), PlanOptions(**given))  # type: ignore[arg-type]
 
 
+def _lean(name: str) -> Plan:
+    return _plan(name, optimise=Optimise.SIZE, nearly_free=False)
+
+
 def _cycles(plan: Plan) -> int:
     return predict_latency(plan).total
 
@@ -43,7 +47,7 @@ def _transformed(plan: Plan) -> int:
 
 @pytest.mark.parametrize("name", DSP)
 def test_flash_is_spent_where_it_saves_time(name: str) -> None:
-    lean, quick = _plan(name, optimise=Optimise.SIZE), _plan(name)
+    lean, quick = _lean(name), _plan(name)
     assert _transformed(lean) == 0 and _transformed(quick) > 0
     assert _cycles(quick) < 0.9 * _cycles(lean)
     assert lean.weight_bytes < quick.weight_bytes
@@ -60,7 +64,7 @@ def test_flash_is_spent_where_it_saves_time(name: str) -> None:
 
 
 def test_more_flash_never_costs_time() -> None:
-    lean = _plan("nucleo-l4r5zi", optimise=Optimise.SIZE)
+    lean = _lean("nucleo-l4r5zi")
     least = estimated_need(lean).flash_bytes
     before = _cycles(lean)
     for more in (0, 8, 16, 32, 64, 128, 256):
@@ -73,7 +77,7 @@ def test_more_flash_never_costs_time() -> None:
 
 
 def test_too_little_flash_is_refused_with_what_is_needed() -> None:
-    least = estimated_need(_plan("nucleo-l4r5zi", optimise=Optimise.SIZE)).flash_bytes
+    least = estimated_need(_lean("nucleo-l4r5zi")).flash_bytes
     with pytest.raises(DoesNotFitError, match=f"at least {least:,} bytes") as error:
         plan_graph(_graph(), board("nucleo-l4r5zi"), PlanOptions(flash_bytes=least - 1))
     assert f"--flash {-(-least // 1024)}K" in str(error.value)
@@ -83,7 +87,7 @@ def test_too_little_flash_is_refused_with_what_is_needed() -> None:
 
 @pytest.mark.parametrize("share", [0.9, 0.8])
 def test_less_ram_keeps_what_fits(share: float) -> None:
-    lean = _plan("nucleo-l4r5zi", optimise=Optimise.SIZE)
+    lean = _lean("nucleo-l4r5zi")
     limit = int(ram_bytes(lean) * share)
     plan = _plan("nucleo-l4r5zi", ram_bytes=limit, split_seconds=1.0)
     other = _plan("nucleo-l4r5zi", ram_bytes=limit, split_seconds=1.0, optimise=Optimise.SIZE)
@@ -106,7 +110,7 @@ def test_other_cores_keep_their_kernels(name: str) -> None:
 
 def test_a_small_chip_keeps_room_for_its_firmware() -> None:
     target = board("nucleo-l4r5zi")
-    need = estimated_need(_plan(target.name, optimise=Optimise.SIZE)).flash_bytes
+    need = estimated_need(_lean(target.name)).flash_bytes
     small = tuple(
         replace(m, size_bytes=need + 4096) if m.kind is MemoryKind.FLASH else m
         for m in target.memories

@@ -25,6 +25,8 @@ from toolchain.planning.ordering import choose_views
 from toolchain.planning.placing import place
 from toolchain.search.knapsack import Packed, pack
 
+_PLACING_SECONDS = 0.5
+
 
 @dataclass(frozen=True)
 class Way:
@@ -135,11 +137,22 @@ def with_kernel(lowered: Lowered, number: int, kernel: Kernel) -> Lowered:
     return replace(lowered, kernels=kernels)
 
 
-def placed(whole: Plan, forms: Mapping[str, str], target: Board, options: PlanOptions) -> Plan:
-    """The same order, with the forms that are named."""
+def placed(
+    whole: Plan,
+    forms: Mapping[str, str],
+    target: Board,
+    options: PlanOptions,
+    *,
+    others: bool = False,
+) -> Plan:
+    """The same order, or others, too, with the forms that are named; placed with little work."""
     core, preference = whole.lowered.core, whole.lowered.preference
     lowered = lower(whole.graph, core, preference, forms)
     problem = choose_views(lowered)
     order = whole.schedule.order
     found = replace(whole.schedule, peak_bytes=peak_bytes(problem, order))
-    return replace(place(lowered, target, problem, found, options), boundaries=whole.boundaries)
+    asked = options.time_limit_seconds
+    seconds = _PLACING_SECONDS if asked is None else min(asked, _PLACING_SECONDS)
+    limited = replace(options, time_limit_seconds=seconds)
+    made = place(lowered, target, problem, found, limited, others=others)
+    return replace(made, boundaries=whole.boundaries)

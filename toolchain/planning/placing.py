@@ -18,13 +18,19 @@ from toolchain.progress import Report
 
 
 def place(
-    lowered: Lowered, target: Board, problem: MemoryProblem, found: Schedule, options: PlanOptions
+    lowered: Lowered,
+    target: Board,
+    problem: MemoryProblem,
+    found: Schedule,
+    options: PlanOptions,
+    *,
+    others: bool = True,
 ) -> Plan:
-    """The plan of one order, or of another order whose arena is smaller."""
+    """The plan of one order, or, with `others`, of another order whose arena is smaller."""
     allocator = arena.allocator(options.allocator)
     made = arrangement.place(problem, found, allocator, options.time_limit_seconds)
     unsplit = not (options.splits or problem.accesses)
-    if options.allocator == arena.DEFAULT and unsplit:
+    if others and options.allocator == arena.DEFAULT and unsplit:
         made = arrangement.compact(problem, made, allocator)
     order = made.schedule.order
     placed = arena_plan(problem, order, made.placement, made.blocks)

@@ -27,6 +27,8 @@ _SEARCHES = 3
 """The work of a search that is asked for is divided by so many."""
 _LESS = (0, 256, 1024)
 """Bytes that placing may take beyond what is live while an operator runs; tried in turn."""
+_ORDERS = 3
+"""How often other orders are tried where the peak is low enough, and the arena is not."""
 _TRIES = 24
 """Operators whose forms are placed in turn, to see for which the arena need not grow."""
 
@@ -57,8 +59,8 @@ def quickest(
             total = predict_latency(made, costs).total
             if made.arena.size_bytes <= most_bytes and total < least:
                 best, least = made, total
-            if least <= _CLOSE * ideal:
-                return best or made
+            if best is not None and least <= _CLOSE * ideal:
+                return best
     try:
         made = finish(whole, options)
     except DoesNotFitError:
@@ -89,11 +91,14 @@ def _quick(
             yield placed(whole, found, target, options)
         before = found
     found, *smaller = (forms(most_bytes - less - size for size in live) for less in _LESS)
-    quick, kept = placed(whole, found, target, options), NO_FORMS
+    quick, kept, orders = placed(whole, found, target, options), NO_FORMS, _ORDERS
     names = _slowest(whole, found, costs)[:_TRIES] if quick.arena.size_bytes > most_bytes else []
     for name in names:
         for title in dict.fromkeys(each[name] for each in (found, *smaller) if name in each):
             trial = placed(whole, {**kept, name: title}, target, options)
+            if trial.schedule.peak_bytes <= most_bytes < trial.arena.size_bytes and orders:
+                orders -= 1
+                trial = placed(whole, {**kept, name: title}, target, options, others=True)
             if trial.arena.size_bytes <= most_bytes:
                 quick, kept = trial, {**kept, name: title}
                 break
