@@ -33,7 +33,7 @@ from toolchain.memory.firmware_size import (
 )
 from toolchain.memory.plan import Plan
 from toolchain.planner import DEFAULT_BOARD, plan_model
-from toolchain.planning.options import PlanOptions
+from toolchain.planning.options import Optimise, PlanOptions
 from toolchain.progress import Report, silent
 from toolchain.quantise.float_use import float_json
 from toolchain.report.latency import Latency, kernel_keys, predict_latency
@@ -164,10 +164,15 @@ def _plans_together(
     models: Sequence[str | Path], target: Board, options: PlanOptions, report: Report
 ) -> list[Plan]:
     """The plans of models that share an arena. Those stay unsplit whose splits save nothing of it,
-    because another model needs as much.
+    because another model needs as much. Where the flash has no room for the quicker kernels of all
+    of them, none has any.
     """
     costs = cost_model(target.name)
     plans = [plan_model(model, target.name, options, report, costs) for model in models]
+    left = options.flash_of(target) - sum(estimated_need(plan).flash_bytes for plan in plans)
+    if left < 0 and any(plan.spent.operators for plan in plans) and not target.is_host:
+        options = replace(options, optimise=Optimise.SIZE)  # together they would spend it twice
+        plans = [plan_model(model, target.name, options, report, costs) for model in models]
     most_bytes = max(plan.arena.size_bytes for plan in plans)
     return [
         plan_model(model, target.name, options.unsplit, report, costs)

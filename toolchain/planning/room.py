@@ -92,7 +92,8 @@ def spend_room(plan: Plan, costs: CostModel, spare: int, most_bytes: int = 0) ->
             if at is not None and _safe(plan, op, roomier.overlaps):
                 kernels[index], scratch[op.name] = roomier, at
                 break
-    for block, spot in _chosen(plan, list(groups.values()), spare):
+    chosen = tuple(_chosen(plan, list(groups.values()), spare))
+    for block, spot in chosen:
         every = lean.kernels[block.index].every()
         kernels[block.index] = next(one for one in every if one.title == spot.form.title)
         scratch[plan.graph.ops[block.index].name] = spot.at
@@ -100,7 +101,13 @@ def spend_room(plan: Plan, costs: CostModel, spare: int, most_bytes: int = 0) ->
         index: kernels[index].scratch_bytes - plan.lowered.kernels[index].scratch_bytes
         for index in plan.schedule.order
     }
-    lowered = replace(plan.lowered, kernels=tuple(kernels))
+    taken = (
+        (plan.graph.ops[block.index], spot.form.title)
+        for block, spot in chosen
+        if spot.form.function != block.lean
+    )
+    named = MappingProxyType({op.part_of or op.name: title for op, title in taken})
+    lowered = replace(plan.lowered, kernels=tuple(kernels), forms=named)
     ends = (
         scratch[op.name] + kernel.scratch_bytes
         for op, kernel in zip(plan.graph.ops, kernels, strict=True)

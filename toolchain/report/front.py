@@ -28,11 +28,16 @@ class Split:
 
 @dataclass(frozen=True)
 class FrontRow:
-    """One way to split a graph: predicted peak, and slowdown as a fraction."""
+    """One way to split a graph: predicted peak, and slowdown as a fraction.
+
+    `flash_bytes`: of the firmware unsplit, with the kernels of this row; 0 where all rows have the
+    same.
+    """
 
     peak_bytes: int
     slowdown: float
     splits: tuple[Split, ...]
+    flash_bytes: int = 0
 
 
 def front_json(rows: Sequence[FrontRow], whole: Latency) -> list[dict[str, Any]]:
@@ -43,6 +48,7 @@ def front_json(rows: Sequence[FrontRow], whole: Latency) -> list[dict[str, Any]]
     return [
         {
             "peak_bytes": row.peak_bytes,
+            **({"flash_bytes": row.flash_bytes} if row.flash_bytes else {}),
             "slowdown_percent": round(100 * row.slowdown, 4),
             "total": _slower(whole, row),
             "milliseconds": milliseconds(_slower(whole, row), whole.unit, whole.clock_hz),
@@ -64,6 +70,9 @@ def front_table(rows: Sequence[FrontRow], title: str, whole: Latency) -> Table:
     timed = whole.milliseconds is not None
     if timed:
         table.add_column("ms", justify="right")
+    flash = any(row.flash_bytes for row in rows)
+    if flash:
+        table.add_column("flash", justify="right")
     table.add_column("peak", justify="right")
     table.add_column("")
     table.add_column("operators split, into blocks")
@@ -74,6 +83,7 @@ def front_table(rows: Sequence[FrontRow], title: str, whole: Latency) -> Table:
             f"{math.ceil(row.slowdown * 1e4) / 100:.2f}%",  # upwards: as a budget it takes the row
             f"{_slower(whole, row):,}",
             *([f"{1e3 * _slower(whole, row) / whole.clock_hz:.3f}"] if timed else []),
+            *([size(row.flash_bytes)] if flash else []),
             size(row.peak_bytes),
             _bar(row.peak_bytes / most),
             ", ".join(splits) or "-",
