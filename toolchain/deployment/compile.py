@@ -82,7 +82,20 @@ def compile_model(
             cmsis_nn_folder=made.cmsis_nn,
             report=report,
         )
+        _check_flash(firmware.sizes, made.plan, options)
         return made.compiled(firmware.sizes)
+
+
+def _check_flash(sizes: Sizes, plan: Plan, options: PlanOptions | None) -> None:
+    """Whether the linked firmware takes no more than was asked for: code was estimated before."""
+    most = None if options is None else options.flash_bytes
+    if most is not None and sizes.flash_bytes > most:
+        excess = sizes.flash_bytes - most
+        raise DoesNotFitError(
+            f"{plan.graph.name} takes {sizes.flash_bytes:,} bytes of flash as linked, {excess:,} "
+            f"more than --flash {most:,}: its code was estimated to be smaller.\n"
+            f"What could help: --flash {most - excess}, or --optimise size."
+        )
 
 
 @dataclass(frozen=True)
