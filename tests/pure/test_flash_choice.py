@@ -12,9 +12,10 @@ from tests.support.winograd import chain
 from toolchain.boards import board
 from toolchain.boards.memory import MemoryKind
 from toolchain.errors import DoesNotFitError, InputError
-from toolchain.ir import Graph
+from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
 from toolchain.memory.firmware_size import estimated_need, ram_bytes
 from toolchain.memory.plan import Plan
+from toolchain.ops.unary.relu import Relu
 from toolchain.planner import plan_graph
 from toolchain.planning.options import Optimise, PlanOptions
 from toolchain.report.latency import predict_latency
@@ -94,6 +95,13 @@ def test_less_ram_keeps_what_fits(share: float) -> None:
     assert ram_bytes(plan) <= limit
     assert _cycles(plan) <= _cycles(other)
     assert _transformed(plan) > 0
+
+
+def test_operators_without_scratch_have_a_plan() -> None:
+    x = Tensor("x", (1, 4), DType.INT8, Quantisation((0.1,), (0,)))
+    y = replace(x, name="y")
+    graph = Graph.build("relu", [x, y], [Op("relu", "relu", ("x",), ("y",), Relu())], ["x"], ["y"])
+    assert plan_graph(graph, board("nucleo-l4r5zi")).arena.scratch_offsets == {}
 
 
 def test_plans_repeat() -> None:

@@ -38,7 +38,7 @@ def test_chosen_kernels_in_blocks(name: str, tmp_path: Path) -> None:
     """Blocks of one operator by different kernels, too: a lone row is no tile's height."""
     rng = np.random.default_rng(6)
     graph, target = chain(20, (8, 48, 16, 16), rng), board(name)
-    whole = plan_graph(graph, target, PlanOptions(optimise=Optimise.SIZE))
+    whole = plan_graph(graph, target, PlanOptions(optimise=Optimise.SIZE).unsplit)
     options = PlanOptions(ram_bytes=int(0.85 * ram_bytes(whole)), split_seconds=1.0)
     plan = plan_graph(graph, target, options)
     blocks = [op for op in plan.graph.ops if op.part_of and op.kind == "conv2d"]

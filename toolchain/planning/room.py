@@ -113,7 +113,7 @@ def spend_room(plan: Plan, costs: CostModel, spare: int, most_bytes: int = 0) ->
         for op, kernel in zip(plan.graph.ops, kernels, strict=True)
         if kernel.scratch_bytes
     )
-    size_bytes = max(plan.arena.size_bytes, *ends)
+    size_bytes = max((plan.arena.size_bytes, *ends))
     places = MappingProxyType(scratch)
     arena = replace(plan.arena, scratch_offsets=places, size_bytes=size_bytes)
     steps = zip(plan.step_bytes, plan.schedule.order, strict=True)

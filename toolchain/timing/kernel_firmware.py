@@ -18,7 +18,7 @@ from toolchain.memory.firmware_size import firmware_layout
 from toolchain.memory.plan import Plan
 from toolchain.ops.preference import Preference
 from toolchain.planner import plan_graph
-from toolchain.planning.options import PlanOptions
+from toolchain.planning.options import Optimise, PlanOptions
 from toolchain.planning.room import lone_form
 from toolchain.resources import RUNTIME_C
 
@@ -48,9 +48,8 @@ def planned_kernels(
 ) -> Iterator[tuple[Kernel, Plan]]:
     """Each kernel that fits the board, and its plan; a line in `skipped` for each that does not."""
     for kernel in kernels:
-        plan = plan_graph(
-            kernel.graph, target, PlanOptions(one_bank=True, kernels=kernel.preference)
-        )
+        options = PlanOptions(one_bank=True, kernels=kernel.preference, optimise=Optimise.SIZE)
+        plan = plan_graph(kernel.graph, target, options.unsplit)
         plan = lone_form(plan, kernel.title) if kernel.title else plan
         plan = _apart(plan) if kernel.copies or kernel.apart else plan
         try:
