@@ -147,7 +147,7 @@ def _most_bytes(whole: Plan, target: Board, options: PlanOptions) -> int:
     data_bytes = firmware_data_bytes(whole)
     if options.ram_bytes is not None:
         return options.ram_bytes - data_bytes
-    if options.optimise is Optimise.SPEED or options.max_slowdown is not None:
+    if options.optimise is Optimise.SPEED:
         return target.ram_bytes - data_bytes
     return whole.arena.size_bytes
 
