@@ -9,30 +9,74 @@
 #include "thimble_dsp.h"
 
 #if THIMBLE_ASM
-/* Two taps of four columns, whose words begin at r9 + `even`, and those of each next one 8 bytes on: 16
- * products in 60 bytes of code, which THIMBLE_QUAD_ENTRY counts with. `last` is how the last of them is
- * addressed. */
-#define THIMBLE_QUAD_HALF(first, second, third, last)                                                        \
-    "ldr     r10, [r8], #4                     \n"                                                           \
-    "ldr     r12, " first "                    \n"                                                           \
-    "ldr     lr, " second "                    \n"                                                           \
-    "sxtb16  r11, r10                          \n"                                                           \
-    "sxtb16  r10, r10, ror #8                  \n"                                                           \
-    "smlad   r0, r12, r11, r0                  \n"                                                           \
-    "smlad   r1, r12, r10, r1                  \n"                                                           \
-    "smlad   r2, lr, r11, r2                   \n"                                                           \
-    "smlad   r3, lr, r10, r3                   \n"                                                           \
-    "ldr     r12, " third "                    \n"                                                           \
-    "ldr     lr, " last "                      \n"                                                           \
-    "smlad   r4, r12, r11, r4                  \n"                                                           \
-    "smlad   r5, r12, r10, r5                  \n"                                                           \
-    "smlad   r6, lr, r11, r6                   \n"                                                           \
-    "smlad   r7, lr, r10, r7                   \n"
-
-/* Four taps of four columns; r9 is 124 bytes beyond the beginning of the loop's turn. */
+/* Four taps of four columns: 32 products in 120 bytes of code. r9 is 124 bytes beyond the beginning of the
+ * loop's turn; `last` is how the last word is addressed. A core that issues two instructions at a time wants
+ * loads between the products, the others want them side by side. */
+#if THIMBLE_DUAL_ISSUE
 #define THIMBLE_QUAD_STEP(e0, e1, e2, e3, o0, o1, o2, last)                                                  \
-    THIMBLE_QUAD_HALF("[r9, #" e0 "]", "[r9, #" e1 "]", "[r9, #" e2 "]", "[r9, #" e3 "]")                    \
-    THIMBLE_QUAD_HALF("[r9, #" o0 "]", "[r9, #" o1 "]", "[r9, #" o2 "]", last)
+    "ldr     r10, [r8], #4              \n"                                                                  \
+    "ldr     lr, [r9, #" e1 "]\n"                                                                            \
+    "sxtb16  r11, r10                   \n"                                                                  \
+    "ldr     r12, [r9, #" e0 "]\n"                                                                           \
+    "sxtb16  r10, r10, ror #8           \n"                                                                  \
+    "smlad   r2, lr, r11, r2            \n"                                                                  \
+    "smlad   r1, r12, r10, r1           \n"                                                                  \
+    "smlad   r0, r12, r11, r0           \n"                                                                  \
+    "ldr     r12, [r9, #" e2 "]\n"                                                                           \
+    "smlad   r3, lr, r10, r3            \n"                                                                  \
+    "smlad   r4, r12, r11, r4           \n"                                                                  \
+    "ldr     lr, [r9, #" e3 "]\n"                                                                            \
+    "smlad   r5, r12, r10, r5           \n"                                                                  \
+    "smlad   r7, lr, r10, r7            \n"                                                                  \
+    "ldr     r10, [r8], #4              \n"                                                                  \
+    "ldr     r12, [r9, #" o0 "]\n"                                                                           \
+    "smlad   r6, lr, r11, r6            \n"                                                                  \
+    "sxtb16  r11, r10                   \n"                                                                  \
+    "ldr     lr, [r9, #" o1 "]\n"                                                                            \
+    "sxtb16  r10, r10, ror #8           \n"                                                                  \
+    "smlad   r0, r12, r11, r0           \n"                                                                  \
+    "smlad   r1, r12, r10, r1           \n"                                                                  \
+    "smlad   r3, lr, r10, r3            \n"                                                                  \
+    "ldr     r12, [r9, #" o2 "]\n"                                                                           \
+    "smlad   r2, lr, r11, r2            \n"                                                                  \
+    "smlad   r5, r12, r10, r5           \n"                                                                  \
+    "ldr     lr, " last "\n"                                                                                 \
+    "smlad   r4, r12, r11, r4           \n"                                                                  \
+    "smlad   r6, lr, r11, r6            \n"                                                                  \
+    "smlad   r7, lr, r10, r7            \n"
+#else
+#define THIMBLE_QUAD_STEP(e0, e1, e2, e3, o0, o1, o2, last)                                                  \
+    "ldr     r10, [r8], #4              \n"                                                                  \
+    "ldr     r12, [r9, #" e0 "]\n"                                                                           \
+    "ldr     lr, [r9, #" e1 "]\n"                                                                            \
+    "sxtb16  r11, r10                   \n"                                                                  \
+    "sxtb16  r10, r10, ror #8           \n"                                                                  \
+    "smlad   r0, r12, r11, r0           \n"                                                                  \
+    "smlad   r1, r12, r10, r1           \n"                                                                  \
+    "smlad   r2, lr, r11, r2            \n"                                                                  \
+    "smlad   r3, lr, r10, r3            \n"                                                                  \
+    "ldr     r12, [r9, #" e2 "]\n"                                                                           \
+    "ldr     lr, [r9, #" e3 "]\n"                                                                            \
+    "smlad   r4, r12, r11, r4           \n"                                                                  \
+    "smlad   r5, r12, r10, r5           \n"                                                                  \
+    "smlad   r6, lr, r11, r6            \n"                                                                  \
+    "smlad   r7, lr, r10, r7            \n"                                                                  \
+    "ldr     r10, [r8], #4              \n"                                                                  \
+    "ldr     r12, [r9, #" o0 "]\n"                                                                           \
+    "ldr     lr, [r9, #" o1 "]\n"                                                                            \
+    "sxtb16  r11, r10                   \n"                                                                  \
+    "sxtb16  r10, r10, ror #8           \n"                                                                  \
+    "smlad   r0, r12, r11, r0           \n"                                                                  \
+    "smlad   r1, r12, r10, r1           \n"                                                                  \
+    "smlad   r2, lr, r11, r2            \n"                                                                  \
+    "smlad   r3, lr, r10, r3            \n"                                                                  \
+    "ldr     r12, [r9, #" o2 "]\n"                                                                           \
+    "ldr     lr, " last "\n"                                                                                 \
+    "smlad   r4, r12, r11, r4           \n"                                                                  \
+    "smlad   r5, r12, r10, r5           \n"                                                                  \
+    "smlad   r6, lr, r11, r6            \n"                                                                  \
+    "smlad   r7, lr, r10, r7            \n"
+#endif
 
 /* A turn of the loop: sixteen taps. It may begin at any step, with r9 less by 32 for each that it leaves out.
  */
@@ -43,24 +87,60 @@
     THIMBLE_QUAD_STEP("-28", "-20", "-12", "-4", "-24", "-16", "-8", "[r9], #128")
 #define THIMBLE_QUAD_STEP_CODE 120
 
-/* Two taps of three columns: 12 products in 48 bytes of code. */
-#define THIMBLE_TRIO_HALF(first, second, last)                                                               \
-    "ldr     r10, [r8], #4                     \n"                                                           \
-    "ldr     r12, " first "                    \n"                                                           \
-    "ldr     lr, " second "                    \n"                                                           \
-    "ldr     r6, " last "                      \n"                                                           \
-    "sxtb16  r11, r10                          \n"                                                           \
-    "sxtb16  r10, r10, ror #8                  \n"                                                           \
-    "smlad   r0, r12, r11, r0                  \n"                                                           \
-    "smlad   r1, r12, r10, r1                  \n"                                                           \
-    "smlad   r2, lr, r11, r2                   \n"                                                           \
-    "smlad   r3, lr, r10, r3                   \n"                                                           \
-    "smlad   r4, r6, r11, r4                   \n"                                                           \
-    "smlad   r5, r6, r10, r5                   \n"
-
+/* Four taps of three columns: 24 products in 96 bytes of code. */
+#if THIMBLE_DUAL_ISSUE
 #define THIMBLE_TRIO_STEP(e0, e1, e2, o0, o1, last)                                                          \
-    THIMBLE_TRIO_HALF("[r9, #" e0 "]", "[r9, #" e1 "]", "[r9, #" e2 "]")                                     \
-    THIMBLE_TRIO_HALF("[r9, #" o0 "]", "[r9, #" o1 "]", last)
+    "ldr     r10, [r8], #4              \n"                                                                  \
+    "ldr     lr, [r9, #" e1 "]\n"                                                                            \
+    "sxtb16  r11, r10                   \n"                                                                  \
+    "ldr     r12, [r9, #" e0 "]\n"                                                                           \
+    "sxtb16  r10, r10, ror #8           \n"                                                                  \
+    "smlad   r2, lr, r11, r2            \n"                                                                  \
+    "ldr     r6, [r9, #" e2 "]\n"                                                                            \
+    "smlad   r1, r12, r10, r1           \n"                                                                  \
+    "smlad   r0, r12, r11, r0           \n"                                                                  \
+    "ldr     r7, [r8], #4               \n"                                                                  \
+    "ldr     r12, [r9, #" o0 "]\n"                                                                           \
+    "smlad   r4, r6, r11, r4            \n"                                                                  \
+    "sxtb16  r11, r7                    \n"                                                                  \
+    "smlad   r3, lr, r10, r3            \n"                                                                  \
+    "ldr     lr, [r9, #" o1 "]\n"                                                                            \
+    "smlad   r5, r6, r10, r5            \n"                                                                  \
+    "sxtb16  r7, r7, ror #8             \n"                                                                  \
+    "smlad   r0, r12, r11, r0           \n"                                                                  \
+    "smlad   r2, lr, r11, r2            \n"                                                                  \
+    "smlad   r3, lr, r7, r3             \n"                                                                  \
+    "ldr     r6, " last "\n"                                                                                 \
+    "smlad   r1, r12, r7, r1            \n"                                                                  \
+    "smlad   r4, r6, r11, r4            \n"                                                                  \
+    "smlad   r5, r6, r7, r5             \n"
+#else
+#define THIMBLE_TRIO_STEP(e0, e1, e2, o0, o1, last)                                                          \
+    "ldr     r7, [r8, #4]               \n"                                                                  \
+    "ldr     r10, [r8], #8              \n"                                                                  \
+    "ldr     r12, [r9, #" e0 "]\n"                                                                           \
+    "ldr     lr, [r9, #" e1 "]\n"                                                                            \
+    "ldr     r6, [r9, #" e2 "]\n"                                                                            \
+    "sxtb16  r11, r10                   \n"                                                                  \
+    "sxtb16  r10, r10, ror #8           \n"                                                                  \
+    "smlad   r0, r12, r11, r0           \n"                                                                  \
+    "smlad   r1, r12, r10, r1           \n"                                                                  \
+    "smlad   r2, lr, r11, r2            \n"                                                                  \
+    "smlad   r3, lr, r10, r3            \n"                                                                  \
+    "smlad   r4, r6, r11, r4            \n"                                                                  \
+    "smlad   r5, r6, r10, r5            \n"                                                                  \
+    "ldr     r12, [r9, #" o0 "]\n"                                                                           \
+    "ldr     lr, [r9, #" o1 "]\n"                                                                            \
+    "ldr     r6, " last "\n"                                                                                 \
+    "sxtb16  r11, r7                    \n"                                                                  \
+    "sxtb16  r7, r7, ror #8             \n"                                                                  \
+    "smlad   r0, r12, r11, r0           \n"                                                                  \
+    "smlad   r1, r12, r7, r1            \n"                                                                  \
+    "smlad   r2, lr, r11, r2            \n"                                                                  \
+    "smlad   r3, lr, r7, r3             \n"                                                                  \
+    "smlad   r4, r6, r11, r4            \n"                                                                  \
+    "smlad   r5, r6, r7, r5             \n"
+#endif
 
 /* As THIMBLE_QUAD_TURN; r9 is 92 bytes beyond the beginning of the turn, less by 24 for each step left out.
  */
@@ -72,6 +152,27 @@
 #define THIMBLE_TRIO_STEP_CODE 96
 
 /* Four taps of two columns: 16 products in 72 bytes of code. */
+#if THIMBLE_DUAL_ISSUE
+#define THIMBLE_PAIR_STEP                                                                                    \
+    "ldr     r12, [r9, #4]              \n"                                                                  \
+    "ldr     lr, [r9, #8]               \n"                                                                  \
+    "ldr     r10, [r8, #4]              \n"                                                                  \
+    "ldr     r6, [r9, #12]              \n"                                                                  \
+    "sxtb16  r11, r10                   \n"                                                                  \
+    "smlad   r2, r6, r11, r2            \n"                                                                  \
+    "ldr     r5, [r9], #16              \n"                                                                  \
+    "sxtb16  r10, r10, ror #8           \n"                                                                  \
+    "smlad   r0, r12, r11, r0           \n"                                                                  \
+    "ldr     r4, [r8], #8               \n"                                                                  \
+    "smlad   r3, r6, r10, r3            \n"                                                                  \
+    "sxtb16  r11, r4                    \n"                                                                  \
+    "smlad   r1, r12, r10, r1           \n"                                                                  \
+    "sxtb16  r4, r4, ror #8             \n"                                                                  \
+    "smlad   r0, r5, r11, r0            \n"                                                                  \
+    "smlad   r3, lr, r4, r3             \n"                                                                  \
+    "smlad   r1, r5, r4, r1             \n"                                                                  \
+    "smlad   r2, lr, r11, r2            \n"
+#else
 #define THIMBLE_PAIR_STEP                                                                                    \
     "ldr     r10, [r8, #4]                     \n"                                                           \
     "ldr     r4, [r8], #8                      \n"                                                           \
@@ -91,11 +192,27 @@
     "smlad   r1, r5, r4, r1                    \n"                                                           \
     "smlad   r2, lr, r11, r2                   \n"                                                           \
     "smlad   r3, lr, r4, r3                    \n"
+#endif
 
 #define THIMBLE_PAIR_TURN THIMBLE_PAIR_STEP THIMBLE_PAIR_STEP THIMBLE_PAIR_STEP THIMBLE_PAIR_STEP
 #define THIMBLE_PAIR_STEP_CODE 72
 
 /* Four taps of one column. */
+#if THIMBLE_DUAL_ISSUE
+#define THIMBLE_LONE_STEP                                                                                    \
+    "ldr     r12, [r9, #4]              \n"                                                                  \
+    "ldr     r10, [r8, #4]              \n"                                                                  \
+    "ldr     r4, [r8], #8               \n"                                                                  \
+    "sxtb16  r11, r10                   \n"                                                                  \
+    "ldr     r5, [r9], #8               \n"                                                                  \
+    "sxtb16  r10, r10, ror #8           \n"                                                                  \
+    "smlad   r0, r12, r11, r0           \n"                                                                  \
+    "sxtb16  r11, r4                    \n"                                                                  \
+    "smlad   r1, r12, r10, r1           \n"                                                                  \
+    "sxtb16  r4, r4, ror #8             \n"                                                                  \
+    "smlad   r0, r5, r11, r0            \n"                                                                  \
+    "smlad   r1, r5, r4, r1             \n"
+#else
 #define THIMBLE_LONE_STEP                                                                                    \
     "ldr     r10, [r8, #4]                     \n"                                                           \
     "ldr     r4, [r8], #8                      \n"                                                           \
@@ -109,6 +226,7 @@
     "sxtb16  r4, r4, ror #8                    \n"                                                           \
     "smlad   r0, r5, r11, r0                   \n"                                                           \
     "smlad   r1, r5, r4, r1                    \n"
+#endif
 
 /* `step` n times, r7 being n > 0: an odd one first. */
 #define THIMBLE_STEPS(step)                                                                                  \
@@ -129,14 +247,20 @@
     "asr     r10, r10, r11                                       \n"                                         \
     "ssat    " sum ", #8, r10, asr #1                            \n"
 
-/* thimble_requantize_merged_fast, of two sums. */
-#define THIMBLE_ONCE(one, two, multiplier, rounding)                                                         \
-    "smmla   " one ", " one ", " multiplier ", " rounding "      \n"                                         \
-    "smmla   " two ", " two ", " multiplier ", " rounding "      \n"                                         \
-    "asr     " one ", " one ", r11                               \n"                                         \
-    "asr     " two ", " two ", r11                               \n"                                         \
-    "ssat    " one ", #8, " one ", asr #1                        \n"                                         \
-    "ssat    " two ", #8, " two ", asr #1                        \n"
+/* thimble_requantize_merged_fast, of four sums. */
+#define THIMBLE_ONCE(a, b, c, d, multiplier, rounding)                                                       \
+    "smmla   " a ", " a ", " multiplier ", " rounding "          \n"                                         \
+    "smmla   " b ", " b ", " multiplier ", " rounding "          \n"                                         \
+    "smmla   " c ", " c ", " multiplier ", " rounding "          \n"                                         \
+    "smmla   " d ", " d ", " multiplier ", " rounding "          \n"                                         \
+    "asr     " a ", " a ", r11                                   \n"                                         \
+    "asr     " b ", " b ", r11                                   \n"                                         \
+    "asr     " c ", " c ", r11                                   \n"                                         \
+    "asr     " d ", " d ", r11                                   \n"                                         \
+    "ssat    " a ", #8, " a ", asr #1                            \n"                                         \
+    "ssat    " b ", #8, " b ", asr #1                            \n"                                         \
+    "ssat    " c ", #8, " c ", asr #1                            \n"                                         \
+    "ssat    " d ", #8, " d ", asr #1                            \n"
 
 /* ONNX Runtime's rounding of the sums of four columns (THIMBLE_SHIFT_FLOAT): factors of the two channels in
  * r9 and lr, the output's offset in r12. Without an FPU it is left to C, at label 16. */

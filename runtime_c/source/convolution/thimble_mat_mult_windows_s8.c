@@ -91,120 +91,111 @@ THIMBLE_ASM_FUNCTION void thimble_mat_mult_windows_s8(const int32_t *parameters,
 #if THIMBLE_ASM
             register const int32_t *at __asm("r8") = from;
             register uint32_t slow __asm("r9");
+            /* clang-format off */
             __asm volatile(
-                "1:                                        \n"
-                "ldr     r1, [r8, #4]                      \n"
-                "ldr     r0, [r8], #8                      \n"
-                "ldr     r9, %[m_first]                    \n"
-                "ldr     lr, %[m_entry]                    \n"
-                "mov     r3, r1                            \n"
-                "mov     r2, r0                            \n"
-                "mov     r5, r1                            \n"
-                "mov     r4, r0                            \n"
-                "mov     r7, r1                            \n"
-                "mov     r6, r0                            \n"
-                ".p2align 2                                \n"
-                "add     pc, lr                            \n"
-                "nop                                       \n"
-                "5:                                        \n" THIMBLE_PAIR_TURN
-                "ldr.w   r12, %[m_last]                    \n"
-                "cmp     r9, r12                           \n"
-                "bne.w   5b                                \n"
-                "b.w     9f                                \n"
-                "nop                                       \n"
-                "8:                                        \n" THIMBLE_TRIO_TURN
-                "ldr.w   r12, %[m_last]                    \n"
-                "cmp     r9, r12                           \n"
-                "bne.w   8b                                \n"
-                "b.n     9f                                \n"
-                "2:                                        \n" THIMBLE_QUAD_TURN
-                "ldr     r12, %[m_last]                    \n"
-                "cmp     r9, r12                           \n"
-                "bne     2b                                \n"
-                "9:                                        \n"
-                "ldr     lr, [r8, #4]                      \n"
-                "ldr     r11, [r8, #8]                     \n"
-                "ldr     r12, [r8, #12]                    \n"
-                "ldr     r10, [r8, #16]                    \n"
-                "ldr     r9, [r8], #20                     \n"
-                "cmp     r11, #0x1000000                   \n"
-                "blt     4f                                \n" THIMBLE_ONCE("r0", "r2", "r9", "r12")
-                    THIMBLE_ONCE(
-                        "r4", "r6", "r9",
-                        "r12") "lsr     r11, r11, #16                     \n" THIMBLE_ONCE("r1", "r3", "lr",
-                                                                                           "r10")
-                        THIMBLE_ONCE(
-                            "r5", "r7", "lr",
-                            "r10") "3:                                        \n"
-                                   "ldr     r9, %[m_output_0]                 \n"
-                                   "ldr     r10, %[m_output_1]                \n"
-                                   "ldr     r11, %[m_output_2]                \n"
-                                   "ldr     r12, %[m_output_3]                \n"
-                                   "bfi     r6, r7, #8, #8                    \n"
-                                   "bfi     r4, r5, #8, #8                    \n"
-                                   "bfi     r2, r3, #8, #8                    \n"
-                                   "bfi     r0, r1, #8, #8                    \n"
-                                   "strh    r6, [r12], #2                     \n"
-                                   "strh    r4, [r11], #2                     \n"
-                                   "strh    r2, [r10], #2                     \n"
-                                   "strh    r0, [r9], #2                      \n"
-                                   "str     r12, %[m_output_3]                \n"
-                                   "str     r11, %[m_output_2]                \n"
-                                   "str     r10, %[m_output_1]                \n"
-                                   "str     r9, %[m_output_0]                 \n"
-                                   "ldr     r10, %[m_end]                     \n"
-
-                                   "cmp     r8, r10                           \n"
-                                   "bne     1b                                \n"
-                                   "mov     r9, #0                            \n"
-                                   "b       7f                                \n"
-                                   "4:                                        \n"
-                                   "tst     r11, #0x80008000                  \n"
-                                   "bne     6f                                \n" THIMBLE_TWICE(
-                                       "r0", "r9", "r12") THIMBLE_TWICE("r2", "r9", "r12")
-                                       THIMBLE_TWICE("r4", "r9", "r12") THIMBLE_TWICE(
-                                           "r6", "r9",
-                                           "r12") "ldr     r12, [r8, #-4]                    \n"
-                                                  "lsr     r11, r11, #16                     "
-                                                  "\n" THIMBLE_TWICE("r1", "lr",
-                                                                     "r12") THIMBLE_TWICE("r3", "lr", "r12")
-                                                      THIMBLE_TWICE("r5", "lr", "r12") THIMBLE_TWICE(
-                                                          "r7", "lr",
-                                                          "r12") "17:                                       "
-                                                                 "\n"
-                                                                 "ldr     r10, %[m_narrow]                  "
-                                                                 "\n"
-                                                                 "cmp     r10, #0                           "
-                                                                 "\n"
-                                                                 "beq     3b                                "
-                                                                 "\n"
-                                                                 "ldr     r11, %[m_low]                     "
-                                                                 "\n"
-                                                                 "ldr     r12, %[m_high]                    "
-                                                                 "\n" CLAMP("r0") CLAMP("r1") CLAMP("r2")
-                                                                     CLAMP("r3") CLAMP("r4") CLAMP("r5")
-                                                                         CLAMP("r6") CLAMP(
-                                                                             "r7") "b       3b               "
-                                                                                   "                 \n"
-                                                                                   "6:                       "
-                                                                                   "                 \n"
-                                                                                   "cmn     r11, #1          "
-                                                                                   "                 \n"
-                                                                                   "bne     16f              "
-                                                                                   "                 "
-                                                                                   "\n" THIMBLE_FLOAT_BLOCK
-                                                                                   "b       17b              "
-                                                                                   "                 \n"
-                                                                                   "16:                      "
-                                                                                   "                 \n"
-                                                                                   "ldr     r9, %[m_sums]    "
-                                                                                   "                 \n"
-                                                                                   "stmia   r9, {r0-r7}      "
-                                                                                   "                 \n"
-                                                                                   "mov     r9, #1           "
-                                                                                   "                 \n"
-                                                                                   "7:                       "
-                                                                                   "                 \n"
+                "1:                                 \n"
+                "ldr     r1, [r8, #4]               \n"
+                "ldr     r0, [r8], #8               \n"
+                "ldr     r9, %[m_first]             \n"
+                "ldr     lr, %[m_entry]             \n"
+                "mov     r3, r1                     \n"
+                "mov     r2, r0                     \n"
+                "mov     r5, r1                     \n"
+                "mov     r4, r0                     \n"
+                "mov     r7, r1                     \n"
+                "mov     r6, r0                     \n"
+                ".p2align 2                         \n"
+                "add     pc, lr                     \n"
+                "nop                                \n"
+                "5:                                 \n"
+                THIMBLE_PAIR_TURN
+                "ldr.w   r12, %[m_last]             \n"
+                "cmp     r9, r12                    \n"
+                "bne.w   5b                         \n"
+                "b.w     9f                         \n"
+                "nop                                \n"
+                "8:                                 \n"
+                THIMBLE_TRIO_TURN
+                "ldr.w   r12, %[m_last]             \n"
+                "cmp     r9, r12                    \n"
+                "bne.w   8b                         \n"
+                "b.n     9f                         \n"
+                "2:                                 \n"
+                THIMBLE_QUAD_TURN
+                "ldr     r12, %[m_last]             \n"
+                "cmp     r9, r12                    \n"
+                "bne     2b                         \n"
+                "9:                                 \n"
+                "ldr     lr, [r8, #4]               \n"
+                "ldr     r11, [r8, #8]              \n"
+                "ldr     r12, [r8, #12]             \n"
+                "ldr     r10, [r8, #16]             \n"
+                "ldr     r9, [r8], #20              \n"
+                "cmp     r11, #0x1000000            \n"
+                "blt     4f                         \n"
+                THIMBLE_ONCE("r0", "r2", "r4", "r6", "r9", "r12")
+                "lsr     r11, r11, #16              \n"
+                THIMBLE_ONCE("r1", "r3", "r5", "r7", "lr", "r10")
+                "3:                                 \n"
+                "ldr     r9, %[m_output_0]          \n"
+                "ldr     r10, %[m_output_1]         \n"
+                "ldr     r11, %[m_output_2]         \n"
+                "ldr     r12, %[m_output_3]         \n"
+                "bfi     r6, r7, #8, #8             \n"
+                "bfi     r4, r5, #8, #8             \n"
+                "bfi     r2, r3, #8, #8             \n"
+                "bfi     r0, r1, #8, #8             \n"
+                "strh    r6, [r12], #2              \n"
+                "strh    r4, [r11], #2              \n"
+                "strh    r2, [r10], #2              \n"
+                "strh    r0, [r9], #2               \n"
+                "str     r12, %[m_output_3]         \n"
+                "str     r11, %[m_output_2]         \n"
+                "str     r10, %[m_output_1]         \n"
+                "str     r9, %[m_output_0]          \n"
+                "ldr     r10, %[m_end]              \n"
+                "cmp     r8, r10                    \n"
+                "bne     1b                         \n"
+                "mov     r9, #0                     \n"
+                "b       7f                         \n"
+                "4:                                 \n"
+                "tst     r11, #0x80008000           \n"
+                "bne     6f                         \n"
+                THIMBLE_TWICE("r0", "r9", "r12")
+                THIMBLE_TWICE("r2", "r9", "r12")
+                THIMBLE_TWICE("r4", "r9", "r12")
+                THIMBLE_TWICE("r6", "r9", "r12")
+                "ldr     r12, [r8, #-4]             \n"
+                "lsr     r11, r11, #16              \n"
+                THIMBLE_TWICE("r1", "lr", "r12")
+                THIMBLE_TWICE("r3", "lr", "r12")
+                THIMBLE_TWICE("r5", "lr", "r12")
+                THIMBLE_TWICE("r7", "lr", "r12")
+                "17:                                \n"
+                "ldr     r10, %[m_narrow]           \n"
+                "cmp     r10, #0                    \n"
+                "beq     3b                         \n"
+                "ldr     r11, %[m_low]              \n"
+                "ldr     r12, %[m_high]             \n"
+                CLAMP("r0")
+                CLAMP("r1")
+                CLAMP("r2")
+                CLAMP("r3")
+                CLAMP("r4")
+                CLAMP("r5")
+                CLAMP("r6")
+                CLAMP("r7")
+                "b       3b                         \n"
+                "6:                                 \n"
+                "cmn     r11, #1                    \n"
+                "bne     16f                        \n"
+                THIMBLE_FLOAT_BLOCK
+                "b       17b                        \n"
+                "16:                                \n"
+                "ldr     r9, %[m_sums]              \n"
+                "stmia   r9, {r0-r7}                \n"
+                "mov     r9, #1                     \n"
+                "7:                                 \n"
                 : "+r"(at),
                   "=r"(slow), [m_output_0] "+m"(state.outputs[0]), [m_output_1] "+m"(state.outputs[1]),
                   [m_output_2] "+m"(state.outputs[2]), [m_output_3] "+m"(state.outputs[3])
@@ -213,6 +204,7 @@ THIMBLE_ASM_FUNCTION void thimble_mat_mult_windows_s8(const int32_t *parameters,
                   [m_high] "m"(state.high), [m_sums] "m"(state.sums)
                 : "r0", "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r10", "r11", "r12", "lr", "cc",
                   "memory" THIMBLE_FLOAT_CLOBBERS);
+            /* clang-format on */
             from = at;
             if (!slow) {
                 break;

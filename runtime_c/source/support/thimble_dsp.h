@@ -43,6 +43,16 @@ static inline uint32_t thimble_read_word(const void *at)
 #define THIMBLE_ASM_INLINE
 #endif
 
+/* Whether the core issues two instructions at a time, as a Cortex-M7 does. Compilers do not name the core:
+ * among those of Armv7E-M only it has double precision; without that, say -DTHIMBLE_DUAL_ISSUE=1. */
+#if !defined(THIMBLE_DUAL_ISSUE)
+#if defined(__ARM_ARCH_7EM__) && defined(__ARM_FP) && (__ARM_FP & 8)
+#define THIMBLE_DUAL_ISSUE 1
+#else
+#define THIMBLE_DUAL_ISSUE 0
+#endif
+#endif
+
 /* Two int16 values that lie in memory as such, read as one aligned word. */
 typedef uint32_t __attribute__((may_alias)) thimble_pair;
 
