@@ -54,7 +54,7 @@ typedef struct {
  *
  * scratch: 2 * at_once * K bytes for windows as int16. If depth is not a multiple of four, more to gather a
  * window: kernel_w * depth bytes if that is a multiple of four, else kernel_h * kernel_w * depth rounded
- * up to four, and four. */
+ * up to four (four times that, if at_once is 4), and four. */
 void thimble_convolve_s8(const thimble_conv_shape *shape,
                          const thimble_requant *requant,
                          const int8_t *input,

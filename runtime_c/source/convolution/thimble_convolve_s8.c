@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "thimble_dsp.h"
 #include "thimble_taps.h"
 #include "thimble_taps_f32.h"
 
@@ -10,12 +11,77 @@ typedef struct {
     int8_t *to, *staging;
     thimble_inside_range range;
     int32_t line, gap, words, summed;
+    int32_t in_bytes; /* rows are no whole words, and nothing is summed */
     int32_t y, x, left, pixels;
 } window_walk;
 
-static int32_t next_windows(void *walk, uint32_t *columns, int8_t **outputs)
+static inline void put_word(int8_t *to, uint32_t word)
 {
-    window_walk *const at = walk;
+    memcpy(to, &word, 4);
+}
+
+/* Rows of a window by words, one behind the other: what a row has too much the next one overwrites. */
+static inline void
+put_rows(int8_t *to, const int8_t *from, int32_t row_bytes, int32_t rows, int32_t line_step)
+{
+    if (row_bytes > 8 && row_bytes < 12) {
+        for (; rows > 0; rows--, from += line_step, to += row_bytes) {
+            const uint32_t a = thimble_read_word(from), b = thimble_read_word(from + 4);
+            const uint32_t c = thimble_read_word(from + 8);
+            put_word(to, a);
+            put_word(to + 4, b);
+            put_word(to + 8, c);
+        }
+        return;
+    }
+    for (; rows > 0; rows--, from += line_step, to += row_bytes) {
+        for (int32_t i = 0; i < row_bytes; i += 4) {
+            put_word(to + i, thimble_read_word(from + i));
+        }
+    }
+}
+
+/* Windows inside the image, one beside the other, whose rows are runs of bytes that are no whole words. They
+ * are put together in `staging`, four one behind the other. */
+static __attribute__((noinline)) void
+put_windows(const window_walk *at, const int8_t *from, int32_t count, uint32_t *columns)
+{
+    const thimble_conv_shape *const shape = at->shape;
+    const int32_t row_bytes = shape->kernel_w * shape->depth, rows = shape->kernel_h, words = at->words;
+    const int32_t pixel_step = shape->stride_w * shape->input_c, line_step = shape->dilation_h * at->line;
+    int8_t *const staging = at->staging;
+    if (count == 4) {
+        for (int32_t i = 0; i < 4; i++) {
+            put_rows(staging + i * 4 * words, from + i * pixel_step, row_bytes, rows, line_step);
+        }
+        thimble_expand_windows_s8(staging, 4 * words, words, 4, columns);
+        return;
+    }
+    for (int32_t i = 0; i < count; i++) {
+        put_rows(staging, from + i * pixel_step, row_bytes, rows, line_step);
+        thimble_expand_column_s8(staging, words, count, columns + 2 * i);
+    }
+}
+
+/* So many pixels further in a row, or to the next row. */
+static inline void step(window_walk *at, int32_t pixels)
+{
+    const thimble_conv_shape *const shape = at->shape;
+    at->pixels -= pixels;
+    at->to += pixels * shape->output_c;
+    at->x += pixels * shape->stride_w;
+    at->left -= pixels;
+    if (at->left == 0) {
+        at->x = -shape->pad_left;
+        at->y += shape->stride_h;
+        at->to += at->gap;
+        at->left = shape->output_w;
+    }
+}
+
+/* Windows that are not put together with their neighbours. */
+static __attribute__((noinline)) int32_t put_each(window_walk *at, uint32_t *columns, int8_t **outputs)
+{
     const thimble_conv_shape *const shape = at->shape;
     const int32_t at_once = shape->at_once, count = at->pixels < at_once ? at->pixels : at_once;
     const int32_t interleaved = count == 1 ? 1 : at_once;
@@ -32,17 +98,27 @@ static int32_t next_windows(void *walk, uint32_t *columns, int8_t **outputs)
             thimble_sum_column_s8(shape->kernel_h * shape->kernel_w * shape->depth, interleaved, column);
         }
         outputs[i] = at->to;
-        at->to += shape->output_c;
-        at->x += shape->stride_w;
-        if (--at->left == 0) {
-            at->x = -shape->pad_left;
-            at->y += shape->stride_h;
-            at->to += at->gap;
-            at->left = shape->output_w;
-        }
+        step(at, 1);
     }
-    at->pixels -= count;
     return count;
+}
+
+static int32_t next_windows(void *walk, uint32_t *columns, int8_t **outputs)
+{
+    window_walk *const at = walk;
+    const thimble_conv_shape *const shape = at->shape;
+    const int32_t at_once = shape->at_once, x = at->x, y = at->y;
+    if (!at->in_bytes || at->left < at_once || !thimble_is_inside(&at->range, y, x) ||
+        !thimble_is_inside(&at->range, y, x + (at_once - 1) * shape->stride_w)) {
+        return put_each(at, columns, outputs);
+    }
+    put_windows(at, at->image + y * at->line + x * shape->input_c, at_once, columns);
+    int8_t *to = at->to;
+    for (int32_t i = 0; i < at_once; i++, to += shape->output_c) {
+        outputs[i] = to;
+    }
+    step(at, at_once);
+    return at_once;
 }
 
 void thimble_convolve_s8(const thimble_conv_shape *shape,
@@ -74,6 +150,7 @@ void thimble_convolve_s8(const thimble_conv_shape *shape,
                                 .gap = thimble_line(shape->output_line, row, 1) - row,
                                 .words = words,
                                 .summed = summed,
+                                .in_bytes = (shape->kernel_w * depth & 3) != 0 && !summed,
                                 .y = -shape->pad_top,
                                 .x = -shape->pad_left,
                                 .left = shape->output_w,

@@ -7,7 +7,29 @@
  * second unit's sum, and fits 32 bits. So one unpacking serves four weights. */
 
 #if THIMBLE_ASM
-/* Four inputs times four units: 16 products in 19 instructions. */
+/* Four inputs times four units: 16 products in 19 instructions, loads between them where two go at a time. */
+#if THIMBLE_DUAL_ISSUE
+#define STEP                                                                                                 \
+    "ldr     r5, [%[filters], #4]           \n"                                                              \
+    "ldr     r6, [%[filters], #8]           \n"                                                              \
+    "ldr     %[x], [%[input]], #4           \n"                                                              \
+    "ldr     r8, [%[filters], #12]          \n"                                                              \
+    "sxtb16  %[t], %[x]                     \n"                                                              \
+    "ldr     r4, [%[filters]], #16          \n"                                                              \
+    "sxtb16  %[x], %[x], ror #8             \n"                                                              \
+    "smlad   %[s3], %[t], r6, %[s3]         \n"                                                              \
+    "smlad   %[s1], %[t], r4, %[s1]         \n"                                                              \
+    "sxtb16  r6, r6                         \n"                                                              \
+    "smlad   %[s1], %[x], r5, %[s1]         \n"                                                              \
+    "sxtb16  r4, r4                         \n"                                                              \
+    "smlad   %[s2], %[t], r6, %[s2]         \n"                                                              \
+    "smlad   %[s0], %[t], r4, %[s0]         \n"                                                              \
+    "sxtb16  r5, r5                         \n"                                                              \
+    "smlad   %[s3], %[x], r8, %[s3]         \n"                                                              \
+    "sxtb16  r8, r8                         \n"                                                              \
+    "smlad   %[s0], %[x], r5, %[s0]         \n"                                                              \
+    "smlad   %[s2], %[x], r8, %[s2]         \n"
+#else
 #define STEP                                                                                                 \
     "ldr     %[x], [%[input]], #4          \n"                                                               \
     "ldr     r5, [%[filters], #4]          \n"                                                               \
@@ -28,6 +50,7 @@
     "smlad   %[s2], %[t], r6, %[s2]        \n"                                                               \
     "smlad   %[s0], %[x], r5, %[s0]        \n"                                                               \
     "smlad   %[s2], %[x], r8, %[s2]        \n"
+#endif
 #endif
 
 static inline int32_t joined(int32_t first, int32_t second)

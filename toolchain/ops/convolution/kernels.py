@@ -175,12 +175,13 @@ def strided_image(op: Op, graph: Graph) -> frozenset[str]:
 
 def column_bytes(kernel: tuple[int, int], depth: int, columns: int) -> int:
     """Scratch in bytes for `columns` columns of taps in int16, and room to gather pixels whose
-    channels are not whole words.
+    channels are not whole words: one window or, of four columns, four.
     """
     taps, row = round_up(kernel[0] * kernel[1] * depth, 4), kernel[1] * depth
     if depth % 4 == 0:
         return 2 * columns * taps
-    return 2 * columns * taps + (row if row % 4 == 0 else taps + 4)
+    windows = 4 if columns == 4 else 1
+    return 2 * columns * taps + (row if row % 4 == 0 else windows * taps + 4)
 
 
 def packed_comment(filters: str, shape: Sizes, function: str) -> str:
