@@ -165,6 +165,18 @@ def winograd(rng: Rng) -> Graph:
     return _weighted(rng, "conv2d", attributes, (1, *size, depth), (channels, 3, 3, depth))
 
 
+def first_layer(rng: Rng) -> Graph:
+    """Few channels in: spectrograms, whose rows may be one word, and pictures."""
+    depth = _pick(rng, 1, 1, 2, 3)
+    kernel = _pick(rng, (10, 4), (4, 4), (3, 2), (3, 3), (5, 5), (10, 8))
+    stride = _pick(rng, (1, 1), (2, 2), (2, 1))
+    size = int(rng.integers(kernel[0], 50)), int(rng.integers(kernel[1], 50))
+    padding = _pick(rng, same_padding(size, kernel, stride), Padding())
+    attributes = Conv2D(stride, (1, 1), padding, _activation(rng))
+    shape = (_channels(rng, 48), *kernel, depth)
+    return _weighted(rng, "conv2d", attributes, (1, *size, depth), shape)
+
+
 def pointwise(rng: Rng) -> Graph:
     size = _image(rng, (1, 1), (1, 1))
     stride = (2, 2) if rng.random() < 0.15 else (1, 1)
@@ -409,6 +421,7 @@ def resize_nearest(rng: Rng) -> Graph:
 GRID: Mapping[str, tuple[Callable[[Rng], Graph], int]] = {
     "conv2d": (conv2d, 192),
     "winograd": (winograd, 48),
+    "first_layer": (first_layer, 48),
     "pointwise": (pointwise, 128),
     "strided_pointwise": (strided_pointwise, 32),
     "row": (row, 32),

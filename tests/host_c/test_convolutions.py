@@ -12,7 +12,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.support.convolutions import convolutions, depthwise_lines, in_whole_words
+from tests.support.convolutions import (
+    convolutions,
+    depthwise_lines,
+    first_layers,
+    in_whole_words,
+)
 from tests.support.host import (
     host_model,
     model_of,
@@ -49,6 +54,13 @@ def test_depthwise_rows_of_any_length(room: int) -> None:
     """With scratch for three lines, for bands of few rows, and for all of them."""
     rng = np.random.default_rng(3 + room)
     _check(depthwise_lines(40, rng), rng, HOST, room)
+
+
+@pytest.mark.parametrize("room", (0, 6000))
+def test_first_layers_of_few_channels(room: int) -> None:
+    """Two windows at once, and four."""
+    rng = np.random.default_rng(41 + room)
+    _check(first_layers(30, rng), rng, HOST, room)
 
 
 def _check(graphs: list[Graph], rng: np.random.Generator, core: Core, room: int = 0) -> None:

@@ -14,14 +14,16 @@ from tests.qemu.test_operators import compare
 from tests.support.convolutions import (
     convolutions,
     depthwise_lines,
+    first_layers,
     in_whole_words,
+    mixed_pairs,
     rounded_as_onnx,
 )
 from tests.support.host import plan_of, with_room
 from tests.support.merge import merged
 from tests.support.split_graphs import tiled_convolutions
 from toolchain.boards import board
-from toolchain.ops import forms
+from toolchain.ops import forms, kernel_of
 from toolchain.planner import plan_graph
 from toolchain.planning.options import PlanOptions
 
@@ -44,6 +46,15 @@ def test_convolutions_equal_their_references(board_name: str, tmp_path: Path) ->
     compare(plan_graph(merged(graphs), board(board_name), PlanOptions().unsplit), rng, tmp_path)
 
 
+@pytest.mark.parametrize("board_name", ("mps2-an386", "mps2-an500", "mps2-an505"))
+def test_first_layers_and_mixed_pairs_equal_their_references(
+    board_name: str, tmp_path: Path
+) -> None:
+    rng = np.random.default_rng(zlib.crc32(board_name.encode()))
+    graphs = [*first_layers(14, rng), *mixed_pairs(rng), *in_whole_words("conv2d", 8, rng)]
+    compare(plan_graph(merged(graphs), board(board_name)), rng, tmp_path)
+
+
 @pytest.mark.parametrize(("board_name", "room"), (("mps2-an386", 0), ("mps2-an505", 400)))
 def test_depthwise_kernels_with_little_scratch(board_name: str, room: int, tmp_path: Path) -> None:
     """Alone, so that no other operator's tensors leave them room."""
@@ -62,3 +73,11 @@ def test_tiles_of_images_equal_their_references(board_name: str, tmp_path: Path)
     plan = plan_graph(merged(tiled), board(board_name), PlanOptions().unsplit)
     assert plan.arena.pitches
     compare(plan, rng, tmp_path)
+
+
+def test_both_channels_of_a_pair_are_rounded_once_or_neither() -> None:
+    """What `mixed_pairs` makes, and the cores are given above, is what it says."""
+    for graph, once in zip(mixed_pairs(np.random.default_rng(3)), (True, False), strict=True):
+        kernel = kernel_of(graph.ops[0], graph, board("mps2-an386").core)
+        pairs = np.asarray(kernel.constants[0].data).reshape(5, -1)[:, -3]
+        assert all((int(codes) & 0xFFFF >= 256) == once for codes in pairs[:4])

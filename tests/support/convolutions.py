@@ -125,6 +125,44 @@ def in_whole_words(kind: str, count: int, rng: np.random.Generator) -> list[Grap
     return graphs
 
 
+def first_layers(count: int, rng: np.random.Generator) -> list[Graph]:
+    """Convolutions of one to three channels: rows of windows that are one word or no whole words,
+    unpadded or with any padding."""
+    graphs = []
+    for index in range(count):
+        kernel = ((10, 4), (3, 4), (2, 2), (3, 3), (5, 5), (1, 3), (4, 1))[int(rng.integers(7))]
+        depth = 2 if kernel == (2, 2) else int(rng.integers(1, 4))
+        depth = 1 if kernel[1] == 4 else depth
+        entry = {
+            "kind": "conv2d",
+            "input": [1, *(k + int(rng.integers(9)) for k in kernel), depth],
+            "channels": int(rng.integers(1, 12)),
+            "kernel": list(kernel),
+            "stride": [1, 1] if rng.random() < 0.5 else [2, 2],
+        }
+        graph = graph_of_shape(entry)
+        graphs.append(padded_anyhow(graph, rng) if index % 2 else graph)
+    return graphs
+
+
+def mixed_pairs(rng: np.random.Generator) -> tuple[Graph, Graph]:
+    """A convolution all of whose channels may be rounded once, and one of whose channels every
+    other one, with a factor above one half, must be rounded twice."""
+    graph = graph_of_shape(
+        {"kind": "conv2d", "input": [1, 5, 5, 8], "channels": 9, "kernel": [1, 1], "stride": [1, 1]}
+    )
+    op = graph.ops[0]
+    x, weights, y = graph.input(op, 0), graph.input(op, 1), graph.output(op)
+    y = replace(y, quantisation=Quantisation((y.q.scale,), (-128,)))
+    made = []
+    for odd in (2.0**-9, 0.6):
+        factors = np.where(np.arange(9) % 2, odd, 2.0**-9 * rng.uniform(1, 2, 9))
+        scales = tuple(float(s) for s in np.float32(factors * y.q.scale / x.q.scale))
+        changed = replace(weights, quantisation=Quantisation(scales, (0,) * 9, 0))
+        made.append(_rebuilt(graph, op, changed, y))
+    return made[0], made[1]
+
+
 def depthwise_lines(count: int, rng: np.random.Generator, most: int = 40) -> list[Graph]:
     """Depthwise convolutions, mostly 3x3, over rows of up to about `most` pixels: output zero
     points as after a ReLU and others, strides that differ, a fifth with awkward scales."""

@@ -11,7 +11,8 @@ typedef struct {
     int8_t *to, *staging;
     thimble_inside_range range;
     int32_t line, gap, words, summed;
-    int32_t in_bytes; /* rows are no whole words, and nothing is summed */
+    int32_t in_bytes;  /* rows are no whole words, and nothing is summed */
+    int32_t word_rows; /* rows are one word each, of several pixels */
     int32_t y, x, left, pixels;
 } window_walk;
 
@@ -79,6 +80,33 @@ static inline void step(window_walk *at, int32_t pixels)
     }
 }
 
+/* A window each of whose rows is one word, not of one pixel, anywhere in the image. Of a row that begins left
+ * of the image, or ends right of it, the nearest word that lies inside is shifted. */
+static __attribute__((noinline)) void
+put_word_rows(const window_walk *at, int32_t interleaved, uint32_t *column)
+{
+    const thimble_conv_shape *const shape = at->shape;
+    const uint32_t padding = (uint8_t)shape->input_zero_point * 0x01010101U;
+    const int32_t first = at->x * shape->input_c, last = shape->input_w * shape->input_c - 4;
+    const int32_t before = first < 0 ? -first : 0, after = first > last ? first - last : 0;
+    const int8_t *const line = at->image + (before ? 0 : after ? last : first);
+    const int32_t seen = before < 4 && after < 4;
+    for (int32_t row = shape->kernel_h, y = at->y; row > 0; row--, y += shape->dilation_h) {
+        uint32_t word = padding;
+        if (seen && y >= 0 && y < shape->input_h) {
+            word = thimble_read_word(line + y * at->line);
+            if (before) {
+                word = word << 8 * before | padding >> (32 - 8 * before);
+            } else if (after) {
+                word = word >> 8 * after | padding << (32 - 8 * after);
+            }
+        }
+        column[0] = thimble_sxtb16(word);
+        column[1] = thimble_sxtb16_ror8(word);
+        column += 2 * interleaved;
+    }
+}
+
 /* Windows that are not put together with their neighbours. */
 static __attribute__((noinline)) int32_t put_each(window_walk *at, uint32_t *columns, int8_t **outputs)
 {
@@ -88,7 +116,9 @@ static __attribute__((noinline)) int32_t put_each(window_walk *at, uint32_t *col
     for (int32_t i = 0; i < count; i++) {
         uint32_t *const column = columns + 2 * i;
         const int32_t y = at->y, x = at->x;
-        if (thimble_is_inside(&at->range, y, x)) {
+        if (at->word_rows) {
+            put_word_rows(at, interleaved, column);
+        } else if (thimble_is_inside(&at->range, y, x)) {
             thimble_put_inside(shape, at->image + y * at->line + x * shape->input_c, at->line, at->words,
                                interleaved, column, at->staging);
         } else {
@@ -137,7 +167,9 @@ void thimble_convolve_s8(const thimble_conv_shape *shape,
     const int32_t groups = shape->input_c / depth;
     const int32_t channels = shape->output_c / groups;
     const int32_t group_words = (channels + 1) / 2 * (2 * filter_words + 7);
-    const int32_t row = shape->output_w * shape->output_c;
+    const int32_t row = shape->output_w * shape->output_c, row_bytes = shape->kernel_w * depth;
+    const int32_t word_rows =
+        row_bytes == 4 && depth < 4 && groups == 1 && shape->dilation_w == 1 && shape->input_w * depth >= 4;
 
     for (int32_t batch = 0; batch < shape->batches; batch++) {
         for (int32_t group = 0; group < groups; group++) {
@@ -150,7 +182,8 @@ void thimble_convolve_s8(const thimble_conv_shape *shape,
                                 .gap = thimble_line(shape->output_line, row, 1) - row,
                                 .words = words,
                                 .summed = summed,
-                                .in_bytes = (shape->kernel_w * depth & 3) != 0 && !summed,
+                                .in_bytes = (row_bytes & 3) != 0 && !summed,
+                                .word_rows = word_rows,
                                 .y = -shape->pad_top,
                                 .x = -shape->pad_left,
                                 .left = shape->output_w,

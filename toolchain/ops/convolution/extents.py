@@ -76,12 +76,14 @@ def _weighted_taps(call: Call) -> int:
 
 
 def _column_scratch(call: Call, taps: int, columns: int) -> int:
-    """Columns of `taps` int16; room to gather pixels that are not whole words."""
-    row = call["shape.kernel_w"] * call["shape.depth"]
+    """Columns of `taps` int16; room to gather pixels that are not whole words, of four columns for
+    four windows.
+    """
+    row, windows = call["shape.kernel_w"] * call["shape.depth"], 4 if columns == 4 else 1
     if call["shape.depth"] % 4 == 0:
         return 2 * columns * taps
     return 2 * columns * taps + (
-        row if row % 4 == 0 else round_up(call["shape.kernel_h"] * row, 4) + 4
+        row if row % 4 == 0 else windows * round_up(call["shape.kernel_h"] * row, 4) + 4
     )
 
 

@@ -51,7 +51,10 @@ def own_conv_terms(
         }
         return terms
     else:
-        terms |= gathered_terms(op, graph, window, depth, times)
+        if function == "thimble_convolve_s8" and _rows_are_words(op, graph, window, depth):
+            terms |= {"word window": times * pixels, "word row": times * pixels * window.kernel[0]}
+        else:
+            terms |= gathered_terms(op, graph, window, depth, times)
         terms["group"] = times
         if weight_zero_point(graph.input(op, 1)):
             terms["summed column"] = times * pixels
@@ -81,6 +84,13 @@ def own_conv_terms(
         "narrow last pixel block": times * odd * blocks * is_narrow(op, graph),
     }
     return terms
+
+
+def _rows_are_words(op: Op, graph: Graph, window: Window, depth: int) -> bool:
+    """Whether each row of a window is one word, of several pixels."""
+    x = graph.input(op, 0)
+    runs = window.dilation[1] == 1 and depth == x.shape[3] and x.shape[2] * depth >= 4
+    return runs and depth < 4 and window.kernel[1] * depth == 4
 
 
 def lanes_conv_terms(op: Op, graph: Graph, window: Window) -> Terms:
