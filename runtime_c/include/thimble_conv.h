@@ -21,10 +21,11 @@
  * along the longer side. The image in memory is not transposed.
  * band: of a depthwise convolution the output rows that are computed together; more rows are quicker and take
  * more scratch. Of Winograd's, 2 if at most two tiles of outputs are computed together: slower, less scratch.
- * at_once (thimble_convolve_s8 only): windows that are expanded to int16 together, two to four. With more of
- * them weights are read less often. input_line, output_line: bytes from one line of a strided image to the
- * next; then there is one batch. 0: the lines are contiguous, as they always are for partial and transposed
- * convolutions. */
+ * at_once: windows that are expanded to int16 together, two to four (thimble_convolve_s8): with more of
+ * them weights are read less often; or 4 if the lines of four channels are made at once, else 0 (depthwise
+ * windows of 3x3 in bands; one filter a channel, a multiple of four channels). input_line, output_line: bytes
+ * from one line of a strided image to the next; then there is one batch. 0: the lines are contiguous, as they
+ * always are for partial and transposed convolutions. */
 typedef struct {
     int32_t batches, input_h, input_w, input_c;
     int32_t output_h, output_w, output_c;
@@ -157,10 +158,11 @@ void thimble_depthwise_3x3_s8(const thimble_conv_shape *shape,
                               void *scratch,
                               int8_t *output);
 
-/* The same for lines that so take at most 64 bytes, `band` rows of outputs at a time: the first with a stride
- * of 1 along rows, the second of 2.
+/* The same for lines that so take at most 64 bytes (128 if `at_once` is 4), `band` rows of outputs at a time:
+ * the first with a stride of 1 along rows, the second of 2.
  *
- * scratch: (band - 1) * stride_h + 3 lines of 32 bytes, or of 64 where 32 are too few. */
+ * scratch: (band - 1) * stride_h + 3 lines of 32 bytes, or of 64 where 32 are too few; if
+ * `at_once` is 4, of 256 or 512. */
 void thimble_depthwise_3x3_band_s8(const thimble_conv_shape *shape,
                                    const thimble_requant *requant,
                                    const int8_t *input,

@@ -123,7 +123,7 @@ static inline void put_outputs(const thimble_conv_shape *shape,
 
 #if THIMBLE_ASM
 /* Sums of four neighbouring outputs, or two, or one, from one line after the other. `W(i, j)`: the address of
- * pair i of line j; `next`: that of the last pair of the last line, which moves %[at] on. */
+ * pair i of line j; `next`: that of the last pair of the first line, which moves %[at] on. */
 #define SUMS_4_STEP_1(a, b, sum0, sum1, sum2, sum3, w0, w1, w2)                                              \
     "ldr     %[x], " w0 "                      \n"                                                           \
     "ldr     %[y], " w1 "                      \n"                                                           \
@@ -176,31 +176,31 @@ static inline void put_outputs(const thimble_conv_shape *shape,
     "smlabt  %[s0], %[y], %[" b "], %[s0]      \n"
 
 #define FOUR_STEP_1(W, next)                                                                                 \
-    "ldr     %[s3], %[bias]                    \n" SUMS_4_STEP_1("a0", "b0", "s3", "s3", "s3", "s3",         \
-                                                                 W(0, 0), W(1, 0), W(2, 0))                  \
-        SUMS_4_STEP_1("a1", "b1", "s0", "s1", "s2", "s3", W(0, 1), W(1, 1), W(2, 1))                         \
-            SUMS_4_STEP_1("a2", "b2", "s0", "s1", "s2", "s3", W(0, 2), W(1, 2), next(2))
+    "ldr     %[s3], %[bias]                    \n" SUMS_4_STEP_1("a1", "b1", "s3", "s3", "s3", "s3",         \
+                                                                 W(0, 1), W(1, 1), W(2, 1))                  \
+        SUMS_4_STEP_1("a2", "b2", "s0", "s1", "s2", "s3", W(0, 2), W(1, 2), W(2, 2))                         \
+            SUMS_4_STEP_1("a0", "b0", "s0", "s1", "s2", "s3", W(0, 0), W(1, 0), next(2))
 
 #define FOUR_STEP_2(W, next)                                                                                 \
     "ldr     %[s3], %[bias]                    \n" SUMS_4_STEP_2(                                            \
-        "a0", "b0", "s3", "s3", "s3", "s3", W(0, 0), W(1, 0), W(2, 0), W(3, 0), W(4, 0))                     \
-        SUMS_4_STEP_2("a1", "b1", "s0", "s1", "s2", "s3", W(0, 1), W(1, 1), W(2, 1), W(3, 1), W(4, 1))       \
-            SUMS_4_STEP_2("a2", "b2", "s0", "s1", "s2", "s3", W(0, 2), W(1, 2), W(2, 2), W(3, 2), next(4))
+        "a1", "b1", "s3", "s3", "s3", "s3", W(0, 1), W(1, 1), W(2, 1), W(3, 1), W(4, 1))                     \
+        SUMS_4_STEP_2("a2", "b2", "s0", "s1", "s2", "s3", W(0, 2), W(1, 2), W(2, 2), W(3, 2), W(4, 2))       \
+            SUMS_4_STEP_2("a0", "b0", "s0", "s1", "s2", "s3", W(0, 0), W(1, 0), W(2, 0), W(3, 0), next(4))
 
 #define TWO_STEP_1(W, next)                                                                                  \
-    "ldr     %[s1], %[bias]                    \n" SUMS_2_STEP_1("a0", "b0", "s1", "s1", W(0, 0), W(1, 0))   \
-        SUMS_2_STEP_1("a1", "b1", "s0", "s1", W(0, 1), W(1, 1))                                              \
-            SUMS_2_STEP_1("a2", "b2", "s0", "s1", W(0, 2), next(1))
+    "ldr     %[s1], %[bias]                    \n" SUMS_2_STEP_1("a1", "b1", "s1", "s1", W(0, 1), W(1, 1))   \
+        SUMS_2_STEP_1("a2", "b2", "s0", "s1", W(0, 2), W(1, 2))                                              \
+            SUMS_2_STEP_1("a0", "b0", "s0", "s1", W(0, 0), next(1))
 
 #define TWO_STEP_2(W, next)                                                                                  \
-    "ldr     %[s1], %[bias]                    \n" SUMS_2_STEP_2("a0", "b0", "s1", "s1", W(0, 0), W(1, 0),   \
-                                                                 W(2, 0))                                    \
-        SUMS_2_STEP_2("a1", "b1", "s0", "s1", W(0, 1), W(1, 1), W(2, 1))                                     \
-            SUMS_2_STEP_2("a2", "b2", "s0", "s1", W(0, 2), W(1, 2), next(2))
+    "ldr     %[s1], %[bias]                    \n" SUMS_2_STEP_2("a1", "b1", "s1", "s1", W(0, 1), W(1, 1),   \
+                                                                 W(2, 1))                                    \
+        SUMS_2_STEP_2("a2", "b2", "s0", "s1", W(0, 2), W(1, 2), W(2, 2))                                     \
+            SUMS_2_STEP_2("a0", "b0", "s0", "s1", W(0, 0), W(1, 0), next(2))
 
 #define LAST_ONE(W)                                                                                          \
-    "ldr     %[s0], %[bias]                    \n" SUM_1("a0", "b0", W(0, 0), W(1, 0))                       \
-        SUM_1("a1", "b1", W(0, 1), W(1, 1)) SUM_1("a2", "b2", W(0, 2), W(1, 2))
+    "ldr     %[s0], %[bias]                    \n" SUM_1("a1", "b1", W(0, 1), W(1, 1))                       \
+        SUM_1("a2", "b2", W(0, 2), W(1, 2)) SUM_1("a0", "b0", W(0, 0), W(1, 0))
 
 /* thimble_requantize_merged_fast by THIMBLE_ONCE_SHIFT. */
 #define SCALE_ONCE                                                                                           \

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Depthwise 3x3 windows over narrow images: lines of THIMBLE_NARROW_LINE or THIMBLE_WIDE_LINE bytes, as many
- * as `band` rows of outputs need, so that loads find all three by constant offsets. */
+ * as `band` rows of outputs need, so that loads find all three by constant offsets. Those of THIMBLE_FOURS
+ * channels are made at once, of THIMBLE_FOURS_LINE or THIMBLE_WIDE_FOURS_LINE bytes, if `at_once` says so:
+ * first a line of each channel, then the next. */
 #ifndef THIMBLE_DEPTHWISE_3X3_BAND_H
 #define THIMBLE_DEPTHWISE_3X3_BAND_H
 
@@ -8,12 +10,15 @@
 
 #define THIMBLE_NARROW_LINE 32
 #define THIMBLE_WIDE_LINE 64
+#define THIMBLE_FOURS 4
+#define THIMBLE_FOURS_LINE 64
+#define THIMBLE_WIDE_FOURS_LINE 128
 
 /* Where rows of outputs end and the next begin. The assembly reads it from the stack. */
 typedef struct {
     thimble_3x3_channel channel;
     int32_t step;            /* bytes between outputs */
-    const thimble_pair *end; /* of the pairs that give four outputs, in the last line of the first row */
+    const thimble_pair *end; /* of the pairs that give four outputs, in the first line of the first row */
     int32_t next;            /* bytes from one row's lines to the next row's */
     const thimble_pair *last;
     int32_t rest;                     /* outputs that follow, in the highest two bits */
@@ -88,11 +93,13 @@ static inline void put_lines(const int8_t *from,
 }
 
 #if THIMBLE_ASM
-#define NARROW_WORD(i, j) "[%[at], #4 * " #i " + 32 * " #j " - 64]"
-#define WIDE_WORD(i, j) "[%[at], #4 * " #i " + 64 * " #j " - 128]"
+#define NARROW_WORD(i, j) "[%[at], #4 * " #i " + 32 * " #j "]"
+#define WIDE_WORD(i, j) "[%[at], #4 * " #i " + 64 * " #j "]"
+#define FOURS_WORD(i, j) "[%[at], #4 * " #i " + 256 * " #j "]"
+#define WIDE_FOURS_WORD(i, j) "[%[at], #4 * " #i " + 512 * " #j "]"
 #define NEXT_WORD(i) "[%[at], #4 * " #i "]!"
 
-/* Rows of outputs; %[at] is in the last line of each. */
+/* Rows of outputs; %[at] is in the first line of each. */
 #define BAND_ROWS(W, how, apart)                                                                             \
     __asm volatile(                                                                                          \
         "ldr     %[a0], [%[b2]]                    \n"                                                       \
@@ -124,12 +131,63 @@ static inline void put_lines(const int8_t *from,
         : "cc", "memory")
 
 #define BAND_LINES(how, apart)                                                                               \
-    if (line == THIMBLE_NARROW_LINE / 4) {                                                                   \
+    if (pitch == THIMBLE_FOURS * THIMBLE_FOURS_LINE / 4) {                                                   \
+        BAND_ROWS(FOURS_WORD, how, apart);                                                                   \
+    } else if (pitch == THIMBLE_FOURS * THIMBLE_WIDE_FOURS_LINE / 4) {                                       \
+        BAND_ROWS(WIDE_FOURS_WORD, how, apart);                                                              \
+    } else if (pitch == THIMBLE_NARROW_LINE / 4) {                                                           \
         BAND_ROWS(NARROW_WORD, how, apart);                                                                  \
     } else {                                                                                                 \
         BAND_ROWS(WIDE_WORD, how, apart);                                                                    \
     }
 #endif
+
+/* One pixel of four channels, to a line of each. */
+static inline void put_pixel_of_fours(const int8_t *from, thimble_half *to, const int32_t line)
+{
+    const uint32_t word = thimble_read_word(from);
+    const uint32_t even = thimble_sxtb16(word), odd = thimble_sxtb16_ror8(word);
+    to[0] = (int16_t)(uint16_t)even;
+    to[line] = (int16_t)(uint16_t)odd;
+    to[2 * line] = (int16_t)(uint16_t)(even >> 16);
+    to[3 * line] = (int16_t)(uint16_t)(odd >> 16);
+}
+
+/* The same of four channels: four lines of `line` int16 for each image row. `odd`: whether the
+ * first pixel is the second of its pair. */
+static inline void put_fours(const int8_t *from,
+                             const walk_steps *steps,
+                             int32_t count,
+                             int32_t rows,
+                             thimble_half *to,
+                             int32_t odd,
+                             const int32_t line)
+{
+    const int32_t one = steps->input_x, over = steps->input_y - count * one;
+    const int32_t first = odd && count > 0 ? 1 : 0, pairs = (count - first) >> 1;
+    const int32_t over_to = THIMBLE_FOURS * line - 2 * pairs - first;
+    const int32_t last = (count - first) & 1;
+    for (; rows > 0; rows--, from += over, to += over_to) {
+        if (first) {
+            put_pixel_of_fours(from, to, line);
+            from += one;
+            to++;
+        }
+        for (int32_t left = pairs; left > 0; left--, from += 2 * one, to += 2) {
+            const uint32_t a = thimble_read_word(from), b = thimble_read_word(from + one);
+            const uint32_t low = thimble_bottoms(a, b), high = thimble_tops(a, b);
+            thimble_pair *const pair = (thimble_pair *)to;
+            pair[0] = thimble_sxtb16(low);
+            pair[line / 2] = thimble_sxtb16_ror8(low);
+            pair[line] = thimble_sxtb16(high);
+            pair[3 * line / 2] = thimble_sxtb16_ror8(high);
+        }
+        if (last) {
+            put_pixel_of_fours(from, to, line);
+            from += one;
+        }
+    }
+}
 
 /* Lines that stay for the next band are moved to the top. */
 static inline void keep_lines(thimble_pair *to, const thimble_pair *from, int32_t words)
@@ -196,7 +254,7 @@ static THIMBLE_ASM_FUNCTION void put_other_rows(const thimble_conv_shape *shape,
                                                 const band_state *given,
                                                 output_kind kind,
                                                 const thimble_pair *lines,
-                                                int32_t line,
+                                                int32_t pitch,
                                                 int32_t rows,
                                                 int32_t over,
                                                 int8_t *to)
@@ -208,7 +266,6 @@ static THIMBLE_ASM_FUNCTION void put_other_rows(const thimble_conv_shape *shape,
         int8_t *row_to = to;
         int32_t s0, s1, s2, s3;
         uint32_t x, y, a0, b0, a1, b1, a2, b2 = (uint32_t)state.channel.taps;
-        at += (THIMBLE_LINES - 1) * line;
         if (shape->stride_w == 1) {
             BAND_LINES(ANY, 1)
         } else {
@@ -217,8 +274,9 @@ static THIMBLE_ASM_FUNCTION void put_other_rows(const thimble_conv_shape *shape,
         return;
     }
 #endif
-    for (; rows > 0; rows--, at += line * shape->stride_h, to += over) {
-        put_outputs(shape, requant, &given->channel, kind, given->channel.taps, at, 1, line, given->step, to);
+    for (; rows > 0; rows--, at += pitch * shape->stride_h, to += over) {
+        put_outputs(shape, requant, &given->channel, kind, given->channel.taps, at, 1, pitch, given->step,
+                    to);
     }
 }
 
@@ -237,6 +295,9 @@ static inline THIMBLE_ASM_INLINE void thimble_depthwise_3x3_band(const thimble_c
                   room = 2 * pairs - pad_left;
     const int32_t inside = room < 0 ? 0 : room < shape->input_w ? room : shape->input_w;
     const int32_t line = pairs * 4 <= THIMBLE_NARROW_LINE ? THIMBLE_NARROW_LINE / 4 : THIMBLE_WIDE_LINE / 4;
+    const int32_t together = shape->at_once ? THIMBLE_FOURS : 1;
+    const int32_t fours = pairs * 4 <= THIMBLE_FOURS_LINE ? THIMBLE_FOURS_LINE : THIMBLE_WIDE_FOURS_LINE;
+    const int32_t apart = shape->at_once ? fours / 4 : 0, pitch = apart ? THIMBLE_FOURS * apart : line;
     const int32_t most = (band - 1) * shape->stride_h + THIMBLE_LINES, bands = height > band;
     const uint32_t blank =
         thimble_bottoms((uint32_t)shape->input_zero_point, (uint32_t)shape->input_zero_point);
@@ -247,42 +308,54 @@ static inline THIMBLE_ASM_INLINE void thimble_depthwise_3x3_band(const thimble_c
 
     state.step = steps.output_x;
     state.rest = (int32_t)((uint32_t)columns << 30);
-    state.next = 4 * line * shape->stride_h;
+    state.next = 4 * pitch * shape->stride_h;
     state.over_pairs = state.next - 4 * (columns / 2 * stride);
     state.over_outputs = steps.output_y - (columns & ~1) * steps.output_x;
-    put_blank(lines, most * line, blank);
+    put_blank(lines, most * pitch, blank);
     for (int32_t batch = 0; batch < shape->batches; batch++) {
         const int32_t *from = parameters;
         const int8_t *image = input;
         int32_t filter = 0;
-        for (int32_t channel = 0; channel < channels; channel++, from += 5) {
-            const output_kind kind = put_channel(shape, requant, from, &state.channel);
-            int8_t *to = output + channel;
-            for (int32_t row = 0; row < height; row += band, to += band * steps.output_y) {
-                const band_lines here = bands ? begin_band(shape, row, lines, line, blank) : top;
-                put_lines(image + here.first * steps.input_y, &steps, inside, here.seen - here.above,
-                          (thimble_half *)(lines + (here.had + here.above) * line) + pad_left, 4 * line);
-                state.end = lines + (THIMBLE_LINES - 1) * line + (columns & ~3) / 2 * stride;
-                state.last = state.end + here.rows * state.next / 4;
-#if THIMBLE_ASM
-                if (__builtin_expect(kind == OUTPUT_ONCE, 1)) {
-                    const thimble_pair *at = lines + (THIMBLE_LINES - 1) * line;
-                    int8_t *row_to = to;
-                    int32_t s0, s1, s2, s3;
-                    uint32_t x, y, a0, b0, a1, b1, a2, b2 = (uint32_t)state.channel.taps;
-                    if (stride == 1) {
-                        BAND_LINES(ONCE, 1)
-                    } else {
-                        BAND_LINES(ONCE, 2)
-                    }
-                    continue;
+        for (int32_t channel = 0; channel < channels; channel += together, from += 5 * together) {
+            for (int32_t row = 0; row < height; row += band) {
+                const band_lines here = bands ? begin_band(shape, row, lines, pitch, blank) : top;
+                const int32_t seen = here.seen - here.above;
+                const int8_t *const read = image + here.first * steps.input_y;
+                thimble_half *const put =
+                    (thimble_half *)(lines + (here.had + here.above) * pitch) + pad_left;
+                int8_t *to = output + channel + row * steps.output_y;
+                if (apart == THIMBLE_FOURS_LINE / 4) {
+                    put_fours(read, &steps, inside, seen, put, pad_left & 1, THIMBLE_FOURS_LINE / 2);
+                } else if (apart) {
+                    put_fours(read, &steps, inside, seen, put, pad_left & 1, THIMBLE_WIDE_FOURS_LINE / 2);
+                } else {
+                    put_lines(read, &steps, inside, seen, put, 4 * pitch);
                 }
+                for (int32_t i = 0; i < together; i++, to++) {
+                    const thimble_pair *at = lines + i * apart;
+                    const output_kind kind = put_channel(shape, requant, from + 5 * i, &state.channel);
+                    state.end = at + (columns & ~3) / 2 * stride;
+                    state.last = state.end + here.rows * state.next / 4;
+#if THIMBLE_ASM
+                    if (__builtin_expect(kind == OUTPUT_ONCE, 1)) {
+                        int8_t *row_to = to;
+                        int32_t s0, s1, s2, s3;
+                        uint32_t x, y, a0, b0, a1, b1, a2, b2 = (uint32_t)state.channel.taps;
+                        if (stride == 1) {
+                            BAND_LINES(ONCE, 1)
+                        } else {
+                            BAND_LINES(ONCE, 2)
+                        }
+                        continue;
+                    }
 #endif
-                put_other_rows(shape, requant, &state, kind, lines, line, here.rows, steps.output_y, to);
+                    put_other_rows(shape, requant, &state, kind, at, pitch, here.rows, steps.output_y, to);
+                }
             }
-            if (++filter == filters) {
+            filter += together;
+            if (filter >= filters) {
                 filter = 0;
-                image++;
+                image += together;
             }
         }
         input += shape->input_h * shape->input_w * shape->input_c;

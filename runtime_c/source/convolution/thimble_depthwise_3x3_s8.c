@@ -7,7 +7,7 @@
 typedef struct {
     thimble_3x3_channel channel;
     int32_t step;            /* bytes between outputs */
-    const thimble_pair *end; /* of the pairs that give four outputs, in the last line */
+    const thimble_pair *end; /* of the pairs that give four outputs, in the first line */
     int32_t rest;            /* outputs that follow, in the highest two bits */
 } row_state;
 
@@ -58,10 +58,9 @@ static inline void put_line(const int8_t *from, int32_t step, int32_t count, int
 }
 
 #if THIMBLE_ASM
-#define TURN_WORD(i, j) "[%[at], #12 * " #i " + 4 * " #j " - 8]"
+#define TURN_WORD(i, j) "[%[at], #12 * " #i " + 4 * " #j "]"
 #define NEXT_TURN(i) "[%[at], #12 * " #i "]!"
 
-/* %[at] is in the last line. */
 #define ROW(how, apart)                                                                                      \
     __asm volatile("ldr     %[a0], [%[b2]]                    \n"                                            \
                    "ldr     %[b0], [%[b2], #4]                \n"                                            \
@@ -102,7 +101,7 @@ THIMBLE_ASM_FUNCTION void thimble_depthwise_3x3_s8(const thimble_conv_shape *sha
     row_state state;
 
     state.step = steps.output_x;
-    state.end = lines + 2 + (columns & ~3) / 2 * THIMBLE_LINES * stride;
+    state.end = lines + (columns & ~3) / 2 * THIMBLE_LINES * stride;
     state.rest = (int32_t)((uint32_t)columns << 30);
     for (thimble_pair *to = lines; to < lines_end; to++) {
         *to = blank;
@@ -137,7 +136,7 @@ THIMBLE_ASM_FUNCTION void thimble_depthwise_3x3_s8(const thimble_conv_shape *sha
                 turn = turn < THIMBLE_LINES ? turn : turn - THIMBLE_LINES;
 #if THIMBLE_ASM
                 if (kind != OUTPUT_SLOW) {
-                    const thimble_pair *at = lines + 2;
+                    const thimble_pair *at = lines;
                     int8_t *to = row_to;
                     int32_t s0, s1, s2, s3;
                     uint32_t x0, y0, a0, b0, a1, b1, a2, b2 = (uint32_t)taps;

@@ -19,6 +19,10 @@ EDGE_OUTPUTS = 4
 """EDGE_OUTPUTS of thimble_depthwise_conv_blocks_s8.c."""
 BAND_LINES = (32, 64)
 """THIMBLE_NARROW_LINE and THIMBLE_WIDE_LINE of thimble_depthwise_3x3_band.h, in bytes."""
+FOURS_LINES = (64, 128)
+"""THIMBLE_FOURS_LINE and THIMBLE_WIDE_FOURS_LINE: of each of FOURS channels."""
+FOURS = 4
+"""THIMBLE_FOURS."""
 LINES_3X3 = 3
 """THIMBLE_LINES of thimble_depthwise_3x3.h."""
 MVE_CHANNEL_BLOCK = 124
@@ -211,7 +215,8 @@ def own_depthwise(touched: Touched) -> Extents:
         seen = line_bytes_3x3(call["shape.output_w"], call["shape.stride_w"])
         scratch = LINES_3X3 * seen
         if call.function != "thimble_depthwise_3x3_s8":
-            line = next(line for line in BAND_LINES if seen <= line)
+            lengths = FOURS_LINES if call.get("shape.at_once") else BAND_LINES
+            line = max(call.get("shape.at_once"), 1) * next(n for n in lengths if seen <= n)
             scratch = line * ((call["shape.band"] - 1) * call["shape.stride_h"] + LINES_3X3)
     else:
         parameters = 4 * call["shape.output_c"] * (2 + -(-(1 + taps) // 4))

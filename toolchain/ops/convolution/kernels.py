@@ -456,12 +456,14 @@ def waiting_rows(rows: int, window: Window) -> int:
 class _Walk:
     """How an own depthwise kernel goes over the image: `band` output rows at a time.
 
-    `transposed`: rows are columns, in `window` too.
+    `transposed`: rows are columns, in `window` too. `at_once`: channels whose lines are made
+    together, if not 0.
     """
 
     window: Window
     band: int
     transposed: bool = False
+    at_once: int = 0
 
 
 def _own_depthwise(
@@ -480,6 +482,7 @@ def _own_depthwise(
             depth=1,
             lines=(input_line, output_line),
             band=walk.band,
+            at_once=walk.at_once,
             transposed=walk.transposed,
         )
         note = _TRANSPOSED if walk.transposed else ""
@@ -590,7 +593,8 @@ class _Lines:
         stride_h, stride_w = self.walk.window.stride
         if self.band_line is None:
             return extents.LINES_3X3 * extents.line_bytes_3x3(columns, stride_w)
-        return self.band_line * ((self.walk.band - 1) * stride_h + extents.LINES_3X3)
+        pitch = self.band_line * max(self.walk.at_once, 1)
+        return pitch * ((self.walk.band - 1) * stride_h + extents.LINES_3X3)
 
 
 def _depthwise_3x3(op: Op, graph: Graph, window: Window, blocks: bool) -> Kernel:
@@ -599,7 +603,7 @@ def _depthwise_3x3(op: Op, graph: Graph, window: Window, blocks: bool) -> Kernel
     the operator; with a stride of 2 it often takes the least scratch.
     """
     output, turns = graph.output(op).shape, _Lines(_Walk(window, 1), None)
-    ways = (*_bands(op, graph), turns)
+    ways = (*_bands(op, graph, blocks), turns)
     first = next((way for way in ways if way.scratch_bytes(output) <= _LINES_BYTES), turns)
     lean = _depthwise_3x3_form(op, graph, window, first)
     if blocks and first is turns:
@@ -611,22 +615,24 @@ def _depthwise_3x3(op: Op, graph: Graph, window: Window, blocks: bool) -> Kernel
     )
 
 
-def _bands(op: Op, graph: Graph) -> Iterator[_Lines]:
-    """The ways over an image for windows of 3x3 by bands of short lines, quickest first.
+def _bands(op: Op, graph: Graph, blocks: bool) -> Iterator[_Lines]:
+    """The ways over an image for windows of 3x3 by bands of short lines, quickest first: those that
+    make lines of four channels at once, if channels come in `blocks` of four, then the others.
 
     Rows and columns change places where that makes rows longer, but not too long for a band.
     """
     window, (_, rows, columns, _) = window_of(op, graph), graph.output(op).shape
-    transposed = rows > columns and window.stride == _PLAIN
-    if transposed and _band_line(rows, 1) is None and _band_line(columns, 1) is not None:
-        transposed = False
-    if transposed:
-        window, rows, columns = transposed_window(window), columns, rows
-    line = _band_line(columns, window.stride[1])
-    if line is not None:
-        bands = {-(-rows // count) for count in range(1, rows + 1)}
-        for band in sorted(bands, reverse=True):
-            yield _Lines(_Walk(window, band, transposed), line)
+    ways = ((extents.FOURS_LINES, extents.FOURS),) if blocks else ()
+    for lengths, at_once in (*ways, (extents.BAND_LINES, 0)):
+        transposed = rows > columns and window.stride == _PLAIN
+        if transposed and _band_line(rows, 1, lengths) is None:
+            transposed = _band_line(columns, 1, lengths) is None
+        walked = transposed_window(window) if transposed else window
+        height, width = (columns, rows) if transposed else (rows, columns)
+        line = _band_line(width, walked.stride[1], lengths)
+        bands = {-(-height // count) for count in range(1, height + 1)}
+        for band in sorted(bands, reverse=True) if line is not None else ():
+            yield _Lines(_Walk(walked, band, transposed, at_once), line)
 
 
 def _depthwise_3x3_form(op: Op, graph: Graph, window: Window, lines: _Lines) -> Kernel:
@@ -657,10 +663,10 @@ def _depthwise_3x3_form(op: Op, graph: Graph, window: Window, lines: _Lines) -> 
     )
 
 
-def _band_line(columns: int, stride: int) -> int | None:
-    """Bytes of a line that the kernels for bands hold; None if they hold none so long."""
+def _band_line(columns: int, stride: int, lengths: Sizes) -> int | None:
+    """Bytes of the shortest line that holds so many columns; None if all are shorter."""
     seen = extents.line_bytes_3x3(columns, stride)
-    return next((line for line in extents.BAND_LINES if seen <= line), None)
+    return next((line for line in lengths if seen <= line), None)
 
 
 def _band(window: Window, rows: int, columns: int) -> int:

@@ -29,7 +29,8 @@ def conv_shape(
     `depth` is the number of input channels that a filter reads. `lines` are the bytes from row to
     row of input and output, for strided views. `band` is the number of output rows that a depthwise
     kernel computes at a time, or of tiles that Winograd's does, `at_once` that of windows that an
-    ordinary one expands together. If `transposed`, height and width are swapped, in `window` too.
+    ordinary one expands together, or of channels whose lines a depthwise one makes together. If
+    `transposed`, height and width are swapped, in `window` too.
     """
     x, y = graph.input(op, INPUT), graph.output(op)
     rows, columns = (2, 1) if transposed else (1, 2)
