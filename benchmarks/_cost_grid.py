@@ -493,8 +493,11 @@ def kernels(family: str, seed: int, core: Core, most: int | None = None) -> tupl
 def _forms(kernel: Choice, family: str) -> tuple[Choice, ...]:
     """Which of an operator's kernels count: the roomiest form, as there is room in most plans, and
     the one with the least scratch if it calls other functions; of the shapes for Winograd's
-    algorithm all forms of that.
+    algorithm all forms of that; of depthwise convolutions, whose forms call several functions, also
+    one with less scratch.
     """
+    if family == "depthwise_conv2d" and (more := kernel.roomier()):
+        return (more[0], more[len(more) // 2], kernel)
     if family != "winograd":
         roomiest = next(iter(kernel.roomier()), kernel)
         return (roomiest,) if roomiest.name == kernel.name else (roomiest, kernel)

@@ -584,6 +584,12 @@ class _Lines:
     walk: _Walk
     band_line: int | None
 
+    def form(self) -> str:
+        """For a title that no other way has."""
+        turned = " transposed" if self.walk.transposed else ""
+        fours = " of four channels" if self.walk.at_once else ""
+        return "" if self.band_line is None else f"{self.walk.band} rows{fours}{turned}"
+
     def function(self) -> str:
         turns = "thimble_depthwise_3x3_s8"
         return turns if self.band_line is None else _BAND_FUNCTIONS[self.walk.window.stride[1]]
@@ -659,7 +665,7 @@ def _depthwise_3x3_form(op: Op, graph: Graph, window: Window, lines: _Lines) -> 
         kernel,
         find_overlaps=lambda: overlaps.depthwise_line_overlaps(op, graph, window, transposed),
         find_terms=lambda: terms.depthwise_3x3_terms(op, graph, kernel.calls[0]),
-        form=f"{lines.walk.band} at once{', transposed' if transposed else ''}",
+        form=lines.form(),
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from toolchain.ir import Graph, Op
 from toolchain.ops.convolution.common import weight_zero_point
+from toolchain.ops.convolution.extents import FOURS_LINES
 from toolchain.ops.convolution.packing import SUMMED_TAPS, VECTOR_BYTES
 from toolchain.ops.kernel import Call, Terms
 from toolchain.ops.terms import Along, along, is_narrow, slow_channels
@@ -265,23 +266,47 @@ def depthwise_3x3_terms(op: Op, graph: Graph, call: Call) -> Terms:
     lines = sum(0 <= row < in_h for row in seen)
     each = batches * channels
     path, slow = slow_channels(op, graph)
-    fast = batches * (0 if is_narrow(op, graph) else channels - int(slow.sum()))
     at = "" if stride_w == 1 else " at stride 2"
-    return {
+    fours = call.get("shape.at_once")
+    blank = each * (len(seen) - lines)
+    kept = each * (bands - 1) * max(3 - stride_h, 0)
+    terms: Counts = {
         "call": 1.0,
         "channel": each,
-        "line": each * lines,
-        "line word": each * lines * (inside // 4),
-        "line byte": each * lines * (inside % 4),
-        "blank line": each * (len(seen) - lines),
-        "blank line pair": each * (len(seen) - lines) * pairs,
-        "band": each * bands,
-        "line kept": each * (bands - 1) * max(3 - stride_h, 0),
         "row": each * out_h,
-        f"step{at}": fast * out_h * -(-out_w // 2),
-        "lone output": fast * out_h * (out_w % 2),
-        f"{path} output": batches * out_h * out_w * int(slow.sum()),
-        "narrow output": batches * channels * out_h * out_w * is_narrow(op, graph),
+        "band": each * bands / max(fours, 1),
+    }
+    if fours:
+        pitch = fours * next(n for n in FOURS_LINES if 4 * pairs <= n) / 16
+        odd = min(pad_left % 2, inside)
+        terms |= {
+            "line of four channels": each * lines / 4,
+            "pair of pixels of four channels": each * lines * ((inside - odd) // 2) / 4,
+            "lone pixel of four channels": each * lines * (odd + (inside - odd) % 2) / 4,
+            "four words blank": (blank / 4 if bands > 1 else 0) * pitch,
+            "four words kept": kept / 4 * pitch,
+        }
+    else:
+        terms |= {
+            "line": each * lines,
+            "line word": each * lines * (inside // 4),
+            "line byte": each * lines * (inside % 4),
+            "blank line": blank,
+            "blank line pair": blank * pairs,
+            "line kept": kept,
+        }
+    narrow = is_narrow(op, graph)
+    usual = batches * (0 if narrow else channels - (path == "slow") * int(slow.sum()))
+    how = "" if graph.output(op).q.zero_point == -128 else " rounded twice"
+    if path == "float" and how:
+        usual = 0
+    return terms | {
+        f"four{at}{how}": usual * out_h * (out_w // 4),
+        f"two{at}{how}": usual * out_h * (out_w % 4 // 2),
+        f"lone output{how}": usual * out_h * (out_w % 2),
+        f"{path} output": (batches * channels * out_h * out_w - usual * out_h * out_w)
+        * (not narrow),
+        "narrow output": batches * channels * out_h * out_w * narrow,
     }
 
 
