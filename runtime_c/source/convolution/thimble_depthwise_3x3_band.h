@@ -212,13 +212,15 @@ static inline void put_blank(thimble_pair *to, int32_t words, uint32_t blank)
 }
 
 /* The lines of a band: the first rows of its windows are `above` rows before the image, `seen` rows of
- * `wanted` end in it; `had` are left from the band before. `first`: the first image row that is still to be
- * read. */
+ * `wanted` end in it; `had` are left from the band before. `inside`: image rows that are to be read, from
+ * `from` bytes in the image to `to` words in scratch. */
 typedef struct {
-    int32_t rows, had, first, above, seen, wanted;
+    int32_t rows, had, above, seen, wanted;
+    int32_t inside, from, to;
 } band_lines;
 
-static inline band_lines lines_of(const thimble_conv_shape *shape, int32_t row)
+static inline band_lines
+lines_of(const thimble_conv_shape *shape, int32_t row, int32_t input_y, int32_t pitch)
 {
     const int32_t left = shape->output_h - row, rows = left < shape->band ? left : shape->band;
     const int32_t kept = shape->stride_h < THIMBLE_LINES ? THIMBLE_LINES - shape->stride_h : 0;
@@ -227,15 +229,21 @@ static inline band_lines lines_of(const thimble_conv_shape *shape, int32_t row)
     const int32_t wanted = (rows - 1) * shape->stride_h + THIMBLE_LINES - had;
     const int32_t above = top < 0 ? (-top < wanted ? -top : wanted) : 0;
     const int32_t below = shape->input_h - top;
-    const band_lines lines = {rows, had, top + above, above, below < wanted ? below : wanted, wanted};
+    const int32_t seen = below < wanted ? below : wanted;
+    const band_lines lines = {
+        rows, had, above, seen, wanted, seen - above, (top + above) * input_y, (had + above) * pitch};
     return lines;
 }
 
 /* Makes the lines of the band from output row `row` on complete but for the rows that are in the image. */
-static __attribute__((noinline)) band_lines
-begin_band(const thimble_conv_shape *shape, int32_t row, thimble_pair *lines, int32_t line, uint32_t blank)
+static __attribute__((noinline)) band_lines begin_band(const thimble_conv_shape *shape,
+                                                       int32_t row,
+                                                       int32_t input_y,
+                                                       thimble_pair *lines,
+                                                       int32_t line,
+                                                       uint32_t blank)
 {
-    const band_lines here = lines_of(shape, row);
+    const band_lines here = lines_of(shape, row, input_y, line);
     thimble_pair *const first = lines + here.had * line;
     if (here.had > 0) {
         keep_lines(lines, lines + shape->band * shape->stride_h * line, here.had * line);
@@ -257,7 +265,8 @@ static THIMBLE_ASM_FUNCTION void put_other_rows(const thimble_conv_shape *shape,
                                                 int32_t pitch,
                                                 int32_t rows,
                                                 int32_t over,
-                                                int8_t *to)
+                                                int8_t *to,
+                                                const int32_t stride)
 {
     const thimble_pair *at = lines;
 #if THIMBLE_ASM
@@ -266,13 +275,15 @@ static THIMBLE_ASM_FUNCTION void put_other_rows(const thimble_conv_shape *shape,
         int8_t *row_to = to;
         int32_t s0, s1, s2, s3;
         uint32_t x, y, a0, b0, a1, b1, a2, b2 = (uint32_t)state.channel.taps;
-        if (shape->stride_w == 1) {
+        if (stride == 1) {
             BAND_LINES(ANY, 1)
         } else {
             BAND_LINES(ANY, 2)
         }
         return;
     }
+#else
+    (void)stride;
 #endif
     for (; rows > 0; rows--, at += pitch * shape->stride_h, to += over) {
         put_outputs(shape, requant, &given->channel, kind, given->channel.taps, at, 1, pitch, given->step,
@@ -302,8 +313,8 @@ static inline THIMBLE_ASM_INLINE void thimble_depthwise_3x3_band(const thimble_c
     const uint32_t blank =
         thimble_bottoms((uint32_t)shape->input_zero_point, (uint32_t)shape->input_zero_point);
     const walk_steps steps = steps_of(shape);
-    const band_lines top = lines_of(shape, 0);
     thimble_pair *const lines = scratch;
+    band_lines here = lines_of(shape, 0, steps.input_y, pitch);
     band_state state;
 
     state.step = steps.output_x;
@@ -318,18 +329,19 @@ static inline THIMBLE_ASM_INLINE void thimble_depthwise_3x3_band(const thimble_c
         int32_t filter = 0;
         for (int32_t channel = 0; channel < channels; channel += together, from += 5 * together) {
             for (int32_t row = 0; row < height; row += band) {
-                const band_lines here = bands ? begin_band(shape, row, lines, pitch, blank) : top;
-                const int32_t seen = here.seen - here.above;
-                const int8_t *const read = image + here.first * steps.input_y;
-                thimble_half *const put =
-                    (thimble_half *)(lines + (here.had + here.above) * pitch) + pad_left;
+                if (__builtin_expect(bands, 0)) {
+                    here = begin_band(shape, row, steps.input_y, lines, pitch, blank);
+                }
+                const int8_t *const read = image + here.from;
+                thimble_half *const put = (thimble_half *)(lines + here.to) + pad_left;
                 int8_t *to = output + channel + row * steps.output_y;
                 if (apart == THIMBLE_FOURS_LINE / 4) {
-                    put_fours(read, &steps, inside, seen, put, pad_left & 1, THIMBLE_FOURS_LINE / 2);
+                    put_fours(read, &steps, inside, here.inside, put, pad_left & 1, THIMBLE_FOURS_LINE / 2);
                 } else if (apart) {
-                    put_fours(read, &steps, inside, seen, put, pad_left & 1, THIMBLE_WIDE_FOURS_LINE / 2);
+                    put_fours(read, &steps, inside, here.inside, put, pad_left & 1,
+                              THIMBLE_WIDE_FOURS_LINE / 2);
                 } else {
-                    put_lines(read, &steps, inside, seen, put, 4 * pitch);
+                    put_lines(read, &steps, inside, here.inside, put, 4 * pitch);
                 }
                 for (int32_t i = 0; i < together; i++, to++) {
                     const thimble_pair *at = lines + i * apart;
@@ -349,7 +361,8 @@ static inline THIMBLE_ASM_INLINE void thimble_depthwise_3x3_band(const thimble_c
                         continue;
                     }
 #endif
-                    put_other_rows(shape, requant, &state, kind, at, pitch, here.rows, steps.output_y, to);
+                    put_other_rows(shape, requant, &state, kind, at, pitch, here.rows, steps.output_y, to,
+                                   stride);
                 }
             }
             filter += together;
