@@ -95,13 +95,15 @@ void thimble_convolve_1x1_s8(int32_t pixels,
 
 /* 3x3 convolution of one image with stride 1 and any padding by Winograd's F(2x2, 3x3), in integers: a third
  * to a half of the products, exactly. input_c = depth is a multiple of eight, 2048 at most; output_c is even;
- * no weight zero point; every shift code is >= 0. kernel, stride and dilation are not read.
+ * no weight zero point; every shift code is >= 0, or THIMBLE_SHIFT_FLOAT. kernel, stride and dilation are not
+ * read.
  *
  * parameters: for each pair of output channels: four times their biases; 16 filters
  * (source/convolution/thimble_winograd.h), of which for each four input channels two int16 each of channels 0
  * and 2 of the first filter, the same of the second, then channels 1 and 3 of both; for each of the two its
- * multiplier, (2 * output offset + 1) << shift code, and shift code, plus 256 if the activation is narrower
- * than int8.
+ * multiplier, rounding term ((2 * output offset + 1) << shift code, less what the bias was raised by), and
+ * shift code, plus 256 if the activation is narrower than int8; or the bits of half a float factor, the
+ * output's offset, and 512 (THIMBLE_SHIFT_FLOAT), plus 256.
  *
  * scratch: 112 * input_c bytes, 80 * input_c where band is 2 or there are 1, 2 or 4 tiles of outputs. Besides
  * it takes 500 bytes of stack. */

@@ -10,6 +10,7 @@ import numpy as np
 from toolchain.ir import DType, Graph, Op, Tensor
 from toolchain.memory.plan import Plan, planned_ops
 from toolchain.ops.arithmetic.activation import Activation
+from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.convolution.common import random_bias, random_quantisation
 from toolchain.ops.convolution.conv2d import Conv2D
 from toolchain.ops.convolution.winograd import FORMS, winograd_conv2d
@@ -45,6 +46,7 @@ def convolution(
     padding: Padding | None = None,
     weights: np.ndarray | None = None,
     activation: Activation = Activation.NONE,
+    rounding: Rounding = Rounding.TFLITE,
 ) -> Graph:
     """3x3, stride 1. By default weights are random and each side is padded by 0 or 1."""
     sides = rng.integers(0, 2, 4)
@@ -61,13 +63,15 @@ def convolution(
         Tensor("y", (1, *outputs, channels), DType.INT8, y_q),
         random_bias(rng, x_q, w_q, channels),
     ]
-    attributes = Conv2D(padding=padding, activation=activation)
+    attributes = Conv2D(padding=padding, activation=activation, rounding=rounding)
     op = Op("conv2d", "conv", ("x", "weights", "bias"), ("y",), attributes)
     return Graph.build("winograd", tensors, [op], ["x"], ["y"])
 
 
 def convolutions(count: int, rng: np.random.Generator, tile: int) -> list[Graph]:
-    """Random ones that the kernel takes; of three one has weights that are all -128 or 127."""
+    """Random ones that the kernel takes. Of three one has weights that are all -128 or 127, of two
+    one is rounded as ONNX Runtime does.
+    """
     graphs: list[Graph] = []
     while len(graphs) < count:
         size = tuple(int(n) for n in rng.integers(1, 12, 2) + 2)
@@ -76,8 +80,15 @@ def convolutions(count: int, rng: np.random.Generator, tile: int) -> list[Graph]
         if len(graphs) % 3 == 2:
             weights = rng.choice([-128, 127], (channels, 3, 3, depth))
         activation = rng.choice(np.array(list(Activation), dtype=object))
+        rounding = Rounding.ONNX if len(graphs) % 2 else Rounding.TFLITE
         graph = convolution(
-            (size[0], size[1]), depth, channels, rng, weights=weights, activation=activation
+            (size[0], size[1]),
+            depth,
+            channels,
+            rng,
+            weights=weights,
+            activation=activation,
+            rounding=rounding,
         )
         if winograd_conv2d(graph.ops[0], graph, tile) is not None:
             graphs.append(graph)

@@ -37,8 +37,16 @@
 #define THIMBLE_WINOGRAD_H
 
 #include "thimble_conv.h"
+#include "thimble_dsp.h"
 
 #include <stdint.h>
+
+#define THIMBLE_WINOGRAD_ASM (THIMBLE_ASM && THIMBLE_FPU)
+
+/* Beside a channel's shift code: the activation is narrower than int8; the multiplier is the bits of half a
+ * float factor, and the rounding term the output's offset (THIMBLE_SHIFT_FLOAT). The assembly knows them. */
+#define THIMBLE_WINOGRAD_NARROW 256
+#define THIMBLE_WINOGRAD_FLOAT_FACTOR 512
 
 #define THIMBLE_WINOGRAD_POSITIONS 16
 /* Most tiles that are computed together. */

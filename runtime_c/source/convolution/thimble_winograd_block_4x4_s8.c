@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "thimble_requantize_s8.h"
-#include "thimble_winograd.h"
 #include "thimble_winograd_steps.h"
 
 enum { SIDE = THIMBLE_WINOGRAD_4X4_SIDE };
@@ -8,7 +6,7 @@ enum { SIDE = THIMBLE_WINOGRAD_4X4_SIDE };
 /* Times 9 it is 1 modulo 2^32: what is known to be a multiple of 9 is divided by it. */
 #define NINTH 0x38E38E39U
 
-#if THIMBLE_ASM
+#if THIMBLE_WINOGRAD_ASM
 /* clang-format off */
 
 /* A row of sums, P1 to P6 at r7 + 120 + at downwards, times A; before: P6 of the row before, of which nothing
@@ -38,8 +36,7 @@ enum { SIDE = THIMBLE_WINOGRAD_4X4_SIDE };
     "str     r0, [r7, #48 + " at "]            \n"
 
 /* The stack holds the block (96 bytes) and, below it, P36 to P1: 24 bytes each. Rows of sums make room for
- * the outputs of these rows. In lr beside the shift: 1 in bit 8 if the activation is narrow, columns from
- * bit 16. */
+ * the outputs of these rows. In lr beside the shift and what is said of it there: columns from bit 16. */
 THIMBLE_ASM_FUNCTION void thimble_winograd_block_4x4_s8(const thimble_winograd_block_4x4 *block)
 {
     register const thimble_winograd_block_4x4 *from __asm("r0") = block;
@@ -100,10 +97,10 @@ THIMBLE_ASM_FUNCTION void thimble_winograd_block_4x4_s8(const thimble_winograd_b
         "asr     r1, r1, #5                        \n"
         "asr     r6, r6, #5                        \n"
         "asr     r0, r0, #5                        \n"
+        "tst     lr, #0x300                        \n"
+        "bne     9f                                \n"
         THIMBLE_WINOGRAD_REQUANTIZE("r4", "r1", "r2", "r3")
         THIMBLE_WINOGRAD_REQUANTIZE("r6", "r0", "r2", "r3")
-        "tst     lr, #0x100                        \n"
-        "bne     9f                                \n"
         "7:                                        \n"
         "ldr     r5, [sp, #920]                    \n"
         "ldr     r7, [sp, #912]                    \n"
@@ -137,6 +134,16 @@ THIMBLE_ASM_FUNCTION void thimble_winograd_block_4x4_s8(const thimble_winograd_b
         "b       8f                                \n"
 
         "9:                                        \n"
+        "tst     lr, #0x200                        \n"
+        "beq     10f                               \n"
+        THIMBLE_WINOGRAD_FLOAT("r4", "r1", "r6", "r0")
+        "tst     lr, #0x100                        \n"
+        "beq     7b                                \n"
+        "b       11f                               \n"
+        "10:                                       \n"
+        THIMBLE_WINOGRAD_REQUANTIZE("r4", "r1", "r2", "r3")
+        THIMBLE_WINOGRAD_REQUANTIZE("r6", "r0", "r2", "r3")
+        "11:                                       \n"
         "ldr     r2, [sp, #948]                    \n"
         "ldr     r3, [sp, #952]                    \n"
         THIMBLE_WINOGRAD_CLAMP("r4", "r2", "r3", "r5")
@@ -147,16 +154,15 @@ THIMBLE_ASM_FUNCTION void thimble_winograd_block_4x4_s8(const thimble_winograd_b
         "8:                                        \n"
         : "+r"(from)
         :
-        : "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11", "r12", "lr", "cc", "memory");
+        : "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11", "r12", "lr", "s0", "s1",
+          "s2", "s3", "s4", "cc", "memory");
 }
 /* clang-format on */
 #else
 static int8_t requantized(uint32_t sum, const int32_t *scaling, const thimble_winograd_block_4x4 *block)
 {
     const int32_t doubled = (int32_t)(sum * NINTH) >> 5;
-    const int32_t value = thimble_requantize_doubled(doubled, scaling[0], scaling[2] & 255, scaling[1]);
-    const int32_t low = (int8_t)(uint8_t)block->low, high = (int8_t)(uint8_t)block->high;
-    return (int8_t)(scaling[2] > 255 ? thimble_clamp_sum(value, low, high) : value);
+    return thimble_winograd_requantized(doubled, scaling, block->low, block->high);
 }
 
 /* What m = (m1, m2, m3, m4, m0, m5) comes to. */

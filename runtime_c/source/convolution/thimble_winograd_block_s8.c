@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "thimble_requantize_s8.h"
-#include "thimble_winograd.h"
 #include "thimble_winograd_steps.h"
 
-#if THIMBLE_ASM
+#if THIMBLE_WINOGRAD_ASM
 /* The stack holds the block (96 bytes) and, below it, P16 to P1: 24 bytes each. */
 /* clang-format off */
 THIMBLE_ASM_FUNCTION void thimble_winograd_block_s8(const thimble_winograd_block *block)
@@ -65,10 +63,10 @@ THIMBLE_ASM_FUNCTION void thimble_winograd_block_s8(const thimble_winograd_block
         "asr     r6, r6, #1                        \n"
         "asr     r2, r2, #1                        \n"
         "asr     r8, r8, #1                        \n"
-        THIMBLE_WINOGRAD_REQUANTIZE("r0", "r6", "r1", "r3")
-        THIMBLE_WINOGRAD_REQUANTIZE("r2", "r8", "r1", "r3")
         "cmp     lr, #255                          \n"
         "bhi     6f                                \n"
+        THIMBLE_WINOGRAD_REQUANTIZE("r0", "r6", "r1", "r3")
+        THIMBLE_WINOGRAD_REQUANTIZE("r2", "r8", "r1", "r3")
         "5:                                        \n"
         "strb    r0, [r5, r7]                      \n"
         "strb    r6, [r5], #2                      \n"
@@ -97,6 +95,16 @@ THIMBLE_ASM_FUNCTION void thimble_winograd_block_s8(const thimble_winograd_block
         "b       7f                                \n"
 
         "6:                                        \n"
+        "tst     lr, #0x200                        \n"
+        "beq     8f                                \n"
+        THIMBLE_WINOGRAD_FLOAT("r0", "r6", "r2", "r8")
+        "tst     lr, #0x100                        \n"
+        "beq     5b                                \n"
+        "b       9f                                \n"
+        "8:                                        \n"
+        THIMBLE_WINOGRAD_REQUANTIZE("r0", "r6", "r1", "r3")
+        THIMBLE_WINOGRAD_REQUANTIZE("r2", "r8", "r1", "r3")
+        "9:                                        \n"
         "ldr     r1, [sp, #468]                    \n"
         "ldr     r3, [sp, #472]                    \n"
         THIMBLE_WINOGRAD_CLAMP("r0", "r1", "r3", "r4")
@@ -108,16 +116,14 @@ THIMBLE_ASM_FUNCTION void thimble_winograd_block_s8(const thimble_winograd_block
         "7:                                        \n"
         : "+r"(from)
         :
-        : "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11", "r12", "lr", "cc", "memory");
+        : "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11", "r12", "lr", "s0", "s1",
+          "s2", "s3", "s4", "cc", "memory");
 }
 /* clang-format on */
 #else
 static int8_t requantized(int32_t sum, const int32_t *scaling, const thimble_winograd_block *block)
 {
-    const int32_t code = scaling[2] & 255;
-    const int32_t value = thimble_requantize_doubled(sum >> 1, scaling[0], code, scaling[1]);
-    const int32_t low = (int8_t)(uint8_t)block->low, high = (int8_t)(uint8_t)block->high;
-    return (int8_t)(scaling[2] > 255 ? thimble_clamp_sum(value, low, high) : value);
+    return thimble_winograd_requantized(sum >> 1, scaling, block->low, block->high);
 }
 
 void thimble_winograd_block_s8(const thimble_winograd_block *block)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The assembly that both forms of Winograd's convolution share. */
+/* What both forms of Winograd's convolution share: the assembly, or the ending in C. */
 #ifndef THIMBLE_WINOGRAD_STEPS_H
 #define THIMBLE_WINOGRAD_STEPS_H
 
-#include "thimble_dsp.h"
+#include "thimble_requantize_s8.h"
+#include "thimble_winograd.h"
 
-#if THIMBLE_ASM
+#if THIMBLE_WINOGRAD_ASM
 /* clang-format off */
 
 /* Two input channels of three tiles and two filters: r5 points to the tiles' words, r6 to the filters', which
@@ -114,6 +115,35 @@
     "ssat    " a ", #8, " u ", asr #1          \n"                                                           \
     "ssat    " b ", #8, " v ", asr #1          \n"
 
+/* ONNX Runtime's rounding of four sums that are twice as large: half the factor in r11, the output's offset in
+ * r12. */
+#define THIMBLE_WINOGRAD_FLOAT(a, b, c, d)                                                                   \
+    "vmov    s4, r11                           \n"                                                           \
+    "vmov    s0, s1, " a ", " b "              \n"                                                           \
+    "vmov    s2, s3, " c ", " d "              \n"                                                           \
+    "vcvt.f32.s32 s0, s0                       \n"                                                           \
+    "vcvt.f32.s32 s1, s1                       \n"                                                           \
+    "vcvt.f32.s32 s2, s2                       \n"                                                           \
+    "vcvt.f32.s32 s3, s3                       \n"                                                           \
+    "vmul.f32 s0, s0, s4                       \n"                                                           \
+    "vmul.f32 s1, s1, s4                       \n"                                                           \
+    "vmul.f32 s2, s2, s4                       \n"                                                           \
+    "vmul.f32 s3, s3, s4                       \n"                                                           \
+    "vcvtr.s32.f32 s0, s0                      \n" /* FPSCR's rounding: to nearest, even */                  \
+    "vcvtr.s32.f32 s1, s1                      \n"                                                           \
+    "vcvtr.s32.f32 s2, s2                      \n"                                                           \
+    "vcvtr.s32.f32 s3, s3                      \n"                                                           \
+    "vmov    " a ", " b ", s0, s1              \n"                                                           \
+    "vmov    " c ", " d ", s2, s3              \n"                                                           \
+    "qadd    " a ", " a ", r12                 \n"                                                           \
+    "qadd    " b ", " b ", r12                 \n"                                                           \
+    "qadd    " c ", " c ", r12                 \n"                                                           \
+    "qadd    " d ", " d ", r12                 \n"                                                           \
+    "ssat    " a ", #8, " a "                  \n"                                                           \
+    "ssat    " b ", #8, " b "                  \n"                                                           \
+    "ssat    " c ", #8, " c "                  \n"                                                           \
+    "ssat    " d ", #8, " d "                  \n"
+
 /* Within low and high, by bytes; t is lost. */
 #define THIMBLE_WINOGRAD_CLAMP(value, low, high, t)                                                          \
     "ssub8   " t ", " value ", " low "         \n"                                                           \
@@ -122,6 +152,21 @@
     "sel     " value ", " value ", " high "    \n"
 
 /* clang-format on */
+#else
+/* An output from twice its sum; the activation's range in every byte. */
+static inline int8_t
+thimble_winograd_requantized(int32_t doubled, const int32_t *scaling, uint32_t low, uint32_t high)
+{
+    const thimble_requant ends = {scaling[1], (int8_t)(uint8_t)low, (int8_t)(uint8_t)high};
+    if (scaling[2] & THIMBLE_WINOGRAD_FLOAT_FACTOR) {
+        return thimble_requantize_s8(doubled, scaling[0], THIMBLE_SHIFT_FLOAT, &ends);
+    }
+    const int32_t value = thimble_requantize_doubled(doubled, scaling[0], scaling[2] & 255, scaling[1]);
+    if (scaling[2] & THIMBLE_WINOGRAD_NARROW) {
+        return (int8_t)thimble_clamp_sum(value, ends.activation_min, ends.activation_max);
+    }
+    return (int8_t)value;
+}
 #endif
 
 #endif

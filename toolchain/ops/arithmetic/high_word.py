@@ -1,7 +1,8 @@
 """Requantisation by the high word of one product: three instructions of a Cortex-M4 or M33.
 
 A sum s becomes floor(((s + d) * multiplier + rounding * 2**32) / 2**k), saturated to int8: SMMLA, a
-shift, SSAT. d is folded into the bias. TFLite rounds twice, ONNX Runtime once in float32. Either
+shift, SSAT. d is folded into the bias. Kernels that take twice the sum with SMMLAR add rounding *
+2**31 + 2**30 instead (`Words`). TFLite rounds twice, ONNX Runtime once in float32. Either
 result never falls as the sum grows, nor does this one. So they are equal on all sums if every
 output value begins at the same sum, and that bounds the constant d * multiplier + rounding * 2**32
 from both sides. Example: k = 33 and multiplier = 2**30 is a factor of 1/8. If the value 1 is to
@@ -30,13 +31,25 @@ _NEIGHBOURS = np.arange(-2, 3)
 up to sums of 2**24."""
 _EXACT_IN_FLOAT32 = 1 << 24
 _LARGEST_SUM = 1 << 30
-_WORD = 1 << 32
-_AT_ONCE, _MOST_ADDED = 1 << 10, 1 << 16
+_AT_ONCE, MOST_ADDED = 1 << 10, 1 << 16
 """Values of d that are tried together, and all that are tried."""
 _MOST_STEERED = 1 << 14
 """How far a multiplier of 31 bits may move: 2**-16 of it or more."""
 _LARGEST = (1 << 31) - 1
 _FAR, _WIDE = (1 << 63) - 1, 1 << 40
+
+
+@dataclass(frozen=True)
+class Words:
+    """What an instruction adds to s * multiplier: `first`, and the rounding term times `unit`."""
+
+    first: int
+    unit: int
+
+
+SMMLA = Words(0, 1 << 32)
+DOUBLED_SMMLAR = Words(1 << 30, 1 << 31)
+"""Of 2 * s, so that 2 * s * multiplier + rounding * 2**32 + 2**31 is shifted by k + 1."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +94,12 @@ def within_float32(lowest: Int64, highest: Int64) -> NDArray[np.bool_]:
 
 
 def steered(
-    multiplier: Int64, k: Int64, begins: Int64, values: Int64, reach: tuple[Int64, Int64]
+    multiplier: Int64,
+    k: Int64,
+    begins: Int64,
+    values: Int64,
+    reach: tuple[Int64, Int64],
+    words: Words = SMMLA,
 ) -> Int64:
     """For each channel its multiplier, if `high_word` has constants for it; else the one beside it
     for which the constants have most room.
@@ -90,7 +108,8 @@ def steered(
     shrinks to four.
     """
     ladder = _Ladder(begins, values[None, :] << k[:, None], *reach)
-    channels = np.flatnonzero(_fits(reach) & ~_constants(ladder, multiplier, _fits(reach)).exact)
+    fits = _fits(reach)
+    channels = np.flatnonzero(fits & ~_constants(ladder, multiplier, fits, words).exact)
     some = ladder.of(channels)
     low = np.maximum(multiplier[channels] - _MOST_STEERED, 1)
     high = np.minimum(multiplier[channels] + _MOST_STEERED, _LARGEST)
@@ -113,22 +132,23 @@ def high_word(
     values: Int64,
     reach: tuple[Int64, Int64],
     offset: int,
+    words: Words = SMMLA,
 ) -> HighWord:
     """For each channel the constants with which `values` begin at the sums `begins`, of those from
     reach[0] to reach[1], and `offset` is added. Multipliers are below 2**31, k is 33 to 54.
     """
     ladder = _Ladder(begins, values[None, :] << k[:, None], *reach)
-    found = _constants(ladder, multiplier, _fits(reach))
-    rounding, exact = found.rounding + (offset << (k - 32)), found.exact
+    found = _constants(ladder, multiplier, _fits(reach), words)
+    rounding, exact = found.rounding + offset * ((1 << k) // words.unit), found.exact
     for end in reach:
-        high = ((end + found.added) * multiplier >> 32) + rounding
+        high = (end + found.added) * multiplier // words.unit + rounding
         exact = exact & (np.abs(high) <= _LARGEST)
     return HighWord(exact, found.added, rounding)
 
 
 def _fits(reach: tuple[Int64, Int64]) -> NDArray[np.bool_]:
     """Whether sums, with what is added to them, are below 2**30."""
-    fits: NDArray[np.bool_] = (reach[0] > -_LARGEST_SUM) & (reach[1] < _LARGEST_SUM - _MOST_ADDED)
+    fits: NDArray[np.bool_] = (reach[0] > -_LARGEST_SUM) & (reach[1] < _LARGEST_SUM - MOST_ADDED)
     return fits
 
 
@@ -169,22 +189,24 @@ class _Ladder:
         return most - least
 
 
-def _constants(ladder: _Ladder, multiplier: Int64, fits: NDArray[np.bool_]) -> HighWord:
+def _constants(
+    ladder: _Ladder, multiplier: Int64, fits: NDArray[np.bool_], words: Words
+) -> HighWord:
     """d and a rounding term with these multipliers, for the channels that `fits` says."""
     least, most = ladder.window(multiplier)
     open_, exact = fits & (least < most), np.zeros(len(fits), dtype=np.bool_)
-    added, words = np.zeros_like(multiplier), np.zeros_like(multiplier)
-    for start in range(0, _MOST_ADDED, _AT_ONCE):
+    added, rounding = np.zeros_like(multiplier), np.zeros_like(multiplier)
+    for start in range(0, MOST_ADDED, _AT_ONCE):
         left = np.flatnonzero(open_ & ~exact)
         if not len(left):
             break
         tried = np.arange(start, start + _AT_ONCE, dtype=np.int64)[None, :]
-        rest = least[left, None] - tried * multiplier[left, None]
-        needed = -(-rest // _WORD)
-        good = needed * _WORD - rest < (most - least)[left, None]
+        rest = least[left, None] - words.first - tried * multiplier[left, None]
+        needed = -(-rest // words.unit)
+        good = needed * words.unit - rest < (most - least)[left, None]
         index, hit = good.argmax(axis=1), good.any(axis=1)
         at = left[hit]
         added[at] = start + index[hit]
-        words[at] = needed[hit, index[hit]]
+        rounding[at] = needed[hit, index[hit]]
         exact[at] = True
-    return HighWord(exact, added, words)
+    return HighWord(exact, added, rounding)

@@ -1,15 +1,18 @@
-"""How the sums of pairs of channels end: rounded once where that is proved to be the same."""
+"""How the sums of channels end: rounded once where that is proved to be the same."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.ops.arithmetic.fixed_point import quantize_multiplier
 from toolchain.ops.arithmetic.high_word import (
+    DOUBLED_SMMLAR,
+    SMMLA,
     HighWord,
+    Words,
     begins_in_float32,
     begins_in_tflite,
     high_word,
@@ -87,6 +90,36 @@ def channel_endings(
     )
 
 
+def raised_endings(scales: Scaling, offset: int, activation: tuple[int, int]) -> Ending:
+    """What follows from each channel's sums in `thimble_convolve_winograd_s8`'s parameters.
+
+    Its kernel has TFLite's two roundings (`thimble_requantize_doubled`): an addend of its own for
+    negative sums. The bias of a channel with a float factor is raised until there are none, if one
+    rounding is then the same; else it keeps the factor, and the rounding term is the offset.
+    """
+    code = scales.code.astype(np.int64)
+    rounding = np.where(code >= 0, (2 * offset + 1) << np.maximum(code, 0), offset)
+    plain = Ending(scales.bias, scales.multiplier, code.astype(np.int16), rounding.astype(np.int32))
+    if activation != _INT8 or (code >= 0).all():
+        return plain
+    step = _steps(scales, offset, 0)
+    found = step.found & (step.right >= 1) & (step.right <= LARGEST_FAST_SHIFT + 1)
+    right, raised = np.where(found, step.right, 2), np.maximum(-step.reach[0], 0)
+    step = replace(
+        step,
+        begins=step.begins + raised[:, None],
+        reach=(step.reach[0] + raised, step.reach[1] + raised),
+    )
+    multiplier, once = step.once(step.multiplier, right + 31, offset, DOUBLED_SMMLAR)
+    exact = found & once.exact
+    return Ending(
+        np.where(exact, scales.bias + raised + once.added, scales.bias).astype(np.int32),
+        np.where(exact, multiplier, scales.multiplier).astype(np.int32),
+        np.where(exact, right - 1, code).astype(np.int16),
+        np.where(exact, once.rounding, rounding).astype(np.int32),
+    )
+
+
 @dataclass(frozen=True)
 class _Steps:
     """Of each channel: where its output values begin, and the sums that int8 inputs reach. `right`
@@ -104,15 +137,19 @@ class _Steps:
     reach: tuple[NDArray[np.int64], NDArray[np.int64]]
 
     def once(
-        self, multiplier: NDArray[np.int64], k: NDArray[np.int64], offset: int
+        self,
+        multiplier: NDArray[np.int64],
+        k: NDArray[np.int64],
+        offset: int,
+        words: Words = SMMLA,
     ) -> tuple[NDArray[np.int64], HighWord]:
         """Multipliers with which sums are rounded once, and their constants. Those of float factors
         are steered.
         """
         problem = (k, self.begins, self.values, self.reach)
         if self.in_float:
-            multiplier = steered(multiplier, *problem)
-        return multiplier, high_word(multiplier, *problem, offset)
+            multiplier = steered(multiplier, *problem, words)
+        return multiplier, high_word(multiplier, *problem, offset, words)
 
 
 def _steps(scales: Scaling, offset: int, weight_zero_point: int) -> _Steps:

@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops.arithmetic.activation import Activation, clamp_range
+from toolchain.ops.arithmetic.high_word import MOST_ADDED
+from toolchain.ops.arithmetic.onnx_rounding import FLOAT_CODE, onnx_scaling
 from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.convolution import extents
 from toolchain.ops.convolution.common import (
@@ -33,6 +35,7 @@ from toolchain.ops.convolution.common import (
     weight_zero_point,
     window_of,
 )
+from toolchain.ops.convolution.endings import raised_endings
 from toolchain.ops.convolution.kernels import packed_comment, strided_image
 from toolchain.ops.convolution.packing import Int8, Scaling, largest_sums, scaling
 from toolchain.ops.convolution.structs import conv_shape, own_arguments, requant
@@ -46,7 +49,8 @@ Int64 = NDArray[np.int64]
 
 _FITS = 1 << 31
 _MOST_CHANNELS = 2048
-_NARROW = 256
+_NARROW, _FLOAT_FACTOR = 256, 512
+"""THIMBLE_WINOGRAD_NARROW and THIMBLE_WINOGRAD_FLOAT_FACTOR."""
 _REMEMBERED = 256
 Position = tuple[int, int]
 
@@ -144,9 +148,9 @@ def winograd_conv2d(op: Op, graph: Graph, tile: int = 2, most: int = 3) -> Kerne
     """The kernel of an int8 conv2d of one image, 3x3 with stride 1; None where it does not apply.
     It computes tiles of `tile` x `tile` outputs, 2 or 4, and `most` tiles together, 2 or 3.
 
-    It takes input channels in a multiple of eight, an even number of output channels, TFLite's
-    rounding, no groups, and channels whose sums times `Form.kept` fit 32 bits and are shifted
-    right by 1 to 22. Weights take 32 bytes for nine, with tiles of 4x4 72 (`Form.flash_bytes`).
+    It takes input channels in a multiple of eight, an even number of output channels, no groups,
+    and channels whose sums times `Form.kept` fit 32 bits and are shifted right by 1 to 22, or
+    scaled in float. Weights take 32 bytes for nine, with tiles of 4x4 72 (`Form.flash_bytes`).
     Raises ScaleError as the other kernels do.
     """
     form = FORMS[tile]
@@ -156,11 +160,12 @@ def winograd_conv2d(op: Op, graph: Graph, tile: int = 2, most: int = 3) -> Kerne
     plain = window.kernel == (3, 3) and window.stride == window.dilation == (1, 1)
     whole = x.shape[0] == 1 and weights.shape[3] == depth and weight_zero_point(weights) == 0
     fits = depth % 8 == 0 and depth <= _MOST_CHANNELS and channels % 2 == 0
-    if not (plain and whole and fits) or attributes.rounding is not Rounding.TFLITE:
+    if not (plain and whole and fits):
         return None
     bias = graph.input(op, BIAS) if has_bias(op) else None
-    reached, scales = _scaled(weights, bias, x.q, y.q, attributes.activation)
-    if form.kept * reached >= _FITS or scales.code.min() < 0:
+    reached, scales = _scaled(weights, bias, x.q, y.q, attributes.activation, attributes.rounding)
+    in_float = attributes.rounding is Rounding.ONNX
+    if form.kept * reached >= _FITS or (not in_float and scales.code.min() < 0):
         return None
     low, high = clamp_range(attributes.activation, y)
     narrow = (low, high) != (-128, 127)
@@ -177,7 +182,7 @@ def winograd_conv2d(op: Op, graph: Graph, tile: int = 2, most: int = 3) -> Kerne
         constants=(
             Constant(
                 "parameters",
-                lambda: pack_winograd(form, scales, y.q.zero_point, narrow),
+                lambda: pack_winograd(form, scales, y.q.zero_point, (low, high)),
                 comment,
             ),
         ),
@@ -193,10 +198,16 @@ def winograd_conv2d(op: Op, graph: Graph, tile: int = 2, most: int = 3) -> Kerne
 
 @lru_cache(maxsize=_REMEMBERED)
 def _scaled(
-    weights: Tensor, bias: Tensor | None, x: Quantisation, y: Quantisation, activation: Activation
+    weights: Tensor,
+    bias: Tensor | None,
+    x: Quantisation,
+    y: Quantisation,
+    activation: Activation,
+    rounding: Rounding,
 ) -> tuple[int, Scaling]:
     """The largest sum of a channel, and how the channels are scaled: the same for all forms and all
-    blocks of an operator.
+    blocks of an operator. Sums with float factors may be raised by as much as they reach below 0,
+    and more (`raised_endings`).
     """
     filters = constant_of(weights).astype(np.int8, copy=False).reshape(weights.shape[0], -1)
     read, made = Tensor("x", (), DType.INT8, x), Tensor("y", (), DType.INT8, y)
@@ -204,29 +215,35 @@ def _scaled(
     if bias is not None:
         added = constant_of(bias).reshape(-1).astype(np.int32)
     reached = int(largest_sums(added, filters, x.zero_point, partial=False).max())
+    if rounding is Rounding.ONNX:
+        return 2 * reached + MOST_ADDED, onnx_scaling(read, weights, made, filters, added)
     multiplier, shift = channel_requantisation(read, weights, made, len(filters))
     clamp = clamp_range(activation, made)
     return reached, scaling(added, filters, x.zero_point, multiplier, shift, clamp, y.zero_point)
 
 
-def pack_winograd(form: Form, scales: Scaling, output_offset: int, narrow: bool) -> Int32:
+def pack_winograd(
+    form: Form, scales: Scaling, output_offset: int, activation: tuple[int, int]
+) -> Int32:
     """For the form's function, whose header says in which order.
 
-    `scales` are of filters [channels, 9 * depth], all with shift codes >= 0.
+    `scales` are of filters [channels, 9 * depth], all with shift codes >= 0, or with FLOAT_CODE.
     """
     channels = len(scales.bias)
     u = form.transformed(scales.filters.reshape(channels, 3, 3, -1))
     # [pair, position, fours, (0 and 2, 1 and 3), channel of the pair, two input channels]
     fours = u.reshape(len(form.positions), channels // 2, 2, -1, 2, 2).transpose(1, 0, 3, 5, 2, 4)
     words = np.ascontiguousarray(fours, dtype="<i2").view("<i4").reshape(channels // 2, -1)
-    code = scales.code.astype(np.int64)
-    scaling = np.stack(
-        [scales.multiplier, (2 * output_offset + 1) << code, code + _NARROW * narrow], axis=1
-    )
+    ending = raised_endings(scales, output_offset, activation)
+    in_float = ending.code == FLOAT_CODE
+    factors = np.where(in_float, ending.multiplier, 0).astype(np.int32).view(np.float32)
+    halves = (np.float32(0.5) * factors).view(np.int32)
+    code = np.where(in_float, _FLOAT_FACTOR, ending.code) + _NARROW * (activation != (-128, 127))
+    scaling = np.stack([np.where(in_float, halves, ending.multiplier), ending.rounding, code], 1)
     parts = [
-        _wrapped(form.scale * scales.bias.astype(np.int64)).reshape(-1, 2),
+        _wrapped(form.scale * ending.bias.astype(np.int64)).reshape(-1, 2),
         words,
-        _wrapped(scaling).reshape(-1, 6),
+        _wrapped(scaling.astype(np.int64)).reshape(-1, 6),
     ]
     return np.concatenate(parts, axis=1).reshape(-1).astype(np.int32)
 
