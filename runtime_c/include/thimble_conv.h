@@ -183,8 +183,9 @@ void thimble_depthwise_3x3_band_step_2_s8(const thimble_conv_shape *shape,
  * point, channels a multiple of four. It reads windows from the image itself, and keeps `band` rows of
  * outputs in scratch before it writes the first of them.
  *
- * parameters: for each channel block: four biases; four multipliers; four int8 shift codes; for each tap, row
- * by row, a byte of each channel.
+ * parameters: for each channel block: four biases; four multipliers; four int8 shift codes; four rounding
+ * terms ((2 * output offset + 1) << shift code, less what the bias was raised by); for each tap, row by row,
+ * a byte of each channel.
  *
  * scratch, in bytes: 64 + 8 * kernel_h * kernel_w; then 4 * kernel_h for each column that min(output_w,
  * 4) neighbouring outputs see; then 4 * band * output_w. */
@@ -197,7 +198,7 @@ void thimble_depthwise_conv_blocks_s8(const thimble_conv_shape *shape,
 
 /* The same for vectors of four int32 lanes, without dilation.
  *
- * parameters: as for thimble_depthwise_conv_blocks_s8.
+ * parameters: as for thimble_depthwise_conv_blocks_s8, without rounding terms.
  *
  * scratch, in bytes, with columns the greater of output_w and four: 4 * kernel_h * ((columns - 1) * stride_w
  * + kernel_w), then 4 * band * columns. */

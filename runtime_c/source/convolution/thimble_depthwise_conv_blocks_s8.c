@@ -9,13 +9,12 @@
 /* Constants and taps of four channels; returns the parameters of the next four. `slow`: a sum may need
  * thimble_requantize_s8. */
 static const int32_t *put_channels(const thimble_conv_shape *shape,
-                                   const thimble_requant *requant,
                                    const int32_t *parameters,
                                    thimble_channel_block *block,
                                    int32_t *slow)
 {
     const int32_t codes = parameters[8], columns = shape->kernel_w;
-    const int32_t *at = parameters + 9;
+    const int32_t *at = parameters + 13;
     uint32_t *to = block->taps;
     *slow = ((uint32_t)codes & 0x80808080U) != 0;
     for (int32_t i = 0; i < 4; i++) {
@@ -23,7 +22,7 @@ static const int32_t *put_channels(const thimble_conv_shape *shape,
         block->biases[(i & 1) * 2 + (i >> 1)] = parameters[i];
         block->channels[i].multiplier = parameters[4 + i];
         block->channels[i].code = code;
-        block->channels[i].rounding = thimble_rounding(requant, code & 31);
+        block->channels[i].rounding = parameters[9 + i];
     }
     for (int32_t column = 0; column < columns; column++) {
         const int32_t *from = at + column;
@@ -112,8 +111,10 @@ static int8_t *put_run(window_kind kind,
         int32_t sums[4];
         thimble_sum_channels_s8(window, input, block, sums);
         for (int32_t i = 0; i < 4; i++) {
-            *to++ = thimble_requantize_s8(sums[i], block->channels[i].multiplier, block->channels[i].code,
-                                          requant);
+            const int32_t multiplier = block->channels[i].multiplier, code = block->channels[i].code;
+            *to++ = (int8_t)(code >= 0 ? thimble_requantize_fast(sums[i], multiplier, code,
+                                                                 block->channels[i].rounding)
+                                       : thimble_requantize_s8(sums[i], multiplier, code, requant));
         }
     }
     return to;
@@ -169,7 +170,7 @@ void thimble_depthwise_conv_blocks_s8(const thimble_conv_shape *shape,
             const int8_t *const image = input + channel;
             int8_t *to = output + channel;
             int32_t slow, held = 0, oldest = 0;
-            at = put_channels(shape, requant, at, block, &slow);
+            at = put_channels(shape, at, block, &slow);
             const window_kind kind = slow ? WINDOW_ANY : fast;
             for (int32_t row = 0; row < shape->output_h; row++) {
                 const int32_t y = row * shape->stride_h - shape->pad_top;

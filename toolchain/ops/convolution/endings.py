@@ -91,16 +91,18 @@ def channel_endings(
 
 
 def raised_endings(scales: Scaling, offset: int, activation: tuple[int, int]) -> Ending:
-    """What follows from each channel's sums in `thimble_convolve_winograd_s8`'s parameters.
+    """What follows from each channel's sums in the parameters of `thimble_convolve_winograd_s8` and
+    `thimble_depthwise_conv_blocks_s8`.
 
-    Its kernel has TFLite's two roundings (`thimble_requantize_doubled`): an addend of its own for
-    negative sums. The bias of a channel with a float factor is raised until there are none, if one
-    rounding is then the same; else it keeps the factor, and the rounding term is the offset.
+    These kernels have TFLite's two roundings (`thimble_requantize_doubled`), with an addend of
+    their own for negative sums. The bias of a channel with a float factor is raised until there are
+    none, if one rounding is then the same; else it keeps the factor, and the rounding term is the
+    offset.
     """
     code = scales.code.astype(np.int64)
     rounding = np.where(code >= 0, (2 * offset + 1) << np.maximum(code, 0), offset)
     plain = Ending(scales.bias, scales.multiplier, code.astype(np.int16), rounding.astype(np.int32))
-    if activation != _INT8 or (code >= 0).all():
+    if activation != _INT8 or (code != FLOAT_CODE).any():
         return plain
     step = _steps(scales, offset, 0)
     found = step.found & (step.right >= 1) & (step.right <= LARGEST_FAST_SHIFT + 1)

@@ -205,7 +205,7 @@ def own_depthwise(touched: Touched) -> Extents:
         seen = (columns - 1) * call["shape.stride_w"] + call["shape.kernel_w"]
         scratch = 4 * (call["shape.kernel_h"] * seen + call["shape.band"] * columns)
     elif call.function == "thimble_depthwise_conv_blocks_s8":
-        parameters = 4 * (call["shape.output_c"] // 4) * (9 + taps)
+        parameters = 4 * (call["shape.output_c"] // 4) * (13 + taps)
         seen = (min(call["shape.output_w"], EDGE_OUTPUTS) - 1) * call["shape.stride_w"]
         seen += (call["shape.kernel_w"] - 1) * call["shape.dilation_w"] + 1
         scratch = 64 + 8 * taps + 4 * call["shape.kernel_h"] * seen

@@ -29,7 +29,7 @@ from toolchain.ops.convolution.common import (
     weight_zero_point,
     window_of,
 )
-from toolchain.ops.convolution.endings import channel_endings, pair_endings
+from toolchain.ops.convolution.endings import channel_endings, pair_endings, raised_endings
 from toolchain.ops.convolution.packing import (
     SUMMED_TAPS,
     Int8,
@@ -42,6 +42,7 @@ from toolchain.ops.convolution.packing import (
     pack_convolution_s4,
     pack_depthwise,
     pack_depthwise_3x3,
+    pack_raised_blocks,
     scaling,
     with_window_sums,
 )
@@ -505,12 +506,17 @@ def _depthwise_by_blocks(op: Op, graph: Graph, window: Window) -> Kernel:
     band = waiting_rows(y.shape[1], window)
     seen = (min(y.shape[2], extents.EDGE_OUTPUTS) - 1) * window.stride[1] + window.extent[1]
     scales = _scaled(op, graph, _channel_filters(op, graph))
+
+    def packed() -> Int32:
+        found, clamp = scales(), clamp_range(convolution_of(op).activation, y)
+        return pack_raised_blocks(found.filters, raised_endings(found, y.q.zero_point, clamp))
+
     kernel = _own_depthwise(
         op,
         graph,
         "thimble_depthwise_conv_blocks_s8",
         _Walk(window, band),
-        lambda: pack_channel_blocks(scales()),
+        packed,
         64 + 8 * height * width + 4 * height * seen + 4 * band * y.shape[2],
     )
     return replace(
