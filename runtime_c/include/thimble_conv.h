@@ -128,8 +128,9 @@ void thimble_convolve_winograd_4x4_s8(const thimble_conv_shape *shape,
 
 /* Depthwise convolution; output channel c reads input channel c / (output_c / input_c).
  *
- * parameters: for each output channel: its bias; its multiplier; as bytes its shift code, then its taps row
- * by row, padded with zeros to whole words.
+ * parameters: for each output channel: its bias; its multiplier; its rounding term ((2 * output offset + 1)
+ * << shift code, less what the bias was raised by); as bytes its shift code, then its taps row by row, padded
+ * with zeros to whole words.
  *
  * scratch: int16 lines of one channel, (band - 1) * stride_h + (kernel_h - 1) * dilation_h + 1 of them. A
  * line has as many values as the outputs of one line see, rounded up to even, and two; if stride_w is 1,

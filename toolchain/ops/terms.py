@@ -75,7 +75,7 @@ def slow_channels(op: Op, graph: Graph, once: bool = False) -> tuple[str, NDArra
 
     A channel takes it if no quick right shift scales its sums: with TFLite's rounding if its factor
     is 0.5 or more (path "slow"), with ONNX's always (path "float"). With `once` the kernel has a
-    quick ending for those, too: one rounding or, where none fits, the FPU.
+    quick ending for nearly all of those, too: one rounding or, in assembly, the FPU.
     """
     x, weights, y = graph.input(op, 0), graph.input(op, 1), graph.output(op)
     channels = y.shape[-1]

@@ -151,7 +151,7 @@ static void put_outputs(const int32_t *sums,
 {
     const int32_t bias = parameters[0], multiplier = parameters[1];
     if (code >= 0 && !thimble_narrow(requant)) {
-        const int32_t rounding = thimble_rounding(requant, code), twice = bias * 2;
+        const int32_t rounding = parameters[2], twice = bias * 2;
         for (; count >= 2; count -= 2, sums += 2, to += step) {
             const int32_t a = twice + sums[0] * 2, b = twice + sums[1] * 2;
             *to = (int8_t)thimble_requantize_doubled(a, multiplier, code, rounding);
@@ -246,7 +246,7 @@ void thimble_depthwise_conv_s8(const thimble_conv_shape *shape,
     int16_t *const lines = scratch;
     int16_t *const taps = lines + band_lines * line;
     int32_t *const sums = (int32_t *)scratch + band_lines * (line / 2) + tap_pairs;
-    const int32_t words = 2 + (1 + shape->kernel_h * shape->kernel_w + 3) / 4;
+    const int32_t words = 3 + (1 + shape->kernel_h * shape->kernel_w + 3) / 4;
     const int32_t multiplier = shape->output_c / shape->input_c;
     const int32_t input_line =
         thimble_line(shape->input_line, shape->transposed ? shape->input_h : shape->input_w, shape->input_c);
@@ -268,7 +268,7 @@ void thimble_depthwise_conv_s8(const thimble_conv_shape *shape,
     for (int32_t batch = 0; batch < shape->batches; batch++) {
         const int32_t *at = parameters;
         for (int32_t channel = 0; channel < shape->output_c; channel++, at += words) {
-            const int8_t *const bytes = (const int8_t *)(at + 2);
+            const int8_t *const bytes = (const int8_t *)(at + 3);
             const int8_t *const image = input + channel / multiplier;
             int8_t *to = output + channel;
             put_taps(shape, bytes + 1, taps, taps_as);

@@ -90,9 +90,11 @@ def channel_endings(
     )
 
 
-def raised_endings(scales: Scaling, offset: int, activation: tuple[int, int]) -> Ending:
-    """What follows from each channel's sums in the parameters of `thimble_convolve_winograd_s8` and
-    `thimble_depthwise_conv_blocks_s8`.
+def raised_endings(
+    scales: Scaling, offset: int, activation: tuple[int, int], weight_zero_point: int = 0
+) -> Ending:
+    """What follows from each channel's sums in the parameters of `thimble_convolve_winograd_s8`,
+    `thimble_depthwise_conv_s8` and `thimble_depthwise_conv_blocks_s8`.
 
     These kernels have TFLite's two roundings (`thimble_requantize_doubled`), with an addend of
     their own for negative sums. The bias of a channel with a float factor is raised until there are
@@ -104,7 +106,7 @@ def raised_endings(scales: Scaling, offset: int, activation: tuple[int, int]) ->
     plain = Ending(scales.bias, scales.multiplier, code.astype(np.int16), rounding.astype(np.int32))
     if activation != _INT8 or (code != FLOAT_CODE).any():
         return plain
-    step = _steps(scales, offset, 0)
+    step = _steps(scales, offset, weight_zero_point)
     found = step.found & (step.right >= 1) & (step.right <= LARGEST_FAST_SHIFT + 1)
     right, raised = np.where(found, step.right, 2), np.maximum(-step.reach[0], 0)
     step = replace(

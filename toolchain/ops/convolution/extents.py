@@ -219,7 +219,7 @@ def own_depthwise(touched: Touched) -> Extents:
             line = max(call.get("shape.at_once"), 1) * next(n for n in lengths if seen <= n)
             scratch = line * ((call["shape.band"] - 1) * call["shape.stride_h"] + LINES_3X3)
     else:
-        parameters = 4 * call["shape.output_c"] * (2 + -(-(1 + taps) // 4))
+        parameters = 4 * call["shape.output_c"] * (3 + -(-(1 + taps) // 4))
         scratch = _lines_scratch(call)
     transposed = call.get("shape.transposed")
     return Extents(

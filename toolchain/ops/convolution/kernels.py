@@ -32,6 +32,7 @@ from toolchain.ops.convolution.common import (
 from toolchain.ops.convolution.endings import channel_endings, pair_endings, raised_endings
 from toolchain.ops.convolution.packing import (
     SUMMED_TAPS,
+    Ending,
     Int8,
     Scaling,
     fit_nibbles,
@@ -500,23 +501,34 @@ def _own_depthwise(
     )
 
 
+def _raised(
+    op: Op, graph: Graph, filters: Int8, pack: Callable[[Int8, Ending], Int32]
+) -> Callable[[], Int32]:
+    """The parameters of `raised_endings`, packed when the returned function is called."""
+    scales, y = _scaled(op, graph, filters), graph.output(op)
+    clamp = clamp_range(convolution_of(op).activation, y)
+    zero_point = weight_zero_point(graph.input(op, WEIGHTS))
+
+    def packed() -> Int32:
+        found = scales()
+        ending = raised_endings(found, y.q.zero_point, clamp, zero_point)
+        return pack(found.filters, ending)
+
+    return packed
+
+
 def _depthwise_by_blocks(op: Op, graph: Graph, window: Window) -> Kernel:
     """Blocks of four channels."""
     y, (height, width) = graph.output(op), window.kernel
     band = waiting_rows(y.shape[1], window)
     seen = (min(y.shape[2], extents.EDGE_OUTPUTS) - 1) * window.stride[1] + window.extent[1]
-    scales = _scaled(op, graph, _channel_filters(op, graph))
-
-    def packed() -> Int32:
-        found, clamp = scales(), clamp_range(convolution_of(op).activation, y)
-        return pack_raised_blocks(found.filters, raised_endings(found, y.q.zero_point, clamp))
-
+    filters = _channel_filters(op, graph)
     kernel = _own_depthwise(
         op,
         graph,
         "thimble_depthwise_conv_blocks_s8",
         _Walk(window, band),
-        packed,
+        _raised(op, graph, filters, pack_raised_blocks),
         64 + 8 * height * width + 4 * height * seen + 4 * band * y.shape[2],
     )
     return replace(
@@ -565,13 +577,12 @@ def _depthwise_by_lines(op: Op, graph: Graph, window: Window) -> Kernel:
         filters = filters.reshape(channels, height, width).transpose(0, 2, 1)
         filters = filters.reshape(channels, -1)
     band, line = _band(walked, rows, columns), _line(walked, columns)
-    scales = _scaled(op, graph, filters)
     kernel = _own_depthwise(
         op,
         graph,
         "thimble_depthwise_conv_s8",
         _Walk(walked, band, transposed),
-        lambda: pack_depthwise(scales()),
+        _raised(op, graph, filters, pack_depthwise),
         _line_bytes(walked, columns, band),
     )
     return replace(

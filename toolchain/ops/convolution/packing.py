@@ -326,10 +326,11 @@ def left_shift(code: int) -> int:
     return -(code + 1) if code >= 0 else code + SHIFT_BIAS
 
 
-def pack_depthwise(scales: Scaling) -> Int32:
+def pack_depthwise(filters: Int8, ending: Ending) -> Int32:
     """For `thimble_depthwise_conv_s8`."""
-    taps = _words(_pad(np.concatenate([scales.code[:, None], scales.filters], axis=1), 1, 4))
-    return _joined([np.stack([scales.bias, scales.multiplier], axis=1), taps])
+    taps = np.concatenate([ending.code.astype(np.int8)[:, None], filters], axis=1)
+    heads = np.stack([ending.bias, ending.multiplier, ending.rounding], axis=1)
+    return _joined([heads, _words(_pad(taps, 1, 4))])
 
 
 def _halves(values: Int32) -> Int8:

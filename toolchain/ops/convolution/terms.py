@@ -205,7 +205,7 @@ def depthwise_line_terms(op: Op, graph: Graph, call: Call, line: int) -> Terms:
     before = min(pad_left, line)
     inside = min(max(line - before, 0), in_w)
     each = batches * channels
-    path, slow = slow_channels(op, graph)
+    path, slow = slow_channels(op, graph, once=True)
     slow_outputs = batches * out_h * out_w * int(slow.sum())
     outputs = each * out_h * out_w - slow_outputs
     terms: Counts = {
@@ -265,7 +265,7 @@ def depthwise_3x3_terms(op: Op, graph: Graph, call: Call) -> Terms:
     seen = {top + row for top in tops for row in range(3)}
     lines = sum(0 <= row < in_h for row in seen)
     each = batches * channels
-    path, slow = slow_channels(op, graph)
+    path, slow = slow_channels(op, graph, once=True)
     at = "" if stride_w == 1 else " at stride 2"
     fours = call.get("shape.at_once")
     blank = each * (len(seen) - lines)
@@ -296,10 +296,8 @@ def depthwise_3x3_terms(op: Op, graph: Graph, call: Call) -> Terms:
             "line kept": kept,
         }
     narrow = is_narrow(op, graph)
-    usual = batches * (0 if narrow else channels - (path == "slow") * int(slow.sum()))
+    usual = batches * (0 if narrow else channels - int(slow.sum()))
     how = "" if graph.output(op).q.zero_point == -128 else " rounded twice"
-    if path == "float" and how:
-        usual = 0
     return terms | {
         f"four{at}{how}": usual * out_h * (out_w // 4),
         f"two{at}{how}": usual * out_h * (out_w % 4 // 2),
@@ -326,7 +324,7 @@ def channel_block_terms(op: Op, graph: Graph, window: Window) -> Terms:
     edge = whole * sum(sides) + (out_h - whole) * out_w
     runs = whole * sum(-(-side // 4) for side in sides) + (out_h - whole) * -(-out_w // 4)
     each = batches * channels // 4
-    path, slow = slow_channels(op, graph)
+    path, slow = slow_channels(op, graph, once=True)
     slow_outputs = batches * out_h * out_w * int(slow.reshape(-1, 4).any(axis=1).sum())
     outputs = each * out_h * out_w
     terms: Counts = {
