@@ -32,10 +32,15 @@ void thimble_mpu_refuse_external(void)
     refuse(REGION_EXTERNAL, 0, 32u, 0x87u);
 }
 
-/* Registers of the FPU that an interrupt was to save, and has not, are no longer wanted. */
+/* Registers of the FPU that an interrupt was to save, and has not, are no longer wanted. A core that runs code
+ * for Armv6-M refuses unaligned data, as those of Armv6-M always do. */
 static void settle_units(void)
 {
+#ifdef __ARM_ARCH_6M__
+    THIMBLE_REGISTER(SCB_CCR) |= SCB_CCR_UNALIGN_TRP_Msk;
+#else
     THIMBLE_REGISTER(FPU_FPCCR) = FPU_FPCCR_ASPEN_Msk | FPU_FPCCR_LSPEN_Msk;
+#endif
     THIMBLE_REGISTER(MPU_CTRL) = 0;
     const uint32_t regions = (THIMBLE_REGISTER(MPU_TYPE) & MPU_TYPE_DREGION_Msk) >> MPU_TYPE_DREGION_Pos;
     for (uint32_t region = 0; region < regions; region++) {

@@ -73,7 +73,8 @@ __attribute__((naked)) void thimble_fault_entry(void)
                    "mov r1, lr\n\t"
                    "ldr r2, =thimble_stack_high\n\t"
                    "mov sp, r2\n\t"
-                   "b %c0\n\t"
+                   "ldr r2, =%c0\n\t"
+                   "bx r2\n\t"
                    ".ltorg"
                    :
                    : "i"(record));

@@ -37,13 +37,17 @@ static void leave_exception(void) __attribute__((naked, noreturn));
 
 static void leave_exception(void)
 {
-    __asm volatile("sub sp, #32\n\t" /* r0-r3, r12, lr, pc, psr */
+    __asm volatile(".syntax unified\n\t"
+                   "sub sp, #32\n\t" /* r0-r3, r12, lr, pc, psr */
+                   "movs r1, #1\n\t"
                    "ldr r0, =thimble_reset\n\t"
-                   "bic r0, #1\n\t"
-                   "mov r1, #0x01000000\n\t"
-                   "strd r0, r1, [sp, #24]\n\t"
-                   "mvn lr, #6\n\t"
-                   "bx lr\n\t"
+                   "bics r0, r1\n\t"
+                   "lsls r1, r1, #24\n\t"
+                   "str r0, [sp, #24]\n\t"
+                   "str r1, [sp, #28]\n\t"
+                   "movs r0, #6\n\t"
+                   "mvns r0, r0\n\t"
+                   "bx r0\n\t"
                    ".ltorg");
 }
 
@@ -65,10 +69,16 @@ static void settle_mode(void)
 void thimble_reset(void)
 {
     /* A ROM boot loader starts the firmware without a reset: nothing is taken as a reset leaves it. */
+#ifdef __ARM_ARCH_6M__
+    __asm volatile("cpsid i" ::: "memory");
+#else
     __asm volatile("cpsid i\n\tmsr basepri, %0\n\tcpsie f" ::"r"(0) : "memory");
+#endif
     settle_mode();
     THIMBLE_REGISTER(SCB_VTOR) = (uint32_t)thimble_vectors;
+#ifndef __ARM_ARCH_6M__
     THIMBLE_REGISTER(SCB_CPACR) |= CPACR_FPU;
+#endif
     thimble_barrier();
     thimble_core_settle();
 #if defined(__ARM_ARCH_8M_MAIN__) || defined(__ARM_ARCH_8_1M_MAIN__)

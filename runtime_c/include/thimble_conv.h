@@ -126,6 +126,25 @@ void thimble_convolve_winograd_4x4_s8(const thimble_conv_shape *shape,
                                       void *scratch,
                                       int8_t *output);
 
+/* Convolution without groups for cores without the DSP extension: two pixels in one word, so that a product
+ * with a weight is two products. No weight zero point; `depth` equals `input_c`.
+ *
+ * A word holds pixel + 65536 * next pixel. Sums of such words times weights are sums of both pixels while the
+ * first stays within int16 and the second within it but for -32768: of weights w, while the sum of |w| is at
+ * most 255, as pixels are within +-128. So the toolchain cuts a filter's taps into runs.
+ *
+ * parameters: for each four channels (the last ones padded with zeros to four): four biases; four
+ * multipliers; four int8 shift codes; then the runs, in which the taps come in the order rows, columns,
+ * channels: the first tap, a byte of each channel; how many taps follow it, at most eight; these.
+ *
+ * scratch: 8 * kernel_h * kernel_w * depth bytes for the windows of four pixels; then `depth` bytes. */
+void thimble_convolve_packed_s8(const thimble_conv_shape *shape,
+                                const thimble_requant *requant,
+                                const int8_t *input,
+                                const int32_t *parameters,
+                                void *scratch,
+                                int8_t *output);
+
 /* Depthwise convolution; output channel c reads input channel c / (output_c / input_c).
  *
  * parameters: for each output channel: its bias; its multiplier; its rounding term ((2 * output offset + 1)

@@ -34,12 +34,19 @@ from toolchain.ops import forms, kernel_of
 from toolchain.ops.preference import Preference
 
 KINDS = ("conv2d", "depthwise_conv2d", "fully_connected", "transpose_conv2d", "batch_matmul")
+M3 = Core("cortex-m3")
 M4 = Core("cortex-m4", dsp=True, fpu=True)
 M55 = Core("cortex-m55", dsp=True, mve=True, fpu=True)
 
 
-@pytest.mark.parametrize("core", (HOST, M55), ids=lambda core: core.name)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("kind", "core"),
+    [
+        *((kind, core) for kind in KINDS for core in (HOST, M55)),
+        *((kind, M3) for kind in ("conv2d", "depthwise_conv2d")),
+    ],
+    ids=lambda value: value.name if isinstance(value, Core) else value,
+)
 def test_any_padding_scale_and_batch(kind: str, core: Core) -> None:
     """Thimble's kernels; those for Helium in their portable form."""
     rng = np.random.default_rng(zlib.crc32(kind.encode()))

@@ -13,7 +13,10 @@ from toolchain.errors import DoesNotFitError, InputError
 from toolchain.memory.bank_layout import layout
 from toolchain.resources import BOARDS, RUNTIME_C
 
-EMULATED = {"netduinoplus2", "mps2-an386", "mps2-an500", "mps2-an505", "mps3-an547"}
+EMULATED = {
+    *("netduinoplus2", "mps2-an385", "mps2-an385-v6m", "mps2-an386", "mps2-an500", "mps2-an505"),
+    "mps3-an547",
+}
 SILICON = {
     *("nucleo-f446re", "f4-discovery", "nucleo-f767zi", "f746g-disco", "nucleo-h743zi"),
     *("nucleo-h7a3zi-q", "nucleo-l4r5zi", "nucleo-l476rg"),

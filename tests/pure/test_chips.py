@@ -33,7 +33,7 @@ BANK = '[[memory]]\nname = "R"\norigin = 0\nsize_bytes = 4096\nkind = "ram"\nhol
 def test_each_board_names_a_chip_and_chips_are_no_board() -> None:
     assert {b.chip.name for b in boards().values()} <= set(chips())
     assert "chips" not in boards()
-    assert {"stm32u575", "stm32l552"} <= set(chips())  # no board has them yet
+    assert {"stm32u575", "stm32l552", "stm32g0b1"} <= set(chips())  # no board has them yet
     assert chips() == {name: chip(name) for name in chips()}
 
 
@@ -55,6 +55,8 @@ def test_each_board_names_a_chip_and_chips_are_no_board() -> None:
         # RM0456, range 1; RM0438, range 0
         ("stm32u575", 1, (32, 64, 96, 128, 160)),
         ("stm32l552", 1, (20, 40, 60, 80, 100, 110)),
+        # RM0444, range 1
+        ("stm32g0b1", 1, (24, 48, 64)),
     ],
 )
 def test_wait_states_are_the_rows_of_the_manual(
@@ -113,6 +115,7 @@ def test_another_clock_gives_other_stalls_and_tells_the_firmware(tmp_path: Path)
         ("stm32h743", (16 * KIB, 16 * KIB), 32, 32),
         ("stm32h7a3", (16 * KIB, 16 * KIB), 32, 32),
         ("stm32u575", (8 * KIB,), 16, 16),
+        ("stm32g0b1", (16, 8), 8, 8),
         ("an500", (), 0, 0),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from types import MappingProxyType
 
 import numpy as np
@@ -15,6 +16,7 @@ from toolchain.ir import Graph, Quantisation
 from toolchain.kernels import cmsis_nn
 from toolchain.ops import forms, kernel_of
 from toolchain.ops.convolution import kernels
+from toolchain.ops.convolution.packing import PACKED_SUM, PACKED_TAPS, packed_runs
 from toolchain.ops.kernel import Kernel
 from toolchain.planner import plan_graph
 from toolchain.timing.kernel_shapes import graph_of_shape
@@ -46,6 +48,23 @@ def test_weights_are_packed_when_they_are_first_read_and_once(
     assert kernel.overlaps and kernel.terms and not packed
     assert kernel.constant_bytes == kernel.constants[0].data.nbytes
     assert len(packed) == 1
+
+
+def test_runs_of_packed_sums_fit_their_halves_of_a_word() -> None:
+    """Both pixels at their least and greatest: no sum of a run leaves int16."""
+    rng = np.random.default_rng(4)
+    for spread in (2, 40, 128):
+        filters = rng.integers(-spread, spread, (4, 60)).astype(np.int8)
+        ends = packed_runs(filters)
+        assert ends[-1] == 60 and all(b > a for a, b in pairwise((0, *ends)))
+        for begin, end in pairwise((0, *ends)):
+            run = filters[:, begin:end].astype(np.int64)
+            greatest = np.maximum(127 * run, -128 * run).sum(axis=1)
+            least = np.minimum(127 * run, -128 * run).sum(axis=1)
+            assert greatest.max() <= 2**15 - 1 and least.min() >= 1 - 2**15
+            assert end - begin <= PACKED_TAPS
+            longer = np.abs(filters[:, begin : end + 1].astype(np.int64)).sum(axis=1).max()
+            assert end - begin == PACKED_TAPS or end == 60 or longer > PACKED_SUM
 
 
 def test_sums_that_overrun_are_refused_before_anything_is_packed() -> None:

@@ -82,6 +82,8 @@ def test_runs_operators_and_functions_have_their_cycles() -> None:
         ("netduinoplus2", "stm32u575", None),
         ("mps2-an500", "nucleo-h7a3zi-q", None),
         ("mps3-an547", "mps3-an547", None),
+        ("mps2-an385-v6m", "stm32g0b1", None),
+        ("mps2-an385", "stm32g0b1", "compile for mps2-an385-v6m"),
         ("mps2-an500", "nucleo-f446re", "compile for mps2-an386 or netduinoplus2"),
         ("mps3-an547", "nucleo-h743zi", "compile for mps2-an500"),
     ],

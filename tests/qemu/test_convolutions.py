@@ -27,7 +27,7 @@ from toolchain.ops import forms, kernel_of
 from toolchain.planner import plan_graph
 from toolchain.planning.options import PlanOptions
 
-BOARDS = ("netduinoplus2", "mps2-an500", "mps3-an547")
+BOARDS = ("netduinoplus2", "mps2-an385", "mps2-an385-v6m", "mps2-an500", "mps3-an547")
 KINDS = ("conv2d", "depthwise_conv2d", "fully_connected", "transpose_conv2d", "batch_matmul")
 
 pytestmark = pytest.mark.skipif(
@@ -64,7 +64,7 @@ def test_depthwise_kernels_with_little_scratch(board_name: str, room: int, tmp_p
     compare(replace(with_room(plan, room), board=board_name), rng, tmp_path)
 
 
-@pytest.mark.parametrize("board_name", ("mps2-an386", "mps3-an547"))
+@pytest.mark.parametrize("board_name", ("mps2-an385-v6m", "mps2-an386", "mps3-an547"))
 def test_tiles_of_images_equal_their_references(board_name: str, tmp_path: Path) -> None:
     """Lines apart, and odd pixels alone; most of the Helium kernels want dense images: copies."""
     rng = np.random.default_rng(zlib.crc32(board_name.encode()))

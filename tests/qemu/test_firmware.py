@@ -208,7 +208,9 @@ def test_runs_counts_and_faults_on_every_machine(name: str, tmp_path: Path) -> N
         count, (scale, misbehave) = seen.pop()
         assert run.unit == "instructions"
         assert 6 * BYTES < scale < 12 * BYTES and 0 < misbehave < 30
-        assert 0.99 * count <= scale + misbehave <= count + 1  # each is rounded from ticks
+        # Each is rounded from ticks. What hooks take is seen on empty operators, whose addresses
+        # a core with few registers keeps in them: an operator's own hooks take up to 4 more there.
+        assert 0.99 * count <= scale + misbehave <= count + 8
         use = session.memory_use()
         assert use.arena_bytes == 2 * BYTES and 32 < use.stack_bytes < 512
 

@@ -17,5 +17,10 @@ class Core:
     mve: bool = False
     fpu: bool = False
 
+    @property
+    def multiplies_alone(self) -> bool:
+        """Whether it is a microcontroller whose instructions have one product at a time."""
+        return not (self.dsp or self.mve or self.name == "host")
+
 
 HOST = Core("host", fpu=True)

@@ -22,6 +22,7 @@
 #define SCB_SCR_SLEEPONEXIT_Msk (1u << 1)
 #define SCB_SCR_SLEEPDEEP_Msk (1u << 2)
 #define SCB_CCR 0xE000ED14u
+#define SCB_CCR_UNALIGN_TRP_Msk (1u << 3)
 #define SCB_CFSR 0xE000ED28u
 #define SCB_CFSR_MLSPERR_Msk (1u << 5)
 #define SCB_CFSR_MSTKERR_Msk (1u << 4)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "thimble_conv.h"
 #include "thimble_line.h"
+#include "thimble_requantize_rows.h"
 #include "thimble_requantize_s8.h"
 
 /* int16 values in one padded image line of the depthwise kernel: what the last outputs read (with stride 1
@@ -150,6 +151,14 @@ static void put_outputs(const int32_t *sums,
                         int32_t step)
 {
     const int32_t bias = parameters[0], multiplier = parameters[1];
+#ifdef __ARM_ARCH_6M__
+    if (code >= 0 && !thimble_narrow(requant)) {
+        const int8_t shift = (int8_t)code;
+        thimble_row_scaling scaling = {parameters, parameters + 1, &shift, thimble_rounding(requant, 0)};
+        thimble_requantize_rows_s8(sums, &scaling, 1, count, to, step);
+        return;
+    }
+#endif
     if (code >= 0 && !thimble_narrow(requant)) {
         const int32_t rounding = parameters[2], twice = bias * 2;
         for (; count >= 2; count -= 2, sums += 2, to += step) {

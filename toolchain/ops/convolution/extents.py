@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+from numpy.typing import NDArray
+
 from toolchain.boards import Core
 from toolchain.ops.convolution.packing import SUMMED_TAPS, VECTOR_BYTES
 from toolchain.ops.extents import Extent, Extents, round_up, whole, window_reach
@@ -193,6 +196,32 @@ def image_extents(touched: Touched) -> Extents:
         {0: _image(_output(call), line=touched.output_line)},
         largest=_reach(call),
     )
+
+
+def packed_conv(touched: Touched) -> Extents:
+    """`thimble_convolve_packed_s8`, whose parameters say themselves how long they are."""
+    call = touched.call
+    taps = _taps(call)
+    return Extents(
+        {0: _image(_input(call), line=touched.input_line())},
+        {0: _image(_output(call), line=touched.output_line)},
+        {"parameters": 4 * _packed_words(touched.constants["parameters"], call, taps)},
+        8 * taps + call["shape.depth"],
+        _reach(call),
+    )
+
+
+def _packed_words(parameters: NDArray[np.generic], call: Call, taps: int) -> int:
+    """Words that are read: runs until the taps of each four channels are complete."""
+    at = 0
+    for _ in range(-(-call["shape.output_c"] // 4)):
+        at += 9
+        left = taps
+        while left > 0 and at + 1 < parameters.size:
+            count = 1 + int(parameters.reshape(-1)[at + 1])
+            at += 1 + count
+            left -= count
+    return at
 
 
 def own_depthwise(touched: Touched) -> Extents:

@@ -43,6 +43,7 @@ from toolchain.ops.convolution.packing import (
     pack_convolution_s4,
     pack_depthwise,
     pack_depthwise_3x3,
+    pack_packed,
     pack_raised_blocks,
     scaling,
     with_window_sums,
@@ -108,6 +109,8 @@ def own_conv2d(op: Op, graph: Graph, core: Core) -> Kernel:
         return _lanes_conv2d(op, graph, window)
     if _four_bits_pay(op, graph):
         return _four_bit_conv2d(op, graph, window)
+    if core.multiplies_alone and plain:
+        return _packed_conv2d(op, graph, window)
     if pointwise and window.stride == _PLAIN and plain and depth % 4 == 0:
         return _pointwise_conv2d(op, graph, window)
     runs = window.kernel[1] == 1 or window.dilation[1] == 1
@@ -322,6 +325,31 @@ class _Form:
 
     calls: Callable[[int, int], tuple[Call, ...]]
     scratch_bytes: int
+
+
+def _packed_conv2d(op: Op, graph: Graph, window: Window) -> Kernel:
+    """The kernel for cores that have no product of two pairs: two pixels in each word."""
+    weights = graph.input(op, WEIGHTS)
+    channels, height, width, depth = weights.shape
+    filters = constant_of(weights).astype(np.int8, copy=False).reshape(channels, -1)
+    scales = _scaled(op, graph, filters)
+    function = "thimble_convolve_packed_s8"
+
+    def calls(input_line: int, output_line: int) -> tuple[Call, ...]:
+        shape = conv_shape(op, graph, window, depth, lines=(input_line, output_line))
+        return (Call(function, own_arguments(shape, _requant(op, graph))),)
+
+    comment = packed_comment("filters", weights.shape, function)
+    return Kernel(
+        calls(0, 0),
+        extents.packed_conv,
+        constants=(Constant("parameters", lambda: pack_packed(scales()), comment),),
+        scratch_bytes=8 * height * width * depth + round_up(depth, 4),
+        strided=strided_image(op, graph),
+        calls_with_gaps=calls,
+        find_overlaps=lambda: overlaps.own_conv_overlaps(op, graph, function, window, depth, 4),
+        find_terms=lambda: terms.packed_conv_terms(op, graph, window, filters),
+    )
 
 
 def _paired(

@@ -32,6 +32,9 @@ SUMMED_TAPS = 252
 """THIMBLE_SUMMED_TAPS: so many int8 taps have a sum that fits int16. A multiple of four."""
 VECTOR_BYTES = 16
 """THIMBLE_LANES: int8 lanes of a vector of Helium."""
+PACKED_SUM, PACKED_TAPS = 255, 9
+"""Of a run of `thimble_convolve_packed_s8`: the largest sum of magnitudes, 128 times which is below
+2**15, and the most taps."""
 SHIFT_BIAS = 64
 """THIMBLE_SHIFT_BIAS: added to the code of a shift that the fast form cannot take."""
 
@@ -298,6 +301,35 @@ def with_window_sums(filters: Int8, weight_zero_point: int) -> Int8:
     lanes = 4 * -(-padded.shape[1] // (4 * SUMMED_TAPS))
     factors = np.full((len(filters), lanes), weight_zero_point, np.int8)
     return np.concatenate([padded, factors], axis=1).astype(np.int8)
+
+
+def packed_runs(filters: Int8) -> tuple[int, ...]:
+    """Where the runs of at most four channels [channels, taps] end, as `thimble_convolve_packed_s8`
+    cuts them: no sum of a channel's magnitudes in a run exceeds PACKED_SUM.
+    """
+    sums = np.abs(filters.astype(np.int64)).cumsum(axis=1)
+    ends, taps = [0], filters.shape[1]
+    while ends[-1] < taps:
+        begin = ends[-1]
+        before = sums[:, begin - 1] if begin else np.zeros(len(sums), np.int64)
+        window = sums[:, begin : begin + PACKED_TAPS] - before[:, None]
+        ends.append(begin + int((window <= PACKED_SUM).all(axis=0).sum()))
+    return tuple(ends[1:])
+
+
+def pack_packed(scales: Scaling) -> Int32:
+    """For `thimble_convolve_packed_s8`."""
+    biases, multipliers = _lanes(scales.bias, 4), _lanes(scales.multiplier, 4)
+    codes = _words(_lanes(scales.code, 4))
+    filters = _pad(scales.filters, 0, 4).reshape(-1, 4, scales.filters.shape[1]).astype(np.int8)
+    parts = []
+    for block, own in enumerate(filters):
+        ends = packed_runs(own)
+        parts += [biases[block], multipliers[block], codes[block]]
+        words = _words(np.ascontiguousarray(own.T))[:, 0]
+        for begin, end in zip((0, *ends), ends, strict=False):
+            parts += [words[begin : begin + 1], [end - begin - 1], words[begin + 1 : end]]
+    return np.concatenate(parts).astype(np.int32)
 
 
 def pack_sums(filters: Int8, bias: Int32, lanes: int) -> Int32:

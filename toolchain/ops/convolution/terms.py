@@ -7,10 +7,18 @@ image by a quicker path than those at its edges, so the two are counted apart.
 
 from __future__ import annotations
 
+import numpy as np
+
 from toolchain.ir import Graph, Op
 from toolchain.ops.convolution.common import weight_zero_point
 from toolchain.ops.convolution.extents import FOURS_LINES
-from toolchain.ops.convolution.packing import SUMMED_TAPS, VECTOR_BYTES
+from toolchain.ops.convolution.packing import (
+    PACKED_SUM,
+    PACKED_TAPS,
+    SUMMED_TAPS,
+    VECTOR_BYTES,
+    Int8,
+)
 from toolchain.ops.kernel import Call, Terms
 from toolchain.ops.terms import Along, along, is_narrow, slow_channels
 from toolchain.ops.window import Window
@@ -151,6 +159,41 @@ def depthwise_lanes_terms(op: Op, graph: Graph, window: Window) -> Terms:
         "four tap": 0 if is_3x3 else fours * kernel_h * kernel_w,
         "3x3 four": fours if is_3x3 else 0,
         f"{path} four": batches * slow_blocks * out_h * -(-columns // 4),
+    }
+
+
+def packed_conv_terms(op: Op, graph: Graph, window: Window, filters: Int8) -> Terms:
+    """`thimble_convolve_packed_s8`, four pixels and four channels at a time.
+
+    Of `filters` [channels, taps] there are as many runs as the largest sum of magnitudes in a block
+    needs, and as the longest runs leave; more than these where sums do not come out even.
+    """
+    batches, out_h, out_w, channels = graph.output(op).shape
+    taps, depth = filters.shape[1], graph.input(op, 1).shape[3]
+    sums = np.abs(filters.astype(np.int16)).sum(axis=1, dtype=np.int64)
+    largest = np.maximum.reduceat(sums, np.arange(0, channels, 4))
+    runs = float(np.maximum(largest / PACKED_SUM, taps / PACKED_TAPS).sum())
+    fours = batches * -(-out_h * out_w // 4)
+    outputs = batches * out_h * out_w * channels
+    blocks = -(-channels // 4)
+    path, slow = slow_channels(op, graph)
+    slow_outputs = batches * out_h * out_w * int(slow.sum())
+    rows, columns = walked(op, graph, window)
+    joined = window.dilation[1] == 1 or window.kernel[1] == 1
+    whole = columns.whole * rows.taps if joined else 0
+    pieces = whole + (rows.windows * columns.windows * window.kernel[0] - whole) * window.kernel[1]
+    return {
+        "call": 1.0,
+        "four pixels": fours,
+        "piece": batches * pieces / 2,
+        "four taps of two pixels": batches * pieces / 2 * (depth // 4),
+        "tap of two pixels": 2 * fours * taps,
+        "block": fours * blocks,
+        "run": fours * runs,
+        "block tap": fours * blocks * taps,
+        "output": outputs - slow_outputs,
+        f"{path} output": slow_outputs,
+        "narrow output": outputs * is_narrow(op, graph),
     }
 
 
