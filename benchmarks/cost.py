@@ -74,6 +74,8 @@ class Fitted:
 
 
 FITTED: Mapping[str, Fitted] = {
+    "mps2-an385-v6m": Fitted(("cortex-m0plus",), ("stm32g0b1",)),
+    "mps2-an385": Fitted(("cortex-m3",)),
     "mps2-an386": Fitted(("cortex-m4",), ("stm32f405", "stm32l4r5")),
     "mps2-an505": Fitted(("cortex-m33",), ("stm32u575",)),
     "mps2-an500": Fitted(("cortex-m7",), ("stm32h743", "stm32f746")),

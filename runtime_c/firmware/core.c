@@ -32,8 +32,8 @@ void thimble_mpu_refuse_external(void)
     refuse(REGION_EXTERNAL, 0, 32u, 0x87u);
 }
 
-/* Registers of the FPU that an interrupt was to save, and has not, are no longer wanted. A core that runs code
- * for Armv6-M refuses unaligned data, as those of Armv6-M always do. */
+/* Registers of the FPU that an interrupt was to save, and has not, are no longer wanted. A core that runs
+ * code for Armv6-M refuses unaligned data, as those of Armv6-M always do. */
 static void settle_units(void)
 {
 #ifdef __ARM_ARCH_6M__

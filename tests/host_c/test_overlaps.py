@@ -11,21 +11,26 @@ import pytest
 
 from tests.support.host import model_of, random_inputs, reference_outputs
 from tests.support.overlaps import overlapping_samples, tight_plan
-from toolchain.boards import HOST
+from toolchain.boards import HOST, Core
 from toolchain.device.host import HostProgram, build
 from toolchain.kernels import cmsis_nn
 from toolchain.ops import forms
 
 SAMPLES = 12
+M3 = Core("cortex-m3")
 
 
-@pytest.mark.parametrize("kind", sorted(forms()))
-def test_kernel_bears_the_overlap(kind: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "core"),
+    [*((kind, HOST) for kind in sorted(forms())), ("conv2d", M3), ("depthwise_conv2d", M3)],
+    ids=lambda value: value.name if isinstance(value, Core) else value,
+)
+def test_kernel_bears_the_overlap(kind: str, core: Core) -> None:
     rng = np.random.default_rng(zlib.crc32(kind.encode()))
-    graph, overlaps = overlapping_samples(kind, HOST, SAMPLES, rng)
+    graph, overlaps = overlapping_samples(kind, core, SAMPLES, rng)
     if not graph.ops:
         pytest.skip("allows no overlap")
-    models = [model_of(tight_plan(graph, overlaps, HOST), "m")]
+    models = [model_of(tight_plan(graph, overlaps, core), "m")]
     with tempfile.TemporaryDirectory() as folder:
         program = build(models, cmsis_nn.find(), Path(folder), sanitize=True)
         with HostProgram(program, models) as running:

@@ -89,6 +89,21 @@ static void requantize(const int32_t *parameters,
     }
 }
 
+/* At most four channels of a pixel; `bytes` has them PIXELS apart. */
+static inline void put_channels(const int8_t *bytes, int32_t channels, int8_t *to)
+{
+    if (channels == 4) {
+        to[0] = bytes[0];
+        to[1] = bytes[PIXELS];
+        to[2] = bytes[2 * PIXELS];
+        to[3] = bytes[3 * PIXELS];
+        return;
+    }
+    for (; channels > 0; channels--, bytes += PIXELS) {
+        *to++ = *bytes;
+    }
+}
+
 void thimble_convolve_packed_s8(const thimble_conv_shape *shape,
                                 const thimble_requant *requant,
                                 const int8_t *input,
@@ -133,10 +148,7 @@ void thimble_convolve_packed_s8(const thimble_conv_shape *shape,
                 requantize(at, sums, four, requant, bytes);
                 at = next;
                 for (int32_t pixel = 0; pixel < count; pixel++) {
-                    int8_t *const to = outputs[pixel] + channel;
-                    for (int32_t i = 0; i < four; i++) {
-                        to[i] = bytes[PIXELS * i + pixel];
-                    }
+                    put_channels(bytes + pixel, four, outputs[pixel] + channel);
                 }
             }
         }

@@ -6,7 +6,9 @@
 
 #include "thimble_conv.h"
 #include "thimble_line.h"
+#include "thimble_requantize_rows.h"
 #include "thimble_requantize_s8.h"
+#include "thimble_sum_3x3.h"
 
 #define THIMBLE_LINES 3
 /* Of THIMBLE_CODE_ONCE, as a shift code. The assembly knows it. */
@@ -86,6 +88,44 @@ static inline output_kind put_channel(const thimble_conv_shape *shape,
     return code < 0 || thimble_narrow(requant) ? OUTPUT_SLOW : OUTPUT_ANY;
 }
 
+#if !THIMBLE_DSP
+#define THIMBLE_OUTPUTS_AT_ONCE 16
+
+/* put_outputs where no channel is slow. */
+static inline void put_outputs_by_sums(const thimble_conv_shape *shape,
+                                       const thimble_requant *requant,
+                                       const thimble_3x3_channel *channel,
+                                       output_kind kind,
+                                       const uint32_t *taps,
+                                       const thimble_pair *first,
+                                       int32_t pair,
+                                       int32_t line,
+                                       int32_t step,
+                                       int8_t *to)
+{
+    const int32_t stride = shape->stride_w;
+    const int8_t code = (int8_t)channel->code;
+    int32_t sums[THIMBLE_OUTPUTS_AT_ONCE];
+    for (int32_t left = shape->output_w; left > 0; left -= THIMBLE_OUTPUTS_AT_ONCE) {
+        const int32_t count = left < THIMBLE_OUTPUTS_AT_ONCE ? left : THIMBLE_OUTPUTS_AT_ONCE;
+        thimble_row_scaling scaling = {&channel->bias, &channel->multiplier, &code, thimble_rounding(requant, 0)};
+        thimble_sum_3x3_s16(first, pair, line, stride, taps, sums,
+                            sums + (stride == 1 ? (count + 1) & ~1 : count));
+        if (kind == OUTPUT_ANY) {
+            thimble_requantize_rows_s8(sums, &scaling, 1, count, to, step);
+        } else {
+            for (int32_t i = 0; i < count; i++) {
+                to[i * step] = (int8_t)thimble_requantize_merged_fast(
+                    thimble_add(sums[i], channel->bias), channel->multiplier, THIMBLE_ONCE_SHIFT,
+                    channel->rounding);
+            }
+        }
+        first += THIMBLE_OUTPUTS_AT_ONCE / 2 * stride * pair;
+        to += count * step;
+    }
+}
+#endif
+
 /* A row of outputs in C. `first`: the pairs of the window's first line; words from pair to pair and from line
  * to line; `taps`: those of the first line. */
 static inline void put_outputs(const thimble_conv_shape *shape,
@@ -99,6 +139,12 @@ static inline void put_outputs(const thimble_conv_shape *shape,
                                int32_t step,
                                int8_t *to)
 {
+#if !THIMBLE_DSP
+    if (kind != OUTPUT_SLOW) {
+        put_outputs_by_sums(shape, requant, channel, kind, taps, first, pair, line, step, to);
+        return;
+    }
+#endif
     for (int32_t column = 0; column < shape->output_w; column++, to += step) {
         const int32_t second = column & 1 & shape->stride_w;
         int32_t sum = channel->bias;

@@ -89,6 +89,67 @@ thimble_sum_packed_s8(const uint32_t *columns, const uint32_t *end, const int32_
                                                                 "mov r11, r7\n\t"
                                                                 "pop {r4, r5, r6, r7, pc}\n\t");
 }
+#elif defined(__ARM_ARCH_7M__) && defined(__GNUC__) && !defined(__clang__)
+/* r0: taps, r1: runs, r2 and r3: two pixels each, r4 and lr: weights. The eight sums of a run are in r5 to
+ * r12. On the stack: for each of them the sum of words and of upper halves; then `end` and `sums`. */
+#define FIRST(sum, pixels, weight) "mul " sum ", " pixels ", " weight "\n\t"
+#define FURTHER(sum, pixels, weight) "mla " sum ", " pixels ", " weight ", " sum "\n\t"
+
+#define TAP(product)                                                                                         \
+    "ldrd r2, r3, [r0], #8\n\t"                                                                              \
+    "ldrsb.w r4, [r1, #1]\n\t"                                                                               \
+    "ldrsb.w lr, [r1, #2]\n\t" product("r7", "r2", "r4") product("r8", "r3", "r4") product("r9", "r2", "lr") \
+        product("r10", "r3", "lr") "ldrsb.w r4, [r1, #3]\n\t"                                                \
+                                   "ldrsb.w lr, [r1], #4\n\t" product("r11", "r2", "r4")                     \
+                                       product("r12", "r3", "r4") product("r5", "r2", "lr")                  \
+                                           product("r6", "r3", "lr")
+
+#define KEEP(from, at)                                                                                       \
+    "ldrd r2, r3, [sp, #" at "]\n\t"                                                                         \
+    "add r2, r2, " from "\n\t"                                                                               \
+    "asrs " from ", " from ", #16\n\t"                                                                       \
+    "adc r3, r3, " from "\n\t"                                                                               \
+    "strd r2, r3, [sp, #" at "]\n\t"
+
+__attribute__((naked, noinline)) const int32_t *
+thimble_sum_packed_s8(const uint32_t *columns, const uint32_t *end, const int32_t *runs, uint32_t *sums)
+{
+    __asm volatile("push {r4, r5, r6, r7, r8, r9, r10, r11, lr}\n\t"
+                   "push {r1, r3}\n\t"
+                   "mov r1, r2\n\t"
+                   "movs r4, #0\n\t"
+                   "movs r5, #0\n\t"
+                   "movs r6, #0\n\t"
+                   "movs r7, #0\n\t"
+                   "push {r4, r5, r6, r7}\n\t"
+                   "push {r4, r5, r6, r7}\n\t"
+                   "push {r4, r5, r6, r7}\n\t"
+                   "push {r4, r5, r6, r7}\n"
+                   "1:\n\t" TAP(FIRST)
+                   /* 52 bytes a tap: those that do not follow are skipped. */
+                   "ldr r4, [r1], #4\n\t"
+                   "mov lr, #52\n\t"
+                   "mul r4, r4, lr\n\t"
+                   "adr.w lr, 2f\n\t"
+                   "sub lr, lr, r4\n\t"
+                   "mov pc, lr\n\t"
+                   ".balign 4\n\t" TAP(FURTHER) TAP(FURTHER) TAP(FURTHER) TAP(FURTHER) TAP(FURTHER)
+                       TAP(FURTHER) TAP(FURTHER) TAP(FURTHER) "2:\n\t" KEEP("r5", "0") KEEP("r6", "8")
+                           KEEP("r7", "16") KEEP("r8", "24") KEEP("r9", "32") KEEP("r10", "40")
+                               KEEP("r11", "48")
+                                   KEEP("r12", "56") "ldr r2, [sp, #64]\n\t"
+                                                     "cmp r0, r2\n\t"
+                                                     "bne.w 1b\n\t"
+                                                     "ldr r0, [sp, #68]\n\t"
+                                                     ".rept 8\n\t"
+                                                     "pop {r2, r3}\n\t"
+                                                     "sub r2, r2, r3, lsl #16\n\t"
+                                                     "stm r0!, {r2, r3}\n\t"
+                                                     ".endr\n\t"
+                                                     "mov r0, r1\n\t"
+                                                     "add sp, #8\n\t"
+                                                     "pop {r4, r5, r6, r7, r8, r9, r10, r11, pc}\n\t");
+}
 #else
 static inline uint32_t weight(uint32_t word, int32_t shift)
 {

@@ -84,7 +84,7 @@ thimble_requantize_merged_fast(int32_t sum, int32_t multiplier, int32_t shift, i
     __asm("ssat %0, #8, %1, asr #1" : "=r"(result) : "r"(result));
     return result;
 #else
-    const int32_t high = (int32_t)(((int64_t)sum * multiplier) >> 32) + rounding;
+    const int32_t high = thimble_upper_product(sum, multiplier, 0) + rounding;
     return thimble_clamp_sum(high >> shift >> 1, -128, 127);
 #endif
 }
