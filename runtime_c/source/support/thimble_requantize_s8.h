@@ -12,8 +12,8 @@ static inline int32_t thimble_clamp_sum(int32_t value, int32_t low, int32_t high
     return value > high ? high : value;
 }
 
-/* a * b / 2^32 rounded down, after `half` is added: 0, or 2^31 to round halves up. Armv6-M multiplies to 32 bits
- * alone, and libgcc's product of 64 by 64 bits takes thrice the time of four products of halves. */
+/* a * b / 2^32 rounded down, after `half` is added: 0, or 2^31 to round halves up. Armv6-M multiplies to 32
+ * bits alone, and libgcc's product of 64 by 64 bits takes thrice the time of four products of halves. */
 static inline int32_t thimble_upper_product(int32_t a, int32_t b, uint32_t half)
 {
 #ifdef __ARM_ARCH_6M__

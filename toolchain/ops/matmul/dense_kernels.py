@@ -110,7 +110,8 @@ def four_bit_filters(op: Op, graph: Graph) -> bool:
 def dense_kernel(op: Op, graph: Graph, activation: Activation, core: Core) -> Kernel:
     """Thimble's int8 kernel, on every core: CMSIS-NN's rounds twice, LiteRT once.
 
-    On Helium filters lie in the order in which vectors are loaded.
+    On Helium filters lie in the order in which vectors are loaded. Units are joined where an
+    instruction has two products.
 
     Raises UnsupportedError as `dense_scaling` does.
     """
@@ -122,7 +123,7 @@ def dense_kernel(op: Op, graph: Graph, activation: Activation, core: Core) -> Ke
     if four_bit_filters(op, graph):
         function = _FOUR_BITS
     elif function == _WORDS:
-        joined = _join(op, graph)
+        joined = not core.multiplies_alone and _join(op, graph)
     arguments: dict[str, Argument] = {
         **_sizes(op, graph),
         **({"joined": int(joined)} if function == _WORDS else {}),
