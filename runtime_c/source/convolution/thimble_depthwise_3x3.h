@@ -108,16 +108,17 @@ static inline void put_outputs_by_sums(const thimble_conv_shape *shape,
     int32_t sums[THIMBLE_OUTPUTS_AT_ONCE];
     for (int32_t left = shape->output_w; left > 0; left -= THIMBLE_OUTPUTS_AT_ONCE) {
         const int32_t count = left < THIMBLE_OUTPUTS_AT_ONCE ? left : THIMBLE_OUTPUTS_AT_ONCE;
-        thimble_row_scaling scaling = {&channel->bias, &channel->multiplier, &code, thimble_rounding(requant, 0)};
+        thimble_row_scaling scaling = {&channel->bias, &channel->multiplier, &code,
+                                       thimble_rounding(requant, 0)};
         thimble_sum_3x3_s16(first, pair, line, stride, taps, sums,
                             sums + (stride == 1 ? (count + 1) & ~1 : count));
         if (kind == OUTPUT_ANY) {
             thimble_requantize_rows_s8(sums, &scaling, 1, count, to, step);
         } else {
             for (int32_t i = 0; i < count; i++) {
-                to[i * step] = (int8_t)thimble_requantize_merged_fast(
-                    thimble_add(sums[i], channel->bias), channel->multiplier, THIMBLE_ONCE_SHIFT,
-                    channel->rounding);
+                to[i * step] = (int8_t)thimble_requantize_merged_fast(thimble_add(sums[i], channel->bias),
+                                                                      channel->multiplier, THIMBLE_ONCE_SHIFT,
+                                                                      channel->rounding);
             }
         }
         first += THIMBLE_OUTPUTS_AT_ONCE / 2 * stride * pair;

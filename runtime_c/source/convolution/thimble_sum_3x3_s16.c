@@ -92,7 +92,7 @@
                                                                                      "mov r1, r12\n\t"       \
                                                                                      "mov r2, r8\n\t"        \
                                                                                      "mov r3, r9\n\t"        \
-                                                                                                                                                                                                                                                       "stm r1!, {r2, r3}\n\t" \
+                                                                                     "stm r1!, {r2, r3}\n\t" \
                                                                                      "mov r12, r1\n\t"
 
 #define SUMS_OF_ONE(pair)                                                                                    \
@@ -100,7 +100,7 @@
     "add r0, r10\n\t" ONE(pair, "add", "12", "16", "20") "add r0, r10\n\t" ONE(pair, "add", "24", "28",      \
                                                                                "32") "add r0, r11\n\t"       \
                                                                                      "mov r1, r12\n\t"       \
-                                                                                                                                                                      "stm r1!, {r4}\n\t"     \
+                                                                                     "stm r1!, {r4}\n\t"     \
                                                                                      "mov r12, r1\n\t"
 
 SUMS(sum_lines, "4", SUMS_OF_TWO("4"))
