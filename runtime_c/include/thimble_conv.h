@@ -21,8 +21,8 @@
  * along the longer side. The image in memory is not transposed.
  * band: of a depthwise convolution the output rows that are computed together; more rows are quicker and take
  * more scratch. Of Winograd's, 2 if at most two tiles of outputs are computed together: slower, less scratch.
- * at_once: windows that are expanded to int16 together, two to four (thimble_convolve_s8): with more of
- * them weights are read less often; or 4 if the lines of four channels are made at once, else 0 (depthwise
+ * at_once: windows that are expanded to int16 together, two to four (thimble_convolve_s8 and _s4): with more
+ * of them weights are read less often; or 4 if the lines of four channels are made at once, else 0 (depthwise
  * windows of 3x3 in bands; one filter a channel, a multiple of four channels). input_line, output_line: bytes
  * from one line of a strided image to the next; then there is one batch. 0: the lines are contiguous, as they
  * always are for partial and transposed convolutions. */
@@ -229,18 +229,31 @@ void thimble_depthwise_lanes_s8(const thimble_conv_shape *shape,
                                 void *scratch,
                                 int8_t *output);
 
-/* Convolution with any stride, dilation, padding and number of groups, and filters of four bits.
+/* As thimble_convolve_s8, with filters of four bits and no weight zero point; at_once is two or four.
  *
- * parameters: for each group, for each four of its channels (the last ones padded with zeros to four): four
- * biases; the filters, packed as for thimble_fully_connected_s4; four multipliers; four int8 shift codes.
- *
- * scratch: kernel_h * kernel_w * depth bytes, rounded up to four. */
+ * parameters: for each group, for each four of its channels (the last ones padded with zeros to four): the
+ * biases of the first and the third; for each four taps, a word of the first and the third, then one of the
+ * second and the fourth, each half of which holds four bits of each channel, the first channel's lowest,
+ * those of the first and the third plus 8; the biases of the second and the fourth; four multipliers; four
+ * rounding terms; four int8 shift codes; 2 if all four are rounded once, 1 if all are quick and not clamped,
+ * else 0, or -1 if there are less than four, all rounded once. */
 void thimble_convolve_s4(const thimble_conv_shape *shape,
                          const thimble_requant *requant,
                          const int8_t *input,
                          const int32_t *parameters,
                          void *scratch,
                          int8_t *output);
+
+/* As thimble_convolve_1x1_s8, with parameters as for thimble_convolve_s4; at_once is two or four. */
+void thimble_convolve_1x1_s4(int32_t pixels,
+                             int32_t depth,
+                             int32_t channels,
+                             int32_t at_once,
+                             const thimble_requant *requant,
+                             const int8_t *input,
+                             const int32_t *parameters,
+                             void *scratch,
+                             int8_t *output);
 
 /* Transposed convolution: input row i adds to output row i * stride_h - pad_top + (kernel row), columns
  * likewise. `depth` equals `input_c`; dilation and `transposed` are not read.

@@ -32,4 +32,12 @@ void thimble_convolve_inside_s8(const thimble_inside_shape *shape,
                                 void *scratch,
                                 int8_t *output);
 
+/* The same, with parameters as for thimble_convolve_s4; at_once is two or four. */
+void thimble_convolve_inside_s4(const thimble_inside_shape *shape,
+                                const thimble_requant *requant,
+                                const int8_t *input,
+                                const int32_t *parameters,
+                                void *scratch,
+                                int8_t *output);
+
 #endif

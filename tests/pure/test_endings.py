@@ -14,8 +14,8 @@ from toolchain.ops.arithmetic.onnx_rounding import FLOAT_CODE
 from toolchain.ops.arithmetic.single_rounding import scaled_in_float32
 from toolchain.ops.convolution.endings import (
     CODE_ONCE,
+    block_endings,
     channel_endings,
-    pair_endings,
     raised_endings,
 )
 from toolchain.ops.convolution.packing import Ending, Scaling, scaling
@@ -78,7 +78,7 @@ def _doubled(ending: Ending, channel: int, sums: NDArray[np.int64]) -> NDArray[n
 
 def _check(scales: Scaling, offset: int, rng: np.random.Generator) -> tuple[int, int, int]:
     """Compare every channel that is rounded once; how many there are of each form."""
-    pairs = pair_endings(scales, offset, FULL, 0, 1)
+    pairs = block_endings(scales, offset, FULL, 0, 1, 2)
     alone = channel_endings(scales, offset, FULL, 0)
     raised = raised_endings(scales, offset, FULL)
     count = [0, 0, 0]
@@ -122,6 +122,6 @@ def test_channels_of_tflite_that_end_at_the_zero_point_are_rounded_once() -> Non
 def test_a_narrow_activation_is_not_rounded_once() -> None:
     rng = np.random.default_rng(2)
     scales = _in_float(rng)
-    assert (pair_endings(scales, 0, (-128, 100), 0, 1).code == FLOAT_CODE).all()
+    assert (block_endings(scales, 0, (-128, 100), 0, 1, 2).code == FLOAT_CODE).all()
     assert (channel_endings(scales, 0, (0, 127), 0).code == FLOAT_CODE).all()
     assert (raised_endings(scales, 0, (0, 127)).code == FLOAT_CODE).all()

@@ -17,6 +17,8 @@ from tests.support.convolutions import (
     first_layers,
     in_whole_words,
     mixed_pairs,
+    of_four_bits,
+    of_many_taps,
     rounded_as_onnx,
 )
 from tests.support.host import plan_of, with_room
@@ -62,6 +64,22 @@ def test_depthwise_kernels_with_little_scratch(board_name: str, room: int, tmp_p
     target = board(board_name)
     plan = plan_of(merged(depthwise_lines(24, rng)), target.core, spread=True)
     compare(replace(with_room(plan, room), board=board_name), rng, tmp_path)
+
+
+@pytest.mark.parametrize("board_name", ("mps2-an386", "mps2-an505", "mps2-an500"))
+def test_weights_of_four_bits_give_the_same_bytes(board_name: str, tmp_path: Path) -> None:
+    """Two windows at once and four, alone and in odd numbers; channels in fours and not."""
+    rng = np.random.default_rng(zlib.crc32(board_name.encode()))
+    graphs = [
+        of_four_bits(g, rng) for g in (*of_many_taps(30, rng), *convolutions("conv2d", 9, rng))
+    ]
+    graphs += [rounded_as_onnx(graph) for graph in graphs[:30:4]]
+    plan = plan_graph(merged(graphs), board(board_name))
+    calls = [call for kernel in plan.lowered.kernels for call in kernel.calls]
+    called = {call.function for call in calls}
+    assert {f"thimble_convolve{walk}_s4" for walk in ("", "_1x1", "_inside")} <= called
+    assert {call.get("shape.at_once") or call.get("at_once") for call in calls} >= {2, 4}
+    compare(plan, rng, tmp_path)
 
 
 @pytest.mark.parametrize("board_name", ("mps2-an385-v6m", "mps2-an386", "mps3-an547"))

@@ -226,3 +226,36 @@ def _depthwise(
         attributes = replace(attributes, activation=Activation.RELU)
     op = Op("depthwise_conv2d", "op", ("x", "weights", "bias"), ("y",), attributes)
     return Graph.build("lines", tensors, [op], ["x"], ["y"])
+
+
+def of_many_taps(count: int, rng: np.random.Generator) -> list[Graph]:
+    """Convolutions whose weights pay in four bits: of whole words and not, of one pixel and more,
+    any channels, padded or not; a third of them with awkward scales."""
+    graphs = []
+    for index in range(count):
+        kernel = ((1, 1), (1, 3), (3, 3), (2, 5))[int(rng.integers(4))]
+        outputs = rng.integers(1, 5, 2)
+        depth = int(rng.integers(6, 20)) * 4 if rng.random() < 0.8 else int(rng.integers(24, 50))
+        entry = {
+            "kind": "conv2d",
+            "input": [1, *(k + int(n) - 1 for k, n in zip(kernel, outputs, strict=True)), depth],
+            "channels": int(rng.integers(8, 22)),
+            "kernel": list(kernel),
+            "stride": [1, 1],
+        }
+        graph = graph_of_shape(entry)
+        if rng.random() < 0.25:
+            graph = padded_anyhow(graph, rng)
+        graphs.append(awkwardly_scaled(graph, rng) if index % 3 == 2 else graph)
+    return graphs
+
+
+def of_four_bits(graph: Graph, rng: np.random.Generator) -> Graph:
+    """The same with weights that fit four bits, on a scale as much coarser; every fourth channel
+    may have none but -8, whose sums are the largest."""
+    op = graph.ops[0]
+    weights = graph.input(op, 1)
+    data = rng.integers(-8, 8, weights.shape).astype(np.int8)
+    if rng.random() < 0.25:
+        data[::4] = -8
+    return _rebuilt(graph, op, replace(weights, constant=data))

@@ -1,4 +1,4 @@
-"""How the sums of channels end: rounded once where that is proved to be the same."""
+"""How the sums of blocks of channels end: rounded once where that is proved to be the same."""
 
 from __future__ import annotations
 
@@ -22,12 +22,11 @@ from toolchain.ops.arithmetic.high_word import (
 from toolchain.ops.arithmetic.onnx_rounding import FLOAT_CODE
 from toolchain.ops.convolution.packing import (
     LARGEST_FAST_SHIFT,
+    SHIFT_ONCE,
     Ending,
     Scaling,
 )
 
-_ONCE = 256
-"""THIMBLE_SHIFT_ONCE."""
 CODE_ONCE = 64
 """THIMBLE_CODE_ONCE."""
 ONCE_RIGHT = 3
@@ -37,12 +36,18 @@ _FEWEST_BITS = 20
 _INT8 = (-128, 127)
 
 
-def pair_endings(
-    scales: Scaling, offset: int, activation: tuple[int, int], weight_zero_point: int, groups: int
+def block_endings(
+    scales: Scaling,
+    offset: int,
+    activation: tuple[int, int],
+    weight_zero_point: int,
+    groups: int,
+    lanes: int,
 ) -> Ending:
-    """What follows the filters of each channel, in `thimble_convolve_s8`'s parameters.
+    """What follows the filters of each channel, in the parameters of `thimble_convolve_s8`, whose
+    blocks have two channels, or of `thimble_convolve_s4`, whose blocks have four (`lanes`).
 
-    Both channels of a pair are rounded once, or neither.
+    All channels of a block are rounded once, or none.
     """
     code = scales.code.astype(np.int64)
     rounding = np.where(code >= 0, (2 * offset + 1) << np.maximum(code, 0), offset)
@@ -53,11 +58,11 @@ def pair_endings(
     found = step.found & (step.right >= 2) & (step.right <= LARGEST_FAST_SHIFT + 1)
     right = np.where(found, step.right, 2)
     multiplier, once = step.once(step.multiplier, right + 31, offset)
-    exact = _both(found & once.exact, groups)
+    exact = _all(found & once.exact, groups, lanes)
     return Ending(
         np.where(exact, scales.bias + once.added, scales.bias).astype(np.int32),
         np.where(exact, multiplier, scales.multiplier).astype(np.int32),
-        np.where(exact, _ONCE + right - 2, code).astype(np.int16),
+        np.where(exact, SHIFT_ONCE + right - 2, code).astype(np.int16),
         np.where(exact, once.rounding, rounding).astype(np.int32),
     )
 
@@ -181,11 +186,9 @@ def _steps(scales: Scaling, offset: int, weight_zero_point: int) -> _Steps:
     return _Steps(in_float, found, multiplier, right, begins, values, (lowest, highest))
 
 
-def _both(exact: NDArray[np.bool_], groups: int) -> NDArray[np.bool_]:
-    """Whether both channels of each channel's pair are; of the odd last one of a group, whether it
-    is itself.
-    """
+def _all(exact: NDArray[np.bool_], groups: int, lanes: int) -> NDArray[np.bool_]:
+    """Whether all channels of a channel's block are; the last block of a group may be smaller."""
     rows = exact.reshape(groups, -1)
-    even = rows.shape[1] // 2 * 2
-    pairs = rows[:, :even].reshape(groups, -1, 2).all(axis=2)
-    return np.concatenate([np.repeat(pairs, 2, axis=1), rows[:, even:]], axis=1).reshape(-1)
+    padded = np.pad(rows, ((0, 0), (0, -rows.shape[1] % lanes)), constant_values=True)
+    blocks = padded.reshape(groups, -1, lanes).all(axis=2)
+    return np.repeat(blocks, lanes, axis=1)[:, : rows.shape[1]].reshape(-1)

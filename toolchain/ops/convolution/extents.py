@@ -99,11 +99,20 @@ def _pairs(channels: int, taps: int) -> int:
     return 4 * -(-channels // 2) * (2 + 2 * taps // 4 + 5)
 
 
+def _own_parameters(call: Call, channels: int, taps: int) -> int:
+    """Bytes of the parameters of channels, two or (of four bits) four at a time."""
+    if call.function.endswith("_s4"):
+        return 4 * -(-channels // 4) * (4 + 2 * taps // 4 + 10)
+    return _pairs(channels, taps)
+
+
 def own_conv(touched: Touched) -> Extents:
-    """`thimble_convolve_s8`, `_lanes_s8`, `_s4`, `_1x1_s8` and `_inside_s8`."""
-    if touched.call.function == "thimble_convolve_1x1_s8":
+    """`thimble_convolve_s8`, `_lanes_s8`, `_1x1_s8` and `_inside_s8`; `_s4`, `_1x1_s4` and
+    `_inside_s4`.
+    """
+    if touched.call.function.startswith("thimble_convolve_1x1_"):
         return _pointwise(touched)
-    if touched.call.function == "thimble_convolve_inside_s8":
+    if touched.call.function.startswith("thimble_convolve_inside_"):
         return _inside(touched)
     return _grouped(touched)
 
@@ -112,7 +121,7 @@ def _pointwise(touched: Touched) -> Extents:
     """All pixels in one run, or line by line where a loop is around the call."""
     call = touched.call
     pixels, depth, channels = call["pixels"], call["depth"], call["channels"]
-    constants = {"parameters": _pairs(channels, depth)}
+    constants = {"parameters": _own_parameters(call, channels, depth)}
     scratch = 2 * call["at_once"] * depth
     read, written = whole(pixels * depth), whole(pixels * channels)
     for loop in call.loops:
@@ -147,7 +156,7 @@ def _inside(touched: Touched) -> Extents:
     return Extents(
         {0: Extent(0, run, line, down // line + 1)},
         {0: _image(one, line=touched.output_line)},
-        {"parameters": _pairs(shape["output_c"], taps)},
+        {"parameters": _own_parameters(call, shape["output_c"], taps)},
         2 * call["shape.at_once"] * taps,
         largest=shape["output_h"] * steps["line_step"] + shape["kernel_h"] * steps["row_step"],
     )
@@ -166,14 +175,9 @@ def _grouped(touched: Touched) -> Extents:
     if call.function == "thimble_convolve_lanes_s8":
         parameters = round_up(channels, 4) * (4 + 5 + round_up(_taps(call), VECTOR_BYTES))
         scratch = 2 * round_up(_taps(call), 4)
-    elif call.function == "thimble_convolve_s4":
-        parameters = 4 * -(-channels // 4) * (9 + 4 * -(-_taps(call) // 8))
-        scratch = taps
     else:
-        parameters, scratch = (
-            _pairs(channels, taps),
-            _column_scratch(call, taps, call["shape.at_once"]),
-        )
+        parameters = _own_parameters(call, channels, taps)
+        scratch = _column_scratch(call, taps, call["shape.at_once"])
     return Extents(
         {0: _image(_input(call), line=touched.input_line())},
         {0: written},

@@ -29,7 +29,7 @@ from toolchain.ops.convolution.common import (
     weight_zero_point,
     window_of,
 )
-from toolchain.ops.convolution.endings import channel_endings, pair_endings, raised_endings
+from toolchain.ops.convolution.endings import block_endings, channel_endings, raised_endings
 from toolchain.ops.convolution.packing import (
     SUMMED_TAPS,
     Ending,
@@ -68,9 +68,28 @@ from toolchain.ops.kernel import (
     Struct,
 )
 from toolchain.ops.preference import NoKernelError
+from toolchain.ops.terms import is_narrow
 from toolchain.ops.window import UNPADDED, Window
 
 Sizes = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class _Width:
+    """How wide weights are in flash: the ending of the functions' names, how many channels a block
+    has, and how many windows may be expanded at once, quickest first.
+    """
+
+    suffix: str
+    lanes: int
+    at_once: tuple[int, ...]
+
+
+_FOUR_BIT_TAPS, _FOUR_BIT_CHANNELS = 24, 8
+"""From so many on (channels of a group), weights of four bits are convolved in at most 1.27 times
+the cycles of those of eight bits, on a Cortex-M4, M33 and M7 and the slowest flash: with few taps
+and channels, what each window takes more is not spread."""
+_EIGHT_BITS, _FOUR_BITS = _Width("s8", 2, (4, 3, 2)), _Width("s4", 4, (4, 2))
 _COLUMN_BY_LINES = 8
 """From this many output rows on, images one pixel wide take fewer instructions row by row of one
 channel than by blocks of four channels. Counted on a Cortex-M4."""
@@ -83,9 +102,6 @@ _BAND_BYTES = 640
 """Scratch in bytes that a depthwise kernel may always take; one output row may need more."""
 _LINES_BYTES = 448
 """The same of a kernel for windows of 3x3; as many as the kernels of other windows take."""
-_FOUR_BIT_TAPS = 48
-_AT_ONCE = (4, 3, 2)
-"""How many windows may be expanded at once, quickest first."""
 _PLAIN = (1, 1)
 _TRANSPOSED = "Height and width are swapped below: the kernel walks the image transposed."
 
@@ -107,17 +123,16 @@ def own_conv2d(op: Op, graph: Graph, core: Core) -> Kernel:
     plain = depth == x.shape[3] and weight_zero_point(weights) == 0
     if _takes_lanes(op, graph, core):
         return _lanes_conv2d(op, graph, window)
-    if _four_bits_pay(op, graph):
-        return _four_bit_conv2d(op, graph, window)
-    if core.multiplies_alone and plain:
+    width = _FOUR_BITS if _four_bits_pay(op, graph) else _EIGHT_BITS
+    if core.multiplies_alone and plain and width is _EIGHT_BITS:
         return _packed_conv2d(op, graph, window)
     if pointwise and window.stride == _PLAIN and plain and depth % 4 == 0:
-        return _pointwise_conv2d(op, graph, window)
+        return _pointwise_conv2d(op, graph, window, width)
     runs = window.kernel[1] == 1 or window.dilation[1] == 1
     words = window.kernel[1] * depth % 4 == 0 and x.shape[0] == 1
     if runs and words and plain and window.padding == UNPADDED:
-        return _inside_conv2d(op, graph, window)
-    return _own_conv2d(op, graph, window, constant_of(weights).astype(np.int8))
+        return _inside_conv2d(op, graph, window, width)
+    return _own_conv2d(op, graph, window, constant_of(weights).astype(np.int8), width)
 
 
 def select_depthwise(op: Op, graph: Graph, core: Core) -> Kernel:
@@ -143,7 +158,7 @@ def own_depthwise(op: Op, graph: Graph, core: Core) -> Kernel:
     window, channels = window_of(op, graph), weights.shape[3]
     if x.shape[3] == 1:
         filters = constant_of(weights).transpose(3, 1, 2, 0).astype(np.int8)
-        return _own_conv2d(op, graph, window, filters)
+        return _own_conv2d(op, graph, window, filters, _EIGHT_BITS)
     if _takes_depthwise_lanes(op, graph, core):
         return _depthwise_by_lanes(op, graph, window)
     blocks = channels == x.shape[3] and channels % 4 == 0 and weight_zero_point(weights) == 0
@@ -241,7 +256,7 @@ def _requant(op: Op, graph: Graph) -> Struct:
     return requant(graph.output(op), convolution_of(op).activation)
 
 
-def _own_conv2d(op: Op, graph: Graph, window: Window, filters: Int8) -> Kernel:
+def _own_conv2d(op: Op, graph: Graph, window: Window, filters: Int8, width: _Width) -> Kernel:
     """The kernel for any convolution. `filters` are [channels, height, width, depth]."""
     depth, rows = filters.shape[3], filters.reshape(len(filters), -1)
     zero_point = weight_zero_point(graph.input(op, WEIGHTS))
@@ -251,14 +266,16 @@ def _own_conv2d(op: Op, graph: Graph, window: Window, filters: Int8) -> Kernel:
         def calls(input_line: int, output_line: int) -> tuple[Call, ...]:
             lines = (input_line, output_line)
             shape = conv_shape(op, graph, window, depth, lines=lines, at_once=at_once)
-            return (Call("thimble_convolve_s8", own_arguments(shape, _requant(op, graph))),)
+            return (
+                Call(f"thimble_convolve_{width.suffix}", own_arguments(shape, _requant(op, graph))),
+            )
 
         return _Form(calls, column_bytes(window.kernel, depth, at_once) + 8 * at_once * lanes)
 
-    return _paired(op, graph, window, filters, form)
+    return _blocked(op, graph, window, filters, width, form)
 
 
-def _pointwise_conv2d(op: Op, graph: Graph, window: Window) -> Kernel:
+def _pointwise_conv2d(op: Op, graph: Graph, window: Window, width: _Width) -> Kernel:
     """The kernel for 1x1 windows: one run of pixels, or row by row for strided views."""
     x, y = graph.input(op, INPUT).shape, graph.output(op).shape
 
@@ -281,15 +298,15 @@ def _pointwise_conv2d(op: Op, graph: Graph, window: Window) -> Kernel:
                 "output": Output(0, steps=steps[1] if lined else ()),
             }
             loops = (Loop("y", y[1]),) if lined else ()
-            return (Call("thimble_convolve_1x1_s8", arguments, loops),)
+            return (Call(f"thimble_convolve_1x1_{width.suffix}", arguments, loops),)
 
         return _Form(calls, 2 * at_once * x[3])
 
     filters = constant_of(graph.input(op, WEIGHTS)).astype(np.int8, copy=False)
-    return _paired(op, graph, window, filters, form)
+    return _blocked(op, graph, window, filters, width, form)
 
 
-def _inside_conv2d(op: Op, graph: Graph, window: Window) -> Kernel:
+def _inside_conv2d(op: Op, graph: Graph, window: Window, width: _Width) -> Kernel:
     """The kernel for windows that lie inside the image, and whose rows are whole words."""
     x, y = graph.input(op, INPUT).shape, graph.output(op).shape
     row_bytes = window.kernel[1] * x[3]
@@ -311,12 +328,12 @@ def _inside_conv2d(op: Op, graph: Graph, window: Window) -> Kernel:
             }
             struct = Struct("thimble_inside_shape", shape)
             arguments = own_arguments(struct, _requant(op, graph))
-            return (Call("thimble_convolve_inside_s8", arguments),)
+            return (Call(f"thimble_convolve_inside_{width.suffix}", arguments),)
 
         return _Form(calls, 2 * at_once * window.kernel[0] * row_bytes)
 
     filters = constant_of(graph.input(op, WEIGHTS)).astype(np.int8, copy=False)
-    return _paired(op, graph, window, filters, form)
+    return _blocked(op, graph, window, filters, width, form)
 
 
 @dataclass(frozen=True)
@@ -352,27 +369,33 @@ def _packed_conv2d(op: Op, graph: Graph, window: Window) -> Kernel:
     )
 
 
-def _paired(
-    op: Op, graph: Graph, window: Window, filters: Int8, form: Callable[[int], _Form]
+def _blocked(
+    op: Op,
+    graph: Graph,
+    window: Window,
+    filters: Int8,
+    width: _Width,
+    form: Callable[[int], _Form],
 ) -> Kernel:
-    """A kernel that takes `filters` [channels, height, width, depth] two channels at a time.
+    """A kernel that takes `filters` [channels, height, width, depth] by blocks of channels.
 
     `form` is called with how many windows are expanded at once.
     """
     x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
     depth = filters.shape[3]
-    function = form(_AT_ONCE[-1]).calls(0, 0)[0].function
+    function = form(width.at_once[-1]).calls(0, 0)[0].function
     groups, scales = x.shape[3] // depth, _scaled(op, graph, filters.reshape(len(filters), -1))
 
     def packed() -> Int32:
         found, zero_point = scales(), weight_zero_point(weights)
         clamp = clamp_range(convolution_of(op).activation, y)
-        ending = pair_endings(found, y.q.zero_point, clamp, zero_point, groups)
+        ending = block_endings(found, y.q.zero_point, clamp, zero_point, groups, width.lanes)
+        if width is _FOUR_BITS:
+            return pack_convolution_s4(found.filters, ending, groups, is_narrow(op, graph))
         return pack_convolution(with_window_sums(found.filters, zero_point), ending, groups)
 
-    constants = (
-        Constant("parameters", packed, packed_comment("filters", weights.shape, function)),
-    )
+    name = "four-bit filters" if width is _FOUR_BITS else "filters"
+    constants = (Constant("parameters", packed, packed_comment(name, weights.shape, function)),)
 
     def kernel(at_once: int) -> Kernel:
         chosen = form(at_once)
@@ -387,11 +410,11 @@ def _paired(
                 op, graph, function, window, depth, at_once
             ),
             find_terms=lambda: terms.own_conv_terms(op, graph, function, window, groups, depth),
-            form=f"{at_once} at once" if at_once > _AT_ONCE[-1] else "",
+            form=f"{at_once} at once" if at_once > width.at_once[-1] else "",
         )
 
-    pixels = y.shape[1] * y.shape[2] * (y.shape[0] if function == "thimble_convolve_1x1_s8" else 1)
-    *more, least = _AT_ONCE
+    pixels = y.shape[1] * y.shape[2] * (y.shape[0] if "_1x1_" in function else 1)
+    *more, least = width.at_once
     useful = [at_once for at_once in more if pixels > least]
     return replace(kernel(least), roomier=lambda: tuple(kernel(at_once) for at_once in useful))
 
@@ -427,44 +450,17 @@ def _lanes_conv2d(op: Op, graph: Graph, window: Window) -> Kernel:
 
 
 def _four_bits_pay(op: Op, graph: Graph) -> bool:
-    """Whether weights fit four bits and packing them saves flash.
-
-    With few taps packing saves little, and takes twice the instructions.
-    """
+    """Whether weights fit four bits, and packing them saves flash and costs little time."""
     x, weights = graph.input(op, INPUT), graph.input(op, WEIGHTS)
-    taps = weights.elements // weights.shape[0]
-    tflite = convolution_of(op).rounding is Rounding.TFLITE
-    if not tflite or weight_zero_point(weights) or taps < _FOUR_BIT_TAPS:
+    if weight_zero_point(weights):
         return False
+    taps = round_up(weights.elements // weights.shape[0], 4)
     channels = weights.shape[0] * weights.shape[3] // x.shape[3]  # of a group
-    packed = -(-channels // 4) * (9 + 4 * -(-taps // 8))
-    unpacked = -(-channels // 2) * (5 + 2 * -(-taps // 4))
+    if taps < _FOUR_BIT_TAPS or channels < _FOUR_BIT_CHANNELS:
+        return False
+    packed = -(-channels // 4) * (14 + taps // 2)
+    unpacked = -(-channels // 2) * (7 + taps // 2)
     return packed < unpacked and fit_nibbles(constant_of(weights).astype(np.int8, copy=False))
-
-
-def _four_bit_conv2d(op: Op, graph: Graph, window: Window) -> Kernel:
-    x, weights = graph.input(op, INPUT), graph.input(op, WEIGHTS)
-    channels, height, width, depth = weights.shape
-    function, groups = "thimble_convolve_s4", x.shape[3] // depth
-    filters = constant_of(weights).astype(np.int8, copy=False).reshape(channels, -1)
-    scales = _scaled(op, graph, filters)
-
-    def calls(input_line: int, output_line: int) -> tuple[Call, ...]:
-        shape = conv_shape(op, graph, window, depth, lines=(input_line, output_line))
-        return (Call(function, own_arguments(shape, _requant(op, graph))),)
-
-    comment = packed_comment("four-bit filters", weights.shape, function)
-    packed = Constant("parameters", lambda: pack_convolution_s4(scales(), groups), comment)
-    return Kernel(
-        calls(0, 0),
-        extents.own_conv,
-        constants=(packed,),
-        scratch_bytes=round_up(height * width * depth, 4),
-        strided=strided_image(op, graph),
-        calls_with_gaps=calls,
-        find_overlaps=lambda: overlaps.own_conv_overlaps(op, graph, function, window, depth, 1),
-        find_terms=lambda: terms.own_conv_terms(op, graph, function, window, groups, depth),
-    )
 
 
 def _channel_filters(op: Op, graph: Graph) -> Int8:

@@ -88,7 +88,7 @@ def own_conv_overlaps(
     if depth != x[3]:
         return ()
     pixels, batches = y[1] * y[2], x[0]
-    if function == "thimble_convolve_1x1_s8":
+    if function.startswith("thimble_convolve_1x1_"):
         pixels, batches = pixels * batches, 1
     ends = run_ends(pixels, batches, at_once)
     return (

@@ -35,6 +35,8 @@ VECTOR_BYTES = 16
 PACKED_SUM, PACKED_TAPS = 255, 9
 """Of a run of `thimble_convolve_packed_s8`: the largest sum of magnitudes, 128 times which is below
 2**15, and the most taps."""
+SHIFT_ONCE = 256
+"""THIMBLE_SHIFT_ONCE: added to the code of a channel that is rounded once."""
 SHIFT_BIAS = 64
 """THIMBLE_SHIFT_BIAS: added to the code of a shift that the fast form cannot take."""
 
@@ -63,7 +65,7 @@ class Scaling:
 
 @dataclass(frozen=True)
 class Ending:
-    """For each channel of a pair: bias, multiplier, int16 shift code, rounding term."""
+    """For each channel: bias, multiplier, int16 shift code, rounding term."""
 
     bias: Int32
     multiplier: Int32
@@ -430,19 +432,49 @@ def nibble_turns(filters: Int8, lanes: int) -> NDArray[np.int32]:
     return turns.reshape(blocks, -1)
 
 
-def pack_convolution_s4(scales: Scaling, groups: int) -> Int32:
-    """For `thimble_convolve_s4`. The channels of a group are adjacent."""
-    per_group = len(scales.bias) // groups
+def _nibble_fours(filters: Int8) -> NDArray[np.int32]:
+    """Filters as [fours of channels, words]: of each four taps the first and the third, then the
+    second and the fourth. Each half of a word holds a tap's weights of four channels, the first
+    channel's lowest; those of the first and the third are plus 8.
+    """
+    padded = _pad(_pad(filters, 1, 4), 0, 4).astype(np.int64)
+    taps = padded.reshape(len(padded) // 4, 4, -1, 4)[..., [0, 2, 1, 3]]
+    fields = taps + np.array([8, 0, 8, 0]).reshape(1, 4, 1, 1) & 15
+    halves = (fields << 4 * np.arange(4).reshape(1, 4, 1, 1)).sum(axis=1).astype(np.uint16)
+    return _words(halves.reshape(len(halves), -1))
+
+
+_ENDS_TWICE, _ENDS_ONCE, _ENDS_ANYHOW, _ENDS_PART_ONCE = 1, 2, 0, -1
+"""THIMBLE_ENDS_..."""
+
+
+def pack_convolution_s4(filters: Int8, ending: Ending, groups: int, narrow: bool) -> Int32:
+    """For `thimble_convolve_s4`. The channels of a group are adjacent. With `narrow` outputs are
+    clamped to less than the range of int8.
+    """
+    per_group = len(filters) // groups
     parts = []
     for group in range(groups):
-        own = scales.of(slice(group * per_group, (group + 1) * per_group))
+        own = slice(group * per_group, (group + 1) * per_group)
+        bias, code = _lanes(ending.bias[own], 4), ending.code[own]
+        whole = np.arange(len(bias)) < per_group // 4
+        once = _lanes(code >= SHIFT_ONCE, 4, fill=1).all(axis=1)
+        quick = whole & (_lanes(code, 4).min(axis=1) >= 0) & (not narrow)
+        ends = np.where(
+            once,
+            np.where(whole, _ENDS_ONCE, _ENDS_PART_ONCE),
+            np.where(quick, _ENDS_TWICE, _ENDS_ANYHOW),
+        )
         parts.append(
             _joined(
                 [
-                    _lanes(own.bias, 4),
-                    nibble_turns(own.filters, 4),
-                    _lanes(own.multiplier, 4),
-                    _words(_lanes(own.code, 4)),
+                    bias[:, ::2],
+                    _nibble_fours(filters[own]),
+                    bias[:, 1::2],
+                    _lanes(ending.multiplier[own], 4),
+                    _lanes(ending.rounding[own], 4),
+                    _words(_lanes((code % SHIFT_ONCE).astype(np.uint8), 4)),
+                    ends[:, None],
                 ]
             )
         )

@@ -33,8 +33,9 @@ _HELIUM_CHANNELS = 124
 def own_conv_terms(
     op: Op, graph: Graph, function: str, window: Window, groups: int, depth: int
 ) -> Terms:
-    """`thimble_convolve_s8`, `_1x1_s8`, `_inside_s8` and `_s4`. A filter reads `depth` channels.
-    Windows count by pairs, however many of them are expanded at once.
+    """`thimble_convolve_s8`, `_1x1_s8` and `_inside_s8`, and the same of four bits (`_s4`), whose
+    blocks are of four channels. A filter reads `depth` channels. Windows count by pairs, however
+    many of them are expanded at once.
     """
     batches, out_h, out_w, channels = graph.output(op).shape
     pixels = out_h * out_w
@@ -43,22 +44,10 @@ def own_conv_terms(
     taps = window.kernel[0] * window.kernel[1] * depth
     words = -(-taps // 4)
     terms: Counts = {"call": 1.0}
-    if function == "thimble_convolve_1x1_s8":
+    if function.startswith("thimble_convolve_1x1_"):
         pixels *= batches
         times = 1
         terms["gathered words"] = pixels * words
-    elif function == "thimble_convolve_s4":
-        terms |= gathered_terms(op, graph, window, depth, times, staged=True)
-        fours = times * pixels * -(-filters // 4)
-        terms |= {
-            "group": times,
-            "pixel": times * pixels,
-            "block": fours,
-            "block of eight taps": fours * -(-taps // 8),
-            "narrow output": times * pixels * filters * is_narrow(op, graph),
-            "lone output": times * pixels * (filters % 4),
-        }
-        return terms
     else:
         if function == "thimble_convolve_s8" and _rows_are_words(op, graph, window, depth):
             terms |= {"word window": times * pixels, "word row": times * pixels * window.kernel[0]}
@@ -70,6 +59,8 @@ def own_conv_terms(
             terms["summed column word"] = times * pixels * words
             words += -(-words // SUMMED_TAPS)
     pairs, odd = pixels // 2, pixels % 2
+    if function.endswith("_s4"):
+        return terms | _four_bit_terms(op, graph, times, pixels, words, groups)
     lone = filters % 2
     path, slow = slow_channels(op, graph, once=True)
     beside = slow.reshape(groups, filters)[:, : filters - lone].reshape(-1, 2).any(axis=1)
@@ -194,6 +185,33 @@ def packed_conv_terms(op: Op, graph: Graph, window: Window, filters: Int8) -> Te
         "output": outputs - slow_outputs,
         f"{path} output": slow_outputs,
         "narrow output": outputs * is_narrow(op, graph),
+    }
+
+
+def _four_bit_terms(
+    op: Op, graph: Graph, times: int, pixels: int, words: int, groups: int
+) -> Counts:
+    """Of blocks of four channels, of which the last of a group may be smaller."""
+    channels = graph.output(op).shape[3] // groups
+    pairs, odd, lone = pixels // 2, pixels % 2, channels % 4
+    path, slow = slow_channels(op, graph, once=True)
+    beside = slow.reshape(groups, channels)[:, : channels - lone].reshape(-1, 4).any(axis=1)
+    slow_blocks = int(beside.sum()) / groups
+    blocks = -(-channels // 4)
+    narrow = (channels // 4 - slow_blocks) * is_narrow(op, graph)
+    return {
+        "pixel": times * pixels,
+        "pair of pixels": times * pairs,
+        "pair of pixels word": times * pairs * words,
+        "block": times * pairs * blocks,
+        "block word": times * pairs * blocks * words,
+        "narrow block": times * pairs * narrow,
+        "lone channel": times * pairs * lone,
+        f"{path} block": times * pairs * slow_blocks,
+        "last pixel": times * odd,
+        "last pixel word": times * odd * words,
+        "last pixel block": times * odd * blocks,
+        "last pixel block word": times * odd * blocks * words,
     }
 
 
