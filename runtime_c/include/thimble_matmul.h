@@ -75,8 +75,9 @@ void thimble_fully_connected_lanes_s8(int32_t rows,
                                       const int32_t *common,
                                       int8_t *output);
 
-/* The same with filters of four bits: for each eight taps (padded with zeros) one word of each unit in turn.
- * Four-bit fields 0 to 7 of a word, lowest first, hold taps 0, 1, 4, 5, 2, 3, 6 and 7, each plus 8. */
+/* The same with filters of four bits: for each four taps (padded with zeros) a word of the first and the
+ * third, then one of the second and the fourth. Each half of a word holds four bits of each unit, the first
+ * unit's lowest, those of the first and the third plus 8. */
 void thimble_fully_connected_s4(int32_t rows,
                                 int32_t depth,
                                 int32_t units,

@@ -70,14 +70,15 @@ def test_depthwise_kernels_with_little_scratch(board_name: str, room: int, tmp_p
 def test_weights_of_four_bits_give_the_same_bytes(board_name: str, tmp_path: Path) -> None:
     """Two windows at once and four, alone and in odd numbers; channels in fours and not."""
     rng = np.random.default_rng(zlib.crc32(board_name.encode()))
-    graphs = [
-        of_four_bits(g, rng) for g in (*of_many_taps(30, rng), *convolutions("conv2d", 9, rng))
-    ]
-    graphs += [rounded_as_onnx(graph) for graph in graphs[:30:4]]
+    graphs = of_many_taps(16, rng)
+    graphs += [rounded_as_onnx(graph) for graph in graphs[::4]]
+    graphs += [g for kind in ("conv2d", "fully_connected") for g in convolutions(kind, 6, rng)]
+    graphs = [of_four_bits(graph, rng) for graph in graphs]
     plan = plan_graph(merged(graphs), board(board_name))
     calls = [call for kernel in plan.lowered.kernels for call in kernel.calls]
     called = {call.function for call in calls}
     assert {f"thimble_convolve{walk}_s4" for walk in ("", "_1x1", "_inside")} <= called
+    assert "thimble_fully_connected_s4" in called
     assert {call.get("shape.at_once") or call.get("at_once") for call in calls} >= {2, 4}
     compare(plan, rng, tmp_path)
 

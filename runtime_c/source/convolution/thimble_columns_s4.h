@@ -2,15 +2,9 @@
 /* Products of windows, as columns of int16, with filters of four bits.
  *
  * A block of parameters is of four channels: the biases of the first and the third; two words for each four
- * taps; the biases of the second and the fourth; four multipliers; four rounding terms; four int8 shift
- * codes; how the block ends (THIMBLE_ENDS_...). Each half of a word holds a tap of all four channels, in four
- * bits each, the first channel's lowest; those of the first and the third are plus 8. The taps are the first
- * and the third, then the second and the fourth.
- *
- * A byte is 16 times the weight of one channel and 8 plus that of another, so it is unpacked with one
- * instruction for both, and the lower four bits of that with a second one. Products with the bytes less
- * those with the lower bits are 16 times what the channels in the higher bits sum up to. The others begin at
- * minus 8 times the sum of the window. */
+ * taps (thimble_fours.h), of the first and the third, then of the second and the fourth; the biases of the
+ * second and the fourth; four multipliers; four rounding terms; four int8 shift codes; how the block ends
+ * (THIMBLE_ENDS_...). */
 #ifndef THIMBLE_COLUMNS_S4_H
 #define THIMBLE_COLUMNS_S4_H
 

@@ -417,30 +417,16 @@ def fit_nibbles(filters: Int8) -> bool:
     return bool(filters.size) and bool(filters.min() >= -8 and filters.max() <= 7)
 
 
-_NIBBLES = (0, 1, 4, 5, 2, 3, 6, 7)
-"""Which of eight taps a word's four-bit fields hold, lowest first."""
-
-
 def nibble_turns(filters: Int8, lanes: int) -> NDArray[np.int32]:
-    """As `word_turns`, in words of eight taps, each plus 8 (0 is -8)."""
-    padded = _pad(_pad(filters, 1, 8), 0, lanes).astype(np.int64) + 8
-    eights = padded.reshape(len(padded), -1, 8)[:, :, _NIBBLES]
-    fields = (eights << (4 * np.arange(8))).sum(axis=2).astype(np.uint32)
-    words: NDArray[np.int32] = fields.view(np.int32)
-    blocks = len(words) // lanes
-    turns: NDArray[np.int32] = words.reshape(blocks, lanes, -1).transpose(0, 2, 1)
-    return turns.reshape(blocks, -1)
-
-
-def _nibble_fours(filters: Int8) -> NDArray[np.int32]:
-    """Filters as [fours of channels, words]: of each four taps the first and the third, then the
-    second and the fourth. Each half of a word holds a tap's weights of four channels, the first
-    channel's lowest; those of the first and the third are plus 8.
+    """Filters as [fours of channels, words], with four `lanes`: of each four taps the first and the
+    third, then the second and the fourth. Each half of a word holds a tap's weights of all lanes,
+    the first lane's lowest; those of the first and the third lane are plus 8.
     """
-    padded = _pad(_pad(filters, 1, 4), 0, 4).astype(np.int64)
-    taps = padded.reshape(len(padded) // 4, 4, -1, 4)[..., [0, 2, 1, 3]]
-    fields = taps + np.array([8, 0, 8, 0]).reshape(1, 4, 1, 1) & 15
-    halves = (fields << 4 * np.arange(4).reshape(1, 4, 1, 1)).sum(axis=1).astype(np.uint16)
+    padded = _pad(_pad(filters, 1, 4), 0, lanes).astype(np.int64)
+    taps = padded.reshape(len(padded) // lanes, lanes, -1, 4)[..., [0, 2, 1, 3]]
+    lane = np.arange(lanes).reshape(1, lanes, 1, 1)
+    fields = (taps + np.where(lane % 2, 0, 8)) & 15
+    halves = (fields << 4 * lane).sum(axis=1).astype(np.uint16)
     return _words(halves.reshape(len(halves), -1))
 
 
@@ -469,7 +455,7 @@ def pack_convolution_s4(filters: Int8, ending: Ending, groups: int, narrow: bool
             _joined(
                 [
                     bias[:, ::2],
-                    _nibble_fours(filters[own]),
+                    nibble_turns(filters[own], 4),
                     bias[:, 1::2],
                     _lanes(ending.multiplier[own], 4),
                     _lanes(ending.rounding[own], 4),

@@ -72,7 +72,7 @@ _WORDS, _VECTORS, _FOUR_BITS = (
 )
 _TURNS = MappingProxyType({_WORDS: word_turns, _VECTORS: vector_turns, _FOUR_BITS: nibble_turns})
 _TAPS = MappingProxyType(
-    {_WORDS: (4, 4), _VECTORS: (VECTOR_BYTES, VECTOR_BYTES), _FOUR_BITS: (8, 4)}
+    {_WORDS: (4, 4), _VECTORS: (VECTOR_BYTES, VECTOR_BYTES), _FOUR_BITS: (4, 2)}
 )
 """How many taps of a unit lie together, and in how many bytes."""
 _SCALING_BYTES = 4 * 9
@@ -321,7 +321,7 @@ def _dense_terms(op: Op, graph: Graph, call: Call) -> Terms:
         "uneven block": blocks * bool(depth % 4),
     }
     if call.function == _FOUR_BITS:
-        return {**terms, "eight taps": blocks * -(-depth // 8), "row word": rows * words}
+        return {**terms, "four-bit word": blocks * words, "row word": rows * words}
     word = "joined word" if call["joined"] else "word"
     return {**terms, word: blocks * words}
 
