@@ -239,6 +239,23 @@ def fully_connected(rng: Rng) -> Graph:
     return _weighted(rng, "fully_connected", attributes, (rows, depth), (units, depth))
 
 
+def _four_bits(sampler: Callable[[Rng], Graph]) -> Callable[[Rng], Graph]:
+    """Weights that fit four bits, on scales as much coarser."""
+
+    def sample(rng: Rng) -> Graph:
+        graph = sampler(rng)
+        weights = graph.tensors["weights"]
+        q = weights.q
+        data = rng.integers(-8, 8, weights.shape).astype(np.int8)
+        scales = tuple(16 * scale for scale in q.scales)
+        few = replace(
+            weights, quantisation=Quantisation(scales, (0,) * len(scales), q.axis), constant=data
+        )
+        return replace(graph, tensors={**graph.tensors, "weights": few})
+
+    return sample
+
+
 def _pool(kind: str) -> Callable[[Rng], Graph]:
     def sample(rng: Rng) -> Graph:
         kernel = _pick(rng, (2, 2), (3, 3), (3, 3), (5, 5))
@@ -429,6 +446,11 @@ GRID: Mapping[str, tuple[Callable[[Rng], Graph], int]] = {
     "heavy": (heavy, 32),
     "streaming_depthwise": (streaming_depthwise, 32),
     "fully_connected": (fully_connected, 64),
+    "four_bit_conv2d": (_four_bits(conv2d), 96),
+    "four_bit_pointwise": (_four_bits(pointwise), 64),
+    "four_bit_row": (_four_bits(row), 24),
+    "four_bit_heavy": (_four_bits(heavy), 16),
+    "four_bit_fully_connected": (_four_bits(fully_connected), 48),
     "average_pool2d": (_pool("average_pool2d"), 64),
     "max_pool2d": (_pool("max_pool2d"), 64),
     "add": (_pair("add", Sum), 48),
