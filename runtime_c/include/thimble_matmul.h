@@ -87,4 +87,16 @@ void thimble_fully_connected_s4(int32_t rows,
                                 const int32_t *common,
                                 int8_t *output);
 
+/* The same for vectors of sixteen lanes: for each sixteen taps (padded with zeros), sixteen bytes of the
+ * first and the second unit, then of the third and the fourth: above four bits of the first plus 8 those of
+ * the second. */
+void thimble_fully_connected_lanes_s4(int32_t rows,
+                                      int32_t depth,
+                                      int32_t units,
+                                      const thimble_requant *requant,
+                                      const int8_t *input,
+                                      const int32_t *parameters,
+                                      const int32_t *common,
+                                      int8_t *output);
+
 #endif

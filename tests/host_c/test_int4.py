@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.support.host import host_model, model_of, random_inputs, reference_outputs
+from tests.support.host import model_of, plan_of, random_inputs, reference_outputs
 from tests.support.merge import merged
 from tests.support.overlaps import allowed_overlaps, tight_plan
 from toolchain.boards import HOST, Core
@@ -20,7 +20,7 @@ from toolchain.ops import forms, kernel_of
 
 PACKED = {
     "conv2d": ("thimble_convolve_s4", "thimble_convolve_1x1_s4", "thimble_convolve_inside_s4"),
-    "fully_connected": ("thimble_fully_connected_s4",),
+    "fully_connected": ("thimble_fully_connected_s4", "thimble_fully_connected_lanes_s4"),
 }
 HELIUM = Core("cortex-m55", dsp=True, mve=True, fpu=True)
 SAMPLES = 16
@@ -31,14 +31,14 @@ def with_weights(graph: Graph, data: np.ndarray) -> Graph:
     return replace(graph, tensors={**graph.tensors, "weights": weights})
 
 
-def samples(kind: str) -> list[Graph]:
+def samples(kind: str, core: Core = HOST) -> list[Graph]:
     rng = np.random.default_rng(len(kind))
     graphs = []
     while len(graphs) < SAMPLES:
         graph = forms()[kind].sample(rng)
         shape = graph.tensors["weights"].shape
         few = with_weights(graph, rng.integers(-8, 8, shape).astype(np.int8))
-        if kernel(few, HOST) in PACKED[kind]:
+        if kernel(few, core) in PACKED[kind]:
             graphs.append(few)
     return graphs
 
@@ -48,14 +48,18 @@ def kernel(graph: Graph, core: Core) -> str:
     return kernel_of(op, graph, core).functions[0]
 
 
-@pytest.mark.parametrize("kind", sorted(PACKED))
-def test_packed_weights_give_the_same_bytes(kind: str) -> None:
-    """Spread in the arena and not, and as close together as the overlaps allow."""
-    graphs = samples(kind)
-    cases = [(g, o) for g in graphs for o in allowed_overlaps(g.ops[0], g, HOST)]
+@pytest.mark.parametrize(
+    ("kind", "core"), (("conv2d", HOST), ("fully_connected", HOST), ("fully_connected", HELIUM))
+)
+def test_packed_weights_give_the_same_bytes(kind: str, core: Core) -> None:
+    """Spread in the arena and not, and as close together as the overlaps allow; what is for Helium
+    in its portable form."""
+    graphs = samples(kind, core)
+    cases = [(g, o) for g in graphs for o in allowed_overlaps(g.ops[0], g, core)]
     tight = merged([graph for graph, _ in cases])
-    models = [host_model(g, f"m{i}", spread=i % 2 == 1) for i, g in enumerate(graphs)]
-    models.append(model_of(tight_plan(tight, [o for _, o in cases], HOST), "tight"))
+    plans = [plan_of(g, core, spread=i % 2 == 1) for i, g in enumerate(graphs)]
+    models = [model_of(plan, f"m{i}") for i, plan in enumerate(plans)]
+    models.append(model_of(tight_plan(tight, [o for _, o in cases], core), "tight"))
     rng = np.random.default_rng(3)
     with tempfile.TemporaryDirectory() as folder:
         program = build(models, cmsis_nn.find(), Path(folder), sanitize=True)

@@ -83,6 +83,15 @@ def test_weights_of_four_bits_give_the_same_bytes(board_name: str, tmp_path: Pat
     compare(plan, rng, tmp_path)
 
 
+def test_vectors_of_weights_of_four_bits_give_the_same_bytes(tmp_path: Path) -> None:
+    rng = np.random.default_rng(7)
+    graphs = [of_four_bits(graph, rng) for graph in convolutions("fully_connected", 12, rng)]
+    plan = plan_graph(merged(graphs), board("mps3-an547"))
+    called = [kernel.functions[0] for kernel in plan.lowered.kernels]
+    assert "thimble_fully_connected_lanes_s4" in called
+    compare(plan, rng, tmp_path)
+
+
 @pytest.mark.parametrize("board_name", ("mps2-an385-v6m", "mps2-an386", "mps3-an547"))
 def test_tiles_of_images_equal_their_references(board_name: str, tmp_path: Path) -> None:
     """Lines apart, and odd pixels alone; most of the Helium kernels want dense images: copies."""

@@ -37,4 +37,8 @@ const int32_t *thimble_sum_units_lanes_s8(const int8_t *input,
                                           int32_t depth,
                                           int32_t *restrict sums);
 
+/* The same of filters by lanes in four bits: two units in a byte. `offset` as for thimble_sum_units_s4. */
+const int32_t *thimble_sum_units_lanes_s4(
+    const int8_t *input, const int32_t *parameters, int32_t depth, int32_t offset, int32_t *restrict sums);
+
 #endif

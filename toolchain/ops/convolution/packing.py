@@ -430,6 +430,15 @@ def nibble_turns(filters: Int8, lanes: int) -> NDArray[np.int32]:
     return _words(halves.reshape(len(halves), -1))
 
 
+def nibble_vector_turns(filters: Int8, lanes: int) -> NDArray[np.int32]:
+    """As `vector_turns`, two lanes in a byte: four bits of the second lane above those of the first
+    plus 8, then the third and the fourth likewise.
+    """
+    padded = _pad(_pad(filters, 1, VECTOR_BYTES), 0, lanes).astype(np.int64)
+    both = ((padded[1::2] << 4) + padded[::2] + 8).astype(np.int8)
+    return vector_turns(both, lanes // 2)
+
+
 _ENDS_TWICE, _ENDS_ONCE, _ENDS_ANYHOW, _ENDS_PART_ONCE = 1, 2, 0, -1
 """THIMBLE_ENDS_..."""
 

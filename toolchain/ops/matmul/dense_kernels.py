@@ -28,6 +28,7 @@ from toolchain.ops.convolution.packing import (
     joined_turns,
     largest_sums,
     nibble_turns,
+    nibble_vector_turns,
     pack_common_scaling,
     pack_fully_connected,
     pack_sums,
@@ -65,14 +66,27 @@ from toolchain.ops.window import Window
 
 SUMS = 3
 """The input of a partial layer with the sums of the blocks before it."""
-_WORDS, _VECTORS, _FOUR_BITS = (
+_WORDS, _VECTORS, _FOUR_BITS, _FOUR_BIT_VECTORS = (
     "thimble_fully_connected_s8",
     "thimble_fully_connected_lanes_s8",
     "thimble_fully_connected_s4",
+    "thimble_fully_connected_lanes_s4",
 )
-_TURNS = MappingProxyType({_WORDS: word_turns, _VECTORS: vector_turns, _FOUR_BITS: nibble_turns})
+_TURNS = MappingProxyType(
+    {
+        _WORDS: word_turns,
+        _VECTORS: vector_turns,
+        _FOUR_BITS: nibble_turns,
+        _FOUR_BIT_VECTORS: nibble_vector_turns,
+    }
+)
 _TAPS = MappingProxyType(
-    {_WORDS: (4, 4), _VECTORS: (VECTOR_BYTES, VECTOR_BYTES), _FOUR_BITS: (4, 2)}
+    {
+        _WORDS: (4, 4),
+        _VECTORS: (VECTOR_BYTES, VECTOR_BYTES),
+        _FOUR_BITS: (4, 2),
+        _FOUR_BIT_VECTORS: (VECTOR_BYTES, VECTOR_BYTES // 2),
+    }
 )
 """How many taps of a unit lie together, and in how many bytes."""
 _SCALING_BYTES = 4 * 9
@@ -121,7 +135,7 @@ def dense_kernel(op: Op, graph: Graph, activation: Activation, core: Core) -> Ke
     joined = False
     function = _VECTORS if core.mve else _WORDS
     if four_bit_filters(op, graph):
-        function = _FOUR_BITS
+        function = _FOUR_BIT_VECTORS if core.mve else _FOUR_BITS
     elif function == _WORDS:
         joined = not core.multiplies_alone and _join(op, graph)
     arguments: dict[str, Argument] = {
@@ -297,15 +311,17 @@ def _dense_terms(op: Op, graph: Graph, call: Call) -> Terms:
     rows, depth, units = call["rows"], call["depth"], call["units"]
     words, blocks = -(-depth // 4), rows * -(-units // 4)
     _, slow = slow_channels(op, graph)
-    if call.function == _VECTORS:
+    if call.function in (_VECTORS, _FOUR_BIT_VECTORS):
         slow_units = int(
             np.repeat(np.logical_or.reduceat(slow, range(0, units, 4)), 4)[:units].sum()
         )
+        vectors = -(-depth // VECTOR_BYTES)
         return {
             "call": 1.0,
             "row": rows,
+            "row vector": rows * vectors * (call.function == _FOUR_BIT_VECTORS),
             "block": blocks,
-            "vector": blocks * -(-depth // VECTOR_BYTES),
+            "vector": blocks * vectors,
             "slow unit": rows * slow_units,
         }
     fours = slow[: units // 4 * 4].reshape(-1, 4)
