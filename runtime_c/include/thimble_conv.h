@@ -65,11 +65,12 @@ void thimble_convolve_s8(const thimble_conv_shape *shape,
 
 /* Convolution without groups or a weight zero point, for vectors of sixteen lanes.
  *
- * parameters: for each four channels (the last ones padded with zeros to four): four biases; for each two
- * of them in turn, for each sixteen taps (padded with zeros), sixteen bytes of the one and of the other; four
- * multipliers; four int8 shift codes.
+ * parameters: for each four channels (the last ones padded to four): for the first and the third, then for the
+ * second and the fourth, for each sixteen taps (padded with zeros), sixteen bytes of the one and of the other;
+ * four biases; four multipliers; four rounding terms; four int8 shift codes (thimble_requantize_lanes.h).
  *
- * scratch: two windows of kernel_h * kernel_w * depth bytes, each rounded up to four. */
+ * scratch: two windows of kernel_h * kernel_w * depth bytes, the first rounded up to four, the second to
+ * sixteen. */
 void thimble_convolve_lanes_s8(const thimble_conv_shape *shape,
                                const thimble_requant *requant,
                                const int8_t *input,
@@ -218,7 +219,8 @@ void thimble_depthwise_conv_blocks_s8(const thimble_conv_shape *shape,
 
 /* The same for vectors of four int32 lanes, without dilation.
  *
- * parameters: as for thimble_depthwise_conv_blocks_s8, without rounding terms.
+ * parameters: for each four channels: four biases, four multipliers, four rounding terms and four int8 shift
+ * codes, as for thimble_convolve_lanes_s8; for each tap a byte of each channel.
  *
  * scratch, in bytes, with columns the greater of output_w and four: 4 * kernel_h * ((columns - 1) * stride_w
  * + kernel_w), then 4 * band * columns. */
@@ -228,6 +230,21 @@ void thimble_depthwise_lanes_s8(const thimble_conv_shape *shape,
                                 const int32_t *parameters,
                                 void *scratch,
                                 int8_t *output);
+
+/* The same of windows of at most 4x4, each a vector of one channel: two rows of outputs at a time if kernel_h
+ * + stride_h is at most four. Images are aligned to words.
+ *
+ * parameters: for each four channels: biases to shift codes as above; for each channel the columns of its
+ * filter, words whose bytes are rows and then zeros.
+ *
+ * scratch, in bytes: 16 * (the lesser of output_w and 16, less one, times stride_w, and four, rounded up to
+ * four), then 4 * band * output_w, and as much for one row more if there are two at a time. */
+void thimble_depthwise_windows_lanes_s8(const thimble_conv_shape *shape,
+                                        const thimble_requant *requant,
+                                        const int8_t *input,
+                                        const int32_t *parameters,
+                                        void *scratch,
+                                        int8_t *output);
 
 /* As thimble_convolve_s8, with filters of four bits and no weight zero point; at_once is two or four.
  *

@@ -24,6 +24,25 @@ static void put_inside(const int8_t *from, int32_t rows, int32_t row_bytes, int3
     }
 }
 
+/* Pixels that follow each other, two a turn. */
+static void convolve_pixels(const thimble_conv_shape *shape,
+                            const thimble_requant *requant,
+                            const int8_t *input,
+                            const int32_t *parameters,
+                            int8_t *columns,
+                            int8_t *output)
+{
+    const int32_t depth = shape->depth, channels = shape->output_c;
+    const int32_t quick = thimble_quick_lanes(parameters, depth, channels, requant);
+    int32_t left = shape->batches * shape->output_h * shape->output_w;
+    for (; left > 0; left -= 2, input += 2 * depth, output += 2 * channels) {
+        const int32_t more = left > 1;
+        thimble_copy_bytes(columns, input, depth + more * depth);
+        thimble_mat_mult_lanes_s8(parameters, columns, columns + more * depth, depth, channels, quick,
+                                  requant, output, output + more * channels);
+    }
+}
+
 void thimble_convolve_lanes_s8(const thimble_conv_shape *shape,
                                const thimble_requant *requant,
                                const int8_t *input,
@@ -44,6 +63,14 @@ void thimble_convolve_lanes_s8(const thimble_conv_shape *shape,
     int8_t *const columns = scratch;
     const int32_t step = (taps + 3) & ~3;
 
+    if (taps == depth && shape->stride_h == 1 && shape->stride_w == 1 &&
+        pixels == shape->input_h * shape->input_w && !shape->input_line &&
+        !shape->output_line) { /* no padding either */
+        convolve_pixels(shape, requant, input, parameters, columns, output);
+        return;
+    }
+
+    const int32_t quick = thimble_quick_lanes(parameters, taps, channels, requant);
     for (int32_t batch = 0; batch < shape->batches; batch++) {
         int8_t *first = NULL, *to = output;
         int32_t y = -shape->pad_top, x = -shape->pad_left, left = shape->output_w;
@@ -56,9 +83,11 @@ void thimble_convolve_lanes_s8(const thimble_conv_shape *shape,
                 put_window(shape, input, y, x, column);
             }
             if (pixel & 1) {
-                thimble_mat_mult_lanes_s8(parameters, columns, column, taps, channels, requant, first, to);
+                thimble_mat_mult_lanes_s8(parameters, columns, column, taps, channels, quick, requant, first,
+                                          to);
             } else if (pixel == pixels - 1) {
-                thimble_mat_mult_lanes_s8(parameters, columns, columns, taps, channels, requant, to, to);
+                thimble_mat_mult_lanes_s8(parameters, columns, columns, taps, channels, quick, requant, to,
+                                          to);
             }
             first = to;
             x += shape->stride_w;

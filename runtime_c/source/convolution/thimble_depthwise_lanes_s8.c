@@ -13,59 +13,6 @@ typedef struct {
     int32_t row_bytes, columns;
 } row_ring;
 
-#if THIMBLE_MVE
-/* A tap of four outputs, `a`, `b` and `c` bytes behind the first one's next pixel. Loads, products and sums
- * take turns, so that each is under way while the next one starts; the last product waits in q3. */
-#define TAP(x, a, b, c)                                                                                      \
-    "vldrb.s32     q0, [%[tap]], #4            \n"                                                           \
-    "vadd.i32      q7, q7, q3                  \n"                                                           \
-    "vldrb.s32     q1, [%[" x "]], #4          \n"                                                           \
-    "vmul.i32      q2, q1, q0                  \n"                                                           \
-    "vldrb.s32     q1, [%[" x "], #" a "]      \n"                                                           \
-    "vmul.i32      q3, q1, q0                  \n"                                                           \
-    "vadd.i32      q4, q4, q2                  \n"                                                           \
-    "vldrb.s32     q1, [%[" x "], #" b "]      \n"                                                           \
-    "vmul.i32      q2, q1, q0                  \n"                                                           \
-    "vadd.i32      q5, q5, q3                  \n"                                                           \
-    "vldrb.s32     q1, [%[" x "], #" c "]      \n"                                                           \
-    "vmul.i32      q3, q1, q0                  \n"                                                           \
-    "vadd.i32      q6, q6, q2                  \n"
-
-/* Sums of four outputs of 3x3 windows, whose next pixels lie so many bytes behind the first. */
-#define SUM_3X3(a, b, c)                                                                                     \
-    __asm volatile("vldrw.u32     q4, [%[bias]]               \n"                                            \
-                   "vmov          q5, q4                      \n"                                            \
-                   "vmov          q6, q4                      \n"                                            \
-                   "vmov          q7, q4                      \n"                                            \
-                   "vmov.i32      q3, #0                      \n" TAP("x0", a, b, c) TAP("x0", a, b, c)      \
-                       TAP("x0", a, b, c) TAP("x1", a, b, c) TAP("x1", a, b, c) TAP("x1", a, b, c)           \
-                           TAP("x2", a, b, c) TAP("x2", a, b, c)                                             \
-                               TAP("x2", a, b, c) "vadd.i32      q7, q7, q3                  \n"             \
-                                                  "vstrw.32      q4, [%[sums]]               \n"             \
-                                                  "vstrw.32      q5, [%[sums], #16]          \n"             \
-                                                  "vstrw.32      q6, [%[sums], #32]          \n"             \
-                                                  "vstrw.32      q7, [%[sums], #48]          \n"             \
-                   : [tap] "+r"(tap), [x0] "+r"(x0), [x1] "+r"(x1), [x2] "+r"(x2)                            \
-                   : [bias] "r"(parameters), [sums] "r"(sums)                                                \
-                   : "q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "memory")
-
-/* sum_outputs of 3x3 windows, one or two columns apart. */
-static inline void sum_3x3(
-    const row_ring *ring, int32_t first, int32_t at, int32_t stride, const int32_t *parameters, int32_t *sums)
-{
-    const int8_t *tap = (const int8_t *)(parameters + 9);
-    const int8_t *const rows = ring->rows + at;
-    const int8_t *x0 = rows + first * ring->row_bytes;
-    const int8_t *x1 = rows + (first + 1 < 3 ? first + 1 : first - 2) * ring->row_bytes;
-    const int8_t *x2 = rows + (first + 2 < 3 ? first + 2 : first - 1) * ring->row_bytes;
-    if (stride == 1) {
-        SUM_3X3("0", "4", "8");
-    } else {
-        SUM_3X3("4", "12", "20");
-    }
-}
-#endif
-
 /* Sums of TOGETHER neighbouring outputs. `first`: the ring's row for the window's first; `at`: bytes to the
  * first window's first column. */
 static inline void sum_outputs(const row_ring *ring,
@@ -74,16 +21,13 @@ static inline void sum_outputs(const row_ring *ring,
                                int32_t kernel_h,
                                int32_t kernel_w,
                                int32_t stride,
-                               const int32_t *parameters,
+                               const int8_t *tap,
                                int32_t *sums)
 {
-    const int8_t *tap = (const int8_t *)(parameters + 9);
 #if THIMBLE_MVE
-    int32x4_t s0 = vldrwq_s32(parameters), s1 = s0, s2 = s0, s3 = s0;
+    int32x4_t s0 = vdupq_n_s32(0), s1 = s0, s2 = s0, s3 = s0;
 #else
-    for (int32_t i = 0; i < 4 * TOGETHER; i++) {
-        sums[i] = parameters[i & 3];
-    }
+    memset(sums, 0, 4 * TOGETHER * sizeof(int32_t));
 #endif
     for (int32_t i = 0; i < kernel_h; i++) {
         const int8_t *x = ring->rows + first * ring->row_bytes + at;
@@ -146,7 +90,7 @@ static inline void put_row(const row_ring *ring,
                            int32_t stride,
                            int32_t columns,
                            const int32_t *parameters,
-                           const thimble_lane_ending *ending,
+                           const thimble_requant *requant,
                            int8_t *output)
 {
     for (int32_t column = 0; column < columns; column += TOGETHER) {
@@ -155,17 +99,9 @@ static inline void put_row(const row_ring *ring,
             column = columns - TOGETHER;
         }
         int8_t *const to = output + 4 * column;
-#if THIMBLE_MVE
-        if (kernel_h == 3 && kernel_w == 3 && stride <= 2) {
-            sum_3x3(ring, first, 4 * stride * column, stride, parameters, sums);
-        } else {
-            sum_outputs(ring, first, 4 * stride * column, kernel_h, kernel_w, stride, parameters, sums);
-        }
-#else
-        sum_outputs(ring, first, 4 * stride * column, kernel_h, kernel_w, stride, parameters, sums);
-#endif
-        thimble_put_lanes(sums, parameters + 4, 4, ending, to, to + 4);
-        thimble_put_lanes(sums + 8, parameters + 4, 4, ending, to + 8, to + 12);
+        const int8_t *const taps = (const int8_t *)(parameters + THIMBLE_LANE_SCALING);
+        sum_outputs(ring, first, 4 * stride * column, kernel_h, kernel_w, stride, taps, sums);
+        thimble_put_lanes(sums, TOGETHER, parameters, requant, to, 4);
     }
 }
 
@@ -182,7 +118,6 @@ void thimble_depthwise_lanes_s8(const thimble_conv_shape *shape,
     const int32_t seen = (columns - 1) * stride + kernel_w;
     const int32_t line = thimble_line(shape->input_line, shape->input_w, channels);
     const int32_t output_line = thimble_line(shape->output_line, shape->output_w, channels);
-    const thimble_lane_ending ending = thimble_ending_of(requant);
     const row_ring ring = {scratch, 4 * seen, seen};
     int8_t *const waiting = ring.rows + kernel_h * ring.row_bytes;
 
@@ -203,7 +138,7 @@ void thimble_depthwise_lanes_s8(const thimble_conv_shape *shape,
                 place = place < shape->band ? place : place - shape->band;
                 int8_t *const result = waiting + 4 * place * columns;
                 const int32_t first = top % kernel_h;
-                put_row(&ring, first, kernel_h, kernel_w, stride, columns, at, &ending, result);
+                put_row(&ring, first, kernel_h, kernel_w, stride, columns, at, requant, result);
                 held++;
                 int32_t leave = row == shape->output_h - 1 ? held : held == shape->band;
                 for (; leave > 0; leave--, held--, to += output_line) {
@@ -215,7 +150,7 @@ void thimble_depthwise_lanes_s8(const thimble_conv_shape *shape,
                     oldest = oldest + 1 < shape->band ? oldest + 1 : 0;
                 }
             }
-            at += 9 + kernel_h * kernel_w;
+            at += THIMBLE_LANE_SCALING + kernel_h * kernel_w;
         }
         input += shape->input_h * shape->input_w * channels;
         output += shape->output_h * shape->output_w * channels;

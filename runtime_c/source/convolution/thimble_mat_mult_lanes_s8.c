@@ -2,66 +2,179 @@
 #include "thimble_lane_columns.h"
 #include "thimble_requantize_lanes.h"
 
-/* Sums of two columns (by fours) with the filters of two channels; returns the filters after these.
- */
-static inline const int8_t *sum_pair(const int32_t *biases,
-                                     const int8_t *filters,
-                                     const int8_t *column_0,
-                                     const int8_t *column_1,
-                                     int32_t taps,
-                                     int32_t *restrict sums)
+#if THIMBLE_MVE && THIMBLE_ASM
+/* Outputs of two pixels from their sums of four channels in q4 and q5; `at`: their scaling. Loads, products
+ * and sums take turns, so that each is under way while the next one starts.
+ *
+ * Of sums that are rounded once the high word of a product is rounded; of others (5:) twice the product is,
+ * and one is taken off where the sum is negative. */
+#define SCALED                                                                                               \
+    "vldrw.u32     q6, [%[at]], #16             \n"                                                          \
+    "vldrw.u32     q7, [%[at]], #16             \n"                                                          \
+    "vadd.i32      q4, q4, q6                   \n"                                                          \
+    "ldr           %[s00], [%[at], #16]         \n"                                                          \
+    "vadd.i32      q5, q5, q6                   \n"                                                          \
+    "tst           %[s00], #0x20                \n"                                                          \
+    "bne           5f                           \n"                                                          \
+    "vmulh.s32     q4, q4, q7                   \n"                                                          \
+    "vldrw.u32     q6, [%[at]], #16             \n"                                                          \
+    "vmulh.s32     q5, q5, q7                   \n"                                                          \
+    "vadd.i32      q4, q4, q6                   \n"                                                          \
+    "vldrb.s32     q7, [%[at]], #4              \n"                                                          \
+    "6:                                         \n"                                                          \
+    "vadd.i32      q5, q5, q6                   \n"                                                          \
+    "vqshl.s32     q4, q4, q7                   \n"                                                          \
+    "vqshl.s32     q5, q5, q7                   \n"                                                          \
+    "vshr.s32      q4, q4, #24                  \n"                                                          \
+    "vshr.s32      q5, q5, #24                  \n"                                                          \
+    "vstrb.32      q4, [%[to]], #4              \n"                                                          \
+    "vstrb.32      q5, [%[beside]], #4          \n"
+
+#define TWICE                                                                                                \
+    "5:                                         \n"                                                          \
+    "vshr.s32      q6, q4, #31                  \n"                                                          \
+    "vqrdmulh.s32  q4, q4, q7                   \n"                                                          \
+    "vadd.i32      q4, q4, q6                   \n"                                                          \
+    "vshr.s32      q6, q5, #31                  \n"                                                          \
+    "vqrdmulh.s32  q5, q5, q7                   \n"                                                          \
+    "vadd.i32      q5, q5, q6                   \n"                                                          \
+    "mov           %[s00], #32                  \n"                                                          \
+    "vldrw.u32     q6, [%[at]], #16             \n"                                                          \
+    "vldrb.s32     q7, [%[at]], #4              \n"                                                          \
+    "vadd.i32      q4, q4, q6                   \n"                                                          \
+    "vsub.i32      q7, q7, %[s00]               \n"                                                          \
+    "b             6b                           \n"
+
+/* Sums of two channels of both pixels, of columns of one vector. */
+#define ONE_VECTOR                                                                                           \
+    "vldrb.8       q2, [%[at]], #16             \n"                                                          \
+    "vmladav.s8    %[s00], q0, q2               \n"                                                          \
+    "vldrb.8       q3, [%[at]], #16             \n"                                                          \
+    "vmladav.s8    %[s10], q1, q2               \n"                                                          \
+    "vmladav.s8    %[s01], q0, q3               \n"                                                          \
+    "vmladav.s8    %[s11], q1, q3               \n"
+
+/* The same of more vectors. The last product of a turn waits for the next turn's first load. */
+#define VECTORS                                                                                              \
+    "vldrb.8       q0, [%[x0]], #16             \n"                                                          \
+    "vldrb.8       q1, [%[at]], #16             \n"                                                          \
+    "vmladav.s8    %[s00], q0, q1               \n"                                                          \
+    "vldrb.8       q2, [%[x1]], #16             \n"                                                          \
+    "vmladav.s8    %[s10], q2, q1               \n"                                                          \
+    "vldrb.8       q3, [%[at]], #16             \n"                                                          \
+    "vmladav.s8    %[s01], q0, q3               \n"                                                          \
+    "mov           %[s11], #0                   \n"                                                          \
+    "dls           lr, %[more]                  \n"                                                          \
+    "1:                                         \n"                                                          \
+    "vldrb.8       q0, [%[x0]], #16             \n"                                                          \
+    "vmladava.s8   %[s11], q2, q3               \n"                                                          \
+    "vldrb.8       q1, [%[at]], #16             \n"                                                          \
+    "vmladava.s8   %[s00], q0, q1               \n"                                                          \
+    "vldrb.8       q2, [%[x1]], #16             \n"                                                          \
+    "vmladava.s8   %[s10], q2, q1               \n"                                                          \
+    "vldrb.8       q3, [%[at]], #16             \n"                                                          \
+    "vmladava.s8   %[s01], q0, q3               \n"                                                          \
+    "le            lr, 1b                       \n"                                                          \
+    "sub           %[x0], %[x0], %[bytes]       \n"                                                          \
+    "vmladava.s8   %[s11], q2, q3               \n"                                                          \
+    "sub           %[x1], %[x1], %[bytes]       \n"
+
+#define TO_LANES(high, low)                                                                                  \
+    "vmov          q4[" high "], q4[" low "], %[s00], %[s01] \n"                                             \
+    "vmov          q5[" high "], q5[" low "], %[s10], %[s11] \n"
+
+/* Fours of channels whose outputs take int8's own range, all of them fast or rounded once. */
+THIMBLE_ASM_FUNCTION static void put_one_vector(const int32_t *parameters,
+                                                const int8_t *column_0,
+                                                const int8_t *column_1,
+                                                int32_t fours,
+                                                int8_t *output_0,
+                                                int8_t *output_1)
 {
-    int32_t s00 = biases[0], s01 = biases[1], s10 = biases[0], s11 = biases[1];
+    int32_t s00, s01, s10, s11;
+    __asm volatile("vldrb.8       q0, [%[x0]]                  \n"
+                   "vldrb.8       q1, [%[x1]]                  \n"
+                   "dls           lr, %[fours]                 \n"
+                   "1:                                         \n" ONE_VECTOR TO_LANES("2", "0")
+                       ONE_VECTOR TO_LANES("3", "1") SCALED
+                   "le            lr, 1b                       \n"
+                   "b             7f                           \n" TWICE
+                   "7:                                         \n"
+                   : [s00] "=&Te"(s00), [s01] "=&Te"(s01), [s10] "=&Te"(s10), [s11] "=&Te"(s11),
+                     [at] "+l"(parameters), [to] "+l"(output_0), [beside] "+l"(output_1)
+                   : [x0] "r"(column_0), [x1] "r"(column_1), [fours] "r"(fours)
+                   : "q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "memory", "lr", "cc");
+}
+
+/* The same of columns of more vectors: `bytes` of them. */
+THIMBLE_ASM_FUNCTION static void put_vectors(const int32_t *parameters,
+                                             const int8_t *column_0,
+                                             const int8_t *column_1,
+                                             int32_t bytes,
+                                             int32_t fours,
+                                             int8_t *output_0,
+                                             int8_t *output_1)
+{
+    int32_t s00, s01, s10, s11;
+    __asm volatile("2:                                         \n" VECTORS TO_LANES("2", "0")
+                       VECTORS TO_LANES("3", "1") SCALED "subs          %[fours], #1                 \n"
+                                                         "bne           2b                           \n"
+                                                         "b             7f                           \n" TWICE
+                                                         "7:                                         \n"
+                   : [s00] "=&Te"(s00), [s01] "=&Te"(s01), [s10] "=&Te"(s10), [s11] "=&Te"(s11),
+                     [at] "+l"(parameters), [to] "+l"(output_0), [beside] "+l"(output_1), [x0] "+r"(column_0),
+                     [x1] "+r"(column_1), [fours] "+r"(fours)
+                   : [bytes] "r"(bytes), [more] "r"(bytes / THIMBLE_LANES - 1)
+                   : "q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "memory", "lr", "cc");
+}
+#endif
+
+/* Sums of two columns, of four channels; returns what follows their filters. */
+static const int32_t *sum_taps(
+    const int32_t *parameters, const int8_t *column_0, const int8_t *column_1, int32_t taps, int32_t *sums)
+{
+    const int8_t *filters = (const int8_t *)parameters;
+    memset(sums, 0, 8 * sizeof(int32_t));
+    for (int32_t channel = 0; channel < 2; channel++) {
+        for (int32_t at = 0; at < taps; at += THIMBLE_LANES, filters += 2 * THIMBLE_LANES) {
+            const int32_t lanes = taps - at < THIMBLE_LANES ? taps - at : THIMBLE_LANES;
+            for (int32_t i = 0; i < 2; i++) {
+                int32_t *const sum = sums + channel + 2 * i;
 #if THIMBLE_MVE
-    /* Loads and products take turns, so that each is under way while the next one starts; the last product
-     * of a turn waits for the next turn's first load. */
-    const int32_t rest = taps % THIMBLE_LANES;
-    __asm volatile("vmov.i32      q3, #0              \n"
-                   "wls           lr, %[turns], 2f    \n"
-                   "1:                                \n"
-                   "vldrb.8       q0, [%[x0]], #16    \n"
-                   "vmladava.s8   %[s11], q2, q3      \n"
-                   "vldrb.8       q1, [%[at]], #16    \n"
-                   "vmladava.s8   %[s00], q0, q1      \n"
-                   "vldrb.8       q2, [%[x1]], #16    \n"
-                   "vmladava.s8   %[s10], q2, q1      \n"
-                   "vldrb.8       q3, [%[at]], #16    \n"
-                   "vmladava.s8   %[s01], q0, q3      \n"
-                   "le            lr, 1b              \n"
-                   "2:                                \n"
-                   "vmladava.s8   %[s11], q2, q3      \n"
-                   "cbz           %[rest], 3f         \n"
-                   "vctp.8        %[rest]             \n"
-                   "vpstt                             \n"
-                   "vldrbt.8      q0, [%[x0]]         \n"
-                   "vldrbt.8      q2, [%[x1]]         \n"
-                   "vldrb.8       q1, [%[at]], #16    \n"
-                   "vmladava.s8   %[s00], q0, q1      \n"
-                   "vldrb.8       q3, [%[at]], #16    \n"
-                   "vmladava.s8   %[s10], q2, q1      \n"
-                   "vmladava.s8   %[s01], q0, q3      \n"
-                   "vmladava.s8   %[s11], q2, q3      \n"
-                   "3:                                \n"
-                   : [s00] "+Te"(s00), [s01] "+Te"(s01), [s10] "+Te"(s10), [s11] "+Te"(s11),
-                     [at] "+r"(filters), [x0] "+r"(column_0), [x1] "+r"(column_1)
-                   : [turns] "r"(taps / THIMBLE_LANES), [rest] "l"(rest)
-                   : "q0", "q1", "q2", "q3", "memory", "lr");
+                const mve_pred16_t seen = vctp8q((uint32_t)lanes);
+                const int8x16_t weights = vldrbq_s8(filters + i * THIMBLE_LANES);
+                sum[0] = vmladavaq_p_s8(sum[0], vldrbq_z_s8(column_0 + at, seen), weights, seen);
+                sum[4] = vmladavaq_p_s8(sum[4], vldrbq_z_s8(column_1 + at, seen), weights, seen);
 #else
-    for (; taps > 0; taps -= THIMBLE_LANES, filters += 2 * THIMBLE_LANES) {
-        const int32_t lanes = taps < THIMBLE_LANES ? taps : THIMBLE_LANES;
-        for (int32_t i = 0; i < lanes; i++, column_0++, column_1++) {
-            s00 = thimble_add(s00, *column_0 * filters[i]);
-            s01 = thimble_add(s01, *column_0 * filters[THIMBLE_LANES + i]);
-            s10 = thimble_add(s10, *column_1 * filters[i]);
-            s11 = thimble_add(s11, *column_1 * filters[THIMBLE_LANES + i]);
+                const int8_t *const weights = filters + i * THIMBLE_LANES;
+                for (int32_t lane = 0; lane < lanes; lane++) {
+                    sum[0] = thimble_add(sum[0], column_0[at + lane] * weights[lane]);
+                    sum[4] = thimble_add(sum[4], column_1[at + lane] * weights[lane]);
+                }
+#endif
+            }
         }
     }
+    return (const int32_t *)(const void *)filters;
+}
+
+int32_t
+thimble_quick_lanes(const int32_t *parameters, int32_t taps, int32_t channels, const thimble_requant *requant)
+{
+#if THIMBLE_MVE && THIMBLE_ASM
+    const int32_t words = (taps + THIMBLE_LANES - 1) / THIMBLE_LANES * THIMBLE_LANES;
+    int32_t quick = !thimble_narrow(requant);
+    for (; quick && channels >= 4; channels -= 4, parameters += words + THIMBLE_LANE_SCALING) {
+        quick = thimble_all_once(parameters + words) || thimble_all_fast(parameters + words);
+    }
+    return quick;
+#else
+    (void)parameters;
+    (void)taps;
+    (void)channels;
+    (void)requant;
+    return 0;
 #endif
-    sums[0] = s00;
-    sums[1] = s01;
-    sums[4] = s10;
-    sums[5] = s11;
-    return filters;
 }
 
 void thimble_mat_mult_lanes_s8(const int32_t *parameters,
@@ -69,19 +182,40 @@ void thimble_mat_mult_lanes_s8(const int32_t *parameters,
                                const int8_t *column_1,
                                int32_t taps,
                                int32_t channels,
+                               int32_t quick,
                                const thimble_requant *requant,
                                int8_t *output_0,
                                int8_t *output_1)
 {
-    const thimble_lane_ending ending = thimble_ending_of(requant);
+#if THIMBLE_MVE && THIMBLE_ASM
+    const int32_t bytes = (taps + THIMBLE_LANES - 1) / THIMBLE_LANES * THIMBLE_LANES, fours = channels >> 2;
+    if (quick && fours) {
+        if (taps <= THIMBLE_LANES) {
+            put_one_vector(parameters, column_0, column_1, fours, output_0, output_1);
+        } else {
+            put_vectors(parameters, column_0, column_1, bytes, fours, output_0, output_1);
+        }
+        parameters += fours * (bytes + THIMBLE_LANE_SCALING);
+        output_0 += 4 * fours;
+        output_1 += 4 * fours;
+        channels &= 3;
+    }
+#else
+    (void)quick;
+#endif
     for (; channels > 0; channels -= 4, output_0 += 4, output_1 += 4) {
-        const int32_t count = channels < 4 ? channels : 4;
         int32_t sums[8];
-        const int8_t *filters = (const int8_t *)(parameters + 4);
-        filters = sum_pair(parameters, filters, column_0, column_1, taps, sums);
-        filters = sum_pair(parameters + 2, filters, column_0, column_1, taps, sums + 2);
-        parameters = (const int32_t *)(const void *)filters;
-        thimble_put_lanes(sums, parameters, count, &ending, output_0, output_1);
-        parameters += 5;
+        parameters = sum_taps(parameters, column_0, column_1, taps, sums);
+        if (channels >= 4) {
+            thimble_put_any_lanes_s8(sums, 2, parameters, requant, output_0, (int32_t)(output_1 - output_0));
+        } else {
+            int8_t outputs[8];
+            thimble_put_any_lanes_s8(sums, 2, parameters, requant, outputs, 4);
+            for (int32_t i = 0; i < channels; i++) {
+                output_0[i] = outputs[i];
+                output_1[i] = outputs[4 + i];
+            }
+        }
+        parameters += THIMBLE_LANE_SCALING;
     }
 }

@@ -6,96 +6,71 @@
 #include "thimble_lanes.h"
 #include "thimble_requantize_s8.h"
 
-/* What all channels of an operator share. */
-typedef struct {
-    const thimble_requant *requant;
-#if THIMBLE_MVE
-    int32x4_t twice; /* 2 * output_offset + 1 */
-    int32x4_t low, top;
-#endif
-} thimble_lane_ending;
+/* Words of the scaling of four channels: biases, multipliers, rounding terms, and a word of int8 codes.
+ *
+ * A code of 0 to 23 says that a sum is rounded once, and that the activation is int8's own range
+ * (thimble_requantize_merged_fast). That is so of all four channels or of none. One of 32 to 55 says that it
+ * is scaled by thimble_requantize_fast. Either is THIMBLE_LANE_TOP less the shift, which takes the lowest bit
+ * of a value to bit 24, so that what does not fit int8 is saturated there. Others are those of
+ * thimble_requantize_s8. */
+#define THIMBLE_LANE_SCALING 13
+#define THIMBLE_LANE_TOP 23
+#define THIMBLE_LANE_FAST 32
 
-static inline thimble_lane_ending thimble_ending_of(const thimble_requant *requant)
+static inline int32_t thimble_all_once(const int32_t *scaling)
 {
-    const thimble_lane_ending ending = {
-        requant,
-#if THIMBLE_MVE
-        vdupq_n_s32(2 * requant->output_offset + 1),
-        vdupq_n_s32(requant->activation_min),
-        vdupq_n_s32(requant->activation_max),
-#endif
-    };
-    return ending;
+    return ((uint32_t)scaling[12] & 0xA0A0A0A0U) == 0;
 }
 
-#if THIMBLE_MVE
-static inline int32x4_t thimble_held(int32x4_t value, const thimble_lane_ending *ending)
+static inline int32_t thimble_all_fast(const int32_t *scaling)
 {
-    return vminq_s32(vmaxq_s32(value, ending->low), ending->top);
+    return ((uint32_t)scaling[12] & 0xA0A0A0A0U) == 0x20202020U;
 }
 
-/* thimble_requantize_fast of four sums, held in the activation's range. `minus`: ~code. */
-static inline int32x4_t thimble_fast_lanes(int32x4_t sums,
-                                           int32x4_t multiplier,
-                                           int32x4_t rounding,
-                                           int32x4_t minus,
-                                           const thimble_lane_ending *ending)
-{
-    const int32x4_t signs = vaddq_s32(vshrq_n_s32(sums, 31), rounding);
-    const int32x4_t high = vaddq_s32(vqrdmulhq_s32(sums, multiplier), signs);
-    return thimble_held(vshlq_s32(high, minus), ending);
-}
-
-#if (__ARM_FEATURE_MVE & 2)
-/* Four sums times float factors, rounded to float and then to the nearest integer, halves to even. */
-static inline int32x4_t
-thimble_float_lanes(int32x4_t sums, int32x4_t factors, const thimble_lane_ending *ending)
-{
-    const float32x4_t scaled = vmulq_f32(vcvtq_f32_s32(sums), vreinterpretq_f32_s32(factors));
-    return thimble_held(vqaddq_n_s32(vcvtnq_s32_f32(scaled), ending->requant->output_offset), ending);
-}
-#endif
-#endif
-
-/* Outputs of `count` channels, at most four, for two pixels, sums[0..3] and sums[4..7]; the first is written
- * first. `scaling`: four multipliers, then four int8 shift codes in one word. */
+/* Outputs of `pixels` pixels, `step` bytes apart, of which four sums without their biases follow each other.
+ */
 void thimble_put_any_lanes_s8(const int32_t *sums,
+                              int32_t pixels,
                               const int32_t *scaling,
-                              int32_t count,
                               const thimble_requant *requant,
-                              int8_t *output_0,
-                              int8_t *output_1);
+                              int8_t *output,
+                              int32_t step);
 
-/* The same, quicker where all codes are at least 0, or all THIMBLE_SHIFT_FLOAT. */
+#if THIMBLE_MVE
+static inline int32x4_t
+thimble_once_lanes(int32x4_t sums, int32x4_t bias, int32x4_t multiplier, int32x4_t rounding, int32x4_t left)
+{
+    const int32x4_t high = vmulhq_s32(vaddq_s32(sums, bias), multiplier);
+    return vshrq_n_s32(vqshlq_s32(vaddq_s32(high, rounding), left), 24);
+}
+#endif
+
+/* The same as thimble_put_any_lanes_s8, quicker where sums are rounded once. */
 static inline void thimble_put_lanes(const int32_t *sums,
+                                     int32_t pixels,
                                      const int32_t *scaling,
-                                     int32_t count,
-                                     const thimble_lane_ending *ending,
-                                     int8_t *output_0,
-                                     int8_t *output_1)
+                                     const thimble_requant *requant,
+                                     int8_t *output,
+                                     int32_t step)
 {
 #if THIMBLE_MVE
-    if (__builtin_expect(count == 4 && ((uint32_t)scaling[4] & 0x80808080U) == 0, 1)) {
-        const int32x4_t multiplier = vldrwq_s32(scaling), code = vldrbq_s32((const int8_t *)(scaling + 4));
-        const int32x4_t rounding = vshlq_s32(ending->twice, code), minus = vmvnq_s32(code);
-        const int32x4_t zero = thimble_fast_lanes(vldrwq_s32(sums), multiplier, rounding, minus, ending);
-        const int32x4_t one = thimble_fast_lanes(vldrwq_s32(sums + 4), multiplier, rounding, minus, ending);
-        vstrbq_s32(output_0, zero);
-        vstrbq_s32(output_1, one);
-        return;
-    }
-#if (__ARM_FEATURE_MVE & 2)
-    if (count == 4 && (uint32_t)scaling[4] == 0xFFFFFFFFU) {
-        const int32x4_t factors = vldrwq_s32(scaling);
-        const int32x4_t zero = thimble_float_lanes(vldrwq_s32(sums), factors, ending);
-        const int32x4_t one = thimble_float_lanes(vldrwq_s32(sums + 4), factors, ending);
-        vstrbq_s32(output_0, zero);
-        vstrbq_s32(output_1, one);
+    if (thimble_all_once(scaling)) {
+        const int32x4_t bias = vldrwq_s32(scaling), multiplier = vldrwq_s32(scaling + 4);
+        const int32x4_t rounding = vldrwq_s32(scaling + 8);
+        const int32x4_t left = vldrbq_s32((const int8_t *)(scaling + 12));
+        for (; pixels > 1; pixels -= 2, sums += 8, output += 2 * step) {
+            const int32x4_t zero = vldrwq_s32(sums), one = vldrwq_s32(sums + 4);
+            vstrbq_s32(output, thimble_once_lanes(zero, bias, multiplier, rounding, left));
+            vstrbq_s32(output + step, thimble_once_lanes(one, bias, multiplier, rounding, left));
+        }
+        if (pixels) {
+            const int32x4_t last = vldrwq_s32(sums);
+            vstrbq_s32(output, thimble_once_lanes(last, bias, multiplier, rounding, left));
+        }
         return;
     }
 #endif
-#endif
-    thimble_put_any_lanes_s8(sums, scaling, count, ending->requant, output_0, output_1);
+    thimble_put_any_lanes_s8(sums, pixels, scaling, requant, output, step);
 }
 
 #endif

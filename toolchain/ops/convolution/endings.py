@@ -27,6 +27,8 @@ from toolchain.ops.convolution.packing import (
     Scaling,
 )
 
+_LANE_TOP, _LANE_FAST = 23, 32
+"""THIMBLE_LANE_TOP and THIMBLE_LANE_FAST."""
 CODE_ONCE = 64
 """THIMBLE_CODE_ONCE."""
 ONCE_RIGHT = 3
@@ -65,6 +67,16 @@ def block_endings(
         np.where(exact, SHIFT_ONCE + right - 2, code).astype(np.int16),
         np.where(exact, once.rounding, rounding).astype(np.int32),
     )
+
+
+def lane_endings(scales: Scaling, offset: int, activation: tuple[int, int]) -> Ending:
+    """The same of kernels that take four channels in a vector: all four are rounded once, or
+    none.
+    """
+    ending = block_endings(scales, offset, activation, 0, 1, 4)
+    top = np.where(ending.code >= SHIFT_ONCE, _LANE_TOP + SHIFT_ONCE, _LANE_TOP + _LANE_FAST)
+    code = np.where(ending.code >= 0, top - ending.code, ending.code)
+    return replace(ending, code=code.astype(np.int16))
 
 
 def channel_endings(

@@ -18,6 +18,10 @@ from toolchain.ops.kernel import Call, Input, Output, Touched
 
 LANE_OUTPUTS = 4
 """TOGETHER in `thimble_depthwise_lanes_s8.c`: outputs of a row that are computed together."""
+WINDOW_SIDE, WINDOW_STRIP = 4, 16
+"""SIDE and STRIP of thimble_depthwise_windows_lanes_s8.c."""
+LANE_SCALING = 13
+"""Bytes of a channel's scaling: THIMBLE_LANE_SCALING words for four of them."""
 EDGE_OUTPUTS = 4
 """EDGE_OUTPUTS of thimble_depthwise_conv_blocks_s8.c."""
 BAND_LINES = (32, 64)
@@ -173,8 +177,8 @@ def _grouped(touched: Touched) -> Extents:
         written = Extent(0, written.end, written.pitch, written.lines, touched=0)
     taps = _weighted_taps(call)
     if call.function == "thimble_convolve_lanes_s8":
-        parameters = round_up(channels, 4) * (4 + 5 + round_up(_taps(call), VECTOR_BYTES))
-        scratch = 2 * round_up(_taps(call), 4)
+        parameters = round_up(channels, 4) * (LANE_SCALING + round_up(_taps(call), VECTOR_BYTES))
+        scratch = lane_columns(_taps(call))
     else:
         parameters = _own_parameters(call, channels, taps)
         scratch = _column_scratch(call, taps, call["shape.at_once"])
@@ -185,6 +189,11 @@ def _grouped(touched: Touched) -> Extents:
         scratch,
         _reach(call),
     )
+
+
+def lane_columns(taps: int) -> int:
+    """Bytes of two windows of `thimble_convolve_lanes_s8`, whose last vectors are read whole."""
+    return round_up(taps, 4) + round_up(taps, VECTOR_BYTES)
 
 
 def line_bytes_3x3(columns: int, stride: int) -> int:
@@ -228,12 +237,30 @@ def _packed_words(parameters: NDArray[np.generic], call: Call, taps: int) -> int
     return at
 
 
+def window_columns(columns: int, stride: int) -> int:
+    """Bytes of the image columns that `thimble_depthwise_windows_lanes_s8` gathers at a time."""
+    seen = (min(columns, WINDOW_STRIP) - 1) * stride + WINDOW_SIDE
+    return 4 * WINDOW_SIDE * round_up(seen, WINDOW_SIDE)
+
+
+def rows_at_once(height: int, stride: int) -> int:
+    """Output rows that `thimble_depthwise_windows_lanes_s8` computes from the same vectors."""
+    return 2 if height + stride <= WINDOW_SIDE else 1
+
+
 def own_depthwise(touched: Touched) -> Extents:
-    """`thimble_depthwise_conv_s8`, `_conv_blocks_s8`, `_lanes_s8`, and the `_3x3` ones."""
+    """`thimble_depthwise_conv_s8`, `_conv_blocks_s8`, `_lanes_s8`, `_windows_lanes_s8` and the
+    `_3x3` ones.
+    """
     call = touched.call
     taps = call["shape.kernel_h"] * call["shape.kernel_w"]
-    if call.function == "thimble_depthwise_lanes_s8":
-        parameters = 4 * (call["shape.output_c"] // 4) * (9 + taps)
+    if call.function == "thimble_depthwise_windows_lanes_s8":
+        parameters = call["shape.output_c"] * (LANE_SCALING + WINDOW_SIDE * call["shape.kernel_w"])
+        at_once = rows_at_once(call["shape.kernel_h"], call["shape.stride_h"])
+        scratch = window_columns(call["shape.output_w"], call["shape.stride_w"])
+        scratch += 4 * call["shape.output_w"] * (call["shape.band"] + at_once - 1)
+    elif call.function == "thimble_depthwise_lanes_s8":
+        parameters = call["shape.output_c"] * (LANE_SCALING + taps)
         columns = max(call["shape.output_w"], LANE_OUTPUTS)
         seen = (columns - 1) * call["shape.stride_w"] + call["shape.kernel_w"]
         scratch = 4 * (call["shape.kernel_h"] * seen + call["shape.band"] * columns)

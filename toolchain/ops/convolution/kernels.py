@@ -29,7 +29,12 @@ from toolchain.ops.convolution.common import (
     weight_zero_point,
     window_of,
 )
-from toolchain.ops.convolution.endings import block_endings, channel_endings, raised_endings
+from toolchain.ops.convolution.endings import (
+    block_endings,
+    channel_endings,
+    lane_endings,
+    raised_endings,
+)
 from toolchain.ops.convolution.packing import (
     SUMMED_TAPS,
     Ending,
@@ -37,14 +42,15 @@ from toolchain.ops.convolution.packing import (
     Scaling,
     fit_nibbles,
     largest_sums,
-    pack_channel_blocks,
     pack_convolution,
     pack_convolution_lanes,
     pack_convolution_s4,
     pack_depthwise,
     pack_depthwise_3x3,
+    pack_depthwise_lanes,
     pack_packed,
     pack_raised_blocks,
+    pack_windows_lanes,
     scaling,
     with_window_sums,
 )
@@ -95,9 +101,6 @@ _COLUMN_BY_LINES = 8
 channel than by blocks of four channels. Counted on a Cortex-M4."""
 _BAND_FUNCTIONS = {1: "thimble_depthwise_3x3_band_s8", 2: "thimble_depthwise_3x3_band_step_2_s8"}
 """By the stride along rows."""
-_COLUMNS_BY_LANES = 12
-"""From this many output columns on, Thimble's depthwise kernel for Helium, four outputs of a row at
-a time, takes fewer cycles than CMSIS-NN's. By the model of a Cortex-M55."""
 _BAND_BYTES = 640
 """Scratch in bytes that a depthwise kernel may always take; one output row may need more."""
 _LINES_BYTES = 448
@@ -139,8 +142,7 @@ def select_depthwise(op: Op, graph: Graph, core: Core) -> Kernel:
     """The quicker kernel of an int8 depthwise_conv2d: Thimble's, but on Helium CMSIS-NN's function
     for four channels at a time where it takes the operator and Thimble's would be the slower.
     """
-    wide = graph.output(op).shape[2] >= _COLUMNS_BY_LANES
-    if wide and _takes_depthwise_lanes(op, graph, core):
+    if _takes_depthwise_lanes(op, graph, core):
         return own_depthwise(op, graph, core)
     return _quicker(cmsis_nn.blocked_depthwise, own_depthwise, op, graph, core)
 
@@ -250,6 +252,11 @@ def channel_scaling(
 def _scaled(op: Op, graph: Graph, filters: Int8) -> Callable[[], Scaling]:
     attributes = convolution_of(op)
     return channel_scaling(op, graph, attributes.activation, attributes.rounding, filters)
+
+
+def _lane_endings(op: Op, graph: Graph, scales: Scaling) -> Ending:
+    y = graph.output(op)
+    return lane_endings(scales, y.q.zero_point, clamp_range(convolution_of(op).activation, y))
 
 
 def _requant(op: Op, graph: Graph) -> Struct:
@@ -436,12 +443,16 @@ def _lanes_conv2d(op: Op, graph: Graph, window: Window) -> Kernel:
         shape = conv_shape(op, graph, window, depth, lines=(input_line, output_line))
         return (Call(function, own_arguments(shape, _requant(op, graph))),)
 
+    def packed() -> Int32:
+        found = scales()
+        return pack_convolution_lanes(found.filters, _lane_endings(op, graph, found))
+
     comment = packed_comment("filters", weights.shape, function)
     return Kernel(
         calls(0, 0),
         extents.own_conv,
-        constants=(Constant("parameters", lambda: pack_convolution_lanes(scales()), comment),),
-        scratch_bytes=2 * round_up(height * width * depth, 4),
+        constants=(Constant("parameters", packed, comment),),
+        scratch_bytes=extents.lane_columns(height * width * depth),
         strided=strided_image(op, graph),
         calls_with_gaps=calls,
         find_overlaps=lambda: overlaps.own_conv_overlaps(op, graph, function, window, depth, 2),
@@ -571,19 +582,32 @@ def _takes_depthwise_lanes(op: Op, graph: Graph, core: Core) -> bool:
 
 
 def _depthwise_by_lanes(op: Op, graph: Graph, window: Window) -> Kernel:
-    """Blocks of four channels, in vectors."""
+    """Blocks of four channels, in vectors: whole windows of one channel where a vector holds them,
+    else pixel by pixel.
+    """
     y = graph.output(op)
-    band, columns = waiting_rows(y.shape[1], window), max(y.shape[2], extents.LANE_OUTPUTS)
-    seen = (columns - 1) * window.stride[1] + window.kernel[1]
+    band, columns = waiting_rows(y.shape[1], window), y.shape[2]
     scales = _scaled(op, graph, _channel_filters(op, graph))
-    kernel = _own_depthwise(
-        op,
-        graph,
-        "thimble_depthwise_lanes_s8",
-        _Walk(window, band),
-        lambda: pack_channel_blocks(scales()),
-        4 * (window.kernel[0] * seen + band * columns),
-    )
+    whole = max(window.kernel) <= extents.WINDOW_SIDE
+    if whole:
+        function = "thimble_depthwise_windows_lanes_s8"
+        scratch = extents.window_columns(columns, window.stride[1])
+        scratch += (
+            4 * columns * (band + extents.rows_at_once(window.kernel[0], window.stride[0]) - 1)
+        )
+    else:
+        function, columns = "thimble_depthwise_lanes_s8", max(columns, extents.LANE_OUTPUTS)
+        seen = (columns - 1) * window.stride[1] + window.kernel[1]
+        scratch = 4 * (window.kernel[0] * seen + band * columns)
+
+    def packed() -> Int32:
+        found = scales()
+        ending = _lane_endings(op, graph, found)
+        if whole:
+            return pack_windows_lanes(found.filters.reshape(-1, *window.kernel), ending)
+        return pack_depthwise_lanes(found.filters, ending)
+
+    kernel = _own_depthwise(op, graph, function, _Walk(window, band), packed, scratch)
     return replace(
         kernel,
         find_overlaps=lambda: overlaps.channel_block_overlaps(op, graph, window, band),

@@ -278,17 +278,20 @@ def pack_convolution(filters: Int8, ending: Ending, groups: int) -> Int32:
     return np.concatenate(parts)
 
 
-def pack_convolution_lanes(scales: Scaling) -> Int32:
-    """For `thimble_convolve_lanes_s8`."""
-    blocks = -(-len(scales.bias) // 4)
-    return _joined(
-        [
-            _lanes(scales.bias, 4),
-            vector_turns(_pad(scales.filters, 0, 4).astype(np.int8), 2).reshape(blocks, -1),
-            _lanes(scales.multiplier, 4),
-            _words(_lanes(scales.code, 4)),
-        ]
-    )
+def pack_convolution_lanes(filters: Int8, ending: Ending) -> Int32:
+    """For `thimble_convolve_lanes_s8`; `filters` are [channels, taps]."""
+    blocks = -(-len(filters) // 4)
+    fours = _pad(filters, 0, 4).reshape(blocks, 4, -1)[:, [0, 2, 1, 3]]
+    turns = vector_turns(fours.reshape(4 * blocks, -1).astype(np.int8), 2).reshape(blocks, -1)
+    return _joined([turns, _lane_scaling(ending)])
+
+
+def _lane_scaling(ending: Ending) -> NDArray[np.int32]:
+    """[blocks, 13]: biases, multipliers, rounding terms and codes of each four channels. The codes
+    of channels that fill up a block are like its last one's."""
+    codes = np.pad(ending.code.astype(np.int8), (0, -len(ending.code) % 4), mode="edge")
+    parts = [_lanes(part, 4) for part in (ending.bias, ending.multiplier, ending.rounding)]
+    return np.concatenate([*parts, _words(codes.reshape(-1, 4))], axis=1).astype(np.int32)
 
 
 def with_window_sums(filters: Int8, weight_zero_point: int) -> Int8:
@@ -410,6 +413,19 @@ def pack_raised_blocks(filters: Int8, ending: Ending) -> Int32:
             _words(blocks).reshape(len(blocks), -1),
         ]
     )
+
+
+def pack_depthwise_lanes(filters: Int8, ending: Ending) -> Int32:
+    """For `thimble_depthwise_lanes_s8`; `filters` are [channels, taps]."""
+    blocks = filters.reshape(-1, 4, filters.shape[1]).transpose(0, 2, 1)
+    return _joined([_lane_scaling(ending), _words(blocks).reshape(len(blocks), -1)])
+
+
+def pack_windows_lanes(filters: Int8, ending: Ending) -> Int32:
+    """For `thimble_depthwise_windows_lanes_s8`; `filters` are [channels, rows, columns], and their
+    columns become words."""
+    columns = _words(_pad(filters.transpose(0, 2, 1), 2, 4))
+    return _joined([_lane_scaling(ending), columns.reshape(len(filters) // 4, -1)])
 
 
 def fit_nibbles(filters: Int8) -> bool:
