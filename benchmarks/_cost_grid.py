@@ -46,6 +46,8 @@ from toolchain.timing.kernel_timing import copies_kernel
 Rng = np.random.Generator
 _X = Quantisation((0.05,), (-3,))
 _Y = Quantisation((0.06,), (4,))
+_AFTER_RELU = Quantisation((6 / 255,), (-128,))
+"""What an activation leaves as it is, and sums can be rounded to at once."""
 
 
 def _pick(rng: Rng, *values: Any) -> Any:
@@ -114,6 +116,8 @@ def _weighted(
     b_q = Quantisation(b_scales, (0,) * count, 0 if count > 1 else None)
     if isinstance(attributes, Conv2D | DepthwiseConv2D) and apart.random() < 0.1:
         attributes = replace(attributes, rounding=Rounding.ONNX)
+    whole = isinstance(attributes, Conv2D | DepthwiseConv2D) and apart.random() < 0.5
+    result = _AFTER_RELU if whole else _Y
     weights = rng.integers(-127, 128, shape).astype(np.int8)
     bias = rng.integers(-1000, 1000, channels).astype(np.int32)
     return graph_of(
@@ -124,6 +128,7 @@ def _weighted(
             Tensor("weights", shape, DType.INT8, w_q, weights),
             Tensor("bias", (channels,), DType.INT32, b_q, bias),
         ],
+        result,
     )
 
 

@@ -13,10 +13,13 @@ import numpy as np
 import pytest
 
 from tests.support.convolutions import (
+    above_zero,
     convolutions,
     depthwise_lines,
+    depthwise_windows,
     first_layers,
     in_whole_words,
+    rounded_as_onnx,
 )
 from tests.support.host import (
     host_model,
@@ -68,6 +71,14 @@ def test_first_layers_of_few_channels(room: int) -> None:
     """Two windows at once, and four."""
     rng = np.random.default_rng(41 + room)
     _check(first_layers(30, rng), rng, HOST, room)
+
+
+def test_vectors_of_whole_windows_and_sums_rounded_once() -> None:
+    """The portable form of Helium's kernels."""
+    rng = np.random.default_rng(5)
+    graphs = [above_zero(forms()[kind].sample(rng)) for kind in KINDS[:2] for _ in range(8)]
+    graphs += [rounded_as_onnx(above_zero(forms()["conv2d"].sample(rng))) for _ in range(8)]
+    _check(depthwise_windows(40, rng) + graphs, rng, M55)
 
 
 def _check(graphs: list[Graph], rng: np.random.Generator, core: Core, room: int = 0) -> None:

@@ -12,8 +12,10 @@ import pytest
 
 from tests.qemu.test_operators import compare
 from tests.support.convolutions import (
+    above_zero,
     convolutions,
     depthwise_lines,
+    depthwise_windows,
     first_layers,
     in_whole_words,
     mixed_pairs,
@@ -45,6 +47,8 @@ def test_convolutions_equal_their_references(board_name: str, tmp_path: Path) ->
     graphs += [g for kind in KINDS[:2] for g in in_whole_words(kind, 12, rng)]
     graphs += depthwise_lines(24, rng)
     graphs += [rounded_as_onnx(forms()[kind].sample(rng)) for kind in KINDS[:2] for _ in range(12)]
+    graphs += [above_zero(forms()[kind].sample(rng)) for kind in KINDS[:2] for _ in range(4)]
+    graphs += depthwise_windows(16, rng)
     compare(plan_graph(merged(graphs), board(board_name), PlanOptions().unsplit), rng, tmp_path)
 
 

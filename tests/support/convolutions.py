@@ -33,6 +33,13 @@ def rounded_as_onnx(graph: Graph) -> Graph:
     return graph.with_ops([replace(op, attributes=replace(op.attributes, rounding=Rounding.ONNX))])
 
 
+def above_zero(graph: Graph) -> Graph:
+    """The same operator, whose least output stands for 0, as after a ReLU: most of its sums can be
+    rounded once."""
+    y = graph.output(graph.ops[0])
+    return _rebuilt(graph, graph.ops[0], replace(y, quantisation=replace(y.q, zero_points=(-128,))))
+
+
 def padded_anyhow(graph: Graph, rng: np.random.Generator) -> Graph:
     """Another padding on each side, wider than the kernel too, and up to two images at once."""
     op = graph.ops[0]
@@ -184,6 +191,30 @@ def depthwise_lines(count: int, rng: np.random.Generator, most: int = 40) -> lis
         except ValueError:  # the window does not fit the image
             continue
         graphs.append(awkwardly_scaled(graph, rng) if rng.random() < 0.2 else graph)
+    return graphs
+
+
+def depthwise_windows(count: int, rng: np.random.Generator) -> list[Graph]:
+    """Depthwise convolutions of windows of up to 4x4 over channels in fours, any padding, a quarter
+    rounded as ONNX does and a sixth with awkward scales."""
+    graphs: list[Graph] = []
+    while len(graphs) < count:
+        kernel = ((3, 3), (3, 3), (3, 3), (4, 4), (2, 2), (1, 4), (4, 1), (2, 3))[
+            int(rng.integers(8))
+        ]
+        stride = ((1, 1), (1, 1), (2, 2), (1, 2), (2, 1), (3, 3))[int(rng.integers(6))]
+        size = (int(rng.integers(1, 9)), int(rng.integers(1, 40)))
+        padding = same_padding(size, kernel, stride, (1, 1))
+        if rng.random() < 0.3:
+            padding = Padding(*(int(v) for v in rng.integers(0, 6, 4)))
+        window = Window(kernel, stride, (1, 1), padding)
+        with contextlib.suppress(ValueError):  # the window does not fit the image
+            graph = _depthwise(size, window, 4 * int(rng.integers(1, 5)), 1, rng)
+            if rng.random() < 0.25:
+                graph = rounded_as_onnx(graph)
+            elif rng.random() < 0.2:
+                graph = awkwardly_scaled(graph, rng)
+            graphs.append(graph)
     return graphs
 
 

@@ -33,7 +33,7 @@ static void convolve_pixels(const thimble_conv_shape *shape,
                             int8_t *output)
 {
     const int32_t depth = shape->depth, channels = shape->output_c;
-    const int32_t quick = thimble_quick_lanes(parameters, depth, channels, requant);
+    const int32_t quick = thimble_quick_lanes(parameters, depth, channels);
     int32_t left = shape->batches * shape->output_h * shape->output_w;
     for (; left > 0; left -= 2, input += 2 * depth, output += 2 * channels) {
         const int32_t more = left > 1;
@@ -70,7 +70,7 @@ void thimble_convolve_lanes_s8(const thimble_conv_shape *shape,
         return;
     }
 
-    const int32_t quick = thimble_quick_lanes(parameters, taps, channels, requant);
+    const int32_t quick = thimble_quick_lanes(parameters, taps, channels);
     for (int32_t batch = 0; batch < shape->batches; batch++) {
         int8_t *first = NULL, *to = output;
         int32_t y = -shape->pad_top, x = -shape->pad_left, left = shape->output_w;

@@ -94,14 +94,14 @@ static inline void put_row(const row_ring *ring,
                            int8_t *output)
 {
     for (int32_t column = 0; column < columns; column += TOGETHER) {
-        int32_t sums[4 * TOGETHER];
+        int32_t sums[4 * TOGETHER + 4];
         if (column + TOGETHER > columns) { /* some of them once more */
             column = columns - TOGETHER;
         }
         int8_t *const to = output + 4 * column;
         const int8_t *const taps = (const int8_t *)(parameters + THIMBLE_LANE_SCALING);
         sum_outputs(ring, first, 4 * stride * column, kernel_h, kernel_w, stride, taps, sums);
-        thimble_put_lanes(sums, TOGETHER, parameters, requant, to, 4);
+        thimble_put_lanes(sums, NULL, TOGETHER, parameters, requant, to, NULL);
     }
 }
 

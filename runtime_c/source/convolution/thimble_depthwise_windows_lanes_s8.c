@@ -13,52 +13,70 @@ typedef struct {
     const int8_t *lines[SIDE];
 } four_rows;
 
-#if THIMBLE_MVE
-/* Words `offsets` behind a line; `nothing` where they are not inside the image. */
-static inline uint8x16_t
-seen_words(const int8_t *line, uint32x4_t offsets, mve_pred16_t inside, uint8x16_t nothing)
+static inline const int8_t *
+row_at(const thimble_conv_shape *shape, const int8_t *image, int32_t line, int32_t y)
 {
-    const uint32_t *const words = (const uint32_t *)(const void *)line;
-    const mve_pred16_t there = line ? inside : 0;
-    return vpselq_u8(vreinterpretq_u8_u32(vldrwq_gather_offset_z_u32(words, offsets, there)), nothing, there);
+    return y >= 0 && y < shape->input_h ? image + y * line : NULL;
 }
 
-static inline uint8x16_t all_words(const int8_t *line, uint32x4_t offsets)
-{
-    return vreinterpretq_u8_u32(vldrwq_gather_offset_u32((const uint32_t *)(const void *)line, offsets));
-}
+#if THIMBLE_MVE && THIMBLE_ASM
+#define SEEN(to, line, inside)                                                                               \
+    "vmsr          p0, %[" inside "]              \n"                                                        \
+    "vpst                                        \n"                                                         \
+    "vldrwt.u32    " to ", [%[" line "], %q[at]]     \n"                                                     \
+    "vpsel         " to ", " to ", %q[nothing]       \n"
+#define STORED                                                                                               \
+    "vst40.8       {q0, q1, q2, q3}, [%[to]]     \n"                                                         \
+    "vst41.8       {q0, q1, q2, q3}, [%[to]]     \n"                                                         \
+    "vst42.8       {q0, q1, q2, q3}, [%[to]]     \n"                                                         \
+    "vst43.8       {q0, q1, q2, q3}, [%[to]]!    \n"
 #endif
 
 /* Image columns x on of four channels: a word for each channel. Zero points where the image has none.
  * `columns` is a multiple of SIDE. */
-static void
+static inline void
 put_columns(const thimble_conv_shape *shape, const four_rows *rows, int32_t x, int32_t columns, int8_t *to)
 {
     const int32_t channels = shape->input_c, width = shape->input_w;
-#if THIMBLE_MVE
+#if THIMBLE_MVE && THIMBLE_ASM
     const int8_t *const a = rows->lines[0], *const b = rows->lines[1];
     const int8_t *const c = rows->lines[2], *const d = rows->lines[3];
     const uint32x4_t lanes = vidupq_n_u32(0, 1);
     const uint8x16_t nothing = vdupq_n_u8((uint8_t)shape->input_zero_point);
     const int32_t all = a && b && c && d;
-    uint32x4_t offsets = vmulq_n_u32(vaddq_n_u32(lanes, (uint32_t)x), (uint32_t)channels);
-    for (; columns > 0; columns -= SIDE, x += SIDE, to += 4 * SIDE * SIDE) {
-        uint8x16x4_t four;
-        if (all && x >= 0 && x <= width - SIDE) {
-            four.val[0] = all_words(a, offsets);
-            four.val[1] = all_words(b, offsets);
-            four.val[2] = all_words(c, offsets);
-            four.val[3] = all_words(d, offsets);
+    uint32x4_t at = vmulq_n_u32(vaddq_n_u32(lanes, (uint32_t)x), (uint32_t)channels);
+    while (columns > 0) {
+        const int32_t inside = width - x < columns ? (width - x) / SIDE : columns / SIDE;
+        if (all && x >= 0 && inside > 0) {
+            __asm volatile("dls           lr, %[turns]                 \n"
+                           "1:                                         \n"
+                           "vldrw.u32     q0, [%[a], %q[at]]           \n"
+                           "vldrw.u32     q1, [%[b], %q[at]]           \n"
+                           "vldrw.u32     q2, [%[c], %q[at]]           \n"
+                           "vldrw.u32     q3, [%[d], %q[at]]           \n"
+                           "vadd.i32      %q[at], %q[at], %[step]      \n" STORED
+                           "le            lr, 1b                       \n"
+                           : [to] "+r"(to), [at] "+w"(at)
+                           : [a] "r"(a), [b] "r"(b), [c] "r"(c), [d] "r"(d), [turns] "r"(inside),
+                             [step] "r"(SIDE * channels)
+                           : "q0", "q1", "q2", "q3", "memory", "lr");
+            x += SIDE * inside;
+            columns -= SIDE * inside;
         } else {
             const uint32x4_t places = vaddq_n_u32(lanes, (uint32_t)x);
-            const mve_pred16_t inside = vcmphiq_u32(vdupq_n_u32((uint32_t)width), places);
-            four.val[0] = seen_words(a, offsets, inside, nothing);
-            four.val[1] = seen_words(b, offsets, inside, nothing);
-            four.val[2] = seen_words(c, offsets, inside, nothing);
-            four.val[3] = seen_words(d, offsets, inside, nothing);
+            const uint32_t seen = vcmphiq_u32(vdupq_n_u32((uint32_t)width), places);
+            const uint32_t in_a = a ? seen : 0, in_b = b ? seen : 0, in_c = c ? seen : 0, in_d = d ? seen : 0;
+            __asm volatile(
+                SEEN("q0", "a", "in_a") SEEN("q1", "b", "in_b") SEEN("q2", "c", "in_c")
+                    SEEN("q3", "d", "in_d") STORED
+                : [to] "+r"(to)
+                : [a] "r"(a), [b] "r"(b), [c] "r"(c), [d] "r"(d), [in_a] "r"(in_a), [in_b] "r"(in_b),
+                  [in_c] "r"(in_c), [in_d] "r"(in_d), [at] "w"(at), [nothing] "w"(nothing)
+                : "q0", "q1", "q2", "q3", "memory");
+            at = vaddq_n_u32(at, (uint32_t)(SIDE * channels));
+            x += SIDE;
+            columns -= SIDE;
         }
-        vst4q_u8((uint8_t *)to, four);
-        offsets = vaddq_n_u32(offsets, (uint32_t)(SIDE * channels));
     }
 #else
     for (; columns > 0; columns--, x++, to += 4 * SIDE) {
@@ -178,9 +196,9 @@ static void sum_windows(const int8_t *windows,
 #endif
 
 /* `count` pixels of four channels, `channels` bytes apart. */
-static void put_pixels(const int8_t *from, int32_t count, int32_t channels, int8_t *to)
+static inline void put_pixels(const int8_t *from, int32_t count, int32_t channels, int8_t *to)
 {
-#if THIMBLE_MVE
+#if THIMBLE_MVE && THIMBLE_ASM
     const uint32x4_t steps = vmulq_n_u32(vidupq_n_u32(0, 1), (uint32_t)channels);
     __asm volatile("wlstp.32      lr, %[count], 2f        \n"
                    "1:                                   \n"
@@ -200,30 +218,28 @@ static void put_pixels(const int8_t *from, int32_t count, int32_t channels, int8
 }
 
 /* One row of outputs of four channels, or two: the second one to `below`. */
-static void put_rows(const thimble_conv_shape *shape,
-                     const thimble_requant *requant,
-                     const four_rows *rows,
-                     const int32_t *parameters,
-                     int8_t *columns,
-                     int8_t *output,
-                     int8_t *below)
+THIMBLE_ASM_INLINE static inline void put_rows(const thimble_conv_shape *shape,
+                                               const thimble_requant *requant,
+                                               const four_rows *rows,
+                                               const int32_t *parameters,
+                                               int8_t *columns,
+                                               int8_t *output,
+                                               int8_t *below)
 {
     const int8_t *const filters = (const int8_t *)(parameters + THIMBLE_LANE_SCALING);
     const int32_t stride = shape->stride_w, taps = SIDE * shape->kernel_w;
     for (int32_t column = 0; column < shape->output_w; column += STRIP) {
         const int32_t left = shape->output_w - column, outputs = left < STRIP ? left : STRIP;
         const int32_t seen = (outputs - 1) * stride + SIDE;
-        int32_t sums[8 * STRIP];
+        int32_t sums[8 * STRIP + 4];
         int32_t *const second = below ? sums + 4 * STRIP : NULL;
         put_columns(shape, rows, column * stride - shape->pad_left, (seen + SIDE - 1) & ~(SIDE - 1), columns);
         for (int32_t channel = 0; channel < 4; channel += 2) {
             sum_windows(columns + SIDE * channel, 4 * SIDE * stride, outputs, filters + taps * channel, taps,
                         shape->stride_h, sums + channel, second ? second + channel : NULL);
         }
-        thimble_put_lanes(sums, outputs, parameters, requant, output + 4 * column, 4);
-        if (second) {
-            thimble_put_lanes(second, outputs, parameters, requant, below + 4 * column, 4);
-        }
+        thimble_put_lanes(sums, second, outputs, parameters, requant, output + 4 * column,
+                          below + 4 * column);
     }
 }
 
@@ -247,15 +263,15 @@ void thimble_depthwise_windows_lanes_s8(const thimble_conv_shape *shape,
     for (int32_t batch = 0; batch < shape->batches; batch++) {
         const int32_t *at = parameters;
         for (int32_t channel = 0; channel < channels; channel += 4) {
+            const int8_t *const image = input + channel;
             int8_t *to = output + channel;
             int32_t held = 0, oldest = 0;
             for (int32_t row = 0; row < shape->output_h; row += at_once) {
                 const int32_t two = at_once == 2 && row + 1 < shape->output_h;
-                four_rows rows;
-                for (int32_t i = 0; i < SIDE; i++) {
-                    const int32_t y = row * shape->stride_h - shape->pad_top + i;
-                    rows.lines[i] = y >= 0 && y < shape->input_h ? input + channel + y * line : NULL;
-                }
+                const int32_t y = row * shape->stride_h - shape->pad_top;
+                const four_rows rows = {{row_at(shape, image, line, y), row_at(shape, image, line, y + 1),
+                                         row_at(shape, image, line, y + 2),
+                                         row_at(shape, image, line, y + 3)}};
                 const int32_t place = oldest + held < places ? oldest + held : oldest + held - places;
                 int8_t *const result = waiting + place * row_bytes;
                 int8_t *const below = place + 1 < places ? result + row_bytes : waiting;

@@ -8,8 +8,7 @@
 #include <stdint.h>
 
 /* Two columns of `taps` bytes times `channels` filters (parameters of thimble_convolve_lanes_s8). Columns and
- * outputs may be the same. With `quick` up to sixteen bytes from the last multiple of sixteen on are read of
- * a column. */
+ * outputs may be the same. Columns are read in whole vectors. `quick`: thimble_quick_lanes. */
 void thimble_mat_mult_lanes_s8(const int32_t *parameters,
                                const int8_t *column_0,
                                const int8_t *column_1,
@@ -21,9 +20,6 @@ void thimble_mat_mult_lanes_s8(const int32_t *parameters,
                                int8_t *output_1);
 
 /* Whether the scaling of all whole fours of channels is of the kind that takes the quick form. */
-int32_t thimble_quick_lanes(const int32_t *parameters,
-                            int32_t taps,
-                            int32_t channels,
-                            const thimble_requant *requant);
+int32_t thimble_quick_lanes(const int32_t *parameters, int32_t taps, int32_t channels);
 
 #endif

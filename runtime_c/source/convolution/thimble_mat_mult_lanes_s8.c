@@ -25,6 +25,7 @@
     "vadd.i32      q5, q5, q6                   \n"                                                          \
     "vqshl.s32     q4, q4, q7                   \n"                                                          \
     "vqshl.s32     q5, q5, q7                   \n"                                                          \
+    "9:                                         \n"                                                          \
     "vshr.s32      q4, q4, #24                  \n"                                                          \
     "vshr.s32      q5, q5, #24                  \n"                                                          \
     "vstrb.32      q4, [%[to]], #4              \n"                                                          \
@@ -32,6 +33,8 @@
 
 #define TWICE                                                                                                \
     "5:                                         \n"                                                          \
+    "cmp           %[s00], #0                   \n"                                                          \
+    "blt           8f                           \n"                                                          \
     "vshr.s32      q6, q4, #31                  \n"                                                          \
     "vqrdmulh.s32  q4, q4, q7                   \n"                                                          \
     "vadd.i32      q4, q4, q6                   \n"                                                          \
@@ -43,7 +46,29 @@
     "vldrb.s32     q7, [%[at]], #4              \n"                                                          \
     "vadd.i32      q4, q4, q6                   \n"                                                          \
     "vsub.i32      q7, q7, %[s00]               \n"                                                          \
-    "b             6b                           \n"
+    "b             6b                           \n"                                                          \
+    "8:                                         \n" IN_FLOAT
+
+/* Float factors: rounded to float, then to the nearest integer, halves to even. The rounding terms are the
+ * output's offset. */
+#if (__ARM_FEATURE_MVE & 2)
+#define IN_FLOAT                                                                                             \
+    "vcvt.f32.s32  q4, q4                       \n"                                                          \
+    "vcvt.f32.s32  q5, q5                       \n"                                                          \
+    "vmul.f32      q4, q4, q7                   \n"                                                          \
+    "vldrw.u32     q6, [%[at]], #16             \n"                                                          \
+    "vmul.f32      q5, q5, q7                   \n"                                                          \
+    "add           %[at], %[at], #4             \n"                                                          \
+    "vcvtn.s32.f32 q4, q4                       \n"                                                          \
+    "vcvtn.s32.f32 q5, q5                       \n"                                                          \
+    "vqadd.s32     q4, q4, q6                   \n"                                                          \
+    "vqadd.s32     q5, q5, q6                   \n"                                                          \
+    "vqshl.s32     q4, q4, #24                  \n"                                                          \
+    "vqshl.s32     q5, q5, #24                  \n"                                                          \
+    "b             9b                           \n"
+#else
+#define IN_FLOAT ""
+#endif
 
 /* Sums of two channels of both pixels, of columns of one vector. */
 #define ONE_VECTOR                                                                                           \
@@ -83,7 +108,16 @@
     "vmov          q4[" high "], q4[" low "], %[s00], %[s01] \n"                                             \
     "vmov          q5[" high "], q5[" low "], %[s10], %[s11] \n"
 
-/* Fours of channels whose outputs take int8's own range, all of them fast or rounded once. */
+#define SUMS_STORED                                                                                          \
+    "vstrw.32      q4, [%[sums]]                \n"                                                          \
+    "vstrw.32      q5, [%[sums], #16]           \n"
+
+static int32_t whole_vectors(int32_t taps)
+{
+    return (taps + THIMBLE_LANES - 1) & -THIMBLE_LANES;
+}
+
+/* Fours of channels, all of one kind of scaling each, in int8's own range. */
 THIMBLE_ASM_FUNCTION static void put_one_vector(const int32_t *parameters,
                                                 const int8_t *column_0,
                                                 const int8_t *column_1,
@@ -124,12 +158,47 @@ THIMBLE_ASM_FUNCTION static void put_vectors(const int32_t *parameters,
                    : [s00] "=&Te"(s00), [s01] "=&Te"(s01), [s10] "=&Te"(s10), [s11] "=&Te"(s11),
                      [at] "+l"(parameters), [to] "+l"(output_0), [beside] "+l"(output_1), [x0] "+r"(column_0),
                      [x1] "+r"(column_1), [fours] "+r"(fours)
-                   : [bytes] "r"(bytes), [more] "r"(bytes / THIMBLE_LANES - 1)
+                   : [bytes] "r"(bytes), [more] "r"((bytes >> 4) - 1)
                    : "q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "memory", "lr", "cc");
 }
 #endif
 
 /* Sums of two columns, of four channels; returns what follows their filters. */
+#if THIMBLE_MVE && THIMBLE_ASM
+THIMBLE_ASM_FUNCTION static const int32_t *sum_taps(
+    const int32_t *parameters, const int8_t *column_0, const int8_t *column_1, int32_t taps, int32_t *sums)
+{
+    const int32_t bytes = whole_vectors(taps);
+    int32_t s00, s01, s10, s11;
+    if (taps <= THIMBLE_LANES) {
+        __asm volatile("vldrb.8       q0, [%[x0]]                  \n"
+                       "vldrb.8       q1, [%[x1]]                  \n" ONE_VECTOR TO_LANES("2", "0")
+                           ONE_VECTOR TO_LANES("3", "1") SUMS_STORED
+                       : [s00] "=&Te"(s00), [s01] "=&Te"(s01), [s10] "=&Te"(s10), [s11] "=&Te"(s11),
+                         [at] "+r"(parameters)
+                       : [x0] "r"(column_0), [x1] "r"(column_1), [sums] "r"(sums)
+                       : "q0", "q1", "q2", "q3", "q4", "q5", "memory");
+        return parameters;
+    }
+    __asm volatile(VECTORS TO_LANES("2", "0") VECTORS TO_LANES("3", "1") SUMS_STORED
+                   : [s00] "=&Te"(s00), [s01] "=&Te"(s01), [s10] "=&Te"(s10), [s11] "=&Te"(s11),
+                     [at] "+r"(parameters), [x0] "+r"(column_0), [x1] "+r"(column_1)
+                   : [bytes] "r"(bytes), [more] "r"((bytes >> 4) - 1), [sums] "r"(sums)
+                   : "q0", "q1", "q2", "q3", "q4", "q5", "memory", "lr");
+    return parameters;
+}
+
+/* Outputs of int8's own range held in the activation's. */
+static void hold(const thimble_requant *requant, int8_t *outputs, int32_t count)
+{
+    const int8x16_t low = vdupq_n_s8((int8_t)requant->activation_min);
+    const int8x16_t top = vdupq_n_s8((int8_t)requant->activation_max);
+    for (; count > 0; count -= THIMBLE_LANES, outputs += THIMBLE_LANES) {
+        const mve_pred16_t lanes = vctp8q((uint32_t)count);
+        vstrbq_p_s8(outputs, vminq_s8(vmaxq_s8(vldrbq_z_s8(outputs, lanes), low), top), lanes);
+    }
+}
+#else
 static const int32_t *sum_taps(
     const int32_t *parameters, const int8_t *column_0, const int8_t *column_1, int32_t taps, int32_t *sums)
 {
@@ -138,71 +207,58 @@ static const int32_t *sum_taps(
     for (int32_t channel = 0; channel < 2; channel++) {
         for (int32_t at = 0; at < taps; at += THIMBLE_LANES, filters += 2 * THIMBLE_LANES) {
             const int32_t lanes = taps - at < THIMBLE_LANES ? taps - at : THIMBLE_LANES;
-            for (int32_t i = 0; i < 2; i++) {
-                int32_t *const sum = sums + channel + 2 * i;
-#if THIMBLE_MVE
-                const mve_pred16_t seen = vctp8q((uint32_t)lanes);
-                const int8x16_t weights = vldrbq_s8(filters + i * THIMBLE_LANES);
-                sum[0] = vmladavaq_p_s8(sum[0], vldrbq_z_s8(column_0 + at, seen), weights, seen);
-                sum[4] = vmladavaq_p_s8(sum[4], vldrbq_z_s8(column_1 + at, seen), weights, seen);
-#else
-                const int8_t *const weights = filters + i * THIMBLE_LANES;
-                for (int32_t lane = 0; lane < lanes; lane++) {
-                    sum[0] = thimble_add(sum[0], column_0[at + lane] * weights[lane]);
-                    sum[4] = thimble_add(sum[4], column_1[at + lane] * weights[lane]);
-                }
-#endif
+            for (int32_t i = 0; i < 2 * lanes; i++) {
+                const int32_t later = i < lanes ? 0 : 1, lane = i - later * lanes;
+                const int32_t weight = filters[later * THIMBLE_LANES + lane];
+                int32_t *const sum = sums + channel + 2 * later;
+                sum[0] = thimble_add(sum[0], column_0[at + lane] * weight);
+                sum[4] = thimble_add(sum[4], column_1[at + lane] * weight);
             }
         }
     }
     return (const int32_t *)(const void *)filters;
 }
+#endif
 
-int32_t
-thimble_quick_lanes(const int32_t *parameters, int32_t taps, int32_t channels, const thimble_requant *requant)
+#if THIMBLE_MVE && THIMBLE_ASM
+static int32_t is_quick(const int32_t *scaling)
+{
+#if (__ARM_FEATURE_MVE & 2)
+    const int32_t in_float = thimble_all_float(scaling);
+#else
+    const int32_t in_float = 0;
+#endif
+    return in_float || thimble_all_once(scaling) || thimble_all_fast(scaling);
+}
+#endif
+
+int32_t thimble_quick_lanes(const int32_t *parameters, int32_t taps, int32_t channels)
 {
 #if THIMBLE_MVE && THIMBLE_ASM
-    const int32_t words = (taps + THIMBLE_LANES - 1) / THIMBLE_LANES * THIMBLE_LANES;
-    int32_t quick = !thimble_narrow(requant);
+    const int32_t words = whole_vectors(taps);
+    int32_t quick = 1;
     for (; quick && channels >= 4; channels -= 4, parameters += words + THIMBLE_LANE_SCALING) {
-        quick = thimble_all_once(parameters + words) || thimble_all_fast(parameters + words);
+        quick = is_quick(parameters + words);
     }
     return quick;
 #else
     (void)parameters;
     (void)taps;
     (void)channels;
-    (void)requant;
     return 0;
 #endif
 }
 
-void thimble_mat_mult_lanes_s8(const int32_t *parameters,
-                               const int8_t *column_0,
-                               const int8_t *column_1,
-                               int32_t taps,
-                               int32_t channels,
-                               int32_t quick,
-                               const thimble_requant *requant,
-                               int8_t *output_0,
-                               int8_t *output_1)
+/* Fours of channels of any scaling, and the last channels. */
+__attribute__((noinline)) static void put_any(const int32_t *parameters,
+                                              const int8_t *column_0,
+                                              const int8_t *column_1,
+                                              int32_t taps,
+                                              int32_t channels,
+                                              const thimble_requant *requant,
+                                              int8_t *output_0,
+                                              int8_t *output_1)
 {
-#if THIMBLE_MVE && THIMBLE_ASM
-    const int32_t bytes = (taps + THIMBLE_LANES - 1) / THIMBLE_LANES * THIMBLE_LANES, fours = channels >> 2;
-    if (quick && fours) {
-        if (taps <= THIMBLE_LANES) {
-            put_one_vector(parameters, column_0, column_1, fours, output_0, output_1);
-        } else {
-            put_vectors(parameters, column_0, column_1, bytes, fours, output_0, output_1);
-        }
-        parameters += fours * (bytes + THIMBLE_LANE_SCALING);
-        output_0 += 4 * fours;
-        output_1 += 4 * fours;
-        channels &= 3;
-    }
-#else
-    (void)quick;
-#endif
     for (; channels > 0; channels -= 4, output_0 += 4, output_1 += 4) {
         int32_t sums[8];
         parameters = sum_taps(parameters, column_0, column_1, taps, sums);
@@ -218,4 +274,41 @@ void thimble_mat_mult_lanes_s8(const int32_t *parameters,
         }
         parameters += THIMBLE_LANE_SCALING;
     }
+}
+
+void thimble_mat_mult_lanes_s8(const int32_t *parameters,
+                               const int8_t *column_0,
+                               const int8_t *column_1,
+                               int32_t taps,
+                               int32_t channels,
+                               int32_t quick,
+                               const thimble_requant *requant,
+                               int8_t *output_0,
+                               int8_t *output_1)
+{
+#if THIMBLE_MVE && THIMBLE_ASM
+    const int32_t fours = channels >> 2;
+    if (quick && fours) {
+        const int32_t bytes = whole_vectors(taps);
+        if (taps <= THIMBLE_LANES) {
+            put_one_vector(parameters, column_0, column_1, fours, output_0, output_1);
+        } else {
+            put_vectors(parameters, column_0, column_1, bytes, fours, output_0, output_1);
+        }
+        if (thimble_narrow(requant)) {
+            hold(requant, output_0, 4 * fours);
+            hold(requant, output_1, 4 * fours);
+        }
+        channels &= 3;
+        if (!channels) {
+            return;
+        }
+        parameters += fours * (bytes + THIMBLE_LANE_SCALING);
+        output_0 += 4 * fours;
+        output_1 += 4 * fours;
+    }
+#else
+    (void)quick;
+#endif
+    put_any(parameters, column_0, column_1, taps, channels, requant, output_0, output_1);
 }

@@ -7,6 +7,19 @@ static inline int32x4_t held(int32x4_t value, int32x4_t low, int32x4_t top)
     return vminq_s32(vmaxq_s32(value, low), top);
 }
 
+/* thimble_requantize_merged_fast of the sums. */
+static void
+put_once(const int32_t *sums, int32_t pixels, const int32_t *scaling, int8_t *output, int32_t step)
+{
+    const int32x4_t bias = vldrwq_s32(scaling), multiplier = vldrwq_s32(scaling + 4);
+    const int32x4_t rounding = vldrwq_s32(scaling + 8);
+    const int32x4_t left = vldrbq_s32((const int8_t *)(scaling + 12));
+    for (; pixels > 0; pixels--, sums += 4, output += step) {
+        const int32x4_t high = vmulhq_s32(vaddq_s32(vldrwq_s32(sums), bias), multiplier);
+        vstrbq_s32(output, vshrq_n_s32(vqshlq_s32(vaddq_s32(high, rounding), left), 24));
+    }
+}
+
 /* thimble_requantize_fast of the sums, held in the activation's range. */
 static void put_fast(const int32_t *sums,
                      int32_t pixels,
@@ -96,12 +109,16 @@ void thimble_put_any_lanes_s8(const int32_t *sums,
 {
     const uint32_t codes = (uint32_t)scaling[12];
 #if THIMBLE_MVE
+    if (thimble_all_once(scaling)) {
+        put_once(sums, pixels, scaling, output, step);
+        return;
+    }
     if (thimble_all_fast(scaling)) {
         put_fast(sums, pixels, scaling, requant, output, step);
         return;
     }
 #if (__ARM_FEATURE_MVE & 2)
-    if (codes == 0xFFFFFFFFU) { /* four times THIMBLE_SHIFT_FLOAT */
+    if (thimble_all_float(scaling)) {
         put_float(sums, pixels, scaling, requant, output, step);
         return;
     }

@@ -27,6 +27,11 @@ static inline int32_t thimble_all_fast(const int32_t *scaling)
     return ((uint32_t)scaling[12] & 0xA0A0A0A0U) == 0x20202020U;
 }
 
+static inline int32_t thimble_all_float(const int32_t *scaling)
+{
+    return (uint32_t)scaling[12] == 0xFFFFFFFFU; /* four times THIMBLE_SHIFT_FLOAT */
+}
+
 /* Outputs of `pixels` pixels, `step` bytes apart, of which four sums without their biases follow each other.
  */
 void thimble_put_any_lanes_s8(const int32_t *sums,
@@ -36,41 +41,55 @@ void thimble_put_any_lanes_s8(const int32_t *sums,
                               int8_t *output,
                               int32_t step);
 
-#if THIMBLE_MVE
-static inline int32x4_t
-thimble_once_lanes(int32x4_t sums, int32x4_t bias, int32x4_t multiplier, int32x4_t rounding, int32x4_t left)
-{
-    const int32x4_t high = vmulhq_s32(vaddq_s32(sums, bias), multiplier);
-    return vshrq_n_s32(vqshlq_s32(vaddq_s32(high, rounding), left), 24);
-}
-#endif
-
-/* The same as thimble_put_any_lanes_s8, quicker where sums are rounded once. */
+/* The same of pixels without gaps, quicker where sums are rounded once; with `second` of as many sums there,
+ * to `below`. Four sums behind the last are read. */
 static inline void thimble_put_lanes(const int32_t *sums,
+                                     const int32_t *second,
                                      int32_t pixels,
                                      const int32_t *scaling,
                                      const thimble_requant *requant,
                                      int8_t *output,
-                                     int32_t step)
+                                     int8_t *below)
 {
-#if THIMBLE_MVE
+#if THIMBLE_MVE && THIMBLE_ASM
     if (thimble_all_once(scaling)) {
         const int32x4_t bias = vldrwq_s32(scaling), multiplier = vldrwq_s32(scaling + 4);
         const int32x4_t rounding = vldrwq_s32(scaling + 8);
         const int32x4_t left = vldrbq_s32((const int8_t *)(scaling + 12));
-        for (; pixels > 1; pixels -= 2, sums += 8, output += 2 * step) {
-            const int32x4_t zero = vldrwq_s32(sums), one = vldrwq_s32(sums + 4);
-            vstrbq_s32(output, thimble_once_lanes(zero, bias, multiplier, rounding, left));
-            vstrbq_s32(output + step, thimble_once_lanes(one, bias, multiplier, rounding, left));
+        for (;;) {
+            int32x4_t high, next, value;
+            /* A turn multiplies the sums of the next one. */
+            __asm volatile("vldrw.u32     %q[next], [%[sums]], #16        \n"
+                           "vadd.i32      %q[next], %q[next], %q[bias]    \n"
+                           "vmulh.s32     %q[high], %q[next], %q[factor]  \n"
+                           "dls           lr, %[pixels]                   \n"
+                           "1:                                            \n"
+                           "vadd.i32      %q[high], %q[high], %q[rounding]\n"
+                           "vldrw.u32     %q[next], [%[sums]], #16        \n"
+                           "vqshl.s32     %q[value], %q[high], %q[left]   \n"
+                           "vadd.i32      %q[next], %q[next], %q[bias]    \n"
+                           "vmulh.s32     %q[high], %q[next], %q[factor]  \n"
+                           "vshr.s32      %q[value], %q[value], #24       \n"
+                           "vstrb.32      %q[value], [%[to]], #4          \n"
+                           "le            lr, 1b                          \n"
+                           : [high] "=&w"(high), [next] "=&w"(next), [value] "=&w"(value), [sums] "+r"(sums),
+                             [to] "+l"(output)
+                           : [bias] "w"(bias), [factor] "w"(multiplier), [rounding] "w"(rounding),
+                             [left] "w"(left), [pixels] "r"(pixels)
+                           : "memory", "lr");
+            if (!second) {
+                return;
+            }
+            sums = second;
+            output = below;
+            second = NULL;
         }
-        if (pixels) {
-            const int32x4_t last = vldrwq_s32(sums);
-            vstrbq_s32(output, thimble_once_lanes(last, bias, multiplier, rounding, left));
-        }
-        return;
     }
 #endif
-    thimble_put_any_lanes_s8(sums, pixels, scaling, requant, output, step);
+    thimble_put_any_lanes_s8(sums, pixels, scaling, requant, output, 4);
+    if (second) {
+        thimble_put_any_lanes_s8(second, pixels, scaling, requant, below, 4);
+    }
 }
 
 #endif

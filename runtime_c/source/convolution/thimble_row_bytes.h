@@ -13,7 +13,7 @@ typedef struct {
     int32_t contiguous;
 } thimble_row_span;
 
-static thimble_row_span thimble_span_at(const thimble_conv_shape *shape, int32_t x)
+static inline thimble_row_span thimble_span_at(const thimble_conv_shape *shape, int32_t x)
 {
     const int32_t step = shape->dilation_w, last = x + (shape->kernel_w - 1) * step;
     thimble_row_span span = {0, 0, 0, step == 1 && shape->depth == shape->input_c};
@@ -30,14 +30,19 @@ static thimble_row_span thimble_span_at(const thimble_conv_shape *shape, int32_t
     return span;
 }
 
-static int8_t *thimble_fill_bytes(int8_t *to, int32_t count, uint32_t zero_points)
+static inline int8_t *thimble_fill_bytes(int8_t *to, int32_t count, uint32_t zero_points)
 {
-#if THIMBLE_MVE
+#if THIMBLE_MVE && THIMBLE_ASM
     const int8x16_t filling = vdupq_n_s8((int8_t)(uint8_t)zero_points);
-    for (; count >= THIMBLE_LANES; count -= THIMBLE_LANES, to += THIMBLE_LANES) {
-        vstrbq_s8(to, filling);
-    }
-    vstrbq_p_s8(to, filling, vctp8q((uint32_t)count));
+    int8_t *at = to;
+    __asm volatile("wlstp.8       lr, %[count], 2f        \n"
+                   "1:                                   \n"
+                   "vstrb.8       %q[filling], [%[at]], #16\n"
+                   "letp          lr, 1b                 \n"
+                   "2:                                   \n"
+                   : [at] "+r"(at)
+                   : [count] "r"(count), [filling] "w"(filling)
+                   : "memory", "lr");
     return to + count;
 #else
     for (; count > 0; count--) {
@@ -47,14 +52,19 @@ static int8_t *thimble_fill_bytes(int8_t *to, int32_t count, uint32_t zero_point
 #endif
 }
 
-static int8_t *thimble_copy_bytes(int8_t *to, const int8_t *from, int32_t count)
+static inline int8_t *thimble_copy_bytes(int8_t *to, const int8_t *from, int32_t count)
 {
-#if THIMBLE_MVE
-    for (; count >= THIMBLE_LANES; count -= THIMBLE_LANES, from += THIMBLE_LANES, to += THIMBLE_LANES) {
-        vstrbq_s8(to, vldrbq_s8(from));
-    }
-    const mve_pred16_t rest = vctp8q((uint32_t)count);
-    vstrbq_p_s8(to, vldrbq_z_s8(from, rest), rest);
+#if THIMBLE_MVE && THIMBLE_ASM
+    int8_t *at = to;
+    __asm volatile("wlstp.8       lr, %[count], 2f        \n"
+                   "1:                                   \n"
+                   "vldrb.8       q0, [%[from]], #16     \n"
+                   "vstrb.8       q0, [%[at]], #16       \n"
+                   "letp          lr, 1b                 \n"
+                   "2:                                   \n"
+                   : [at] "+r"(at), [from] "+r"(from)
+                   : [count] "r"(count)
+                   : "q0", "memory", "lr");
     return to + count;
 #else
     for (; count >= 4; count -= 4, from += 4, to += 4) {
@@ -68,12 +78,12 @@ static int8_t *thimble_copy_bytes(int8_t *to, const int8_t *from, int32_t count)
 }
 
 /* One kernel row as bytes; `line` is null for a row outside the image, else its first pixel. */
-static int8_t *thimble_put_row_bytes(const thimble_conv_shape *shape,
-                                     const thimble_row_span *span,
-                                     const int8_t *line,
-                                     int32_t x,
-                                     uint32_t zero_points,
-                                     int8_t *to)
+static inline int8_t *thimble_put_row_bytes(const thimble_conv_shape *shape,
+                                            const thimble_row_span *span,
+                                            const int8_t *line,
+                                            int32_t x,
+                                            uint32_t zero_points,
+                                            int8_t *to)
 {
     const int32_t depth = shape->depth, step = shape->dilation_w;
     if (!line) {

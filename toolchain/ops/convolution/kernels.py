@@ -140,7 +140,7 @@ def own_conv2d(op: Op, graph: Graph, core: Core) -> Kernel:
 
 def select_depthwise(op: Op, graph: Graph, core: Core) -> Kernel:
     """The quicker kernel of an int8 depthwise_conv2d: Thimble's, but on Helium CMSIS-NN's function
-    for four channels at a time where it takes the operator and Thimble's would be the slower.
+    for four channels at a time where it takes the operator and Thimble's for vectors does not.
     """
     if _takes_depthwise_lanes(op, graph, core):
         return own_depthwise(op, graph, core)
@@ -589,6 +589,7 @@ def _depthwise_by_lanes(op: Op, graph: Graph, window: Window) -> Kernel:
     band, columns = waiting_rows(y.shape[1], window), y.shape[2]
     scales = _scaled(op, graph, _channel_filters(op, graph))
     whole = max(window.kernel) <= extents.WINDOW_SIDE
+    at_once = extents.rows_at_once(window.kernel[0], window.stride[0])
     if whole:
         function = "thimble_depthwise_windows_lanes_s8"
         scratch = extents.window_columns(columns, window.stride[1])
@@ -611,7 +612,11 @@ def _depthwise_by_lanes(op: Op, graph: Graph, window: Window) -> Kernel:
     return replace(
         kernel,
         find_overlaps=lambda: overlaps.channel_block_overlaps(op, graph, window, band),
-        find_terms=lambda: terms.depthwise_lanes_terms(op, graph, window),
+        find_terms=lambda: (
+            terms.depthwise_windows_terms(op, graph, window, extents.WINDOW_STRIP, at_once)
+            if whole
+            else terms.depthwise_lanes_terms(op, graph, window)
+        ),
     )
 
 

@@ -113,7 +113,7 @@ def lanes_conv_terms(op: Op, graph: Graph, window: Window) -> Terms:
     inside = rows.whole * columns.whole if kernel_w == 1 or window.dilation[1] == 1 else 0
     taps = kernel_h * kernel_w * x[3]
     pairs, blocks = batches * (pixels // 2 + pixels % 2), -(-channels // 4)
-    path, slow = slow_channels(op, graph)
+    path, slow = slow_channels(op, graph, once=True)
     return {
         "call": 1.0,
         "pair of pixels": pairs,
@@ -124,6 +124,8 @@ def lanes_conv_terms(op: Op, graph: Graph, window: Window) -> Terms:
         "block": pairs * blocks,
         "uneven block": pairs * blocks * bool(taps % VECTOR_BYTES),
         "block vector": pairs * blocks * (taps // VECTOR_BYTES),
+        "narrow block": pairs * blocks * is_narrow(op, graph),
+        "twice block": pairs * blocks * (graph.output(op).q.zero_point > -128),
         f"{path} channel": pairs * int(slow.sum()),
     }
 
@@ -136,9 +138,6 @@ def depthwise_lanes_terms(op: Op, graph: Graph, window: Window) -> Terms:
     columns = max(out_w, 4)
     fours = blocks * out_h * -(-columns // 4)
     rows = blocks * (kernel_h + (out_h - 1) * min(stride[0], kernel_h))
-    is_3x3 = window.kernel == (3, 3) and stride[1] <= 2
-    path, slow = slow_channels(op, graph)
-    slow_blocks = int(slow.reshape(-1, 4).any(axis=1).sum())
     return {
         "call": 1.0,
         "row": blocks * out_h,
@@ -146,10 +145,53 @@ def depthwise_lanes_terms(op: Op, graph: Graph, window: Window) -> Terms:
         "ring row": rows,
         "ring pixel": rows * ((columns - 1) * stride[1] + kernel_w),
         "four": fours,
-        "four row": 0 if is_3x3 else fours * kernel_h,
-        "four tap": 0 if is_3x3 else fours * kernel_h * kernel_w,
-        "3x3 four": fours if is_3x3 else 0,
-        f"{path} four": batches * slow_blocks * out_h * -(-columns // 4),
+        "four row": fours * kernel_h,
+        "four tap": fours * kernel_h * kernel_w,
+        **_lane_ending(op, graph, batches * out_h * out_w),
+    }
+
+
+def depthwise_windows_terms(
+    op: Op, graph: Graph, window: Window, strip: int, at_once: int
+) -> Terms:
+    """`thimble_depthwise_windows_lanes_s8`: strips of `strip` outputs of four channels, `at_once`
+    rows of them together."""
+    batches, out_h, out_w, channels = graph.output(op).shape
+    width, stride, left = graph.input(op, 0).shape[2], window.stride, window.padding.left
+    blocks = batches * channels // 4
+    pairs = out_h // 2 if at_once == 2 else 0
+    turns = pairs + (out_h - 2 * pairs)
+    outputs = [min(strip, out_w - column) for column in range(0, out_w, strip)]
+    fours = whole = 0
+    for at, count in enumerate(outputs):
+        first = at * strip * stride[1] - left
+        seen = -(-((count - 1) * stride[1] + 4) // 4)
+        fours += seen
+        whole += sum(0 <= first + 4 * four <= width - 4 for four in range(seen))
+    edges = (-(-window.padding.top // stride[0]) + 1) // at_once + 1
+    inside = max(turns - edges, 0)
+    return {
+        "call": 1.0,
+        "block": blocks,
+        "turn": blocks * turns,
+        "strip": blocks * turns * len(outputs),
+        "whole columns": blocks * inside * whole,
+        "edge columns": blocks * (turns * fours - inside * whole),
+        "window": 4 * blocks * out_w * (turns - pairs),
+        "two windows": 4 * blocks * out_w * pairs,
+        "output": blocks * out_h * out_w,
+        **_lane_ending(op, graph, batches * out_h * out_w),
+    }
+
+
+def _lane_ending(op: Op, graph: Graph, pixels: int) -> Terms:
+    """Fours of channels whose sums are not rounded once, or not scaled by a quick right shift."""
+    path, slow = slow_channels(op, graph, once=True)
+    slow_blocks = int(slow.reshape(-1, 4).any(axis=1).sum())
+    twice = graph.output(op).q.zero_point > -128 or is_narrow(op, graph)
+    return {
+        "twice four": pixels * (len(slow) // 4 - slow_blocks) * twice,
+        f"{path} four": pixels * slow_blocks,
     }
 
 
