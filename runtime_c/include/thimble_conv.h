@@ -65,9 +65,10 @@ void thimble_convolve_s8(const thimble_conv_shape *shape,
 
 /* Convolution without groups or a weight zero point, for vectors of sixteen lanes.
  *
- * parameters: for each four channels (the last ones padded to four): for the first and the third, then for the
- * second and the fourth, for each sixteen taps (padded with zeros), sixteen bytes of the one and of the other;
- * four biases; four multipliers; four rounding terms; four int8 shift codes (thimble_requantize_lanes.h).
+ * parameters: for each four channels (the last ones padded to four): for the first and the third, then for
+ * the second and the fourth, for each sixteen taps (padded with zeros), sixteen bytes of the one and of the
+ * other; four biases; four multipliers; four rounding terms; four int8 shift codes
+ * (thimble_requantize_lanes.h).
  *
  * scratch: two windows of kernel_h * kernel_w * depth bytes, the first rounded up to four, the second to
  * sixteen. */

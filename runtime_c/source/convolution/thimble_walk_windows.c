@@ -82,7 +82,8 @@ static inline void step(window_walk *at, int32_t pixels)
 }
 
 /* A window each of whose rows is one word, not of one pixel, anywhere in the image. Of a row that begins left
- * of the image, or ends right of it, the nearest word that lies inside is shifted. */
+ * of the image the first word inside is shifted. One that ends right of it is read byte by byte: what lies
+ * before a window may have been overwritten. */
 static __attribute__((noinline)) void
 put_word_rows(const window_walk *at, int32_t interleaved, uint32_t *column)
 {
@@ -90,16 +91,20 @@ put_word_rows(const window_walk *at, int32_t interleaved, uint32_t *column)
     const uint32_t padding = (uint8_t)shape->input_zero_point * 0x01010101U;
     const int32_t first = at->x * shape->input_c, last = shape->input_w * shape->input_c - 4;
     const int32_t before = first < 0 ? -first : 0, after = first > last ? first - last : 0;
-    const int8_t *const line = at->image + (before ? 0 : after ? last : first);
+    const int8_t *const line = at->image + (before ? 0 : first);
     const int32_t seen = before < 4 && after < 4;
     for (int32_t row = shape->kernel_h, y = at->y; row > 0; row--, y += shape->dilation_h) {
         uint32_t word = padding;
         if (seen && y >= 0 && y < shape->input_h) {
-            word = thimble_read_word(line + y * at->line);
-            if (before) {
-                word = word << 8 * before | padding >> (32 - 8 * before);
-            } else if (after) {
-                word = word >> 8 * after | padding << (32 - 8 * after);
+            const int8_t *const from = line + y * at->line;
+            if (after) {
+                word = padding << (32 - 8 * after);
+                for (int32_t i = 0; i < 4 - after; i++) {
+                    word |= (uint32_t)(uint8_t)from[i] << 8 * i;
+                }
+            } else {
+                word = thimble_read_word(from);
+                word = before ? word << 8 * before | padding >> (32 - 8 * before) : word;
             }
         }
         column[0] = thimble_sxtb16(word);

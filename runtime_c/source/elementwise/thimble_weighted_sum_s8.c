@@ -18,23 +18,59 @@ static inline int32_t quotient(int32_t a, int32_t b, const thimble_weighted_sum_
 }
 
 #if defined(__ARM_FEATURE_MVE)
+typedef struct {
+    int32x4_t factor_1, negative_bias, min, max;
+    int32_t factor_2, bias, rounding, shift;
+    bool one_bias;
+} weighted_sum_lanes;
+
+/* thimble_weighted_sum_s8 of four pairs; with `one_bias` the rounding is in the bias. */
+__attribute__((always_inline)) static inline int32x4_t
+four_sums(int32x4_t a, int32x4_t b, const weighted_sum_lanes *p)
+{
+    int32x4_t sum = vmlaq_n_s32(vmlasq_n_s32(a, p->factor_1, p->bias), b, p->factor_2);
+    if (!p->one_bias) {
+        sum = vaddq_s32(sum, vandq_s32(vshrq_n_s32(sum, 31), p->negative_bias));
+        sum = vaddq_n_s32(sum, p->rounding);
+    }
+    return vminq_s32(vmaxq_s32(vshlq_r_s32(sum, -p->shift), p->min), p->max);
+}
+
+__attribute__((always_inline)) static inline void sum_vectors(
+    const int8_t *a, const int8_t *b, int8_t *output, int32_t size, weighted_sum_lanes p, bool one_bias)
+{
+    p.one_bias = one_bias;
+    p.bias += one_bias ? p.rounding : 0;
+    for (; size >= 8; size -= 8, a += 8, b += 8, output += 8) {
+        const int32x4_t first = four_sums(vldrbq_s32(a), vldrbq_s32(b), &p);
+        const int32x4_t second = four_sums(vldrbq_s32(a + 4), vldrbq_s32(b + 4), &p);
+        vstrbq_s32(output, first);
+        vstrbq_s32(output + 4, second);
+    }
+    for (; size > 0; size -= 4, a += 4, b += 4, output += 4) {
+        const mve_pred16_t lanes = vctp32q((uint32_t)size);
+        vstrbq_p_s32(output, four_sums(vldrbq_z_s32(a, lanes), vldrbq_z_s32(b, lanes), &p), lanes);
+    }
+}
+
 static void weighted_sum_vector(
     const int8_t *a, const int8_t *b, int8_t *output, int32_t size, const thimble_weighted_sum_params *p)
 {
-    const int32x4_t min = vdupq_n_s32(p->min);
-    const int32x4_t max = vdupq_n_s32(p->max);
-    const int32x4_t bias = vdupq_n_s32(p->bias);
-    const int32x4_t negative_bias = vdupq_n_s32(p->negative_bias);
-    for (; size > 0; size -= 4) {
-        const mve_pred16_t lanes = vctp32q((uint32_t)size);
-        int32x4_t sum = vmlaq_n_s32(bias, vldrbq_z_s32(a, lanes), p->factor_1);
-        sum = vmlaq_n_s32(sum, vldrbq_z_s32(b, lanes), p->factor_2);
-        sum = vaddq_s32(sum, vandq_s32(vshrq_n_s32(sum, 31), negative_bias));
-        sum = vshlq_r_s32(vaddq_n_s32(sum, p->rounding), -p->shift);
-        vstrbq_p_s32(output, vminq_s32(vmaxq_s32(sum, min), max), lanes);
-        a += 4;
-        b += 4;
-        output += 4;
+    const weighted_sum_lanes lanes = {
+        vdupq_n_s32(p->factor_1),
+        vdupq_n_s32(p->negative_bias),
+        vdupq_n_s32(p->min),
+        vdupq_n_s32(p->max),
+        p->factor_2,
+        p->bias,
+        p->rounding,
+        p->shift,
+        false,
+    };
+    if (p->negative_bias) {
+        sum_vectors(a, b, output, size, lanes, false);
+    } else {
+        sum_vectors(a, b, output, size, lanes, true);
     }
 }
 #else

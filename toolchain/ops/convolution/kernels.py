@@ -101,6 +101,9 @@ _COLUMN_BY_LINES = 8
 channel than by blocks of four channels. Counted on a Cortex-M4."""
 _BAND_FUNCTIONS = {1: "thimble_depthwise_3x3_band_s8", 2: "thimble_depthwise_3x3_band_step_2_s8"}
 """By the stride along rows."""
+_COLUMNS_BY_LANES = 12
+"""From this many output columns on, Thimble's depthwise kernel for Helium, four outputs of a row at
+a time, takes fewer cycles than CMSIS-NN's. By the model of a Cortex-M55."""
 _BAND_BYTES = 640
 """Scratch in bytes that a depthwise kernel may always take; one output row may need more."""
 _LINES_BYTES = 448
@@ -125,7 +128,8 @@ def own_conv2d(op: Op, graph: Graph, core: Core) -> Kernel:
     pointwise = window.kernel == _PLAIN and window.padding == UNPADDED
     plain = depth == x.shape[3] and weight_zero_point(weights) == 0
     if _takes_lanes(op, graph, core):
-        return _lanes_conv2d(op, graph, window)
+        filters = constant_of(weights).astype(np.int8, copy=False)
+        return _lanes_conv2d(op, graph, window, filters)
     width = _FOUR_BITS if _four_bits_pay(op, graph) else _EIGHT_BITS
     if core.multiplies_alone and plain and width is _EIGHT_BITS:
         return _packed_conv2d(op, graph, window)
@@ -140,9 +144,12 @@ def own_conv2d(op: Op, graph: Graph, core: Core) -> Kernel:
 
 def select_depthwise(op: Op, graph: Graph, core: Core) -> Kernel:
     """The quicker kernel of an int8 depthwise_conv2d: Thimble's, but on Helium CMSIS-NN's function
-    for four channels at a time where it takes the operator and Thimble's for vectors does not.
+    for four channels at a time where it takes the operator and Thimble's for vectors does not, or
+    would be the slower.
     """
-    if _takes_depthwise_lanes(op, graph, core):
+    window, columns = window_of(op, graph), graph.output(op).shape[2]
+    quick = _fits_vector(window) or columns >= _COLUMNS_BY_LANES
+    if quick and _takes_depthwise_lanes(op, graph, core):
         return own_depthwise(op, graph, core)
     return _quicker(cmsis_nn.blocked_depthwise, own_depthwise, op, graph, core)
 
@@ -160,6 +167,8 @@ def own_depthwise(op: Op, graph: Graph, core: Core) -> Kernel:
     window, channels = window_of(op, graph), weights.shape[3]
     if x.shape[3] == 1:
         filters = constant_of(weights).transpose(3, 1, 2, 0).astype(np.int8)
+        if core.mve and weight_zero_point(weights) == 0:
+            return _lanes_conv2d(op, graph, window, filters)
         return _own_conv2d(op, graph, window, filters, _EIGHT_BITS)
     if _takes_depthwise_lanes(op, graph, core):
         return _depthwise_by_lanes(op, graph, window)
@@ -432,12 +441,11 @@ def _takes_lanes(op: Op, graph: Graph, core: Core) -> bool:
     return core.mve and weights.shape[3] == x.shape[3] and weight_zero_point(weights) == 0
 
 
-def _lanes_conv2d(op: Op, graph: Graph, window: Window) -> Kernel:
-    weights = graph.input(op, WEIGHTS)
-    channels, height, width, depth = weights.shape
+def _lanes_conv2d(op: Op, graph: Graph, window: Window, filters: Int8) -> Kernel:
+    """`filters` are [channels, height, width, depth]."""
+    channels, height, width, depth = filters.shape
     function = "thimble_convolve_lanes_s8"
-    filters = constant_of(weights).astype(np.int8, copy=False).reshape(channels, -1)
-    scales = _scaled(op, graph, filters)
+    scales = _scaled(op, graph, filters.reshape(channels, -1))
 
     def calls(input_line: int, output_line: int) -> tuple[Call, ...]:
         shape = conv_shape(op, graph, window, depth, lines=(input_line, output_line))
@@ -447,7 +455,7 @@ def _lanes_conv2d(op: Op, graph: Graph, window: Window) -> Kernel:
         found = scales()
         return pack_convolution_lanes(found.filters, _lane_endings(op, graph, found))
 
-    comment = packed_comment("filters", weights.shape, function)
+    comment = packed_comment("filters", filters.shape, function)
     return Kernel(
         calls(0, 0),
         extents.own_conv,
@@ -581,6 +589,11 @@ def _takes_depthwise_lanes(op: Op, graph: Graph, core: Core) -> bool:
     return core.mve and fours and plain
 
 
+def _fits_vector(window: Window) -> bool:
+    """Whether one vector of Helium holds the window of a channel."""
+    return max(window.kernel) <= extents.WINDOW_SIDE
+
+
 def _depthwise_by_lanes(op: Op, graph: Graph, window: Window) -> Kernel:
     """Blocks of four channels, in vectors: whole windows of one channel where a vector holds them,
     else pixel by pixel.
@@ -588,7 +601,7 @@ def _depthwise_by_lanes(op: Op, graph: Graph, window: Window) -> Kernel:
     y = graph.output(op)
     band, columns = waiting_rows(y.shape[1], window), y.shape[2]
     scales = _scaled(op, graph, _channel_filters(op, graph))
-    whole = max(window.kernel) <= extents.WINDOW_SIDE
+    whole = _fits_vector(window)
     at_once = extents.rows_at_once(window.kernel[0], window.stride[0])
     if whole:
         function = "thimble_depthwise_windows_lanes_s8"
