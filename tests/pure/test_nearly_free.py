@@ -195,7 +195,7 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert sizes["fast"] < sizes["whole"]
     assert {made["unsplit_arena_bytes"] for made in fields.values()} == {sizes["whole"]}
     assert fields["front"]["pareto"][0]["splits"] == []
-    assert fields["front"]["pareto"][0]["total"] == fields["whole"]["latency"]["total"]
+    assert fields["front"]["pareto"][0]["total"] <= fields["whole"]["latency"]["total"]
 
 
 @pytest.mark.parametrize(

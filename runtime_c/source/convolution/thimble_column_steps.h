@@ -247,7 +247,16 @@
     "asr     r10, r10, r11                                       \n"                                         \
     "ssat    " sum ", #8, r10, asr #1                            \n"
 
-/* thimble_requantize_merged_fast, of four sums. */
+/* thimble_requantize_merged_fast, of two sums. */
+#define THIMBLE_ONCE_OF_TWO(a, b, multiplier, rounding)                                                      \
+    "smmla   " a ", " a ", " multiplier ", " rounding "          \n"                                         \
+    "smmla   " b ", " b ", " multiplier ", " rounding "          \n"                                         \
+    "asr     " a ", " a ", r11                                   \n"                                         \
+    "asr     " b ", " b ", r11                                   \n"                                         \
+    "ssat    " a ", #8, " a ", asr #1                            \n"                                         \
+    "ssat    " b ", #8, " b ", asr #1                            \n"
+
+/* The same of four sums. */
 #define THIMBLE_ONCE(a, b, c, d, multiplier, rounding)                                                       \
     "smmla   " a ", " a ", " multiplier ", " rounding "          \n"                                         \
     "smmla   " b ", " b ", " multiplier ", " rounding "          \n"                                         \

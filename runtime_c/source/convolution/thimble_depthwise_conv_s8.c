@@ -152,7 +152,7 @@ static void put_outputs(const int32_t *sums,
 {
     const int32_t bias = parameters[0], multiplier = parameters[1];
 #ifdef __ARM_ARCH_6M__
-    if (code >= 0 && !thimble_narrow(requant)) {
+    if (code >= 0 && !thimble_narrow(requant) && parameters[2] == thimble_rounding(requant, code)) {
         const int8_t shift = (int8_t)code;
         thimble_row_scaling scaling = {parameters, parameters + 1, &shift, thimble_rounding(requant, 0)};
         thimble_requantize_rows_s8(sums, &scaling, 1, count, to, step);

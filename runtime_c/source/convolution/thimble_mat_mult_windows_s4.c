@@ -50,7 +50,7 @@
 /* One channel of both columns: multiplier and rounding term, and how they are applied. */
 #define ONCE(first, second, multiplier, rounding)                                                            \
     "ldr     r9, [r8, #" multiplier "]         \n"                                                           \
-    "ldr     r12, [r8, #" rounding "]          \n" THIMBLE_ONCE(first, second, "r9", "r12")
+    "ldr     r12, [r8, #" rounding "]          \n" THIMBLE_ONCE_OF_TWO(first, second, "r9", "r12")
 #define TWICE(first, second, multiplier, rounding)                                                           \
     "ldr     r9, [r8, #" multiplier "]         \n"                                                           \
     "ldr     r12, [r8, #" rounding "]          \n" THIMBLE_TWICE(first, "r9", "r12")                         \
