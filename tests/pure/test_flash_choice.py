@@ -54,7 +54,7 @@ def test_flash_is_spent_where_it_saves_time(name: str) -> None:
     assert lean.weight_bytes < quick.weight_bytes
     assert quick.arena.size_bytes <= lean.arena.size_bytes
     fastest = _plan(name, optimise=Optimise.SPEED)
-    assert _cycles(fastest) < 0.5 * _cycles(lean)
+    assert _cycles(fastest) < 0.7 * _cycles(lean)
     assert _cycles(fastest) <= _cycles(quick)
     spent = fastest.spent
     assert spent.operators == 4 and spent.weight_bytes == fastest.weight_bytes - lean.weight_bytes
