@@ -108,8 +108,8 @@ static int32_t net_op0_resize_bilinear(uint8_t *arena, uint32_t index)
  *    in       int8 [1x1x2x4]     packed         w2
  *    in       int32 [4]          packed         b2
  *    out      int8 [1x6..7x4x4]  at 0 .. 2,944  t4@0, and 5 more
- *    const    int32 [11]         flash          net_op1_parameters
- *             44 bytes: biases, filters [1x1x2x4] and requantisation, packed for thimble_depthwise_conv_blocks_s8
+ *    const    int32 [15]         flash          net_op1_parameters
+ *             60 bytes: biases, filters [1x1x2x4] and requantisation, packed for thimble_depthwise_conv_blocks_s8
  *    scratch  128 bytes          at 144 .. 908
  */
 static const struct net_op1_depthwise_conv2d_block {
@@ -196,8 +196,8 @@ static int32_t net_op3_conv2d(uint8_t *arena, uint32_t index)
  *    in       int8 [1x4x2x3]  packed    w8
  *    in       int32 [3]       packed    b8
  *    out      int8 [1x4x1x3]  at 108    t10@5
- *    const    int32 [15]      flash     net_op4_parameters
- *             60 bytes: biases, filters [1x4x2x3] and requantisation, packed for thimble_depthwise_conv_s8
+ *    const    int32 [18]      flash     net_op4_parameters
+ *             72 bytes: biases, filters [1x4x2x3] and requantisation, packed for thimble_depthwise_conv_s8
  *    scratch  108 bytes       at 0
  */
 static int32_t net_op4_depthwise_conv2d(uint8_t *arena, uint32_t index)

@@ -61,8 +61,9 @@ def test_points_are_smaller_and_dearer_and_come_true(name: str) -> None:
     front = split_front(plan, PlanOptions(splitter=name))
     assert not front.stopped
     first, *others = front.points
-    assert (first.peak_bytes, first.extra, first.schemes) == (plan.schedule.peak_bytes, 0, ())
-    assert others[-1].peak_bytes < first.peak_bytes * 0.6
+    assert first.extra == 0 and first.peak_bytes <= plan.schedule.peak_bytes
+    assert first.schemes == () or first.peak_bytes < plan.schedule.peak_bytes
+    assert others[-1].peak_bytes < plan.schedule.peak_bytes * 0.6
     for one, two in zip(front.points, others, strict=False):
         assert one.peak_bytes > two.peak_bytes
         assert one.extra < two.extra or not one.schemes

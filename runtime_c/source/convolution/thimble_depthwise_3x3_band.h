@@ -176,7 +176,7 @@ static inline void put_fours(const int8_t *from,
         for (int32_t left = pairs; left > 0; left--, from += 2 * one, to += 2) {
             const uint32_t a = thimble_read_word(from), b = thimble_read_word(from + one);
             const uint32_t low = thimble_bottoms(a, b), high = thimble_tops(a, b);
-            thimble_pair *const pair = (thimble_pair *)to;
+            thimble_pair *const pair = (thimble_pair *)(void *)to;
             pair[0] = thimble_sxtb16(low);
             pair[line / 2] = thimble_sxtb16_ror8(low);
             pair[line] = thimble_sxtb16(high);

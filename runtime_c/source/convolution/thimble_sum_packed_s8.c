@@ -35,6 +35,7 @@
 
 #define KEEP_HIGH(from) "mov r5, " from "\n\t" KEEP("r5")
 
+#pragma GCC diagnostic ignored "-Wunused-parameter" /* the assembly finds them in registers */
 __attribute__((naked, noinline)) const int32_t *
 thimble_sum_packed_s8(const uint32_t *columns, const uint32_t *end, const int32_t *runs, uint32_t *sums)
 {
@@ -111,6 +112,7 @@ thimble_sum_packed_s8(const uint32_t *columns, const uint32_t *end, const int32_
     "adc r3, r3, " from "\n\t"                                                                               \
     "strd r2, r3, [sp, #" at "]\n\t"
 
+#pragma GCC diagnostic ignored "-Wunused-parameter" /* the assembly finds them in registers */
 __attribute__((naked, noinline)) const int32_t *
 thimble_sum_packed_s8(const uint32_t *columns, const uint32_t *end, const int32_t *runs, uint32_t *sums)
 {

@@ -107,7 +107,10 @@ class _Search:
     def points(self) -> tuple[Point, ...]:
         """Of all states that were seen those that none is both smaller and cheaper than."""
         kept: list[Point] = []
-        for state in sorted(self._seen.values(), key=lambda s: (s.extra, s.rank, _names(s))):
+        for state in sorted(
+            self._seen.values(),
+            key=lambda s: (s.extra, s.peak_bytes, len(s.chosen), s.rank, _names(s)),
+        ):
             if not kept or state.peak_bytes < kept[-1].peak_bytes:
                 schemes = tuple(s.scheme for s in state.chosen if s.scheme is not None)
                 kept.append(Point(state.peak_bytes, state.extra, schemes))
