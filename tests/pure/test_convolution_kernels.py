@@ -15,7 +15,7 @@ from toolchain.errors import UnsupportedError
 from toolchain.ir import Graph, Quantisation
 from toolchain.kernels import cmsis_nn
 from toolchain.ops import forms, kernel_of
-from toolchain.ops.convolution import kernels
+from toolchain.ops.convolution import kernels_conv2d
 from toolchain.ops.convolution.packing import PACKED_SUM, PACKED_TAPS, packed_runs
 from toolchain.ops.kernel import Kernel
 from toolchain.planner import plan_graph
@@ -38,9 +38,9 @@ def test_weights_are_packed_when_they_are_first_read_and_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     packed = []
-    pack = kernels.pack_convolution
+    pack = kernels_conv2d.pack_convolution
     monkeypatch.setattr(
-        kernels, "pack_convolution", lambda *given: packed.append(1) or pack(*given)
+        kernels_conv2d, "pack_convolution", lambda *given: packed.append(1) or pack(*given)
     )
     kernel = _kernel(
         graph_of_shape({"kind": "conv2d", "input": [1, 5, 5, 3], "channels": 2, "kernel": [2, 2]})

@@ -36,7 +36,7 @@ from toolchain.ops.convolution.common import (
     write_convolution,
 )
 from toolchain.ops.convolution.depthwise_conv2d_s8 import DepthwiseConv2D
-from toolchain.ops.convolution.kernels import own_conv2d, select_conv2d
+from toolchain.ops.convolution.kernels_conv2d import own_conv2d, select_conv2d
 from toolchain.ops.convolution.reductions import convolution_reductions
 from toolchain.ops.convolution.winograd import winograd_forms
 from toolchain.ops.kernel import Kernel

@@ -388,19 +388,6 @@ def pack_depthwise_3x3(scales: Scaling, ending: Ending) -> Int32:
     )
 
 
-def pack_channel_blocks(scales: Scaling) -> Int32:
-    """For `thimble_depthwise_lanes_s8`, which takes four channels at a time."""
-    blocks = scales.filters.reshape(-1, 4, scales.filters.shape[1]).transpose(0, 2, 1)
-    return _joined(
-        [
-            scales.bias.reshape(-1, 4),
-            scales.multiplier.reshape(-1, 4),
-            _words(scales.code.reshape(-1, 4)),
-            _words(blocks).reshape(len(blocks), -1),
-        ]
-    )
-
-
 def pack_raised_blocks(filters: Int8, ending: Ending) -> Int32:
     """For `thimble_depthwise_conv_blocks_s8`, which takes four channels at a time."""
     blocks = filters.reshape(-1, 4, filters.shape[1]).transpose(0, 2, 1)

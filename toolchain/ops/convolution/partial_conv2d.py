@@ -29,7 +29,7 @@ from toolchain.ops.convolution.common import (
     window_of,
 )
 from toolchain.ops.convolution.extents import partial_conv
-from toolchain.ops.convolution.kernels import column_bytes
+from toolchain.ops.convolution.kernels_conv2d import column_bytes
 from toolchain.ops.convolution.packing import folded_bias, pack_sums
 from toolchain.ops.convolution.structs import conv_shape
 from toolchain.ops.convolution.terms import partial_conv_terms

@@ -32,7 +32,7 @@ from toolchain.ops.convolution.common import (
     read_padding,
 )
 from toolchain.ops.convolution.extents import own_transposed
-from toolchain.ops.convolution.kernels import channel_scaling, packed_comment
+from toolchain.ops.convolution.kernel_parts import channel_scaling, packed_comment
 from toolchain.ops.convolution.overlaps import transpose_conv2d_overlaps
 from toolchain.ops.convolution.packing import pack_transposed
 from toolchain.ops.convolution.structs import conv_shape, own_arguments, requant

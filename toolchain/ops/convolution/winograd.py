@@ -36,7 +36,7 @@ from toolchain.ops.convolution.common import (
     window_of,
 )
 from toolchain.ops.convolution.endings import raised_endings
-from toolchain.ops.convolution.kernels import packed_comment, strided_image
+from toolchain.ops.convolution.kernel_parts import packed_comment, strided_image
 from toolchain.ops.convolution.packing import Int8, Scaling, largest_sums, scaling
 from toolchain.ops.convolution.structs import conv_shape, own_arguments, requant
 from toolchain.ops.extents import Extents

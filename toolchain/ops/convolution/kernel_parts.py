@@ -1,0 +1,113 @@
+"""What the kernels of int8 convolutions share: scales of their sums, comments, strided images."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+
+from toolchain.boards import Core
+from toolchain.ir import Graph, Op
+from toolchain.ops.arithmetic.activation import Activation, clamp_range
+from toolchain.ops.arithmetic.fixed_point import check_left_shifts
+from toolchain.ops.arithmetic.onnx_rounding import onnx_factors, onnx_scaling
+from toolchain.ops.arithmetic.rounding import Rounding
+from toolchain.ops.convolution.common import (
+    INPUT,
+    WEIGHTS,
+    bias_of,
+    channel_requantisation,
+    convolution_of,
+    weight_zero_point,
+)
+from toolchain.ops.convolution.endings import lane_endings
+from toolchain.ops.convolution.packing import Ending, Int8, Scaling, largest_sums, scaling
+from toolchain.ops.convolution.structs import requant
+from toolchain.ops.kernel import Kernel, Struct
+from toolchain.ops.preference import NoKernelError
+
+Sizes = tuple[int, ...]
+PLAIN = (1, 1)
+"""A stride or dilation of one, a window of one pixel."""
+
+
+def quicker(
+    helium: Callable[[Op, Graph, Core], Kernel],
+    own: Callable[[Op, Graph, Core], Kernel],
+    op: Op,
+    graph: Graph,
+    core: Core,
+) -> Kernel:
+    """`helium` on cores that have it, where that takes the operator; else `own`."""
+    if core.mve:
+        with suppress(NoKernelError):
+            return helium(op, graph, core)
+    return own(op, graph, core)
+
+
+def strided_image(op: Op, graph: Graph) -> frozenset[str]:
+    """The operands that may be strided views: those of one image, if the kernel is one of
+    Thimble's.
+    """
+    if graph.input(op, INPUT).shape[0] != 1:
+        return frozenset()
+    return frozenset((op.inputs[INPUT], op.outputs[0]))
+
+
+def packed_comment(filters: str, shape: Sizes, function: str) -> str:
+    """A comment for the generated C: what the packed parameters of a kernel hold."""
+    sizes = "x".join(map(str, shape))
+    return f"biases, {filters} [{sizes}] and requantisation, packed for {function}"
+
+
+def channel_scaling(
+    op: Op,
+    graph: Graph,
+    activation: Activation,
+    rounding: Rounding,
+    filters: Int8,
+    *,
+    partial: bool = False,
+) -> Callable[[], Scaling]:
+    """How the sums of filters [channels, taps] are scaled. The scaling is computed when the
+    returned function is called.
+
+    With `partial` the kernel itself subtracts the input's zero point and skips taps outside the
+    image. Raises ScaleError at once if the left shift of a sum may overflow int32, or its float
+    factor is absurd.
+    """
+    x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
+    bias, zero_point = bias_of(op, graph, len(filters)), weight_zero_point(weights)
+    if rounding is Rounding.ONNX:
+        onnx_factors(x, weights, y)
+        return lambda: onnx_scaling(x, weights, y, filters, bias, partial, zero_point)
+    multiplier, shift = channel_requantisation(x, weights, y, len(filters))
+    reached = largest_sums(bias, filters, x.q.zero_point, partial, zero_point)
+    check_left_shifts(reached, shift)
+    return lambda: scaling(
+        bias,
+        filters,
+        x.q.zero_point,
+        multiplier,
+        shift,
+        clamp_range(activation, y),
+        y.q.zero_point,
+        partial,
+        zero_point,
+    )
+
+
+def scaled(op: Op, graph: Graph, filters: Int8) -> Callable[[], Scaling]:
+    """`channel_scaling` by the operator's activation and rounding. `filters`: [channels, taps]."""
+    attributes = convolution_of(op)
+    return channel_scaling(op, graph, attributes.activation, attributes.rounding, filters)
+
+
+def own_requant(op: Op, graph: Graph) -> Struct:
+    """The `thimble_requant` of the operator's output and activation."""
+    return requant(graph.output(op), convolution_of(op).activation)
+
+
+def own_lane_endings(op: Op, graph: Graph, scales: Scaling) -> Ending:
+    """`lane_endings` by the operator's output and activation."""
+    y = graph.output(op)
+    return lane_endings(scales, y.q.zero_point, clamp_range(convolution_of(op).activation, y))

@@ -1,0 +1,121 @@
+"""Choice of the kernel of an int8 depthwise_conv2d, for each core; those for Helium."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from toolchain.boards import Core
+from toolchain.ir import Graph, Op
+from toolchain.ops.arithmetic.fixed_point import Int32
+from toolchain.ops.convolution import cmsis_nn, extents, overlaps, terms
+from toolchain.ops.convolution.common import INPUT, WEIGHTS, weight_zero_point, window_of
+from toolchain.ops.convolution.depthwise_3x3 import depthwise_3x3
+from toolchain.ops.convolution.depthwise_walks import (
+    Walk,
+    channel_filters,
+    depthwise_by_blocks,
+    depthwise_by_lines,
+    waiting_rows,
+    walked_depthwise,
+)
+from toolchain.ops.convolution.kernel_parts import PLAIN, own_lane_endings, quicker, scaled
+from toolchain.ops.convolution.kernels_conv2d import one_channel_conv2d
+from toolchain.ops.convolution.packing import pack_depthwise_lanes, pack_windows_lanes
+from toolchain.ops.kernel import Kernel
+from toolchain.ops.window import Window
+
+_COLUMN_BY_LINES = 8
+"""From this many output rows on, images one pixel wide take fewer instructions row by row of one
+channel than by blocks of four channels. Counted on a Cortex-M4."""
+
+
+_COLUMNS_BY_LANES = 12
+"""From this many output columns on, Thimble's depthwise kernel for Helium, four outputs of a row at
+a time, takes fewer cycles than CMSIS-NN's. By the model of a Cortex-M55."""
+
+
+def select_depthwise(op: Op, graph: Graph, core: Core) -> Kernel:
+    """The quicker kernel of an int8 depthwise_conv2d: Thimble's, but on Helium CMSIS-NN's function
+    for four channels at a time where it takes the operator and Thimble's for vectors does not, or
+    would be the slower.
+    """
+    window, columns = window_of(op, graph), graph.output(op).shape[2]
+    quick = _fits_vector(window) or columns >= _COLUMNS_BY_LANES
+    if quick and _takes_depthwise_lanes(op, graph, core):
+        return own_depthwise(op, graph, core)
+    return quicker(cmsis_nn.blocked_depthwise, own_depthwise, op, graph, core)
+
+
+def own_depthwise(op: Op, graph: Graph, core: Core) -> Kernel:
+    """Thimble's kernel of an int8 depthwise_conv2d.
+
+    An image of one channel goes to the kernel of an ordinary convolution, which is quicker. Windows
+    of 3x3 have kernels of their own, which take fewer cycles than the others at every depthwise
+    shape of MLPerf Tiny, on Cortex-M4 and M7. A multiple of four channels goes to the kernel for
+    blocks of four channels, which reads the image in place. Other numbers of channels are computed
+    channel by channel, from rows that are copied to scratch; so are images one pixel wide.
+    """
+    x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
+    window, channels = window_of(op, graph), weights.shape[3]
+    if x.shape[3] == 1:
+        return one_channel_conv2d(op, graph, core)
+    if _takes_depthwise_lanes(op, graph, core):
+        return _depthwise_by_lanes(op, graph, window)
+    blocks = channels == x.shape[3] and channels % 4 == 0 and weight_zero_point(weights) == 0
+    if window.kernel == (3, 3) and window.dilation == PLAIN and window.stride[1] <= 2:
+        return depthwise_3x3(op, graph, window, blocks)
+    column = y.shape[2] == 1 and y.shape[1] >= _COLUMN_BY_LINES
+    lines = window.stride == window.dilation == PLAIN and column
+    if blocks and not lines:
+        return depthwise_by_blocks(op, graph, window)
+    return depthwise_by_lines(op, graph, window)
+
+
+def _takes_depthwise_lanes(op: Op, graph: Graph, core: Core) -> bool:
+    """Whether the kernel for vectors of Helium takes a depthwise convolution."""
+    x, weights = graph.input(op, INPUT), graph.input(op, WEIGHTS)
+    fours = weights.shape[3] == x.shape[3] and x.shape[3] % 4 == 0
+    plain = window_of(op, graph).dilation == PLAIN and weight_zero_point(weights) == 0
+    return core.mve and fours and plain
+
+
+def _fits_vector(window: Window) -> bool:
+    """Whether one vector of Helium holds the window of a channel."""
+    return max(window.kernel) <= extents.WINDOW_SIDE
+
+
+def _depthwise_by_lanes(op: Op, graph: Graph, window: Window) -> Kernel:
+    """Blocks of four channels, in vectors: whole windows of one channel where a vector holds them,
+    else pixel by pixel.
+    """
+    y = graph.output(op)
+    band, columns = waiting_rows(y.shape[1], window), y.shape[2]
+    scales = scaled(op, graph, channel_filters(op, graph))
+    whole = _fits_vector(window)
+    at_once = extents.rows_at_once(window.kernel[0], window.stride[0])
+    if whole:
+        function = "thimble_depthwise_windows_lanes_s8"
+        scratch = extents.window_columns(columns, window.stride[1])
+        scratch += 4 * columns * (band + at_once - 1)
+    else:
+        function, columns = "thimble_depthwise_lanes_s8", max(columns, extents.LANE_OUTPUTS)
+        seen = (columns - 1) * window.stride[1] + window.kernel[1]
+        scratch = 4 * (window.kernel[0] * seen + band * columns)
+
+    def packed() -> Int32:
+        found = scales()
+        ending = own_lane_endings(op, graph, found)
+        if whole:
+            return pack_windows_lanes(found.filters.reshape(-1, *window.kernel), ending)
+        return pack_depthwise_lanes(found.filters, ending)
+
+    kernel = walked_depthwise(op, graph, function, Walk(window, band), packed, scratch)
+    return replace(
+        kernel,
+        find_overlaps=lambda: overlaps.channel_block_overlaps(op, graph, window, band),
+        find_terms=lambda: (
+            terms.depthwise_windows_terms(op, graph, window, extents.WINDOW_STRIP, at_once)
+            if whole
+            else terms.depthwise_lanes_terms(op, graph, window)
+        ),
+    )
