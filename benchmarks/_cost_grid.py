@@ -518,14 +518,13 @@ def kernels(family: str, seed: int, core: Core, most: int | None = None) -> tupl
 
 
 def _forms(kernel: Choice, family: str) -> tuple[Choice, ...]:
-    """Which of an operator's kernels count: the roomiest form, as there is room in most plans, and
-    the one with the least scratch if it calls other functions; of the shapes for Winograd's
-    algorithm all forms of that; of depthwise convolutions, whose forms call several functions, also
-    one with less scratch.
+    """Which of an operator's kernels count: all that differ in scratch; of shapes for Winograd's
+    algorithm all forms of that; of depthwise convolutions, which have many, the roomiest, one with
+    less scratch and the one with the least.
     """
-    if family == "depthwise_conv2d" and (more := kernel.roomier()):
+    more = kernel.roomier()
+    if family == "depthwise_conv2d" and more:
         return (more[0], more[len(more) // 2], kernel)
     if family != "winograd":
-        roomiest = next(iter(kernel.roomier()), kernel)
-        return (roomiest,) if roomiest.name == kernel.name else (roomiest, kernel)
+        return (*more, kernel)
     return tuple(one for form in kernel.forms() for one in (form, *form.roomier()))

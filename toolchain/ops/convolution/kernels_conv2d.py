@@ -289,7 +289,9 @@ def _blocked(
             find_overlaps=lambda: overlaps.own_conv_overlaps(
                 op, graph, function, window, depth, at_once
             ),
-            find_terms=lambda: terms.own_conv_terms(op, graph, function, window, groups, depth),
+            find_terms=lambda: terms.own_conv_terms(
+                op, graph, function, window, groups, depth, at_once
+            ),
             form=f"{at_once} at once" if at_once > width.at_once[-1] else "",
         )
 

@@ -31,11 +31,12 @@ _HELIUM_CHANNELS = 124
 
 
 def own_conv_terms(
-    op: Op, graph: Graph, function: str, window: Window, groups: int, depth: int
+    op: Op, graph: Graph, function: str, window: Window, groups: int, depth: int, at_once: int
 ) -> Terms:
     """`thimble_convolve_s8`, `_1x1_s8` and `_inside_s8`, and the same of four bits (`_s4`), whose
-    blocks are of four channels. A filter reads `depth` channels. Windows count by pairs, however
-    many of them are expanded at once.
+    blocks are of four channels. A filter reads `depth` channels. `at_once` windows are expanded
+    together: the last ones, if they are fewer, as if they were as many, but one alone. Those of
+    four bits count by pairs.
     """
     batches, out_h, out_w, channels = graph.output(op).shape
     pixels = out_h * out_w
@@ -58,7 +59,6 @@ def own_conv_terms(
             terms["summed column"] = times * pixels
             terms["summed column word"] = times * pixels * words
             words += -(-words // SUMMED_TAPS)
-    pairs, odd = pixels // 2, pixels % 2
     if function.endswith("_s4"):
         return terms | _four_bit_terms(op, graph, times, pixels, words, groups)
     lone = filters % 2
@@ -66,21 +66,23 @@ def own_conv_terms(
     beside = slow.reshape(groups, filters)[:, : filters - lone].reshape(-1, 2).any(axis=1)
     slow_blocks = int(beside.sum()) / groups
     blocks = filters // 2 - slow_blocks
+    runs, odd = pixels // at_once + (pixels % at_once > 1), int(pixels % at_once == 1)
+    of = f" of {at_once} pixels"
     terms |= {
-        f"{path} block": times * (pairs + odd) * slow_blocks,
-        f"{path} block word": times * (pairs + odd) * slow_blocks * words,
+        f"{path} block": times * pixels * slow_blocks,
+        f"{path} block word": times * pixels * slow_blocks * words,
         "pixel": times * pixels,
-        "pair of pixels": times * pairs,
-        "block": times * pairs * blocks,
-        "block word": times * pairs * blocks * words,
-        "lone channel": times * pairs * lone,
-        "lone channel word": times * pairs * lone * words,
+        f"run{of}": times * runs,
+        f"block{of}": times * runs * blocks,
+        f"block word{of}": times * runs * blocks * words,
+        f"lone channel{of}": times * runs * lone,
+        f"lone channel word{of}": times * runs * lone * words,
         "last pixel": times * odd,
         "last pixel block": times * odd * blocks,
         "last pixel block word": times * odd * blocks * words,
         "last pixel lone channel": times * odd * lone,
         "last pixel lone channel word": times * odd * lone * words,
-        "narrow block": times * pairs * blocks * is_narrow(op, graph),
+        f"narrow block{of}": times * runs * blocks * is_narrow(op, graph),
         "narrow last pixel block": times * odd * blocks * is_narrow(op, graph),
     }
     return terms
