@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from toolchain.ir import Graph, Op
+from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.convolution.common import weight_zero_point
 from toolchain.ops.convolution.extents import FOURS_LINES
 from toolchain.ops.convolution.packing import (
@@ -24,6 +25,7 @@ from toolchain.ops.terms import Along, along, is_narrow, slow_channels
 from toolchain.ops.window import Window
 
 Counts = dict[str, float]
+_LEAST_INT8 = -128
 _BY_ROWS = ("arm_convolve_1x1_s8", "arm_convolve_1_x_n_s8")
 """Kernels for Helium that multiply the pixels of each row separately."""
 _HELIUM_CHANNELS = 124
@@ -82,10 +84,17 @@ def own_conv_terms(
         "last pixel block word": times * odd * blocks * words,
         "last pixel lone channel": times * odd * lone,
         "last pixel lone channel word": times * odd * lone * words,
+        f"block rounded twice{of}": times * runs * blocks * _rounded_twice(op, graph),
         f"narrow block{of}": times * runs * blocks * is_narrow(op, graph),
         "narrow last pixel block": times * odd * blocks * is_narrow(op, graph),
     }
     return terms
+
+
+def _rounded_twice(op: Op, graph: Graph) -> bool:
+    """Whether most sums are: TFLite's rounding, of outputs that may be below their zero point."""
+    tflite = getattr(op.attributes, "rounding", Rounding.TFLITE) is Rounding.TFLITE
+    return tflite and graph.output(op).q.zero_point > _LEAST_INT8
 
 
 def _rows_are_words(op: Op, graph: Graph, window: Window, depth: int) -> bool:
@@ -248,6 +257,7 @@ def _four_bit_terms(
         "pair of pixels": times * pairs,
         "pair of pixels word": times * pairs * words,
         "block": times * pairs * blocks,
+        "block rounded twice": times * pairs * blocks * _rounded_twice(op, graph),
         "block word": times * pairs * blocks * words,
         "narrow block": times * pairs * narrow,
         "lone channel": times * pairs * lone,
