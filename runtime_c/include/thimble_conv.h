@@ -79,6 +79,16 @@ void thimble_convolve_lanes_s8(const thimble_conv_shape *shape,
                                void *scratch,
                                int8_t *output);
 
+/* The same with a weight zero point. What that adds to all sums of a window is added to them in vectors.
+ *
+ * scratch: as for thimble_convolve_lanes_s8, and 32 bytes. */
+void thimble_convolve_offset_lanes_s8(const thimble_conv_shape *shape,
+                                      const thimble_requant *requant,
+                                      const int8_t *input,
+                                      const int32_t *parameters,
+                                      void *scratch,
+                                      int8_t *output);
+
 /* 1x1 convolution of `pixels` contiguous pixels with stride 1; `depth` is a multiple of four. `at_once`
  * is as in the shape.
  *

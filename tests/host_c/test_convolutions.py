@@ -20,6 +20,7 @@ from tests.support.convolutions import (
     first_layers,
     in_whole_words,
     rounded_as_onnx,
+    with_weight_zero_point,
 )
 from tests.support.host import (
     host_model,
@@ -79,6 +80,16 @@ def test_vectors_of_whole_windows_and_sums_rounded_once() -> None:
     graphs = [above_zero(forms()[kind].sample(rng)) for kind in KINDS[:2] for _ in range(8)]
     graphs += [rounded_as_onnx(above_zero(forms()["conv2d"].sample(rng))) for _ in range(8)]
     _check(depthwise_windows(40, rng) + graphs, rng, M55)
+
+
+def test_vectors_of_weights_with_a_zero_point() -> None:
+    """The portable form of Helium's kernel; windows of one vector and of more."""
+    rng = np.random.default_rng(8)
+    graphs = [*convolutions("conv2d", 18, rng), *in_whole_words("conv2d", 18, rng)]
+    graphs = [with_weight_zero_point(graph, rng) for graph in graphs]
+    taken = {kernel_of(graph.ops[0], graph, M55).functions for graph in graphs}
+    assert ("thimble_convolve_offset_lanes_s8",) in taken
+    _check(graphs, rng, M55)
 
 
 def _check(graphs: list[Graph], rng: np.random.Generator, core: Core, room: int = 0) -> None:

@@ -22,6 +22,7 @@ from tests.support.convolutions import (
     of_four_bits,
     of_many_taps,
     rounded_as_onnx,
+    with_weight_zero_point,
 )
 from tests.support.host import plan_of, with_room
 from tests.support.merge import merged
@@ -49,6 +50,7 @@ def test_convolutions_equal_their_references(board_name: str, tmp_path: Path) ->
     graphs += [rounded_as_onnx(forms()[kind].sample(rng)) for kind in KINDS[:2] for _ in range(12)]
     graphs += [above_zero(forms()[kind].sample(rng)) for kind in KINDS[:2] for _ in range(4)]
     graphs += depthwise_windows(16, rng)
+    graphs += [with_weight_zero_point(graph, rng) for graph in convolutions("conv2d", 9, rng)]
     compare(plan_graph(merged(graphs), board(board_name), PlanOptions().unsplit), rng, tmp_path)
 
 

@@ -40,6 +40,19 @@ def above_zero(graph: Graph) -> Graph:
     return _rebuilt(graph, graph.ops[0], replace(y, quantisation=replace(y.q, zero_points=(-128,))))
 
 
+def with_weight_zero_point(graph: Graph, rng: np.random.Generator) -> Graph:
+    """The same convolution with one scale for all weights, and a zero point, as legacy uint8
+    files have it."""
+    op = graph.ops[0]
+    x, weights, y = graph.input(op, 0), graph.input(op, 1), graph.output(op)
+    zero = int(rng.choice([-128, 127, -1, int(rng.integers(2, 120))]))
+    scale = float(np.float32(2.0 ** rng.uniform(-12, -5) * y.q.scale / x.q.scale))
+    changed = [replace(weights, quantisation=Quantisation((scale,), (zero,)))]
+    if len(op.inputs) > 2:
+        changed.append(replace(graph.input(op, 2), quantisation=None))
+    return _rebuilt(graph, op, *changed)
+
+
 def padded_anyhow(graph: Graph, rng: np.random.Generator) -> Graph:
     """Another padding on each side, wider than the kernel too, and up to two images at once."""
     op = graph.ops[0]

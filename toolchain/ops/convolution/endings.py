@@ -69,11 +69,13 @@ def block_endings(
     )
 
 
-def lane_endings(scales: Scaling, offset: int, activation: tuple[int, int]) -> Ending:
+def lane_endings(
+    scales: Scaling, offset: int, activation: tuple[int, int], weight_zero_point: int
+) -> Ending:
     """The same of kernels that take four channels in a vector: all four are rounded once, or
     none.
     """
-    ending = block_endings(scales, offset, activation, 0, 1, 4)
+    ending = block_endings(scales, offset, activation, weight_zero_point, 1, 4)
     top = np.where(ending.code >= SHIFT_ONCE, _LANE_TOP + SHIFT_ONCE, _LANE_TOP + _LANE_FAST)
     code = np.where(ending.code >= 0, top - ending.code, ending.code)
     return replace(ending, code=code.astype(np.int16))

@@ -18,6 +18,8 @@ from toolchain.ops.kernel import Call, Input, Output, Touched
 
 LANE_OUTPUTS = 4
 """TOGETHER in `thimble_depthwise_lanes_s8.c`: outputs of a row that are computed together."""
+LANE_CONVOLUTIONS = ("thimble_convolve_lanes_s8", "thimble_convolve_offset_lanes_s8")
+"""For vectors, without and with a zero point of the weights."""
 WINDOW_SIDE, WINDOW_STRIP = 4, 16
 """SIDE and STRIP of thimble_depthwise_windows_lanes_s8.c."""
 LANE_SCALING = 13
@@ -111,8 +113,7 @@ def _own_parameters(call: Call, channels: int, taps: int) -> int:
 
 
 def own_conv(touched: Touched) -> Extents:
-    """`thimble_convolve_s8`, `_lanes_s8`, `_1x1_s8` and `_inside_s8`; `_s4`, `_1x1_s4` and
-    `_inside_s4`.
+    """`thimble_convolve_s8`, `_1x1_s8` and `_inside_s8`; the same of `_s4`; LANE_CONVOLUTIONS.
     """
     if touched.call.function.startswith("thimble_convolve_1x1_"):
         return _pointwise(touched)
@@ -176,9 +177,9 @@ def _grouped(touched: Touched) -> Extents:
     if groups * channels != filters:  # the rest is left as it was
         written = Extent(0, written.end, written.pitch, written.lines, touched=0)
     taps = _weighted_taps(call)
-    if call.function == "thimble_convolve_lanes_s8":
+    if call.function in LANE_CONVOLUTIONS:
         parameters = round_up(channels, 4) * (LANE_SCALING + round_up(_taps(call), VECTOR_BYTES))
-        scratch = lane_columns(_taps(call))
+        scratch = lane_columns(_taps(call), call.function)
     else:
         parameters = _own_parameters(call, channels, taps)
         scratch = _column_scratch(call, taps, call["shape.at_once"])
@@ -191,9 +192,12 @@ def _grouped(touched: Touched) -> Extents:
     )
 
 
-def lane_columns(taps: int) -> int:
-    """Bytes of two windows of `thimble_convolve_lanes_s8`, whose last vectors are read whole."""
-    return round_up(taps, 4) + round_up(taps, VECTOR_BYTES)
+def lane_columns(taps: int, function: str) -> int:
+    """Bytes of two windows of one of LANE_CONVOLUTIONS, whose last vectors are read whole; with
+    offsets of the weights, a vector before each.
+    """
+    before = VECTOR_BYTES if "_offset_" in function else 0
+    return round_up(taps, 4) + round_up(taps, VECTOR_BYTES) + 2 * before
 
 
 def line_bytes_3x3(columns: int, stride: int) -> int:

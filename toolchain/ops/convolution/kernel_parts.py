@@ -109,5 +109,6 @@ def own_requant(op: Op, graph: Graph) -> Struct:
 
 def own_lane_endings(op: Op, graph: Graph, scales: Scaling) -> Ending:
     """`lane_endings` by the operator's output and activation."""
-    y = graph.output(op)
-    return lane_endings(scales, y.q.zero_point, clamp_range(convolution_of(op).activation, y))
+    y, zero_point = graph.output(op), weight_zero_point(graph.input(op, WEIGHTS))
+    activation = clamp_range(convolution_of(op).activation, y)
+    return lane_endings(scales, y.q.zero_point, activation, zero_point)

@@ -118,7 +118,7 @@ def one_channel_conv2d(op: Op, graph: Graph, core: Core) -> Kernel:
     """
     weights, window = graph.input(op, WEIGHTS), window_of(op, graph)
     filters = constant_of(weights).transpose(3, 1, 2, 0).astype(np.int8)
-    if core.mve and weight_zero_point(weights) == 0:
+    if core.mve:
         return _lanes_conv2d(op, graph, window, filters)
     return _own_conv2d(op, graph, window, filters, _EIGHT_BITS)
 
@@ -304,13 +304,14 @@ def _blocked(
 def _takes_lanes(op: Op, graph: Graph, core: Core) -> bool:
     """Whether the kernel for vectors of Helium takes a convolution."""
     x, weights = graph.input(op, INPUT), graph.input(op, WEIGHTS)
-    return core.mve and weights.shape[3] == x.shape[3] and weight_zero_point(weights) == 0
+    return core.mve and weights.shape[3] == x.shape[3]
 
 
 def _lanes_conv2d(op: Op, graph: Graph, window: Window, filters: Int8) -> Kernel:
     """`filters` are [channels, height, width, depth]."""
     channels, height, width, depth = filters.shape
-    function = "thimble_convolve_lanes_s8"
+    offset = weight_zero_point(graph.input(op, WEIGHTS)) != 0
+    function = "thimble_convolve_offset_lanes_s8" if offset else "thimble_convolve_lanes_s8"
     scales = scaled(op, graph, filters.reshape(channels, -1))
 
     def calls(input_line: int, output_line: int) -> tuple[Call, ...]:
@@ -326,7 +327,7 @@ def _lanes_conv2d(op: Op, graph: Graph, window: Window, filters: Int8) -> Kernel
         calls(0, 0),
         extents.own_conv,
         constants=(Constant("parameters", packed, comment),),
-        scratch_bytes=extents.lane_columns(height * width * depth),
+        scratch_bytes=extents.lane_columns(height * width * depth, function),
         strided=strided_image(op, graph),
         calls_with_gaps=calls,
         find_overlaps=lambda: overlaps.own_conv_overlaps(op, graph, function, window, depth, 2),

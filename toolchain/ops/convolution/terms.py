@@ -105,7 +105,10 @@ def _rows_are_words(op: Op, graph: Graph, window: Window, depth: int) -> bool:
 
 
 def lanes_conv_terms(op: Op, graph: Graph, window: Window) -> Terms:
-    """`thimble_convolve_lanes_s8`: windows copied as bytes, two pixels times four channels."""
+    """`thimble_convolve_lanes_s8`: windows copied as bytes, two pixels times four channels.
+    `thimble_convolve_offset_lanes_s8` sums the windows, too.
+    """
+    offset = weight_zero_point(graph.input(op, 1)) != 0
     batches, out_h, out_w, channels = graph.output(op).shape
     x, pixels = graph.input(op, 0).shape, out_h * out_w
     kernel_h, kernel_w = window.kernel
@@ -137,6 +140,7 @@ def lanes_conv_terms(op: Op, graph: Graph, window: Window) -> Terms:
         "block vector": pairs * blocks * (taps // VECTOR_BYTES),
         "narrow block": pairs * blocks * is_narrow(op, graph),
         "twice block": pairs * blocks * (graph.output(op).q.zero_point > -128),
+        **({"summed vector": 2 * pairs * -(-taps // VECTOR_BYTES)} if offset else {}),
         f"{path} channel": pairs * int(slow.sum()),
     }
 
