@@ -38,6 +38,18 @@ void thimble_partial_conv_1x1_s8(int32_t pixels,
                                  const int32_t *sums,
                                  int32_t *output);
 
+/* Any of them for vectors of sixteen lanes.
+ *
+ * parameters: the biases of all channels, padded to four; then the filters as for thimble_convolve_lanes_s8.
+ *
+ * scratch: as for thimble_convolve_lanes_s8. */
+void thimble_partial_conv_lanes_s8(const thimble_conv_shape *shape,
+                                   const int8_t *input,
+                                   const int32_t *parameters,
+                                   void *scratch,
+                                   const int32_t *sums,
+                                   int32_t *output);
+
 /* Sums of a fully connected layer over `depth` of its inputs; output [rows][units]. No scratch.
  *
  * parameters: for each four units (the last ones padded with zeros to four): four biases, which include what
@@ -49,6 +61,15 @@ void thimble_partial_fully_connected_s8(int32_t rows,
                                         const int32_t *parameters,
                                         const int32_t *sums,
                                         int32_t *output);
+
+/* The same for vectors of sixteen lanes: the filters lie in turns of sixteen taps. */
+void thimble_partial_fully_connected_lanes_s8(int32_t rows,
+                                              int32_t depth,
+                                              int32_t units,
+                                              const int8_t *input,
+                                              const int32_t *parameters,
+                                              const int32_t *sums,
+                                              int32_t *output);
 
 /* Sums of the stored values over `first` and `second` of thimble_reduce_shape; output [outer][middle][inner].
  */

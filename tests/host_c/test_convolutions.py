@@ -38,6 +38,7 @@ from toolchain.ops import forms, kernel_of
 from toolchain.ops.preference import Preference
 
 KINDS = ("conv2d", "depthwise_conv2d", "fully_connected", "transpose_conv2d", "batch_matmul")
+PARTS = ("partial_conv2d", "partial_fully_connected")
 M3 = Core("cortex-m3")
 M4 = Core("cortex-m4", dsp=True, fpu=True)
 M55 = Core("cortex-m55", dsp=True, mve=True, fpu=True)
@@ -90,6 +91,13 @@ def test_vectors_of_weights_with_a_zero_point() -> None:
     taken = {kernel_of(graph.ops[0], graph, M55).functions for graph in graphs}
     assert ("thimble_convolve_offset_lanes_s8",) in taken
     _check(graphs, rng, M55)
+
+
+@pytest.mark.parametrize("kind", PARTS)
+def test_vectors_of_partial_sums(kind: str) -> None:
+    """The portable form of Helium's kernels; odd pixels, channels and taps."""
+    rng = np.random.default_rng(zlib.crc32(kind.encode()))
+    _check([forms()[kind].sample(rng) for _ in range(30)], rng, M55)
 
 
 def _check(graphs: list[Graph], rng: np.random.Generator, core: Core, room: int = 0) -> None:

@@ -34,6 +34,7 @@ from toolchain.planning.options import PlanOptions
 
 BOARDS = ("netduinoplus2", "mps2-an385", "mps2-an385-v6m", "mps2-an500", "mps3-an547")
 KINDS = ("conv2d", "depthwise_conv2d", "fully_connected", "transpose_conv2d", "batch_matmul")
+PARTS = ("partial_conv2d", "partial_fully_connected")
 
 pytestmark = pytest.mark.skipif(
     not (shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm")),
@@ -50,6 +51,7 @@ def test_convolutions_equal_their_references(board_name: str, tmp_path: Path) ->
     graphs += [rounded_as_onnx(forms()[kind].sample(rng)) for kind in KINDS[:2] for _ in range(12)]
     graphs += [above_zero(forms()[kind].sample(rng)) for kind in KINDS[:2] for _ in range(4)]
     graphs += depthwise_windows(16, rng)
+    graphs += [forms()[kind].sample(rng) for kind in PARTS for _ in range(12)]
     graphs += [with_weight_zero_point(graph, rng) for graph in convolutions("conv2d", 9, rng)]
     compare(plan_graph(merged(graphs), board(board_name), PlanOptions().unsplit), rng, tmp_path)
 

@@ -20,6 +20,7 @@ LANE_OUTPUTS = 4
 """TOGETHER in `thimble_depthwise_lanes_s8.c`: outputs of a row that are computed together."""
 LANE_CONVOLUTIONS = ("thimble_convolve_lanes_s8", "thimble_convolve_offset_lanes_s8")
 """For vectors, without and with a zero point of the weights."""
+LANE_PARTIAL_CONVOLUTION = "thimble_partial_conv_lanes_s8"
 WINDOW_SIDE, WINDOW_STRIP = 4, 16
 """SIDE and STRIP of thimble_depthwise_windows_lanes_s8.c."""
 LANE_SCALING = 13
@@ -113,8 +114,7 @@ def _own_parameters(call: Call, channels: int, taps: int) -> int:
 
 
 def own_conv(touched: Touched) -> Extents:
-    """`thimble_convolve_s8`, `_1x1_s8` and `_inside_s8`; the same of `_s4`; LANE_CONVOLUTIONS.
-    """
+    """`thimble_convolve_s8`, `_1x1_s8` and `_inside_s8`; the same of `_s4`; LANE_CONVOLUTIONS."""
     if touched.call.function.startswith("thimble_convolve_1x1_"):
         return _pointwise(touched)
     if touched.call.function.startswith("thimble_convolve_inside_"):
@@ -193,7 +193,7 @@ def _grouped(touched: Touched) -> Extents:
 
 
 def lane_columns(taps: int, function: str) -> int:
-    """Bytes of two windows of one of LANE_CONVOLUTIONS, whose last vectors are read whole; with
+    """Bytes of two windows of a kernel for vectors, whose last vectors are read whole; with
     offsets of the weights, a vector before each.
     """
     before = VECTOR_BYTES if "_offset_" in function else 0
@@ -324,8 +324,8 @@ def own_transposed(touched: Touched) -> Extents:
 
 
 def partial_conv(touched: Touched) -> Extents:
-    """`thimble_partial_conv_s8` and `_1x1_s8`: int32 sums. The last input holds the sums of the
-    parts before.
+    """`thimble_partial_conv_s8`, `_1x1_s8` and `_lanes_s8`: int32 sums. The last input holds the
+    sums of the parts before.
     """
     call = touched.call
     if call.function == "thimble_partial_conv_1x1_s8":
@@ -337,7 +337,11 @@ def partial_conv(touched: Touched) -> Extents:
         scratch = _column_scratch(call, taps, 2)
         (_, *image), (_, *sums) = _input(call), _output(call)  # one image
         read, written = {0: whole(math.prod(image))}, whole(math.prod(sums), 4)
-    parameters = {"parameters": 4 * -(-channels // 2) * (2 + 2 * taps // 4)}
+    if call.function == LANE_PARTIAL_CONVOLUTION:
+        taps, scratch = _taps(call), lane_columns(_taps(call), call.function)
+        parameters = {"parameters": round_up(channels, 4) * (4 + round_up(taps, VECTOR_BYTES))}
+    else:
+        parameters = {"parameters": 4 * -(-channels // 2) * (2 + 2 * taps // 4)}
     if touched.has(3):
         read[3] = written
     return Extents(read, {0: written}, parameters, scratch, reach)

@@ -278,12 +278,24 @@ def pack_convolution(filters: Int8, ending: Ending, groups: int) -> Int32:
     return np.concatenate(parts)
 
 
-def pack_convolution_lanes(filters: Int8, ending: Ending) -> Int32:
-    """For `thimble_convolve_lanes_s8`; `filters` are [channels, taps]."""
+def _four_turns(filters: Int8) -> NDArray[np.int32]:
+    """Filters as [fours of channels, words]: the first and the third take turns vector by vector,
+    then the second and the fourth.
+    """
     blocks = -(-len(filters) // 4)
     fours = _pad(filters, 0, 4).reshape(blocks, 4, -1)[:, [0, 2, 1, 3]]
-    turns = vector_turns(fours.reshape(4 * blocks, -1).astype(np.int8), 2).reshape(blocks, -1)
-    return _joined([turns, _lane_scaling(ending)])
+    return vector_turns(fours.reshape(4 * blocks, -1).astype(np.int8), 2).reshape(blocks, -1)
+
+
+def pack_convolution_lanes(filters: Int8, ending: Ending) -> Int32:
+    """For `thimble_convolve_lanes_s8` and its `_offset_`; `filters` are [channels, taps]."""
+    return _joined([_four_turns(filters), _lane_scaling(ending)])
+
+
+def pack_sums_lanes(filters: Int8, bias: Int32) -> Int32:
+    """For `thimble_partial_conv_lanes_s8`; `filters` are [channels, taps]."""
+    biases = _lanes(bias, 4).reshape(-1)
+    return np.concatenate([biases, _four_turns(filters).reshape(-1)]).astype(np.int32)
 
 
 def _lane_scaling(ending: Ending) -> NDArray[np.int32]:
@@ -337,10 +349,16 @@ def pack_packed(scales: Scaling) -> Int32:
     return np.concatenate(parts).astype(np.int32)
 
 
-def pack_sums(filters: Int8, bias: Int32, lanes: int) -> Int32:
-    """For kernels with int32 sums: `lanes` biases, then the words of their filters in turn."""
-    words = _pairs(filters) if lanes == 2 else word_turns(filters, lanes)
-    return _joined([_lanes(bias, lanes), words])
+def pack_pair_sums(filters: Int8, bias: Int32) -> Int32:
+    """For `thimble_partial_conv_s8`: of each two channels the biases, then the filters."""
+    return _joined([_lanes(bias, 2), _pairs(filters)])
+
+
+def pack_sums(filters: Int8, bias: Int32, turns: Turns) -> Int32:
+    """For `thimble_partial_fully_connected_s8`: of each four units the biases, then the filters by
+    `turns`.
+    """
+    return _joined([_lanes(bias, 4), turns(filters, 4)])
 
 
 def pack_transposed(scales: Scaling, taps: int) -> Int32:

@@ -28,11 +28,11 @@ from toolchain.ops.convolution.common import (
     random_quantisation,
     window_of,
 )
-from toolchain.ops.convolution.extents import partial_conv
+from toolchain.ops.convolution.extents import LANE_PARTIAL_CONVOLUTION, lane_columns, partial_conv
 from toolchain.ops.convolution.kernels_conv2d import column_bytes
-from toolchain.ops.convolution.packing import folded_bias, pack_sums
+from toolchain.ops.convolution.packing import folded_bias, pack_pair_sums, pack_sums_lanes
 from toolchain.ops.convolution.structs import conv_shape
-from toolchain.ops.convolution.terms import partial_conv_terms
+from toolchain.ops.convolution.terms import partial_conv_terms, partial_lanes_terms
 from toolchain.ops.kernel import (
     Argument,
     Call,
@@ -108,8 +108,12 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     window, channels, depth = window_of(op, graph), y.shape[3], x.shape[3]
     filters = constant_of(weights).astype(np.int8, copy=False).reshape(channels, -1)
     bias = bias_of(op, graph, channels)
-    whole = is_pointwise(window) and depth % 4 == 0
+    whole = is_pointwise(window) and depth % 4 == 0 and not core.mve
     function = "thimble_partial_conv_1x1_s8" if whole else "thimble_partial_conv_s8"
+    pack, scratch_bytes = pack_pair_sums, column_bytes(window.kernel, depth, 2)
+    if core.mve:
+        function, pack = LANE_PARTIAL_CONVOLUTION, pack_sums_lanes
+        scratch_bytes = lane_columns(filters.shape[1], function)
     pixels = y.shape[0] * y.shape[1] * y.shape[2]
     sizes: dict[str, Argument] = (
         {"pixels": pixels, "depth": depth, "channels": channels}
@@ -131,13 +135,17 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
         constants=(
             Constant(
                 "parameters",
-                lambda: pack_sums(filters, folded_bias(bias, filters, x.q.zero_point), 2),
+                lambda: pack(filters, folded_bias(bias, filters, x.q.zero_point)),
                 f"biases and filters [{kernel}], packed for {function}",
             ),
         ),
-        scratch_bytes=column_bytes(window.kernel, depth, 2),
+        scratch_bytes=scratch_bytes,
         find_overlaps=lambda: _overlaps(op),
-        find_terms=lambda: partial_conv_terms(op, graph, function, window),
+        find_terms=lambda: (
+            partial_lanes_terms(op, graph, window)
+            if core.mve
+            else partial_conv_terms(op, graph, function, window)
+        ),
     )
 
 

@@ -104,11 +104,8 @@ def _rows_are_words(op: Op, graph: Graph, window: Window, depth: int) -> bool:
     return runs and depth < 4 and window.kernel[1] * depth == 4
 
 
-def lanes_conv_terms(op: Op, graph: Graph, window: Window) -> Terms:
-    """`thimble_convolve_lanes_s8`: windows copied as bytes, two pixels times four channels.
-    `thimble_convolve_offset_lanes_s8` sums the windows, too.
-    """
-    offset = weight_zero_point(graph.input(op, 1)) != 0
+def _lane_windows(op: Op, graph: Graph, window: Window) -> dict[str, float]:
+    """Windows copied as bytes, two at a time, times four channels in vectors."""
     batches, out_h, out_w, channels = graph.output(op).shape
     x, pixels = graph.input(op, 0).shape, out_h * out_w
     kernel_h, kernel_w = window.kernel
@@ -125,23 +122,41 @@ def lanes_conv_terms(op: Op, graph: Graph, window: Window) -> Terms:
         for axis in (0, 1)
     )
     inside = rows.whole * columns.whole if kernel_w == 1 or window.dilation[1] == 1 else 0
-    taps = kernel_h * kernel_w * x[3]
+    taps, run = kernel_h * kernel_w * x[3], -(-kernel_w * x[3] // VECTOR_BYTES)
     pairs, blocks = batches * (pixels // 2 + pixels % 2), -(-channels // 4)
-    path, slow = slow_channels(op, graph, once=True)
     return {
         "call": 1.0,
         "pair of pixels": pairs,
         "inside row": batches * inside * kernel_h,
-        "inside vector": batches * inside * kernel_h * -(-kernel_w * x[3] // VECTOR_BYTES),
+        "inside vector": batches * inside * kernel_h * run,
         "edge row": batches * (pixels - inside) * kernel_h,
-        "edge vector": batches * (pixels - inside) * kernel_h * -(-kernel_w * x[3] // VECTOR_BYTES),
+        "edge vector": batches * (pixels - inside) * kernel_h * run,
         "block": pairs * blocks,
         "uneven block": pairs * blocks * bool(taps % VECTOR_BYTES),
         "block vector": pairs * blocks * (taps // VECTOR_BYTES),
-        "narrow block": pairs * blocks * is_narrow(op, graph),
-        "twice block": pairs * blocks * (graph.output(op).q.zero_point > -128),
-        **({"summed vector": 2 * pairs * -(-taps // VECTOR_BYTES)} if offset else {}),
-        f"{path} channel": pairs * int(slow.sum()),
+    }
+
+
+def lanes_conv_terms(op: Op, graph: Graph, window: Window) -> Terms:
+    """`thimble_convolve_lanes_s8`, and its `_offset_`, which sums the windows, too."""
+    terms, weights = _lane_windows(op, graph, window), graph.input(op, 1)
+    path, slow = slow_channels(op, graph, once=True)
+    vectors = -(-weights.elements // weights.shape[0] // VECTOR_BYTES)
+    summed = 2 * terms["pair of pixels"] * vectors if weight_zero_point(weights) else 0.0
+    return terms | {
+        "narrow block": terms["block"] * is_narrow(op, graph),
+        "twice block": terms["block"] * (graph.output(op).q.zero_point > -128),
+        "summed vector": summed,
+        f"{path} channel": terms["pair of pixels"] * int(slow.sum()),
+    }
+
+
+def partial_lanes_terms(op: Op, graph: Graph, window: Window) -> Terms:
+    """`thimble_partial_conv_lanes_s8`, whose sums are int32."""
+    terms = _lane_windows(op, graph, window)
+    return terms | {
+        "block added": terms["block"] * bool(op.inputs[-1]),
+        "lone channel": terms["pair of pixels"] * (graph.output(op).shape[3] % 4),
     }
 
 

@@ -72,10 +72,16 @@ _WORDS, _VECTORS, _FOUR_BITS, _FOUR_BIT_VECTORS = (
     "thimble_fully_connected_s4",
     "thimble_fully_connected_lanes_s4",
 )
+_PARTIAL_WORDS, _PARTIAL_VECTORS = (
+    "thimble_partial_fully_connected_s8",
+    "thimble_partial_fully_connected_lanes_s8",
+)
 _TURNS = MappingProxyType(
     {
         _WORDS: word_turns,
+        _PARTIAL_WORDS: word_turns,
         _VECTORS: vector_turns,
+        _PARTIAL_VECTORS: vector_turns,
         _FOUR_BITS: nibble_turns,
         _FOUR_BIT_VECTORS: nibble_vector_turns,
     }
@@ -83,7 +89,9 @@ _TURNS = MappingProxyType(
 _TAPS = MappingProxyType(
     {
         _WORDS: (4, 4),
+        _PARTIAL_WORDS: (4, 4),
         _VECTORS: (VECTOR_BYTES, VECTOR_BYTES),
+        _PARTIAL_VECTORS: (VECTOR_BYTES, VECTOR_BYTES),
         _FOUR_BITS: (4, 2),
         _FOUR_BIT_VECTORS: (VECTOR_BYTES, VECTOR_BYTES // 2),
     }
@@ -171,14 +179,15 @@ def _join(op: Op, graph: Graph) -> bool:
     return fit_joined(filters, largest_sums(bias, filters, zero_point, partial=False))
 
 
-def partial_dense_kernel(op: Op, graph: Graph) -> Kernel:
-    """The kernel of int32 sums over some of the inputs."""
+def partial_dense_kernel(op: Op, graph: Graph, core: Core) -> Kernel:
+    """The kernel of int32 sums over some of the inputs; on Helium that for vectors."""
     x, weights = graph.input(op, INPUT), graph.input(op, WEIGHTS)
+    function = _PARTIAL_VECTORS if core.mve else _PARTIAL_WORDS
 
     def packed() -> NDArray[np.int32]:
         filters = constant_of(weights).astype(np.int8)
         bias = folded_bias(bias_of(op, graph, len(filters)), filters, x.q.zero_point)
-        return pack_sums(filters, bias, 4)
+        return pack_sums(filters, bias, _TURNS[function])
 
     arguments: dict[str, Argument] = {
         **_sizes(op, graph),
@@ -187,7 +196,7 @@ def partial_dense_kernel(op: Op, graph: Graph) -> Kernel:
         "sums": Input(SUMS),
         "output": Output(0),
     }
-    call = Call("thimble_partial_fully_connected_s8", arguments)
+    call = Call(function, arguments)
     adds = bool(op.inputs[SUMS])
     return Kernel(
         (call,),
@@ -264,7 +273,7 @@ def _lead_bytes(call: Call) -> int:
 
 def _parameter_bytes(call: Call) -> int:
     """Biases and filters of units, four at a time."""
-    taps, size_bytes = _TAPS.get(call.function, _TAPS[_WORDS])
+    taps, size_bytes = _TAPS[call.function]
     return round_up(call["units"], 4) * (4 + size_bytes * -(-call["depth"] // taps))
 
 
@@ -344,12 +353,21 @@ def _dense_terms(op: Op, graph: Graph, call: Call) -> Terms:
 
 def _partial_terms(call: Call, *, adds: bool) -> Terms:
     rows, depth, units = call["rows"], call["depth"], call["units"]
-    blocks = rows * -(-units // 4)
+    blocks, (taps, _) = rows * -(-units // 4), _TAPS[call.function]
+    if call.function == _PARTIAL_VECTORS:
+        return {
+            "call": 1.0,
+            "row": rows,
+            "block": blocks,
+            "vector": blocks * -(-depth // taps),
+            "output": rows * units,
+            "added": rows * units * adds,
+        }
     return {
         "call": 1.0,
         "row": rows,
         "block": blocks,
-        "word": blocks * -(-depth // 4),
+        "word": blocks * -(-depth // taps),
         "uneven block": blocks * bool(depth % 4),
         "output": rows * units,
         "added": rows * units * adds,

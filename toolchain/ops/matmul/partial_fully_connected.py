@@ -71,7 +71,7 @@ def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ..
 
 
 def _select(op: Op, graph: Graph, core: Core) -> Kernel:
-    return partial_dense_kernel(op, graph)
+    return partial_dense_kernel(op, graph, core)
 
 
 def _macs(op: Op, graph: Graph) -> int:
