@@ -26,6 +26,49 @@ sum_gates(const int8_t *input, const thimble_lstm_params *params, const int8_t *
     }
 }
 
+#if THIMBLE_MVE
+/* x / 2^exponent, halves away from zero. */
+static inline int32x4_t divided(int32x4_t x, int32_t exponent)
+{
+    return vrshlq_s32(vaddq_s32(x, vshrq_n_s32(x, 31)), vdupq_n_s32(-exponent));
+}
+
+/* thimble_scaled of four. */
+static inline int32x4_t scaled(int32x4_t x, int32_t multiplier, int32_t shift)
+{
+    const int32x4_t high = vqrdmulhq_n_s32(vshlq_r_s32(x, shift > 0 ? shift : 0), multiplier);
+    if (shift >= 0) {
+        return high;
+    }
+    return vrshlq_s32(vqaddq_s32(high, vshrq_n_s32(high, 31)), vdupq_n_s32(shift));
+}
+
+/* Four units at a time. */
+static void update(const thimble_lstm_params *params, const int16_t *gates, int8_t *hidden, int16_t *cell)
+{
+    const int32_t units = params->units, clip = params->cell_clip > 0 ? params->cell_clip : -INT16_MIN;
+    const int32x4_t top = vdupq_n_s32(clip), bottom = vdupq_n_s32(-clip);
+
+    for (int32_t i = 0; i < units; i += 4) {
+        const mve_pred16_t lanes = vctp32q((uint32_t)(units - i));
+        const int16_t *const at = gates + i;
+        const int32x4_t in = thimble_logistics_s16(vldrhq_z_s32(at + INPUT_GATE * units, lanes));
+        const int32x4_t forget = thimble_logistics_s16(vldrhq_z_s32(at + FORGET_GATE * units, lanes));
+        const int32x4_t candidate = thimble_tanhs_s16(vldrhq_z_s32(at + CELL_GATE * units, lanes), 3);
+        const int32x4_t out = thimble_logistics_s16(vldrhq_z_s32(at + OUTPUT_GATE * units, lanes));
+        const int32x4_t kept = divided(vmulq_s32(forget, vldrhq_z_s32(cell + i, lanes)), 15);
+        const int32x4_t added = divided(vmulq_s32(in, candidate), 15 + params->cell_integer_bits);
+        const int32x4_t held = thimble_saturated_s16(vaddq_s32(kept, added));
+        const int32x4_t next = vminq_s32(vmaxq_s32(held, bottom), top);
+        vstrhq_p_s32(cell + i, next, lanes);
+        int32x4_t value = vmulq_s32(out, thimble_tanhs_s16(next, params->cell_integer_bits));
+        value = scaled(value, params->hidden_multiplier, params->hidden_shift);
+        value = vaddq_n_s32(value, params->hidden_zero_point);
+        value = vminq_s32(vmaxq_s32(value, vdupq_n_s32(INT8_MIN)), vdupq_n_s32(INT8_MAX));
+        vstrbq_p_s32(hidden + i, value, lanes);
+    }
+}
+#else
 static void update(const thimble_lstm_params *params, const int16_t *gates, int8_t *hidden, int16_t *cell)
 {
     const int32_t units = params->units;
@@ -51,6 +94,8 @@ static void update(const thimble_lstm_params *params, const int16_t *gates, int8
         hidden[i] = (int8_t)(value > INT8_MAX ? INT8_MAX : value < INT8_MIN ? INT8_MIN : value);
     }
 }
+
+#endif
 
 void thimble_lstm_s8(const int8_t *input,
                      const thimble_lstm_params *params,

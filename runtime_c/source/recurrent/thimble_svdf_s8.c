@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "thimble_lanes.h"
 #include "thimble_multiplier.h"
 #include "thimble_requantize_s8.h"
 #include "thimble_svdf.h"
@@ -6,6 +7,21 @@
 /* The sum of a * (b - zero). */
 static int32_t dot(const int8_t *a, const int8_t *b, int32_t size, int32_t zero)
 {
+#if THIMBLE_MVE && THIMBLE_ASM
+    int32_t products = 0, all = 0;
+    __asm volatile("wlstp.8       lr, %[size], 2f         \n"
+                   "1:                                   \n"
+                   "vldrb.8       q0, [%[a]], #16         \n"
+                   "vaddva.s8     %[all], q0              \n"
+                   "vldrb.8       q1, [%[b]], #16         \n"
+                   "vmladava.s8   %[products], q0, q1     \n"
+                   "letp          lr, 1b                 \n"
+                   "2:                                   \n"
+                   : [a] "+r"(a), [b] "+r"(b), [products] "+Te"(products), [all] "+Te"(all)
+                   : [size] "r"(size)
+                   : "q0", "q1", "memory", "lr");
+    return products - zero * all;
+#else
     const uint32_t minus = (uint32_t)-zero & 0xFFFFU;
     const uint32_t offsets = minus | (minus << 16);
     int32_t sum = 0;
@@ -24,6 +40,26 @@ static int32_t dot(const int8_t *a, const int8_t *b, int32_t size, int32_t zero)
         sum = thimble_add(sum, a[i] * (b[i] - zero));
     }
     return sum;
+#endif
+}
+
+/* Values move down by one place. */
+static void move_down(int8_t *state, int32_t count)
+{
+#if THIMBLE_MVE && THIMBLE_ASM
+    const int8_t *from = state + 1;
+    __asm volatile("wlstp.8       lr, %[count], 2f        \n"
+                   "1:                                   \n"
+                   "vldrb.8       q0, [%[from]], #16      \n"
+                   "vstrb.8       q0, [%[to]], #16        \n"
+                   "letp          lr, 1b                 \n"
+                   "2:                                   \n"
+                   : [from] "+r"(from), [to] "+r"(state)
+                   : [count] "r"(count)
+                   : "q0", "memory", "lr");
+#else
+    memmove(state, state + 1, (size_t)count);
+#endif
 }
 
 void thimble_svdf_s8(const thimble_svdf_params *params,
@@ -44,7 +80,7 @@ void thimble_svdf_s8(const thimble_svdf_params *params,
                 const int32_t found = dot(feature, input, p.depth, p.input_zero_point);
                 const int32_t scaled = thimble_scaled(found, p.into_multiplier, p.into_shift);
                 const int32_t newest = thimble_clamp_sum(scaled, INT8_MIN, INT8_MAX) + p.state_zero_point;
-                memmove(state, state + 1, (size_t)(p.memory - 1));
+                move_down(state, p.memory - 1);
                 state[p.memory - 1] = (int8_t)(uint8_t)newest; /* wraps as TFLM's does */
                 sum = thimble_add(sum, dot(weights, state, p.memory, p.state_zero_point));
                 feature += p.depth;
