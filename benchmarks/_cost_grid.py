@@ -440,6 +440,17 @@ def resize_nearest(rng: Rng) -> Graph:
     return graph_of("resize_nearest", Resize(*to), [x], _X)
 
 
+def resize_bilinear(rng: Rng) -> Graph:
+    height, width = int(rng.integers(1, 17)), int(rng.integers(1, 17))
+    factor = _pick(rng, 1, 2, 2, 4)
+    to = (factor * height, factor * width)
+    if rng.random() < 0.25:
+        to = (int(rng.integers(1, 49)), int(rng.integers(1, 49)))
+    x = Tensor("x", (1, height, width, _channels(rng, 64)), DType.INT8, _X)
+    legacy = bool(rng.random() < 0.3)
+    return graph_of("resize_bilinear", Resize(*to, legacy=legacy), [x], _X)
+
+
 GRID: Mapping[str, tuple[Callable[[Rng], Graph], int]] = {
     "conv2d": (conv2d, 192),
     "winograd": (winograd, 48),
@@ -466,6 +477,7 @@ GRID: Mapping[str, tuple[Callable[[Rng], Graph], int]] = {
     "block_concat": (block_concat, 64),
     "padded_image": (pad, 32),
     "larger_image": (resize_nearest, 24),
+    "interpolated_image": (resize_bilinear, 32),
     "mean": (_reduce("mean"), 48),
     "softmax": (softmax, 24),
     "batch_matmul": (batch_matmul, 40),

@@ -1,8 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "thimble_bytes.h"
 #include "thimble_data.h"
 
 #include <stddef.h>
 #include <string.h>
+
+static inline void put_pixel(int8_t *to, const int8_t *from, int32_t bytes)
+{
+#if THIMBLE_MVE
+    (void)thimble_copy_bytes(to, from, bytes);
+#else
+    (void)memcpy(to, from, (size_t)bytes);
+#endif
+}
 
 void thimble_resize_nearest(const thimble_resize_nearest_params *params, const void *source, void *target)
 {
@@ -21,7 +31,7 @@ void thimble_resize_nearest(const thimble_resize_nearest_params *params, const v
             }
             const int8_t *from = image + params->rows[i] * input_row;
             for (int32_t j = 0; j < params->output_width; j++, to += pixel) {
-                (void)memcpy(to, from + params->columns[j] * pixel, (size_t)pixel);
+                put_pixel(to, from + params->columns[j] * pixel, params->pixel_bytes);
             }
         }
     }
