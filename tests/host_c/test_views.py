@@ -16,12 +16,18 @@ from tests.support.host import (
     run_graphs_on_host,
 )
 from tests.support.random_graphs import random_movement_graph
+from toolchain.boards import HOST, Core
 from toolchain.device.host import HostProgram, build
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
 from toolchain.kernels import cmsis_nn
 from toolchain.memory.views import optional_views
+from toolchain.ops.convolution.depthwise_conv2d import DepthwiseConv2D
+from toolchain.ops.movement.concat import Concat
 from toolchain.ops.movement.pack import Pack
+from toolchain.ops.movement.reshape import Reshape
+from toolchain.ops.movement.split import Split
 from toolchain.ops.movement.unpack import Unpack
+from toolchain.ops.window import Padding
 
 GRAPHS = 60
 Q = Quantisation((0.1,), (0,))
@@ -63,3 +69,52 @@ def test_parts_that_lie_in_one_buffer_spare_the_input_together() -> None:
     ((have,),) = run_graphs_on_host([(graph, inputs)])
     (want,) = reference_outputs(graph, inputs)
     np.testing.assert_array_equal(have, want)
+
+
+@pytest.mark.parametrize("first", (3, 4))
+def test_images_that_vectors_load_by_words_lie_at_words(first: int) -> None:
+    """A depthwise convolution reads a part of the input and writes one of the output: views, unless
+    these begin between two words."""
+    rng = np.random.default_rng(first)
+    image, row = (1, 3, 2, 4), (1, 24)
+    weights = rng.integers(-127, 128, (1, 2, 2, 4)).astype(np.int8)
+    scales = Quantisation((0.01,) * 4, (0,) * 4, 3)
+    tensors = [
+        Tensor("x", (1, first + 24), DType.INT8, Q),
+        Tensor("few", (1, first), DType.INT8, Q),
+        Tensor("rest", row, DType.INT8, Q),
+        Tensor("image", image, DType.INT8, Q),
+        Tensor("weights", weights.shape, DType.INT8, scales, weights),
+        Tensor("made", image, DType.INT8, Q),
+        Tensor("flat", row, DType.INT8, Q),
+        Tensor("y", (1, first + 24), DType.INT8, Q),
+    ]
+    below = Padding(bottom=1, right=1)
+    ops = [
+        Op("split", "split", ("x",), ("few", "rest"), Split(1, (first, 24))),
+        Op("reshape", "to image", ("rest",), ("image",), Reshape(image)),
+        Op(
+            "depthwise_conv2d",
+            "op",
+            ("image", "weights"),
+            ("made",),
+            DepthwiseConv2D(padding=below),
+        ),
+        Op("reshape", "to row", ("made",), ("flat",), Reshape(row)),
+        Op("concat", "concat", ("few", "flat"), ("y",), Concat(1)),
+    ]
+    graph = Graph.build("words", tensors, ops, ["x"], ["y"])
+    m55 = Core("cortex-m55", dsp=True, mve=True, fpu=True)
+    for core, at_words in ((HOST, first % 4 == 0), (m55, True)):
+        plan = plan_of(graph, core)
+        for name, root in (("image", "x"), ("made", "y")):
+            assert (plan.arena.offsets[name] % 4 == 0) == at_words
+            laid = plan.arena.offsets[name] == plan.arena.offsets[root] + first
+            assert laid == (core is HOST or first % 4 == 0)
+        model = model_of(plan, "m")
+        inputs = random_inputs(graph, rng)
+        with tempfile.TemporaryDirectory() as folder:
+            program = build([model], cmsis_nn.find(), Path(folder), sanitize=True)
+            with HostProgram(program, [model]) as running:
+                (have,) = running.run(inputs, 0)
+        np.testing.assert_array_equal(have, reference_outputs(graph, inputs)[0])

@@ -73,7 +73,12 @@ def memory_problems(lowered: Lowered) -> Callable[[frozenset[View]], MemoryProbl
     scratch = tuple(kernel.scratch_bytes for kernel in lowered.kernels)
     safe = tuple(kernel.overlaps for kernel in lowered.kernels)
     strided = possible_strided_views(lowered)
-    return lambda copying: _problem(graph, places_of(graph, strided, copying), scratch, safe)
+    at_words = frozenset(name for kernel in lowered.kernels for name in kernel.at_words)
+
+    def problem(copying: frozenset[View]) -> MemoryProblem:
+        return _problem(graph, places_of(graph, strided, copying, at_words), scratch, safe)
+
+    return problem
 
 
 def cheapest_views(lowered: Lowered, peak_bytes: Callable[[MemoryProblem], int]) -> MemoryProblem:

@@ -10,6 +10,7 @@ from toolchain.ops import spec_of
 from toolchain.ops.lowering import Lowered
 from toolchain.ops.spec import Alias, StridedView
 
+WORD_BYTES = 4
 View = tuple[str, str]
 """An operator and a tensor that is a view through it, by name."""
 
@@ -30,8 +31,9 @@ class _Layout:
     together with a graph output: the state's new value is written when all else is read.
     """
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, at_words: frozenset[str]) -> None:
         self._graph = graph
+        self._at_words = at_words
         self._parent = {state.output: (state.input, 0) for state in graph.states}
         self._state = {state.output: state for state in graph.states}
         self._owners: dict[str, set[str]] = {name: {"outputs"} for name in graph.outputs}
@@ -56,6 +58,10 @@ class _Layout:
             return
         if images[0].base in self._pitch:
             return
+        if not all(
+            self._keeps_words(i.view, i.base, i.offset_bytes, i.pitch_bytes) for i in images
+        ):
+            return
         for image in images:
             self._parent[image.view] = (image.base, image.offset_bytes)
             self._bases.add(image.base)
@@ -75,7 +81,7 @@ class _Layout:
         if not same_size or root in graph.inputs or root == into:
             return
         owners = self._owners.get(root, set()) | self._owners.get(into, set())
-        if len(owners) > 1:
+        if len(owners) > 1 or not self._keeps_words(root, alias.base, alias.offset_bytes):
             return
         if alias.base in self._state and not self._may_fill(self._state[alias.base], root):
             return
@@ -83,6 +89,18 @@ class _Layout:
         self._bases.add(alias.base)
         if owners:
             self._owners[into] = owners
+
+    def _keeps_words(self, root: str, base: str, offset_bytes: int, pitch_bytes: int = 0) -> bool:
+        """Whether all that must lie at words, and lies in `root`, still would: laid in `base` at
+        this offset, with lines so far apart.
+        """
+        begin = self.find(base).offset_bytes + offset_bytes
+        within = [self.find(name) for name in self._at_words]
+        return all(
+            (begin + place.offset_bytes) % WORD_BYTES == pitch_bytes % WORD_BYTES == 0
+            for place in within
+            if place.root == root
+        )
 
     def _may_fill(self, state: State, root: str) -> bool:
         """Whether what lies in `root` may be computed right where the state lies.
@@ -133,12 +151,15 @@ def possible_strided_views(lowered: Lowered) -> tuple[tuple[StridedView, ...], .
 
 
 def places_of(
-    graph: Graph, strided: Sequence[Sequence[StridedView]], copying: frozenset[View]
+    graph: Graph,
+    strided: Sequence[Sequence[StridedView]],
+    copying: frozenset[View],
+    at_words: frozenset[str],
 ) -> dict[str, Place]:
     """Follow every alias to its root. An alias that cannot hold is left out: its operator
-    copies.
+    copies. So does one that would lay a tensor of `at_words` elsewhere than at a word.
     """
-    layout = _Layout(graph)
+    layout = _Layout(graph, at_words)
     for op in graph.ops:
         for alias in spec_of(op.kind).aliases(op, graph):
             view, base = graph.tensors[alias.view], graph.tensors[alias.base]

@@ -293,6 +293,8 @@ class Kernel:
     scratch_bytes  working memory in the arena while the operator runs.
     strided     which of input 0 and output 0 may be a strided view: an image whose lines have gaps
                 between them because it is a part of a wider image.
+    at_words    the operands that must lie at words, because of what loads or stores them. All
+                buffers do; views do not everywhere.
     calls_with_gaps  the calls for strided views, from `(input_line, output_line)`: bytes from one
                 line to the next of input 0 and output 0, or 0 where lines are contiguous.
     find_overlaps  the safe in-place and diagonal overlaps of output and input.
@@ -314,6 +316,7 @@ class Kernel:
     constants: tuple[Constant, ...] = ()
     scratch_bytes: int = 0
     strided: frozenset[str] = frozenset()
+    at_words: frozenset[str] = frozenset()
     calls_with_gaps: Callable[[int, int], tuple[Call, ...]] | None = None
     find_overlaps: Callable[[], tuple[SafeOverlap, ...]] = _nothing
     find_terms: Callable[[], Terms] | None = None

@@ -112,6 +112,7 @@ def _depthwise_by_lanes(op: Op, graph: Graph, window: Window) -> Kernel:
     kernel = walked_depthwise(op, graph, function, Walk(window, band), packed, scratch)
     return replace(
         kernel,
+        at_words=frozenset((op.inputs[INPUT], op.outputs[0])) if whole else frozenset(),
         find_overlaps=lambda: overlaps.channel_block_overlaps(op, graph, window, band),
         find_terms=lambda: (
             terms.depthwise_windows_terms(op, graph, window, extents.WINDOW_STRIP, at_once)
