@@ -22,6 +22,7 @@ from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.convolution.conv2d import Conv2D
 from toolchain.ops.convolution.depthwise_conv2d import DepthwiseConv2D
 from toolchain.ops.convolution.partial_conv2d import PartialConv2D
+from toolchain.ops.convolution.transpose_conv2d_s8 import TransposeConv2D
 from toolchain.ops.elementwise.addition import Sum
 from toolchain.ops.elementwise.multiplication import Mul
 from toolchain.ops.kernel import Kernel as Choice
@@ -213,6 +214,17 @@ def depthwise_conv2d(rng: Rng) -> Graph:
     attributes = DepthwiseConv2D(window.stride, window.dilation, window.padding, _activation(rng))
     shape = (1, *window.kernel, depth * multiplier)
     return _weighted(rng, "depthwise_conv2d", attributes, (1, *size, depth), shape)
+
+
+def transpose_conv2d(rng: Rng) -> Graph:
+    """Images enlarged twofold, mostly."""
+    kernel, stride = _pick(rng, (2, 2), (3, 3), (4, 4), (5, 5)), _pick(rng, (2, 2), (2, 2), (1, 1))
+    height, width = int(rng.integers(1, 17)), int(rng.integers(2, 25))
+    depth, channels = _channels(rng, 48), _channels(rng, 48)
+    size = (height * stride[0], width * stride[1])
+    attributes = TransposeConv2D(size, stride, same_padding(size, kernel, stride))
+    x_shape, shape = (1, height, width, depth), (channels, *kernel, depth)
+    return _weighted(rng, "transpose_conv2d", attributes, x_shape, shape)
 
 
 def heavy(rng: Rng) -> Graph:
@@ -459,6 +471,7 @@ GRID: Mapping[str, tuple[Callable[[Rng], Graph], int]] = {
     "strided_pointwise": (strided_pointwise, 32),
     "row": (row, 32),
     "depthwise_conv2d": (depthwise_conv2d, 192),
+    "transpose_conv2d": (transpose_conv2d, 40),
     "heavy": (heavy, 32),
     "streaming_depthwise": (streaming_depthwise, 32),
     "fully_connected": (fully_connected, 64),

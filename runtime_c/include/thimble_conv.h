@@ -298,4 +298,20 @@ void thimble_transpose_conv_s8(const thimble_conv_shape *shape,
                                void *scratch,
                                int8_t *output);
 
+/* The same for vectors of sixteen lanes. Outputs whose rows and columns agree modulo the strides see the same
+ * taps: windows of an ordinary convolution with stride 1.
+ *
+ * parameters: for each row modulo stride_h, for each column modulo stride_w (plus the padding), those of
+ * thimble_convolve_lanes_s8 with kernel rows and columns from there on in steps of the stride, the last one
+ * first; one of zeros where there is none.
+ *
+ * scratch: as for thimble_convolve_lanes_s8, with ceil(kernel_h / stride_h) * ceil(kernel_w / stride_w) *
+ * depth taps. */
+void thimble_transpose_conv_lanes_s8(const thimble_conv_shape *shape,
+                                     const thimble_requant *requant,
+                                     const int8_t *input,
+                                     const int32_t *parameters,
+                                     void *scratch,
+                                     int8_t *output);
+
 #endif

@@ -20,9 +20,19 @@ SAMPLES = 12
 M3 = Core("cortex-m3")
 
 
+M55 = Core("cortex-m55", dsp=True, mve=True, fpu=True)
+LANES = ("transpose_conv2d", "partial_conv2d", "partial_fully_connected")
+"""Whose kernels for Helium have portable forms."""
+
+
 @pytest.mark.parametrize(
     ("kind", "core"),
-    [*((kind, HOST) for kind in sorted(forms())), ("conv2d", M3), ("depthwise_conv2d", M3)],
+    [
+        *((kind, HOST) for kind in sorted(forms())),
+        ("conv2d", M3),
+        ("depthwise_conv2d", M3),
+        *((kind, M55) for kind in LANES),
+    ],
     ids=lambda value: value.name if isinstance(value, Core) else value,
 )
 def test_kernel_bears_the_overlap(kind: str, core: Core) -> None:

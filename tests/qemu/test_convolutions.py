@@ -34,7 +34,7 @@ from toolchain.planning.options import PlanOptions
 
 BOARDS = ("netduinoplus2", "mps2-an385", "mps2-an385-v6m", "mps2-an500", "mps3-an547")
 KINDS = ("conv2d", "depthwise_conv2d", "fully_connected", "transpose_conv2d", "batch_matmul")
-PARTS = ("partial_conv2d", "partial_fully_connected")
+PARTS = ("partial_conv2d", "partial_fully_connected", "requantise_sums")
 
 pytestmark = pytest.mark.skipif(
     not (shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm")),
@@ -51,9 +51,21 @@ def test_convolutions_equal_their_references(board_name: str, tmp_path: Path) ->
     graphs += [rounded_as_onnx(forms()[kind].sample(rng)) for kind in KINDS[:2] for _ in range(12)]
     graphs += [above_zero(forms()[kind].sample(rng)) for kind in KINDS[:2] for _ in range(4)]
     graphs += depthwise_windows(16, rng)
-    graphs += [forms()[kind].sample(rng) for kind in PARTS for _ in range(12)]
-    graphs += [with_weight_zero_point(graph, rng) for graph in convolutions("conv2d", 9, rng)]
     compare(plan_graph(merged(graphs), board(board_name), PlanOptions().unsplit), rng, tmp_path)
+
+
+def test_vectors_of_partial_sums_and_of_weights_with_a_zero_point(tmp_path: Path) -> None:
+    rng = np.random.default_rng(29)
+    graphs = [forms()[kind].sample(rng) for kind in PARTS for _ in range(8)]
+    graphs += [with_weight_zero_point(graph, rng) for graph in convolutions("conv2d", 9, rng)]
+    plan = plan_graph(merged(graphs), board("mps3-an547"), PlanOptions().unsplit)
+    called = {kernel.functions[0] for kernel in plan.lowered.kernels}
+    assert called >= {
+        "thimble_partial_conv_lanes_s8",
+        "thimble_partial_fully_connected_lanes_s8",
+        "thimble_convolve_offset_lanes_s8",
+    }
+    compare(plan, rng, tmp_path)
 
 
 @pytest.mark.parametrize("board_name", ("mps2-an386", "mps2-an500", "mps2-an505"))

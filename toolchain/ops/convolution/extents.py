@@ -21,6 +21,7 @@ LANE_OUTPUTS = 4
 LANE_CONVOLUTIONS = ("thimble_convolve_lanes_s8", "thimble_convolve_offset_lanes_s8")
 """For vectors, without and with a zero point of the weights."""
 LANE_PARTIAL_CONVOLUTION = "thimble_partial_conv_lanes_s8"
+LANE_TRANSPOSED = "thimble_transpose_conv_lanes_s8"
 WINDOW_SIDE, WINDOW_STRIP = 4, 16
 """SIDE and STRIP of thimble_depthwise_windows_lanes_s8.c."""
 LANE_SCALING = 13
@@ -310,7 +311,7 @@ def _lines_scratch(call: Call) -> int:
 
 
 def own_transposed(touched: Touched) -> Extents:
-    """`thimble_transpose_conv_s8`."""
+    """`thimble_transpose_conv_s8` and `_lanes_s8`."""
     call = touched.call
     taps, depth = call["shape.kernel_h"] * call["shape.kernel_w"], round_up(call["shape.depth"], 4)
     meeting = math.prod(
@@ -320,7 +321,23 @@ def own_transposed(touched: Touched) -> Extents:
     read = _image((batches, height, width, call["shape.depth"]))
     parameters = {"parameters": 4 * call["shape.output_c"] * (3 + taps * depth // 4)}
     scratch = meeting * (2 * depth + 4)
+    if call.function == LANE_TRANSPOSED:
+        met = [_met(call, axis) for axis in "hw"]
+        vectors = sum(
+            round_up(rows * columns * call["shape.depth"], VECTOR_BYTES)
+            for rows in met[0]
+            for columns in met[1]
+        )
+        scaled = LANE_SCALING * len(met[0]) * len(met[1])
+        parameters = {"parameters": round_up(call["shape.output_c"], 4) * (vectors + scaled)}
+        scratch = lane_columns(meeting * call["shape.depth"], call.function)
     return Extents({0: read}, {0: _image(_output(call))}, parameters, scratch, _reach(call))
+
+
+def _met(call: Call, axis: str) -> list[int]:
+    """Kernel rows or columns that outputs see, for each place modulo the stride; at least one."""
+    kernel, stride = call[f"shape.kernel_{axis}"], call[f"shape.stride_{axis}"]
+    return [max(-(-(kernel - first) // stride), 1) for first in range(stride)]
 
 
 def partial_conv(touched: Touched) -> Extents:

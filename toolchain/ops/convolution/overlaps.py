@@ -189,10 +189,10 @@ def _row_by_row(x: tuple[int, ...], y: tuple[int, ...], needed: Int64) -> tuple[
 
 
 def transpose_conv2d_overlaps(
-    op: Op, graph: Graph, stride: tuple[int, int], padding: Padding
+    op: Op, graph: Graph, stride: tuple[int, int], padding: Padding, *, by_rows: bool = False
 ) -> tuple[SafeOverlap, ...]:
     """Of `thimble_transpose_conv_s8`, which gathers the inputs of an output pixel before it writes
-    it.
+    it. `by_rows`: of `_lanes_s8`, which writes outputs of a row before it gathers others of it.
     """
     x, y = graph.input(op, INPUT).shape, graph.output(op).shape
     kernel, pads = graph.input(op, WEIGHTS).shape[1:3], (padding.top, padding.left)
@@ -200,5 +200,9 @@ def transpose_conv2d_overlaps(
         first_transposed_taps(x[1 + a], y[1 + a], kernel[a], stride[a], pads[a]) for a in (0, 1)
     )
     firsts = first_pixels((x[1], x[2]), rows, columns, x[0])
+    if by_rows:
+        starts = np.arange(0, len(firsts), y[2])
+        lead = lead_bytes((starts + y[2]) * y[3], read_after(firsts * x[3], starts))
+        return (SafeOverlap(INPUT, 0, lead),)
     ends = np.arange(1, len(firsts) + 1)
     return (SafeOverlap(INPUT, 0, _gathered_lead(firsts, ends, x[3], y[3])),)

@@ -369,6 +369,23 @@ def pack_transposed(scales: Scaling, taps: int) -> Int32:
     return _joined([heads, filters.reshape(channels, -1)])
 
 
+def transposed_parts(filters: Int8, stride: tuple[int, int]) -> list[Int8]:
+    """Of filters [channels, rows, columns, depth] of a transposed convolution those of the ordinary
+    ones whose outputs agree modulo the strides, row by row: every `stride`th tap, the last first;
+    one of zeros where there is none.
+    """
+    channels, _, _, depth = filters.shape
+    parts = []
+    for down in range(stride[0]):
+        for across in range(stride[1]):
+            part = filters[:, down :: stride[0], across :: stride[1]][:, ::-1, ::-1]
+            rows, columns = max(part.shape[1], 1), max(part.shape[2], 1)
+            if not part.size:
+                part = np.zeros((channels, rows, columns, depth), np.int8)
+            parts.append(part)
+    return parts
+
+
 def shift_code(multiplier: int, shift: int, largest: int) -> int:
     """The code of one multiplier and shift, if no sum exceeds `largest` in magnitude."""
     right = -shift - 1

@@ -160,6 +160,30 @@ def partial_lanes_terms(op: Op, graph: Graph, window: Window) -> Terms:
     }
 
 
+def transposed_lanes_terms(op: Op, graph: Graph, window: Window) -> Terms:
+    """`thimble_transpose_conv_lanes_s8`: pairs of outputs that agree modulo the strides."""
+    batches, out_h, out_w, channels = graph.output(op).shape
+    depth, stride, pads = graph.input(op, 0).shape[3], window.stride, window.padding
+    fours = -(-channels // 4)
+    counts = dict.fromkeys(("run", "pair of pixels", "edge row", "edge vector", "block"), 0.0)
+    counts |= {"call": 1.0, "uneven block": 0.0, "block vector": 0.0}
+    for down in range(stride[0]):
+        rows = max(-(-(window.kernel[0] - down) // stride[0]), 1)
+        lines = batches * len(range((down - pads.top) % stride[0], out_h, stride[0]))
+        for across in range(stride[1]):
+            columns = max(-(-(window.kernel[1] - across) // stride[1]), 1)
+            pixels = len(range((across - pads.left) % stride[1], out_w, stride[1]))
+            taps, pairs = rows * columns * depth, lines * -(-pixels // 2)
+            counts["run"] += lines
+            counts["pair of pixels"] += pairs
+            counts["edge row"] += lines * pixels * rows
+            counts["edge vector"] += lines * pixels * rows * -(-columns * depth // VECTOR_BYTES)
+            counts["block"] += pairs * fours
+            counts["uneven block"] += pairs * fours * bool(taps % VECTOR_BYTES)
+            counts["block vector"] += pairs * fours * (taps // VECTOR_BYTES)
+    return counts
+
+
 def depthwise_lanes_terms(op: Op, graph: Graph, window: Window) -> Terms:
     """`thimble_depthwise_lanes_s8`: four channels of a row, four outputs at a time."""
     batches, out_h, out_w, channels = graph.output(op).shape

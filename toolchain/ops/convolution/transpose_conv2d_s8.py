@@ -15,7 +15,7 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
 from toolchain.ops.arithmetic.activation import Activation, clamp_range, read_activation
-from toolchain.ops.arithmetic.fixed_point import requantise
+from toolchain.ops.arithmetic.fixed_point import Int32, requantise
 from toolchain.ops.arithmetic.onnx_rounding import requantise_onnx
 from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.convolution import cmsis_nn
@@ -31,11 +31,17 @@ from toolchain.ops.convolution.common import (
     random_quantisation,
     read_padding,
 )
-from toolchain.ops.convolution.extents import own_transposed
+from toolchain.ops.convolution.endings import lane_endings
+from toolchain.ops.convolution.extents import LANE_TRANSPOSED, lane_columns, own_transposed
 from toolchain.ops.convolution.kernel_parts import channel_scaling, packed_comment
 from toolchain.ops.convolution.overlaps import transpose_conv2d_overlaps
-from toolchain.ops.convolution.packing import pack_transposed
+from toolchain.ops.convolution.packing import (
+    pack_convolution_lanes,
+    pack_transposed,
+    transposed_parts,
+)
 from toolchain.ops.convolution.structs import conv_shape, own_arguments, requant
+from toolchain.ops.convolution.terms import transposed_lanes_terms
 from toolchain.ops.extents import round_up
 from toolchain.ops.kernel import Call, Constant, Kernel
 from toolchain.ops.preference import NoKernelError
@@ -167,6 +173,8 @@ def _axes(op: Op, graph: Graph) -> tuple[Axis, ...]:
 
 def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     """Thimble's own kernel: CMSIS-NN's needs an int32 for every tap of every pixel."""
+    if core.mve:
+        return _lanes(op, graph)
     attributes, window = transposed_of(op), forward_window(op, graph)
     weights, y = graph.input(op, WEIGHTS), graph.output(op)
     channels, height, width, depth = weights.shape
@@ -190,6 +198,43 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
         find_overlaps=lambda: transpose_conv2d_overlaps(
             op, graph, attributes.stride, attributes.padding
         ),
+    )
+
+
+def _lanes(op: Op, graph: Graph) -> Kernel:
+    """For vectors: an ordinary convolution for each row and column modulo the strides."""
+    attributes, window = transposed_of(op), forward_window(op, graph)
+    weights, y = graph.input(op, WEIGHTS), graph.output(op)
+    filters = constant_of(weights).astype(np.int8, copy=False)
+    activation = attributes.activation
+    scales = [
+        channel_scaling(op, graph, activation, attributes.rounding, part.reshape(len(filters), -1))
+        for part in transposed_parts(filters, window.stride)
+    ]
+
+    def packed() -> Int32:
+        clamp = clamp_range(activation, y)
+        found = [scale() for scale in scales]
+        ends = [lane_endings(one, y.q.zero_point, clamp, 0) for one in found]
+        parts = [
+            pack_convolution_lanes(one.filters, end) for one, end in zip(found, ends, strict=True)
+        ]
+        return np.concatenate(parts)
+
+    function = LANE_TRANSPOSED
+    shape = conv_shape(op, graph, window, graph.input(op, INPUT).shape[3])
+    taps = math.prod(-(-k // s) for k, s in zip(window.kernel, window.stride, strict=True))
+    return Kernel(
+        (Call(function, own_arguments(shape, requant(y, activation))),),
+        own_transposed,
+        constants=(
+            Constant("parameters", packed, packed_comment("filters", weights.shape, function)),
+        ),
+        scratch_bytes=lane_columns(taps * filters.shape[3], function),
+        find_overlaps=lambda: transpose_conv2d_overlaps(
+            op, graph, attributes.stride, attributes.padding, by_rows=True
+        ),
+        find_terms=lambda: transposed_lanes_terms(op, graph, window),
     )
 
 
