@@ -213,7 +213,39 @@ def depthwise_conv2d(rng: Rng) -> Graph:
     multiplier = 2 if rng.random() < 0.1 else 1
     attributes = DepthwiseConv2D(window.stride, window.dilation, window.padding, _activation(rng))
     shape = (1, *window.kernel, depth * multiplier)
-    return _weighted(rng, "depthwise_conv2d", attributes, (1, *size, depth), shape)
+    graph = _weighted(rng, "depthwise_conv2d", attributes, (1, *size, depth), shape)
+    return _scattered(rng, graph) if rng.random() < 0.5 else graph
+
+
+def depthwise_3x3(rng: Rng) -> Graph:
+    """Windows of 3x3 over whole images and blocks, whose lines are short or long."""
+    stride = _pick(rng, (1, 1), (1, 1), (2, 2), (1, 2), (2, 1))
+    size = _image(rng, (3, 3), stride)
+    padding = _pick(rng, same_padding(size, (3, 3), stride), Padding(1, 1, 1, 1), Padding())
+    if rng.random() < 0.3:  # a block inside the image
+        padding = replace(padding, top=0, bottom=0)
+    depth = max(_channels(rng, 64), 2)
+    attributes = DepthwiseConv2D(stride, (1, 1), padding, _activation(rng))
+    graph = _weighted(rng, "depthwise_conv2d", attributes, (1, *size, depth), (1, 3, 3, depth))
+    return _scattered(rng, graph)
+
+
+def _scattered(rng: Rng, graph: Graph) -> Graph:
+    """With a scale of its own for each channel, so that some sums are rounded once and others
+    twice, and a few are scaled by 0.5 or more.
+    """
+    weights, bias = graph.tensors["weights"], graph.tensors["bias"]
+    large = rng.random(len(weights.q.scales)) < _pick(rng, 0.0, 0.0, 0.0, 0.2, 0.5)
+    each = np.where(large, 1.6, rng.uniform(0.005, 0.02, len(large))).astype(np.float32)
+    x_scale = np.float32(graph.tensors["x"].q.scale)
+    tensors = {
+        tensor.name: replace(
+            tensor,
+            quantisation=replace(tensor.q, scales=tuple(map(float, scales))),
+        )
+        for tensor, scales in ((weights, each), (bias, each * x_scale))
+    }
+    return replace(graph, tensors={**graph.tensors, **tensors})
 
 
 def transpose_conv2d(rng: Rng) -> Graph:
@@ -471,6 +503,7 @@ GRID: Mapping[str, tuple[Callable[[Rng], Graph], int]] = {
     "strided_pointwise": (strided_pointwise, 32),
     "row": (row, 32),
     "depthwise_conv2d": (depthwise_conv2d, 192),
+    "depthwise_3x3": (depthwise_3x3, 96),
     "transpose_conv2d": (transpose_conv2d, 40),
     "heavy": (heavy, 32),
     "streaming_depthwise": (streaming_depthwise, 32),
@@ -548,7 +581,7 @@ def _forms(kernel: Choice, family: str) -> tuple[Choice, ...]:
     less scratch and the one with the least.
     """
     more = kernel.roomier()
-    if family == "depthwise_conv2d" and more:
+    if family in ("depthwise_conv2d", "depthwise_3x3") and more:
         return (more[0], more[len(more) // 2], kernel)
     if family != "winograd":
         return (*more, kernel)

@@ -79,7 +79,7 @@ def _doubled(ending: Ending, channel: int, sums: NDArray[np.int64]) -> NDArray[n
 def _check(scales: Scaling, offset: int, rng: np.random.Generator) -> tuple[int, int, int]:
     """Compare every channel that is rounded once; how many there are of each form."""
     pairs = block_endings(scales, offset, FULL, 0, 1, 2)
-    alone = channel_endings(scales, offset, FULL, 0)
+    alone = channel_endings(scales, offset, 0)
     raised = raised_endings(scales, offset, FULL)
     count = [0, 0, 0]
     for channel in range(CHANNELS):
@@ -123,5 +123,4 @@ def test_a_narrow_activation_is_not_rounded_once() -> None:
     rng = np.random.default_rng(2)
     scales = _in_float(rng)
     assert (block_endings(scales, 0, (-128, 100), 0, 1, 2).code == FLOAT_CODE).all()
-    assert (channel_endings(scales, 0, (0, 127), 0).code == FLOAT_CODE).all()
     assert (raised_endings(scales, 0, (0, 127)).code == FLOAT_CODE).all()

@@ -267,7 +267,8 @@ def _depthwise(
     ]
     attributes = DepthwiseConv2D(window.stride, window.dilation, window.padding)
     if rng.random() < 0.2:
-        attributes = replace(attributes, activation=Activation.RELU)
+        held = (Activation.RELU, Activation.RELU6, Activation.RELU_N1_TO_1)
+        attributes = replace(attributes, activation=held[int(rng.integers(3))])
     op = Op("depthwise_conv2d", "op", ("x", "weights", "bias"), ("y",), attributes)
     return Graph.build("lines", tensors, [op], ["x"], ["y"])
 

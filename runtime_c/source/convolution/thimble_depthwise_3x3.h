@@ -4,6 +4,7 @@
 #ifndef THIMBLE_DEPTHWISE_3X3_H
 #define THIMBLE_DEPTHWISE_3X3_H
 
+#include "thimble_clamp_image.h"
 #include "thimble_conv.h"
 #include "thimble_line.h"
 #include "thimble_requantize_rows.h"
@@ -27,7 +28,7 @@ typedef struct {
 typedef enum {
     OUTPUT_ONCE, /* THIMBLE_CODE_ONCE */
     OUTPUT_ANY,
-    OUTPUT_SLOW /* a shift code that the fast form cannot take, or a narrow activation */
+    OUTPUT_SLOW /* a shift code that the fast form cannot take */
 } output_kind;
 
 /* Bytes between pixels, and between lines, along the walk. */
@@ -85,7 +86,7 @@ static inline output_kind put_channel(const thimble_conv_shape *shape,
         return OUTPUT_ONCE;
     }
     to->rounding = thimble_rounding(requant, code & 31);
-    return code < 0 || thimble_narrow(requant) ? OUTPUT_SLOW : OUTPUT_ANY;
+    return code < 0 ? OUTPUT_SLOW : OUTPUT_ANY;
 }
 
 #if !THIMBLE_DSP

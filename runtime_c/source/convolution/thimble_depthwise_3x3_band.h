@@ -310,6 +310,7 @@ static inline THIMBLE_ASM_INLINE void thimble_depthwise_3x3_band(const thimble_c
     const int32_t fours = pairs * 4 <= THIMBLE_FOURS_LINE ? THIMBLE_FOURS_LINE : THIMBLE_WIDE_FOURS_LINE;
     const int32_t apart = shape->at_once ? fours / 4 : 0, pitch = apart ? THIMBLE_FOURS * apart : line;
     const int32_t most = (band - 1) * shape->stride_h + THIMBLE_LINES, bands = height > band;
+    int8_t *const image_out = output;
     const uint32_t blank =
         thimble_bottoms((uint32_t)shape->input_zero_point, (uint32_t)shape->input_zero_point);
     const walk_steps steps = steps_of(shape);
@@ -374,6 +375,7 @@ static inline THIMBLE_ASM_INLINE void thimble_depthwise_3x3_band(const thimble_c
         input += shape->input_h * shape->input_w * shape->input_c;
         output += height * columns * channels;
     }
+    thimble_clamp_image_s8(shape, requant, image_out);
 }
 
 #endif

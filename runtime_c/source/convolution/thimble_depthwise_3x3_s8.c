@@ -98,6 +98,7 @@ THIMBLE_ASM_FUNCTION void thimble_depthwise_3x3_s8(const thimble_conv_shape *sha
     const walk_steps steps = steps_of(shape);
     thimble_pair *const lines = scratch, *const lines_end = lines + THIMBLE_LINES * pairs;
     thimble_pair *const first = lines + shape->pad_left / 2 * THIMBLE_LINES;
+    int8_t *const image_out = output;
     row_state state;
 
     state.step = steps.output_x;
@@ -161,4 +162,5 @@ THIMBLE_ASM_FUNCTION void thimble_depthwise_3x3_s8(const thimble_conv_shape *sha
         input += input_h * shape->input_w * shape->input_c;
         output += height * columns * channels;
     }
+    thimble_clamp_image_s8(shape, requant, image_out);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "thimble_channel_block.h"
+#include "thimble_clamp_image.h"
 #include "thimble_conv.h"
 #include "thimble_line.h"
 
@@ -121,14 +122,8 @@ static int8_t *put_run(window_kind kind,
 }
 
 /* Four channels of a row of outputs, from the scratch where they wait. */
-static void
-put_row(int8_t *from, int32_t columns, int32_t channels, const thimble_requant *requant, int8_t *to)
+static void put_row(const int8_t *from, int32_t columns, int32_t channels, int8_t *to)
 {
-    if (thimble_narrow(requant)) {
-        for (int32_t i = 0; i < 4 * columns; i++) {
-            from[i] = (int8_t)thimble_clamp_sum(from[i], requant->activation_min, requant->activation_max);
-        }
-    }
     for (; columns > 0; columns--, from += 4, to += channels) {
         memcpy(to, from, 4);
     }
@@ -148,6 +143,7 @@ void thimble_depthwise_conv_blocks_s8(const thimble_conv_shape *shape,
     const int32_t extent_h = (shape->kernel_h - 1) * shape->dilation_h + 1;
     const int32_t extent_w = (shape->kernel_w - 1) * shape->dilation_w + 1;
     const int32_t together = columns < EDGE_OUTPUTS ? columns : EDGE_OUTPUTS;
+    int8_t *const image_out = output;
     int8_t *const waiting = (int8_t *)(edge + shape->kernel_h * ((together - 1) * stride + extent_w));
     const int32_t line = thimble_line(shape->input_line, shape->input_w, channels);
     const int32_t output_line = thimble_line(shape->output_line, columns, channels);
@@ -196,7 +192,7 @@ void thimble_depthwise_conv_blocks_s8(const thimble_conv_shape *shape,
                 held++;
                 int32_t leave = row == shape->output_h - 1 ? held : held == shape->band;
                 for (; leave > 0; leave--, held--, to += output_line) {
-                    put_row(waiting + 4 * oldest * columns, columns, channels, requant, to);
+                    put_row(waiting + 4 * oldest * columns, columns, channels, to);
                     oldest = oldest + 1 < shape->band ? oldest + 1 : 0;
                 }
             }
@@ -204,4 +200,5 @@ void thimble_depthwise_conv_blocks_s8(const thimble_conv_shape *shape,
         input += shape->input_h * shape->input_w * channels;
         output += shape->output_h * columns * channels;
     }
+    thimble_clamp_image_s8(shape, requant, image_out);
 }

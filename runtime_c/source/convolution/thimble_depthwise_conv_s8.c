@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "thimble_clamp_image.h"
 #include "thimble_conv.h"
 #include "thimble_line.h"
 #include "thimble_requantize_rows.h"
@@ -152,14 +153,14 @@ static void put_outputs(const int32_t *sums,
 {
     const int32_t bias = parameters[0], multiplier = parameters[1];
 #ifdef __ARM_ARCH_6M__
-    if (code >= 0 && !thimble_narrow(requant) && parameters[2] == thimble_rounding(requant, code)) {
+    if (code >= 0 && parameters[2] == thimble_rounding(requant, code)) {
         const int8_t shift = (int8_t)code;
         thimble_row_scaling scaling = {parameters, parameters + 1, &shift, thimble_rounding(requant, 0)};
         thimble_requantize_rows_s8(sums, &scaling, 1, count, to, step);
         return;
     }
 #endif
-    if (code >= 0 && !thimble_narrow(requant)) {
+    if (code >= 0) {
         const int32_t rounding = parameters[2], twice = bias * 2;
         for (; count >= 2; count -= 2, sums += 2, to += step) {
             const int32_t a = twice + sums[0] * 2, b = twice + sums[1] * 2;
@@ -261,6 +262,7 @@ void thimble_depthwise_conv_s8(const thimble_conv_shape *shape,
         thimble_line(shape->input_line, shape->transposed ? shape->input_h : shape->input_w, shape->input_c);
     const int32_t output_line = thimble_line(
         shape->output_line, shape->transposed ? shape->output_h : shape->output_w, shape->output_c);
+    int8_t *const image_out = output;
     const int32_t output_x_step = shape->transposed ? output_line : shape->output_c;
     const int32_t output_y_step = shape->transposed ? shape->output_c : output_line;
     const int32_t room = line - shape->pad_left;
@@ -308,4 +310,5 @@ void thimble_depthwise_conv_s8(const thimble_conv_shape *shape,
         input += shape->input_h * shape->input_w * shape->input_c;
         output += shape->output_h * shape->output_w * shape->output_c;
     }
+    thimble_clamp_image_s8(shape, requant, image_out);
 }

@@ -6,19 +6,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from toolchain.ir import Graph, Op
-from toolchain.ops.arithmetic.activation import clamp_range
 from toolchain.ops.arithmetic.fixed_point import Int32
 from toolchain.ops.convolution import extents, overlaps, terms
-from toolchain.ops.convolution.common import WEIGHTS, convolution_of, weight_zero_point, window_of
+from toolchain.ops.convolution.common import window_of
 from toolchain.ops.convolution.depthwise_walks import (
     Walk,
-    channel_filters,
+    along_walk,
     depthwise_by_blocks,
+    ended,
     walked_depthwise,
 )
-from toolchain.ops.convolution.endings import channel_endings
-from toolchain.ops.convolution.kernel_parts import PLAIN, Sizes, scaled
-from toolchain.ops.convolution.packing import pack_depthwise_3x3
+from toolchain.ops.convolution.endings import CODE_ONCE, channel_endings
+from toolchain.ops.convolution.kernel_parts import PLAIN, Sizes
+from toolchain.ops.convolution.packing import Ending, pack_depthwise_3x3
 from toolchain.ops.convolution.structs import transposed_window
 from toolchain.ops.kernel import Kernel
 from toolchain.ops.window import Window
@@ -98,16 +98,12 @@ def _bands(op: Op, graph: Graph, blocks: bool) -> Iterator[_Lines]:
 
 
 def _depthwise_3x3_form(op: Op, graph: Graph, window: Window, lines: _Lines) -> Kernel:
-    filters, transposed = channel_filters(op, graph), lines.walk.transposed
-    if transposed:
-        channels = len(filters)
-        filters = filters.reshape(channels, 3, 3).transpose(0, 2, 1).reshape(channels, -1)
-    scales, y = scaled(op, graph, filters), graph.output(op)
-    zero_point = weight_zero_point(graph.input(op, WEIGHTS))
+    transposed, endings = lines.walk.transposed, ended(op, graph, channel_endings)
 
     def packed() -> Int32:
-        found, clamp = scales(), clamp_range(convolution_of(op).activation, y)
-        return pack_depthwise_3x3(found, channel_endings(found, y.q.zero_point, clamp, zero_point))
+        scales, ending = endings()
+        filters = along_walk(scales.filters, window, transposed)
+        return pack_depthwise_3x3(replace(scales, filters=filters), ending)
 
     kernel = walked_depthwise(
         op,
@@ -115,14 +111,22 @@ def _depthwise_3x3_form(op: Op, graph: Graph, window: Window, lines: _Lines) -> 
         lines.function(),
         lines.walk,
         packed,
-        lines.scratch_bytes(y.shape),
+        lines.scratch_bytes(graph.output(op).shape),
     )
     return replace(
         kernel,
         find_overlaps=lambda: overlaps.depthwise_line_overlaps(op, graph, window, transposed),
-        find_terms=lambda: terms.depthwise_3x3_terms(op, graph, kernel.calls[0]),
+        find_terms=lambda: terms.depthwise_3x3_terms(
+            op, graph, kernel.calls[0], _ways_to_end(op, endings()[1])
+        ),
         form=lines.form(),
     )
+
+
+def _ways_to_end(op: Op, ending: Ending) -> terms.Endings:
+    path, slow = terms.slow_endings(op, ending)
+    once = int((ending.code == CODE_ONCE).sum())
+    return terms.Endings(once, len(slow) - once - int(slow.sum()), int(slow.sum()), path)
 
 
 def _band_line(columns: int, stride: int, lengths: Sizes) -> int | None:

@@ -4,22 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
-from toolchain.ir import Graph, Op
-from toolchain.ops.arithmetic.activation import clamp_range
+from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
+from toolchain.ops.arithmetic.activation import Activation
 from toolchain.ops.arithmetic.fixed_point import Int32
+from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.convolution import extents, overlaps, terms
-from toolchain.ops.convolution.common import WEIGHTS, constant_of, convolution_of, weight_zero_point
+from toolchain.ops.convolution.common import (
+    BIAS,
+    INPUT,
+    WEIGHTS,
+    constant_of,
+    convolution_of,
+    has_bias,
+    weight_zero_point,
+)
 from toolchain.ops.convolution.endings import raised_endings
 from toolchain.ops.convolution.kernel_parts import (
     own_requant,
     packed_comment,
     scaled,
     strided_image,
+    tensor_scaling,
 )
-from toolchain.ops.convolution.packing import Ending, Int8, pack_depthwise, pack_raised_blocks
+from toolchain.ops.convolution.packing import (
+    Ending,
+    Int8,
+    Scaling,
+    pack_depthwise,
+    pack_raised_blocks,
+)
 from toolchain.ops.convolution.structs import conv_shape, own_arguments, transposed_window
 from toolchain.ops.extents import round_up
 from toolchain.ops.kernel import Call, Constant, Kernel
@@ -27,6 +44,10 @@ from toolchain.ops.window import Window
 
 _BAND_BYTES = 640
 """Scratch in bytes that a depthwise kernel may always take; one output row may need more."""
+_REMEMBERED = 256
+_INT8 = (-128, 127)
+Endings = Callable[[Scaling, int, int], Ending]
+"""How sums end, by their scales, the output's zero point and that of the weights."""
 
 
 _TRANSPOSED = "Height and width are swapped below: the kernel walks the image transposed."
@@ -48,8 +69,21 @@ class Walk:
 
 def channel_filters(op: Op, graph: Graph) -> Int8:
     """Depthwise filters as [channels, height * width]."""
-    weights = graph.input(op, WEIGHTS)
+    return filters_of(graph.input(op, WEIGHTS))
+
+
+def filters_of(weights: Tensor) -> Int8:
+    """Those of weights [1, height, width, channels]."""
     return constant_of(weights).reshape(-1, weights.shape[3]).T.astype(np.int8, copy=False)
+
+
+def along_walk(filters: Int8, window: Window, transposed: bool) -> Int8:
+    """Filters [channels, height * width] as a walk takes them: [channels, width * height] if that
+    is `transposed`.
+    """
+    if not transposed:
+        return filters
+    return filters.reshape(-1, *window.kernel).transpose(0, 2, 1).reshape(len(filters), -1)
 
 
 def waiting_rows(rows: int, window: Window) -> int:
@@ -96,20 +130,40 @@ def walked_depthwise(
     )
 
 
-def raised(
-    op: Op, graph: Graph, filters: Int8, pack: Callable[[Int8, Ending], Int32]
-) -> Callable[[], Int32]:
-    """The parameters of `raised_endings`, packed when the returned function is called."""
-    scales, y = scaled(op, graph, filters), graph.output(op)
-    clamp = clamp_range(convolution_of(op).activation, y)
-    zero_point = weight_zero_point(graph.input(op, WEIGHTS))
+def ended(op: Op, graph: Graph, ending: Endings) -> Callable[[], tuple[Scaling, Ending]]:
+    """The channels' filters [channels, height * width] with their scales, and how their sums end by
+    `ending` before the activation, which is the kernel's last step. Computed when the returned
+    function is called. Raises ScaleError at once if the left shift of a sum may overflow int32.
+    """
+    scaled(op, graph, channel_filters(op, graph))
+    attributes, weights = convolution_of(op), graph.input(op, WEIGHTS)
+    bias = graph.input(op, BIAS) if has_bias(op) else None
+    given = (graph.input(op, INPUT).q, graph.output(op).q)
+    return lambda: _ended(ending, weights, bias, given, attributes.activation, attributes.rounding)
 
-    def packed() -> Int32:
-        found = scales()
-        ending = raised_endings(found, y.q.zero_point, clamp, zero_point)
-        return pack(found.filters, ending)
 
-    return packed
+@lru_cache(maxsize=_REMEMBERED)
+def _ended(
+    ending: Endings,
+    weights: Tensor,
+    bias: Tensor | None,
+    given: tuple[Quantisation, Quantisation],
+    activation: Activation,
+    rounding: Rounding,
+) -> tuple[Scaling, Ending]:
+    """The same for all forms and all blocks of an operator. `given`: of its input and output."""
+    x, y = (Tensor(name, (), DType.INT8, q) for name, q in zip("xy", given, strict=True))
+    filters = filters_of(weights)
+    added = np.zeros(len(filters), np.int32)
+    if bias is not None:
+        added = constant_of(bias).reshape(-1).astype(np.int32)
+    scales = tensor_scaling((x, weights, y), added, activation, rounding, filters)()
+    return scales, ending(scales, y.q.zero_point, weight_zero_point(weights))
+
+
+def raised(scales: Scaling, offset: int, weight_zero_point: int) -> Ending:
+    """`raised_endings` before an activation."""
+    return raised_endings(scales, offset, _INT8, weight_zero_point)
 
 
 def depthwise_by_blocks(op: Op, graph: Graph, window: Window) -> Kernel:
@@ -117,44 +171,56 @@ def depthwise_by_blocks(op: Op, graph: Graph, window: Window) -> Kernel:
     y, (height, width) = graph.output(op), window.kernel
     band = waiting_rows(y.shape[1], window)
     seen = (min(y.shape[2], extents.EDGE_OUTPUTS) - 1) * window.stride[1] + window.extent[1]
-    filters = channel_filters(op, graph)
+    endings = ended(op, graph, raised)
+
+    def packed() -> Int32:
+        scales, ending = endings()
+        return pack_raised_blocks(scales.filters, ending)
+
     kernel = walked_depthwise(
         op,
         graph,
         "thimble_depthwise_conv_blocks_s8",
         Walk(window, band),
-        raised(op, graph, filters, pack_raised_blocks),
+        packed,
         64 + 8 * height * width + 4 * height * seen + 4 * band * y.shape[2],
     )
     return replace(
         kernel,
         find_overlaps=lambda: overlaps.channel_block_overlaps(op, graph, window, band),
-        find_terms=lambda: terms.channel_block_terms(op, graph, window),
+        find_terms=lambda: terms.channel_block_terms(
+            op, graph, window, terms.slow_endings(op, endings()[1])
+        ),
     )
 
 
 def depthwise_by_lines(op: Op, graph: Graph, window: Window) -> Kernel:
     """Channel by channel; rows and columns change places where that makes the rows the longer."""
-    filters, (height, width) = channel_filters(op, graph), window.kernel
-    _, rows, columns, channels = graph.output(op).shape
+    (height, width), endings = window.kernel, ended(op, graph, raised)
+    _, rows, columns, _ = graph.output(op).shape
     walked, transposed = window, (rows, height) > (columns, width)
     if transposed:
         walked, rows, columns = transposed_window(window), columns, rows
-        filters = filters.reshape(channels, height, width).transpose(0, 2, 1)
-        filters = filters.reshape(channels, -1)
     band, line = _band(walked, rows, columns), _line(walked, columns)
+
+    def packed() -> Int32:
+        scales, ending = endings()
+        return pack_depthwise(along_walk(scales.filters, window, transposed), ending)
+
     kernel = walked_depthwise(
         op,
         graph,
         "thimble_depthwise_conv_s8",
         Walk(walked, band, transposed),
-        raised(op, graph, filters, pack_depthwise),
+        packed,
         _line_bytes(walked, columns, band),
     )
     return replace(
         kernel,
         find_overlaps=lambda: overlaps.depthwise_line_overlaps(op, graph, window, transposed),
-        find_terms=lambda: terms.depthwise_line_terms(op, graph, kernel.calls[0], line),
+        find_terms=lambda: terms.depthwise_line_terms(
+            op, graph, kernel.calls[0], line, terms.slow_endings(op, endings()[1])
+        ),
     )
 
 

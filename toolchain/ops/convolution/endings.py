@@ -81,18 +81,13 @@ def lane_endings(
     return replace(ending, code=code.astype(np.int16))
 
 
-def channel_endings(
-    scales: Scaling, offset: int, activation: tuple[int, int], weight_zero_point: int
-) -> Ending:
-    """What follows from each channel's sums in `thimble_depthwise_3x3_s8`'s parameters.
+def channel_endings(scales: Scaling, offset: int, weight_zero_point: int) -> Ending:
+    """What follows from each channel's sums in `thimble_depthwise_3x3_s8`'s parameters, before an
+    activation.
 
     The multiplier of a channel that is rounded once has fewer bits, so that all shift alike.
     """
     code = scales.code.astype(np.int64)
-    if activation != _INT8:
-        return Ending(
-            scales.bias, scales.multiplier, code.astype(np.int16), np.zeros_like(scales.bias)
-        )
     step = _steps(scales, offset, weight_zero_point)
     more = step.right - ONCE_RIGHT
     found = step.found & (more >= 0) & (more < _FEWEST_BITS)

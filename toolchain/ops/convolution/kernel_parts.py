@@ -6,9 +6,9 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from toolchain.boards import Core
-from toolchain.ir import Graph, Op
+from toolchain.ir import Graph, Op, Tensor
 from toolchain.ops.arithmetic.activation import Activation, clamp_range
-from toolchain.ops.arithmetic.fixed_point import check_left_shifts
+from toolchain.ops.arithmetic.fixed_point import Int32, check_left_shifts
 from toolchain.ops.arithmetic.onnx_rounding import onnx_factors, onnx_scaling
 from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.convolution.common import (
@@ -76,7 +76,22 @@ def channel_scaling(
     factor is absurd.
     """
     x, weights, y = graph.input(op, INPUT), graph.input(op, WEIGHTS), graph.output(op)
-    bias, zero_point = bias_of(op, graph, len(filters)), weight_zero_point(weights)
+    bias = bias_of(op, graph, len(filters))
+    return tensor_scaling((x, weights, y), bias, activation, rounding, filters, partial=partial)
+
+
+def tensor_scaling(
+    tensors: tuple[Tensor, Tensor, Tensor],
+    bias: Int32,
+    activation: Activation,
+    rounding: Rounding,
+    filters: Int8,
+    *,
+    partial: bool = False,
+) -> Callable[[], Scaling]:
+    """`channel_scaling` by the quantisation of input, weights and output."""
+    x, weights, y = tensors
+    zero_point = weight_zero_point(weights)
     if rounding is Rounding.ONNX:
         onnx_factors(x, weights, y)
         return lambda: onnx_scaling(x, weights, y, filters, bias, partial, zero_point)

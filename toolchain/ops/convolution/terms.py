@@ -7,17 +7,26 @@ image by a quicker path than those at its edges, so the two are counted apart.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
+from numpy.typing import NDArray
 
 from toolchain.ir import Graph, Op
 from toolchain.ops.arithmetic.rounding import Rounding
+<<<<<<< HEAD
 from toolchain.ops.convolution.common import weight_zero_point
 from toolchain.ops.convolution.extents import FOURS_LINES
+=======
+from toolchain.ops.convolution.common import convolution_of, weight_zero_point
+from toolchain.ops.convolution.extents import BAND_LINES, FOURS, FOURS_LINES, LINES_3X3
+>>>>>>> 32a8a9f (Depthwise kernels: predicted within 1% on shapes that no fit has seen; an activation narrower than int8 is a pass over the image)
 from toolchain.ops.convolution.packing import (
     PACKED_SUM,
     PACKED_TAPS,
     SUMMED_TAPS,
     VECTOR_BYTES,
+    Ending,
     Int8,
 )
 from toolchain.ops.kernel import Call, Terms
@@ -25,11 +34,19 @@ from toolchain.ops.terms import Along, along, is_narrow, slow_channels
 from toolchain.ops.window import Window
 
 Counts = dict[str, float]
+<<<<<<< HEAD
 _LEAST_INT8 = -128
+=======
+Slow = NDArray[np.bool_]
+"""Of each channel: whether it takes a slow path."""
+>>>>>>> 32a8a9f (Depthwise kernels: predicted within 1% on shapes that no fit has seen; an activation narrower than int8 is a pass over the image)
 _BY_ROWS = ("arm_convolve_1x1_s8", "arm_convolve_1_x_n_s8")
 """Kernels for Helium that multiply the pixels of each row separately."""
 _HELIUM_CHANNELS = 124
 """CMSIS-NN's CH_IN_BLOCK_MVE."""
+_FOUR = 4
+"""Pixels that the loops of 3x3 depthwise kernels take at a time. A core that guesses at branches is
+wrong at the end of a loop that turned more than once."""
 
 
 def own_conv_terms(
@@ -336,7 +353,15 @@ def partial_conv_terms(op: Op, graph: Graph, function: str, window: Window) -> T
     }
 
 
-def depthwise_line_terms(op: Op, graph: Graph, call: Call, line: int) -> Terms:
+def slow_endings(op: Op, ending: Ending) -> tuple[str, Slow]:
+    """The same as `slow_channels`, of parameters whose codes say so by their sign."""
+    path = "float" if convolution_of(op).rounding is Rounding.ONNX else "slow"
+    return path, ending.code < 0
+
+
+def depthwise_line_terms(
+    op: Op, graph: Graph, call: Call, line: int, slow_ones: tuple[str, Slow]
+) -> Terms:
     """`thimble_depthwise_conv_s8`: channel by channel, in bands of output rows.
 
     `line` is the length of an image row in scratch, in int16 values.
@@ -363,7 +388,7 @@ def depthwise_line_terms(op: Op, graph: Graph, call: Call, line: int) -> Terms:
     before = min(pad_left, line)
     inside = min(max(line - before, 0), in_w)
     each = batches * channels
-    path, slow = slow_channels(op, graph, once=True)
+    path, slow = slow_ones
     slow_outputs = batches * out_h * out_w * int(slow.sum())
     outputs = each * out_h * out_w - slow_outputs
     terms: Counts = {
@@ -378,7 +403,7 @@ def depthwise_line_terms(op: Op, graph: Graph, call: Call, line: int) -> Terms:
         "line blank": each * image_lines * (line - inside),
         "blank line": each * (lines - image_lines),
         "blank line pixel": each * (lines - image_lines) * line,
-        "narrow": outputs * is_narrow(op, graph),
+        "narrow four": each * out_h * out_w / 4 * is_narrow(op, graph),
         "output": outputs,
         f"{path} output": slow_outputs,
     }
@@ -409,64 +434,139 @@ def depthwise_line_terms(op: Op, graph: Graph, call: Call, line: int) -> Terms:
     return terms
 
 
-def depthwise_3x3_terms(op: Op, graph: Graph, call: Call) -> Terms:
+@dataclass(frozen=True)
+class Endings:
+    """How many channels of a 3x3 depthwise convolution end in each of the kernel's ways: rounded
+    once, rounded twice, and by the `path` of `slow_channels`.
+    """
+
+    once: int
+    twice: int
+    slow: int
+    path: str
+
+
+def depthwise_3x3_terms(op: Op, graph: Graph, call: Call, endings: Endings) -> Terms:
     """`thimble_depthwise_3x3_s8`, `_band_s8` and `_band_step_2_s8`: channel by channel, from
-    lines in scratch."""
+    lines in scratch.
+    """
+    turns = call.function == "thimble_depthwise_3x3_s8"
     batches, channels = graph.output(op).shape[0], graph.output(op).shape[3]
-    in_h, out_h = call["shape.input_h"], call["shape.output_h"]
-    in_w, out_w = call["shape.input_w"], call["shape.output_w"]
-    stride_h, stride_w = call["shape.stride_h"], call["shape.stride_w"]
-    pad_top, pad_left = call["shape.pad_top"], call["shape.pad_left"]
-    pairs, bands = -(-out_w // 2) * stride_w + 1, -(-out_h // call["shape.band"])
-    inside = min(max(2 * pairs - pad_left, 0), in_w)
-    tops = (row * stride_h - pad_top for row in range(out_h))
-    seen = {top + row for top in tops for row in range(3)}
-    lines = sum(0 <= row < in_h for row in seen)
-    each = batches * channels
-    path, slow = slow_channels(op, graph, once=True)
-    at = "" if stride_w == 1 else " at stride 2"
-    fours = call.get("shape.at_once")
-    blank = each * (len(seen) - lines)
-    kept = each * (bands - 1) * max(3 - stride_h, 0)
+    out_h, out_w = call["shape.output_h"], call["shape.output_w"]
+    stride_w, pad_left = call["shape.stride_w"], call["shape.pad_left"]
+    inside = min(max(2 * _pairs_3x3(call) - pad_left, 0), call["shape.input_w"])
+    bands = 1 if turns else -(-out_h // call["shape.band"])
+    found = _lines_in_turn if turns else _lines_of_four if call.get("shape.at_once") else _lines
+    at = " at stride 2" if stride_w == 2 else ""
+    quick = endings.once + endings.twice
     terms: Counts = {
         "call": 1.0,
-        "channel": each,
-        "row": each * out_h,
-        "band": each * bands / max(fours, 1),
+        "channel": batches * channels * bands,
+        "channel rounded twice": batches * endings.twice * bands,
+        "row": batches * quick * out_h,
+        "row of several fours": batches * quick * out_h * (out_w >= 2 * _FOUR),
+        "narrow four": batches * channels * out_h * out_w / 4 * is_narrow(op, graph),
     }
-    if fours:
-        pitch = fours * next(n for n in FOURS_LINES if 4 * pairs <= n) / 16
-        odd = min(pad_left % 2, inside)
+    terms |= found(call, batches * channels, inside)
+    for how, count in (("", endings.once), (" rounded twice", endings.twice)):
+        rows = batches * count * out_h
         terms |= {
-            "line of four channels": each * lines / 4,
-            "pair of pixels of four channels": each * lines * ((inside - odd) // 2) / 4,
-            "lone pixel of four channels": each * lines * (odd + (inside - odd) % 2) / 4,
-            "four words blank": (blank / 4 if bands > 1 else 0) * pitch,
-            "four words kept": kept / 4 * pitch,
+            f"four{at}{how}": rows * (out_w // 4),
+            f"two{at}{how}": rows * (out_w % 4 // 2),
+            f"lone output{how}": rows * (out_w % 2),
         }
-    else:
-        terms |= {
-            "line": each * lines,
-            "line word": each * lines * (inside // 4),
-            "line byte": each * lines * (inside % 4),
-            "blank line": blank,
-            "blank line pair": blank * pairs,
-            "line kept": kept,
-        }
-    narrow = is_narrow(op, graph)
-    usual = batches * (0 if narrow else channels - int(slow.sum()))
-    how = "" if graph.output(op).q.zero_point == -128 else " rounded twice"
+    slow, path = batches * endings.slow * out_h, endings.path
     return terms | {
-        f"four{at}{how}": usual * out_h * (out_w // 4),
-        f"two{at}{how}": usual * out_h * (out_w % 4 // 2),
-        f"lone output{how}": usual * out_h * (out_w % 2),
-        f"{path} output": (batches * channels * out_h * out_w - usual * out_h * out_w)
-        * (not narrow),
-        "narrow output": batches * channels * out_h * out_w * narrow,
+        f"{path} row": slow,
+        f"{path} output": slow * out_w,
     }
 
 
-def channel_block_terms(op: Op, graph: Graph, window: Window) -> Terms:
+def _pairs_3x3(call: Call) -> int:
+    """Words of a line in scratch that hold pixels."""
+    return -(-call["shape.output_w"] // 2) * call["shape.stride_w"] + 1
+
+
+def _lines_in_turn(call: Call, channels: int, inside: int) -> Counts:
+    """Of three lines that take turns: each image row becomes a line once."""
+    odd, pairs = call["shape.pad_left"] % 2 if inside else 0, _pairs_3x3(call)
+    tops = (
+        row * call["shape.stride_h"] - call["shape.pad_top"]
+        for row in range(call["shape.output_h"])
+    )
+    seen = {top + row for top in tops for row in range(LINES_3X3)}
+    lines = sum(0 <= row < call["shape.input_h"] for row in seen)
+    blank = len(seen) - lines
+    rest = inside - odd
+    return {
+        "first blank": LINES_3X3 * pairs,
+        "line": channels * lines,
+        "line of several fours": channels * lines * (rest >= 2 * _FOUR),
+        "line four": channels * lines * (rest // 4),
+        "line two": channels * lines * (rest % 4 // 2),
+        "line one": channels * lines * (rest % 2 + odd),
+        "blank line": channels * blank,
+        "blank line pair": channels * blank * pairs,
+    }
+
+
+def _bands(call: Call, channels: int, lengths: tuple[int, ...], at_once: int) -> tuple[int, Counts]:
+    """Image rows that a kernel by bands reads for a channel, and the terms of the rest that it does
+    with lines. `at_once`: channels whose lines lie together, in lines of the first of `lengths`
+    bytes that is enough.
+    """
+    pitch = at_once * next(n for n in lengths if 4 * _pairs_3x3(call) <= n) / 16
+    out_h, band, stride = (call[f"shape.{name}"] for name in ("output_h", "band", "stride_h"))
+    in_h, times = call["shape.input_h"], channels / at_once
+    lines = blank = kept = of_rows = of_lines = 0
+    for row in range(0, out_h, band):
+        had = max(LINES_3X3 - stride, 0) if row else 0
+        top = row * stride - call["shape.pad_top"] + had
+        rows = min(band, out_h - row)
+        wanted = (rows - 1) * stride + LINES_3X3 - had
+        seen = max(min(top + wanted, in_h) - max(top, 0), 0)
+        lines, blank, kept = lines + seen, blank + wanted - seen, kept + had
+        of_rows, of_lines = of_rows + (rows > 1), of_lines + (seen > 1)
+    bands = -(-out_h // band)
+    several = times * (bands > 1)
+    return lines, {
+        "first blank": ((band - 1) * stride + LINES_3X3) * pitch,
+        "band": times * bands,
+        "band of several lines": times * of_lines,
+        "channel of several rows": channels * of_rows,
+        "begun band": several * bands,
+        "four words blank": several * blank * pitch,
+        "four words kept": several * kept * pitch,
+    }
+
+
+def _lines(call: Call, channels: int, inside: int) -> Counts:
+    """Of bands of lines that are made channel by channel."""
+    lines, terms = _bands(call, channels, BAND_LINES, 1)
+    return terms | {
+        "line": channels * lines,
+        "line of several fours": channels * lines * (inside >= 2 * _FOUR),
+        "line four": channels * lines * (inside // 4),
+        "line two": channels * lines * (inside % 4 // 2),
+        "line one": channels * lines * (inside % 2),
+    }
+
+
+def _lines_of_four(call: Call, channels: int, inside: int) -> Counts:
+    """Of bands of lines that are made of four channels at once."""
+    lines, terms = _bands(call, channels, FOURS_LINES, FOURS)
+    odd = call["shape.pad_left"] % 2 if inside else 0
+    each, pairs = channels / FOURS * lines, (inside - odd) // 2
+    return terms | {
+        "line of four channels": each,
+        "line of several pairs": each * (pairs > 1),
+        "first pixel of four channels": each * odd,
+        "pair of pixels of four channels": each * pairs,
+        "last pixel of four channels": each * ((inside - odd) % 2),
+    }
+
+
+def channel_block_terms(op: Op, graph: Graph, window: Window, slow_ones: tuple[str, Slow]) -> Terms:
     """`thimble_depthwise_conv_blocks_s8`: four channels at a time. It gathers the windows that
     reach beyond the image and reads the others in place.
     """
@@ -482,7 +582,7 @@ def channel_block_terms(op: Op, graph: Graph, window: Window) -> Terms:
     edge = whole * sum(sides) + (out_h - whole) * out_w
     runs = whole * sum(-(-side // 4) for side in sides) + (out_h - whole) * -(-out_w // 4)
     each = batches * channels // 4
-    path, slow = slow_channels(op, graph, once=True)
+    path, slow = slow_ones
     slow_outputs = batches * out_h * out_w * int(slow.reshape(-1, 4).any(axis=1).sum())
     outputs = each * out_h * out_w
     terms: Counts = {
@@ -496,7 +596,7 @@ def channel_block_terms(op: Op, graph: Graph, window: Window) -> Terms:
         "gathered pixel": each
         * kernel_h
         * (edge * stride_w + runs * (window.extent[1] - stride_w)),
-        "narrow": 4 * outputs * is_narrow(op, graph),
+        "narrow four": outputs * is_narrow(op, graph),
     }
     terms[f"{path} output"] = slow_outputs
     terms[f"{path} tap"] = slow_outputs * kernel_h * kernel_w
