@@ -9,7 +9,7 @@ from types import MappingProxyType
 import numpy as np
 import pytest
 
-from toolchain.boards import HOST, board
+from toolchain.boards import HOST, Core, board
 from toolchain.codegen import generate
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Graph, Quantisation
@@ -23,6 +23,7 @@ from toolchain.timing.kernel_shapes import graph_of_shape
 
 COLUMN = {"kind": "depthwise_conv2d", "input": [1, 12, 2, 3], "kernel": [3, 1]}
 ROW = {"kind": "depthwise_conv2d", "input": [1, 2, 12, 3], "kernel": [1, 3]}
+M4 = Core("cortex-m4", dsp=True, fpu=True)
 
 
 def _kernel(graph: Graph) -> Kernel:
@@ -103,3 +104,25 @@ def test_gaps_between_lines_become_a_loop_of_a_pointwise_convolution() -> None:
     assert lined["pixels"] == 6 and [loop.count for loop in lined.loops] == [4]
     steps = [lined.arguments[name].steps for name in ("input", "output")]  # type: ignore[union-attr]
     assert steps == [(("y", 64),), (("y", 18),)]
+
+
+@pytest.mark.parametrize(
+    ("height", "rows", "core", "by_lines"),
+    [
+        (4, 7, M4, False),
+        (4, 8, M4, True),
+        (7, 9, M4, False),
+        (7, 10, M4, True),
+        (9, 8, M4, True),
+        (7, 8, Core("cortex-m3"), True),  # whose blocks are no quicker for having odd rows
+    ],
+)
+def test_columns_take_the_kernel_of_fewer_cycles(
+    height: int, rows: int, core: Core, by_lines: bool
+) -> None:
+    size = [1, height + rows - 1, 1, 8]
+    graph = graph_of_shape({"kind": "depthwise_conv2d", "input": size, "kernel": [height, 1]})
+    call = kernel_of(graph.ops[0], graph, core).calls[0]
+    assert call["shape.output_h" if not by_lines else "shape.output_w"] == rows
+    names = {False: "thimble_depthwise_conv_blocks_s8", True: "thimble_depthwise_conv_s8"}
+    assert call.function == names[by_lines]

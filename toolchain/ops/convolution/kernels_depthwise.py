@@ -24,9 +24,12 @@ from toolchain.ops.convolution.packing import pack_depthwise_lanes, pack_windows
 from toolchain.ops.kernel import Kernel
 from toolchain.ops.window import Window
 
-_COLUMN_BY_LINES = 8
-"""From this many output rows on, images one pixel wide take fewer instructions row by row of one
-channel than by blocks of four channels. Counted on a Cortex-M4."""
+_COLUMN_BY_LINES, _ODD_COLUMN_BY_LINES = 8, 10
+"""From this many output rows on, images one pixel wide take fewer cycles row by row of one channel
+than by blocks of four channels; the latter where assembly computes the blocks: windows of an odd
+number of rows up to `_ODD_ROWS`. By the models of Cortex-M4, M33 and M7, of 2 to 29 rows."""
+_ODD_ROWS = 7
+"""Of `thimble_depthwise_odd_block_s8`."""
 
 
 _COLUMNS_BY_LANES = 12
@@ -64,11 +67,18 @@ def own_depthwise(op: Op, graph: Graph, core: Core) -> Kernel:
     blocks = channels == x.shape[3] and channels % 4 == 0 and weight_zero_point(weights) == 0
     if window.kernel == (3, 3) and window.dilation == PLAIN and window.stride[1] <= 2:
         return depthwise_3x3(op, graph, window, blocks)
-    column = y.shape[2] == 1 and y.shape[1] >= _COLUMN_BY_LINES
+    column = y.shape[2] == 1 and y.shape[1] >= _least_column(window, core)
     lines = window.stride == window.dilation == PLAIN and column
     if blocks and not lines:
         return depthwise_by_blocks(op, graph, window)
     return depthwise_by_lines(op, graph, window)
+
+
+def _least_column(window: Window, core: Core) -> int:
+    """Rows from which images one pixel wide are computed row by row."""
+    rows = window.kernel[0]
+    odd = core.dsp and rows % 2 == 1 and rows <= _ODD_ROWS
+    return _ODD_COLUMN_BY_LINES if odd else _COLUMN_BY_LINES
 
 
 def _takes_depthwise_lanes(op: Op, graph: Graph, core: Core) -> bool:
