@@ -47,22 +47,32 @@ void thimble_batch_matmul_s16(
  *
  * parameters: for each four units (the last ones padded with zeros to four): four biases, which include what
  * the input's zero point adds; for each four taps (padded with zeros) four bytes of each unit in turn;
- * then the scaling of the four, if `common` is null. With `joined`, for each four taps and each two units:
- * int16 of the first and third tap, then of the second and fourth, each 256 times the second unit's weight
- * plus that of the first. The toolchain has proved that the second unit's sums, with bias, are below 2^23 in
- * magnitude.
+ * then the scaling of the four, if `common` is null.
  *
  * common: the scaling of all units, or null. A scaling is four multipliers, four low parts of
  * multipliers, and four int8 shift codes in one word. */
 void thimble_fully_connected_s8(int32_t rows,
                                 int32_t depth,
                                 int32_t units,
-                                int32_t joined,
                                 const thimble_requant *requant,
                                 const int8_t *input,
                                 const int32_t *parameters,
                                 const int32_t *common,
                                 int8_t *output);
+
+/* The same of units that are joined two by two. parameters: for each four units, of each two the first's bias
+ * less the products of its weights of neighbouring taps, and 256 times the second's bias plus the first's;
+ * for each four taps and each two units, int16 of the first and third tap, then of the second and fourth,
+ * each 256 times the second unit's weight plus that of the first; then the scaling of the four, if `common`
+ * is null. The toolchain has proved that the second unit's sums, with bias, are below 2^23 in magnitude. */
+void thimble_fully_connected_joined_s8(int32_t rows,
+                                       int32_t depth,
+                                       int32_t units,
+                                       const thimble_requant *requant,
+                                       const int8_t *input,
+                                       const int32_t *parameters,
+                                       const int32_t *common,
+                                       int8_t *output);
 
 /* The same for vectors of sixteen lanes: for each sixteen taps (padded with zeros), sixteen bytes of each
  * unit in turn. */

@@ -6,7 +6,6 @@ import ctypes
 import subprocess
 import tempfile
 import zlib
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +22,6 @@ from tests.support.convolutions import (
     with_weight_zero_point,
 )
 from tests.support.host import (
-    host_model,
     model_of,
     plan_of,
     random_inputs,
@@ -114,32 +112,6 @@ def _check(graphs: list[Graph], rng: np.random.Generator, core: Core, room: int 
                 want = reference_outputs(graph, inputs)[0]
                 have = running.run(inputs, index)[0]
                 np.testing.assert_array_equal(have, want, err_msg=f"{index} {graph.ops[0]}")
-
-
-def test_filters_that_cannot_be_joined() -> None:
-    """Two weights in an int16 do not hold -128 beside what is below 0."""
-    rng = np.random.default_rng(11)
-    graphs = []
-    for weight in (-127, -128):
-        graph = forms()["fully_connected"].sample(rng)
-        while graph.input(graph.ops[0], 1).shape[0] < 2:
-            graph = forms()["fully_connected"].sample(rng)
-        op = graph.ops[0]
-        weights = graph.input(op, 1)
-        data = rng.integers(-127, 128, weights.shape).astype(np.int8)
-        data[:2, 0] = -1, weight
-        tensors = dict(graph.tensors) | {weights.name: replace(weights, constant=data)}
-        made = Graph.build(graph.name, tensors.values(), [op], graph.inputs, graph.outputs)
-        assert kernel_of(op, made, HOST).calls[0]["joined"] == int(weight > -128)
-        graphs.append(made)
-    models = [host_model(graph, f"m{index}") for index, graph in enumerate(graphs)]
-    with tempfile.TemporaryDirectory() as folder:
-        program = build(models, cmsis_nn.find(), Path(folder), sanitize=True)
-        with HostProgram(program, models) as running:
-            for index, graph in enumerate(graphs):
-                inputs = random_inputs(graph, rng)
-                want = reference_outputs(graph, inputs)[0]
-                np.testing.assert_array_equal(running.run(inputs, index)[0], want)
 
 
 class _Dims(ctypes.Structure):

@@ -5,7 +5,6 @@
 void thimble_fully_connected_s8(int32_t rows,
                                 int32_t depth,
                                 int32_t units,
-                                int32_t joined,
                                 const thimble_requant *requant,
                                 const int8_t *input,
                                 const int32_t *parameters,
@@ -16,8 +15,7 @@ void thimble_fully_connected_s8(int32_t rows,
         const int32_t *at = parameters;
         for (int32_t left = units; left > 0; left -= 4) {
             int32_t sums[4];
-            at = joined ? thimble_sum_joined_units_s8(input, at, depth, sums)
-                        : thimble_sum_units_s8(input, at, depth, sums);
+            at = thimble_sum_units_s8(input, at, depth, sums);
             output = thimble_put_units_s8(sums, common ? common : at, left < 4 ? left : 4, requant, output);
             at += common ? 0 : 9;
         }

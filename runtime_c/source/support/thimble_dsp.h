@@ -89,6 +89,19 @@ static inline uint32_t thimble_sxtb16_ror8(uint32_t word)
 #endif
 }
 
+/* Two int16 of `pair`, plus bytes 0 and 2 of a word. */
+static inline uint32_t thimble_sxtab16(uint32_t pair, uint32_t word)
+{
+#if THIMBLE_DSP
+    uint32_t result;
+    __asm("sxtab16 %0, %1, %2" : "=r"(result) : "r"(pair), "r"(word));
+    return result;
+#else
+    const uint32_t bytes = thimble_sxtb16(word);
+    return ((pair + bytes) & 0xFFFFU) | ((pair & 0xFFFF0000U) + (bytes & 0xFFFF0000U));
+#endif
+}
+
 /* Bottom halves of two words, and top halves: the first one's lowest. */
 static inline uint32_t thimble_bottoms(uint32_t low, uint32_t high)
 {

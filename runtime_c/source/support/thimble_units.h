@@ -21,12 +21,6 @@ int8_t *thimble_put_units_s8(const int32_t *sums,
                              const thimble_requant *requant,
                              int8_t *output);
 
-/* The same of filters that are joined two by two. */
-const int32_t *thimble_sum_joined_units_s8(const int8_t *input,
-                                           const int32_t *parameters,
-                                           int32_t depth,
-                                           int32_t *restrict sums);
-
 /* Sums of four units: their biases and `depth` taps (fully connected parameters); returns what follows. */
 const int32_t *
 thimble_sum_units_s8(const int8_t *input, const int32_t *parameters, int32_t depth, int32_t *restrict sums);

@@ -516,7 +516,7 @@ def pack_convolution_s4(filters: Int8, ending: Ending, groups: int, narrow: bool
 
 def fit_joined(filters: Int8, largest: NDArray[np.int64]) -> bool:
     """Whether filters [units, taps], whose sums with bias are at most `largest`, can be joined two
-    by two (`thimble_fully_connected_s8`).
+    by two (`thimble_fully_connected_joined_s8`).
     """
     wide = _pad(filters, 0, 4).astype(np.int64)
     joined = 256 * wide[1::2] + wide[::2]
@@ -524,14 +524,20 @@ def fit_joined(filters: Int8, largest: NDArray[np.int64]) -> bool:
     return fits and bool((largest[1::2] < _JOINED_SUM_LIMIT).all())
 
 
-def joined_turns(filters: Int8, lanes: int) -> NDArray[np.int32]:
-    """Words of two int16, as [blocks of units, words]: for each four taps, of each two units the
-    first and the third tap, then the second and the fourth.
+def pack_joined(scales: Scaling, common: bool) -> Int32:
+    """For `thimble_fully_connected_joined_s8`.
+
+    With `common` all units have one scaling, which is a separate argument (`pack_common_scaling`).
     """
-    wide = _pad(_pad(filters, 1, 4), 0, lanes).astype(np.int64)
+    wide = _pad(_pad(scales.filters, 1, 4), 0, 4).astype(np.int64)
+    bias = _pad(scales.bias, 0, 4).astype(np.int64)
+    pairs = (wide[::2, ::2] * wide[::2, 1::2]).sum(axis=1)
+    heads = np.stack((bias[::2] - pairs, 256 * bias[1::2] + bias[::2]), axis=1)
     joined = (256 * wide[1::2] + wide[::2]).astype(np.int16)
-    taps = joined.reshape(len(wide) // lanes, lanes // 2, -1, 4)[..., [0, 2, 1, 3]]
-    return _words(taps.transpose(0, 2, 1, 3).reshape(len(taps), -1))
+    taps = joined.reshape(len(wide) // 4, 2, -1, 4)[..., [0, 2, 1, 3]]
+    turns = _words(taps.transpose(0, 2, 1, 3).reshape(len(taps), -1))
+    parts: list[NDArray[np.generic]] = [_lanes(heads.reshape(-1).astype(np.int32), 4), turns]
+    return _joined(parts if common else parts + _fully_connected_scaling(scales))
 
 
 def pack_fully_connected(scales: Scaling, common: bool, turns: Turns) -> Int32:

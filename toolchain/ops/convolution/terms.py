@@ -14,13 +14,8 @@ from numpy.typing import NDArray
 
 from toolchain.ir import Graph, Op
 from toolchain.ops.arithmetic.rounding import Rounding
-<<<<<<< HEAD
-from toolchain.ops.convolution.common import weight_zero_point
-from toolchain.ops.convolution.extents import FOURS_LINES
-=======
 from toolchain.ops.convolution.common import convolution_of, weight_zero_point
 from toolchain.ops.convolution.extents import BAND_LINES, FOURS, FOURS_LINES, LINES_3X3
->>>>>>> 32a8a9f (Depthwise kernels: predicted within 1% on shapes that no fit has seen; an activation narrower than int8 is a pass over the image)
 from toolchain.ops.convolution.packing import (
     PACKED_SUM,
     PACKED_TAPS,
@@ -34,12 +29,9 @@ from toolchain.ops.terms import Along, along, is_narrow, slow_channels
 from toolchain.ops.window import Window
 
 Counts = dict[str, float]
-<<<<<<< HEAD
 _LEAST_INT8 = -128
-=======
 Slow = NDArray[np.bool_]
 """Of each channel: whether it takes a slow path."""
->>>>>>> 32a8a9f (Depthwise kernels: predicted within 1% on shapes that no fit has seen; an activation narrower than int8 is a pass over the image)
 _BY_ROWS = ("arm_convolve_1x1_s8", "arm_convolve_1_x_n_s8")
 """Kernels for Helium that multiply the pixels of each row separately."""
 _HELIUM_CHANNELS = 124

@@ -25,12 +25,12 @@ from toolchain.ops.convolution.packing import (
     fit_joined,
     fit_nibbles,
     folded_bias,
-    joined_turns,
     largest_sums,
     nibble_turns,
     nibble_vector_turns,
     pack_common_scaling,
     pack_fully_connected,
+    pack_joined,
     pack_sums,
     single_rounding_scaling,
     vector_turns,
@@ -66,8 +66,9 @@ from toolchain.ops.window import Window
 
 SUMS = 3
 """The input of a partial layer with the sums of the blocks before it."""
-_WORDS, _VECTORS, _FOUR_BITS, _FOUR_BIT_VECTORS = (
+_WORDS, _JOINED, _VECTORS, _FOUR_BITS, _FOUR_BIT_VECTORS = (
     "thimble_fully_connected_s8",
+    "thimble_fully_connected_joined_s8",
     "thimble_fully_connected_lanes_s8",
     "thimble_fully_connected_s4",
     "thimble_fully_connected_lanes_s4",
@@ -90,6 +91,7 @@ _TAPS = MappingProxyType(
     {
         _WORDS: (4, 4),
         _PARTIAL_WORDS: (4, 4),
+        _JOINED: (4, 4),
         _VECTORS: (VECTOR_BYTES, VECTOR_BYTES),
         _PARTIAL_VECTORS: (VECTOR_BYTES, VECTOR_BYTES),
         _FOUR_BITS: (4, 2),
@@ -140,15 +142,13 @@ def dense_kernel(op: Op, graph: Graph, activation: Activation, core: Core) -> Ke
     scales = dense_scaling(op, graph, activation)
     y = graph.output(op)
     common = len(sum_factors(op, graph)) == 1
-    joined = False
     function = _VECTORS if core.mve else _WORDS
     if four_bit_filters(op, graph):
         function = _FOUR_BIT_VECTORS if core.mve else _FOUR_BITS
-    elif function == _WORDS:
-        joined = not core.multiplies_alone and _join(op, graph)
+    elif function == _WORDS and not core.multiplies_alone and _join(op, graph):
+        function = _JOINED
     arguments: dict[str, Argument] = {
         **_sizes(op, graph),
-        **({"joined": int(joined)} if function == _WORDS else {}),
         "requant": requant(y.q.zero_point, *clamp_range(activation, y)),
         "input": Input(INPUT),
         "parameters": Packed("parameters"),
@@ -158,7 +158,11 @@ def dense_kernel(op: Op, graph: Graph, activation: Activation, core: Core) -> Ke
     call = Call(function, arguments)
     parameters = Constant(
         "parameters",
-        lambda: pack_fully_connected(scales, common, joined_turns if joined else _TURNS[function]),
+        lambda: (
+            pack_joined(scales, common)
+            if function == _JOINED
+            else pack_fully_connected(scales, common, _TURNS[function])
+        ),
         "biases, filters and requantisation",
     )
     scaling = Constant("scaling", lambda: pack_common_scaling(scales), "multipliers and shifts")
@@ -345,10 +349,18 @@ def _dense_terms(op: Op, graph: Graph, call: Call) -> Terms:
         "slow unit": slow_units,
         "uneven block": blocks * bool(depth % 4),
     }
+    if call.function == _WORDS:
+        return {**terms, "word": blocks * words}
+    terms = {**terms, "row word": rows * words}
     if call.function == _FOUR_BITS:
-        return {**terms, "four-bit word": blocks * words, "row word": rows * words}
-    word = "joined word" if call["joined"] else "word"
-    return {**terms, word: blocks * words}
+        return {**terms, "four-bit word": blocks * words}
+    at_once = quick if isinstance(call.arguments["common"], Packed) and not depth % 4 else 0
+    return {
+        **terms,
+        "quick block": quick - at_once,
+        "block at once": at_once,
+        "joined word": blocks * words,
+    }
 
 
 def _partial_terms(call: Call, *, adds: bool) -> Terms:
