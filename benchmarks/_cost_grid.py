@@ -288,6 +288,25 @@ def fully_connected(rng: Rng) -> Graph:
     return _weighted(rng, "fully_connected", attributes, (rows, depth), (units, depth))
 
 
+def scaled_fully_connected(rng: Rng) -> Graph:
+    """A scale for each unit, as ONNX files have them; of every other layer two units have weights
+    that cannot be joined."""
+    graph = fully_connected(rng)
+    weights, bias = graph.tensors["weights"], graph.tensors["bias"]
+    assert weights.constant is not None
+    data, units = weights.constant.copy(), len(weights.constant)
+    if units > 1 and rng.random() < 0.5:
+        data[:2, 0] = -1, -128
+    scales = (weights.q.scales[0] * rng.uniform(0.5, 1.0, units)).astype(np.float32)
+    w_q = Quantisation(tuple(map(float, scales)), (0,) * units, 0 if units > 1 else None)
+    b_q = Quantisation(tuple(map(float, np.float32(0.05) * scales)), w_q.zero_points, w_q.axis)
+    changed = {
+        "weights": replace(weights, quantisation=w_q, constant=data),
+        "bias": replace(bias, quantisation=b_q),
+    }
+    return replace(graph, tensors={**graph.tensors, **changed})
+
+
 def _four_bits(sampler: Callable[[Rng], Graph]) -> Callable[[Rng], Graph]:
     """Weights that fit four bits, on scales as much coarser."""
 
@@ -508,6 +527,7 @@ GRID: Mapping[str, tuple[Callable[[Rng], Graph], int]] = {
     "heavy": (heavy, 32),
     "streaming_depthwise": (streaming_depthwise, 32),
     "fully_connected": (fully_connected, 64),
+    "scaled_fully_connected": (scaled_fully_connected, 48),
     "four_bit_conv2d": (_four_bits(conv2d), 96),
     "four_bit_pointwise": (_four_bits(pointwise), 64),
     "four_bit_row": (_four_bits(row), 24),
