@@ -152,7 +152,7 @@ next_units(row_of_units *row, const int32_t *at, joined_sums *sums)
     uint32_t x, y, t;
     /* Of each four units one turn, two turns, then four at a time; the steps of scaling take turns too, as
      * each waits for the one before it. */
-    __asm volatile("0:                                  \n"
+    __asm volatile("6:                                  \n"
                    "ldr     %[n], %[words]              \n"
                    "ldr     %[input], %[from]           \n"
                    "ldr     %[x], %[pairs]              \n"
@@ -204,7 +204,7 @@ next_units(row_of_units *row, const int32_t *at, joined_sums *sums)
                    "subs    %[n], %[n], #1              \n"
                    "str     %[t], %[output]             \n"
                    "str     %[n], %[quick]              \n"
-                   "bne     0b                          \n"
+                   "bne     6b                          \n"
                    "5:                                  \n"
                    : [s0] "=&r"(s0), [s1] "=&r"(s1), [s2] "=&r"(s2), [s3] "=&r"(s3), [n] "=&l"(n),
                      [filters] "+r"(at), [input] "=&r"(input), [x] "=&r"(x), [y] "=&r"(y), [t] "=&r"(t),
