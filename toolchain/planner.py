@@ -4,6 +4,7 @@ file -> Graph -> rewritten -> one Kernel per operator -> order -> a place for ev
      -> quicker kernels, for which the flash has room
      -> split into smaller operators, where nearly free or requested -> spread over banks of RAM
      -> kernels with more scratch, where the arena has room
+     -> constants in RAM, where that is read sooner than flash
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from toolchain.memory.plan import Plan
 from toolchain.memory.problem import memory_problem
 from toolchain.ops.lowering import lower
 from toolchain.passes.refuse_float import refuse_float
+from toolchain.planning.copies import copy_constants
 from toolchain.planning.nearly_free import nearly_free
 from toolchain.planning.options import PlanOptions
 from toolchain.planning.ordering import choose_views, rewrite_identities
@@ -94,6 +96,6 @@ def plan_graph(
         if finer:
             plan = replace(plan, unsplit_bytes=whole.arena.size_bytes)
         plan = over_banks(plan, target, own, asked, report)
-        return spend_flash(plan, whole, target, asked, costs)
+        return copy_constants(spend_flash(plan, whole, target, asked, costs), target, asked)
 
     return quickest(whole, target, options, costs, finished)

@@ -9,9 +9,13 @@
 #define CPACR_FPU (0xFu << 20) /* coprocessors 10 and 11, full access (Arm DDI 0403 B3.2.20) */
 
 /* From the linker script. */
-extern uint8_t thimble_data_start[];
-extern uint8_t thimble_data_end[];
-extern const uint8_t thimble_data_load[];
+typedef struct {
+    const uint8_t *from;
+    uint8_t *to;
+    uint32_t size_bytes;
+} thimble_copy;
+extern const thimble_copy thimble_copies[]; /* .data, and constants that are read sooner from RAM */
+extern const thimble_copy thimble_copies_end[];
 extern uint8_t thimble_bss_start[];
 extern uint8_t thimble_bss_end[];
 extern const uint32_t thimble_vectors[16 + THIMBLE_UART_IRQ + 1];
@@ -88,7 +92,9 @@ void thimble_reset(void)
     thimble_mpu_guard((uint32_t)thimble_stack_low - (1u << THIMBLE_GUARD_LOG2), THIMBLE_GUARD_LOG2);
 #endif
     thimble_board_init();
-    memcpy(thimble_data_start, thimble_data_load, (size_t)(thimble_data_end - thimble_data_start));
+    for (const thimble_copy *copy = thimble_copies; copy != thimble_copies_end; copy++) {
+        memcpy(copy->to, copy->from, copy->size_bytes);
+    }
     memset(thimble_bss_start, 0, (size_t)(thimble_bss_end - thimble_bss_start));
     thimble_memory_paint();
     for (uint32_t i = 0; i < thimble_model_count; i++) {

@@ -31,7 +31,8 @@ def _graph() -> Graph:
 
 @cache
 def _plan(name: str, **given: object) -> Plan:
-    return plan_graph(_graph(), board(name), PlanOptions(**given))  # type: ignore[arg-type]
+    options = PlanOptions(copy_constants=False, **given)  # type: ignore[arg-type]
+    return plan_graph(_graph(), board(name), options)
 
 
 def _lean(name: str) -> Plan:

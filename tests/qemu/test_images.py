@@ -98,7 +98,7 @@ def test_firmware_has_no_warnings(board: Board) -> None:
 def test_same_input_same_image(tmp_path: Path) -> None:
     board = boards()["netduinoplus2"]
     first = probe_firmware(board, tmp_path / "a")
-    second = probe_firmware(board, tmp_path / "b")
+    second = probe_firmware(board, tmp_path / "b, with a comma")
     assert first.build_id == second.build_id
     for name in ("hex", "bin"):
         assert getattr(first, name).read_bytes() == getattr(second, name).read_bytes()

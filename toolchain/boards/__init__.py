@@ -18,8 +18,6 @@ from toolchain.boards.memory import Content as Content
 from toolchain.boards.memory import Memory as Memory
 from toolchain.boards.memory import MemoryKind as MemoryKind
 from toolchain.boards.memory import MemoryTiming as MemoryTiming
-from toolchain.boards.reading import board as board
-from toolchain.boards.reading import board_files as board_files
 from toolchain.boards.reading import boards as boards
 from toolchain.boards.reading import chip as chip
 from toolchain.boards.reading import chips as chips
@@ -27,4 +25,6 @@ from toolchain.boards.reading import read_board as read_board
 from toolchain.boards.reading import read_chip as read_chip
 from toolchain.boards.target import Target as Target
 from toolchain.boards.target import as_target as as_target
+from toolchain.boards.target import board as board
+from toolchain.boards.target import board_files as board_files
 from toolchain.boards.target import energy_of as energy_of

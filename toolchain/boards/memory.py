@@ -19,12 +19,15 @@ class MemoryKind(Enum):
 
 
 class Content(Enum):
-    """What a memory may hold. `DATA` is .data, .bss and the stack."""
+    """What a memory may hold. `DATA` is .data, .bss and the stack; `COPIES` are constants that the
+    start-up copies from flash, because they are read sooner from there.
+    """
 
     CODE = "code"
     WEIGHTS = "weights"
     DATA = "data"
     ARENA = "arena"
+    COPIES = "copies"
 
 
 Cached = Literal["instructions", "data"]

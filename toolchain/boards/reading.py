@@ -1,4 +1,4 @@
-"""Reads the files of chips and boards, and finds one by its name."""
+"""Reads the files of chips and boards."""
 
 from __future__ import annotations
 
@@ -165,22 +165,8 @@ def chip(name: str) -> Chip:
         raise InputError(f"there is no chip {name!r}; the chips are {known}") from None
 
 
-def board_files(name: str) -> tuple[Path, ...]:
-    """The files that a board is read from: every chip's and family's, then its own."""
-    return (*sorted((BOARDS / CHIPS).rglob("*.toml")), BOARDS / name / "board.toml")
-
-
 @cache
 def boards() -> Mapping[str, Board]:
     """Every board by name, in alphabetical order."""
     files = sorted(BOARDS.glob("*/board.toml"))
     return MappingProxyType({file.parent.name: read_board(file) for file in files})
-
-
-def board(name: str) -> Board:
-    """The board of that name. Raises InputError listing the boards if there is none."""
-    try:
-        return boards()[name]
-    except KeyError:
-        known = ", ".join(boards())
-        raise InputError(f"there is no board {name!r}; the boards are {known}") from None

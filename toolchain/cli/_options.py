@@ -20,7 +20,13 @@ ModelArgument = Annotated[
     Path, typer.Argument(metavar="MODEL", help="An int8 .tflite file, or a QDQ or QLinear .onnx.")
 ]
 BoardOption = Annotated[
-    str, typer.Option("--board", "-b", help="Board name; `thimble boards` lists them.")
+    str,
+    typer.Option(
+        "--board",
+        "-b",
+        help="Board name; `thimble boards` lists them. EMULATED:TARGET is an emulated board with "
+        "the memories and clock of another board or chip, as mps2-an500:nucleo-h743zi.",
+    ),
 ]
 SchedulerOption = Annotated[
     str,
@@ -66,8 +72,9 @@ OptimiseOption = Annotated[
         metavar="balanced|speed|size",
         help="What flash and RAM are spent on. balanced: kernels that are quicker because their "
         "constants take more flash, in an arena no larger than the unsplit network has without "
-        "them. speed: these even if the arena grows, up to the board's RAM and 15/16 of its flash. "
-        "size: none of these.",
+        "them; constants copied to three quarters of tightly coupled RAM. speed: these even if the "
+        "arena grows, up to the board's RAM and 15/16 of its flash, and copies in all RAM that is "
+        "quicker than flash. size: none of these.",
     ),
 ]
 SlowdownOption = Annotated[

@@ -53,6 +53,7 @@ from toolchain.planner import DEFAULT_BOARD
 from toolchain.planning.options import Optimise
 from toolchain.report.latency import latency_line
 from toolchain.report.plan import (
+    copied_lines,
     kernel_lines,
     memory_table,
     proof_line,
@@ -198,6 +199,7 @@ def command(
     for line in (
         *split_lines(plan),
         *spent_lines(plan),
+        *copied_lines(plan),
         *removed_lines(plan),
         *kernel_lines(plan),
     ):

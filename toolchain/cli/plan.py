@@ -46,6 +46,7 @@ from toolchain.report.fronts import names as format_names
 from toolchain.report.latency import latency_line, predict_latency
 from toolchain.report.operators import operator_table
 from toolchain.report.plan import (
+    copied_lines,
     kernel_lines,
     memory_table,
     plan_json,
@@ -172,6 +173,7 @@ def command(
         for line in (
             *split_lines(plan),
             *spent_lines(plan),
+            *copied_lines(plan),
             *removed_lines(plan),
             *kernel_lines(plan),
         ):

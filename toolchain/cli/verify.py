@@ -44,7 +44,7 @@ from toolchain.ops.preference import Preference
 from toolchain.partition import splitters
 from toolchain.planner import DEFAULT_BOARD
 from toolchain.planning.options import Optimise
-from toolchain.report.plan import kernel_lines, kernels_json, spent_lines, split_lines
+from toolchain.report.plan import copied_lines, kernel_lines, kernels_json, spent_lines, split_lines
 from toolchain.report.text import size
 from toolchain.report.time import time_text
 from toolchain.report.verification import difference_table
@@ -193,7 +193,7 @@ def _print(result: Verification) -> None:
             "largest element, which counts as a difference of 1 here."
         )
     plan = result.compiled.plan
-    for line in (*split_lines(plan), *spent_lines(plan), *kernel_lines(plan)):
+    for line in (*split_lines(plan), *spent_lines(plan), *copied_lines(plan), *kernel_lines(plan)):
         console.print(line, markup=False)
     found = result.by_operators
     if found is not None and result.operators_agree:

@@ -7,7 +7,7 @@ operands. `header`, `memory_map`, `constants`, `arrays`, `layout`, `names`, `pla
 `environment` are the smaller parts of the text.
 """
 
-from toolchain.codegen.generate import constant_bytes, generate
+from toolchain.codegen.generate import constant_bytes, copied_bytes, generate
 from toolchain.codegen.library import library_files, write_library
 
-__all__ = ["constant_bytes", "generate", "library_files", "write_library"]
+__all__ = ["constant_bytes", "copied_bytes", "generate", "library_files", "write_library"]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +12,9 @@ from numpy.typing import NDArray
 from toolchain.codegen.arrays import c_type, rows
 from toolchain.codegen.names import Names
 from toolchain.ir import DType, Tensor
+
+COPY_ALIGNMENT_BYTES = 8
+"""At most what a compiler aligns an array to: a doubleword."""
 
 
 @dataclass(frozen=True)
@@ -26,11 +31,15 @@ class Use:
 
 @dataclass(frozen=True)
 class ConstantArray:
-    """A `static const` array. `uses` says what it is for, once per operator that reads it."""
+    """A `static const` array. `uses` says what it is for, once per operator that reads it.
+
+    `bank`: of RAM, to which the start-up copies it; '': it stays in flash.
+    """
 
     symbol: str
     uses: tuple[Use, ...]
     data: NDArray[np.generic]
+    bank: str = ""
 
     @property
     def use(self) -> Use:
@@ -75,6 +84,16 @@ class ConstantTable:
     def size_bytes(self) -> int:
         return sum(array.size_bytes for array in self.arrays)
 
+    @property
+    def bank_bytes(self) -> Mapping[str, int]:
+        """Bytes that are copied to each bank, between aligned ends of the arrays."""
+        found: dict[str, int] = {}
+        for array in self.arrays:
+            if array.bank:
+                whole = -(-array.size_bytes // COPY_ALIGNMENT_BYTES) * COPY_ALIGNMENT_BYTES
+                found[array.bank] = found.get(array.bank, 0) + whole
+        return MappingProxyType(found)
+
     def __getitem__(self, symbol: str) -> ConstantArray:
         return next(array for array in self.arrays if array.symbol == symbol)
 
@@ -83,9 +102,9 @@ class ConstantTable:
         known = self._by_content.get(_key(_data(tensor)))
         return "" if known is None else known.symbol
 
-    def symbol(self, data: NDArray[np.generic], name: str, use: Use) -> str:
+    def symbol(self, data: NDArray[np.generic], name: str, use: Use, bank: str = "") -> str:
         """The symbol of an array with this content. `name` is used if it is free; `use` goes into a
-        comment.
+        comment. It is copied to the `bank` of the first that asks for one.
         """
         content = np.ascontiguousarray(data)
         key = _key(content)
@@ -95,14 +114,16 @@ class ConstantTable:
             known = ConstantArray(symbol, (use,), content)
         elif use not in known.uses:
             known = replace(known, uses=(*known.uses, use))
+        known = replace(known, bank=known.bank or bank)
         self._by_content[key] = known
         return known.symbol
 
-    def symbol_of(self, tensor: Tensor, owner: str) -> str:
+    def symbol_of(self, tensor: Tensor, owner: str, bank: str = "") -> str:
         """The symbol of a constant tensor that operator `owner` (such as `op3`) reads:
         `op3_weights`.
         """
-        return self.symbol(_data(tensor), f"{owner}_{role_of(tensor)}", Use("", tensor.name))
+        name = f"{owner}_{role_of(tensor)}"
+        return self.symbol(_data(tensor), name, Use("", tensor.name), bank)
 
 
 def _data(tensor: Tensor) -> NDArray[np.generic]:

@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 from toolchain.boards import Core
 from toolchain.codegen.cmsis_release import fitted
+from toolchain.codegen.constants import ConstantTable
 from toolchain.codegen.environment import environment
 from toolchain.codegen.header import accessors
 from toolchain.codegen.memory_map import memory_map
@@ -66,6 +67,7 @@ def generate(plan: Plan, core: Core, cmsis_nn_folder: Path, *, name: str = "") -
         "outputs": outputs,
         "constants": writer.constants.arrays,
         "weight_bytes": writer.constants.size_bytes,
+        "copied_to": sorted(writer.constants.bank_bytes),
         "arena_bytes": max(plan.arena.size_bytes, 1),
         "alignment_bytes": max(plan.arena.alignment_bytes, _INT_BYTES),
         "memory_map": memory_map(plan, [step_of[number] for number in made.calls]),
@@ -116,11 +118,23 @@ def constant_bytes(plan: Plan) -> int:
 
     Raises UnsupportedError if a call would touch bytes beyond its operands.
     """
+    return _constants(plan).size_bytes
+
+
+def copied_bytes(plan: Plan) -> Mapping[str, int]:
+    """Bytes of the constants that the start-up copies, by bank of RAM.
+
+    Raises UnsupportedError if a call would touch bytes beyond its operands.
+    """
+    return _constants(plan).bank_bytes
+
+
+def _constants(plan: Plan) -> ConstantTable:
     writer = Writer(plan, "model")
     writer.calls()
     writer.resets()
     accessors(plan, writer.constants, writer.places)
-    return writer.constants.size_bytes
+    return writer.constants
 
 
 def _below(files: Iterable[Path], folder: Path) -> tuple[str, ...]:

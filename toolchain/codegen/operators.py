@@ -169,7 +169,7 @@ def operands(function: Function, writer: Writer) -> tuple[Operand, ...]:
                 Operand(
                     direction,
                     f"{tensors[0].dtype.value} [{_dims(tensors)}]",
-                    _place(tensors, writer) if stored else _PACKED if packed else _IN_CODE,
+                    _place(tensors, writer, own) if stored else _PACKED if packed else _IN_CODE,
                     name,
                     len({tensor.name for tensor in tensors}) - 1,
                 )
@@ -179,7 +179,7 @@ def operands(function: Function, writer: Writer) -> tuple[Operand, ...]:
         Operand(
             "const",
             f"{array.data.dtype.name} [{array.elements}]",
-            "flash",
+            _home(array),
             array.symbol,
             array=array,
         )
@@ -204,9 +204,13 @@ def _dims(tensors: Sequence[Tensor]) -> str:
     return "x".join(str(a) if a == b else f"{a}..{b}" for a, b in spans) or "1"
 
 
-def _place(tensors: Sequence[Tensor], writer: Writer) -> str:
+def _home(array: ConstantArray) -> str:
+    return f"{array.bank}, copied" if array.bank else "flash"
+
+
+def _place(tensors: Sequence[Tensor], writer: Writer, arrays: Mapping[str, str]) -> str:
     if tensors[0].is_constant:
-        return "flash"
+        return _home(writer.constants[arrays[tensors[0].name]])
     offsets = writer.plan.arena.offsets
     return _span({offsets[tensor.name] for tensor in tensors if tensor.name in offsets}, writer)
 

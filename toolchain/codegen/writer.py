@@ -79,7 +79,9 @@ class Writer:
         def operand(reference: Input | Output, role: str) -> Node:
             names = op.inputs if isinstance(reference, Input) else op.outputs
             name = names[reference.index] if reference.index < len(names) else ""
-            return self._operand(name, reference, owner, role) if name else Word("NULL")
+            if not name:
+                return Word("NULL")
+            return self._operand(name, reference, owner, role, kernel.constants_in)
 
         def packed(reference: Packed, role: str) -> Node:
             constant = constants[reference.key]
@@ -87,6 +89,7 @@ class Writer:
                 constant.data,
                 identifier(f"{owner}_{constant.key}"),
                 Use(constant.comment or constant.key, op.counted_as[0]),
+                kernel.constants_in,
             )
             element = c_type(DType(constant.data.dtype.name))
             leaf = Leaf(identifier(constant.key), POINTER, symbol, element)
@@ -104,7 +107,9 @@ class Writer:
         calls = calls_at(op, kernel, self.plan.arena.pitches)
         return tuple(printer.printed(call) for call in calls)
 
-    def _operand(self, name: str, reference: Input | Output, owner: str, role: str) -> Node:
+    def _operand(
+        self, name: str, reference: Input | Output, owner: str, role: str, bank: str
+    ) -> Node:
         tensor = self.plan.graph.tensors[name]
         element = reference.element or c_type(tensor.dtype)
         steps = tuple(
@@ -113,7 +118,8 @@ class Writer:
         )
         if tensor.is_constant:
             own = c_type(tensor.dtype)
-            symbol = Leaf(role_of(tensor), POINTER, self.constants.symbol_of(tensor, owner), own)
+            symbol_of = self.constants.symbol_of(tensor, owner, bank)
+            symbol = Leaf(role_of(tensor), POINTER, symbol_of, own)
             at = Leaf(f"{role}_at", NUMBER, str(reference.at)) if reference.at else None
             cast = element != own
             return Address(element, True, symbol=symbol, cast=cast, at=at, steps=steps)

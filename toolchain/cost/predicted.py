@@ -56,7 +56,8 @@ class PredictedCostModel:
         if self.stalls is not None:
             of_bytes = max(self.of_bytes, _all_constant_bytes(graph))
             size_bytes = constant_bytes(lowered, number)
-            count += self.stalls.cycles(kernel, terms, size_bytes, of_bytes)
+            where = lowered.kernels[number].constants_in
+            count += self.stalls.cycles(kernel, terms, size_bytes, of_bytes, where)
         return Cost(round(count), Basis.PREDICTED)
 
     def within(self, graph: Graph) -> PredictedCostModel:

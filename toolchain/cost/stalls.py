@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from types import MappingProxyType
 
@@ -83,23 +83,37 @@ class Reach:
 
 @dataclass(frozen=True)
 class Stalls:
-    """The memories of a target that make its core wait, and how often kernels lack their lines."""
+    """The memories of a target that make its core wait, and how often kernels lack their lines.
+
+    `copies`: how data are read from each bank that may hold copies of constants; None: never late.
+    """
 
     code: Reach
     constants: Reach
     kernels: Mapping[str, Events]
+    copies: Mapping[str, Reach | None] = field(default_factory=lambda: MappingProxyType({}))
 
-    def cycles(self, kernel: str, terms: Terms, size_bytes: int, of_bytes: int) -> float:
-        """Of a kernel with constants of `size_bytes`, of `of_bytes` in the whole network."""
+    def cycles(
+        self, kernel: str, terms: Terms, size_bytes: int, of_bytes: int, constants_in: str = ""
+    ) -> float:
+        """Of a kernel with constants of `size_bytes`, of `of_bytes` in the whole network, that lie
+        in flash or in a bank of `copies`.
+        """
         events = self.kernels.get(kernel)
         if events is None:
             return 0.0
+        found = self._fetches(events, terms)
+        reach = self.copies[constants_in] if constants_in else self.constants
+        if reach is None:
+            return found
+        apart = constant_terms(terms, size_bytes, of_bytes, reach.cache)
+        return found + reach.fill_cycles * _sum(events.constants, apart)
+
+    def _fetches(self, events: Events, terms: Terms) -> float:
         first, whole = self.code.region.timing.read_cycles, self.code.fill_cycles
         alone = first + max(whole - first - events.jump_cycles, 0)
         following = min(alone, max(self.code.busy_cycles - events.sequential_cycles, 0))
-        found = alone * _sum(events.jump, terms) + following * _sum(events.sequential, terms)
-        apart = constant_terms(terms, size_bytes, of_bytes, self.constants.cache)
-        return found + self.constants.fill_cycles * _sum(events.constants, apart)
+        return alone * _sum(events.jump, terms) + following * _sum(events.sequential, terms)
 
 
 def _scaled(each: Terms, by: float) -> Terms:
@@ -170,7 +184,13 @@ def stalls_of(target: Board | Target) -> Stalls | None:
     if found is None:
         return None
     code, constants = found
-    return Stalls(code, constants, _nearest(code.cache, constants.cache))
+    copies = {
+        bank.name: _reach(system, bank.name, "data")
+        for bank in target.memories
+        if Content.COPIES in bank.holds
+    }
+    events = _nearest(code.cache, constants.cache)
+    return Stalls(code, constants, events, MappingProxyType(copies))
 
 
 def _home(memories: Sequence[Memory], content: Content) -> str:

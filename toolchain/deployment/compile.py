@@ -178,8 +178,9 @@ def _plans_together(
 ) -> list[Plan]:
     """The plans of models that share an arena. Those stay unsplit whose splits save nothing of it,
     because another model needs as much. Where the flash has no room for the quicker kernels of all
-    of them, none has any.
+    of them, none has any. Their constants stay in flash.
     """
+    options = replace(options, copy_constants=False)
     costs = cost_model(target.name)
     plans = [plan_model(model, target.name, options, report, costs) for model in models]
     left = options.flash_of(target) - sum(estimated_need(plan).flash_bytes for plan in plans)

@@ -40,6 +40,7 @@ _FIRMWARE_SOURCES = (
 )
 _HOOKS = "thimble_hooks.h"
 _MODEL_SUFFIX = ".model.o"
+_COPIED = ".copied_"
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,14 @@ class _Units:
         return (*self.kernels, *self.model, *self.firmware, self.glue)
 
 
-def _units(board: Board, files: ModelFiles, glue: Path, options: BuildOptions) -> _Units:
+def _copied_section(bank: str) -> str:
+    """Of the constants that are copied to a bank."""
+    return f"{_COPIED}{bank.lower()}"
+
+
+def _units(
+    board: Board, files: ModelFiles, glue: Path, options: BuildOptions, copied_to: Sequence[str]
+) -> _Units:
     base = (*board.compiler_flags, *_COMMON)
     folder = RUNTIME_C / "firmware"
     headers = folder / "include"
@@ -121,7 +129,11 @@ def _units(board: Board, files: ModelFiles, glue: Path, options: BuildOptions) -
     defines = firmware_defines(board, options)
     hooks = ("-include", _HOOKS, *defines) if options.profile else ()
     kernel_flags = (*base, options.kernel_optimisation)
-    model_flags = (*base, options.model_optimisation, *_WARNINGS, *hooks)
+    copied = (
+        f'-DTHIMBLE_COPIED_{bank}=__attribute__((section("{_copied_section(bank)}")))'
+        for bank in copied_to
+    )
+    model_flags = (*base, options.model_optimisation, *_WARNINGS, *hooks, *copied)
     firmware_flags = (*base, "-Os", *_WARNINGS, *defines)
     assert board.counter is not None
     sources = [*_FIRMWARE_SOURCES, *board.firmware_sources, board.counter.source]
@@ -185,6 +197,7 @@ def build_files(
         banks=chosen.banks,
         layout=chosen,
         arenas=list(zip(arrays, chosen.arenas, strict=True)),
+        copies=[(_copied_section(name), bank) for name, bank in chosen.copies],
         stack_bytes=chosen_options.stack_bytes,
         model_objects=f"*{_MODEL_SUFFIX}",
     )
@@ -197,7 +210,7 @@ def build_files(
     glue = _render(
         "firmware_model.c.j2", folder / "firmware_model.c", build_id=bytes(16), **context
     )
-    units = _units(board, files, glue, chosen_options)
+    units = _units(board, files, glue, chosen_options, [name for name, _ in chosen.copies])
     build_id = _identity(units.all, script)
     _render("firmware_model.c.j2", glue, build_id=build_id, **context)
     objects = compiler.compile_units(units.all, report)
@@ -337,11 +350,13 @@ def measure(elf: Path) -> Sizes:
     def total(*names: str) -> int:
         return sum(sections.get(name, 0) for name in names)
 
+    copied_bytes = total(*(name for name in sections if name.startswith(_COPIED)))
     return Sizes(
         code_bytes=total(".vectors", ".text", ".rodata"),
-        weight_bytes=total(".weights"),
+        weight_bytes=total(".weights") + copied_bytes,
         data_bytes=total(".data"),
         bss_bytes=total(".bss", ".noinit"),
         arena_bytes=total(*(name for name in sections if name.startswith(".arena"))),
         stack_bytes=total(".stack"),
+        copied_bytes=copied_bytes,
     )

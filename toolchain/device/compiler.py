@@ -223,7 +223,7 @@ def link_program(objects: Sequence[Path], flags: Sequence[str], program: Path) -
 def link(objects: Sequence[Path], flags: Sequence[str], script: Path, elf: Path) -> None:
     """Link to `elf` with a map beside it. Raises DoesNotFitError, or BuildError."""
     options = ["-nostartfiles", "--specs=nosys.specs", "-Wl,--gc-sections", "-T", str(script)]
-    options.append(f"-Wl,-Map={elf.with_suffix('.map')}")
+    options += ["-Xlinker", f"-Map={elf.with_suffix('.map')}"]  # -Wl would part it at a comma
     _run([find_tool("gcc"), *flags, *options, *(str(o) for o in objects), "-o", str(elf)])
 
 

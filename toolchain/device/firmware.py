@@ -142,8 +142,9 @@ def firmware_model(plan: Plan, sources: Sources, parts: tuple[FirmwarePart, ...]
 class Sizes:
     """Bytes from the linked ELF. Flash holds code, weights and the initial values of .data.
 
-    `code_bytes` is .text and .rodata without the model's constants (`weight_bytes`). `stack_bytes`
-    is the reserved size; the board measures what is used.
+    `code_bytes` is .text and .rodata without the model's constants (`weight_bytes`), of which the
+    start-up copies `copied_bytes` to RAM. `stack_bytes` is the reserved size; the board measures
+    what is used.
     """
 
     code_bytes: int
@@ -152,6 +153,7 @@ class Sizes:
     bss_bytes: int
     arena_bytes: int
     stack_bytes: int
+    copied_bytes: int = 0
 
     @property
     def flash_bytes(self) -> int:
@@ -159,7 +161,8 @@ class Sizes:
 
     @property
     def ram_bytes(self) -> int:
-        return self.data_bytes + self.bss_bytes + self.arena_bytes + self.stack_bytes
+        fixed = self.data_bytes + self.bss_bytes + self.stack_bytes
+        return fixed + self.arena_bytes + self.copied_bytes
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,16 @@ SECTION_ALIGNMENT_BYTES = 16
 
 @dataclass(frozen=True)
 class Layout:
-    """The banks of one firmware, by content. `arenas`: one bank for each part of the arena."""
+    """The banks of one firmware, by content. `arenas`: one bank for each part of the arena.
+
+    `copies`: by name, the banks to which constants are copied; the names stay in a `merged` layout.
+    """
 
     code: Memory
     weights: Memory
     data: Memory
     arenas: tuple[Memory, ...]
+    copies: tuple[tuple[str, Memory], ...] = ()
 
     @property
     def arena(self) -> Memory:
@@ -28,7 +32,8 @@ class Layout:
     @property
     def banks(self) -> tuple[Memory, ...]:
         """All of them, each once."""
-        named = {m.name: m for m in (self.code, self.weights, self.data, *self.arenas)}
+        copies = (bank for _, bank in self.copies)
+        named = {m.name: m for m in (self.code, self.weights, self.data, *self.arenas, *copies)}
         return tuple(named.values())
 
     def guard_bytes(self, bank: Memory) -> int:
@@ -45,7 +50,8 @@ class Layout:
         def outer(bank: Memory) -> Memory:
             return next((run for run in self.arenas if run.covers(bank)), bank)
 
-        return Layout(outer(self.code), outer(self.weights), outer(self.data), self.arenas)
+        copies = tuple((name, outer(bank)) for name, bank in self.copies)
+        return Layout(outer(self.code), outer(self.weights), outer(self.data), self.arenas, copies)
 
 
 @dataclass(frozen=True)
@@ -169,22 +175,27 @@ def layout(
     data_bytes: int,
     arena_bytes: int = 0,
     arena_banks: Sequence[tuple[str, int]] = (),
+    copied: Sequence[tuple[str, int]] = (),
 ) -> Layout:
     """For each part the first bank, in the order in which the board lists them, that has room.
 
     `data_bytes` includes the stack. The arena is in one piece, or has so many bytes in each of the
-    named `arena_banks`. Raises DoesNotFitError, with the bytes that are missing.
+    named `arena_banks`; `copied` constants take so many in each of theirs. Raises
+    DoesNotFitError, with the bytes that are missing.
     """
     flash = [Part(Content.CODE, code_bytes), Part(Content.WEIGHTS, weight_bytes)]
     arenas = [Part(Content.ARENA, size, name) for name, size in arena_banks or (("", arena_bytes),)]
-    ram = [Part(Content.DATA, data_bytes), *arenas]
+    copies = [Part(Content.COPIES, size, name) for name, size in copied]
+    ram = [Part(Content.DATA, data_bytes), *arenas, *copies]
     chosen = next(_placements(board, [*flash, *ram], []), None)
     if chosen is None and next(_placements(board, flash, []), None) is None:
         raise _does_not_fit(board, "code and weights", flash)
     if chosen is None:
         raise _does_not_fit(board, "arena, data and stack", ram)
-    code, weights, data, *arena = chosen
-    return Layout(code, weights, data, tuple(arena))
+    code, weights, data, *others = chosen
+    banks = others[len(arenas) :]
+    named = tuple((part.bank, bank) for part, bank in zip(copies, banks, strict=True))
+    return Layout(code, weights, data, tuple(others[: len(arenas)]), named)
 
 
 def arena_rooms(

@@ -62,7 +62,16 @@ def firmware_layout(
         weight_bytes=sum(plan.weight_bytes for plan in plans),
         data_bytes=max(map(firmware_data_bytes, plans)) - STACK_BYTES + stack_bytes,
         arena_banks=shared_arena(plans).banks,
+        copied=_copied(plans),
     )
+
+
+def _copied(plans: Sequence[Plan]) -> tuple[tuple[str, int], ...]:
+    """Bytes of constants in RAM, by bank."""
+    found: dict[str, int] = {}
+    for name, size in (pair for plan in plans for pair in plan.copied.banks):
+        found[name] = found.get(name, SECTION_ALIGNMENT_BYTES) + size
+    return tuple(found.items())
 
 
 @dataclass(frozen=True)
@@ -114,7 +123,8 @@ def shared_arena(plans: Sequence[Plan]) -> SharedArena:
 
 @dataclass(frozen=True)
 class MemoryNeed:
-    """All RAM (.data, .bss, arena, stack) and flash; `code_bytes` is flash without weights.
+    """All RAM (.data, .bss, arena, stack, copies of constants) and flash; `code_bytes` is flash
+    without weights.
 
     `estimated` before linking; afterwards the figures are those of the linked ELF.
     """
@@ -126,8 +136,8 @@ class MemoryNeed:
 
 
 def ram_bytes(plan: Plan) -> int:
-    """Estimated RAM of the firmware: arena, data and stack."""
-    return plan.arena.size_bytes + firmware_data_bytes(plan)
+    """Estimated RAM of the firmware: arena, data, stack, and copies of constants."""
+    return plan.arena.size_bytes + firmware_data_bytes(plan) + plan.copied.size_bytes
 
 
 def estimated_need(plan: Plan) -> MemoryNeed:

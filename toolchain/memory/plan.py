@@ -54,6 +54,28 @@ NOTHING_SPENT = FlashSpent()
 
 
 @dataclass(frozen=True)
+class ConstantsCopied:
+    """From flash to RAM that is read sooner, by the start-up.
+
+    `banks`: the bytes that the constants take in each bank, those of so many `operators` of the
+    model. `saved` of the `before` that an inference would take without, by prediction, in `unit`.
+    """
+
+    banks: tuple[tuple[str, int], ...] = ()
+    operators: int = 0
+    saved: int = 0
+    before: int = 0
+    unit: str = ""
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(size for _, size in self.banks)
+
+
+NOTHING_COPIED = ConstantsCopied()
+
+
+@dataclass(frozen=True)
 class Plan:
     """Everything that codegen needs and the report shows.
 
@@ -66,6 +88,7 @@ class Plan:
     search_stopped  why the search for ways to split ended early; empty where it did not.
     removed       channels of the model that no output depends on.
     spent         flash that quicker kernels take.
+    copied        RAM that copies of constants take.
     """
 
     lowered: Lowered
@@ -81,6 +104,7 @@ class Plan:
     search_stopped: str = ""
     removed: RemovedChannels = NOTHING_REMOVED
     spent: FlashSpent = NOTHING_SPENT
+    copied: ConstantsCopied = NOTHING_COPIED
 
     @property
     def graph(self) -> Graph:

@@ -309,6 +309,7 @@ class Kernel:
     name        what the cost model calls it; by default its functions.
     inexact     where its results may differ from the reference's: why, in a few words.
     instead     why it is not the kernel that `--kernels` prefers, if it is not.
+    constants_in  the bank of RAM to which the start-up copies its constants; '': none, flash.
     """
 
     calls: tuple[Call, ...]
@@ -327,6 +328,7 @@ class Kernel:
     label: str = field(default="", repr=False)
     inexact: str = ""
     instead: str = ""
+    constants_in: str = ""
 
     @cached_property
     def functions(self) -> tuple[str, ...]:

@@ -70,6 +70,8 @@ class PlanOptions:
     kernels      whose kernels to take: CMSIS-NN's, Thimble's, or the quicker for each operator.
     dead_channels  remove channels that cannot change an output.
     one_bank     keep the arena in one piece, even if it then lies in a slow bank or fits none.
+    copy_constants  let the start-up copy constants to RAM that is read sooner than flash
+                 (`planning.copies`). Never with Optimise.SIZE.
     """
 
     scheduler: str = schedule.DEFAULT
@@ -88,6 +90,7 @@ class PlanOptions:
     allow_float: bool = False
     kernels: Preference = Preference.AUTO
     dead_channels: bool = True
+    copy_constants: bool = True
 
     def __post_init__(self) -> None:
         """A name such as "cmsis-nn" will do. Raises InputError for an unknown one."""

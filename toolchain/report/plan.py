@@ -61,6 +61,7 @@ def plan_json(plan: Plan, need: MemoryNeed, latency: Latency) -> dict[str, Any]:
         "macs": plan.macs,
         "removed": asdict(plan.removed),
         "flash_spent": asdict(plan.spent),
+        "constants_copied": asdict(plan.copied),
         "operators": [
             {
                 "step": step,
@@ -165,6 +166,19 @@ def spent_lines(plan: Plan) -> tuple[str, ...]:
     )
 
 
+def copied_lines(plan: Plan) -> tuple[str, ...]:
+    """What constants take of RAM; nothing where they stay in flash."""
+    copied = plan.copied
+    if not copied.operators:
+        return ()
+    where = " and ".join(f"{size(taken)} of {bank}" for bank, taken in copied.banks)
+    return (
+        f"The start-up copies the constants of {copied.operators} operators to RAM, {where}: "
+        f"{copied.saved:,} {copied.unit} fewer, {share(copied.saved, copied.before)} as predicted "
+        "(--optimise size refuses it, speed copies all that RAM holds).",
+    )
+
+
 def _by_reason(plan: Plan, field: str) -> dict[str, str]:
     """The operators with each reason: their kind, function, and names as far as they are few."""
     found: dict[tuple[str, str, str], list[str]] = {}
@@ -187,6 +201,7 @@ def memory_table(plan: Plan, need: MemoryNeed, ram_bytes: int, flash_bytes: int)
     table.add_column("of the board's", justify="right")
     table.add_column("")
     guess = ", estimated" if need.estimated else ""
+    copies = " + copies" if plan.copied.banks else ""
     rest = need.flash_bytes - need.code_bytes - plan.weight_bytes
     data = f" + {rest:,} B other data" if rest else ""
     parts = [
@@ -201,7 +216,8 @@ def memory_table(plan: Plan, need: MemoryNeed, ram_bytes: int, flash_bytes: int)
     for name, used, available, note in (
         ("arena", plan.arena.size_bytes, 0, "activations and scratch"),
         *parts,
-        ("RAM", need.ram_bytes, ram_bytes, f"arena + data + stack{guess}"),
+        *((f"  copies in {bank}", taken, 0, "of constants") for bank, taken in plan.copied.banks),
+        ("RAM", need.ram_bytes, ram_bytes, f"arena + data + stack{copies}{guess}"),
         ("weights", plan.weight_bytes, 0, "constants of the model"),
         (
             "flash",

@@ -1,0 +1,176 @@
+"""Constants that the start-up copies to RAM: which, where, and what the C and the report say."""
+
+from __future__ import annotations
+
+import random
+import re
+from dataclasses import replace
+from functools import cache
+from itertools import product
+from types import MappingProxyType
+
+import pytest
+
+from tests.support.graphs import dense_chain
+from toolchain.boards import Content, Memory, board
+from toolchain.codegen import copied_bytes, generate
+from toolchain.cost import Cost
+from toolchain.cost.basis import Basis
+from toolchain.cost.key import operator_key
+from toolchain.cost.measured import MeasuredCostModel
+from toolchain.cost.predicted import PredictedCostModel, predicted_model
+from toolchain.kernels import cmsis_nn
+from toolchain.memory.firmware_size import firmware_data_bytes, firmware_layout, ram_bytes
+from toolchain.memory.plan import NOTHING_COPIED, Plan
+from toolchain.planner import plan_graph
+from toolchain.planning.copies import Item, choose
+from toolchain.planning.options import Optimise, PlanOptions
+from toolchain.report.latency import kernel_keys, predict_latency
+from toolchain.report.plan import copied_lines
+
+M7 = ("f746g-disco", "nucleo-f767zi", "nucleo-h743zi", "nucleo-h7a3zi-q")
+WIDTHS = (640, 128, 128, 8, 128, 128, 640)
+
+
+@cache
+def _plan(name: str, **given: object) -> Plan:
+    options = PlanOptions(**given)  # type: ignore[arg-type]
+    return plan_graph(dense_chain("dense", WIDTHS), board(name), options)
+
+
+def _bank(name: str, bank: str) -> Memory:
+    return next(m for m in board(name).memories if m.name == bank)
+
+
+def _best(
+    items: list[Item], rooms: dict[str, int], most: int, bytes_per_cycle: int
+) -> tuple[int, int]:
+    """The most cycles that any choice saves, and the fewest bytes of such a choice."""
+    best = (0, 0)
+    for banks in product(("", *rooms), repeat=len(items)):
+        chosen = [(item, at) for item, at in zip(items, banks, strict=True) if at]
+        if any(sum(i.size_bytes for i, at in chosen if at == b) > rooms[b] for b in rooms):
+            continue
+        size = sum(item.size_bytes for item, _ in chosen)
+        worth = all(
+            i.saved[at] * bytes_per_cycle > i.size_bytes if bytes_per_cycle else i.saved[at] > 0
+            for i, at in chosen
+        )
+        if size <= most and worth:
+            best = max(best, (sum(item.saved[at] for item, at in chosen), -size))
+    return best
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_choice_saves_most_of_all(seed: int) -> None:
+    rng = random.Random(seed)
+    rooms = {bank: rng.randrange(20, 120) for bank in ("TCM", "ALSO", "SLOW")}
+    items = []
+    for number in range(5):
+        saved = rng.randrange(0, 60)
+        by_bank = {"TCM": saved, "ALSO": saved, "SLOW": saved * 3 // 4}
+        items.append(Item(f"op{number}", rng.randrange(1, 80), by_bank))
+    most, bytes_per_cycle = rng.choice((60, 1000)), rng.choice((0, 2, 16))
+    chosen = choose(items, rooms, most, bytes_per_cycle)
+    sizes = {item.operator: item.size_bytes for item in items}
+    for bank, room in rooms.items():
+        assert sum(sizes[name] for name, at in chosen.items() if at == bank) <= room
+    saved = sum(i.saved[chosen[i.operator]] for i in items if i.operator in chosen)
+    found = (saved, -sum(sizes[name] for name in chosen))
+    assert found == _best(items, rooms, most, bytes_per_cycle)
+
+
+@pytest.mark.parametrize("name", M7)
+def test_by_default_banks_that_never_wait_keep_a_quarter_free(name: str) -> None:
+    plan, without = _plan(name), _plan(name, copy_constants=False)
+    copied = plan.copied
+    assert without.copied == NOTHING_COPIED and copied.operators > 0
+    assert (plan.arena, plan.weight_bytes) == (without.arena, without.weight_bytes)
+    assert dict(copied.banks) == dict(copied_bytes(plan))
+    assert copied.size_bytes == ram_bytes(plan) - ram_bytes(without)
+    layout = firmware_layout(board(name), [plan])
+    assert [at for at, _ in layout.copies] == [at for at, _ in copied.banks]
+    for at, size in copied.banks:
+        bank = _bank(name, at)
+        assert Content.COPIES in bank.holds
+        assert bank.timing is not None and bank.timing.read_cycles == 0
+        others = plan.arena.size_bytes * (layout.arena == bank)
+        others += firmware_data_bytes(plan) * (layout.data == bank)
+        assert size + others <= bank.size_bytes * 3 // 4
+    before, after = predict_latency(without).total, predict_latency(plan).total
+    assert copied.before == before and copied.saved == before - after > 0.05 * before
+    (line,) = copied_lines(plan)
+    assert f"{copied.saved:,} cycles fewer" in line and copied_lines(without) == ()
+
+
+@pytest.mark.parametrize("name", M7)
+def test_speed_takes_slower_banks_too(name: str) -> None:
+    plan, default = _plan(name, optimise=Optimise.SPEED), _plan(name)
+    assert plan.copied.size_bytes > default.copied.size_bytes
+    timing = _bank(name, plan.copied.banks[-1][0]).timing
+    assert timing is not None and timing.read_cycles > 0
+    assert plan.copied.operators == len(WIDTHS) - 1
+    assert plan.copied.size_bytes >= plan.weight_bytes
+    assert predict_latency(plan).total < predict_latency(default).total
+
+
+def test_what_is_refused_or_saves_nothing_stays_in_flash() -> None:
+    assert _plan("nucleo-h743zi", optimise=Optimise.SIZE).copied == NOTHING_COPIED
+    for name in ("mps2-an500", "nucleo-l4r5zi", "host"):
+        assert _plan(name).copied == NOTHING_COPIED
+    few = plan_graph(dense_chain("few", (16, 16)), board("nucleo-h743zi"))
+    assert few.copied == NOTHING_COPIED  # L1 holds them
+
+
+def test_the_ram_that_is_asked_for_is_a_limit() -> None:
+    least = ram_bytes(_plan("nucleo-h743zi", copy_constants=False))
+    before = predict_latency(_plan("nucleo-h743zi", copy_constants=False)).total
+    for more in (0, 4_000, 20_000, 40_000, 100_000):
+        plan = _plan("nucleo-h743zi", ram_bytes=least + more)
+        assert ram_bytes(plan) <= least + more
+        assert predict_latency(plan).total <= before
+        before = predict_latency(plan).total
+    assert before < predict_latency(_plan("nucleo-h743zi", ram_bytes=least)).total
+
+
+def test_waits_of_constants_go_with_the_bank() -> None:
+    plan = _plan("nucleo-h7a3zi-q", copy_constants=False)
+    costs = predicted_model(board("nucleo-h7a3zi-q"))
+    never = replace(costs, stalls=None)
+
+    def cost(bank: str, model: PredictedCostModel = costs) -> int:
+        kernels = (replace(plan.lowered.kernels[0], constants_in=bank), *plan.lowered.kernels[1:])
+        return model.cost(replace(plan.lowered, kernels=kernels), 0).count
+
+    core = cost("", never)
+    flash, axi, tcm = (cost(bank) - core for bank in ("", "AXI_SRAM", "DTCM"))
+    assert cost("ITCM") - core == tcm < 0.01 * flash
+    # Lines of 32 bytes: the flash takes 10 + 6 cycles, AXI SRAM 4.
+    assert axi - tcm == pytest.approx((flash - tcm) / 4, rel=0.01)
+
+
+def test_what_was_measured_of_constants_in_flash_says_nothing_of_copies() -> None:
+    plan = _plan("nucleo-h743zi")
+    fallback = predicted_model(board("nucleo-h743zi"))
+    keys = kernel_keys(plan)
+    places = [kernel.constants_in for kernel in plan.lowered.kernels]
+    assert [key is None for key in keys] == [bool(place) for place in places]
+    known = {operator_key(plan.lowered, n): Cost(7, Basis.TRACE) for n in range(len(places))}
+    model = MeasuredCostModel(MappingProxyType(known), "cycles", fallback)
+    for number, place in enumerate(places):
+        assert (model.cost(plan.lowered, number).count == 7) == (not place)
+
+
+def test_the_c_marks_each_array_and_needs_no_definition() -> None:
+    plan = _plan("nucleo-h743zi", optimise=Optimise.SPEED)
+    files = generate(plan, board("nucleo-h743zi").core, cmsis_nn.find()).files
+    weights = files["dense_weights.h"]
+    marked = re.findall(r"^static const \w+ \w+\[\d+\] (\w+) = \{$", weights, re.MULTILINE)
+    banks = {bank for bank, _ in plan.copied.banks}
+    assert {f"THIMBLE_COPIED_{bank}" for bank in banks} == set(marked)
+    for bank in banks:
+        macro = f"THIMBLE_COPIED_{bank}"
+        assert f"#ifndef {macro}\n#define {macro} THIMBLE_WEIGHTS\n#endif" in weights
+        assert f"{bank}, copied" in files["dense.c"]
+    plain = generate(_plan("mps2-an500"), board("mps2-an500").core, cmsis_nn.find()).files
+    assert "COPIED" not in plain["dense_weights.h"] and ", copied" not in plain["dense.c"]

@@ -1,0 +1,187 @@
+"""Constants in RAM that is read sooner than flash: the start-up copies them there.
+
+Which ones, and to which bank, is a constraint program over the whole network: the cycles that each
+operator's constants save by prediction, as far as the banks have room for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from toolchain import search
+from toolchain.boards import Board, Memory
+from toolchain.codegen import copied_bytes
+from toolchain.cost.predicted import PredictedCostModel, predicted_model
+from toolchain.errors import DoesNotFitError
+from toolchain.memory.bank_layout import SECTION_ALIGNMENT_BYTES
+from toolchain.memory.firmware_size import firmware_data_bytes, firmware_layout, ram_bytes
+from toolchain.memory.plan import ConstantsCopied, Plan
+from toolchain.ops.lowering import Lowered
+from toolchain.planning.options import Optimise, PlanOptions
+from toolchain.report.latency import predict_latency
+from toolchain.search import Work
+
+_SHARE = 12
+"""Sixteenths of a bank that may be full; the rest is the user's."""
+_RESERVE_BYTES = 1024
+"""Left in a bank with Optimise.SPEED: the size of data is an estimate."""
+_WORTH = 0.01
+"""Of the time; copies that save less are not made."""
+_BYTES_PER_CYCLE = 16
+"""For which a cycle must be saved in every inference. A line of 32 bytes that is read once waits
+for more than two."""
+_SECONDS = 0.5
+_SECONDS_PER_UNIT = 1.0
+"""Of CP-SAT's deterministic time."""
+
+
+@dataclass(frozen=True)
+class Item:
+    """The constants of one operator. `saved`: cycles of an inference, by bank."""
+
+    operator: str
+    size_bytes: int
+    saved: Mapping[str, int]
+
+
+def copy_constants(plan: Plan, target: Board, options: PlanOptions) -> Plan:
+    """The plan with constants copied to RAM where that saves time and `options` allow it.
+
+    By default to banks that are tightly coupled (they never wait, and other RAM does), up to three
+    quarters of each, if that saves a hundredth of the time or more; with Optimise.SPEED to all that
+    may hold copies and are quicker than flash. `--ram` is a limit of both. Not where the firmware
+    does not fit.
+    """
+    if options.optimise is Optimise.SIZE or not options.copy_constants:
+        return plan
+    costs = predicted_model(target)
+    rooms = _rooms(plan, target, options, costs)
+    if not rooms:
+        return plan
+    items = _items(plan, costs, list(rooms))
+    most = sum(rooms.values())
+    if options.ram_bytes is not None:
+        most = min(most, options.ram_bytes - ram_bytes(plan))
+    speed = options.optimise is Optimise.SPEED
+    chosen = choose(items, rooms, most, 0 if speed else _BYTES_PER_CYCLE)
+    saved = sum(item.saved[chosen[item.operator]] for item in items if item.operator in chosen)
+    before = predict_latency(plan, costs).total
+    if not chosen or (not speed and saved < _WORTH * before):
+        return plan
+    placed = replace(plan, lowered=_placed(plan.lowered, chosen))
+    taken = copied_bytes(placed)
+    banks = tuple((bank, taken[bank]) for bank in rooms if bank in taken)
+    copied = ConstantsCopied(banks, len(chosen), saved, before, costs.unit)
+    return replace(placed, copied=copied)
+
+
+def choose(
+    items: Sequence[Item], rooms: Mapping[str, int], most_bytes: int, bytes_per_cycle: int
+) -> Mapping[str, str]:
+    """The bank of each operator whose constants are copied: those that save most cycles together.
+
+    At most `most_bytes` in all and what `rooms` says in each bank. Each copy saves a cycle for
+    `bytes_per_cycle` bytes, if that is not 0. Of choices that save as much the smallest, in banks
+    named first. The best that the search found within its limit of work, nearly always proved so.
+    """
+    from ortools.sat.python import cp_model  # takes a second to import, and is seldom needed
+
+    sizes = {item.operator: item.size_bytes for item in items}
+    saved = {
+        (item.operator, bank): item.saved[bank]
+        for item in items
+        for bank in rooms
+        if item.saved[bank] > (item.size_bytes / bytes_per_cycle if bytes_per_cycle else 0)
+        and item.size_bytes <= min(rooms[bank], most_bytes)
+    }
+    if not saved:
+        return {}
+    model = cp_model.CpModel()
+    taken = {pair: model.new_bool_var("") for pair in saved}
+    for operator in sizes:
+        model.add_at_most_one(made for (name, _), made in taken.items() if name == operator)
+    for bank, room in rooms.items():
+        inside = (sizes[name] * made for (name, at), made in taken.items() if at == bank)
+        model.add(sum(inside) <= room)
+    model.add(sum(sizes[name] * made for (name, _), made in taken.items()) <= most_bytes)
+    place = {bank: index for index, bank in enumerate(rooms)}
+    weight = (sum(sizes.values()) + 1) * len(rooms)
+    model.maximize(
+        sum(
+            (saved[pair] * weight - sizes[pair[0]] * (place[pair[1]] + 1)) * made
+            for pair, made in taken.items()
+        )
+    )
+    solver, status = search.solve(model, Work(_SECONDS), _SECONDS_PER_UNIT)
+    if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        return {}
+    return {name: bank for (name, bank), made in taken.items() if solver.value(made)}
+
+
+def _rooms(
+    plan: Plan, target: Board, options: PlanOptions, costs: PredictedCostModel
+) -> Mapping[str, int]:
+    """Bytes that copies may take in each bank, the quickest first; none where flash never waits."""
+    if costs.stalls is None:
+        return {}
+    flash, reaches = costs.stalls.constants.fill_cycles, costs.stalls.copies
+    speed = options.optimise is Optimise.SPEED
+    waits = {name: reach.fill_cycles if reach else 0 for name, reach in reaches.items()}
+    banks = [bank for bank in target.memories if waits.get(bank.name, flash) < flash]
+    coupled = any(waits.values())
+    allowed = [bank for bank in banks if speed or (coupled and not waits[bank.name])]
+    try:
+        rooms = {bank.name: _free(bank, plan, target, speed=speed) for bank in allowed}
+    except DoesNotFitError:
+        return {}
+    order = sorted(rooms, key=lambda name: waits[name])
+    return {name: rooms[name] for name in order if rooms[name] > 0}
+
+
+def _free(bank: Memory, plan: Plan, target: Board, *, speed: bool) -> int:
+    """What the rest of the firmware leaves of a bank for copies.
+
+    Raises DoesNotFitError where the firmware does not fit without any.
+    """
+    layout = firmware_layout(target, [plan])
+    arenas = [(part.bank, part.size_bytes) for part in plan.arena.parts] or [
+        (layout.arena.name, plan.arena.size_bytes)
+    ]
+    if any(at.covers(bank) and at.name != bank.name for at in layout.arenas):
+        return 0  # the arena lies across its border
+    used = [size for name, size in arenas if name == bank.name]
+    if layout.data.name == bank.name:
+        used.append(firmware_data_bytes(plan))
+    most = bank.size_bytes - _RESERVE_BYTES if speed else bank.size_bytes * _SHARE // 16
+    sections = SECTION_ALIGNMENT_BYTES * (len(used) + 2)
+    return most - sum(used) - sections - layout.merged().guard_bytes(bank)
+
+
+def _items(plan: Plan, costs: PredictedCostModel, banks: Sequence[str]) -> list[Item]:
+    """The constants of each operator that has any; its blocks share them."""
+    owners = [op.part_of or op.name for op in plan.graph.ops]
+    lowered = plan.lowered
+    tagged = _placed(lowered, {name: name for name in owners})
+    items = []
+    numbers: dict[str, list[int]] = {}
+    for number, owner in enumerate(owners):
+        numbers.setdefault(owner, []).append(number)
+    for owner, size_bytes in copied_bytes(replace(plan, lowered=tagged)).items():
+        saved = {}
+        for bank in banks:
+            there = _placed(lowered, {owner: bank})
+            saved[bank] = sum(
+                costs.cost(lowered, i).count - costs.cost(there, i).count for i in numbers[owner]
+            )
+        items.append(Item(owner, size_bytes, saved))
+    return items
+
+
+def _placed(lowered: Lowered, chosen: Mapping[str, str]) -> Lowered:
+    """The kernels with their constants in the banks that are named for their operators."""
+    kernels = (
+        replace(kernel, constants_in=chosen.get(op.part_of or op.name, ""))
+        for op, kernel in zip(lowered.graph.ops, lowered.kernels, strict=True)
+    )
+    return replace(lowered, kernels=tuple(kernels))
