@@ -4,7 +4,7 @@ file -> Graph -> rewritten -> one Kernel per operator -> order -> a place for ev
      -> quicker kernels, for which the flash has room
      -> split into smaller operators, where nearly free or requested -> spread over banks of RAM
      -> kernels with more scratch, where the arena has room
-     -> constants in RAM, where that is read sooner than flash
+     -> constants and code in RAM, where that is read sooner than flash
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ typedef struct {
     uint8_t *to;
     uint32_t size_bytes;
 } thimble_copy;
-extern const thimble_copy thimble_copies[]; /* .data, and constants that are read sooner from RAM */
+extern const thimble_copy thimble_copies[]; /* .data, and what is read sooner from RAM */
 extern const thimble_copy thimble_copies_end[];
 extern uint8_t thimble_bss_start[];
 extern uint8_t thimble_bss_end[];
@@ -95,6 +95,7 @@ void thimble_reset(void)
     for (const thimble_copy *copy = thimble_copies; copy != thimble_copies_end; copy++) {
         memcpy(copy->to, copy->from, copy->size_bytes);
     }
+    thimble_barrier(); /* what was copied may be code */
     memset(thimble_bss_start, 0, (size_t)(thimble_bss_end - thimble_bss_start));
     thimble_memory_paint();
     for (uint32_t i = 0; i < thimble_model_count; i++) {

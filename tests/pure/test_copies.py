@@ -110,8 +110,27 @@ def test_speed_takes_slower_banks_too(name: str) -> None:
     timing = _bank(name, plan.copied.banks[-1][0]).timing
     assert timing is not None and timing.read_cycles > 0
     assert plan.copied.operators == len(WIDTHS) - 1
-    assert plan.copied.size_bytes >= plan.weight_bytes
+    assert sum(size for _, size in plan.copied.banks) >= plan.weight_bytes
     assert predict_latency(plan).total < predict_latency(default).total
+
+
+@pytest.mark.parametrize(("name", "bank"), [("nucleo-l4r5zi", "SRAM2"), ("nucleo-l476rg", "SRAM2")])
+def test_code_goes_where_its_buses_reach_ram(name: str, bank: str) -> None:
+    """Only with `speed`; a bank with an address of its own for code holds nothing else."""
+    assert _plan(name).copied == NOTHING_COPIED
+    plan, without = _plan(name, optimise=Optimise.SPEED), _plan(name, copy_constants=False)
+    copied, layout = plan.copied, firmware_layout(board(name), [plan])
+    assert copied.code_in == bank and layout.code_copy == _bank(name, bank)
+    assert copied.size_bytes == ram_bytes(plan) - ram_bytes(without)
+    assert copied.saved == predict_latency(without).total - predict_latency(plan).total
+    constants = replace(plan, copied=replace(copied, code_in="", code_bytes=0))
+    kernels = tuple(replace(kernel, code_in="") for kernel in plan.lowered.kernels)
+    constants = replace(constants, lowered=replace(plan.lowered, kernels=kernels))
+    assert predict_latency(plan).total < predict_latency(constants).total
+    if layout.code_copy.code_origin != layout.code_copy.origin:
+        assert (
+            bank not in {b.name for b in (layout.data, *layout.arenas)} | dict(copied.banks).keys()
+        )
 
 
 def test_what_is_refused_or_saves_nothing_stays_in_flash() -> None:

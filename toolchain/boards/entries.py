@@ -72,6 +72,7 @@ class MemoryEntry:
     kind: MemoryKind
     holds: frozenset[Content]
     access_cycles: int = 1
+    code_origin: int | None = None
     timing: str = ""
     caches: tuple[str, ...] = ()
 
@@ -87,7 +88,13 @@ class MemoryEntry:
                 "the stack's guard would lie elsewhere"
             )
         return Memory(
-            self.name, self.origin, self.size_bytes, self.kind, self.holds, self.access_cycles
+            self.name,
+            self.origin,
+            self.size_bytes,
+            self.kind,
+            self.holds,
+            self.access_cycles,
+            code_origin=self.code_origin,
         )
 
 

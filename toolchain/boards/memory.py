@@ -59,7 +59,8 @@ class Memory:
     """A bank. `origin` is its address for the core. Banks are listed best first.
 
     `access_cycles`: about how many cycles an uncached load takes; used only to compare banks.
-    `timing`: at the clock of the board; None where it is not known.
+    `timing`: at the clock of the board; None where it is not known. `code_origin`: the address at
+    which the core fetches instructions from RAM without waiting; None: code is not copied there.
     """
 
     name: str
@@ -69,6 +70,7 @@ class Memory:
     holds: frozenset[Content]
     access_cycles: int = 1
     timing: MemoryTiming | None = None
+    code_origin: int | None = None
 
     @property
     def end(self) -> int:

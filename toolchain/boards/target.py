@@ -90,7 +90,14 @@ def _moved(banks: Sequence[Memory], into: Sequence[Memory], where: str) -> tuple
         origins |= {bank.name: bank.origin + shift for bank in run}
         apart = 2 * GUARD_BYTES - 1
         free[room.name] = (free[room.name] + size + apart) // GUARD_BYTES * GUARD_BYTES
-    return tuple(replace(bank, origin=origins[bank.name]) for bank in used)
+    return tuple(
+        replace(
+            bank,
+            origin=origins[bank.name],
+            code_origin=None if bank.code_origin is None else origins[bank.name],
+        )
+        for bank in used
+    )
 
 
 def _fits(room: Memory, bank: Memory, end: int) -> bool:

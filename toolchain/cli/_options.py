@@ -73,8 +73,8 @@ OptimiseOption = Annotated[
         help="What flash and RAM are spent on. balanced: kernels that are quicker because their "
         "constants take more flash, in an arena no larger than the unsplit network has without "
         "them; constants copied to three quarters of tightly coupled RAM. speed: these even if the "
-        "arena grows, up to the board's RAM and 15/16 of its flash, and copies in all RAM that is "
-        "quicker than flash. size: none of these.",
+        "arena grows, up to the board's RAM and 15/16 of its flash, and copies of constants and "
+        "code in all RAM that is quicker than flash. size: none of these.",
     ),
 ]
 SlowdownOption = Annotated[

@@ -28,10 +28,10 @@ class MeasuredCostModel:
     scale: float = 1.0
 
     def cost(self, lowered: Lowered, number: int) -> Cost:
-        """The known cost of this kernel on this shape; otherwise the estimate, as of kernels whose
-        constants lie in RAM: what is known is of constants in flash.
+        """The known cost of this kernel on this shape; otherwise the estimate, as of kernels that
+        are copied to RAM: what is known is of code and constants in flash.
         """
-        in_flash = not lowered.kernels[number].constants_in
+        in_flash = not lowered.kernels[number].copied
         known = self.known.get(operator_key(lowered, number)) if in_flash else None
         return known or self._scaled(self.fallback.cost(lowered, number))
 

@@ -56,8 +56,9 @@ class PredictedCostModel:
         if self.stalls is not None:
             of_bytes = max(self.of_bytes, _all_constant_bytes(graph))
             size_bytes = constant_bytes(lowered, number)
-            where = lowered.kernels[number].constants_in
-            count += self.stalls.cycles(kernel, terms, size_bytes, of_bytes, where)
+            chosen = lowered.kernels[number]
+            banks = chosen.constants_in, chosen.code_in
+            count += self.stalls.cycles(kernel, terms, size_bytes, of_bytes, *banks)
         return Cost(round(count), Basis.PREDICTED)
 
     def within(self, graph: Graph) -> PredictedCostModel:

@@ -94,15 +94,21 @@ class Stalls:
     copies: Mapping[str, Reach | None] = field(default_factory=lambda: MappingProxyType({}))
 
     def cycles(
-        self, kernel: str, terms: Terms, size_bytes: int, of_bytes: int, constants_in: str = ""
+        self,
+        kernel: str,
+        terms: Terms,
+        size_bytes: int,
+        of_bytes: int,
+        constants_in: str = "",
+        code_in: str = "",
     ) -> float:
         """Of a kernel with constants of `size_bytes`, of `of_bytes` in the whole network, that lie
-        in flash or in a bank of `copies`.
+        in flash or in a bank of `copies`; its code lies in flash or in one that never waits.
         """
         events = self.kernels.get(kernel)
         if events is None:
             return 0.0
-        found = self._fetches(events, terms)
+        found = 0.0 if code_in else self._fetches(events, terms)
         reach = self.copies[constants_in] if constants_in else self.constants
         if reach is None:
             return found

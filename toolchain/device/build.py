@@ -39,8 +39,8 @@ _FIRMWARE_SOURCES = (
     *("fault.c", "memory_use.c", "measure.c", "state.c"),
 )
 _HOOKS = "thimble_hooks.h"
-_MODEL_SUFFIX = ".model.o"
-_COPIED = ".copied_"
+_MODEL_SUFFIX, _KERNEL_SUFFIX = ".model.o", ".kernel.o"
+_COPIED, _CODE_COPY = ".copied_", ".code_copy"
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ def _units(
     return _Units(
         kernels=(
             *(
-                Unit(path, (*kernel_flags, "-w"), (), system_includes=system)
+                Unit(path, (*kernel_flags, "-w"), (), _KERNEL_SUFFIX, system)
                 for path in files.cmsis_nn
             ),
             *(
@@ -150,7 +150,8 @@ def _units(
                     path,
                     (*kernel_flags, *_WARNINGS),
                     runtime_c.KERNEL_INCLUDES,
-                    system_includes=system,
+                    _KERNEL_SUFFIX,
+                    system,
                 )
                 for path in files.kernels
             ),
@@ -200,6 +201,8 @@ def build_files(
         copies=[(_copied_section(name), bank) for name, bank in chosen.copies],
         stack_bytes=chosen_options.stack_bytes,
         model_objects=f"*{_MODEL_SUFFIX}",
+        kernel_objects=f"*{_KERNEL_SUFFIX}",
+        code_copy=_CODE_COPY,
     )
     context = {
         "models": models,
@@ -352,11 +355,11 @@ def measure(elf: Path) -> Sizes:
 
     copied_bytes = total(*(name for name in sections if name.startswith(_COPIED)))
     return Sizes(
-        code_bytes=total(".vectors", ".text", ".rodata"),
+        code_bytes=total(".vectors", ".text", ".rodata", _CODE_COPY),
         weight_bytes=total(".weights") + copied_bytes,
         data_bytes=total(".data"),
         bss_bytes=total(".bss", ".noinit"),
         arena_bytes=total(*(name for name in sections if name.startswith(".arena"))),
         stack_bytes=total(".stack"),
-        copied_bytes=copied_bytes,
+        copied_bytes=copied_bytes + total(_CODE_COPY),
     )

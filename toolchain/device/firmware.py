@@ -142,7 +142,7 @@ def firmware_model(plan: Plan, sources: Sources, parts: tuple[FirmwarePart, ...]
 class Sizes:
     """Bytes from the linked ELF. Flash holds code, weights and the initial values of .data.
 
-    `code_bytes` is .text and .rodata without the model's constants (`weight_bytes`), of which the
+    `code_bytes` is .text and .rodata without the model's constants (`weight_bytes`); of both the
     start-up copies `copied_bytes` to RAM. `stack_bytes` is the reserved size; the board measures
     what is used.
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from toolchain.boards import GUARD_BYTES, Board, Content, Memory, MemoryTiming
 from toolchain.errors import DoesNotFitError
@@ -16,6 +16,7 @@ class Layout:
     """The banks of one firmware, by content. `arenas`: one bank for each part of the arena.
 
     `copies`: by name, the banks to which constants are copied; the names stay in a `merged` layout.
+    `code_copy`: the bank to which the kernels' code is copied.
     """
 
     code: Memory
@@ -23,6 +24,7 @@ class Layout:
     data: Memory
     arenas: tuple[Memory, ...]
     copies: tuple[tuple[str, Memory], ...] = ()
+    code_copy: Memory | None = None
 
     @property
     def arena(self) -> Memory:
@@ -33,7 +35,9 @@ class Layout:
     def banks(self) -> tuple[Memory, ...]:
         """All of them, each once."""
         copies = (bank for _, bank in self.copies)
-        named = {m.name: m for m in (self.code, self.weights, self.data, *self.arenas, *copies)}
+        code = [] if self.code_copy is None else [self.code_copy]
+        parts = (self.code, self.weights, self.data, *self.arenas, *copies, *code)
+        named = {bank.name: bank for bank in parts}
         return tuple(named.values())
 
     def guard_bytes(self, bank: Memory) -> int:
@@ -51,7 +55,13 @@ class Layout:
             return next((run for run in self.arenas if run.covers(bank)), bank)
 
         copies = tuple((name, outer(bank)) for name, bank in self.copies)
-        return Layout(outer(self.code), outer(self.weights), outer(self.data), self.arenas, copies)
+        return replace(
+            self,
+            code=outer(self.code),
+            weights=outer(self.weights),
+            data=outer(self.data),
+            copies=copies,
+        )
 
 
 @dataclass(frozen=True)
@@ -176,17 +186,24 @@ def layout(
     arena_bytes: int = 0,
     arena_banks: Sequence[tuple[str, int]] = (),
     copied: Sequence[tuple[str, int]] = (),
+    code_copy: tuple[str, int] = ("", 0),
 ) -> Layout:
     """For each part the first bank, in the order in which the board lists them, that has room.
 
     `data_bytes` includes the stack. The arena is in one piece, or has so many bytes in each of the
-    named `arena_banks`; `copied` constants take so many in each of theirs. Raises
-    DoesNotFitError, with the bytes that are missing.
+    named `arena_banks`; `copied` constants take so many in each of theirs, and a copy of code in
+    its own, the whole of it where the core fetches by another address. Raises DoesNotFitError, with
+    the bytes that are missing.
     """
     flash = [Part(Content.CODE, code_bytes), Part(Content.WEIGHTS, weight_bytes)]
     arenas = [Part(Content.ARENA, size, name) for name, size in arena_banks or (("", arena_bytes),)]
     copies = [Part(Content.COPIES, size, name) for name, size in copied]
-    ram = [Part(Content.DATA, data_bytes), *arenas, *copies]
+    home = next((bank for bank in board.memories if bank.name == code_copy[0]), None)
+    code_part = []
+    if home is not None:
+        size = code_copy[1] if home.code_origin == home.origin else home.size_bytes
+        code_part = [Part(Content.COPIES, size, home.name)]
+    ram = [Part(Content.DATA, data_bytes), *arenas, *copies, *code_part]
     chosen = next(_placements(board, [*flash, *ram], []), None)
     if chosen is None and next(_placements(board, flash, []), None) is None:
         raise _does_not_fit(board, "code and weights", flash)
@@ -194,8 +211,8 @@ def layout(
         raise _does_not_fit(board, "arena, data and stack", ram)
     code, weights, data, *others = chosen
     banks = others[len(arenas) :]
-    named = tuple((part.bank, bank) for part, bank in zip(copies, banks, strict=True))
-    return Layout(code, weights, data, tuple(others[: len(arenas)]), named)
+    named = tuple((part.bank, bank) for part, bank in zip(copies, banks, strict=False))
+    return Layout(code, weights, data, tuple(others[: len(arenas)]), named, home)
 
 
 def arena_rooms(

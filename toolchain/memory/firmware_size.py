@@ -63,6 +63,7 @@ def firmware_layout(
         data_bytes=max(map(firmware_data_bytes, plans)) - STACK_BYTES + stack_bytes,
         arena_banks=shared_arena(plans).banks,
         copied=_copied(plans),
+        code_copy=next(((c.code_in, c.code_bytes) for c in (p.copied for p in plans)), ("", 0)),
     )
 
 

@@ -54,25 +54,28 @@ NOTHING_SPENT = FlashSpent()
 
 
 @dataclass(frozen=True)
-class ConstantsCopied:
+class Copied:
     """From flash to RAM that is read sooner, by the start-up.
 
-    `banks`: the bytes that the constants take in each bank, those of so many `operators` of the
-    model. `saved` of the `before` that an inference would take without, by prediction, in `unit`.
+    `banks`: the bytes that constants take in each bank, those of so many `operators` of the model.
+    `code_in`: the bank that has the kernels' code, about `code_bytes`. `saved` of the `before` that
+    an inference would take without, by prediction, in `unit`.
     """
 
     banks: tuple[tuple[str, int], ...] = ()
     operators: int = 0
+    code_in: str = ""
+    code_bytes: int = 0
     saved: int = 0
     before: int = 0
     unit: str = ""
 
     @property
     def size_bytes(self) -> int:
-        return sum(size for _, size in self.banks)
+        return sum(size for _, size in self.banks) + self.code_bytes
 
 
-NOTHING_COPIED = ConstantsCopied()
+NOTHING_COPIED = Copied()
 
 
 @dataclass(frozen=True)
@@ -88,7 +91,7 @@ class Plan:
     search_stopped  why the search for ways to split ended early; empty where it did not.
     removed       channels of the model that no output depends on.
     spent         flash that quicker kernels take.
-    copied        RAM that copies of constants take.
+    copied        RAM that copies of constants and code take.
     """
 
     lowered: Lowered
@@ -104,7 +107,7 @@ class Plan:
     search_stopped: str = ""
     removed: RemovedChannels = NOTHING_REMOVED
     spent: FlashSpent = NOTHING_SPENT
-    copied: ConstantsCopied = NOTHING_COPIED
+    copied: Copied = NOTHING_COPIED
 
     @property
     def graph(self) -> Graph:

@@ -309,7 +309,8 @@ class Kernel:
     name        what the cost model calls it; by default its functions.
     inexact     where its results may differ from the reference's: why, in a few words.
     instead     why it is not the kernel that `--kernels` prefers, if it is not.
-    constants_in  the bank of RAM to which the start-up copies its constants; '': none, flash.
+    constants_in, code_in  the banks of RAM to which the start-up copies its constants and its
+                code; '': they stay in flash.
     """
 
     calls: tuple[Call, ...]
@@ -329,6 +330,7 @@ class Kernel:
     inexact: str = ""
     instead: str = ""
     constants_in: str = ""
+    code_in: str = ""
 
     @cached_property
     def functions(self) -> tuple[str, ...]:
@@ -338,6 +340,11 @@ class Kernel:
     @property
     def name(self) -> str:
         return self.label or "+".join(self.functions)
+
+    @property
+    def copied(self) -> bool:
+        """Whether the start-up copies something of it."""
+        return bool(self.constants_in or self.code_in)
 
     def every(self) -> tuple[Kernel, ...]:
         """The kernel and all its forms, each before its roomier ones."""

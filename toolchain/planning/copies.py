@@ -1,4 +1,4 @@
-"""Constants in RAM that is read sooner than flash: the start-up copies them there.
+"""Constants and code in RAM that is read sooner than flash: the start-up copies them there.
 
 Which ones, and to which bank, is a constraint program over the whole network: the cycles that each
 operator's constants save by prediction, as far as the banks have room for them.
@@ -15,8 +15,13 @@ from toolchain.codegen import copied_bytes
 from toolchain.cost.predicted import PredictedCostModel, predicted_model
 from toolchain.errors import DoesNotFitError
 from toolchain.memory.bank_layout import SECTION_ALIGNMENT_BYTES
-from toolchain.memory.firmware_size import firmware_data_bytes, firmware_layout, ram_bytes
-from toolchain.memory.plan import ConstantsCopied, Plan
+from toolchain.memory.firmware_size import (
+    BYTES_PER_FUNCTION,
+    firmware_data_bytes,
+    firmware_layout,
+    ram_bytes,
+)
+from toolchain.memory.plan import Copied, Plan
 from toolchain.ops.lowering import Lowered
 from toolchain.planning.options import Optimise, PlanOptions
 from toolchain.report.latency import predict_latency
@@ -31,6 +36,8 @@ _WORTH = 0.01
 _BYTES_PER_CYCLE = 16
 """For which a cycle must be saved in every inference. A line of 32 bytes that is read once waits
 for more than two."""
+_CODE_MARGIN = 3
+"""The size of code is an estimate, and kernels call functions of their own."""
 _SECONDS = 0.5
 _SECONDS_PER_UNIT = 1.0
 """Of CP-SAT's deterministic time."""
@@ -67,13 +74,53 @@ def copy_constants(plan: Plan, target: Board, options: PlanOptions) -> Plan:
     chosen = choose(items, rooms, most, 0 if speed else _BYTES_PER_CYCLE)
     saved = sum(item.saved[chosen[item.operator]] for item in items if item.operator in chosen)
     before = predict_latency(plan, costs).total
-    if not chosen or (not speed and saved < _WORTH * before):
+    made = plan
+    if chosen and (speed or saved >= _WORTH * before):
+        placed = replace(plan, lowered=_placed(plan.lowered, chosen))
+        taken = copied_bytes(placed)
+        banks = tuple((bank, taken[bank]) for bank in rooms if bank in taken)
+        copied = Copied(banks, len(chosen), saved=saved, before=before, unit=costs.unit)
+        made = replace(placed, copied=copied)
+    return _with_code(made, target, options, costs, rooms)
+
+
+def _with_code(
+    plan: Plan,
+    target: Board,
+    options: PlanOptions,
+    costs: PredictedCostModel,
+    rooms: Mapping[str, int],
+) -> Plan:
+    """The plan with the code of all its kernels in the first bank that has room beside constants,
+    where that saves time, by default a hundredth.
+    """
+    functions = {function for op in plan.operators for function in op.functions}
+    size = _CODE_MARGIN * BYTES_PER_FUNCTION * len(functions)
+    taken, used = dict(plan.copied.banks), firmware_layout(target, [plan])
+    held = {bank.name for bank in used.merged().banks}
+    before = predict_latency(plan, costs).total
+    if options.ram_bytes is not None and ram_bytes(plan) + size > options.ram_bytes:
         return plan
-    placed = replace(plan, lowered=_placed(plan.lowered, chosen))
-    taken = copied_bytes(placed)
-    banks = tuple((bank, taken[bank]) for bank in rooms if bank in taken)
-    copied = ConstantsCopied(banks, len(chosen), saved, before, costs.unit)
-    return replace(placed, copied=copied)
+    for bank in target.memories:
+        room = rooms.get(bank.name, 0) - taken.get(bank.name, 0)
+        shared = bank.name in held or any(at.covers(bank) for at in used.arenas)
+        if bank.code_origin is None or size > room or (bank.code_origin != bank.origin and shared):
+            continue
+        kernels = tuple(replace(kernel, code_in=bank.name) for kernel in plan.lowered.kernels)
+        made = replace(plan, lowered=replace(plan.lowered, kernels=kernels))
+        saved = before - predict_latency(made, costs).total
+        if saved < max(1, 0 if options.optimise is Optimise.SPEED else _WORTH * before):
+            continue
+        copied = replace(
+            plan.copied,
+            code_in=bank.name,
+            code_bytes=size,
+            saved=plan.copied.saved + saved,
+            before=plan.copied.before or before,
+            unit=costs.unit,
+        )
+        return replace(made, copied=copied)
+    return plan
 
 
 def choose(
@@ -122,7 +169,9 @@ def choose(
 def _rooms(
     plan: Plan, target: Board, options: PlanOptions, costs: PredictedCostModel
 ) -> Mapping[str, int]:
-    """Bytes that copies may take in each bank, the quickest first; none where flash never waits."""
+    """Bytes that copies may take in each bank, the quickest first, of those the ones that suit code
+    last; none where flash never waits.
+    """
     if costs.stalls is None:
         return {}
     flash, reaches = costs.stalls.constants.fill_cycles, costs.stalls.copies
@@ -135,7 +184,8 @@ def _rooms(
         rooms = {bank.name: _free(bank, plan, target, speed=speed) for bank in allowed}
     except DoesNotFitError:
         return {}
-    order = sorted(rooms, key=lambda name: waits[name])
+    codes = {bank.name: bank.code_origin is not None for bank in banks}
+    order = sorted(rooms, key=lambda name: (waits[name], codes[name]))
     return {name: rooms[name] for name in order if rooms[name] > 0}
 
 

@@ -70,7 +70,7 @@ class PlanOptions:
     kernels      whose kernels to take: CMSIS-NN's, Thimble's, or the quicker for each operator.
     dead_channels  remove channels that cannot change an output.
     one_bank     keep the arena in one piece, even if it then lies in a slow bank or fits none.
-    copy_constants  let the start-up copy constants to RAM that is read sooner than flash
+    copy_constants  let the start-up copy constants and code to RAM that is read sooner than flash
                  (`planning.copies`). Never with Optimise.SIZE.
     """
 

@@ -84,14 +84,14 @@ def _cost(plan: Plan, number: int, costs_from: CostModel) -> Cost:
 
 
 def kernel_keys(plan: Plan) -> tuple[Key | None, ...]:
-    """The key under which each operator of the graph is measured; None if it has no code, or its
-    constants are copied to RAM.
+    """The key under which each operator of the graph is measured; None if it has no code, or is
+    copied to RAM.
     """
     keys: list[Key | None] = []
     for number, op in enumerate(plan.graph.ops):
         wanted = moves(op, plan.graph, plan.arena)
         if wanted is None:
-            in_flash = not plan.lowered.kernels[number].constants_in
+            in_flash = not plan.lowered.kernels[number].copied
             keys.append(operator_key(plan.lowered, number) if in_flash else None)
         else:
             keys.append(copies_key([move.size_bytes for move in wanted]) if wanted else None)

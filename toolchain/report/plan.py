@@ -61,7 +61,7 @@ def plan_json(plan: Plan, need: MemoryNeed, latency: Latency) -> dict[str, Any]:
         "macs": plan.macs,
         "removed": asdict(plan.removed),
         "flash_spent": asdict(plan.spent),
-        "constants_copied": asdict(plan.copied),
+        "copied": asdict(plan.copied),
         "operators": [
             {
                 "step": step,
@@ -166,14 +166,22 @@ def spent_lines(plan: Plan) -> tuple[str, ...]:
     )
 
 
+def _copies(plan: Plan) -> tuple[tuple[str, int, str], ...]:
+    """Bank, bytes, and what is copied there."""
+    copied = plan.copied
+    constants = tuple((bank, taken, "of constants") for bank, taken in copied.banks)
+    code = ((copied.code_in, copied.code_bytes, "of code, estimated"),) if copied.code_in else ()
+    return (*constants, *code)
+
+
 def copied_lines(plan: Plan) -> tuple[str, ...]:
     """What constants take of RAM; nothing where they stay in flash."""
     copied = plan.copied
-    if not copied.operators:
+    if not copied.saved:
         return ()
-    where = " and ".join(f"{size(taken)} of {bank}" for bank, taken in copied.banks)
+    where = " and ".join(f"{size(taken)} {what} to {bank}" for bank, taken, what in _copies(plan))
     return (
-        f"The start-up copies the constants of {copied.operators} operators to RAM, {where}: "
+        f"The start-up copies {where}: "
         f"{copied.saved:,} {copied.unit} fewer, {share(copied.saved, copied.before)} as predicted "
         "(--optimise size refuses it, speed copies all that RAM holds).",
     )
@@ -201,7 +209,7 @@ def memory_table(plan: Plan, need: MemoryNeed, ram_bytes: int, flash_bytes: int)
     table.add_column("of the board's", justify="right")
     table.add_column("")
     guess = ", estimated" if need.estimated else ""
-    copies = " + copies" if plan.copied.banks else ""
+    copies = " + copies" if plan.copied.saved else ""
     rest = need.flash_bytes - need.code_bytes - plan.weight_bytes
     data = f" + {rest:,} B other data" if rest else ""
     parts = [
@@ -216,7 +224,7 @@ def memory_table(plan: Plan, need: MemoryNeed, ram_bytes: int, flash_bytes: int)
     for name, used, available, note in (
         ("arena", plan.arena.size_bytes, 0, "activations and scratch"),
         *parts,
-        *((f"  copies in {bank}", taken, 0, "of constants") for bank, taken in plan.copied.banks),
+        *((f"  copies in {bank}", taken, 0, what) for bank, taken, what in _copies(plan)),
         ("RAM", need.ram_bytes, ram_bytes, f"arena + data + stack{copies}{guess}"),
         ("weights", plan.weight_bytes, 0, "constants of the model"),
         (
