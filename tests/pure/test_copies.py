@@ -19,11 +19,13 @@ from toolchain.cost.basis import Basis
 from toolchain.cost.key import operator_key
 from toolchain.cost.measured import MeasuredCostModel
 from toolchain.cost.predicted import PredictedCostModel, predicted_model
+from toolchain.device.build import BuildOptions, roomier_banks
+from toolchain.device.compiler import BankOverflowError
 from toolchain.kernels import cmsis_nn
 from toolchain.memory.firmware_size import firmware_data_bytes, firmware_layout, ram_bytes
 from toolchain.memory.plan import NOTHING_COPIED, Plan
 from toolchain.planner import plan_graph
-from toolchain.planning.copies import Item, choose
+from toolchain.planning.copies import Item, choose, with_linked_code
 from toolchain.planning.options import Optimise, PlanOptions
 from toolchain.report.latency import kernel_keys, predict_latency
 from toolchain.report.plan import copied_lines
@@ -193,3 +195,19 @@ def test_the_c_marks_each_array_and_needs_no_definition() -> None:
         assert f"{bank}, copied" in files["dense.c"]
     plain = generate(_plan("mps2-an500"), board("mps2-an500").core, cmsis_nn.find()).files
     assert "COPIED" not in plain["dense_weights.h"] and ", copied" not in plain["dense.c"]
+
+
+def test_code_that_is_too_large_for_its_copy_stays_in_flash() -> None:
+    name = "nucleo-l4r5zi"
+    plan = _plan(name, optimise=Optimise.SPEED)
+    layout = firmware_layout(board(name), [plan])
+    full = BankOverflowError(100, "SRAM2_CODE")
+    other = roomier_banks(board(name), [plan], BuildOptions(), layout, full)
+    assert other == replace(layout, code_copy=None)
+    assert with_linked_code(plan, 7000).copied == replace(plan.copied, code_bytes=7000)
+    made = with_linked_code(plan, 0)
+    assert made.copied.banks == plan.copied.banks and not made.copied.code_in
+    assert made.copied.before - made.copied.saved == predict_latency(made).total
+    assert predict_latency(made).total > predict_latency(plan).total
+    nothing = with_linked_code(_plan(name), 0)
+    assert nothing.copied == NOTHING_COPIED

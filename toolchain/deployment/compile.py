@@ -33,6 +33,7 @@ from toolchain.memory.firmware_size import (
 )
 from toolchain.memory.plan import Plan
 from toolchain.planner import DEFAULT_BOARD, plan_model
+from toolchain.planning.copies import with_linked_code
 from toolchain.planning.options import Optimise, PlanOptions
 from toolchain.progress import Report, silent
 from toolchain.quantise.float_use import float_json
@@ -83,7 +84,8 @@ def compile_model(
             report=report,
         )
         _check_flash(firmware.sizes, made.plan, options)
-        return made.compiled(firmware.sizes)
+        plan = with_linked_code(made.plan, firmware.sizes.code_copy_bytes)
+        return replace(made, plan=plan).compiled(firmware.sizes)
 
 
 def _check_flash(sizes: Sizes, plan: Plan, options: PlanOptions | None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import jinja2
@@ -285,7 +285,11 @@ def roomier_banks(
     banks: Layout,
     overflow: compiler.BankOverflowError,
 ) -> Layout | None:
-    """Other banks, if code and weights are larger than estimated; None if there are none."""
+    """Other banks, if code and weights are larger than estimated; None if there are none. Code that
+    is too large for its copy stays in flash.
+    """
+    if banks.code_copy is not None and overflow.bank.startswith(banks.code_copy.name):
+        return replace(banks, code_copy=None)
     if overflow.bank != banks.code.name:
         return None
     expected = code_estimate_bytes(*plans)
@@ -362,4 +366,5 @@ def measure(elf: Path) -> Sizes:
         arena_bytes=total(*(name for name in sections if name.startswith(".arena"))),
         stack_bytes=total(".stack"),
         copied_bytes=copied_bytes + total(_CODE_COPY),
+        code_copy_bytes=total(_CODE_COPY),
     )

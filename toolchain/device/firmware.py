@@ -143,8 +143,8 @@ class Sizes:
     """Bytes from the linked ELF. Flash holds code, weights and the initial values of .data.
 
     `code_bytes` is .text and .rodata without the model's constants (`weight_bytes`); of both the
-    start-up copies `copied_bytes` to RAM. `stack_bytes` is the reserved size; the board measures
-    what is used.
+    start-up copies `copied_bytes` to RAM, `code_copy_bytes` of them code. `stack_bytes` is the
+    reserved size; the board measures what is used.
     """
 
     code_bytes: int
@@ -154,6 +154,7 @@ class Sizes:
     arena_bytes: int
     stack_bytes: int
     copied_bytes: int = 0
+    code_copy_bytes: int = 0
 
     @property
     def flash_bytes(self) -> int:

@@ -21,7 +21,7 @@ from toolchain.memory.firmware_size import (
     firmware_layout,
     ram_bytes,
 )
-from toolchain.memory.plan import Copied, Plan
+from toolchain.memory.plan import NOTHING_COPIED, Copied, Plan
 from toolchain.ops.lowering import Lowered
 from toolchain.planning.options import Optimise, PlanOptions
 from toolchain.report.latency import predict_latency
@@ -123,6 +123,18 @@ def _with_code(
     return plan
 
 
+def with_linked_code(plan: Plan, code_bytes: int) -> Plan:
+    """The plan with what its copy of code takes as linked; none where that was too large."""
+    copied = plan.copied
+    if code_bytes or not copied.code_in:
+        return replace(plan, copied=replace(copied, code_bytes=code_bytes))
+    kernels = tuple(replace(kernel, code_in="") for kernel in plan.lowered.kernels)
+    made = replace(plan, lowered=replace(plan.lowered, kernels=kernels))
+    lost = predict_latency(made).total - predict_latency(plan).total
+    left = replace(copied, code_in="", code_bytes=0, saved=copied.saved - lost)
+    return replace(made, copied=left if left.banks else NOTHING_COPIED)
+
+
 def choose(
     items: Sequence[Item], rooms: Mapping[str, int], most_bytes: int, bytes_per_cycle: int
 ) -> Mapping[str, str]:
@@ -132,8 +144,6 @@ def choose(
     `bytes_per_cycle` bytes, if that is not 0. Of choices that save as much the smallest, in banks
     named first. The best that the search found within its limit of work, nearly always proved so.
     """
-    from ortools.sat.python import cp_model  # takes a second to import, and is seldom needed
-
     sizes = {item.operator: item.size_bytes for item in items}
     saved = {
         (item.operator, bank): item.saved[bank]
@@ -144,6 +154,8 @@ def choose(
     }
     if not saved:
         return {}
+    from ortools.sat.python import cp_model  # takes a second to import, and is seldom needed
+
     model = cp_model.CpModel()
     taken = {pair: model.new_bool_var("") for pair in saved}
     for operator in sizes:

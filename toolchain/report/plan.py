@@ -170,7 +170,7 @@ def _copies(plan: Plan) -> tuple[tuple[str, int, str], ...]:
     """Bank, bytes, and what is copied there."""
     copied = plan.copied
     constants = tuple((bank, taken, "of constants") for bank, taken in copied.banks)
-    code = ((copied.code_in, copied.code_bytes, "of code, estimated"),) if copied.code_in else ()
+    code = ((copied.code_in, copied.code_bytes, "of code"),) if copied.code_in else ()
     return (*constants, *code)
 
 
