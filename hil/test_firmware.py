@@ -17,7 +17,8 @@ from tests.support.probe import (
 )
 from toolchain.bench import bench_file
 from toolchain.bench.bench_file import BenchBoard
-from toolchain.bench.pytest_plugin import StartFirmware, echo_firmware
+from toolchain.bench.echo import echo_firmware
+from toolchain.bench.pytest_plugin import StartFirmware
 from toolchain.device.link import BoardFaultError
 from toolchain.device.session import Session
 from toolchain.errors import LinkError

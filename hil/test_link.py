@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from toolchain.bench.bench_file import BenchBoard
-from toolchain.bench.pytest_plugin import ECHO_BYTES
+from toolchain.bench.echo import ECHO_BYTES
 from toolchain.device import protocol
 from toolchain.device.link import BoardResetError, Link, RefusedError, Transport
 from toolchain.device.protocol import Frame, Type

@@ -7,7 +7,9 @@ The Python interface: `load_model`, `plan_model`, `compile_model`, `compile_shar
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from toolchain.version import __version__
 
 if TYPE_CHECKING:
     from toolchain.deployment.compile import (
@@ -53,6 +55,7 @@ __all__ = [
     "Preference",
     "Profile",
     "Verification",
+    "__version__",
     "check_fit",
     "compile_library",
     "compile_model",
@@ -65,10 +68,15 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Load a name from its module when it is first used, so that `import toolchain` is quick."""
-    import importlib
+if not TYPE_CHECKING:  # else any name would be known to type checkers
 
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    def __getattr__(name: str) -> object:
+        """Load a name from its module when it is first used: `import toolchain` is quick."""
+        import importlib
+
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})

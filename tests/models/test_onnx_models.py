@@ -12,7 +12,7 @@ import pytest
 from tests.support.onnx_models import compare
 from toolchain.deployment.verification import verify_model
 from toolchain.errors import UnsupportedError
-from toolchain.frontends.onnx import read
+from toolchain.frontends.onnx.reader import read
 from toolchain.planner import plan_model
 from toolchain.planning.options import PlanOptions
 

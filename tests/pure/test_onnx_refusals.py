@@ -25,7 +25,7 @@ from tests.support.onnx_models import (
 )
 from toolchain.cli import run
 from toolchain.errors import InputError, UnsupportedError
-from toolchain.frontends.onnx import read
+from toolchain.frontends.onnx.reader import read
 from toolchain.passes.refuse_float import refuse_float
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_qdq.onnx"

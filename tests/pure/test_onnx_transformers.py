@@ -19,7 +19,7 @@ from tests.support.onnx_models import (
     surrounded,
 )
 from toolchain.cli import run
-from toolchain.frontends.onnx import read
+from toolchain.frontends.onnx.reader import read
 from toolchain.ops.movement.gather import index_limits
 
 TOKENS, WIDTH, HEADS, WORDS = 6, 8, 2, 23

@@ -9,7 +9,7 @@ import onnx
 import onnxruntime
 
 from tests.support.tflite_writer import tflite_bytes
-from toolchain.frontends.onnx import read_traced
+from toolchain.frontends.onnx.reader import read_traced
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops.interpret import interpret
 from toolchain.ops.reduction.common import Reduce

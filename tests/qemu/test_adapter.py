@@ -18,7 +18,7 @@ import pytest
 
 from tests.support.probe import probe_firmware, probe_input, probe_output
 from tests.support.stlink import StLinkPort
-from toolchain.bench.pytest_plugin import echo_firmware
+from toolchain.bench.echo import echo_firmware
 from toolchain.boards import board
 from toolchain.device import protocol
 from toolchain.device.firmware import Firmware

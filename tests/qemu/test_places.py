@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from toolchain.bench.pytest_plugin import echo_firmware
+from toolchain.bench.echo import echo_firmware
 from toolchain.device.firmware import Firmware
 from toolchain.device.qemu import find_qemu
 

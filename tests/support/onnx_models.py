@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
 
-from toolchain.frontends.onnx import read
+from toolchain.frontends.onnx.reader import read
 from toolchain.ir import End
 from toolchain.ops.interpret import interpret
 from toolchain.passes import Prepared, prepare

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toolchain import search
 from toolchain.arena._separation import Separation
 from toolchain.ir import ArenaProblem
 from toolchain.ir.progress import Interval
+from toolchain.packages import SOLVER, lazy
 from toolchain.search import Work
+
+if TYPE_CHECKING:
+    from ortools.sat.python import cp_model
+else:
+    cp_model = lazy("ortools.sat.python.cp_model", SOLVER)
 
 NS_A_DISTANCE = 24_000
 """Nanoseconds to add the constraint that keeps two blocks apart."""
@@ -40,8 +46,6 @@ def solve(
     """
     if work.over:
         return Answer(None, lower_bytes)
-    from ortools.sat.python import cp_model  # takes a second to import, and is seldom needed
-
     model = cp_model.CpModel()
     blocks = problem.blocks
     live = [i for i, b in enumerate(blocks) if b.start < b.end and b.size_bytes]

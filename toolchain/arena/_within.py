@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toolchain import search
 from toolchain.arena._program import NS_A_DISTANCE, keep_apart
 from toolchain.arena._separation import Separation
 from toolchain.arena._skyline import Verdict
 from toolchain.ir import Block
+from toolchain.packages import SOLVER, lazy
 from toolchain.search import Work
+
+if TYPE_CHECKING:
+    from ortools.sat.python import cp_model
+else:
+    cp_model = lazy("ortools.sat.python.cp_model", SOLVER)
 
 _QUICK_RESTARTS = "PORTFOLIO_WITH_QUICK_RESTART_SEARCH"
 _SECONDS_PER_UNIT, _NS_A_PROGRAM = 2.5, 8_000_000
@@ -53,8 +59,6 @@ class Program:
         `effort` is the most to spend of the effort that is left. Presolving is off, because it
         takes longer than the search.
         """
-        from ortools.sat.python import cp_model  # takes a second to import, and is seldom needed
-
         if self.exhausted:
             return Verdict.STOPPED, {}
         model = cp_model.CpModel()

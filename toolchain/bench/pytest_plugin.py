@@ -13,6 +13,8 @@
 `@pytest.mark.needs_ram(bytes)` and `@pytest.mark.needs_core("mve")` (dsp, mve, fpu, or the core's
 name) leave out boards that lack them. In bench mode a run in which nothing passed or failed is a
 failure.
+
+Somebody's pytest loads this module whatever it tests: it imports what it needs when it needs it.
 """
 
 from __future__ import annotations
@@ -20,35 +22,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from toolchain.bench import bench_file
-from toolchain.bench.bench_file import Bench, BenchBoard, NotThereError
-from toolchain.boards import board as find_board
-from toolchain.codegen import generate
-from toolchain.cycles.memory_system import MemorySystem
-from toolchain.deployment.compile import compile_model
-from toolchain.deployment.folder import compiled_model
-from toolchain.deployment.modelled_time import NoReader, find_reader
-from toolchain.deployment.run import Deployment
-from toolchain.device.build import build
-from toolchain.device.firmware import Firmware, load_firmware
-from toolchain.device.link import Link
-from toolchain.device.session import Session
-from toolchain.errors import DoesNotFitError, InputError, ThimbleError
-from toolchain.files import scratch_folder
-from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
-from toolchain.kernels import cmsis_nn
-from toolchain.ops.movement.reshape import Reshape
-from toolchain.planner import plan_graph
-from toolchain.planning.options import PlanOptions
+if TYPE_CHECKING:
+    from toolchain.bench.bench_file import BenchBoard
+    from toolchain.bench.mode import BenchMode
+    from toolchain.cycles.memory_system import MemorySystem
+    from toolchain.deployment.run import Deployment
+    from toolchain.device.firmware import Firmware
+    from toolchain.device.link import Link
+    from toolchain.device.session import Session
 
-ECHO_BYTES = 512
 _NAME = "thimble-bench"
 
-StartFirmware = Callable[..., Session]
-RunModel = Callable[..., Deployment]
+StartFirmware = Callable[..., "Session"]
+RunModel = Callable[..., "Deployment"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -67,47 +57,19 @@ def pytest_configure(config: pytest.Config) -> None:
         config.addinivalue_line("markers", line)
     named = config.getoption("--bench")
     if named is not None:
+        from toolchain.bench.bench_file import read_bench
+        from toolchain.bench.mode import BenchMode
+        from toolchain.errors import ThimbleError
+
         try:
-            config.pluginmanager.register(_BenchMode(bench_file.read_bench(Path(named))), _NAME)
+            config.pluginmanager.register(BenchMode(read_bench(Path(named))), _NAME)
         except ThimbleError as error:
             raise pytest.UsageError(str(error)) from error
 
 
-class _BenchMode:
-    """The bench, its places while tests run, and whether anything has run."""
-
-    def __init__(self, read: Bench) -> None:
-        self.bench = read
-        self.ran = 0
-        self._places = ExitStack()
-
-    def pytest_sessionstart(self, session: pytest.Session) -> None:
-        """Places are reserved by the main process, for workers too."""
-        if session.config.option.collectonly or hasattr(session.config, "workerinput"):
-            return
-        try:
-            self._places.enter_context(self.bench.reserved())
-        except ThimbleError as error:
-            raise pytest.UsageError(str(error)) from error
-
-    def pytest_unconfigure(self) -> None:
-        self._places.close()
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self.ran += report.when == "call" and report.outcome != "skipped"
-
-    def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        if not self.ran and not session.config.option.collectonly:
-            session.exitstatus = pytest.ExitCode.TESTS_FAILED
-
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        if not self.ran:
-            terminalreporter.write_line("nothing ran on the bench: that is a failure", red=True)
-
-
-def _mode(config: pytest.Config) -> _BenchMode | None:
-    found = config.pluginmanager.get_plugin(_NAME)
-    return found if isinstance(found, _BenchMode) else None
+def _mode(config: pytest.Config) -> BenchMode | None:
+    found: BenchMode | None = config.pluginmanager.get_plugin(_NAME)
+    return found
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -151,6 +113,8 @@ def board(request: pytest.FixtureRequest) -> BenchBoard:
 @pytest.fixture(scope="session")
 def _workshop() -> Iterator[Path]:
     """Where firmware of this run is built: its own, so that two benches never meet."""
+    from toolchain.files import scratch_folder
+
     with scratch_folder() as folder:
         yield folder
 
@@ -158,6 +122,9 @@ def _workshop() -> Iterator[Path]:
 @pytest.fixture
 def started(board: BenchBoard) -> Iterator[StartFirmware]:
     """Puts a built firmware on the board and returns its session, which closes after the test."""
+    from toolchain.bench import bench_file
+    from toolchain.errors import ThimbleError
+
     with ExitStack() as stack:
         open_now: list[Session] = []
         try:
@@ -170,7 +137,7 @@ def started(board: BenchBoard) -> Iterator[StartFirmware]:
                 open_now.pop().close()
             try:
                 session = bench_file.start(board, firmware, port, trace)
-            except NotThereError as error:
+            except bench_file.NotThereError as error:
                 pytest.skip(str(error))
             open_now.append(session)
             stack.callback(session.close)
@@ -186,6 +153,13 @@ def firmware(board: BenchBoard, started: StartFirmware, _workshop: Path) -> RunM
     `timed`: trace an emulated board, so that `Deployment.run_time` knows cycles everywhere. A
     model that does not fit the board skips the test.
     """
+    from toolchain.deployment.compile import compile_model
+    from toolchain.deployment.folder import compiled_model
+    from toolchain.deployment.modelled_time import NoReader, find_reader
+    from toolchain.deployment.run import Deployment
+    from toolchain.device.firmware import load_firmware
+    from toolchain.errors import DoesNotFitError, ThimbleError
+    from toolchain.planning.options import PlanOptions
 
     def run(model: str | Path, timed: bool = False, **options: object) -> Deployment:
         chosen = PlanOptions(**options)  # type: ignore[arg-type]
@@ -216,25 +190,6 @@ def link(echo: Session) -> Link:
 @pytest.fixture
 def echo(board: BenchBoard, started: StartFirmware, _workshop: Path) -> Session:
     """A session with a firmware whose output is its input, ECHO_BYTES of int8."""
+    from toolchain.bench.echo import echo_firmware
+
     return started(echo_firmware(board.name, _workshop / board.label / "echo"))
-
-
-def echo_firmware(board_name: str, folder: Path) -> Firmware:
-    """Build the echo firmware, if it is not in `folder` yet.
-
-    It is the same everywhere: it can be flashed once and tested from many places.
-    """
-    if (folder / "firmware.json").exists():
-        return load_firmware(folder)
-    target = find_board(board_name)
-    if target.is_host:
-        raise InputError("the host has no firmware")
-    quantisation = Quantisation((1.0,), (0,))
-    tensors = [
-        Tensor("input", (1, ECHO_BYTES), DType.INT8, quantisation),
-        Tensor("output", (ECHO_BYTES,), DType.INT8, quantisation),
-    ]
-    op = Op("reshape", "echo", ("input",), ("output",), Reshape((ECHO_BYTES,)))
-    plan = plan_graph(Graph.build("echo", tensors, [op], ["input"], ["output"]), target)
-    sources = generate(plan, target.core, cmsis_nn.find())
-    return build([(plan, sources)], target, folder)

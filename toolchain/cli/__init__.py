@@ -1,21 +1,22 @@
-"""The command `thimble`: one file per subcommand, found by its file; each has one `command`.
+"""The command `thimble`: one file per subcommand, each with one `command` or `group`.
 
+`_commands.py` lists them; a subcommand's file is imported when it is used.
 `_leaving.py` explains the exit codes.
 """
 
 from __future__ import annotations
 
-import importlib
 import io
 import os
-import pkgutil
 import sys
 from collections.abc import Sequence
+from typing import Annotated
 
 import typer
 
-from toolchain.cli._command import Command
-from toolchain.cli._leaving import EXIT_CODES, Group, flush_output, leave
+from toolchain.cli._commands import Commands
+from toolchain.cli._leaving import EXIT_CODES, flush_output, leave
+from toolchain.version import __version__
 
 _HELP = f"""Turn an int8 neural network into firmware for a microcontroller.
 
@@ -31,7 +32,7 @@ def app() -> typer.Typer:
     """The typer application with every subcommand."""
     application = typer.Typer(
         name="thimble",
-        cls=Group,
+        cls=Commands,
         help=_HELP,
         no_args_is_help=True,
         add_completion=False,
@@ -39,14 +40,25 @@ def app() -> typer.Typer:
         rich_markup_mode="markdown",
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    for module in sorted(m.name for m in pkgutil.iter_modules(__path__)):
-        if not module.startswith("_"):
-            loaded = importlib.import_module(f"{__name__}.{module}")
-            if hasattr(loaded, "group"):
-                application.add_typer(loaded.group, name=module)
-            else:
-                application.command(name=module, cls=Command)(loaded.command)
+    application.callback()(_before)
     return application
+
+
+def _say_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"thimble {__version__}")
+        raise typer.Exit
+
+
+def _before(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print the version and exit.", callback=_say_version, is_eager=True
+        ),
+    ] = False,
+) -> None:
+    """What can be given before the subcommand."""
 
 
 def main() -> None:

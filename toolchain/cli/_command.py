@@ -12,7 +12,6 @@ from typing import Any
 from typer.core import TyperCommand
 
 from toolchain.errors import InputError
-from toolchain.files import is_listed
 
 _LEFT_OUT = {"--annotate": "5"}
 """Options whose number may be left out, and what it is then."""
@@ -54,6 +53,8 @@ def check_outputs(given: Mapping[str, Any]) -> None:
     `given`: the parameters of a command line by name, paths as Path or str. An output that is a
     folder is checked where it is replaced.
     """
+    from toolchain.files import is_listed  # help needs no files
+
     outputs = [path for name in _OUTPUTS for path in _paths(given.get(name))]
     inputs = [p for name, value in given.items() if name not in _OUTPUTS for p in _paths(value)]
     for index, output in enumerate(outputs):

@@ -6,21 +6,19 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.segment import Segment
 
-from toolchain.frontends import host_operators
-from toolchain.memory.plan import Plan
-from toolchain.quantise.float_use import float_use
+from toolchain.cli._streams import STANDARD_OUTPUT
+
+if TYPE_CHECKING:
+    from toolchain.memory.plan import Plan
 
 _PICTURES = {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n"}
 _PICTURES |= {0x7F: 0x2421} | dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
-
-
-STANDARD_OUTPUT = "the standard output"
 
 
 class _Plain(Console):
@@ -59,6 +57,8 @@ def error_console() -> Console:
 
 def warn_of_host_side(model: Path) -> dict[str, Any]:
     """Print a line for each operator that the caller must run. Returns a field for `--json`."""
+    from toolchain.frontends import host_operators
+
     found = host_operators(model)
     for left in found:
         error_console().print(f"warning: {left}.", markup=False, highlight=False)
@@ -67,6 +67,8 @@ def warn_of_host_side(model: Path) -> dict[str, Any]:
 
 def warn_of_float(plan: Plan) -> None:
     """Print one line if the plan has operators that compute in float32."""
+    from toolchain.quantise.float_use import float_use
+
     use = float_use(plan)
     if use is not None:
         error_console().print(f"warning: {use.text}.", markup=False, highlight=False)

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from toolchain.cli._console import STANDARD_OUTPUT
+from toolchain.cli._streams import STANDARD_OUTPUT
 from toolchain.errors import InputError
 from toolchain.files import write_file
 

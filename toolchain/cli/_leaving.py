@@ -8,23 +8,17 @@ need.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
-import platform
 import sys
-import tempfile
 import time
-import traceback
 from collections.abc import Iterator, Sequence
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from typer.core import TyperGroup
 
-from toolchain.cli._console import STANDARD_OUTPUT, error_console
+from toolchain.cli._streams import STANDARD_OUTPUT
 from toolchain.errors import ThimbleError
-from toolchain.kernels.cmsis_nn import cache_folder
 
 RAISE_VARIABLE = "THIMBLE_RAISE"
 INPUT, INTERNAL, INTERRUPTED, PIPE_CLOSED = 2, 70, 130, 141
@@ -117,6 +111,8 @@ def _drop_output() -> None:
 
 def _say(title: str, text: str) -> None:
     """On standard error, whatever characters names in files hold; silently where it is gone."""
+    from toolchain.cli._console import error_console
+
     with contextlib.suppress(OSError, SystemExit):
         console = error_console()
         if title:
@@ -128,6 +124,10 @@ def _say(title: str, text: str) -> None:
 
 def _write_report(error: BaseException, arguments: Sequence[str]) -> str:
     """Where the report is; a sentence where none could be written."""
+    import tempfile
+
+    from toolchain.kernels.cmsis_nn import cache_folder
+
     text = "\n".join(_report(error, arguments)) + "\n"
     data = text.encode("utf-8", "backslashreplace")
     name = f"thimble-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.txt"
@@ -143,6 +143,11 @@ def _write_report(error: BaseException, arguments: Sequence[str]) -> str:
 
 
 def _report(error: BaseException, arguments: Sequence[str]) -> Iterator[str]:
+    import hashlib
+    import platform
+    import traceback
+    from importlib import metadata
+
     yield f"thimble {' '.join(arguments)}"
     yield f"{platform.platform()}, Python {platform.python_version()}"
     for package in _PACKAGES:

@@ -13,10 +13,11 @@ from rich.table import Table
 from toolchain.cli._console import output_console
 from toolchain.cli._json import JsonOption, write_json, write_text
 from toolchain.errors import InputError
-from toolchain.frontends import onnx, tflite
+from toolchain.frontends import tflite
+from toolchain.frontends.onnx.reader import READ_AWAY
 from toolchain.report.kinds import Kind, kinds, markdown, matching
 
-_READ_AWAY = {"TFLite": tflite.READ_AWAY, "ONNX": onnx.READ_AWAY}
+_READ_AWAY = {"TFLite": tflite.READ_AWAY, "ONNX": READ_AWAY}
 
 
 def command(

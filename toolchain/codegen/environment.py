@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from functools import cache
-
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from typing import TYPE_CHECKING
 
 from toolchain.codegen import names
 from toolchain.codegen.arrays import c_float, c_type, rows
 from toolchain.ir import Tensor
+from toolchain.packages import lazy
 from toolchain.resources import TEMPLATES
+
+if TYPE_CHECKING:
+    import jinja2
+else:
+    jinja2 = lazy("jinja2")
 
 
 def _shape(tensor: Tensor) -> str:
@@ -21,11 +26,11 @@ def _thousands(number: int) -> str:
 
 
 @cache
-def environment() -> Environment:
+def environment() -> jinja2.Environment:
     """Makes the environment. Templates are named by their path below `templates/`."""
-    env = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        undefined=StrictUndefined,
+    env = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,

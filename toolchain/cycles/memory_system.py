@@ -32,13 +32,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-
-from elftools.elf.constants import SH_FLAGS
-from elftools.elf.elffile import ELFFile
+from typing import TYPE_CHECKING
 
 from toolchain.boards import Cache, Memory, MemoryTiming
 from toolchain.boards.memory import Cached
 from toolchain.cycles.trace import Counts, Section, Traffic
+from toolchain.packages import lazy
+
+if TYPE_CHECKING:
+    from elftools.elf import constants, elffile
+else:
+    constants, elffile = lazy("elftools.elf.constants"), lazy("elftools.elf.elffile")
 
 _WORD_BYTES = 4
 _NO_STALL = MemoryTiming(0, _WORD_BYTES)
@@ -210,7 +214,11 @@ class _Lines:
 def bytes_used(elf: Path, banks: Sequence[Memory]) -> Mapping[str, int]:
     """How many bytes of each bank a firmware takes, stack included; by name of the bank."""
     with elf.open("rb") as file:
-        sections = [s for s in ELFFile(file).iter_sections() if s["sh_flags"] & SH_FLAGS.SHF_ALLOC]
+        sections = [
+            s
+            for s in elffile.ELFFile(file).iter_sections()
+            if s["sh_flags"] & constants.SH_FLAGS.SHF_ALLOC
+        ]
         spans = [(s["sh_addr"], s["sh_size"]) for s in sections]
     return {
         bank.name: sum(size for start, size in spans if bank.origin <= start < bank.end)

@@ -10,13 +10,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-
-from elftools.common.exceptions import ELFError
-from elftools.elf.elffile import ELFFile
-from elftools.elf.sections import ARMAttributesSection
+from typing import TYPE_CHECKING
 
 from toolchain.cycles.instruction import Instruction, parse_instruction
 from toolchain.errors import ResultError
+from toolchain.packages import lazy
+
+if TYPE_CHECKING:
+    from elftools.common import exceptions
+    from elftools.elf import elffile, sections
+else:
+    exceptions = lazy("elftools.common.exceptions")
+    elffile, sections = lazy("elftools.elf.elffile"), lazy("elftools.elf.sections")
 
 _ARMV8_1M_MAIN = 21
 """Tag_CPU_arch of cores that may have MVE (ELF for the Arm Architecture, addenda, 3.3.5.2). From
@@ -92,14 +97,14 @@ def _architecture(elf: Path) -> int:
     """Tag_CPU_arch; 0 where the file has no attributes. Raises ResultError for no ELF file."""
     try:
         with elf.open("rb") as stream:
-            section = ELFFile(stream).get_section_by_name(".ARM.attributes")
-            if not isinstance(section, ARMAttributesSection):
+            section = elffile.ELFFile(stream).get_section_by_name(".ARM.attributes")
+            if not isinstance(section, sections.ARMAttributesSection):
                 return 0
             for vendor in section.iter_subsections():
                 for scope in vendor.iter_subsubsections():
                     for attribute in scope.iter_attributes("TAG_CPU_ARCH"):
                         return int(attribute.value)
-    except (ELFError, OSError) as error:
+    except (exceptions.ELFError, OSError) as error:
         raise ResultError(f"{elf} is no ELF file that can be read: {error}") from error
     return 0
 

@@ -6,9 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-
-import jinja2
-from elftools.elf.elffile import ELFFile
+from typing import TYPE_CHECKING
 
 from toolchain.boards import GUARD_BYTES, Board
 from toolchain.device import compiler
@@ -25,8 +23,16 @@ from toolchain.memory.firmware_size import (
     shared_arena,
 )
 from toolchain.memory.plan import Plan
+from toolchain.packages import lazy
 from toolchain.progress import Report, silent
 from toolchain.resources import RUNTIME_C, TEMPLATES
+
+if TYPE_CHECKING:
+    import jinja2
+    from elftools.elf import elffile
+else:
+    jinja2 = lazy("jinja2")
+    elffile = lazy("elftools.elf.elffile")
 
 _BIN_LIMIT_BYTES = 64 * 1024 * 1024
 _COMMON = (
@@ -344,7 +350,7 @@ def _identity(units: Sequence[Unit], script: Path) -> bytes:
 def _span_bytes(elf: Path) -> int:
     """From the first to the last byte that the ELF loads."""
     with elf.open("rb") as file:
-        loads = [s for s in ELFFile(file).iter_segments("PT_LOAD") if s["p_filesz"]]
+        loads = [s for s in elffile.ELFFile(file).iter_segments("PT_LOAD") if s["p_filesz"]]
         ends = [segment["p_paddr"] + segment["p_filesz"] for segment in loads]
         return int(max(ends) - min(segment["p_paddr"] for segment in loads))
 
@@ -352,7 +358,7 @@ def _span_bytes(elf: Path) -> int:
 def measure(elf: Path) -> Sizes:
     """Sizes in bytes of the linked sections."""
     with elf.open("rb") as file:
-        sections = {s.name: int(s["sh_size"]) for s in ELFFile(file).iter_sections()}
+        sections = {s.name: int(s["sh_size"]) for s in elffile.ELFFile(file).iter_sections()}
 
     def total(*names: str) -> int:
         return sum(sections.get(name, 0) for name in names)

@@ -14,10 +14,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Self
+from typing import IO, TYPE_CHECKING, Self
 
 import numpy as np
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from numpy.typing import NDArray
 
 from toolchain.device.compiler import (
@@ -31,7 +30,13 @@ from toolchain.errors import LinkError
 from toolchain.ir import ERROR_ARENA, Graph, Sources
 from toolchain.kernels import runtime_c
 from toolchain.kernels.cmsis_nn import tree
+from toolchain.packages import lazy
 from toolchain.resources import RUNTIME_C, TEMPLATES
+
+if TYPE_CHECKING:
+    import jinja2
+else:
+    jinja2 = lazy("jinja2")
 
 OWN_WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Wundef", "-Wcast-align", "-Wshadow")
 _BASE = ("-O2",)
@@ -77,9 +82,9 @@ def build(
     Generated code and Thimble's kernels are compiled with every warning as an error. `once`: the
     models are not optimised, and their objects are not cached. Raises BuildError, MissingToolError.
     """
-    env = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        undefined=StrictUndefined,
+    env = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,

@@ -16,15 +16,19 @@ import socket
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
-
-import serial
 
 from toolchain.device import protocol
 from toolchain.device.ports import SerialPort, attached_ports, port_at
 from toolchain.device.protocol import CRASHED, ERROR, REPLY, ErrorCode, Frame, Type
 from toolchain.errors import LinkError
+from toolchain.packages import lazy
+
+if TYPE_CHECKING:
+    import serial
+else:
+    serial = lazy("serial")
 
 try:
     import fcntl

@@ -8,12 +8,16 @@ import os
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
-
-from serial.tools import list_ports
+from typing import TYPE_CHECKING, Any
 
 from toolchain.boards import Board
 from toolchain.errors import InputError, LinkError
+from toolchain.packages import lazy
+
+if TYPE_CHECKING:
+    from serial.tools import list_ports
+else:
+    list_ports = lazy("serial.tools.list_ports")
 
 _POLL_SECONDS = 0.1
 
@@ -52,7 +56,7 @@ class SerialPort:
 
 def attached_ports() -> tuple[SerialPort, ...]:
     """Every serial port of this machine."""
-    list_them: Any = vars(list_ports)["comports"]
+    list_them: Any = list_ports.comports
     listed: Iterable[Any] = list_them()
     return tuple(
         SerialPort(

@@ -13,9 +13,7 @@ import subprocess
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-
-from elftools.elf.elffile import ELFFile
-from elftools.elf.sections import SymbolTableSection
+from typing import TYPE_CHECKING
 
 from toolchain.boards import Board
 from toolchain.device import compiler
@@ -23,7 +21,13 @@ from toolchain.device.qemu import TraceRequest, find_qemu
 from toolchain.errors import InputError, MissingToolError, ThimbleError
 from toolchain.files import scratch_folder
 from toolchain.kernels.cmsis_nn import cache_folder
+from toolchain.packages import lazy
 from toolchain.resources import RUNTIME_C
+
+if TYPE_CHECKING:
+    from elftools.elf import elffile, sections
+else:
+    elffile, sections = lazy("elftools.elf.elffile"), lazy("elftools.elf.sections")
 
 SOURCE = RUNTIME_C / "qemu" / "instruction_counts.c"
 _FLAGS = ("-std=gnu11", "-O2", "-Wall", "-Wextra", "-shared", "-fPIC", "-fvisibility=hidden")
@@ -85,8 +89,8 @@ def marks(board: Board, elf: Path) -> tuple[str, ...]:
     Raises InputError if the firmware has no such marks: it was built by an older Thimble.
     """
     with elf.open("rb") as file:
-        table = ELFFile(file).get_section_by_name(".symtab")
-        symbols = table.iter_symbols() if isinstance(table, SymbolTableSection) else ()
+        table = elffile.ELFFile(file).get_section_by_name(".symtab")
+        symbols = table.iter_symbols() if isinstance(table, sections.SymbolTableSection) else ()
         places = {s.name: (s["st_value"], s["st_size"]) for s in symbols if s.name in _MARKS}
     if not {_BEGIN, _END} <= set(places):
         raise InputError(

@@ -11,9 +11,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import ai_edge_litert.schema_py_generated as schema_module
 import numpy as np
 
 from toolchain.edgetpu import coral, interpreters
@@ -21,6 +20,12 @@ from toolchain.edgetpu.folder import ModelStages, PipelineFolder
 from toolchain.edgetpu.runner import Tensors
 from toolchain.errors import InputError, MissingToolError
 from toolchain.ops.spec import Array
+from toolchain.packages import EDGETPU, lazy
+
+if TYPE_CHECKING:
+    import ai_edge_litert.schema_py_generated as schema_module
+else:
+    schema_module = lazy("ai_edge_litert.schema_py_generated", EDGETPU)
 
 schema: Any = schema_module
 BACKENDS = ("auto", "pycoral", "delegate", "cpu")

@@ -11,16 +11,20 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
-
-from ortools.sat.python import cp_model
+from typing import TYPE_CHECKING, Any
 
 from toolchain import search
 from toolchain.edgetpu.cost import EdgeTpuCost
 from toolchain.edgetpu.figures import measure
 from toolchain.edgetpu.graph import PipelineGraph
 from toolchain.edgetpu.rules import Rules
+from toolchain.packages import EDGETPU, lazy
 from toolchain.search import Work
+
+if TYPE_CHECKING:
+    from ortools.sat.python import cp_model
+else:
+    cp_model = lazy("ortools.sat.python.cp_model", EDGETPU)
 
 _SECONDS_PER_UNIT = 1.5
 """Of CP-SAT's deterministic time."""

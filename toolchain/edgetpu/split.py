@@ -9,15 +9,21 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import ai_edge_litert.schema_py_generated as schema_module
-import flatbuffers.builder
 import numpy as np
 
 from toolchain.edgetpu.graph import PipelineGraph
 from toolchain.errors import InputError
 from toolchain.frontends.tflite.outside import take_in
+from toolchain.packages import EDGETPU, lazy
+
+if TYPE_CHECKING:
+    import ai_edge_litert.schema_py_generated as schema_module
+    import flatbuffers.builder
+else:
+    schema_module = lazy("ai_edge_litert.schema_py_generated", EDGETPU)
+    flatbuffers = lazy("flatbuffers")
 
 schema: Any = schema_module  # generated code without types
 
@@ -34,8 +40,11 @@ class Segment:
     outputs: tuple[str, ...]
 
 
-class _Buffer(schema.BufferT):  # type: ignore[misc]
-    """A buffer that is written 16-byte aligned, as the schema asks (`force_align: 16`)."""
+class _Buffer:
+    """A BufferT that is written 16-byte aligned, as the schema asks (`force_align: 16`)."""
+
+    def __init__(self) -> None:
+        self.data: Any = None
 
     def Pack(self, builder: Any) -> Any:  # noqa: N802 - the schema's name
         content = None

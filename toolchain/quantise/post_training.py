@@ -12,17 +12,22 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import onnx
 from numpy.typing import NDArray
 
 from toolchain.errors import InputError, MissingToolError
 from toolchain.files import scratch_folder, write_file
 from toolchain.files.arrays import read_sequence
 from toolchain.ir import DType, End, Tensor
+from toolchain.packages import QUANTIZE, lazy
 from toolchain.progress import Report, silent
+
+if TYPE_CHECKING:
+    import onnx
+else:
+    onnx = lazy("onnx", QUANTIZE)
 
 Array = NDArray[np.generic]
 Sample = dict[str, Array]

@@ -7,15 +7,20 @@ from __future__ import annotations
 import struct
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import ai_edge_litert.schema_py_generated as schema
-import flatbuffers.builder
+from typing import TYPE_CHECKING, Any
 
 from toolchain.errors import InputError
 from toolchain.frontends.tflite.file import FileModel
 from toolchain.frontends.tflite.outside import take_in
 from toolchain.ir import Graph
+from toolchain.packages import VERIFY, lazy
+
+if TYPE_CHECKING:
+    import ai_edge_litert.schema_py_generated as schema
+    import flatbuffers.builder
+else:
+    schema = lazy("ai_edge_litert.schema_py_generated", VERIFY)
+    flatbuffers = lazy("flatbuffers")
 
 _HOLDING = frozenset({"CALL_ONCE", "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE"})
 """Operators that reach what no tensor carries."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-
-import onnx
+from typing import TYPE_CHECKING
 
 from toolchain.errors import InputError
-from toolchain.frontends.onnx import read_traced
+from toolchain.frontends.onnx.reader import read_traced
 from toolchain.ops.spec import Array
+from toolchain.packages import ONNX, lazy
 from toolchain.reference.operator_differences import (
     OperatorDifferences,
     operator_differences,
@@ -26,6 +26,11 @@ from toolchain.reference.process import (
     open_model,
 )
 from toolchain.reference.reference import Judge
+
+if TYPE_CHECKING:
+    import onnx
+else:
+    onnx = lazy("onnx", ONNX)
 
 
 @dataclass(frozen=True)

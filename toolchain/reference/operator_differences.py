@@ -8,14 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import onnx
 
 from toolchain.frontends.onnx.stored import Stored
 from toolchain.ir import DType, Graph
 from toolchain.ops.interpret import evaluate
 from toolchain.ops.spec import Array
+from toolchain.packages import ONNX, lazy
+
+if TYPE_CHECKING:
+    import onnx
+else:
+    onnx = lazy("onnx", ONNX)
 
 _ABSENT = np.zeros(0)
 

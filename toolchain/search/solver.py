@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from toolchain.packages import SOLVER, lazy
 from toolchain.search.work import Work
+
+if TYPE_CHECKING:
+    from ortools.sat.python import cp_model
+else:
+    cp_model = lazy("ortools.sat.python.cp_model", SOLVER)
 
 
 def solve(
@@ -17,8 +23,6 @@ def solve(
     `most`: units, where fewer than the work allows are wanted. `parameters`: CP-SAT's, by name,
     including values of enumerations.
     """
-    from ortools.sat.python import cp_model  # takes a second to import, and is seldom needed
-
     solver = cp_model.CpSolver()
     given = solver.parameters
     given.catch_sigint_signal = False  # else Ctrl-C kills Python ever after

@@ -7,12 +7,18 @@ within its load. `place_jointly` decides offsets too, for the remaining cases.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toolchain import search
 from toolchain.ir import ArenaProblem, Bank, SharedPair
 from toolchain.ir.memory import together_bytes
+from toolchain.packages import SOLVER, lazy
 from toolchain.search import Work
+
+if TYPE_CHECKING:
+    from ortools.sat.python import cp_model
+else:
+    cp_model = lazy("ortools.sat.python.cp_model", SOLVER)
 
 _NEARER = 1000
 """How much more a cycle weighs than a byte in a later bank."""
@@ -55,8 +61,6 @@ def assign(
     the blocks of a bank need more than its limit. Pairs that share bytes save them only within one
     bank.
     """
-    from ortools.sat.python import cp_model  # takes a second to import, and is seldom needed
-
     blocks, live = problem.blocks, live_blocks(problem)
     model = cp_model.CpModel()
     inside = _members(model, problem, live, limits)
@@ -96,8 +100,6 @@ def place_jointly(
     problem: ArenaProblem, banks: Sequence[Bank], accesses: Sequence[int], seconds: float
 ) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
     """Banks and offsets of all blocks; None if none were found within the work limit."""
-    from ortools.sat.python import cp_model
-
     blocks, live = problem.blocks, live_blocks(problem)
     sizes = [bank.size_bytes for bank in banks]
     successive = filter(problem.successive, problem.shared)

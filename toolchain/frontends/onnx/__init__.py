@@ -1,7 +1,26 @@
 """The ONNX front end: `file` checks the file, `importer` builds the Graph, `node` presents each
 operator to its reader.
+
+The modules below are imported when the first ONNX file is read.
 """
 
-from toolchain.frontends.onnx.reader import FRONT_END, READ_AWAY, read, read_traced
+from __future__ import annotations
 
-__all__ = ["FRONT_END", "READ_AWAY", "read", "read_traced"]
+from pathlib import Path
+
+from toolchain.frontends.front_end import FrontEnd
+from toolchain.ir import Graph
+
+
+def _recognises(data: bytes) -> bool:
+    """A ModelProto as writers begin it: its field 1, the IR version, a small number."""
+    return len(data) > 2 and data[0] == 0x08 and 1 <= data[1] < 0x40
+
+
+def _read(data: bytes, path: Path) -> Graph:
+    from toolchain.frontends.onnx.reader import read
+
+    return read(data, path)
+
+
+FRONT_END = FrontEnd("ONNX", (".onnx",), _recognises, _read)

@@ -7,14 +7,18 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import onnx
 from numpy.typing import NDArray
-from onnx import numpy_helper
 
 from toolchain.errors import InputError
+from toolchain.packages import ONNX, lazy
+
+if TYPE_CHECKING:
+    import onnx
+else:
+    onnx = lazy("onnx", ONNX)
 
 LARGEST_TENSOR_ELEMENTS = 1 << 28
 _STANDARD_DOMAINS = ("", "ai.onnx")
@@ -85,8 +89,9 @@ def read_file(data: bytes) -> FileModel:
 
 
 def _parse(data: bytes) -> onnx.ModelProto:
+    parse = onnx.load_model_from_string
     try:
-        model = onnx.load_model_from_string(data)
+        model = parse(data)
     except Exception as error:  # protobuf's own kinds, which differ between its implementations
         raise InputError("not an ONNX file, or a truncated one") from error
     if not model.HasField("graph"):
@@ -119,7 +124,7 @@ def tensor_data(tensor: onnx.TensorProto, what: str) -> Array:
         )
     check_shape(tensor.dims, what)
     try:
-        data = numpy_helper.to_array(tensor)
+        data = onnx.numpy_helper.to_array(tensor)
     except Exception as error:  # onnx raises many kinds for contradictory tensors
         raise InputError(f"{what} is corrupt: its type, shape and data disagree") from error
     if data.shape != tuple(tensor.dims):

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from toolchain.errors import InputError, UnsupportedError
-from toolchain.frontends.front_end import FrontEnd, Problem, unsupported
+from toolchain.frontends.front_end import Problem, unsupported
 from toolchain.frontends.onnx import quantisation
 from toolchain.frontends.onnx.arithmetic import Arithmetic, Int8
 from toolchain.frontends.onnx.expand import EXPANDED, expand
@@ -92,12 +92,5 @@ def _unknown(model: FileModel) -> list[Problem]:
     ]
 
 
-def _recognises(data: bytes) -> bool:
-    """A ModelProto as writers begin it: its field 1, the IR version, a small number."""
-    return len(data) > 2 and data[0] == 0x08 and 1 <= data[1] < 0x40
-
-
 READ_AWAY = tuple(sorted(STRUCTURAL | EXPANDED))
 """Operators that reading removes: they become the layout of other tensors, or nothing."""
-
-FRONT_END = FrontEnd("ONNX", (".onnx",), _recognises, read)

@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import onnx
-from onnx import helper, numpy_helper
-from onnx.reference import ReferenceEvaluator
 
 from toolchain.errors import InputError
 from toolchain.frontends.onnx.file import Array, End, FileModel, Node, check_shape, dtype_name
+from toolchain.packages import ONNX, lazy
+
+if TYPE_CHECKING:
+    import onnx
+    from onnx import reference
+else:
+    onnx = lazy("onnx", ONNX)
+    reference = lazy("onnx.reference", ONNX)
 
 FOLDED = frozenset(
     {
@@ -121,35 +126,35 @@ def _proto(model: FileModel) -> onnx.ModelProto:
     initialisers, inputs = [], [_value(end) for end in model.inputs]
     for name, data in model.constants.items():
         if data.size <= _SMALL_ELEMENTS:
-            initialisers.append(numpy_helper.from_array(data, name))
+            initialisers.append(onnx.numpy_helper.from_array(data, name))
         else:
-            inputs.append(helper.make_tensor_value_info(name, _code(data), data.shape))
+            inputs.append(onnx.helper.make_tensor_value_info(name, _code(data), data.shape))
     nodes = [node_proto(node) for node in model.nodes]
     outputs = [onnx.ValueInfoProto(name=end.name) for end in model.outputs]
-    graph = helper.make_graph(nodes, "model", inputs, outputs, initialisers)
-    imports = [helper.make_opsetid("", max(model.opset, 10))]
-    return helper.make_model(graph, opset_imports=imports)
+    graph = onnx.helper.make_graph(nodes, "model", inputs, outputs, initialisers)
+    imports = [onnx.helper.make_opsetid("", max(model.opset, 10))]
+    return onnx.helper.make_model(graph, opset_imports=imports)
 
 
 def _code(data: Array) -> int:
-    return int(helper.np_dtype_to_tensor_dtype(data.dtype))
+    return int(onnx.helper.np_dtype_to_tensor_dtype(data.dtype))
 
 
 def _value(end: End) -> onnx.ValueInfoProto:
     try:
-        code = helper.np_dtype_to_tensor_dtype(np.dtype(end.dtype))
+        code = onnx.helper.np_dtype_to_tensor_dtype(np.dtype(end.dtype))
     except Exception as error:
         raise InputError(f"the input {end.name!r} has the {end.dtype}") from error
-    return helper.make_tensor_value_info(end.name, code, end.shape)
+    return onnx.helper.make_tensor_value_info(end.name, code, end.shape)
 
 
 def node_proto(node: Node) -> onnx.NodeProto:
     attributes: dict[str, Any] = {
-        name: numpy_helper.from_array(value) if isinstance(value, np.ndarray) else value
+        name: onnx.numpy_helper.from_array(value) if isinstance(value, np.ndarray) else value
         for name, value in node.attributes.items()
         if not (isinstance(value, list) and not value)
     }
-    return helper.make_node(
+    return onnx.helper.make_node(
         node.operator, list(node.inputs), list(node.outputs), node.name, **attributes
     )
 
@@ -215,15 +220,17 @@ def evaluate(node: Node, constants: Mapping[str, Array], opset: int) -> dict[str
     computed.
     """
     feeds = {name: constants[name] for name in node.inputs if name}
-    graph = helper.make_graph(
+    graph = onnx.helper.make_graph(
         [node_proto(node)],
         "constant",
-        [helper.make_tensor_value_info(n, _code(d), d.shape) for n, d in feeds.items()],
+        [onnx.helper.make_tensor_value_info(n, _code(d), d.shape) for n, d in feeds.items()],
         [onnx.ValueInfoProto(name=name) for name in node.outputs],
     )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", max(opset, 10))])
+    model = onnx.helper.make_model(
+        graph, opset_imports=[onnx.helper.make_opsetid("", max(opset, 10))]
+    )
     try:
-        results = ReferenceEvaluator(model).run(None, feeds)
+        results = reference.ReferenceEvaluator(model).run(None, feeds)
     except Exception as error:  # whatever the operator's own implementation raises
         raise InputError(f"{node} cannot be computed from its constants") from error
     return {

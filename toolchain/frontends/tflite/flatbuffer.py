@@ -90,7 +90,11 @@ class Table:
         return self._field(slot, 0) is not None
 
     def integer(self, slot: int, form: str, default: int = 0) -> int:
-        """A scalar field; `form` is its letter in the struct module."""
+        """An integer field; `form` is its letter in the struct module."""
+        return int(self.scalar(slot, form, default))
+
+    def scalar(self, slot: int, form: str, default: float) -> float:
+        """A field that is a number or a bool, as `integer`."""
         packed = struct.Struct("<" + form)
         position = self._field(slot, packed.size)
         return default if position is None else self.file.number(packed, position)

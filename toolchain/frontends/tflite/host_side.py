@@ -11,15 +11,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any
-
-import ai_edge_litert.schema_py_generated as schema
-import flatbuffers.builder
+from typing import TYPE_CHECKING, Any
 
 from toolchain.errors import InputError
 from toolchain.frontends.front_end import HostOperator
 from toolchain.frontends.tflite.file import FileModel, FileOp, read_file
 from toolchain.frontends.tflite.outside import take_in
+from toolchain.packages import VERIFY, lazy
+
+if TYPE_CHECKING:
+    import ai_edge_litert.schema_py_generated as schema
+    import flatbuffers.builder
+else:
+    schema = lazy("ai_edge_litert.schema_py_generated", VERIFY)
+    flatbuffers = lazy("flatbuffers")
 
 _WORK: Mapping[str, str] = MappingProxyType(
     {"TFLite_Detection_PostProcess": "decoding boxes and suppressing overlapping ones"}

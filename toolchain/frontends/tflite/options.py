@@ -5,17 +5,18 @@ No number in a file is used as an index, or given a meaning, before this module 
 
 from __future__ import annotations
 
-import struct
+import json
 from collections.abc import Mapping
 from functools import cache
-from types import MappingProxyType
+from pathlib import Path
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
-
-import ai_edge_litert.schema_py_generated as schema
 
 from toolchain.errors import InputError
 from toolchain.frontends.tflite.flatbuffer import Table
 
+_SCHEMA = Path(__file__).parent / "schema.json"
+"""What TFLite's schema says; `scripts/renew_tflite_schema.py` explains and writes it."""
 LONGEST_OPTION = 64
 """Items in a vector inside an operator's options: shapes and axes, nothing longer."""
 
@@ -61,10 +62,14 @@ _OPTIONS: Mapping[str, str] = MappingProxyType(
 
 
 @cache
+def _schema() -> Any:
+    return json.loads(_SCHEMA.read_text(encoding="utf-8"))
+
+
+@cache
 def members(enumeration: str) -> Mapping[int, str]:
     """Number to name of an enum of the schema."""
-    listed = vars(getattr(schema, enumeration)).items()
-    return MappingProxyType({v: k for k, v in listed if not k.startswith("_")})
+    return MappingProxyType({v: k for k, v in _schema()["enumerations"][enumeration].items()})
 
 
 def decoded(enumeration: str, number: int, what: str) -> str:
@@ -87,7 +92,7 @@ def options_of(builtin: str) -> str:
 
 
 def read_options(table: Table, builtin: str, operator: str) -> tuple[Any, str]:
-    """The options of an Operator table by the schema's object API; None if there are none.
+    """The options of an Operator table by the schema's names; None if there are none.
 
     Its enums are names. If the options are another operator's, they are None, and the second value
     is their type. Raises InputError if they are broken.
@@ -101,8 +106,8 @@ def read_options(table: Table, builtin: str, operator: str) -> tuple[Any, str]:
         return None, name
     broken = InputError(f"the file is corrupt: {operator} has broken options")
     try:
-        found = getattr(schema, name + "T").InitFromBuf(options.file.data, options.position)
-    except (struct.error, IndexError, TypeError, ValueError, OverflowError) as error:
+        found = _fields(options, name)
+    except InputError as error:
         raise broken from error
     for field, value in vars(found).items():
         if hasattr(value, "__len__") and len(value) > LONGEST_OPTION:
@@ -110,3 +115,16 @@ def read_options(table: Table, builtin: str, operator: str) -> tuple[Any, str]:
         if field in _ENUMERATIONS:
             setattr(found, field, decoded(_ENUMERATIONS[field], value, f"{field} of {operator}"))
     return found, ""
+
+
+def _fields(options: Table, name: str) -> SimpleNamespace:
+    """What a table of options holds, by the schema's names. Raises InputError."""
+    found = SimpleNamespace()
+    for slot, (field, letter, default) in enumerate(_schema()["options"][name]):
+        if letter == "s":
+            setattr(found, field, options.string(slot) if options.has(slot) else default)
+        elif letter.startswith("["):
+            setattr(found, field, options.numbers(slot, letter[1:]))
+        elif letter:
+            setattr(found, field, options.scalar(slot, letter, default))
+    return found

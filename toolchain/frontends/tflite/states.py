@@ -29,13 +29,9 @@ Key = tuple[str, str]
 """A variable's container and shared name."""
 
 
-def _text(value: object) -> str:
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value or "")
-
-
 def _key(op: FileOp) -> Key:
     options = op.needed_options
-    return _text(options.container), _text(options.sharedName)
+    return options.container or "", options.sharedName or ""
 
 
 def _first_values(model: FileModel) -> dict[Key, Array]:

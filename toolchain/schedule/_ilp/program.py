@@ -19,19 +19,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TYPE_CHECKING, TypeAlias
 
-from ortools.sat.python import cp_model
-
+from toolchain.packages import SOLVER, lazy
 from toolchain.schedule._sets import OutOfWorkError
 from toolchain.schedule._steps import Steps
 from toolchain.search import Work, solve
+
+if TYPE_CHECKING:
+    from ortools.sat.python import cp_model
+else:
+    cp_model = lazy("ortools.sat.python.cp_model", SOLVER)
 
 _NS_A_TERM = 2500
 """To write down an operator, or a buffer, at a step of the program."""
 _SECONDS_PER_UNIT = 1.7
 """Of CP-SAT's deterministic time."""
 
-Literal = cp_model.IntVar | int
+Literal: TypeAlias = "cp_model.IntVar | int"
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,87 @@
+"""What it takes to start Thimble: seconds of a command, each beside those of an empty Python.
+
+    python -m benchmarks.start [--runs 15]
+
+A run starts an empty Python, then the command, so that both meet the same load of the machine; the
+table has the median of each and of their differences, and the quickest run. The commands run with
+compiled modules, as they do from the second time on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+SMALLEST = ("--runs 1",)
+ROOT = Path(__file__).resolve().parents[1]
+DIGITS = str(ROOT / "examples" / "digits" / "digits_int8.tflite")
+EMPTY = ("-c", "pass")
+THIMBLE = ("-m", "toolchain.cli")
+PLUGIN = "toolchain.bench.pytest_plugin"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A command of Python's, and what its time is compared with."""
+
+    title: str
+    arguments: Sequence[str]
+    beside: Sequence[str] = EMPTY
+
+
+def cases(test: str) -> tuple[Case, ...]:
+    """`test`: a file with one test that does nothing."""
+    pytest = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:thimble", test)
+    return (
+        Case("import thimble", ("-c", "import thimble")),
+        Case("thimble --version", (*THIMBLE, "--version")),
+        Case("thimble --help", (*THIMBLE, "--help")),
+        Case("thimble plan --help", (*THIMBLE, "plan", "--help")),
+        Case("thimble plan digits_int8.tflite", (*THIMBLE, "plan", DIGITS)),
+        Case("pytest with our plugin, beside pytest", (*pytest, "-p", PLUGIN), pytest),
+    )
+
+
+def seconds(arguments: Sequence[str]) -> float:
+    """Of one process, from its start to its end."""
+    path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH", ""))))
+    begin = time.perf_counter()
+    subprocess.run(
+        [sys.executable, *arguments],
+        env=dict(os.environ, PYTHONPATH=path),
+        stdout=subprocess.DEVNULL,
+        check=True,
+    )
+    return time.perf_counter() - begin
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--runs", type=int, default=15, help="pairs of each command (15)")
+    runs = parser.parse_args().runs
+    print("| command | median s | quickest s | beside, median s | difference, median s |")
+    print("|---|---|---|---|---|")
+    with tempfile.TemporaryDirectory() as folder:
+        test = Path(folder) / "test_nothing.py"
+        test.write_text("def test_nothing() -> None:\n    pass\n", encoding="utf-8")
+        for case in cases(str(test)):
+            seconds(case.arguments)  # compiles what was never imported
+            pairs = [(seconds(case.beside), seconds(case.arguments)) for _ in range(runs)]
+            whole = [after for _, after in pairs]
+            print(
+                f"| {case.title} | {median(whole):.2f} | {min(whole):.2f} "
+                f"| {median(before for before, _ in pairs):.2f} "
+                f"| {median(after - before for before, after in pairs):.3f} |"
+            )
+
+
+if __name__ == "__main__":
+    main()

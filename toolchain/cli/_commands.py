@@ -1,0 +1,75 @@
+"""The subcommands by name. The module of one is imported when it is used, and not for help."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+import typer
+from typer.core import TyperCommand
+
+from toolchain.cli._command import Command
+from toolchain.cli._leaving import Group
+
+COMMANDS: Mapping[str, str] = MappingProxyType(
+    {
+        "arena": (
+            "Place buffers in the smallest arena, and say whether it is proved to be the smallest."
+        ),
+        "boards": "List the boards: core, clock, RAM, flash, and where each has run.",
+        "compile": "Generate C for a model and build firmware for a board.",
+        "cost": (
+            "Known latencies of kernels, in cycles: list, share, check. `thimble profile` "
+            "measures them on a board, or models them from a trace of an emulated one."
+        ),
+        "doctor": "List what is installed, what is missing, and how to install it.",
+        "edgetpu": "Pipelines of Coral Edge TPUs: plan, split, run, simulate, profile.",
+        "flash": (
+            "Flash a compiled firmware with openocd, pyocd, stlink, stm32cubeprogrammer or dfu."
+        ),
+        "ops": "List the operators: names in TFLite and ONNX, types, kernels, limits.",
+        "plan": (
+            "Show whether a model fits, its memory, its peak, and an operator table. Generates "
+            "no files."
+        ),
+        "profile": (
+            "Time each operator and function of a compiled model, in several runs on its board."
+        ),
+        "quantize": (
+            "Quantise a float ONNX model to int8 (QDQ) with onnxruntime, and report the loss."
+        ),
+        "run": (
+            "Run one inference on the board (or in QEMU, or on this machine) and print the outputs."
+        ),
+        "schedule": (
+            "Find the order of operators that needs the least memory, and say whether that is "
+            "proved."
+        ),
+        "verify": "Compile, run on the board, and compare every output byte with the reference.",
+    }
+)
+"""Each file of this folder, and the first line of its help."""
+
+
+def load(name: str) -> Any:
+    """A subcommand with its parameters: the `command`, or the `group`, of its file."""
+    module = importlib.import_module(f"{__package__}.{name}")
+    if hasattr(module, "group"):
+        return typer.main.get_group(module.group)
+    single = typer.Typer(add_completion=False, rich_markup_mode="markdown")
+    single.command(name=name, cls=Command)(module.command)
+    return typer.main.get_command(single)
+
+
+class Commands(Group):
+    """The group `thimble`. It loads the subcommand that a command line names, and no other."""
+
+    def __init__(self, **named: Any) -> None:
+        super().__init__(**named)
+        self.commands.update({name: TyperCommand(name, help=COMMANDS[name]) for name in COMMANDS})
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name, found, rest = super().resolve_command(ctx, args)
+        return name, found and load(str(name)), rest

@@ -1,0 +1,3 @@
+"""What messages call the standard streams."""
+
+STANDARD_OUTPUT = "the standard output"

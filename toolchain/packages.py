@@ -1,0 +1,87 @@
+"""Python packages that are imported when they are first used, and extras that bring them.
+
+Importing ortools takes half a second, and most commands never use it. A module that uses such a
+package names it twice, once for type checkers:
+
+    if TYPE_CHECKING:
+        import onnx
+    else:
+        onnx = lazy("onnx", ONNX)
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+from toolchain.errors import MissingToolError
+
+DISTRIBUTION = "thimble-nn"
+
+
+@dataclass(frozen=True)
+class Extra:
+    """An optional part of the installation: its name in `pyproject.toml` and what it is for.
+
+    `packages`: the modules that it brings.
+    """
+
+    name: str
+    purpose: str
+    packages: tuple[str, ...]
+
+    @property
+    def remedy(self) -> str:
+        """The command that installs it."""
+        return f"pip install '{DISTRIBUTION}[{self.name}]'"
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Those of its packages that are not installed."""
+        return tuple(name for name in self.packages if importlib.util.find_spec(name) is None)
+
+
+ONNX = Extra("onnx", "read ONNX models", ("onnx",))
+VERIFY = Extra("verify", "compare with LiteRT and ONNX Runtime", ("ai_edge_litert", "onnxruntime"))
+QUANTIZE = Extra("quantize", "float ONNX models to int8", ("onnx", "onnxruntime"))
+SOLVER = Extra("solver", "CP-SAT, where Thimble's own searches stop", ("ortools",))
+EDGETPU = Extra("edgetpu", "pipelines of Coral Edge TPUs", ("ai_edge_litert", "ortools"))
+EXTRAS = (ONNX, VERIFY, QUANTIZE, SOLVER, EDGETPU)
+
+
+class _Lazy(ModuleType):
+    """Stands for a module until something of it is asked for."""
+
+    def __init__(self, name: str, extra: Extra | None) -> None:
+        super().__init__(name)
+        self._extra = extra
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # what Python itself asks of a module
+            raise AttributeError(name)
+        return getattr(self._module(), name)
+
+    def _module(self) -> ModuleType:
+        try:
+            return importlib.import_module(self.__name__)
+        except ModuleNotFoundError as error:
+            package = self.__name__.partition(".")[0]
+            if self._extra is None or error.name != package:
+                raise
+            raise missing(package, self._extra) from error
+
+
+def lazy(name: str, extra: Extra | None = None) -> Any:
+    """The module `name`, imported when something of it is first used.
+
+    That raises MissingToolError, which says how to get it, where `extra` is not installed.
+    """
+    return _Lazy(name, extra)
+
+
+def missing(package: str, extra: Extra) -> MissingToolError:
+    """The error for a package that is not installed."""
+    return MissingToolError(f"the package {package} is missing ({extra.purpose}): {extra.remedy}")
