@@ -14,6 +14,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from dataclasses import dataclass
+from functools import cache
 from types import ModuleType
 from typing import Any
 
@@ -41,7 +42,16 @@ class Extra:
     @property
     def missing(self) -> tuple[str, ...]:
         """Those of its packages that are not installed."""
-        return tuple(name for name in self.packages if importlib.util.find_spec(name) is None)
+        return tuple(name for name in self.packages if not _is_installed(name))
+
+    def lacks(self, package: str) -> MissingToolError:
+        """The error for a package of it that is not installed."""
+        return MissingToolError(f"the package {package} is missing ({self.purpose}): {self.remedy}")
+
+
+@cache
+def _is_installed(package: str) -> bool:
+    return importlib.util.find_spec(package) is not None
 
 
 ONNX = Extra("onnx", "read ONNX models", ("onnx",))
@@ -71,7 +81,7 @@ class _Lazy(ModuleType):
             package = self.__name__.partition(".")[0]
             if self._extra is None or error.name != package:
                 raise
-            raise missing(package, self._extra) from error
+            raise self._extra.lacks(package) from error
 
 
 def lazy(name: str, extra: Extra | None = None) -> Any:
@@ -80,8 +90,3 @@ def lazy(name: str, extra: Extra | None = None) -> Any:
     That raises MissingToolError, which says how to get it, where `extra` is not installed.
     """
     return _Lazy(name, extra)
-
-
-def missing(package: str, extra: Extra) -> MissingToolError:
-    """The error for a package that is not installed."""
-    return MissingToolError(f"the package {package} is missing ({extra.purpose}): {extra.remedy}")

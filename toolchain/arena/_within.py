@@ -43,7 +43,7 @@ class Program:
 
     @property
     def exhausted(self) -> bool:
-        return self._left <= 0 or self._work.over
+        return self._left <= 0 or self._work.over or bool(SOLVER.missing)
 
     def place(
         self,

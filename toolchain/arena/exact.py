@@ -8,7 +8,7 @@ misses for hours, another may find at once ("heavy tails"). If the bound is prov
 rises. If the search takes long, sizes between the bound and the best placement are tried as well.
 
 3. If blocks may share bytes, the search ties them, which may miss the optimum. CP-SAT then works on
-the remaining gap.
+the remaining gap, where the extra `solver` is installed.
 
 If blocks are live in part, or are very many, sweeps (`_sweep.py`) come first: within 8% of the
 bound, then ever closer. Very many blocks get nothing else. If even comparing blocks that are live
@@ -44,6 +44,7 @@ from toolchain.arena.first_fit import by_start
 from toolchain.arena.greedy_breadth import by_breadth
 from toolchain.arena.greedy_size import by_size
 from toolchain.ir import ArenaProblem, Placement
+from toolchain.packages import SOLVER
 from toolchain.search import Stopwatch, Work
 
 DEFAULT_TIME_LIMIT_SECONDS = 10.0
@@ -130,7 +131,7 @@ class Exact:
         few = count <= (_FEW_IN_PART if in_part else _MANY)
         if few and not bounds.closed:
             _search(problem, bounds, work)
-        if few and not bounds.closed:
+        if few and not bounds.closed and not SOLVER.missing:
             answer = solve(problem, bounds.offsets, bounds.lower_bytes, bounds.size_bytes, work)
             bounds.lower_bytes = max(bounds.lower_bytes, answer.lower_bound_bytes)
             if answer.offsets is not None:

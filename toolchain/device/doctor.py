@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from toolchain.device import trace_plugin
 from toolchain.errors import ThimbleError
 from toolchain.kernels import cmsis_nn
+from toolchain.packages import EXTRAS, Extra
 
 _APT = "apt-get install -y --no-install-recommends "
 _PROGRAMS = (
@@ -34,12 +35,7 @@ _PROGRAMS = (
         "Coral's package repository, https://coral.ai/docs/edgetpu/compiler (x86-64 Linux)",
     ),
 )
-_PACKAGES = (
-    ("ai-edge-litert", "read and check TFLite models", True),
-    ("onnx", "read ONNX models", True),
-    ("onnxruntime", "check ONNX models", True),
-    ("tflite-micro", "check models that LiteRT refuses", False),
-)
+_PACKAGES = (("tflite-micro", "check models that LiteRT refuses", False),)
 
 
 @dataclass(frozen=True)
@@ -58,6 +54,7 @@ def examine() -> tuple[Finding, ...]:
     python = f"{sys.version_info.major}.{sys.version_info.minor}.{sys.version_info.micro}"
     return (
         Finding("Python", "everything", python, True, ""),
+        *map(_extra, EXTRAS),
         *(
             Finding(name, purpose, _package(name), needed, f"pip install {name}")
             for name, purpose, needed in _PACKAGES
@@ -84,6 +81,13 @@ def _tracing() -> Finding:
     why = trace_plugin.unavailable()
     found = "" if why else str(trace_plugin.build())
     return Finding("QEMU plugin", "cycles of emulated boards", found, False, why)
+
+
+def _extra(extra: Extra) -> Finding:
+    """Its packages with their versions, if all are there."""
+    versions = [f"{name} {_package(name.replace('_', '-'))}" for name in extra.packages]
+    found = "" if extra.missing else ", ".join(versions)
+    return Finding(f"extra [{extra.name}]", extra.purpose, found, False, extra.remedy)
 
 
 def _package(name: str) -> str:

@@ -56,8 +56,8 @@ class SerialPort:
 
 def attached_ports() -> tuple[SerialPort, ...]:
     """Every serial port of this machine."""
-    list_them: Any = list_ports.comports
-    listed: Iterable[Any] = list_them()
+    untyped: Any = list_ports
+    listed: Iterable[Any] = untyped.comports()
     return tuple(
         SerialPort(
             device=str(port.device),

@@ -13,7 +13,6 @@ import contextlib
 import ctypes
 import errno
 import hashlib
-import importlib.metadata
 import json
 import os
 import secrets
@@ -27,12 +26,12 @@ from pathlib import Path, PurePosixPath
 from toolchain.errors import InputError, ThimbleError
 from toolchain.files import _lock
 from toolchain.files.records import read_json
+from toolchain.version import __version__
 
 MARKER = ".thimble.json"
 """The list of a folder's files, with their hashes, in the folder."""
 FORMAT = "thimble-output"
 VERSION = 1
-_DISTRIBUTION = "thimble-nn"
 _EARLIER = ("plan.json", "pipeline.json")
 """What versions without a list wrote."""
 _WORK = ".thimble"
@@ -484,12 +483,8 @@ def _list_files(build: Path) -> None:
         with contextlib.suppress(OSError):
             Path(inside).rmdir()
     build.mkdir(exist_ok=True)
-    try:
-        tool = importlib.metadata.version(_DISTRIBUTION)
-    except importlib.metadata.PackageNotFoundError:
-        tool = "unknown"
     files = {name: {"sha256": _sha256(build / name)} for name in _entries(build)}
-    data = {"format": FORMAT, "version": VERSION, "tool": tool, "files": files}
+    data = {"format": FORMAT, "version": VERSION, "tool": __version__, "files": files}
     (build / MARKER).write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
 
 

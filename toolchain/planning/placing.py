@@ -7,12 +7,14 @@ from dataclasses import replace
 from toolchain import arena
 from toolchain.boards import Board
 from toolchain.codegen import constant_bytes
+from toolchain.errors import MissingToolError
 from toolchain.ir import MemoryProblem, Schedule
 from toolchain.ir.arena import arena_plan
 from toolchain.ir.memory import footprint
 from toolchain.memory import arrangement, banks
 from toolchain.memory.plan import Plan, planned_ops
 from toolchain.ops.lowering import Lowered
+from toolchain.packages import SOLVER
 from toolchain.planning.options import PlanOptions
 from toolchain.progress import Report
 
@@ -50,10 +52,15 @@ def over_banks(
 ) -> Plan:
     """The plan with its arena spread over banks, if none holds all of it, or only a slow one does.
 
-    Not spread if only one piece meets --ram.
+    Not spread if only one piece meets --ram. Raises MissingToolError without CP-SAT.
     """
     if target.is_host or options.one_bank or not banks.wants_banks(plan, target):
         return plan
+    if SOLVER.missing:
+        raise MissingToolError(
+            f"the arena is to be spread over banks of RAM, which CP-SAT does: {SOLVER.remedy}, or "
+            "keep it in one piece (--one-bank)"
+        )
     report("placing tensors in banks")
     allocator = arena.allocator(options.allocator)
     spread = banks.spread_arena(plan, problem, target, allocator, options.time_limit_seconds)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.errors import InputError, MissingToolError
+from toolchain.errors import InputError
 from toolchain.files import scratch_folder, write_file
 from toolchain.files.arrays import read_sequence
 from toolchain.ir import DType, End, Tensor
@@ -122,8 +122,9 @@ def _float_model(file: Path) -> onnx.ModelProto:
             f"{file} is a TFLite file: quantise it where it is converted, with "
             "converter.optimizations = [tf.lite.Optimize.DEFAULT] and a representative_dataset"
         )
+    load = onnx.load
     try:
-        model = onnx.load(str(file))
+        model = load(str(file))
         onnx.checker.check_model(model)
     except OSError as error:
         raise InputError(f"{file} cannot be read: {error.strerror}") from error
@@ -155,9 +156,7 @@ def _module(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        raise MissingToolError(
-            f"onnxruntime is missing: pip install onnxruntime ({error})"
-        ) from None
+        raise QUANTIZE.lacks("onnxruntime") from error
 
 
 def _prepared(model: onnx.ModelProto, folder: Path, ends: Sequence[End]) -> Path:

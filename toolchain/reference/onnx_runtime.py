@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from toolchain.errors import InputError
 from toolchain.frontends.onnx.reader import read_traced
 from toolchain.ops.spec import Array
-from toolchain.packages import ONNX, lazy
+from toolchain.packages import ONNX, VERIFY, lazy
 from toolchain.reference.operator_differences import (
     OperatorDifferences,
     operator_differences,
@@ -22,7 +22,6 @@ from toolchain.reference.process import (
     RefusedError,
     Runtime,
     RuntimeProcess,
-    missing,
     open_model,
 )
 from toolchain.reference.reference import Judge
@@ -78,6 +77,6 @@ def _open(process: RuntimeProcess, data: bytes) -> OpenModel:
     try:
         return open_model(process, Runtime.ONNX_RUNTIME, data)
     except NotInstalledError as error:
-        raise missing(Runtime.ONNX_RUNTIME) from error
+        raise VERIFY.lacks("onnxruntime") from error
     except RefusedError as error:
         raise InputError(f"ONNX Runtime refuses the model: {error}") from error

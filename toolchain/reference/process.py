@@ -17,7 +17,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from toolchain.errors import InputError, MissingToolError
+from toolchain.errors import InputError
 from toolchain.ops.spec import Array
 from toolchain.reference import child
 
@@ -44,12 +44,6 @@ _TITLES = {
     Runtime.LITERT_DEFAULT: "LiteRT's default kernels",
     Runtime.TFLITE_MICRO: "tflite-micro",
     Runtime.ONNX_RUNTIME: "ONNX Runtime, its optimiser off",
-}
-_PACKAGES = {
-    Runtime.LITERT_REFERENCE: ("LiteRT", "ai-edge-litert"),
-    Runtime.LITERT_DEFAULT: ("LiteRT", "ai-edge-litert"),
-    Runtime.TFLITE_MICRO: ("tflite-micro", "tflite-micro"),
-    Runtime.ONNX_RUNTIME: ("ONNX Runtime", "onnxruntime"),
 }
 
 
@@ -154,8 +148,3 @@ def open_model(
     message = {"do": "open", "runtime": runtime.value, "outputs": outputs}
     reply, _ = process.ask(runtime, message, [model])
     return OpenModel(process, runtime, reply["handle"])
-
-
-def missing(runtime: Runtime) -> MissingToolError:
-    name, package = _PACKAGES[runtime]
-    return MissingToolError(f"{name} is missing: pip install {package}")

@@ -13,6 +13,7 @@ from toolchain.frontends.tflite.file import FileModel, read_file
 from toolchain.frontends.tflite.host_side import bytes_without_host_side
 from toolchain.ir import Graph
 from toolchain.ops.spec import Array
+from toolchain.packages import VERIFY
 from toolchain.reference.cut import (
     Cutter,
     Part,
@@ -215,8 +216,10 @@ def open_tflite(data: bytes, graph: Graph, process: RuntimeProcess) -> Reference
     """The reference of a TFLite file that was read as `graph`.
 
     Thimble's own interpreter where no runtime takes an operator. Raises InputError where a runtime
-    crashes on the file.
+    crashes on the file, and MissingToolError without LiteRT.
     """
+    if "ai_edge_litert" in VERIFY.missing:
+        raise VERIFY.lacks("ai_edge_litert")
     data = bytes_without_host_side(data)
     model = read_file(data)
     choosing = _Choosing(data, model, graph, process)

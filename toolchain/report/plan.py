@@ -10,6 +10,7 @@ from rich.table import Table
 from toolchain.memory.firmware_size import MemoryNeed
 from toolchain.memory.plan import NEARLY_FREE, Plan
 from toolchain.ops.preference import Preference
+from toolchain.packages import SOLVER
 from toolchain.report.blocks import blocks, moved_bytes
 from toolchain.report.ends import end_json
 from toolchain.report.latency import Latency
@@ -241,6 +242,8 @@ def memory_table(plan: Plan, need: MemoryNeed, ram_bytes: int, flash_bytes: int)
 
 def proof_line(plan: Plan) -> str:
     """What is proved about the arena, and whether the search for ways to split ended early."""
+    if not plan.arena.proved_optimal and SOLVER.missing:
+        return f"{_proved(plan)} CP-SAT, which may find less, is not installed: {SOLVER.remedy}"
     if plan.search_stopped:
         stopped = f"The search was stopped {plan.search_stopped}: this is the best it had found."
         return f"{_proved(plan)} {stopped}"
