@@ -2,8 +2,9 @@
 
     python -m benchmarks.start [--runs 15]
 
-A run starts an empty Python, then the command, so that both meet the same load of the machine; the
-table has the median of each and of their differences, and the quickest run. The commands run with
+A run starts an empty Python, then the command, so that both meet the same load of the machine. The
+table has medians: the command, what it is compared with, their difference; and the same difference
+in processor time, which hardly depends on what else the machine does. The commands run with
 compiled modules, as they do from the second time on.
 """
 
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -50,36 +52,47 @@ def cases(test: str) -> tuple[Case, ...]:
     )
 
 
-def seconds(arguments: Sequence[str]) -> float:
-    """Of one process, from its start to its end."""
+@dataclass(frozen=True)
+class Taken:
+    """Seconds of one process, from its start to its end, and of a processor."""
+
+    seconds: float
+    processor: float
+
+
+def taken(arguments: Sequence[str]) -> Taken:
+    """Run Python with these arguments."""
     path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH", ""))))
-    begin = time.perf_counter()
+    begin, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(
         [sys.executable, *arguments],
         env=dict(os.environ, PYTHONPATH=path),
         stdout=subprocess.DEVNULL,
         check=True,
     )
-    return time.perf_counter() - begin
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return Taken(time.perf_counter() - begin, used)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=15, help="pairs of each command (15)")
     runs = parser.parse_args().runs
-    print("| command | median s | quickest s | beside, median s | difference, median s |")
-    print("|---|---|---|---|---|")
+    print("| command | s | quickest s | beside, s | difference, s | difference, processor s |")
+    print("|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
         test = Path(folder) / "test_nothing.py"
         test.write_text("def test_nothing() -> None:\n    pass\n", encoding="utf-8")
         for case in cases(str(test)):
-            seconds(case.arguments)  # compiles what was never imported
-            pairs = [(seconds(case.beside), seconds(case.arguments)) for _ in range(runs)]
-            whole = [after for _, after in pairs]
+            taken(case.arguments)  # compiles what was never imported
+            pairs = [(taken(case.beside), taken(case.arguments)) for _ in range(runs)]
             print(
-                f"| {case.title} | {median(whole):.2f} | {min(whole):.2f} "
-                f"| {median(before for before, _ in pairs):.2f} "
-                f"| {median(after - before for before, after in pairs):.3f} |"
+                f"| {case.title} | {median(own.seconds for _, own in pairs):.2f} "
+                f"| {min(own.seconds for _, own in pairs):.2f} "
+                f"| {median(beside.seconds for beside, _ in pairs):.2f} "
+                f"| {median(own.seconds - beside.seconds for beside, own in pairs):.2f} "
+                f"| {median(own.processor - beside.processor for beside, own in pairs):.3f} |"
             )
 
 

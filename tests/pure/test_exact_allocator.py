@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 
 from tests.support.placements import smallest_arena_bytes
 from tests.support.problems import arena_problems
-from toolchain import arena
+from toolchain import arena, packages
 from toolchain.arena._bounds import load_bound_bytes
-from toolchain.ir import ArenaProblem, Block
+from toolchain.arena._fit import Fitter, size_bytes
+from toolchain.arena._orders import smaller
+from toolchain.arena._separation import Separation
+from toolchain.arena.first_fit import by_start
+from toolchain.arena.greedy_breadth import by_breadth
+from toolchain.arena.greedy_size import by_size
+from toolchain.ir import ArenaProblem, Block, Placement, SharedPair
 from toolchain.ir.arena import check_placement
+from toolchain.search import Work
 
 
 @settings(max_examples=150, deadline=None)
@@ -25,6 +33,33 @@ def test_it_is_smallest(problem: ArenaProblem) -> None:
 @given(problem=arena_problems(max_blocks=6))
 def test_no_placement_is_below_the_load_bound(problem: ArenaProblem) -> None:
     assert load_bound_bytes(problem) <= smallest_arena_bytes(problem)
+
+
+@settings(max_examples=100)
+@given(problem=arena_problems(max_blocks=6))
+def test_a_local_search_never_goes_below_the_smallest(problem: ArenaProblem) -> None:
+    fitter = Fitter(problem, Separation(problem))
+    smallest = smallest_arena_bytes(problem)
+    offsets = smaller(problem, fitter, [by_size(problem), by_start(problem)], smallest, Work(0.02))
+    size, bound = size_bytes(problem, offsets), load_bound_bytes(problem)
+    check_placement(problem, Placement("orders", offsets, size, bound, 0.0))
+    assert size >= smallest
+
+
+def test_without_cp_sat_a_chain_is_placed_as_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """List allocators need 100 bytes for it, and so does a search that ties the blocks."""
+    sizes, leads = (76, 24, 52, 68, 16, 8, 68), (12, 16, 12, 36, 28, 4)
+    problem = ArenaProblem(
+        tuple(Block(str(i), i, i + 2, size, 4) for i, size in enumerate(sizes)),
+        tuple(SharedPair(i, i + 1, i + 1, lead) for i, lead in enumerate(leads)),
+    )
+    fitter = Fitter(problem, Separation(problem))
+    for order in (by_size, by_breadth, by_start):
+        assert size_bytes(problem, fitter.fit(order(problem))) >= 100
+    monkeypatch.setattr(packages, "_is_installed", lambda package: False)
+    placed = arena.allocator("exact").place(problem)
+    check_placement(problem, placed)
+    assert placed.size_bytes == placed.lower_bound_bytes == 88
 
 
 def test_a_capacity_that_no_placement_meets_is_proved_so() -> None:

@@ -15,6 +15,11 @@ class Fitter:
         self._problem = problem
         self._separation = separation
 
+    @property
+    def intervals(self) -> int:
+        """How many intervals the offset of one block may not fall in for another, in all."""
+        return sum(len(inside) for each in self._separation.neighbours for _, inside in each)
+
     def fit(self, order: Iterable[int]) -> tuple[int, ...]:
         """Offsets of all blocks, placed in `order`. Blocks that are never live are left out, and
         get 0.

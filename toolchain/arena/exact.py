@@ -7,8 +7,9 @@ turn, with few trials each, then with more, and then shuffled rules: a placement
 misses for hours, another may find at once ("heavy tails"). If the bound is proved unreachable, it
 rises. If the search takes long, sizes between the bound and the best placement are tried as well.
 
-3. If blocks may share bytes, the search ties them, which may miss the optimum. CP-SAT then works on
-the remaining gap, where the extra `solver` is installed.
+3. If blocks may share bytes, the search ties them, which may miss the optimum. A local search over
+orders (`_orders.py`) then works on the remaining gap, and after it CP-SAT, where the extra `solver`
+is installed.
 
 If blocks are live in part, or are very many, sweeps (`_sweep.py`) come first: within 8% of the
 bound, then ever closer. Very many blocks get nothing else. If even comparing blocks that are live
@@ -35,6 +36,7 @@ from toolchain.arena._many import (
     stacked,
     too_many,
 )
+from toolchain.arena._orders import smaller
 from toolchain.arena._program import solve
 from toolchain.arena._separation import Separation
 from toolchain.arena._shapes import Shapes, shapes
@@ -60,6 +62,8 @@ _MANY, _FEW_IN_PART = 1000, 100
 """More blocks than these are left to sweeps alone."""
 _FIRST_SHARE = 0.08
 """How much more than the bound the first sweep may take."""
+_SHARE, _SHARE_ALONE = 0.1, 0.4
+"""Of the work that is left, for the local search: before CP-SAT, and where there is no CP-SAT."""
 _CLOSER, _NEAR = 0.4, 0.01
 """Each next one keeps so much of what is above the bound; the last, that near, must meet it."""
 
@@ -129,14 +133,29 @@ class Exact:
         if not bounds.closed and (count > _MANY or in_part):
             _Sweeps(problem, bounds, Sweep(problem, separation, work)).search(work)
         few = count <= (_FEW_IN_PART if in_part else _MANY)
+        if SOLVER.missing and count <= _MANY and not bounds.closed:
+            _reorder(problem, bounds, fitter, work, _SHARE_ALONE)
         if few and not bounds.closed:
             _search(problem, bounds, work)
+        if few and not bounds.closed:
+            _reorder(problem, bounds, fitter, work, _SHARE)
         if few and not bounds.closed and not SOLVER.missing:
             answer = solve(problem, bounds.offsets, bounds.lower_bytes, bounds.size_bytes, work)
             bounds.lower_bytes = max(bounds.lower_bytes, answer.lower_bound_bytes)
             if answer.offsets is not None:
                 bounds.offer(answer.offsets)
         return _placement(self.name, bounds, watch, work)
+
+
+def _reorder(
+    problem: ArenaProblem, bounds: _Bounds, fitter: Fitter, work: Work, share: float
+) -> None:
+    """Offer what a local search over orders finds with a share of the work that is left."""
+    own = Work(work.left_seconds * share)
+    orders = [order(problem) for order in (by_size, by_breadth, by_start)]
+    wanted = max(bounds.lower_bytes, bounds.capacity_bytes)
+    bounds.offer(smaller(problem, fitter, orders, wanted, own))
+    work.spend(own.spent)
 
 
 def _heaps(problem: ArenaProblem, work: Work, capacity_bytes: int) -> _Bounds:
