@@ -13,10 +13,10 @@ import pytest
 from tests.support.graphs import skip_network
 from tests.support.placements import smallest_arena_bytes
 from tests.support.small_boards import small_board
-from toolchain import arena
+from toolchain import arena, packages
 from toolchain.arena.banks.spread import spread
 from toolchain.boards import GUARD_BYTES, Board, board, boards
-from toolchain.errors import DoesNotFitError
+from toolchain.errors import DoesNotFitError, MissingToolError
 from toolchain.ir import ArenaPart, ArenaProblem, Bank, Block, SharedPair, Spread
 from toolchain.ir.banks import check_spread
 from toolchain.memory.bank_layout import Layout, arena_rooms, layout
@@ -239,6 +239,19 @@ def test_a_faster_bank_takes_the_hottest_part(tmp_path: Path) -> None:
         plan, whole = planned(name), planned(name, one_bank=True)
         assert [part.bank for part in plan.arena.parts] == ["DTCM", "SLOW"]
         assert not whole.arena.parts and plan.arena.size_bytes >= whole.arena.size_bytes
+
+
+def test_without_cp_sat_the_extra_and_the_way_around_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = ("SLOW", 0x2100_0000, 100_000, 4, "arena")
+    monkeypatch.setattr(packages, "_is_installed", lambda package: False)
+    with small_board(
+        "mps2-an386", tmp_path, [("DTCM", 0x2000_0000, 24_576, 1, "data arena"), slow]
+    ) as name:
+        with pytest.raises(MissingToolError, match=r"thimble-nn\[solver\].*--one-bank"):
+            planned(name)
+        assert not planned(name, one_bank=True).arena.parts
 
 
 def test_models_that_share_an_arena_share_each_bank() -> None:

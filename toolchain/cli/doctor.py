@@ -18,8 +18,8 @@ from toolchain.edgetpu.interpreters import finding as edge_tpu
 def command(json: JsonOption = None) -> None:
     """List what is installed, what is missing, and how to install it.
 
-    Exits 1 if something is missing that compiling, emulating or verifying needs. Tools that only
-    some boards need (flash tools) are listed but do not count.
+    Exits 1 if something is missing that compiling or emulating needs. Extras, and tools that only
+    some boards need (flash tools), are listed but do not count.
     """
     findings = (*examine(), edge_tpu())
     if json:
