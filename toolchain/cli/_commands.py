@@ -10,6 +10,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand
 
+from toolchain.cli._collector import collector_paused
 from toolchain.cli._command import Command
 from toolchain.cli._leaving import Group
 
@@ -55,7 +56,8 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
 
 def load(name: str) -> Any:
     """A subcommand with its parameters: the `command`, or the `group`, of its file."""
-    module = importlib.import_module(f"{__package__}.{name}")
+    with collector_paused():
+        module = importlib.import_module(f"{__package__}.{name}")
     if hasattr(module, "group"):
         return typer.main.get_group(module.group)
     single = typer.Typer(add_completion=False, rich_markup_mode="markdown")

@@ -4,9 +4,6 @@ proved.
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,6 +12,7 @@ from rich.table import Table
 
 from toolchain import arena
 from toolchain.arena.exact import DEFAULT_TIME_LIMIT_SECONDS
+from toolchain.cli._collector import collector_paused
 from toolchain.cli._console import error_console, output_console, progress
 from toolchain.cli._json import JsonOption, write_json, write_text
 from toolchain.cli._options import AllocatorOption
@@ -74,7 +72,7 @@ def command(
     for name, value in (("capacity", capacity), ("time-limit", time_limit)):
         if value is not None and value < 0:
             raise InputError(f"--{name} is {value}; it cannot be negative")
-    with _collector_paused():
+    with collector_paused():
         buffers = read_buffers(file)
     if check:
         _check(file, buffers, capacity)
@@ -108,20 +106,6 @@ def command(
             f"no placement within {capacity:,} B: {known} (best {found.size_bytes:,} B, "
             f"lower bound {found.lower_bound_bytes:,} B)"
         )
-
-
-@contextmanager
-def _collector_paused() -> Iterator[None]:
-    """A million buffers make no cycles; looking for them takes longer than reading does.
-
-    What was made is not looked at again.
-    """
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()
-        gc.enable()
 
 
 def _check(file: Path, buffers: BufferFile, capacity: int | None) -> None:
