@@ -24,7 +24,9 @@ from toolchain.device.compiler import BankOverflowError
 from toolchain.kernels import cmsis_nn
 from toolchain.memory.firmware_size import firmware_data_bytes, firmware_layout, ram_bytes
 from toolchain.memory.plan import NOTHING_COPIED, Plan
+from toolchain.packages import Extra
 from toolchain.planner import plan_graph
+from toolchain.planning import copies
 from toolchain.planning.copies import Item, choose, with_linked_code
 from toolchain.planning.options import Optimise, PlanOptions
 from toolchain.report.latency import kernel_keys, predict_latency
@@ -80,6 +82,16 @@ def test_the_choice_saves_most_of_all(seed: int) -> None:
     saved = sum(i.saved[chosen[i.operator]] for i in items if i.operator in chosen)
     found = (saved, -sum(sizes[name] for name in chosen))
     assert found == _best(items, rooms, most, bytes_per_cycle)
+
+
+def test_without_cp_sat_the_choice_keeps_all_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two of three fit: those that save most for each byte; none where a copy is not worth it."""
+    monkeypatch.setattr(copies, "SOLVER", Extra("solver", "", ("no_such_package",)))
+    items = [Item("a", 60, {"TCM": 60}), Item("b", 50, {"TCM": 80}), Item("c", 40, {"TCM": 70})]
+    assert choose(items, {"TCM": 100}, 1000, 0) == {"b": "TCM", "c": "TCM"}
+    assert choose(items, {"TCM": 100}, 80, 0) == {"c": "TCM"}
+    assert choose(items, {"TCM": 100}, 1000, 1) == {"b": "TCM", "c": "TCM"}
+    assert choose([Item("a", 60, {"TCM": 3})], {"TCM": 100}, 1000, 16) == {}
 
 
 @pytest.mark.parametrize("name", M7)

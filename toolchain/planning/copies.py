@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from toolchain import search
 from toolchain.boards import Board, Memory
@@ -23,9 +24,15 @@ from toolchain.memory.firmware_size import (
 )
 from toolchain.memory.plan import NOTHING_COPIED, Copied, Plan
 from toolchain.ops.lowering import Lowered
+from toolchain.packages import SOLVER, lazy
 from toolchain.planning.options import Optimise, PlanOptions
 from toolchain.report.latency import predict_latency
 from toolchain.search import Work
+
+if TYPE_CHECKING:
+    from ortools.sat.python import cp_model
+else:
+    cp_model = lazy("ortools.sat.python.cp_model", SOLVER)
 
 _SHARE = 12
 """Sixteenths of a bank that may be full; the rest is the user's."""
@@ -142,7 +149,8 @@ def choose(
 
     At most `most_bytes` in all and what `rooms` says in each bank. Each copy saves a cycle for
     `bytes_per_cycle` bytes, if that is not 0. Of choices that save as much the smallest, in banks
-    named first. The best that the search found within its limit of work, nearly always proved so.
+    named first. The best that the search found within its limit of work, nearly always proved so;
+    without CP-SAT one after the other, those that save most for each byte first.
     """
     sizes = {item.operator: item.size_bytes for item in items}
     saved = {
@@ -154,8 +162,9 @@ def choose(
     }
     if not saved:
         return {}
-    from ortools.sat.python import cp_model  # takes a second to import, and is seldom needed
-
+    first = _one_by_one(saved, sizes, rooms, most_bytes)
+    if SOLVER.missing or _each_at_its_best(saved, first):
+        return first
     model = cp_model.CpModel()
     taken = {pair: model.new_bool_var("") for pair in saved}
     for operator in sizes:
@@ -174,8 +183,38 @@ def choose(
     )
     solver, status = search.solve(model, Work(_SECONDS), _SECONDS_PER_UNIT)
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-        return {}
+        return first
     return {name: bank for (name, bank), made in taken.items() if solver.value(made)}
+
+
+def _one_by_one(
+    saved: Mapping[tuple[str, str], int],
+    sizes: Mapping[str, int],
+    rooms: Mapping[str, int],
+    most_bytes: int,
+) -> dict[str, str]:
+    """Constants to the first bank that has room, those that save most for each byte first."""
+    left, all_left, chosen = dict(rooms), most_bytes, dict[str, str]()
+    place = {bank: index for index, bank in enumerate(rooms)}
+    order = sorted(saved, key=lambda at: (-saved[at] / max(sizes[at[0]], 1), place[at[1]]))
+    for operator, bank in order:
+        size = sizes[operator]
+        if operator not in chosen and size <= min(left[bank], all_left):
+            chosen[operator] = bank
+            left[bank] -= size
+            all_left -= size
+    return chosen
+
+
+def _each_at_its_best(saved: Mapping[tuple[str, str], int], chosen: Mapping[str, str]) -> bool:
+    """Whether no choice saves more: all are copied, to the bank where each saves most."""
+    most: dict[str, int] = {}
+    for (operator, _), cycles in saved.items():
+        most[operator] = max(cycles, most.get(operator, 0))
+    return all(
+        operator in chosen and saved[operator, chosen[operator]] == cycles
+        for operator, cycles in most.items()
+    )
 
 
 def _rooms(
