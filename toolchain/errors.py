@@ -6,11 +6,34 @@ it as it is, without a traceback.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 
 class ThimbleError(Exception):
-    """Base of all errors that a user can act on."""
+    """Base of all errors that a user can act on.
+
+    `operator`: the name of the operator at fault; `remedies`: what could help. Both are empty where
+    they are not known apart from the message. The text has the remedies in a line of their own.
+    """
 
     exit_code = 2
+
+    def __init__(
+        self, message: str = "", *, operator: str = "", remedies: Sequence[str] = ()
+    ) -> None:
+        super().__init__(message)
+        self.operator, self.remedies = operator, tuple(remedies)
+
+    @property
+    def message(self) -> str:
+        """The text without the remedies."""
+        return super().__str__()
+
+    def __str__(self) -> str:
+        if not self.remedies:
+            return self.message
+        return f"{self.message.rstrip('.')}.\nWhat could help: {', '.join(self.remedies)}."
 
 
 class InputError(ThimbleError):
@@ -35,8 +58,36 @@ class ResultError(ThimbleError):
     exit_code = 1
 
 
+@dataclass(frozen=True)
+class Overflow:
+    """A memory that is too small: `need_bytes` are to go where there are `room_bytes`.
+
+    `is_flash`: it holds code and constants; else the arena, data and stack.
+    """
+
+    memory: str
+    need_bytes: int
+    room_bytes: int
+    is_flash: bool
+
+    @property
+    def excess_bytes(self) -> int:
+        return self.need_bytes - self.room_bytes
+
+
 class DoesNotFitError(ResultError):
-    """The plan needs more RAM or flash than the board has."""
+    """The plan needs more RAM or flash than the board has; `overflows` names each such memory."""
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        operator: str = "",
+        remedies: Sequence[str] = (),
+        overflows: Sequence[Overflow] = (),
+    ) -> None:
+        super().__init__(message, operator=operator, remedies=remedies)
+        self.overflows = tuple(overflows)
 
 
 class LinkError(ResultError):

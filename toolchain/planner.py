@@ -20,6 +20,7 @@ from toolchain.cost.predicted import predicted_model
 from toolchain.frontends import load_model
 from toolchain.ir import Graph
 from toolchain.ir.boundary import Boundary
+from toolchain.memory.firmware_size import check_possible
 from toolchain.memory.plan import Plan
 from toolchain.memory.problem import memory_problem
 from toolchain.ops.lowering import lower
@@ -73,6 +74,8 @@ def plan_graph(
     to split that was found meets `options.ram_bytes`.
     """
     options, costs = options or PlanOptions(), costs or predicted_model(target)
+    if options.ram_bytes is not None:
+        check_possible(graph, options.ram_bytes)
     if options.rewrite:
         graph = rewrite_identities(graph, target.core, options.scheduler, options.kernels)
     lowered = lower(graph, target.core, options.kernels)

@@ -39,7 +39,7 @@ def test_slowdown_budget_gives_the_smallest_arena_within_it() -> None:
 
 def test_too_little_ram_says_how_much_is_needed() -> None:
     with pytest.raises(DoesNotFitError, match=r"--ram \d+K") as caught:
-        plan_model(FOMO, "netduinoplus2", PlanOptions(ram_bytes=20 * 1024))
+        plan_model(FOMO, "netduinoplus2", PlanOptions(ram_bytes=30 * 1024))
     least = int(str(caught.value).split("--ram ")[1].split("K")[0])
     plan = plan_model(FOMO, "netduinoplus2", PlanOptions(ram_bytes=least * 1024))
     assert ram_bytes(plan) <= least * 1024

@@ -28,7 +28,7 @@ def test_weights_move_where_they_may(
     target = board(board_name)
     plans = [plan_graph(mixed(), target, PlanOptions().unsplit)]
     banks = firmware_layout(target, plans)
-    overflow = BankOverflowError(excess, overfull)
+    overflow = BankOverflowError([(overfull, excess)])
     assert f"{excess:,} bytes too many in {overfull}" in str(overflow)
     other = roomier_banks(target, plans, BuildOptions(), banks, overflow)
     assert (other.weights.name if other else "") == weights_in

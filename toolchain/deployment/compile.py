@@ -20,7 +20,7 @@ from toolchain.deployment.measurements import cost_model, current_build
 from toolchain.device import host
 from toolchain.device.build import build
 from toolchain.device.firmware import Sizes
-from toolchain.errors import DoesNotFitError
+from toolchain.errors import DoesNotFitError, Overflow
 from toolchain.files import check_folder, free_name, replaced_folder
 from toolchain.ir import Sources
 from toolchain.kernels import cmsis_nn
@@ -29,6 +29,7 @@ from toolchain.memory.firmware_size import (
     check_fit,
     estimated_need,
     firmware_layout,
+    larger_board,
     shared_arena,
 )
 from toolchain.memory.plan import Plan
@@ -95,8 +96,9 @@ def _check_flash(sizes: Sizes, plan: Plan, options: PlanOptions | None) -> None:
         excess = sizes.flash_bytes - most
         raise DoesNotFitError(
             f"{plan.graph.name} takes {sizes.flash_bytes:,} bytes of flash as linked, {excess:,} "
-            f"more than --flash {most:,}: its code was estimated to be smaller.\n"
-            f"What could help: --flash {most - excess}, or --optimise size."
+            f"more than --flash {most:,}: its code was estimated to be smaller.",
+            remedies=[f"--flash {most - excess}", "--optimise size"],
+            overflows=[Overflow("flash", sizes.flash_bytes, most, is_flash=True)],
         )
 
 
@@ -206,8 +208,12 @@ def _check_fit_together(target: Board, plans: Sequence[Plan]) -> None:
     except DoesNotFitError as error:
         names = ", ".join(plan.graph.name for plan in plans)
         raise DoesNotFitError(
-            f"{names} do not fit {target.name} together: {error}\n"
-            "What could help: fewer models in one firmware, a board with more flash."
+            f"{names} do not fit {target.name} together: {error.message}.",
+            remedies=[
+                "fewer models in one firmware",
+                *(larger_board(lack) for lack in error.overflows),
+            ],
+            overflows=error.overflows,
         ) from error
 
 

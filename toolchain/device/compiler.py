@@ -84,20 +84,25 @@ def _run(command: Sequence[str]) -> str:
 
 
 class BankOverflowError(DoesNotFitError):
-    """The linker found that a bank is too small for its contents."""
+    """The linker found banks that are too small for their contents: `excess` bytes of each.
 
-    def __init__(self, excess_bytes: int, bank: str) -> None:
-        super().__init__(f"the firmware does not fit: {excess_bytes:,} bytes too many in {bank}")
-        self.excess_bytes, self.bank = excess_bytes, bank
+    `bank` and `excess_bytes` are those of the first.
+    """
+
+    def __init__(self, excess: Sequence[tuple[str, int]]) -> None:
+        told = ", ".join(f"{size:,} bytes too many in {bank}" for bank, size in excess)
+        super().__init__(f"the firmware does not fit: {told}")
+        self.excess = tuple(excess)
+        self.bank, self.excess_bytes = self.excess[0]
 
 
 def _explained(command: Sequence[str], said: str) -> ThimbleError:
     full = _NO_ROOM.search(said)
     if full:
         return InputError(f"{Path(command[0]).name} cannot write what it makes: {full[0]}")
-    overflow = _OVERFLOW.search(said)
-    if overflow:
-        return BankOverflowError(int(overflow["bytes"]), overflow["region"])
+    overflows = {found["region"]: int(found["bytes"]) for found in _OVERFLOW.finditer(said)}
+    if overflows:
+        return BankOverflowError(tuple(overflows.items()))
     if "cannot find -lc" in said or "nosys.specs" in said:
         return BuildError(f"the C library for the board is missing; {_REMEDY}")
     lines = [line for line in said.splitlines() if line.strip()]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from toolchain.boards import GUARD_BYTES, Board, Content, Memory, MemoryTiming
-from toolchain.errors import DoesNotFitError
+from toolchain.errors import DoesNotFitError, Overflow
 
 SECTION_ALIGNMENT_BYTES = 16
 
@@ -160,7 +160,11 @@ def _placements(
             yield [bank, *rest]
 
 
-def _does_not_fit(board: Board, what: str, parts: Sequence[Part]) -> DoesNotFitError:
+_Lack = tuple[str, Overflow]
+"""What does not fit, in words, and the memory that it overflows."""
+
+
+def _lack(board: Board, what: str, parts: Sequence[Part]) -> _Lack:
     """How much is missing in the largest bank that could hold the largest part, or all."""
     names = [{m.name for m in _candidates(board, part.content)} for part in parts]
     shared = set.intersection(*names)
@@ -171,10 +175,17 @@ def _does_not_fit(board: Board, what: str, parts: Sequence[Part]) -> DoesNotFitE
     need = total if bank.name in shared else largest.size_bytes
     if need <= bank.size_bytes:
         need = total
-    return DoesNotFitError(
-        f"{what} need {need:,} bytes: {need - bank.size_bytes:,} more than the "
-        f"{bank.size_bytes:,} bytes of {bank.name} on {board.name}"
+    is_flash = largest.content in (Content.CODE, Content.WEIGHTS)
+    return what, Overflow(bank.name, need, bank.size_bytes, is_flash)
+
+
+def _does_not_fit(board: Board, lacks: Sequence[_Lack]) -> DoesNotFitError:
+    told = "; ".join(
+        f"{what} need {lack.need_bytes:,} bytes: {lack.excess_bytes:,} more than the "
+        f"{lack.room_bytes:,} bytes of {lack.memory} on {board.name}"
+        for what, lack in lacks
     )
+    return DoesNotFitError(told, overflows=[lack for _, lack in lacks])
 
 
 def layout(
@@ -193,7 +204,7 @@ def layout(
     `data_bytes` includes the stack. The arena is in one piece, or has so many bytes in each of the
     named `arena_banks`; `copied` constants take so many in each of theirs, and a copy of code in
     its own, the whole of it where the core fetches by another address. Raises DoesNotFitError, with
-    the bytes that are missing.
+    every memory that overflows and the bytes that are missing there.
     """
     flash = [Part(Content.CODE, code_bytes), Part(Content.WEIGHTS, weight_bytes)]
     arenas = [Part(Content.ARENA, size, name) for name, size in arena_banks or (("", arena_bytes),)]
@@ -205,10 +216,10 @@ def layout(
         code_part = [Part(Content.COPIES, size, home.name)]
     ram = [Part(Content.DATA, data_bytes), *arenas, *copies, *code_part]
     chosen = next(_placements(board, [*flash, *ram], []), None)
-    if chosen is None and next(_placements(board, flash, []), None) is None:
-        raise _does_not_fit(board, "code and weights", flash)
     if chosen is None:
-        raise _does_not_fit(board, "arena, data and stack", ram)
+        kinds = (("code and weights", flash), ("arena, data and stack", ram))
+        alone = [kind for kind in kinds if next(_placements(board, kind[1], []), None) is None]
+        raise _does_not_fit(board, [_lack(board, *kind) for kind in alone or kinds[1:]])
     code, weights, data, *others = chosen
     banks = others[len(arenas) :]
     named = tuple((part.bank, bank) for part, bank in zip(copies, banks, strict=False))

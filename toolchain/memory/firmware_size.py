@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from toolchain.boards import Board, Content
 from toolchain.boards import board as find_board
-from toolchain.errors import DoesNotFitError
-from toolchain.ir import ArenaPart
+from toolchain.errors import DoesNotFitError, Overflow
+from toolchain.ir import ArenaPart, Graph
 from toolchain.memory.bank_layout import SECTION_ALIGNMENT_BYTES, Layout, layout
 from toolchain.memory.plan import Plan
 
@@ -164,19 +164,76 @@ def check_fit(plan: Plan) -> Layout | None:
     try:
         return firmware_layout(target, [plan])
     except DoesNotFitError as error:
-        step = plan.peak_step
-        lines = [f"{plan.graph.name} does not fit {plan.board}: {error}"]
-        if plan.schedule.order:
-            op = plan.graph.ops[plan.schedule.order[step]]
-            lines.append(
-                f"The peak of {plan.step_bytes[step]:,} bytes is at step {step}, "
-                f"{op.kind} {op.name!r}."
-            )
-        banks = [m.name for m in target.memories if Content.ARENA in m.holds]
-        if len(banks) > 1:
-            lines.append(f"Nor was a way found to spread the arena over {' and '.join(banks)}.")
-        lines.append(
-            "What could help: a board with more memory (`thimble boards`), a smaller input or "
-            "narrower layers around that step, another --scheduler, splitting operators (--ram)."
-        )
-        raise DoesNotFitError("\n".join(lines)) from error
+        lines = [f"{plan.graph.name} does not fit {plan.board}: {error.message}."]
+        remedies: list[str] = []
+        operator = ""
+        flash = next((lack for lack in error.overflows if lack.is_flash), None)
+        ram = next((lack for lack in error.overflows if not lack.is_flash), None)
+        if ram is not None:
+            if plan.schedule.order:
+                op = plan.graph.ops[plan.schedule.order[plan.peak_step]]
+                operator = op.name
+                lines.append(
+                    f"The peak of {plan.step_bytes[plan.peak_step]:,} bytes is at step "
+                    f"{plan.peak_step}, {op.kind} {op.name!r}."
+                )
+            banks = [m.name for m in target.memories if Content.ARENA in m.holds]
+            if len(banks) > 1:
+                lines.append(f"Nor was a way found to spread the arena over {' and '.join(banks)}.")
+            remedies += _ram_remedies(plan, ram)
+        if flash is not None:
+            remedies += _flash_remedies(plan, flash)
+        raise DoesNotFitError(
+            "\n".join(lines), operator=operator, remedies=remedies, overflows=error.overflows
+        ) from error
+
+
+def _ram_remedies(plan: Plan, lack: Overflow) -> Iterator[str]:
+    """What could mend this overflow of RAM."""
+    if least_ram_bytes(plan.graph) <= lack.room_bytes:
+        yield f"splitting operators (--ram {lack.room_bytes // 1024}K)"
+    if not plan.schedule.proved_optimal:
+        yield "another --scheduler"
+    yield "a smaller input or narrower layers around that step"
+    yield larger_board(lack)
+
+
+def _flash_remedies(plan: Plan, lack: Overflow) -> Iterator[str]:
+    """What could mend this overflow of flash; splitting operators takes more of it, not less."""
+    if plan.spent.operators:
+        yield f"--optimise size (gives back {plan.spent.weight_bytes:,} bytes of flash)"
+    yield "int4 weights or fewer channels"
+    yield larger_board(lack)
+
+
+def larger_board(lack: Overflow) -> str:
+    """The remedy for an overflow that always helps."""
+    what = "flash" if lack.is_flash else "RAM"
+    return f"a board with {-(-lack.need_bytes // 1024):,} KiB of {what} (`thimble boards`)"
+
+
+def least_ram_bytes(graph: Graph) -> int:
+    """A lower bound on the RAM of a firmware, however operators are ordered, placed or split.
+
+    Before the first operator all inputs and states are in the arena, and after the last one every
+    output; data and the stack are beside it. Views may join outputs, so the largest counts.
+    """
+    tensors = graph.tensors
+    begin = sum(tensors[name].size_bytes for name in graph.sources)
+    end = max((tensors[name].size_bytes for name in graph.outputs), default=0)
+    return max(begin, end) + STACK_BYTES + _FIRMWARE_DATA_BYTES
+
+
+def check_possible(graph: Graph, ram_bytes: int) -> None:
+    """Raise DoesNotFitError if no plan of `graph` takes as little as `ram_bytes` of RAM."""
+    least = least_ram_bytes(graph)
+    if ram_bytes >= least:
+        return
+    arena = least - STACK_BYTES - _FIRMWARE_DATA_BYTES
+    raise DoesNotFitError(
+        f"{graph.name} cannot fit {ram_bytes:,} bytes of RAM, however it is split: its inputs or "
+        f"outputs alone take {arena:,} bytes of the arena, the stack {STACK_BYTES:,} and the "
+        f"firmware's data {_FIRMWARE_DATA_BYTES:,}, {least:,} together",
+        remedies=[f"--ram of more than {least:,} bytes", "a smaller input"],
+        overflows=[Overflow("RAM", least, ram_bytes, is_flash=False)],
+    )

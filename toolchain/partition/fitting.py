@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from toolchain.errors import DoesNotFitError
+from toolchain.errors import DoesNotFitError, Overflow
 from toolchain.memory.firmware_size import firmware_data_bytes, ram_bytes
 from toolchain.memory.plan import Plan
 from toolchain.partition.choice import Choice, LeastSlowdown, SmallestArena
@@ -51,9 +51,14 @@ def fitting(
     raise DoesNotFitError(
         f"{whole.graph.name} does not fit {most_bytes:,} bytes of RAM on {whole.board}"
         f"{slower}: the least that was found{stopped} is {ram_bytes(best):,} bytes "
-        f"(arena {best.arena.size_bytes:,}, slowdown {best.slowdown:.1%}).\n"
-        f"What could help: --ram {-(-ram_bytes(best) // 1024)}K, "
-        "a smaller input, another --scheduler."
+        f"(arena {best.arena.size_bytes:,}, slowdown {best.slowdown:.1%}).",
+        remedies=[
+            f"--ram {-(-ram_bytes(best) // 1024)}K",
+            *(() if max_slowdown is None else ("a larger --max-slowdown",)),
+            *(("more --split-seconds",) if front.stopped else ()),
+            "a smaller input",
+        ],
+        overflows=[Overflow("RAM", ram_bytes(best), most_bytes, is_flash=False)],
     )
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from toolchain.boards import Board
 from toolchain.codegen import constant_bytes
 from toolchain.cost import CostModel
-from toolchain.errors import DoesNotFitError
+from toolchain.errors import DoesNotFitError, Overflow
 from toolchain.memory.firmware_size import estimated_need, firmware_data_bytes
 from toolchain.memory.plan import NOTHING_SPENT, FlashSpent, Plan
 from toolchain.ops.lowering import NO_FORMS, Forms, lower
@@ -184,7 +184,7 @@ def _check_flash(plan: Plan, options: PlanOptions) -> None:
         raise DoesNotFitError(
             f"{plan.graph.name} does not fit {options.flash_bytes:,} bytes of flash on "
             f"{plan.board}: it needs at least {need.flash_bytes:,} bytes, {plan.weight_bytes:,} of "
-            f"constants and about {need.code_bytes:,} of code.\n"
-            f"What could help: --flash {-(-need.flash_bytes // 1024)}K, int4 weights, fewer "
-            "channels."
+            f"constants and about {need.code_bytes:,} of code.",
+            remedies=[f"--flash {-(-need.flash_bytes // 1024)}K", "int4 weights", "fewer channels"],
+            overflows=[Overflow("flash", need.flash_bytes, options.flash_bytes, is_flash=True)],
         )
