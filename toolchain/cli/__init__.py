@@ -22,7 +22,8 @@ _HELP = f"""Turn an int8 neural network into firmware for a microcontroller.
 
 Start with `thimble plan MODEL` (does it fit?), then `thimble compile MODEL --board BOARD -o DIR`
 (C and firmware), `thimble run DIR` (one inference), `thimble verify MODEL` (same bytes as the
-reference?). `thimble doctor` says what is installed.
+reference?). `thimble doctor` says what is installed. `thimble --install-completion` makes your
+shell (bash, zsh, fish, PowerShell) complete commands, options, boards and model files.
 
 Exit codes: {"; ".join(f"{code} {meaning}" for code, meaning in EXIT_CODES.items())}.
 """
@@ -35,7 +36,6 @@ def app() -> typer.Typer:
         cls=Commands,
         help=_HELP,
         no_args_is_help=True,
-        add_completion=False,
         pretty_exceptions_enable=False,
         rich_markup_mode="markdown",
         context_settings={"help_option_names": ["-h", "--help"]},

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from toolchain import arena, schedule
+from toolchain.cli import _completion as completion
 from toolchain.errors import InputError
 from toolchain.ops.preference import Preference, preference
 from toolchain.partition import splitters
@@ -17,7 +18,12 @@ from toolchain.planning.options import Optimise, PlanOptions, goal
 FULL, FAST = EFFORTS = "full", "fast"
 
 ModelArgument = Annotated[
-    Path, typer.Argument(metavar="MODEL", help="An int8 .tflite file, or a QDQ or QLinear .onnx.")
+    Path,
+    typer.Argument(
+        metavar="MODEL",
+        help="An int8 .tflite file, or a QDQ or QLinear .onnx.",
+        autocompletion=completion.models,
+    ),
 ]
 BoardOption = Annotated[
     str,
@@ -26,18 +32,23 @@ BoardOption = Annotated[
         "-b",
         help="Board name; `thimble boards` lists them. EMULATED:TARGET is an emulated board with "
         "the memories and clock of another board or chip, as mps2-an500:nucleo-h743zi.",
+        autocompletion=completion.boards,
     ),
 ]
 SchedulerOption = Annotated[
     str,
     typer.Option(
-        "--scheduler", help=f"Method that orders the operators: {', '.join(schedule.names())}."
+        "--scheduler",
+        help=f"Method that orders the operators: {', '.join(schedule.names())}.",
+        autocompletion=completion.one_of(*schedule.names()),
     ),
 ]
 AllocatorOption = Annotated[
     str,
     typer.Option(
-        "--allocator", help=f"Method that places the tensors: {', '.join(arena.names())}."
+        "--allocator",
+        help=f"Method that places the tensors: {', '.join(arena.names())}.",
+        autocompletion=completion.one_of(*arena.names()),
     ),
 ]
 CmsisNnOption = Annotated[
@@ -70,6 +81,7 @@ OptimiseOption = Annotated[
     typer.Option(
         "--optimise",
         metavar="balanced|speed|size",
+        autocompletion=completion.one_of(*Optimise),
         help="What flash and RAM are spent on. balanced: kernels that are quicker because their "
         "constants take more flash, in an arena no larger than the unsplit network has without "
         "them; constants copied to three quarters of tightly coupled RAM. speed: these even if the "
@@ -83,7 +95,8 @@ SlowdownOption = Annotated[
         "--max-slowdown",
         metavar="PERCENT",
         help="Split operators for the smallest arena, with at most this much more cycles "
-        "(predicted, where not measured or modelled from a trace).",
+        "(predicted, where not measured or modelled from a trace): 5% or 5; below 1 with its sign, "
+        "0.5%.",
     ),
 ]
 NoSplitOption = Annotated[
@@ -144,6 +157,7 @@ KernelsOption = Annotated[
     typer.Option(
         "--kernels",
         metavar="auto|cmsis-nn|thimble",
+        autocompletion=completion.one_of(*Preference),
         help="Whose kernels to use. auto: the quicker one for each operator. cmsis-nn: CMSIS-NN's "
         "function wherever it takes the operator, Thimble's for the rest. thimble: Thimble's "
         "wherever there is one. The report lists operators that got another than asked for, with "
@@ -203,13 +217,14 @@ def plan_options(
         raise InputError(f"--no-split keeps every operator whole, {asked} splits: leave out one")
     if effort not in EFFORTS:
         raise InputError(f"--plan {effort!r}: it is one of {', '.join(EFFORTS)}")
+    slowdown = None if max_slowdown is None else per_cent(max_slowdown, "--max-slowdown")
     return PlanOptions(
         scheduler=scheduler,
         allocator=allocator,
         ram_bytes=None if ram is None else _bytes(ram, "--ram"),
         flash_bytes=None if flash is None else _bytes(flash, "--flash"),
         optimise=goal(optimise),
-        max_slowdown=None if max_slowdown is None else _fraction(max_slowdown),
+        max_slowdown=slowdown,
         one_bank=one_bank,
         allow_float=allow_float,
         splitter=splitter,
@@ -229,9 +244,19 @@ def _bytes(text: str, option: str) -> int:
     return int(float(match[1]) * {"": 1, "K": 1024, "M": 1024**2}[match[2].upper()])
 
 
-def _fraction(text: str) -> float:
-    """`5%` or `5`: five hundredths."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*%?", text.strip())
+def per_cent(text: str, option: str) -> float:
+    """`5%` or `5`: five hundredths. The one reader of percentages, for every option.
+
+    A number below 1 without its sign, as 0.05, is refused: some read it as 5%, some as 0.05%.
+    """
+    match = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+)\s*(%?)", text.strip())
     if match is None:
-        raise InputError(f"--max-slowdown {text!r} is no percentage; write it as 5%")
-    return float(match[1]) / 100
+        raise InputError(f"{option} {text!r} is no percentage; write it as 5%")
+    value = float(match[1])
+    if 0 < value < 1 and not match[2]:
+        raise InputError(
+            f"{option} {text} could be read as {100 * value:g}% or as {value:g}%: "
+            "write the percent sign",
+            remedies=[f"{option} {100 * value:g}%", f"{option} {value:g}%"],
+        )
+    return value / 100

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from toolchain import arena, schedule
 from toolchain.boards import board as find_board
+from toolchain.cli import _completion as completion
 from toolchain.cli._console import output_console, progress, warn_of_float, warn_of_host_side
 from toolchain.cli._json import JsonOption, check_apart, write_json
 from toolchain.cli._options import (
@@ -71,8 +72,9 @@ def command(
     models: Annotated[
         list[Path],
         typer.Argument(
-            metavar="MODEL...",
+            metavar="MODEL",
             help="An int8 .tflite file, or a QDQ or QLinear .onnx; several with --share-arena.",
+            autocompletion=completion.models,
         ),
     ],
     board: BoardOption = DEFAULT_BOARD,

@@ -1,4 +1,4 @@
-"""`thimble cost`: known latencies of kernels, shared with a team; accuracy of predictions."""
+"""`thimble cost`: known latencies of kernels, to share with a team; accuracy of predictions."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import typer
 from rich.table import Table
 
 from toolchain.boards import board as find_board
+from toolchain.cli import _completion as completion
 from toolchain.cli._command import Command
 from toolchain.cli._console import output_console, progress
 from toolchain.cli._json import JsonOption, write_json
@@ -18,11 +19,14 @@ from toolchain.cost.database import Database
 from toolchain.timing.cost_check import Check, check_models, emulated_boards
 
 group = typer.Typer(
-    help="Known latencies of kernels, in cycles: list, share, check. `thimble profile` measures "
-    "them on a board, or models them from a trace of an emulated one.",
+    help="Known latencies of kernels, in cycles: list, export, import, check. `thimble profile` "
+    "measures them on a board, or models them from a trace of an emulated one.",
     no_args_is_help=True,
 )
-_BoardFilter = Annotated[str, typer.Option("--board", "-b", help="Only this board.")]
+_BoardFilter = Annotated[
+    str,
+    typer.Option("--board", "-b", help="Only this board.", autocompletion=completion.boards),
+]
 
 
 @group.command(name="list", cls=Command)
@@ -81,7 +85,7 @@ def import_(
 @group.command(cls=Command)
 def check(
     models: Annotated[
-        list[Path], typer.Argument(metavar="MODEL...", help="Model files to compile and measure.")
+        list[Path], typer.Argument(metavar="MODEL", help="Model files to compile and measure.")
     ],
     board: Annotated[
         list[str] | None,
@@ -90,7 +94,9 @@ def check(
     read_as: Annotated[
         list[str] | None,
         typer.Option(
-            "--as", help="Read what runs in QEMU as this board or chip, too; may be repeated."
+            "--as",
+            help="Read what runs in QEMU as this board or chip, too; may be repeated.",
+            autocompletion=completion.targets,
         ),
     ] = None,
     port: PortOption = None,

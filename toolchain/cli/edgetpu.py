@@ -10,10 +10,11 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from toolchain.cli import _completion as completion
 from toolchain.cli._command import Command
 from toolchain.cli._console import output_console, progress
 from toolchain.cli._json import JsonOption, check_apart, write_json
-from toolchain.cli._options import ForceOption
+from toolchain.cli._options import ForceOption, per_cent
 from toolchain.edgetpu import compiler, pictures, pipeline, report
 from toolchain.edgetpu.backends import BACKENDS, output_names
 from toolchain.edgetpu.cost import EdgeTpuCost
@@ -36,9 +37,10 @@ group = typer.Typer(
 Models = Annotated[
     list[Path],
     typer.Argument(
-        metavar="MODEL...",
+        metavar="MODEL",
         help="Int8 .tflite files (or, to plan only, neutral graph summaries). Several are planned "
         "together, on the same sticks.",
+        autocompletion=completion.models,
     ),
 ]
 Stages = Annotated[str, typer.Option("--stages", "-n", help="Number of sticks, or `auto`.")]
@@ -60,9 +62,11 @@ BalanceBy = Annotated[
     ),
 ]
 Slack = Annotated[
-    float,
+    str,
     typer.Option(
-        min=0.0, max=10.0, help="Share by which each objective may worsen for the next (0.05: 5%)."
+        metavar="PERCENT",
+        help="How much each objective may worsen for the next: 5% or 5; below 1 with its sign, "
+        "0.5%.",
     ),
 ]
 Together = Annotated[
@@ -104,12 +108,13 @@ Inputs = Annotated[
     ),
 ]
 _DEFAULT_CACHE_MIB = 7.7
+_MOST_SLACK = 10.0
 
 
 def _options(
     objective: str,
     balance_by: str,
-    slack: float,
+    slack: str,
     together: bool,
     cache_mib: float,
     seconds: float,
@@ -125,7 +130,10 @@ def _options(
         times, cost = measured.times_ms, measured.cost
     if profile is None or cache_mib != _DEFAULT_CACHE_MIB:
         cost = replace(cost, cache_bytes=int(cache_mib * (1 << 20)))
-    return Options(objective, balance_by, cost, slack, together, seconds, times_ms=times)
+    share = per_cent(slack, "--slack")
+    if share > _MOST_SLACK:
+        raise InputError(f"--slack {slack}: at most {_MOST_SLACK:.0%}")
+    return Options(objective, balance_by, cost, share, together, seconds, times_ms=times)
 
 
 def _planned(
@@ -154,7 +162,7 @@ def plan_command(
     max_sticks: MaxSticks = 8,
     objective: Objective = "period",
     balance_by: BalanceBy = "file",
-    slack: Slack = 0.0,
+    slack: Slack = "0%",
     same_stage_children: Together = False,
     cache_mib: CacheMib = _DEFAULT_CACHE_MIB,
     seconds: Seconds = 60.0,
@@ -205,7 +213,7 @@ def plan_command(
     console = output_console()
     if plans:
         console.print(report.sticks_table(plans, found))
-        console.print(f"{found.stages} sticks pay (*): more shorten the period by less than 5%.")
+        console.print(report.sticks_line(found))
     console.print(report.plan_table(found))
     for line in report.proof_lines(found):
         console.print(line)
@@ -224,7 +232,7 @@ def split_command(
     max_sticks: MaxSticks = 8,
     objective: Objective = "period",
     balance_by: BalanceBy = "file",
-    slack: Slack = 0.0,
+    slack: Slack = "0%",
     same_stage_children: Together = False,
     cache_mib: CacheMib = _DEFAULT_CACHE_MIB,
     seconds: Seconds = 60.0,

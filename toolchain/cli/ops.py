@@ -24,7 +24,7 @@ def command(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[NAME]...",
+            metavar="NAME",
             help="Only operators whose name, here or in TFLite or ONNX, contains one of these.",
         ),
     ] = None,

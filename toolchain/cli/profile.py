@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from toolchain.cli import _completion as completion
 from toolchain.cli._console import output_console, progress
 from toolchain.cli._json import JsonOption, write_json
 from toolchain.cli._options import BoardOption, CmsisNnOption, PortOption
@@ -60,6 +61,7 @@ def command(
             metavar="BOARD|CHIP",
             help="Read what an emulated board executes as this one would: its core, clock, "
             "memories and caches. May be repeated.",
+            autocompletion=completion.targets,
         ),
     ] = None,
     annotate: Annotated[

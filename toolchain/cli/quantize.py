@@ -33,9 +33,7 @@ def command(
     ] = None,
     more: Annotated[
         list[Path] | None,
-        typer.Argument(
-            metavar="[FILE]...", help="More data, from the shell's `--data samples/*.npy`."
-        ),
+        typer.Argument(metavar="FILE", help="More data, from the shell's `--data samples/*.npy`."),
     ] = None,
     method: Annotated[
         str, typer.Option(help=f"How ranges are chosen: {', '.join(METHODS)}.")

@@ -203,10 +203,17 @@ def sticks_table(plans: Sequence[PipelinePlan], best: PipelinePlan) -> Table:
     return table
 
 
+def sticks_line(best: PipelinePlan) -> str:
+    """How many sticks `--stages auto` chose, and why."""
+    pay = "1 stick pays" if best.stages == 1 else f"{best.stages} sticks pay"
+    return f"{pay} (*): more shorten the period by less than 5%."
+
+
 def apart_line(plan: PipelinePlan, apart: Apart | None) -> str:
     """The models together compared with each on its own sticks."""
     if apart is None:
-        return f"{plan.stages} sticks are too few to give each model its own."
+        few = "1 stick is" if plan.stages == 1 else f"{plan.stages} sticks are"
+        return f"{few} too few to give each model its own."
     shares = ", ".join(
         f"{found.graphs[0].name} {count}"
         for found, count in zip(apart.plans, apart.sticks, strict=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
@@ -12,6 +13,8 @@ from toolchain.report.text import shape, share
 
 _MARKS = {Basis.PREDICTED: "~", Basis.TRACE: "*", Basis.MEASURED: ""}
 """Before a count."""
+_WORDS = ("operator", "kind", "output")
+"""Columns that a narrow terminal may cut; numbers are never cut."""
 
 
 def operator_table(plan: Plan, latency: Latency) -> Table:
@@ -19,34 +22,51 @@ def operator_table(plan: Plan, latency: Latency) -> Table:
     rest on: the caption says how."""
     bases = dict.fromkeys(cost.basis for cost in latency.costs if cost.count)
     marks = ", ".join(f"{_MARKS[basis]} {basis.text}".strip() for basis in bases)
-    table = Table(
-        header_style="bold", row_styles=("", "dim"), caption=marks, caption_justify="right"
-    )
-    for heading in ("step", "operator", "kind", "output"):
-        table.add_column(heading, justify="right" if heading == "step" else "left", no_wrap=True)
     timed = latency.milliseconds is not None
-    headings = ("offset", "scratch B", "live B", "MACs", latency.unit, *(["ms"] if timed else []))
-    for heading in (*headings, "share"):
-        table.add_column(heading, justify="right", no_wrap=True, min_width=len(heading))
     graph, total = plan.graph, latency.total
+    headings = ["step", "operator", "kind", "output", "offset", "scratch B", "live B", "MACs"]
+    headings += [latency.unit, *(["ms"] if timed else []), "share"]
+    rows = []
     for step, index in enumerate(plan.schedule.order):
         op, planned, cost = graph.ops[index], plan.operators[index], latency.costs[index]
         output = op.outputs[0]
         peak = step == plan.peak_step
-        table.add_row(
-            str(step),
-            escape(_short(op.name)),
-            op.kind,
-            shape(graph.tensors[output].shape),
-            _place(plan, output),
-            f"{planned.scratch_bytes:,}" if planned.scratch_bytes else "-",
-            ("▶ " if peak else "") + f"{plan.step_bytes[step]:,}",
-            f"{planned.macs:,}" if planned.macs else "-",
-            (_MARKS[cost.basis] if cost.count else "") + f"{cost.count:,}",
-            *([f"{1e3 * cost.count / latency.clock_hz:.3f}"] if timed else []),
-            share(cost.count, total),
-            style="bold" if peak else None,
+        rows.append(
+            (
+                str(step),
+                _short(op.name),
+                op.kind,
+                shape(graph.tensors[output].shape),
+                _place(plan, output),
+                f"{planned.scratch_bytes:,}" if planned.scratch_bytes else "-",
+                ("▶ " if peak else "") + f"{plan.step_bytes[step]:,}",
+                f"{planned.macs:,}" if planned.macs else "-",
+                (_MARKS[cost.basis] if cost.count else "") + f"{cost.count:,}",
+                *([f"{1e3 * cost.count / latency.clock_hz:.3f}"] if timed else []),
+                share(cost.count, total),
+            )
         )
+    table = Table(
+        header_style="bold",
+        row_styles=("", "dim"),
+        caption=marks,
+        caption_justify="right",
+        box=SIMPLE_HEAD,
+        show_edge=False,
+        pad_edge=False,
+        collapse_padding=True,
+    )
+    for at, heading in enumerate(headings):
+        widest = max(len(cell) for cell in (heading, *(row[at] for row in rows)))
+        table.add_column(
+            heading,
+            justify="left" if heading in _WORDS else "right",
+            no_wrap=True,
+            min_width=len(heading) if heading in _WORDS else widest,
+        )
+    for step, row in enumerate(rows):
+        style = "bold" if step == plan.peak_step else None
+        table.add_row(*map(escape, row), style=style)
     return table
 
 
