@@ -13,11 +13,14 @@ from dataclasses import dataclass
 class ThimbleError(Exception):
     """Base of all errors that a user can act on.
 
-    `operator`: the name of the operator at fault; `remedies`: what could help. Both are empty where
-    they are not known apart from the message. The text has the remedies in a line of their own.
+    `operator`: the first operator at fault, by its name, or by its kind and place in the file;
+    `remedies`: what could help. Both are empty where they are not known apart from the message. The
+    text has the remedies in a line of their own.
     """
 
     exit_code = 2
+    kind = "error"
+    """The class in a word, for programs (`--json -`)."""
 
     def __init__(
         self, message: str = "", *, operator: str = "", remedies: Sequence[str] = ()
@@ -39,23 +42,32 @@ class ThimbleError(Exception):
 class InputError(ThimbleError):
     """The input is bad: a corrupt file, an unknown board, a contradictory option."""
 
+    kind = "input"
+
 
 class UnsupportedError(InputError):
     """The model is well formed but uses something that Thimble has no kernel for."""
+
+    kind = "unsupported"
 
 
 class MissingToolError(ThimbleError):
     """A compiler, emulator or library is not installed; the message says how to get it."""
 
+    kind = "missing-tool"
+
 
 class NotJudgedError(ThimbleError):
     """The outputs were computed, but only Thimble's own arithmetic could judge them."""
+
+    kind = "not-judged"
 
 
 class ResultError(ThimbleError):
     """The work was done and its result is a failure: it does not fit, or does not match."""
 
     exit_code = 1
+    kind = "result"
 
 
 @dataclass(frozen=True)
@@ -78,6 +90,8 @@ class Overflow:
 class DoesNotFitError(ResultError):
     """The plan needs more RAM or flash than the board has; `overflows` names each such memory."""
 
+    kind = "does-not-fit"
+
     def __init__(
         self,
         message: str = "",
@@ -92,3 +106,5 @@ class DoesNotFitError(ResultError):
 
 class LinkError(ResultError):
     """The board did not answer, or answered with a fault."""
+
+    kind = "link"

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import sys
@@ -15,7 +16,9 @@ from typing import Annotated
 import typer
 
 from toolchain.cli._commands import Commands
-from toolchain.cli._leaving import EXIT_CODES, flush_output, leave
+from toolchain.cli._failures import wants_json, with_error
+from toolchain.cli._json import write_text
+from toolchain.cli._leaving import EXIT_CODES, EndedError, flush_output, leave
 from toolchain.version import __version__
 
 _HELP = f"""Turn an int8 neural network into firmware for a microcontroller.
@@ -85,16 +88,37 @@ def _open_what_is_closed() -> None:
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run one command line and return its exit code; errors are printed, never a traceback."""
+    """Run one command line and return its exit code; errors are printed, never a traceback.
+
+    With `--json -`, standard output gets one object, which says the error, too.
+    """
     given = sys.argv[1:] if arguments is None else list(arguments)
+    if not wants_json(given):
+        return _run(given)[0]
+    held = io.StringIO()
+    with contextlib.redirect_stdout(held):
+        code, failed = _run(given)
+    written = held.getvalue()
+    try:
+        write_text("-", written if failed is None else with_error(written, failed, code))
+    except (Exception, KeyboardInterrupt) as error:
+        return leave(error, given)
+    return code
+
+
+def _run(given: Sequence[str]) -> tuple[int, BaseException | None]:
+    """The exit code, and why it is not 0 where an error is the reason."""
+    failed: BaseException | None = None
     try:
         try:
-            typer.main.get_command(app())(args=given, prog_name="thimble")
+            typer.main.get_command(app())(args=list(given), prog_name="thimble")
         except SystemExit as leaving:  # how click ends, also after a usage error
             code = leaving.code if isinstance(leaving.code, int) else 0
+            failed = leaving.__context__ if hasattr(leaving.__context__, "format_message") else None
         else:
             code = 0
         flush_output()
     except (Exception, KeyboardInterrupt) as error:
-        return leave(error, given)
-    return code
+        failed = error.error if isinstance(error, EndedError) else error
+        return leave(error, given), failed
+    return code, failed

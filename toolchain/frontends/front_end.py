@@ -86,4 +86,5 @@ def unsupported(path: Path, problems: Sequence[Problem], operators: int) -> Unsu
         places = ", ".join(str(index) for index in indices)
         advice = f"; {remedy}" if remedy else ""
         lines.append(f"  {operator} ({noun} {places}): {why}{advice}")
-    return UnsupportedError("\n".join(lines))
+    first = problems[0]
+    return UnsupportedError("\n".join(lines), operator=f"{first.operator} ({first.index})")

@@ -58,11 +58,13 @@ def kernel_of(op: Op, graph: Graph, core: Core, preference: Preference = Prefere
     try:
         spec = spec_of(op.kind).form(op, graph)
     except ValueError as error:
-        raise UnsupportedError(f"{op.kind} {op.name!r}: {error}; quantise the model") from error
+        raise UnsupportedError(
+            f"{op.kind} {op.name!r}: {error}; quantise the model", operator=op.name
+        ) from error
     try:
         return _preferred(spec.select, op, graph, core, preference)
     except ScaleError as error:
-        raise UnsupportedError(f"{op.kind} {op.name!r}: {error}") from error
+        raise UnsupportedError(f"{op.kind} {op.name!r}: {error}", operator=op.name) from error
 
 
 def _preferred(select: Select, op: Op, graph: Graph, core: Core, preference: Preference) -> Kernel:

@@ -51,11 +51,12 @@ def lower(
             kernel = kernel_of(op, graph, core, preference)
             kernels.append(_form_of(kernel, forms.get(op.part_of or op.name, "")))
         except UnsupportedError as error:
-            refused.append(str(error))
+            refused.append((op, str(error)))
         except (ArithmeticError, ValueError) as error:  # absurd scales, from a hostile file
-            refused.append(f"{op.kind} {op.name!r}: {error}")
+            refused.append((op, f"{op.kind} {op.name!r}: {error}"))
     if refused:
-        raise UnsupportedError("\n".join(refused))
+        said = "\n".join(why for _, why in refused)
+        raise UnsupportedError(said, operator=refused[0][0].name)
     return Lowered(graph, core, tuple(kernels), preference, forms)
 
 

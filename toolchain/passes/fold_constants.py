@@ -48,4 +48,4 @@ def _results(
     try:
         return tuple(np.array(value) for value in evaluate(op, graph, given))
     except ScaleError as error:
-        raise UnsupportedError(f"{op.kind} {op.name!r}: {error}") from error
+        raise UnsupportedError(f"{op.kind} {op.name!r}: {error}", operator=op.name) from error
