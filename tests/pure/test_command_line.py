@@ -24,6 +24,7 @@ from toolchain.planner import plan_model
 from toolchain.planning.options import PlanOptions
 from toolchain.report.latency import predict_latency
 from toolchain.report.operators import operator_table
+from toolchain.report.plan import split_lines
 
 DIGITS = Path(__file__).parents[2] / "examples/digits/digits_int8.tflite"
 
@@ -141,3 +142,13 @@ def test_one_stick_pays(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["edgetpu", "plan", str(DIGITS), "--stages", "auto", "--max-sticks", "2"]) == 0
     text = capsys.readouterr().out
     assert "1 stick pays (*)" in text
+
+
+def test_what_is_split_is_named_with_its_blocks_and_cost() -> None:
+    plan = plan_model(DIGITS, "netduinoplus2", PlanOptions(ram_bytes=4200))
+    cost, split = split_lines(plan)
+    assert f"{plan.slowdown:.2%} more time" in cost
+    parts = {op.part_of for op in plan.graph.ops if op.part_of}
+    named = set(re.findall(r"\w+_\d+", split))
+    assert named and named <= parts
+    assert re.search(r"into \d+ blocks", split)

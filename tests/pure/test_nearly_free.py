@@ -54,7 +54,7 @@ def test_a_plan_takes_them_and_says_what_they_save_and_cost() -> None:
     assert plan.arena.size_bytes < whole().arena.size_bytes * 0.7
     assert 0 <= plan.slowdown <= NEARLY_FREE
     assert plan.unsplit_bytes == whole().arena.size_bytes
-    (line,) = split_lines(plan)
+    line, _ = split_lines(plan)
     for said in (
         f"{plan.arena.size_bytes:,} B instead of {whole().arena.size_bytes:,} B",
         f"for {plan.slowdown:.2%} more time",
@@ -113,7 +113,7 @@ def test_a_limit_on_the_cost_is_what_is_asked_for() -> None:
     asked = planned(replace(SIZE, max_slowdown=limit))
     assert asked.slowdown <= limit
     assert planned().arena.size_bytes < asked.arena.size_bytes <= whole().arena.size_bytes
-    (line,) = split_lines(replace(planned(), slowdown=0.02))
+    line, _ = split_lines(replace(planned(), slowdown=0.02))
     assert "for 2.00% more time, predicted (--no-split keeps operators whole)." in line
 
 

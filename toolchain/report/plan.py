@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import asdict
 from typing import Any
 
@@ -19,6 +20,11 @@ from toolchain.report.time import microjoules
 
 _NAMED = 3
 """Operators with one reason that are named."""
+
+_BETWEEN_BLOCKS = ("slice", "concat", "block_concat")
+"""Kinds of the operators that cut tensors into blocks and join them again."""
+_SPLIT_NAMED = 6
+"""Operators of as many blocks that a line names."""
 
 
 def plan_json(plan: Plan, need: MemoryNeed, latency: Latency) -> dict[str, Any]:
@@ -139,7 +145,24 @@ def split_lines(plan: Plan) -> tuple[str, ...]:
     return (
         f"Split into blocks: arena {arena:,} B instead of {whole:,} B, {cost}, predicted "
         f"(--no-split keeps operators whole{limit}).",
+        f"Split: {_split_operators(plan)}.",
     )
+
+
+def _split_operators(plan: Plan) -> str:
+    """The operators that are split, those of as many blocks together; the first few by name."""
+    parts = Counter(
+        op.part_of for op in plan.graph.ops if op.part_of and op.kind not in _BETWEEN_BLOCKS
+    )
+    alike: dict[int, list[str]] = {}
+    for name, count in parts.items():
+        alike.setdefault(count, []).append(name)
+    told = []
+    for count, names in alike.items():
+        more = len(names) - _SPLIT_NAMED
+        shown = ", ".join(names[:_SPLIT_NAMED]) + (f" and {more} more" if more > 0 else "")
+        told.append(f"{shown} into {count} {'block' if count == 1 else 'blocks'}")
+    return "; ".join(told)
 
 
 def removed_lines(plan: Plan) -> tuple[str, ...]:
