@@ -9,25 +9,25 @@ import sys
 from dataclasses import dataclass
 
 from toolchain.device import trace_plugin
+from toolchain.device.installers import install_command
 from toolchain.errors import ThimbleError
 from toolchain.kernels import cmsis_nn
 from toolchain.packages import EXTRAS, Extra
 
-_APT = "apt-get install -y --no-install-recommends "
 _PROGRAMS = (
     (
         "arm-none-eabi-gcc",
         "compile for boards",
         True,
-        _APT + "gcc-arm-none-eabi libnewlib-arm-none-eabi",
+        install_command("arm-none-eabi-gcc"),
     ),
-    ("qemu-system-arm", "emulate boards", True, _APT + "qemu-system-arm"),
-    ("gcc", "the host board", False, _APT + "gcc libc6-dev"),
-    ("openocd", "flash", False, _APT + "openocd"),
+    ("qemu-system-arm", "emulate boards", True, install_command("qemu-system-arm")),
+    ("gcc", "the host board", False, install_command("gcc")),
+    ("openocd", "flash", False, install_command("openocd")),
     ("pyocd", "flash", False, "pip install pyocd"),
-    ("st-flash", "flash", False, _APT + "stlink-tools"),
+    ("st-flash", "flash", False, install_command("st-flash")),
     ("STM32_Programmer_CLI", "flash", False, "STM32CubeProgrammer, from ST's site"),
-    ("dfu-util", "flash over USB", False, _APT + "dfu-util"),
+    ("dfu-util", "flash over USB", False, install_command("dfu-util")),
     (
         "edgetpu_compiler",
         "compile stages for Edge TPUs",
@@ -63,9 +63,7 @@ def examine() -> tuple[Finding, ...]:
             Finding(name, purpose, _program(name), needed, remedy)
             for name, purpose, needed, remedy in _PROGRAMS
         ),
-        Finding(
-            "newlib", "the C library of boards", _newlib(), True, _APT + "libnewlib-arm-none-eabi"
-        ),
+        Finding("newlib", "the C library of boards", _newlib(), True, install_command("newlib")),
         Finding(
             "CMSIS-NN",
             "kernels",
