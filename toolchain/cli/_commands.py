@@ -22,7 +22,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "boards": "List the boards: core, clock, RAM, flash, and where each has run.",
         "compile": "Generate C for a model and build firmware for a board.",
         "cost": (
-            "Known latencies of kernels, in cycles: list, share, check. `thimble profile` "
+            "Known latencies of kernels, in cycles: list, export, import, check. `thimble profile` "
             "measures them on a board, or models them from a trace of an emulated one."
         ),
         "doctor": "List what is installed, what is missing, and how to install it.",
