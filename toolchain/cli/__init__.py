@@ -17,7 +17,6 @@ import typer
 
 from toolchain.cli._commands import Commands
 from toolchain.cli._failures import wants_json, with_error
-from toolchain.cli._json import write_text
 from toolchain.cli._leaving import EXIT_CODES, EndedError, flush_output, leave
 from toolchain.version import __version__
 
@@ -95,6 +94,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     given = sys.argv[1:] if arguments is None else list(arguments)
     if not wants_json(given):
         return _run(given)[0]
+    from toolchain.cli._json import write_text  # with much that --help does not need
+
     held = io.StringIO()
     with contextlib.redirect_stdout(held):
         code, failed = _run(given)
