@@ -24,10 +24,10 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks._bounds import issue_bound
 from toolchain.boards import Board, board
 from toolchain.codegen import generate
 from toolchain.cycles.core_timing import timing_of
+from toolchain.cycles.issue_bound import issue_bound
 from toolchain.cycles.memory_system import MemorySystem
 from toolchain.cycles.program import read_program
 from toolchain.cycles.reading import SectionTotal, read

@@ -6,7 +6,8 @@ The model runs on the emulated board twice, with our choice of kernels and with 
 cmsis-nn`, and what ran is read as the chip (docs/time.md). A layer's products are those of its
 plain convolution, so Winograd's form can take less than half a cycle for one. The bound is what
 the multiplications and loads that our kernel executed take if nothing else were between them
-(`_bounds.py`): what is above it goes into unpacking, scaling, loops and waits for memory.
+(`toolchain/cycles/issue_bound.py`): what is above it goes into unpacking, scaling, loops and waits
+for memory.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks._bounds import issue_bound
 from toolchain import compile_model
+from toolchain.cycles.issue_bound import issue_bound
 from toolchain.deployment.profile import Profile
 from toolchain.deployment.profiling import profile_folder
 from toolchain.errors import InputError, ThimbleError

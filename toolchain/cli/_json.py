@@ -25,13 +25,13 @@ JsonOption = Annotated[
 ]
 
 
-def check_apart(target: str | None, folder: Path) -> None:
-    """Raise InputError if `--json` names a file in `folder`, which is replaced as a whole."""
+def check_apart(target: str | None, folder: Path, option: str = "--json") -> None:
+    """Raise InputError if `option` names a file in `folder`, which is replaced as a whole."""
     if target is None or target == "-":
         return
     if Path(os.path.realpath(target)).is_relative_to(os.path.realpath(folder)):
         raise InputError(
-            f"--json {target} lies in {folder}, which is replaced whole: name a file elsewhere"
+            f"{option} {target} lies in {folder}, which is replaced whole: name a file elsewhere"
         )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from rich.console import Console
 
+from toolchain.cycles.issue_bound import issue_bound
 from toolchain.deployment.profile import Function, Part, Profile
 from toolchain.report.profile import (
     Column,
@@ -25,7 +26,9 @@ _FUNCTIONS_SHOWN = 15
 def profile_json(profile: Profile) -> dict[str, Any]:
     """Counts are medians; `counts` has every run. `calls`: more than 1 if it runs in blocks.
 
-    `functions`: each without those that it calls; none where the basis is not a trace.
+    `bound` of an operator: the least cycles in which the core can issue what it executed
+    (`cycles.issue_bound`). `functions`: each without those that it calls; none where the basis is
+    not a trace.
     """
 
     def part(entry: Part) -> dict[str, Any]:
@@ -69,11 +72,23 @@ def profile_json(profile: Profile) -> dict[str, Any]:
         "estimated_microjoules": microjoules(profile.board, profile.total, profile.unit),
         "outside": profile.outside,
         "no_cycles": profile.no_cycles,
-        "operators": [part(entry) for entry in profile.operators],
+        "operators": [
+            {**part(entry), "bound": bound}
+            for entry, bound in zip(profile.operators, _bounds(profile), strict=True)
+        ],
         "kinds": [part(entry) for entry in profile.by_kind()],
         "blocks": [part(entry) for entry in profile.by_block()],
         "functions": [function(entry) for entry in profile.functions],
     }
+
+
+def _bounds(profile: Profile) -> list[int | None]:
+    """One for each operator; None where the basis is not a trace."""
+    reading = profile.reading
+    if reading is None:
+        return [None] * len(profile.operators)
+    found = [reading.operator(number).lines.values() for number in range(len(profile.operators))]
+    return [issue_bound(lines, reading.core) for lines in found]
 
 
 def print_profile(console: Console, profile: Profile) -> None:

@@ -38,6 +38,7 @@ from toolchain.cli._options import (
     SplitterOption,
     plan_options,
 )
+from toolchain.cli._page import HtmlOption, compiled_findings, write_findings
 from toolchain.deployment.compile import (
     SharedCompiled,
     compile_library,
@@ -125,6 +126,7 @@ def command(
     cmsis_nn: CmsisNnOption = None,
     force: ForceOption = False,
     json: JsonOption = None,
+    html: HtmlOption = None,
 ) -> None:
     """Generate C for a model and build firmware for a board.
 
@@ -159,10 +161,13 @@ def command(
         effort=effort,
     )
     check_apart(json, out)
+    check_apart(html, out, "--html")
     target = find_board(board)
     begin = time.perf_counter()
     tuning = None
     if share_arena:
+        if html:
+            raise InputError("--html shows one model: leave out --share-arena")
         if tune:
             raise InputError("--tune works on one model at a time: leave out --share-arena")
         with progress() as step:
@@ -187,7 +192,9 @@ def command(
         tuned = {"tuning": asdict(tuning)} if tuning else {}
         seconds = time.perf_counter() - begin
         write_json(json, {**fields, **tuned, **left, "seconds": seconds, "folder": str(out)})
-    if json == "-":
+    if html:
+        write_findings(html, compiled_findings(compiled, model))
+    if "-" in (json, html):
         return
     console = output_console()
     if tuning is not None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from typing import Annotated
 
 import typer
 
 from toolchain import arena, schedule
 from toolchain.boards import board as find_board
+from toolchain.cli._choices import search_choices
 from toolchain.cli._console import output_console, progress, warn_of_float, warn_of_host_side
 from toolchain.cli._json import JsonOption, write_json, write_text
 from toolchain.cli._options import (
@@ -38,9 +38,9 @@ from toolchain.ops.preference import Preference
 from toolchain.partition import splitters
 from toolchain.planner import DEFAULT_BOARD, plan_model
 from toolchain.planning.options import Optimise
-from toolchain.planning.splitting import flash_rows, front_rows, split_front
+from toolchain.planning.splitting import front_rows
 from toolchain.quantise.float_use import float_json
-from toolchain.report.front import FrontRow, front_json, front_table
+from toolchain.report.front import front_json, front_table
 from toolchain.report.fronts import format_of
 from toolchain.report.fronts import names as format_names
 from toolchain.report.latency import latency_line, predict_latency
@@ -123,51 +123,37 @@ def command(
     with progress() as step:
         costs = cost_model(board)
         plan = plan_model(model, board, options, step, costs)
-        latency = unsplit_latency = predict_latency(plan, costs)
-        front = None
-        rows: tuple[FrontRow, ...] = ()
+        latency = predict_latency(plan, costs)
+        found = None
         if pareto or written:
-            whole = options.unsplit
-            if options.optimise is not Optimise.SIZE and not target.is_host:
-                whole = replace(whole, optimise=Optimise.SPEED)
-            unsplit = plan_model(model, board, whole, step, costs)
-            unsplit_latency = predict_latency(unsplit, costs)
-            lean = replace(whole, optimise=Optimise.SIZE)
-            others = (
-                [plan_model(model, board, lean, step, costs)] if unsplit.spent.operators else []
-            )
-            seconds = whole.search_seconds / (1 + len(others))
-            searched = replace(whole, split_seconds=seconds)
-            fronts = [(p, split_front(p, searched, costs, step)) for p in (unsplit, *others)]
-            front = fronts[0][1]
-            rows = flash_rows(fronts) if others else front_rows(front)
+            found = search_choices(model, target, options, costs, step)
         seconds = time.perf_counter() - begin
     need = estimated_need(plan)
     left = warn_of_host_side(model)
     if json:
         fields = plan_json(plan, need, latency)
-        if front:
+        if found:
             fields = {
                 **fields,
-                "pareto": front_json(rows, unsplit_latency),
-                "search_stopped": front.stopped,
+                "pareto": front_json(found.rows, found.unsplit),
+                "search_stopped": found.front.stopped,
             }
         write_json(json, {**fields, **float_json(plan), **left, "seconds": seconds})
     warn_of_float(plan)
-    if front and plot and written:
+    if found and plot and written:
         title = f"{plan.graph.name} on {board}: RAM against slowdown in {latency.unit}"
-        write_text(plot, written(front_rows(front), title))
+        write_text(plot, written(front_rows(found.front), title))
     if "-" not in (json, plot):
         console = output_console()
         console.print(operator_table(plan, latency))
-        if front:
+        if found:
             title = (
                 f"{plan.graph.name} on {board}: splits, {latency.unit} predicted; "
                 "--max-slowdown takes a row"
             )
-            console.print(front_table(rows, title, unsplit_latency))
-            if front.stopped:
-                console.print(f"The search was stopped {front.stopped}: these were found by then.")
+            console.print(front_table(found.rows, title, found.unsplit))
+            if stopped := found.front.stopped:
+                console.print(f"The search was stopped {stopped}: these were found by then.")
         console.print(memory_table(plan, need, target.ram_bytes, target.flash_bytes))
         console.print(proof_line(plan))
         for line in (

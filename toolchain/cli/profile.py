@@ -12,11 +12,13 @@ from toolchain.cli import _completion as completion
 from toolchain.cli._console import output_console, progress
 from toolchain.cli._json import JsonOption, write_json
 from toolchain.cli._options import BoardOption, CmsisNnOption, PortOption
+from toolchain.cli._page import HtmlOption, profiled_findings, write_page
 from toolchain.cli._profiles import print_comparison, print_profile, profile_json
 from toolchain.cost.basis import CYCLES
 from toolchain.cycles.reading import hot_loops
 from toolchain.deployment.profiling import DEFAULT_RUNS, profile_readings, record
 from toolchain.errors import InputError
+from toolchain.page.build import build
 from toolchain.planner import DEFAULT_BOARD
 from toolchain.report.annotate import annotated, annotated_json
 from toolchain.timing.kernel_timing import Timing, read_kernels, time_kernels
@@ -75,6 +77,7 @@ def command(
     ] = None,
     cmsis_nn: CmsisNnOption = None,
     json: JsonOption = None,
+    html: HtmlOption = None,
 ) -> None:
     """Time each operator and function of a compiled model, in several runs on its board.
 
@@ -91,6 +94,8 @@ def command(
     Example: `thimble profile out --as nucleo-h743zi --annotate 3`
     """
     if kernels:
+        if html:
+            raise InputError("--html shows a compiled model: leave out --kernels")
         if annotate or len(read_as or ()) > 1:
             raise InputError("with --kernels, --annotate does not work, and --as takes one board")
         _kernels(folder, board, read_as, port, runs, again, flash, cmsis_nn, json)
@@ -110,7 +115,9 @@ def command(
         ]
         several = {"readings": readings} if len(readings) > 1 else {}
         write_json(json, {**readings[0], **several})
-    if json == "-":
+    if html:
+        write_page(html, [build(found) for found in profiled_findings(folder, profiles)])
+    if "-" in (json, html):
         return
     console = output_console()
     for profile, found in zip(profiles, loops, strict=True):

@@ -35,6 +35,7 @@ from toolchain.cli._options import (
     SplitterOption,
     plan_options,
 )
+from toolchain.cli._page import HtmlOption, compiled_findings, write_findings
 from toolchain.cost.basis import INSTRUCTIONS
 from toolchain.deployment.run import RunTime, counted_time
 from toolchain.deployment.verification import Verification, verify_model
@@ -88,6 +89,7 @@ def command(
     cmsis_nn: CmsisNnOption = None,
     force: ForceOption = False,
     json: JsonOption = None,
+    html: HtmlOption = None,
 ) -> None:
     """Compile, run on the board, and compare every output byte with the reference.
 
@@ -141,8 +143,11 @@ def command(
     warn_of_host_side(model)
     warn_of_float(result.compiled.plan)
     if json:
-        write_json(json, _as_json(result))
-    if json != "-":
+        write_json(json, verification_json(result))
+    if html:
+        verified = verification_json(result)
+        write_findings(html, compiled_findings(result.compiled, model, verified=verified))
+    if "-" not in (json, html):
         _print(result)
     if not result.passed:
         raise ResultError(_mismatch(result))
@@ -219,7 +224,8 @@ def _latency(result: Verification) -> RunTime:
     return counted_time(find_board(result.board), result.count, result.unit)
 
 
-def _as_json(result: Verification) -> dict[str, object]:
+def verification_json(result: Verification) -> dict[str, object]:
+    """The fields of `thimble verify --json`."""
     latency = _latency(result)
     return {
         "model": result.model,

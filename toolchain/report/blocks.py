@@ -75,3 +75,9 @@ def moved_bytes(graph: Graph, index: int) -> int:
     op = graph.ops[index]
     names = dict.fromkeys((*op.present_inputs(), *op.outputs))
     return sum(graph.tensors[name].size_bytes for name in names)
+
+
+def constant_bytes(graph: Graph, index: int) -> int:
+    """Bytes of the constants that an operator reads, as the model file has them."""
+    names = dict.fromkeys(graph.ops[index].present_inputs())
+    return sum(graph.tensors[name].size_bytes for name in names if graph.tensors[name].is_constant)

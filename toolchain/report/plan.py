@@ -12,7 +12,8 @@ from toolchain.memory.firmware_size import MemoryNeed
 from toolchain.memory.plan import NEARLY_FREE, Plan
 from toolchain.ops.preference import Preference
 from toolchain.packages import SOLVER
-from toolchain.report.blocks import blocks, moved_bytes
+from toolchain.report.blocks import blocks, constant_bytes, moved_bytes
+from toolchain.report.buffers import buffers_json
 from toolchain.report.ends import end_json
 from toolchain.report.latency import Latency
 from toolchain.report.text import share, size
@@ -79,6 +80,16 @@ def plan_json(plan: Plan, need: MemoryNeed, latency: Latency) -> dict[str, Any]:
                 "moved_bytes": moved_bytes(graph, index),
                 "scratch_bytes": plan.operators[index].scratch_bytes,
                 "live_bytes": plan.step_bytes[step],
+                "scratch_offset": plan.arena.scratch_offsets.get(graph.ops[index].name),
+                "constant_bytes": constant_bytes(graph, index),
+                "part_of": graph.ops[index].part_of,
+                "is_view": plan.operators[index].is_view,
+                "inputs": [
+                    name
+                    for name in dict.fromkeys(graph.ops[index].present_inputs())
+                    if not graph.tensors[name].is_constant
+                ],
+                "outputs": list(graph.ops[index].outputs),
                 "functions": list(plan.operators[index].functions),
                 "count": latency.costs[index].count,
                 "basis": latency.costs[index].basis.value,
@@ -101,6 +112,7 @@ def plan_json(plan: Plan, need: MemoryNeed, latency: Latency) -> dict[str, Any]:
             }
             for name, offset in plan.arena.offsets.items()
         },
+        "buffers": buffers_json(plan),
     }
 
 

@@ -1,0 +1,71 @@
+// Elements, numbers and colours. Names from a model are only ever set as text or as attributes.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+function put(node, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
+  for (const child of children) node.append(child);
+  return node;
+}
+
+const element = (name, attributes = {}, ...children) =>
+  put(document.createElement(name), attributes, children);
+const drawn = (name, attributes = {}, ...children) =>
+  put(document.createElementNS(SVG, name), attributes, children);
+
+const number = (value) => Math.round(value).toLocaleString("en-US");
+const bytes = (value) => `${number(value)} B`;
+const percent = (part, whole) => (whole ? `${((100 * part) / whole).toFixed(1)}%` : "-");
+const dimensions = (shape) => shape.join("×") || "scalar";
+const shortened = (name, length) => (name.length > length ? `${name.slice(0, length - 1)}…` : name);
+
+// Light enough for dark text in either scheme, and told apart with every common colour blindness.
+const PALETTE = [
+  "#7fb2e5", "#f2a65a", "#7ecb9a", "#e08fb8", "#e8d05f", "#a99bdc", "#6fd0d0", "#d99c7c",
+  "#b5c46a", "#c3a0c9", "#9fb7c9", "#e6a1a1",
+];
+
+function colours(build) {
+  const kinds = [...new Set(build.operators.map((operator) => operator.kind))];
+  return new Map(kinds.map((kind, index) => [kind, PALETTE[index % PALETTE.length]]));
+}
+
+function choice(label, options, changed) {
+  const select = element("select");
+  for (const [value, text] of options) select.append(element("option", { value }, text));
+  select.addEventListener("change", () => changed(select.value));
+  return element("label", {}, label, select);
+}
+
+function legend(entries) {
+  return element("div", { class: "legend" }, ...entries.map(([colour, text]) => {
+    const mark = element("i");
+    mark.style.background = colour;
+    return element("span", {}, mark, text);
+  }));
+}
+
+const tip = document.getElementById("tip");
+
+function showTip(title, lines, x, y) {
+  tip.replaceChildren(element("strong", {}, title), ...lines.map((line) => element("div", {}, line)));
+  tip.hidden = false;
+  const { width, height } = tip.getBoundingClientRect();
+  tip.style.left = `${Math.max(8, Math.min(x + 14, innerWidth - width - 8))}px`;
+  tip.style.top = `${y + 18 + height > innerHeight ? Math.max(8, y - height - 12) : y + 18}px`;
+}
+
+function hideTip() {
+  tip.hidden = true;
+}
+
+// Shows what `describe` says of a drawn element, at the pointer or, from the keyboard, below it.
+function tipFor(node, describe) {
+  node.addEventListener("pointermove", (event) => showTip(...describe(), event.clientX, event.clientY));
+  node.addEventListener("pointerleave", hideTip);
+  node.addEventListener("focus", () => {
+    const box = node.getBoundingClientRect();
+    showTip(...describe(), box.left, box.bottom);
+  });
+  node.addEventListener("blur", hideTip);
+}

@@ -1,0 +1,249 @@
+"""The page: its values follow from a plan, and its text is safe whatever a model's names are."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import asdict, replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.pages import DIGITS, HOSTILE, ROOT, hostile_plan
+from tests.support.small_boards import small_board
+from toolchain.cli import run
+from toolchain.memory.firmware_size import estimated_need
+from toolchain.page.build import Findings, build, document
+from toolchain.page.document import Build, Document
+from toolchain.planner import plan_model
+from toolchain.planning.options import PlanOptions
+from toolchain.report.latency import predict_latency
+from toolchain.report.plan import plan_json
+
+pytest.importorskip("igraph", reason="the extra [report] is not installed")
+pytest.importorskip("vl_convert", reason="the extra [report] is not installed")
+
+from toolchain.page.layout import layered
+from toolchain.page.render import page
+
+
+def _fields(max_slowdown: float | None = None) -> dict[str, Any]:
+    plan = plan_model(DIGITS, options=PlanOptions(max_slowdown=max_slowdown))
+    return plan_json(plan, estimated_need(plan), predict_latency(plan))
+
+
+@pytest.fixture(scope="module", params=[None, 0.5], ids=["whole", "split"])
+def digits(request: pytest.FixtureRequest) -> Build:
+    fields = _fields(request.param)
+    assert bool(request.param) == any(op["part_of"] for op in fields["operators"])
+    return build(Findings(fields))
+
+
+def test_live_bytes_of_buffers_hold_the_footprint(digits: Build) -> None:
+    """The bytes drawn at a step are at least those of the plan's footprint, which counts every
+    overlap that is possible, and at most those of the buffers one after another."""
+    for step, planned in enumerate(digits.steps):
+        held: set[int] = set()
+        apart = 0
+        for buffer in digits.buffers:
+            for (begin, low, high), (end, *_) in zip(buffer.runs, buffer.runs[1:], strict=False):
+                if begin <= step < end:
+                    held |= set(range(buffer.offset + low, buffer.offset + high))
+                    apart += high - low
+        assert planned.live <= len(held) <= apart
+        assert max(held) < digits.arena
+
+
+STREAMING = ROOT.parent / "shared/models/esphome_v2_okay_nabu.tflite"
+
+
+@pytest.mark.skipif(not STREAMING.exists(), reason=f"{STREAMING} is not there")
+def test_a_state_and_its_views_are_one_buffer() -> None:
+    """States share their bytes with nothing, though the plan copies some of their views."""
+    plan = plan_model(STREAMING, board="nucleo-l476rg")
+    fields = plan_json(plan, estimated_need(plan), predict_latency(plan))
+    found = build(Findings(fields))
+    states = [buffer for buffer in found.buffers if buffer.kind == "state"]
+    assert len(states) == len(plan.graph.states)
+    for state in states:
+        for other in found.buffers:
+            apart = other.offset + other.bytes <= state.offset
+            assert other is state or apart or state.offset + state.bytes <= other.offset
+
+
+def test_operators_are_whole_and_counts_add_up(digits: Build) -> None:
+    assert sum(len(op.steps) for op in digits.operators) == len(digits.steps)
+    assert sum(op.macs for op in digits.operators) == digits.macs
+    assert sum(op.count for op in digits.operators) == digits.verdict.count
+    for row, op in enumerate(digits.operators):
+        assert {digits.steps[step].operator for step in op.steps} == {row}
+
+
+def test_edges_join_writers_and_readers(digits: Build) -> None:
+    joined = {(edge.source, edge.target) for edge in digits.edges}
+    for tensor in digits.tensors:
+        for reader in tensor.readers:
+            source = digits.steps[tensor.writer].operator if tensor.writer >= 0 else -1
+            target = digits.steps[reader].operator
+            assert source == target or (source, target) in joined
+
+
+def test_a_profile_gives_the_times_and_the_rows_their_bounds() -> None:
+    fields = _fields()
+    first = fields["operators"][0]
+    profile = {
+        "total": 500,
+        "unit": "cycles",
+        "milliseconds": 2.5,
+        "basis": "trace",
+        "operators": [
+            {"name": first["name"], "kind": first["kind"], "count": 400, "instructions": 300}
+            | {"bound": 120}
+        ],
+        "functions": [],
+    }
+    found = build(Findings(fields, profile=profile))
+    assert (found.verdict.milliseconds, found.verdict.basis) == (2.5, "modelled from a trace")
+    assert (found.operators[0].count, found.operators[0].bound) == (400, 120)
+    assert all(op.count == 0 for op in found.operators[1:])
+
+
+def test_two_builds_are_compared() -> None:
+    fields = _fields()
+    smaller = {**fields, "ram_bytes": fields["ram_bytes"] - 100}
+    found = document([build(Findings(fields)), build(Findings(smaller))], "thimble report a b")
+    (ram,) = (change for change in found.changes if change.name == "RAM")
+    assert ram.first is not None
+    assert ram.second == ram.first - 100
+
+
+def test_commands_of_choices_name_what_takes_them() -> None:
+    row = {"peak_bytes": 100, "milliseconds": 1.0, "slowdown_percent": 0.0, "splits": []}
+    split = [{"operators": ["a", "b"], "blocks": 2, "mode": "rows"}]
+    rows = [
+        {**row, "flash_bytes": 9000, "total": 1000},
+        {**row, "flash_bytes": 9000, "total": 1014, "splits": split},
+        {**row, "flash_bytes": 5000, "total": 2000},
+        {**row, "flash_bytes": 5000, "total": 2050, "splits": split},
+    ]
+    found = build(Findings({**_fields(), "pareto": rows}, command="thimble compile m"))
+    assert [choice.command.removeprefix("thimble compile m ") for choice in found.choices] == [
+        "--no-split --optimise speed",
+        "--max-slowdown 1.4%",
+        "--no-split --optimise size",
+        "--max-slowdown 2.5% --optimise size",
+    ]
+
+
+class _Elements(HTMLParser):
+    """The names of a page's elements, and the text of its data."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = []
+        self.data = ""
+        self.links: list[str] = []
+        self._inside = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.names.append(tag)
+        self._inside = ("id", "document") in attrs
+        self.links += [value or "" for name, value in attrs if name in ("src", "href")]
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside = False
+
+    def handle_data(self, data: str) -> None:
+        if self._inside:
+            self.data += data
+
+
+def _page_of_hostile_names() -> tuple[Document, str]:
+    found = document([build(Findings(hostile_plan(_fields())))], f"thimble report '{HOSTILE}'")
+    return found, page(found)
+
+
+def test_names_are_data_wherever_they_stand() -> None:
+    found, text = _page_of_hostile_names()
+    parsed = _Elements()
+    parsed.feed(text)
+    assert "img" not in parsed.names
+    assert parsed.names.count("script") == 4
+    assert json.loads(parsed.data) == json.loads(json.dumps(asdict(found)))
+    assert HOSTILE not in text
+
+
+def test_a_page_loads_nothing_and_is_small() -> None:
+    _, text = _page_of_hostile_names()
+    parsed = _Elements()
+    parsed.feed(text)
+    assert parsed.links == ["#main"]
+    assert "default-src 'none'" in text
+    assert not re.search(r"@import|url\((?!#)", text.split("</style>")[0])
+    assert len(text.encode()) < 3 << 20
+
+
+def test_a_page_of_two_hundred_operators_is_below_its_limit() -> None:
+    """Twenty times the digits model, in a chain of 200 operators."""
+    one = build(Findings(_fields()))
+    times = -(-200 // len(one.operators))
+    long = replace(
+        one,
+        operators=one.operators * times,
+        steps=one.steps * times,
+        tensors=one.tensors * times,
+        buffers=one.buffers * times,
+        edges=one.edges * times,
+    )
+    assert len(page(document([long], "thimble report")).encode()) < 3 << 20
+
+
+def test_operators_stand_below_what_they_read() -> None:
+    edges = [(0, 1), (1, 2), (0, 2), (2, 3), (0, 4), (4, 3)]
+    places, lines = layered(5, edges)
+    for (source, target), line in zip(edges, lines, strict=True):
+        assert places[source][1] < places[target][1]
+        assert (line[0], line[-1]) == (places[source], places[target])
+        assert [y for _, y in line] == sorted(y for _, y in line)
+    assert len(set(places)) == len(places)
+
+
+def test_an_edge_may_go_upwards() -> None:
+    """A block of an operator reads what a later operator wrote for the block before."""
+    places, lines = layered(3, [(0, 1), (1, 2), (2, 1)])
+    assert places[1][1] < places[2][1]
+    assert lines[2] == (places[2], places[1])
+
+
+def test_the_command_says_what_it_wrote(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "page.html"
+    assert run(["report", str(DIGITS), "-o", str(out), "--json", "-"]) == 0
+    written = json.loads(capsys.readouterr().out)
+    assert written == {"file": str(out), "bytes": out.stat().st_size}
+
+
+def test_a_model_that_does_not_fit_gets_its_page(tmp_path: Path) -> None:
+    ram = [("SRAM", 0x20000000, 3072, 1, "arena data")]
+    out = tmp_path / "page.html"
+    with small_board("netduinoplus2", tmp_path / "boards", ram) as small:
+        assert run(["report", str(DIGITS), "-b", small, "-o", str(out)]) == 0
+    text = out.read_text()
+    assert "✗ no" in text
+    assert f"does not fit {small}" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["a.tflite", "b.tflite", "c.tflite"], "one build, or two"),
+        (["a.tflite", "-b", "host", "-b", "host", "-b", "host"], "one build, or two"),
+        (["a.tflite", "b.tflite", "-b", "x", "-b", "y", "-b", "z"], "one build, or two"),
+    ],
+)
+def test_more_than_two_builds_are_refused(
+    arguments: list[str], reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["report", *arguments]) == 2
+    assert reason in capsys.readouterr().err

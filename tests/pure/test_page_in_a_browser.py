@@ -1,0 +1,165 @@
+"""The page in a real browser: nothing on its console, and what one points at answers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.pages import DIGITS, HOSTILE, browser, hostile_plan
+from toolchain.memory.firmware_size import estimated_need
+from toolchain.page.build import Findings, build, document
+from toolchain.page.document import Build
+from toolchain.planner import plan_model
+from toolchain.planning.options import PlanOptions
+from toolchain.report.latency import predict_latency
+from toolchain.report.plan import plan_json
+
+pytest.importorskip("igraph", reason="the extra [report] is not installed")
+pytest.importorskip("vl_convert", reason="the extra [report] is not installed")
+
+from toolchain.page.render import page
+
+pytestmark = pytest.mark.slow
+_PATIENCE_SECONDS = 30.0
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["light", "dark"])
+def opened(request: pytest.FixtureRequest) -> Iterator[Any]:
+    driver = browser(dark=request.param)
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture(scope="module")
+def built() -> Build:
+    """The digits model, split, with names that are HTML."""
+    plan = plan_model(DIGITS, options=PlanOptions(max_slowdown=0.5))
+    fields = plan_json(plan, estimated_need(plan), predict_latency(plan))
+    return build(Findings(hostile_plan(fields)))
+
+
+def _show(driver: Any, builds: list[Build], folder: Path) -> None:
+    file = folder / "page.html"
+    file.write_text(page(document(builds, "thimble report")), encoding="utf-8")
+    driver.get_log("browser")
+    driver.get(file.as_uri())
+    end = time.monotonic() + _PATIENCE_SECONDS
+    while driver.execute_script("return document.body.dataset.ready") != "yes":
+        assert time.monotonic() < end, driver.get_log("browser")
+        time.sleep(0.05)
+
+
+@pytest.fixture
+def shown(opened: Any, built: Build, tmp_path: Path) -> Any:
+    _show(opened, [built], tmp_path)
+    return opened
+
+
+def _all(driver: Any, selector: str) -> list[Any]:
+    found: list[Any] = driver.find_elements("css selector", selector)
+    return found
+
+
+def _text(driver: Any, selector: str) -> str:
+    return str(driver.find_element("css selector", selector).get_property("textContent"))
+
+
+def test_nothing_is_on_the_console_and_every_block_is_drawn(shown: Any, built: Build) -> None:
+    assert shown.get_log("browser") == []
+    assert len(_all(shown, "#b0-arena .buffer")) == len(built.buffers)
+    assert len(_all(shown, "#b0-network .node")) == len(built.operators)
+    assert len(_all(shown, "#b0-operators tbody tr")) == len(built.operators)
+    for chart in ("bars", "roofline", "memory"):
+        assert _all(shown, f"#b0-{chart} svg"), chart
+
+
+def test_names_stay_text(shown: Any) -> None:
+    assert _all(shown, "img") == []
+    assert HOSTILE in shown.title
+    assert shown.find_element("css selector", "h1").text.startswith("</script><img")
+
+
+def test_pointing_at_a_block_tells_of_it(shown: Any, built: Build) -> None:
+    from selenium.webdriver.common.action_chains import ActionChains
+
+    blocks = _all(shown, "#b0-arena .buffer")
+    activations = [i for i, buffer in enumerate(built.buffers) if buffer.tensors]
+    largest = max(activations, key=lambda i: built.buffers[i].bytes)
+    shown.execute_script("arguments[0].scrollIntoView({block: 'center'})", blocks[largest])
+    ActionChains(shown).move_to_element(blocks[largest]).perform()
+    told = _text(shown, "#tip")
+    buffer = built.buffers[largest]
+    shape = "\u00d7".join(map(str, built.tensors[buffer.tensors[0]].shape))
+    for part in (buffer.name, f"{buffer.bytes:,} B", shape, "written by", "read by"):
+        assert part in told
+
+
+def test_arrow_keys_walk_from_block_to_block(shown: Any, built: Build) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    first = shown.find_element("css selector", "#b0-arena .buffer[tabindex='0']")
+    first.send_keys(Keys.ARROW_RIGHT)
+    assert built.buffers[1].name in _text(shown, "#tip")
+    assert len(_all(shown, "#b0-arena .buffer[tabindex='0']")) == 1
+
+
+def test_sorting_by_a_column(shown: Any, built: Build) -> None:
+    head = next(h for h in _all(shown, "#b0-operators th") if h.text == "products")
+    for order, backwards in (("descending", True), ("ascending", False)):
+        head.find_element("css selector", "button").click()
+        assert head.get_attribute("aria-sort") == order
+        place = _all(shown, "#b0-operators th").index(head)
+        cells = [
+            int(row.find_elements("css selector", "td")[place].text.replace(",", ""))
+            for row in _all(shown, "#b0-operators tbody tr")
+        ]
+        assert cells == sorted((op.macs for op in built.operators), reverse=backwards)
+
+
+def test_filtering_by_a_kind(shown: Any, built: Build) -> None:
+    wanted = next(op.functions[0] for op in built.operators if op.functions)
+    shown.find_element("css selector", "#b0-operators input").send_keys(wanted)
+    kept = sum(wanted in op.functions for op in built.operators)
+    assert 0 < kept < len(built.operators)
+    assert len(_all(shown, "#b0-operators tbody tr")) == kept
+    assert f"{kept} of {len(built.operators)}" in _text(shown, "#b0-operators .tools")
+
+
+def test_a_click_on_a_box_goes_to_its_row(shown: Any, built: Build) -> None:
+    box = _all(shown, "#b0-network .node")[2]
+    shown.execute_script("arguments[0].scrollIntoView({block: 'center'})", box)
+    box.click()
+    (row,) = _all(shown, "#b0-operators tr.chosen")
+    assert row == shown.switch_to.active_element
+    assert built.operators[2].name in row.text
+    for function in built.operators[2].functions:
+        assert function in _text(shown, "#b0-operators .detail")
+
+
+def test_the_network_by_kernel(shown: Any, built: Build) -> None:
+    for option in _all(shown, "#b0-network option"):
+        if option.text == "kernel":
+            option.click()
+    boxes = _all(shown, "#b0-network .node")
+    for box, op in zip(boxes, built.operators, strict=True):
+        assert (op.functions[0][:20] if op.functions else "no code") in box.text
+
+
+def test_a_part_of_the_steps(shown: Any, built: Build) -> None:
+    options = _all(shown, "#b0-arena option")
+    assert options[0].text == "all steps"
+    options[1].click()
+    assert 0 < len(_all(shown, "#b0-arena .buffer")) < len(built.buffers)
+
+
+def test_two_builds_stand_side_by_side(opened: Any, built: Build, tmp_path: Path) -> None:
+    _show(opened, [built, built], tmp_path)
+    assert opened.get_log("browser") == []
+    first, second = _all(opened, ".build")
+    assert first.location["y"] == second.location["y"]
+    assert first.location["x"] < second.location["x"]
+    assert len(_all(opened, ".changes tbody tr")) > 5

@@ -1,0 +1,120 @@
+"""`--html FILE`: the page of a result; what `report` and other commands put into it."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import shlex
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
+from importlib import metadata
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from toolchain.cli._json import write_text
+from toolchain.cli._profiles import profile_json
+from toolchain.cycles.reading import hot_loops
+from toolchain.deployment.compile import Compiled, compiled_json
+from toolchain.deployment.folder import PLAN_FILE, compiled_model
+from toolchain.deployment.profile import Profile
+from toolchain.device.firmware import MANIFEST, load_firmware
+from toolchain.files.records import read_json
+from toolchain.page.build import Findings, build, document
+from toolchain.page.charts import PACKAGE, version
+from toolchain.page.document import Build
+from toolchain.page.render import page
+from toolchain.report.annotate import annotated_json
+
+HtmlOption = Annotated[
+    str | None,
+    typer.Option(
+        "--html",
+        metavar="FILE|-",
+        help="Write the result as a page, too: one HTML file that opens in any browser. Needs the "
+        "extra [report].",
+    ),
+]
+_DISTRIBUTION = "thimble-nn"
+MOST_BUILDS = 2
+"""That a page shows side by side."""
+_LOOPS = 12
+"""Hot loops that a page holds."""
+
+
+def facts(*files: Path) -> tuple[tuple[str, str], ...]:
+    """Versions, and the size and SHA-256 of each file."""
+    try:
+        own = metadata.version(_DISTRIBUTION)
+    except metadata.PackageNotFoundError:
+        own = "not installed"
+    found = [
+        ("Thimble", own),
+        ("Python", platform.python_version()),
+        (PACKAGE, version()),
+    ]
+    for file in files:
+        if file.is_file():
+            data = file.read_bytes()
+            found.append(
+                (file.name, f"{len(data):,} B, SHA-256 {hashlib.sha256(data).hexdigest()}")
+            )
+    return tuple(found)
+
+
+def command_line() -> str:
+    """What was typed."""
+    return shlex.join(["thimble", *sys.argv[1:]])
+
+
+def compiled_findings(compiled: Compiled, model: Path, **more: Any) -> Findings:
+    """Of a model that was just compiled."""
+    return Findings(
+        plan=compiled_json(compiled.plan, compiled.sizes),
+        sections=None if compiled.sizes is None else asdict(compiled.sizes),
+        facts=facts(model),
+        **more,
+    )
+
+
+def folder_findings(folder: Path) -> Findings:
+    """Of a folder that `thimble compile` wrote. Raises InputError where it is none."""
+    compiled_model(folder)
+    firmware = (folder / MANIFEST).exists()
+    return Findings(
+        plan=read_json(folder / PLAN_FILE),
+        sections=asdict(load_firmware(folder).sizes) if firmware else None,
+        facts=facts(folder / "firmware.elf"),
+    )
+
+
+def profiled_findings(folder: Path, profiles: Sequence[Profile]) -> Iterator[Findings]:
+    """Of a compiled folder and its profiles; each is a build of the board that it was read as."""
+    found = folder_findings(folder)
+    for profile in profiles[:MOST_BUILDS]:
+        yield with_profile(found, profile)
+
+
+def with_profile(found: Findings, profile: Profile) -> Findings:
+    """The same with a profile and its hottest loops."""
+    names = {i: part.name for i, part in enumerate(profile.operators)}
+    loops = hot_loops(profile.reading, _LOOPS) if profile.reading else ()
+    fields = {**profile_json(profile), "loops": annotated_json(loops, names)}
+    notes = (f"No cycles: {profile.no_cycles}.",) if profile.no_cycles else ()
+    if profile.board != profile.ran_on:
+        notes = (*notes, f"Ran on {profile.ran_on}; its time is that of {profile.board}.")
+    return replace(found, profile=fields, notes=(*found.notes, *notes))
+
+
+def write_page(target: str, found: Sequence[Build]) -> int:
+    """Write the page of one build or two, and return its bytes. Raises InputError."""
+    text = page(document(found, command_line()))
+    write_text(target, text)
+    return len(text.encode())
+
+
+def write_findings(target: str, found: Findings) -> None:
+    """Write the page of one build."""
+    write_page(target, [build(found)])

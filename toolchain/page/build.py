@@ -1,0 +1,425 @@
+"""What a page shows of one build, from the JSON of `plan`, `compile`, `profile` and `verify`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from toolchain.boards import Board
+from toolchain.boards import board as find_board
+from toolchain.cost.basis import Basis
+from toolchain.files.records import decode, field_of
+from toolchain.page.document import (
+    VERSION,
+    Amount,
+    Bank,
+    Buffer,
+    Build,
+    Change,
+    Choice,
+    Document,
+    Edge,
+    Function,
+    Operator,
+    Step,
+    Tensor,
+    Verdict,
+)
+from toolchain.page.layout import layered
+from toolchain.report.text import share, size
+
+Json = Mapping[str, Any]
+INPUT = -1
+"""The source of an edge from outside, and the writer of such a tensor."""
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What is known of a build: JSON of the commands, and None where one did not run.
+
+    plan       of `plan` or `compile`, or of the file `plan.json`
+    problem    why it does not fit; empty where it does
+    sections   bytes of the linked firmware by section
+    profile    of `profile`, with `loops` where they were asked for
+    verified   of `verify`
+    command    the command line that makes a build of this model, up to its options
+    facts      names and values: versions, hashes
+    """
+
+    plan: Json
+    problem: str = ""
+    sections: Json | None = None
+    profile: Json | None = None
+    verified: Json | None = None
+    command: str = ""
+    notes: tuple[str, ...] = ()
+    facts: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class _Operator:
+    """An entry of `operators` in `plan.json`."""
+
+    step: int
+    name: str
+    kind: str
+    block: str
+    macs: int
+    moved_bytes: int
+    scratch_bytes: int
+    scratch_offset: int | None
+    constant_bytes: int
+    live_bytes: int
+    part_of: str
+    is_view: bool
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    functions: tuple[str, ...]
+    count: int
+    basis: Basis
+
+    @property
+    def counted_as(self) -> tuple[str, str]:
+        return self.part_of or self.name, self.kind
+
+
+@dataclass(frozen=True)
+class _Latency:
+    """`latency` in `plan.json`, or a profile."""
+
+    total: int
+    unit: str
+    milliseconds: float | None
+    basis: Basis
+
+
+@dataclass(frozen=True)
+class _Bank:
+    bank: str
+    start: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class _Tensor:
+    offset: int
+    bytes: int
+    shape: tuple[int, ...]
+    dtype: str
+    live: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class _Buffer:
+    tensors: tuple[str, ...]
+    offset: int
+    bytes: int
+    runs: tuple[tuple[int, int, int], ...]
+
+
+@dataclass(frozen=True)
+class _Read:
+    """The parts of `plan.json` that refer to each other, and indices into them."""
+
+    operators: tuple[_Operator, ...]
+    tensors: Mapping[str, _Tensor]
+    buffers: tuple[_Buffer, ...]
+    states: frozenset[str]
+    writers: Mapping[str, int] = field(init=False)
+    rows: Mapping[tuple[str, str], int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        writers = {name: op.step for op in self.operators for name in op.outputs}
+        object.__setattr__(self, "writers", writers)
+        names = dict.fromkeys(op.counted_as for op in self.operators)
+        object.__setattr__(self, "rows", {name: row for row, name in enumerate(names)})
+
+
+def build(found: Findings, where: str = "plan.json") -> Build:
+    """The values of one build; `where` names the plan in errors. Raises InputError where the plan
+    lacks a field, and MissingToolError without the extra `[report]`.
+    """
+    plan = found.plan
+    read = _read(plan, where)
+    board = find_board(field_of(plan, "board", str, where))
+    operators = tuple(_operators(read, found.profile))
+    edges = tuple(_edges(read))
+    placed, lines = layered(len(operators), [(e.source, e.target) for e in edges if e.source >= 0])
+    drawn = iter(lines)
+    live = [op.live_bytes for op in read.operators] or [0]
+    model = field_of(plan, "model", str, where)
+    return Build(
+        title=f"{model} on {board.name}",
+        model=model,
+        board=board.name,
+        what=board.title,
+        core=board.core.name,
+        clock_hz=board.clock_hz,
+        verdict=_verdict(found, board, where),
+        macs=field_of(plan, "macs", int, where),
+        arena=field_of(plan, "arena_bytes", int, where),
+        peak_step=live.index(max(live)),
+        banks=tuple(
+            Bank(bank.bank, bank.start, bank.bytes)
+            for bank in field_of(plan, "arena_banks", tuple[_Bank, ...], where)
+        ),
+        tensors=tuple(_tensors(read)),
+        buffers=tuple(_buffers(read)),
+        steps=tuple(
+            Step(op.name, op.kind, read.rows[op.counted_as], op.live_bytes) for op in read.operators
+        ),
+        operators=tuple(
+            replace(op, x=x, y=y) for op, (x, y) in zip(operators, placed, strict=True)
+        ),
+        edges=tuple(e if e.source < 0 else replace(e, points=next(drawn)) for e in edges),
+        choices=tuple(_choices(found)),
+        functions=tuple(
+            Function(entry["name"], entry["count"], entry["instructions"])
+            for entry in (found.profile or {}).get("functions", ())
+        ),
+        loops=tuple((found.profile or {}).get("loops", ())),
+        ends=tuple(
+            {"side": side, **entry}
+            for side in ("inputs", "outputs")
+            for entry in field_of(plan, side, tuple[Any, ...], where)
+        ),
+        verification=found.verified,
+        notes=(*_notes(plan), *found.notes),
+        facts=found.facts,
+    )
+
+
+def document(builds: Sequence[Build], command: str) -> Document:
+    """The page of one build, or of two with what changed from the first to the second."""
+    title = " and ".join(dict.fromkeys(build.title for build in builds))
+    changes = tuple(_changes(*builds)) if len(builds) == 2 else ()
+    return Document(VERSION, title, command, tuple(builds), changes)
+
+
+def _picked(kind: type[Any], entry: Any, where: str) -> Any:
+    """The fields of `kind` from an object that may have more."""
+    names = kind.__dataclass_fields__
+    given = {k: v for k, v in entry.items() if k in names} if isinstance(entry, Mapping) else entry
+    return decode(kind, given, where)
+
+
+def _read(plan: Json, where: str) -> _Read:
+    operators = field_of(plan, "operators", tuple[Any, ...], where)
+    tensors = field_of(plan, "tensors", Mapping[str, Any], where)
+    buffers = field_of(plan, "buffers", tuple[Any, ...], where)
+    states = field_of(plan, "states", tuple[Any, ...], where)
+    return _Read(
+        tuple(_picked(_Operator, o, f"{where}: operators[{i}]") for i, o in enumerate(operators)),
+        {name: _picked(_Tensor, t, f"{where}: tensors.{name}") for name, t in tensors.items()},
+        tuple(_picked(_Buffer, b, f"{where}: buffers[{i}]") for i, b in enumerate(buffers)),
+        frozenset(field_of(state, "name", str, f"{where}: states") for state in states),
+    )
+
+
+def _tensors(read: _Read) -> Iterator[Tensor]:
+    readers: dict[str, list[int]] = {name: [] for name in read.tensors}
+    for op in read.operators:
+        for name in op.inputs:
+            readers.setdefault(name, []).append(op.step)
+    for name, tensor in read.tensors.items():
+        writer = read.writers.get(name, INPUT)
+        yield Tensor(
+            name,
+            tensor.shape,
+            tensor.dtype,
+            tensor.bytes,
+            tensor.offset,
+            *tensor.live,
+            writer,
+            tuple(readers[name]),
+        )
+
+
+def _buffers(read: _Read) -> Iterator[Buffer]:
+    index = {name: i for i, name in enumerate(read.tensors)}
+    for buffer in read.buffers:
+        kind = "state" if read.states.intersection(buffer.tensors) else "activations"
+        members = tuple(index[name] for name in buffer.tensors if name in index)
+        first = buffer.tensors[0]
+        yield Buffer(first, kind, buffer.offset, buffer.bytes, members, buffer.runs)
+    for op in read.operators:
+        if op.scratch_offset is not None and op.scratch_bytes:
+            runs = ((op.step, 0, op.scratch_bytes), (op.step + 1, 0, 0))
+            yield Buffer(op.name, "scratch", op.scratch_offset, op.scratch_bytes, (), runs)
+
+
+def _operators(read: _Read, profile: Json | None) -> Iterator[Operator]:
+    """One for each operator of the network; its blocks are together. Counts are the profile's."""
+    timed = {(p["name"], p["kind"]): p for p in (profile or {}).get("operators", ())}
+    parts: dict[tuple[str, str], list[_Operator]] = {}
+    for op in read.operators:
+        parts.setdefault(op.counted_as, []).append(op)
+    for (name, kind), blocks in parts.items():
+        run = timed.get((name, kind))
+        bases = {op.basis for op in blocks if op.count}
+        basis = bases.pop() if len(bases) == 1 else Basis.PREDICTED
+        called = [op for op in blocks if not op.is_view]
+        count = run["count"] if run else 0 if profile else sum(op.count for op in blocks)
+        functions = dict.fromkeys(name for op in called for name in op.functions)
+        yield Operator(
+            name=name,
+            kind=kind,
+            place=blocks[0].block,
+            steps=tuple(op.step for op in blocks),
+            calls=len(called),
+            macs=sum(op.macs for op in blocks),
+            moved=sum(op.moved_bytes for op in called),
+            constants=max(op.constant_bytes for op in blocks),
+            live=max(op.live_bytes for op in blocks),
+            scratch=max(op.scratch_bytes for op in blocks),
+            functions=tuple(functions),
+            count=count,
+            instructions=run.get("instructions") if run else None,
+            bound=run.get("bound") if run else None,
+            basis=(Basis(profile["basis"]) if profile else basis).text,
+        )
+
+
+def _edges(read: _Read) -> Iterator[Edge]:
+    """One between each two operators that a tensor joins, with the bytes of all such tensors."""
+    bytes_of: dict[tuple[int, int], dict[str, int]] = {}
+    by_step = {op.step: read.rows[op.counted_as] for op in read.operators}
+    for op in read.operators:
+        target = read.rows[op.counted_as]
+        for name in op.inputs:
+            writer = read.writers.get(name, INPUT)
+            source = by_step.get(writer, INPUT)
+            if source != target and writer < op.step:
+                size_bytes = read.tensors[name].bytes if name in read.tensors else 0
+                bytes_of.setdefault((source, target), {})[name] = size_bytes
+    for (source, target), held in bytes_of.items():
+        yield Edge(source, target, sum(held.values()))
+
+
+def _verdict(found: Findings, board: Board, where: str) -> Verdict:
+    plan, sections = found.plan, found.sections or {}
+    ram, flash, code, weights, arena, bound = (
+        field_of(plan, name, int, where)
+        for name in (
+            "ram_bytes",
+            "flash_bytes",
+            "code_bytes",
+            "weight_bytes",
+            "arena_bytes",
+            "lower_bound_bytes",
+        )
+    )
+    latency: _Latency = (
+        _picked(_Latency, found.profile, "the profile")
+        if found.profile
+        else _picked(_Latency, plan.get("latency"), f"{where}: latency")
+    )
+    proved = arena == bound
+    proof = (
+        f"The arena of {size(arena)} is proved minimal: no order of these operators needs less."
+        if proved
+        else f"Arena {size(arena)}; no order of these operators needs less than {size(bound)} "
+        f"(gap {share(arena - bound, arena)})."
+    )
+    checked = found.verified
+    stack = sections.get("stack_bytes", 0)
+    rest = ram - arena - stack
+    others = (("stack", stack), ("data", rest)) if stack else (("data and stack", rest),)
+    return Verdict(
+        fits=not found.problem,
+        problem=found.problem,
+        ram=Amount("RAM", ram, board.ram_bytes, (("arena", arena), *others)),
+        flash=Amount(
+            "flash",
+            flash,
+            board.flash_bytes,
+            (("weights", weights), ("code", code), ("other data", flash - weights - code)),
+        ),
+        estimated=bool(plan.get("memory_estimated")),
+        milliseconds=latency.milliseconds,
+        count=latency.total,
+        unit=latency.unit,
+        basis=latency.basis.text,
+        proof=proof,
+        proved=proved,
+        compared=""
+        if checked is None
+        else f"{checked['elements']:,} output elements in {checked['runs']} runs compared with "
+        f"{checked['reference']}",
+        differing=None if checked is None else checked["differing"],
+        passed=None if checked is None else checked["passed"],
+    )
+
+
+def _notes(plan: Json) -> Iterator[str]:
+    """What planning did to the network, in sentences."""
+    whole = plan.get("unsplit_arena_bytes", 0)
+    if whole and whole != plan["arena_bytes"]:
+        yield (
+            f"Operators are split into blocks: the arena is {size(plan['arena_bytes'])} instead of "
+            f"{size(whole)}, for {plan['slowdown_percent']:.2f}% more time, as predicted."
+        )
+    spent = plan.get("flash_spent", {})
+    if spent.get("operators"):
+        yield (
+            f"{spent['operators']} convolutions are computed by Winograd's algorithm: "
+            f"{size(spent['weight_bytes'])} more flash, {spent['saved']:,} {spent['unit']} fewer, "
+            "as predicted."
+        )
+    removed = plan.get("removed", {})
+    if removed.get("channels"):
+        yield (
+            f"{removed['channels']:,} channels that cannot change an output are removed, with "
+            f"{size(removed['weight_bytes'])} of constants."
+        )
+    for name in ("other_kernels", "inexact_kernels"):
+        for entry in plan.get(name, ()):
+            yield f"{entry['operator']} runs {', '.join(entry['functions'])}: {entry['why']}"
+
+
+def _choices(found: Findings) -> Iterator[Choice]:
+    """The points of `plan --pareto`.
+
+    Those with less flash are without the kernels that take more of it, `--optimise size`, and
+    `--max-slowdown` counts from the unsplit network with the same kernels.
+    """
+    plan = found.plan
+    rows = plan.get("pareto", ())
+    beside = plan["ram_bytes"] - plan["arena_bytes"]
+    flashes = {row.get("flash_bytes", 0) for row in rows}
+    whole = "--no-split --optimise speed" if len(flashes) > 1 else "--no-split"
+    quickest: dict[int, int] = {}
+    for row in rows:
+        flash = row.get("flash_bytes", 0)
+        own = quickest.setdefault(flash, row["total"])
+        slower = -(-10_000 * (row["total"] - own) // max(own, 1)) / 100  # rounded up: it is a limit
+        limit = f"--max-slowdown {slower:g}%" if row["splits"] else whole
+        if flash < max(flashes):
+            limit = f"{limit if row['splits'] else '--no-split'} --optimise size"
+        splits = [f"{len(s['operators'])} operators in {s['blocks']} blocks" for s in row["splits"]]
+        yield Choice(
+            ram=row["peak_bytes"] + beside,
+            flash=flash or plan["flash_bytes"],
+            milliseconds=row["milliseconds"],
+            count=row["total"],
+            slowdown=row["slowdown_percent"],
+            what=", ".join(splits) or "nothing is split",
+            command=f"{found.command} {limit}",
+        )
+
+
+def _changes(first: Build, second: Build) -> Iterator[Change]:
+    """The figures of two builds side by side."""
+    one, two = first.verdict, second.verdict
+    yield Change("RAM", "B", one.ram.used, two.ram.used)
+    yield Change("flash", "B", one.flash.used, two.flash.used)
+    yield Change("arena", "B", first.arena, second.arena)
+    before, after = dict(one.flash.parts), dict(two.flash.parts)
+    for name in ("weights", "code"):
+        yield Change(name, "B", before[name], after[name])
+    yield Change("time", "ms", one.milliseconds, two.milliseconds)
+    if one.unit == two.unit:
+        yield Change("time", one.unit, one.count, two.count)
+    yield Change("products", "", first.macs, second.macs)
+    yield Change("operators", "", len(first.operators), len(second.operators))

@@ -1,0 +1,71 @@
+"""The buffers of an arena with the bytes of each that are live from step to step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from toolchain.ir import Buffer
+from toolchain.ir.progress import LiveRun
+from toolchain.memory.plan import Plan
+from toolchain.memory.problem import memory_problem
+
+
+def buffers_json(plan: Plan) -> list[dict[str, Any]]:
+    """One entry for each buffer: its tensors, its place, and its live bytes.
+
+    `runs`: from a step on, the bytes [bottom, top) of the buffer that are live; the last is empty.
+    A buffer of a split network comes to life, and dies, in parts. Tensors that lie in one buffer as
+    views of it are one entry; those for which the plan chose a copy are another.
+    """
+    problem = memory_problem(plan.lowered, progressive=bool(plan.unsplit_bytes))
+    found: list[dict[str, Any]] = []
+    runs = problem.live_runs(plan.schedule.order)
+    for buffer, live in zip(problem.buffers, runs, strict=True):
+        base = _base(plan, buffer, live)
+        if base is not None:
+            names = [member.tensor for member in buffer.members]
+            found.append(_entry(names, base, buffer.size_bytes, live))
+            continue
+        found += _as_laid(plan, [member.tensor for member in buffer.members])
+    return [entry for entry in found if entry["runs"]]
+
+
+def _base(plan: Plan, buffer: Buffer, live: Sequence[LiveRun]) -> int | None:
+    """Where a buffer lies; None if the plan laid its tensors otherwise."""
+    offsets, lifetimes = plan.arena.offsets, plan.arena.lifetimes
+    if not live or any(member.tensor not in offsets for member in buffer.members):
+        return None
+    bases = {offsets[member.tensor] - member.offset_bytes for member in buffer.members}
+    lived = {lifetimes[member.tensor] for member in buffer.members}
+    if len(bases) == 1 and lived == {(live[0].step, live[-1].step)}:
+        return bases.pop()
+    return None
+
+
+def _as_laid(plan: Plan, names: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Tensors of which the plan copies some: those that live together in one place are an entry."""
+    offsets, lifetimes = plan.arena.offsets, plan.arena.lifetimes
+    placed = sorted((lifetimes[name], offsets[name], name) for name in names if name in offsets)
+    groups: list[tuple[tuple[int, int], int, int, list[str]]] = []
+    for lived, begin, name in placed:
+        end = begin + plan.graph.tensors[name].size_bytes
+        if groups and groups[-1][0] == lived and begin < groups[-1][2]:
+            _, first, last, held = groups.pop()
+            groups.append((lived, first, max(last, end), [*held, name]))
+        else:
+            groups.append((lived, begin, end, [name]))
+    for (start, stop), begin, end, held in groups:
+        whole = (LiveRun(start, 0, end - begin), LiveRun(stop, 0, 0))
+        yield _entry(held, begin, end - begin, whole)
+
+
+def _entry(
+    names: Sequence[str], offset: int, size_bytes: int, runs: Sequence[LiveRun]
+) -> dict[str, Any]:
+    return {
+        "tensors": list(names),
+        "offset": offset,
+        "bytes": size_bytes,
+        "runs": [list(run) for run in runs],
+    }
