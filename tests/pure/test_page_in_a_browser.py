@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.support.pages import DIGITS, HOSTILE, browser, hostile_plan
+from toolchain.cli import run
 from toolchain.memory.firmware_size import estimated_need
 from toolchain.page.build import Findings, build, document
 from toolchain.page.document import Build
@@ -45,6 +46,10 @@ def built() -> Build:
 def _show(driver: Any, builds: list[Build], folder: Path) -> None:
     file = folder / "page.html"
     file.write_text(page(document(builds, "thimble report")), encoding="utf-8")
+    _open(driver, file)
+
+
+def _open(driver: Any, file: Path) -> None:
     driver.get_log("browser")
     driver.get(file.as_uri())
     end = time.monotonic() + _PATIENCE_SECONDS
@@ -163,3 +168,25 @@ def test_two_builds_stand_side_by_side(opened: Any, built: Build, tmp_path: Path
     assert first.location["y"] == second.location["y"]
     assert first.location["x"] < second.location["x"]
     assert len(_all(opened, ".changes tbody tr")) > 5
+
+
+def test_a_pipeline_and_its_simulation(opened: Any, tmp_path: Path) -> None:
+    """Stages, and the first twelve frames on each device; a name that is HTML stays text."""
+    model = tmp_path / f"{HOSTILE.replace('/', '')}.tflite"
+    model.write_bytes(DIGITS.read_bytes())
+    page_of_plan, page_of_frames, folder = (tmp_path / n for n in ("p.html", "f.html", "split"))
+    command = ["edgetpu", "plan", str(model), "--max-sticks", "2", "--html", str(page_of_plan)]
+    assert run(command) == 0
+    assert run(["edgetpu", "split", str(model), "--stages", "2", "-o", str(folder)]) == 0
+    assert run(["edgetpu", "simulate", str(folder), "--html", str(page_of_frames)]) == 0
+    for file, charts in (
+        (page_of_plan, ("stages", "times", "devices")),
+        (page_of_frames, ("stages", "times", "timeline")),
+    ):
+        _open(opened, file)
+        assert opened.get_log("browser") == []
+        assert _all(opened, "img") == []
+        for chart in charts:
+            assert _all(opened, f"#{chart} svg"), chart
+    bars = _all(opened, "#timeline .mark-rect.layer_0_marks path")
+    assert len(bars) == 2 * 12

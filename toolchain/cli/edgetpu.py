@@ -13,13 +13,15 @@ import typer
 from toolchain.cli import _completion as completion
 from toolchain.cli._command import Command
 from toolchain.cli._console import output_console, progress
-from toolchain.cli._json import JsonOption, check_apart, write_json
+from toolchain.cli._json import JsonOption, check_apart, write_json, write_text
 from toolchain.cli._options import ForceOption, per_cent
+from toolchain.cli._page import HtmlOption, command_line
 from toolchain.edgetpu import compiler, pictures, pipeline, report
 from toolchain.edgetpu.backends import BACKENDS, output_names
 from toolchain.edgetpu.cost import EdgeTpuCost
 from toolchain.edgetpu.figures import BALANCES
 from toolchain.edgetpu.folder import PipelineFolder, read_folder
+from toolchain.edgetpu.page import of_plan, of_simulation, pipeline_page
 from toolchain.edgetpu.planning import Options, PipelinePlan
 from toolchain.edgetpu.planning import plan as make_plan
 from toolchain.edgetpu.profile import profile_json, profile_of, read_profile
@@ -171,6 +173,7 @@ def plan_command(
         Path | None, typer.Option("--picture", metavar="FILE.svg", help="Draw the plan.")
     ] = None,
     json: JsonOption = None,
+    html: HtmlOption = None,
 ) -> None:
     """Assign operators to stages, one stick each, and say what is proved about the result.
 
@@ -208,7 +211,9 @@ def plan_command(
     if picture is not None:
         drawn = pictures.sticks_svg(plans, found) if plans else pictures.stages_svg(found)
         write_file(picture, drawn)
-    if json == "-":
+    if html:
+        write_text(html, pipeline_page(of_plan(found, plans, command_line())))
+    if "-" in (json, html):
         return
     console = output_console()
     if plans:
@@ -364,6 +369,7 @@ def simulate_command(
         Path | None, typer.Option("--picture", metavar="FILE.svg", help="Draw the timeline.")
     ] = None,
     json: JsonOption = None,
+    html: HtmlOption = None,
 ) -> None:
     """Predict the pipeline's timing event by event under the cost model, without sticks.
 
@@ -376,7 +382,9 @@ def simulate_command(
     if picture is not None:
         title = ", ".join(model.name for model in read.models)
         write_file(picture, pictures.timeline_svg(simulation, title))
-    if json == "-":
+    if html:
+        write_text(html, pipeline_page(of_simulation(read, simulation, command_line())))
+    if "-" in (json, html):
         return
     console = output_console()
     console.print(report.simulation_table(simulation))

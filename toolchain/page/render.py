@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import cache
+from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -13,8 +15,6 @@ from toolchain.page.document import Document
 from toolchain.resources import TEMPLATES
 
 _FOLDER = TEMPLATES / "page"
-_CHARTS = ("bars", "roofline", "choices", "memory")
-"""Vega-Lite's specifications in `templates/page/charts/`."""
 
 
 @cache
@@ -29,17 +29,39 @@ def _environment() -> Environment:
 
 
 def page(document: Document) -> str:
-    """The page as one HTML file that loads nothing. Raises MissingToolError without the charts.
+    """The page of builds. Raises as `rendered`."""
+    return rendered(
+        "build",
+        asdict(document),
+        charts_used=("bars", "roofline", "choices", "memory"),
+        scripts=("arena", "network", "operators"),
+    )
 
-    Names from the model are data: `tojson` escapes them inside the script element, the page's
-    script sets them as text, and the page forbids itself every connection.
+
+def rendered(
+    name: str,
+    document: Mapping[str, Any],
+    charts_used: Sequence[str],
+    scripts: Sequence[str] = (),
+) -> str:
+    """One HTML file that loads nothing, from `name.html.j2`, `js/name.js` and other `scripts`.
+
+    `document` has at least `title` and `command`. Names from a model are data in it: `tojson`
+    escapes them inside the script element, the page's script sets them as text, and the page
+    forbids itself every connection. `charts_used`: Vega-Lite's specifications in `charts/`. Raises
+    MissingToolError without the charts' package.
     """
     specs = {
-        name: json.loads((_FOLDER / "charts" / f"{name}.json").read_text(encoding="utf-8"))
-        for name in _CHARTS
+        chart: json.loads((_FOLDER / "charts" / f"{chart}.json").read_text(encoding="utf-8"))
+        for chart in charts_used
     }
     return (
         _environment()
-        .get_template("page.html.j2")
-        .render(document=asdict(document), specs=specs, vega=charts.script())
+        .get_template(f"{name}.html.j2")
+        .render(
+            document=document,
+            specs=specs,
+            vega=charts.script(),
+            scripts=("dom", *scripts, "charts", name, "start"),
+        )
     )

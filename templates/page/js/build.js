@@ -13,8 +13,3 @@ page.builds.forEach((build, number_) => {
   drawChoices(build, place("choices"));
   drawMemory(build, place("memory"));
 });
-
-dark.addEventListener("change", () => drawCharts(false));
-addEventListener("beforeprint", () => drawCharts(true));
-addEventListener("afterprint", () => drawCharts(false));
-drawCharts(false).then(() => { document.body.dataset.ready = "yes"; });

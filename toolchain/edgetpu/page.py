@@ -1,0 +1,153 @@
+"""The page of a pipeline: its stages, their caches and transfers, and frames on devices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from toolchain.edgetpu.folder import PipelineFolder
+from toolchain.edgetpu.planning import PipelinePlan
+from toolchain.edgetpu.report import proof_lines, ranges, stall_line
+from toolchain.edgetpu.simulate import Simulation
+from toolchain.page.render import rendered
+
+VERSION = 1
+_SHOWN_FRAMES = 12
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A stage of one model. `operators` are ranges of their numbers in the file."""
+
+    stage: int
+    model: str
+    operators: str
+    param_bytes: int
+    streamed_bytes: int
+    in_bytes: int
+    out_bytes: int
+    time_ms: float
+
+
+@dataclass(frozen=True)
+class Frames:
+    """A simulation. `stages`: milliseconds of a frame busy, streaming, waiting, starved, blocked.
+
+    `spans`: stage, frame, begin and finish in milliseconds, of the first `shown` frames.
+    """
+
+    frames: int
+    shown: int
+    period_ms: float
+    latency_ms: float
+    first_ms: float
+    hub_share: float
+    stages: tuple[tuple[float, ...], ...]
+    spans: tuple[tuple[int, int, float, float], ...]
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """All that the page shows. `devices`: numbers of devices and the period that each gives."""
+
+    version: int
+    title: str
+    command: str
+    cache_bytes: int
+    period_ms: float
+    stages: tuple[Stage, ...]
+    notes: tuple[str, ...]
+    devices: tuple[tuple[int, float], ...] = ()
+    simulation: Frames | None = None
+
+
+def of_plan(plan: PipelinePlan, plans: Sequence[PipelinePlan], command: str) -> Pipeline:
+    """A plan; `plans` are those for other numbers of devices, if there are any."""
+    stages = tuple(
+        Stage(
+            number,
+            graph.name,
+            ranges(one.operators),
+            one.param_bytes,
+            one.streamed_bytes,
+            one.in_bytes,
+            one.out_bytes,
+            one.time_ms,
+        )
+        for graph, figures in zip(plan.graphs, plan.figures, strict=True)
+        for number, one in enumerate(figures.stages)
+    )
+    return Pipeline(
+        VERSION,
+        _title([graph.name for graph in plan.graphs], plan.stages),
+        command,
+        plan.options.cost.cache_bytes,
+        plan.totals.period_ms,
+        stages,
+        tuple(proof_lines(plan)),
+        tuple((other.stages, other.totals.period_ms) for other in plans),
+    )
+
+
+def of_simulation(folder: PipelineFolder, simulation: Simulation, command: str) -> Pipeline:
+    """A pipeline that was split, and the simulation of it."""
+    stages = tuple(
+        Stage(
+            number,
+            model.name,
+            ranges(one.operators),
+            one.param_bytes,
+            one.streamed_bytes,
+            one.in_bytes,
+            one.out_bytes,
+            one.time_ms,
+        )
+        for model in folder.models
+        for number, one in enumerate(model.stages)
+    )
+    frames = simulation.frames
+    shown = min(frames, _SHOWN_FRAMES)
+    return Pipeline(
+        VERSION,
+        _title([model.name for model in folder.models], folder.stages),
+        command,
+        folder.cost.cache_bytes,
+        folder.period_ms,
+        stages,
+        (stall_line(simulation),),
+        simulation=Frames(
+            frames,
+            shown,
+            simulation.period_ms,
+            simulation.latency_ms,
+            simulation.first_ms,
+            simulation.hub_share,
+            tuple(
+                tuple(
+                    total / frames
+                    for total in (
+                        one.busy_ms,
+                        one.stream_ms,
+                        one.queue_ms,
+                        one.starved_ms,
+                        one.blocked_ms,
+                    )
+                )
+                for one in simulation.stages
+            ),
+            tuple(
+                (number, frame, begin, finish)
+                for number, one in enumerate(simulation.stages)
+                for frame, (begin, finish) in enumerate(one.spans[:shown])
+            ),
+        ),
+    )
+
+
+def pipeline_page(found: Pipeline) -> str:
+    """The page as one HTML file. Raises MissingToolError without the extra `[report]`."""
+    return rendered("pipeline", asdict(found), ("stages", "times", "timeline", "devices"))
+
+
+def _title(names: Sequence[str], stages: int) -> str:
+    return f"{', '.join(names)} on {stages} Edge TPU{'s' if stages > 1 else ''}"
