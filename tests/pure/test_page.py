@@ -8,12 +8,15 @@ from dataclasses import asdict, replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 import pytest
 
 from tests.support.pages import DIGITS, HOSTILE, ROOT, hostile_plan
 from tests.support.small_boards import small_board
 from toolchain.cli import run
+from toolchain.errors import InputError
 from toolchain.memory.firmware_size import estimated_need
 from toolchain.page.build import Findings, build, document
 from toolchain.page.document import Build, Document
@@ -26,6 +29,7 @@ pytest.importorskip("igraph", reason="the extra [report] is not installed")
 pytest.importorskip("vl_convert", reason="the extra [report] is not installed")
 
 from toolchain.page.layout import layered
+from toolchain.page.live import LivePage
 from toolchain.page.render import page
 
 
@@ -247,3 +251,23 @@ def test_more_than_two_builds_are_refused(
 ) -> None:
     assert run(["report", *arguments]) == 2
     assert reason in capsys.readouterr().err
+
+
+def test_the_server_answers_only_who_names_it() -> None:
+    """A page of another name that leads here (DNS rebinding) reads nothing."""
+    with LivePage("page {}".format) as live:
+        with urlopen(live.url) as answer:
+            assert answer.read() == b"page 0"
+        live.show("page {}".format)
+        with urlopen(live.url + "progress") as answer:
+            assert json.load(answer)["version"] == 1
+        for wrong in (Request(live.url, headers={"Host": "evil.example"}), live.url + "other"):
+            with pytest.raises(HTTPError, match="404"):
+                urlopen(wrong)
+        with pytest.raises(InputError, match="--port"):
+            LivePage("page {}".format, int(live.url.split(":")[-1].strip("/")))
+
+
+def test_view_says_where_the_page_is(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["view", str(DIGITS), "--once"]) == 0
+    assert re.search(r"The page is at http://127\.0\.0\.1:\d+/", capsys.readouterr().out)

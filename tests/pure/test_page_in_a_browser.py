@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,8 @@ from toolchain.report.plan import plan_json
 pytest.importorskip("igraph", reason="the extra [report] is not installed")
 pytest.importorskip("vl_convert", reason="the extra [report] is not installed")
 
-from toolchain.page.render import page
+from toolchain.page.live import LivePage
+from toolchain.page.render import page, waiting_page
 
 pytestmark = pytest.mark.slow
 _PATIENCE_SECONDS = 30.0
@@ -52,9 +54,14 @@ def _show(driver: Any, builds: list[Build], folder: Path) -> None:
 def _open(driver: Any, file: Path) -> None:
     driver.get_log("browser")
     driver.get(file.as_uri())
+    _wait_for(driver, "document.body.dataset.ready === 'yes'")
+
+
+def _wait_for(driver: Any, condition: str) -> None:
+    """Until an expression of JavaScript is true."""
     end = time.monotonic() + _PATIENCE_SECONDS
-    while driver.execute_script("return document.body.dataset.ready") != "yes":
-        assert time.monotonic() < end, driver.get_log("browser")
+    while driver.execute_script(f"return {condition}") is not True:
+        assert time.monotonic() < end, (condition, driver.get_log("browser"))
         time.sleep(0.05)
 
 
@@ -190,3 +197,21 @@ def test_a_pipeline_and_its_simulation(opened: Any, tmp_path: Path) -> None:
             assert _all(opened, f"#{chart} svg"), chart
     bars = _all(opened, "#timeline .mark-rect.layer_0_marks path")
     assert len(bars) == 2 * 12
+
+
+def test_a_live_page_follows_the_work(opened: Any, built: Build) -> None:
+    """Progress first; the build as soon as it is known; and that all is known."""
+    opened.get_log("browser")
+    with LivePage(partial(waiting_page, HOSTILE, "thimble view")) as live:
+        live.report("splitting operators", 3, 10)
+        opened.get(live.url)
+        _wait_for(opened, "document.querySelector('#live progress').value === 3")
+        assert _text(opened, "#live span") == "splitting operators"
+        live.show(partial(page, document([built], "thimble view")))
+        _wait_for(opened, "document.querySelectorAll('.node').length > 0")
+        live.end("All is known.")
+        _wait_for(opened, "document.querySelector('#live').dataset.ended === 'true'")
+        assert len(_all(opened, "#b0-network .node")) == len(built.operators)
+        opened.get("about:blank")
+    found = [entry for entry in opened.get_log("browser") if "favicon" not in entry["message"]]
+    assert found == []

@@ -28,14 +28,20 @@ def _environment() -> Environment:
     )
 
 
-def page(document: Document) -> str:
-    """The page of builds. Raises as `rendered`."""
+def page(document: Document, live: int | None = None) -> str:
+    """The page of builds. `live`: its version on a server that follows work. As `rendered`."""
     return rendered(
         "build",
         asdict(document),
         charts_used=("bars", "roofline", "choices", "memory"),
         scripts=("arena", "network", "operators"),
+        live=live,
     )
+
+
+def waiting_page(title: str, command: str, live: int) -> str:
+    """The page before anything is known."""
+    return rendered("waiting", {"title": title, "command": command}, (), live=live)
 
 
 def rendered(
@@ -43,13 +49,15 @@ def rendered(
     document: Mapping[str, Any],
     charts_used: Sequence[str],
     scripts: Sequence[str] = (),
+    live: int | None = None,
 ) -> str:
     """One HTML file that loads nothing, from `name.html.j2`, `js/name.js` and other `scripts`.
 
     `document` has at least `title` and `command`. Names from a model are data in it: `tojson`
     escapes them inside the script element, the page's script sets them as text, and the page
-    forbids itself every connection. `charts_used`: Vega-Lite's specifications in `charts/`. Raises
-    MissingToolError without the charts' package.
+    forbids itself every connection but to its own server. `charts_used`: Vega-Lite's specifications
+    in `charts/`. A `live` page asks its server for the progress. Raises MissingToolError without
+    the charts' package.
     """
     specs = {
         chart: json.loads((_FOLDER / "charts" / f"{chart}.json").read_text(encoding="utf-8"))
@@ -62,6 +70,10 @@ def rendered(
             document=document,
             specs=specs,
             vega=charts.script(),
-            scripts=("dom", *scripts, "charts", name, "start"),
+            live=live,
+            scripts=(
+                *("dom", *scripts, "charts", name, "start"),
+                *(() if live is None else ("live",)),
+            ),
         )
     )

@@ -1,0 +1,1 @@
+// Nothing is known yet; the progress alone is shown.

@@ -1,0 +1,132 @@
+"""The builds that a page shows: planned, or compiled, timed, compared, and searched for choices."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from toolchain.boards import board as find_board
+from toolchain.cli._choices import search_choices
+from toolchain.cli._console import warn_of_float, warn_of_host_side
+from toolchain.cli._page import (
+    MOST_BUILDS,
+    compiled_findings,
+    facts,
+    folder_findings,
+    with_profile,
+)
+from toolchain.cli.verify import verification_json
+from toolchain.deployment.compile import compile_model
+from toolchain.deployment.folder import PLAN_FILE
+from toolchain.deployment.measurements import cost_model
+from toolchain.deployment.profiling import DEFAULT_RUNS, profile_folder
+from toolchain.deployment.verification import verify_model
+from toolchain.errors import DoesNotFitError, InputError
+from toolchain.files import scratch_folder
+from toolchain.memory.firmware_size import check_fit, estimated_need
+from toolchain.page.build import Findings, build
+from toolchain.page.document import Build
+from toolchain.planner import DEFAULT_BOARD, plan_model
+from toolchain.planning.options import PlanOptions
+from toolchain.progress import Report
+from toolchain.report.front import front_json
+from toolchain.report.latency import predict_latency
+from toolchain.report.plan import plan_json
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a page shall hold besides the plan. `verify`: runs; 0: none."""
+
+    options: PlanOptions
+    pareto: bool
+    profile: bool
+    read_as: str
+    verify: int
+
+
+def subject_pairs(subjects: list[Path], boards: list[str]) -> list[tuple[Path, str]]:
+    """Each subject with its board; '' for a folder, which has its own."""
+    given = boards or [DEFAULT_BOARD]
+    if len(subjects) == 1:
+        subjects = subjects * len(given)
+    elif len(given) == 1:
+        given = given * len(subjects)
+    if len(subjects) != len(given) or len(subjects) > MOST_BUILDS:
+        raise InputError(
+            f"{len(subjects)} subjects and {len(boards)} boards: a page shows one build, or two "
+            "(two models or folders, or one model on two boards)"
+        )
+    if boards and any(path.is_dir() for path in subjects):
+        raise InputError("a compiled folder has its board: leave out --board")
+    return list(zip(subjects, given, strict=True))
+
+
+def growing_build(path: Path, board: str, asked: Asked, step: Report) -> Iterator[Build]:
+    """A build as it becomes known: what is planned, then what ran, then the choices.
+
+    Raises InputError for a folder where a model is needed, and what planning, compiling, profiling
+    and verifying raise. A model that does not fit its board is a build, unless it shall run.
+    """
+    where = str(path / PLAN_FILE) if path.is_dir() else str(path)
+    found = _of_folder(path, asked, step) if path.is_dir() else _of_model(path, board, asked, step)
+    for findings in found:
+        yield build(findings, where)
+
+
+def _of_folder(path: Path, asked: Asked, step: Report) -> Iterator[Findings]:
+    if asked.verify or asked.pareto:
+        raise InputError(f"{path} is a compiled folder: --verify and --pareto take a model")
+    found = folder_findings(path)
+    yield found
+    if asked.profile:
+        timed = profile_folder(path, runs=DEFAULT_RUNS, report=step, read_as=asked.read_as)
+        yield with_profile(found, timed)
+
+
+def _of_model(model: Path, board: str, asked: Asked, step: Report) -> Iterator[Findings]:
+    command = shlex.join(["thimble", "compile", str(model), "--board", board])
+    warn_of_host_side(model)
+    if not (asked.profile or asked.verify):
+        found = replace(_planned(model, board, asked, step), command=command)
+        yield found
+    else:
+        for found in _run(model, board, asked, step, command):
+            yield found
+    if asked.pareto:
+        costs = cost_model(board)
+        choices = search_choices(model, find_board(board), asked.options, costs, step)
+        rows = front_json(choices.rows, choices.unsplit)
+        yield replace(found, plan={**found.plan, "pareto": rows})
+
+
+def _run(model: Path, board: str, asked: Asked, step: Report, command: str) -> Iterator[Findings]:
+    """Compiled, then timed, then compared."""
+    with scratch_folder() as scratch:
+        folder = scratch / "build"
+        compiled = compile_model(model, board, folder, asked.options, report=step)
+        warn_of_float(compiled.plan)
+        found = compiled_findings(compiled, model, command=command)
+        yield found
+        if asked.profile:
+            timed = profile_folder(folder, runs=DEFAULT_RUNS, report=step, read_as=asked.read_as)
+            found = with_profile(found, timed)
+            yield found
+        if asked.verify:
+            judged = verify_model(model, board, asked.verify, options=asked.options, report=step)
+            yield replace(found, verified=verification_json(judged))
+
+
+def _planned(model: Path, board: str, asked: Asked, step: Report) -> Findings:
+    costs = cost_model(board)
+    plan = plan_model(model, board, asked.options, step, costs)
+    warn_of_float(plan)
+    problem = ""
+    try:
+        check_fit(plan)
+    except DoesNotFitError as error:
+        problem = str(error)
+    fields = plan_json(plan, estimated_need(plan), predict_latency(plan, costs))
+    return Findings(plan=fields, problem=problem, facts=facts(model))

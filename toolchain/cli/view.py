@@ -1,0 +1,103 @@
+"""`thimble view`: the page of `thimble report`, served to a browser of this machine as it grows."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from toolchain import arena, schedule
+from toolchain.cli._builds import Asked, growing_build, subject_pairs
+from toolchain.cli._console import output_console, progress
+from toolchain.cli._options import (
+    FlashOption,
+    NoSplitOption,
+    RamOption,
+    SlowdownOption,
+    SplitSecondsOption,
+    plan_options,
+)
+from toolchain.cli._page import command_line
+from toolchain.page.build import document
+from toolchain.page.document import Build
+from toolchain.page.live import LivePage
+from toolchain.page.render import page, waiting_page
+
+
+def command(
+    subjects: Annotated[
+        list[Path],
+        typer.Argument(metavar="MODEL|DIR...", help="As of `thimble report`: one or two."),
+    ],
+    boards: Annotated[
+        list[str] | None,
+        typer.Option("--board", "-b", help="Board name; twice for one model on two boards."),
+    ] = None,
+    pareto: Annotated[
+        bool, typer.Option("--pareto", help="Search ways to split operators, too.")
+    ] = False,
+    profile: Annotated[
+        bool, typer.Option("--profile", help="Build the firmware and time it, too.")
+    ] = False,
+    read_as: Annotated[
+        str, typer.Option("--as", metavar="BOARD|CHIP", help="Read the profile as of this one.")
+    ] = "",
+    verify: Annotated[
+        int, typer.Option("--verify", metavar="RUNS", min=0, help="Compare so many runs, too.")
+    ] = 0,
+    ram: RamOption = None,
+    flash: FlashOption = None,
+    max_slowdown: SlowdownOption = None,
+    no_split: NoSplitOption = False,
+    split_seconds: SplitSecondsOption = None,
+    port: Annotated[
+        int, typer.Option("--port", min=0, max=65535, help="Port to listen on; 0: a free one.")
+    ] = 0,
+    once: Annotated[
+        bool, typer.Option("--once", help="End when all is known, and not at Ctrl-C.")
+    ] = False,
+) -> None:
+    """Serve the page of `thimble report` on this machine, and follow the work live.
+
+    The page shows what is planned at once, then the profile, the comparison and the choices as each
+    is done; a line at its top says what is under way, and the best split so far. Only browsers of
+    this machine are answered. Needs the extra `[report]`.
+
+    Example: `thimble view model.tflite --board nucleo-f446re --pareto`
+    """
+    options = plan_options(
+        schedule.DEFAULT,
+        arena.DEFAULT,
+        ram,
+        max_slowdown,
+        split_seconds=split_seconds,
+        flash=flash,
+        no_split=no_split,
+    )
+    asked = Asked(options, pareto, profile or bool(read_as), read_as, verify)
+    pairs, line = subject_pairs(subjects, boards or []), command_line()
+    title = " and ".join(str(path) for path in dict.fromkeys(subjects))
+    with LivePage(partial(waiting_page, title, line), port) as live:
+        console = output_console()
+        console.print(f"The page is at {live.url}", markup=False, highlight=False)
+        with progress() as step:
+
+            def tell(text: str, done: int | None = None, total: int | None = None) -> None:
+                step(text, done, total)
+                live.report(text, done, total)
+
+            known: dict[int, Build] = {}
+            for number, (path, board) in enumerate(pairs):
+                for build in growing_build(path, board, asked, tell):
+                    known[number] = build
+                    found = document(list(known.values()), line)
+                    live.show(partial(page, found))
+        live.end("All is known.")
+        if not once:
+            console.print("Ctrl-C ends it.", markup=False, highlight=False)
+            with suppress(KeyboardInterrupt):
+                threading.Event().wait()
