@@ -121,6 +121,19 @@ def test_two_builds_are_compared() -> None:
     (ram,) = (change for change in found.changes if change.name == "RAM")
     assert ram.first is not None
     assert ram.second == ram.first - 100
+    assert found.moved == ()
+
+
+def test_operators_that_moved_are_listed() -> None:
+    """One takes longer in the second build, one is not there."""
+    first = build(Findings(_fields()))
+    slower, *others = sorted(first.operators, key=lambda op: -op.count)
+    second = replace(first, operators=(replace(slower, count=2 * slower.count), *others[1:]))
+    found = document([first, second], "thimble report a b")
+    assert [(one.name, one.first, one.second) for one in found.moved] == [
+        (slower.name, slower.count, 2 * slower.count),
+        (others[0].name, others[0].count, None),
+    ]
 
 
 def test_commands_of_choices_name_what_takes_them() -> None:

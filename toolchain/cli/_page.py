@@ -86,6 +86,7 @@ def folder_findings(folder: Path) -> Findings:
     return Findings(
         plan=read_json(folder / PLAN_FILE),
         sections=asdict(load_firmware(folder).sizes) if firmware else None,
+        label=str(folder),
         facts=facts(folder / "firmware.elf"),
     )
 

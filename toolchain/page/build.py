@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -22,6 +22,7 @@ from toolchain.page.document import (
     Edge,
     Function,
     Operator,
+    OperatorChange,
     Step,
     Tensor,
     Verdict,
@@ -30,6 +31,8 @@ from toolchain.page.layout import layered
 from toolchain.report.text import share, size
 
 Json = Mapping[str, Any]
+_MOST_MOVED = 20
+"""Operators that a page of two builds lists."""
 INPUT = -1
 """The source of an edge from outside, and the writer of such a tensor."""
 
@@ -43,6 +46,7 @@ class Findings:
     sections   bytes of the linked firmware by section
     profile    of `profile`, with `loops` where they were asked for
     verified   of `verify`
+    label      what tells it from another build of the model for the board; may be empty
     command    the command line that makes a build of this model, up to its options
     facts      names and values: versions, hashes
     """
@@ -52,6 +56,7 @@ class Findings:
     sections: Json | None = None
     profile: Json | None = None
     verified: Json | None = None
+    label: str = ""
     command: str = ""
     notes: tuple[str, ...] = ()
     facts: tuple[tuple[str, str], ...] = ()
@@ -150,7 +155,7 @@ def build(found: Findings, where: str = "plan.json") -> Build:
     live = [op.live_bytes for op in read.operators] or [0]
     model = field_of(plan, "model", str, where)
     return Build(
-        title=f"{model} on {board.name}",
+        title=f"{model} on {board.name}" + (f" ({found.label})" if found.label else ""),
         model=model,
         board=board.name,
         what=board.title,
@@ -193,8 +198,10 @@ def build(found: Findings, where: str = "plan.json") -> Build:
 def document(builds: Sequence[Build], command: str) -> Document:
     """The page of one build, or of two with what changed from the first to the second."""
     title = " and ".join(dict.fromkeys(build.title for build in builds))
-    changes = tuple(_changes(*builds)) if len(builds) == 2 else ()
-    return Document(VERSION, title, command, tuple(builds), changes)
+    if len(builds) != 2:
+        return Document(VERSION, title, command, tuple(builds))
+    changes, moved = tuple(_changes(*builds)), tuple(_moved(*builds))
+    return Document(VERSION, title, command, tuple(builds), changes, moved)
 
 
 def _picked(kind: type[Any], entry: Any, where: str) -> Any:
@@ -423,3 +430,17 @@ def _changes(first: Build, second: Build) -> Iterator[Change]:
         yield Change("time", one.unit, one.count, two.count)
     yield Change("products", "", first.macs, second.macs)
     yield Change("operators", "", len(first.operators), len(second.operators))
+
+
+def _moved(first: Build, second: Build) -> Iterable[OperatorChange]:
+    """Operators of the same name and kind are the same."""
+    if first.verdict.unit != second.verdict.unit:
+        return ()
+    counts = [{(op.name, op.kind): op.count for op in build.operators} for build in (first, second)]
+    found = [
+        OperatorChange(*key, counts[0].get(key), counts[1].get(key))
+        for key in dict.fromkeys((*counts[0], *counts[1]))
+    ]
+    differing = [one for one in found if (one.first or 0) != (one.second or 0)]
+    differing.sort(key=lambda one: -abs((one.second or 0) - (one.first or 0)))
+    return differing[:_MOST_MOVED]

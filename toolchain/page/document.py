@@ -199,11 +199,25 @@ class Change:
 
 
 @dataclass(frozen=True)
+class OperatorChange:
+    """Counts of one operator in two builds; None where a build does not have it."""
+
+    name: str
+    kind: str
+    first: int | None
+    second: int | None
+
+
+@dataclass(frozen=True)
 class Document:
-    """All that a page shows: one build, or two of them and what changed."""
+    """All that a page shows: one build, or two of them and what changed.
+
+    `moved`: operators with other counts, the largest difference first; none in other units.
+    """
 
     version: int
     title: str
     command: str
     builds: tuple[Build, ...]
-    changes: tuple[Change, ...]
+    changes: tuple[Change, ...] = ()
+    moved: tuple[OperatorChange, ...] = ()

@@ -4,7 +4,7 @@ const ARENA = { width: 1100, height: 440, left: 78, right: 14, top: 26, bottom: 
 
 function drawArena(build, container) {
   container.classList.add("arena");
-  const colour = colours(build);
+  const colour = colours();
   const steps = build.steps.length;
   const frame = element("div");
   const kinds = [...new Set(build.buffers.map((buffer) => paintOf(build, buffer, colour).kind))];
@@ -61,8 +61,9 @@ function arenaPicture(build, colour, from, to) {
   const y = (at) => height - bottom - ((height - top - bottom) * at) / most;
   const svg = drawn("svg", { viewBox: `0 0 ${width} ${height}`, role: "group",
     "aria-label": `The arena of ${build.title}, ${bytes(build.arena)}` });
+  const hatch = fresh("hatch");
   svg.append(drawn("defs", {}, drawn("pattern",
-    { id: "hatch", width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" },
+    { id: hatch, width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" },
     drawn("line", { x1: 0, y1: 0, x2: 0, y2: 6, stroke: "#101418", "stroke-width": 1.6 }))));
   drawAxes(svg, build, x, y, most, from, to);
   const shapes = [];
@@ -73,7 +74,7 @@ function arenaPicture(build, colour, from, to) {
   }
   for (const { shape } of shapes) svg.append(shape);
   for (const [step, low, high] of sharedBytes(build, from, to)) {
-    svg.append(drawn("rect", { class: "shared", fill: "url(#hatch)", opacity: 0.45,
+    svg.append(drawn("rect", { class: "shared", fill: `url(#${hatch})`, opacity: 0.45,
       x: x(step), width: x(step + 1) - x(step), y: y(high), height: Math.max(y(low) - y(high), 1) }));
   }
   for (const { label } of shapes) if (label) svg.append(label);

@@ -36,7 +36,7 @@ function drawBars(build, container) {
   ];
   let measure = measures[0];
   const place = element("div", { class: "chart" });
-  const colour = colours(build);
+  const colour = colours();
   const draw = chart(place, () => {
     const spec = copied("bars");
     const rows = build.operators.map((operator, index) =>
@@ -44,7 +44,8 @@ function drawBars(build, container) {
     spec.data.values = rows.filter((row) => row.value).sort((a, b) => b.value - a.value).slice(0, MOST_BARS);
     spec.height = 18 * spec.data.values.length;
     spec.encoding.x.title = spec.encoding.tooltip[2].title = measure[1];
-    spec.encoding.color.scale = { domain: [...colour.keys()], range: [...colour.values()] };
+    const kinds = [...new Set(spec.data.values.map((row) => row.kind))];
+    spec.encoding.color.scale = { domain: kinds, range: kinds.map((kind) => colour.get(kind)) };
     return spec;
   });
   container.append(element("div", { class: "tools" },
@@ -54,7 +55,7 @@ function drawBars(build, container) {
 
 function drawRoofline(build, container) {
   const total = build.operators.reduce((sum, operator) => sum + operator.count, 0);
-  const colour = colours(build);
+  const colour = colours();
   const rows = build.operators.map((operator, index) => ({ operator, index }))
     .filter(({ operator }) => operator.macs && operator.count && operator.moved)
     .map(({ operator, index }) => ({

@@ -25,10 +25,15 @@ const PALETTE = [
   "#b5c46a", "#c3a0c9", "#9fb7c9", "#e6a1a1",
 ];
 
-function colours(build) {
-  const kinds = [...new Set(build.operators.map((operator) => operator.kind))];
+// One colour for a kind in all builds of the page.
+function colours() {
+  const kinds = [...new Set(page.builds.flatMap((build) => build.operators.map((operator) => operator.kind)))];
   return new Map(kinds.map((kind, index) => [kind, PALETTE[index % PALETTE.length]]));
 }
+
+// A name that no other element of the page has.
+let named = 0;
+const fresh = (name) => `${name}-${(named += 1)}`;
 
 function choice(label, options, changed) {
   const select = element("select");

@@ -10,7 +10,7 @@ const MEASURES = {
 
 function drawNetwork(build, container, chosen) {
   container.classList.add("network");
-  const colour = colours(build);
+  const colour = colours();
   const frame = element("div", { class: "frame", tabindex: 0, role: "region", "aria-label": "The network's picture" });
   const key = element("div");
   const nodes = [];
@@ -30,7 +30,7 @@ function drawNetwork(build, container, chosen) {
     });
     key.replaceChildren(measure
       ? legend([["hsl(28 85% 95%)", "none"], ["hsl(28 85% 72%)", "half of the most"], ["hsl(28 85% 50%)", "the most"]])
-      : legend([...colour].map(([kind, fill]) => [fill, kind])));
+      : legend([...new Set(build.operators.map((operator) => operator.kind))].map((kind) => [colour.get(kind), kind])));
   };
   container.append(
     element("div", { class: "tools" }, choice("Colour by", Object.entries(MEASURES).map(([name, [text]]) => [name, text]), paint)),
@@ -48,14 +48,15 @@ function networkPicture(build, nodes, chosen) {
   const at = ([x, y]) => [x + margin + width / 2, y + margin + height / 2];
   const svg = drawn("svg", { width: wide, height: high, viewBox: `0 0 ${wide} ${high}`, role: "group",
     "aria-label": `${build.operators.length} operators of ${build.model}` });
-  svg.append(drawn("defs", {}, drawn("marker", { id: "arrow", viewBox: "0 0 8 8", refX: 7, refY: 4,
+  const arrow = fresh("arrow");
+  svg.append(drawn("defs", {}, drawn("marker", { id: arrow, viewBox: "0 0 8 8", refX: 7, refY: 4,
     markerWidth: 7, markerHeight: 7, orient: "auto" }, drawn("path", { d: "M0 0L8 4L0 8z", fill: "#8592a0" }))));
   for (const edge of build.edges) {
     if (edge.source < 0) continue;
     const corners = edge.points.map(at);
     corners[0][1] += height / 2;
     corners[corners.length - 1][1] -= height / 2;
-    const line = drawn("path", { class: "edge", d: `M${corners.map((c) => c.join(" ")).join("L")}`, "marker-end": "url(#arrow)" });
+    const line = drawn("path", { class: "edge", d: `M${corners.map((c) => c.join(" ")).join("L")}`, "marker-end": `url(#${arrow})` });
     line.append(drawn("title", {}, bytes(edge.bytes)));
     svg.append(line);
   }
