@@ -59,7 +59,8 @@ VERIFY = Extra("verify", "compare with LiteRT and ONNX Runtime", ("ai_edge_liter
 QUANTIZE = Extra("quantize", "float ONNX models to int8", ("onnx", "onnxruntime"))
 SOLVER = Extra("solver", "CP-SAT, where Thimble's own searches stop", ("ortools",))
 EDGETPU = Extra("edgetpu", "pipelines of Coral Edge TPUs", ("ai_edge_litert", "ortools"))
-EXTRAS = (ONNX, VERIFY, QUANTIZE, SOLVER, EDGETPU)
+REPORT = Extra("report", "pages: charts, the picture of the network", ("igraph", "vl_convert"))
+EXTRAS = (ONNX, VERIFY, QUANTIZE, SOLVER, EDGETPU, REPORT)
 
 
 class _Lazy(ModuleType):

@@ -17,7 +17,7 @@ CLI = ROOT / "toolchain" / "cli"
 DIGITS = ROOT / "examples" / "digits" / "digits_int8.tflite"
 LIGHT = {"toolchain", "thimble"}
 OF_COMMANDS = {"typer", "annotated_doc", "shellingham"}
-OF_TABLES = {"rich", "pygments", "markdown_it", "mdurl", "unicodedata2"}
+OF_TABLES = {"rich", "pygments", "markdown_it", "mdurl", "unicodedata2", "attr"}
 OF_OPTIONS = {"pydantic", "pydantic_core", "typing_extensions", "typing_inspection"} | {
     "annotated_types"
 }

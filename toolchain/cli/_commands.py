@@ -41,6 +41,10 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "quantize": (
             "Quantise a float ONNX model to int8 (QDQ) with onnxruntime, and report the loss."
         ),
+        "report": (
+            "Write a page that shows a build: one HTML file that opens in any browser, without a "
+            "network."
+        ),
         "run": (
             "Run one inference on the board (or in QEMU, or on this machine) and print the outputs."
         ),
@@ -49,6 +53,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
             "proved."
         ),
         "verify": "Compile, run on the board, and compare every output byte with the reference.",
+        "view": "Serve the page of `thimble report` on this machine, and follow the work live.",
     }
 )
 """Each file of this folder, and the first line of its help."""

@@ -8,10 +8,17 @@ from __future__ import annotations
 
 import contextlib
 from importlib import metadata
+from typing import TYPE_CHECKING
 
-from toolchain.errors import MissingToolError, ThimbleError
+from toolchain.errors import ThimbleError
 from toolchain.files import write_file
 from toolchain.kernels.cmsis_nn import cache_folder
+from toolchain.packages import REPORT, lazy
+
+if TYPE_CHECKING:
+    import vl_convert
+else:
+    vl_convert = lazy("vl_convert", REPORT)
 
 PACKAGE = "vl-convert-python"
 
@@ -21,9 +28,7 @@ def version() -> str:
     try:
         return metadata.version(PACKAGE)
     except metadata.PackageNotFoundError as error:
-        raise MissingToolError(
-            f"the charts of a page need {PACKAGE}: pip install 'thimble-nn[report]'"
-        ) from error
+        raise REPORT.lacks(PACKAGE) from error
 
 
 def script() -> str:
@@ -33,8 +38,6 @@ def script() -> str:
         text = kept.read_text(encoding="utf-8")
         if text.rstrip().endswith(";"):
             return text
-    import vl_convert
-
     text = str(vl_convert.javascript_bundle())
     with contextlib.suppress(OSError, ThimbleError):  # a cache that cannot be written is none
         kept.parent.mkdir(parents=True, exist_ok=True)

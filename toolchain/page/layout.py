@@ -6,9 +6,14 @@ The method is Sugiyama's, as igraph has it. It is computed once, here, so that t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
-from toolchain.errors import MissingToolError
+from toolchain.packages import REPORT, lazy
+
+if TYPE_CHECKING:
+    import igraph
+else:
+    igraph = lazy("igraph", REPORT)
 
 Point = tuple[float, float]
 _WIDTH, _HEIGHT = 190.0, 64.0
@@ -25,7 +30,7 @@ def layered(
     """
     if not count:
         return [], []
-    graph = _igraph().Graph(n=count, edges=list(edges), directed=True)
+    graph = igraph.Graph(n=count, edges=list(edges), directed=True)
     found = graph.layout_sugiyama(
         layers=_layers(count, edges), hgap=_WIDTH, vgap=_HEIGHT, maxiter=_SWEEPS
     )
@@ -60,13 +65,3 @@ def _layers(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
         for target in readers[source]:
             layers[target] = max(layers[target], layers[source] + 1)
     return layers
-
-
-def _igraph() -> Any:
-    try:
-        import igraph
-    except ImportError as error:
-        raise MissingToolError(
-            "the picture of the network needs igraph: pip install 'thimble-nn[report]'"
-        ) from error
-    return igraph

@@ -6,22 +6,26 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
+from toolchain.packages import lazy
 from toolchain.page import charts
 from toolchain.page.document import Document
 from toolchain.resources import TEMPLATES
+
+if TYPE_CHECKING:
+    import jinja2
+else:
+    jinja2 = lazy("jinja2")
 
 _FOLDER = TEMPLATES / "page"
 
 
 @cache
-def _environment() -> Environment:
-    return Environment(
-        loader=FileSystemLoader(_FOLDER),
-        undefined=StrictUndefined,
+def _environment() -> jinja2.Environment:
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_FOLDER),
+        undefined=jinja2.StrictUndefined,
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
