@@ -1,6 +1,6 @@
 """Predicted cycles beside those of traces: count a grid of shapes, fit, show the errors.
 
-    python -m benchmarks.cost [--boards BOARD,..] [--only KIND,..] [--shapes N] [--write]
+    python -m benchmarks.cost [--boards BOARD,..] [--only KIND,..] [--chosen] [--shapes N] [--write]
                               [--store FOLDER]
 
 Each kind of operator runs at seeded random shapes (`_cost_grid.py`), twice over: one half to fit
@@ -10,8 +10,11 @@ timing models of the cores that run the board's code, and through the caches of 
 for each iteration of a kernel's loops, and lines that the caches lack in it. The tables have the
 mean and the worst error of each kernel on both halves: of the core without stalls, and with those
 of each chip at its highest clock. --write fits by both halves and puts the coefficients into
-`toolchain/cost/coefficients/`, a file for each core and for each geometry of caches. What was
-traced is kept in FOLDER, so that another run traces only what is new. It takes ten minutes.
+`toolchain/cost/coefficients/`, a file for each core and for each geometry of caches; with --only or
+--chosen (without Arm's kernels where others are chosen) it renews the kernels that were traced and
+leaves the others and the rough formulas as they are. What was traced is kept in FOLDER, so that
+another run traces only what is new; a trace from before a change of its kernel's C must be deleted.
+It takes half an hour for each board.
 """
 
 from __future__ import annotations
@@ -290,10 +293,13 @@ def show(rows: Mapping[str, Sequence[Floats]], title: str) -> Table:
     return table
 
 
-def grid(board: Board, seed: int, only: Sequence[str], most: int | None) -> list[list[Kernel]]:
-    """The kernels of the grid in lots for one firmware."""
+def grid(
+    board: Board, seed: int, only: Sequence[str], most: int | None, *, chosen: bool
+) -> list[list[Kernel]]:
+    """The kernels of the grid in lots for one firmware; `chosen`: those that plans choose."""
     lots: list[list[Kernel]] = []
-    for preference in (Preference.AUTO, Preference.CMSIS_NN):
+    preferences = (Preference.AUTO,) if chosen else (Preference.AUTO, Preference.CMSIS_NN)
+    for preference in preferences:
         rest: list[Kernel] = []
         for name in only or families():
             found = [
@@ -358,6 +364,7 @@ def main() -> int:
     )
     parser.add_argument("--boards", default=",".join(FITTED), help="in QEMU, by comma")
     parser.add_argument("--only", default="", help="only these kinds, by comma")
+    parser.add_argument("--chosen", action="store_true", help="only kernels that plans choose")
     parser.add_argument("--shapes", type=int, help="at most so many of each kind")
     parser.add_argument("--write", action="store_true", help="keep the new coefficients")
     parser.add_argument("--store", type=Path, metavar="FOLDER", help="of what was traced")
@@ -370,8 +377,8 @@ def main() -> int:
     for name in options.boards.split(","):
         if name not in FITTED:
             parser.error(f"nothing is fitted on {name!r}, but on: {', '.join(FITTED)}")
-    if options.write and (only or options.shapes is not None):
-        parser.error("--write fits all kinds at all shapes: leave --only and --shapes out")
+    if options.write and options.shapes is not None:
+        parser.error("--write fits kinds at all shapes: leave --shapes out")
     store = options.store or cmsis_nn.cache_folder() / "cost-grid"
     try:
         root = cmsis_nn.find()
@@ -381,24 +388,31 @@ def main() -> int:
             halves = []
             for seed in (FIT, HELD_OUT):
                 found: list[Sample] = []
-                for lot in grid(board, seed, only, options.shapes):
+                for lot in grid(board, seed, only, options.shapes, chosen=options.chosen):
                     with log.status(f"{lot[0].graph.ops[0].kind if lot else ''} on {board.name}"):
                         found += samples(lot, board, chips, root, store)
                 halves.append(by_kernel(found))
             for name, data, table in study(board, halves, chips):
                 console.print(table)
                 if options.write:
-                    _write(name, data, board, build)
+                    _write(name, data, board, build, renew=bool(only) or options.chosen)
     except ThimbleError as error:
         log.print(f"error: {error}", markup=False)
         return 2
     return 0
 
 
-def _write(name: str, data: Mapping[str, Any], board: Board, build: Build) -> None:
-    made = {"board": board.name, "compiler": build.compiler, "cmsis_nn": build.cmsis_nn}
+def _write(name: str, data: Mapping[str, Any], board: Board, build: Build, *, renew: bool) -> None:
+    """All of a file, or of one that is there (`renew`) the kernels in `data`."""
     file = COEFFICIENTS / f"{name}.json"
-    file.write_text(json.dumps({**made, **data}, indent=1) + "\n", encoding="utf-8")
+    kernels = data["kernels"]
+    if renew and file.exists():
+        kept = json.loads(file.read_text(encoding="utf-8"))["kernels"]
+        fresh = {kernel: each for kernel, each in kernels.items() if kernel not in ROUGH}
+        kernels = dict(sorted({**kept, **fresh}.items()))
+    made = {"board": board.name, "compiler": build.compiler, "cmsis_nn": build.cmsis_nn}
+    content = json.dumps({**made, **data, "kernels": kernels}, indent=1) + "\n"
+    file.write_text(content, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -7,13 +7,16 @@ from dataclasses import replace
 
 from toolchain.boards import Board
 from toolchain.cost import CostModel
+from toolchain.cost.predicted import predicted_model
 from toolchain.ir import Graph
 from toolchain.memory.firmware_size import estimated_need
 from toolchain.memory.plan import NEARLY_FREE, Plan
 from toolchain.partition import CTRL_C, Front, SmallestArena
 from toolchain.planning.options import PlanOptions
+from toolchain.planning.room import spend_room
 from toolchain.planning.splitting import split_front, split_plan
 from toolchain.progress import Report
+from toolchain.report.latency import predict_latency
 from toolchain.search import Work
 
 _LEAST_BYTES, _LEAST_SHARE = 1024, 0.05
@@ -22,6 +25,8 @@ _MOST_CALLS = 500
 """Of one region that is split."""
 _NS_AN_OPERATOR = 600_000
 """To build a finer graph and choose its kernels."""
+_MORE_BYTES = (0, 128, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096)
+"""By which the arena of a split network is made larger in turn, for scratch of quicker kernels."""
 
 
 def nearly_free(
@@ -47,7 +52,7 @@ def nearly_free(
     if front.stopped == CTRL_C:
         raise KeyboardInterrupt  # of a search that nobody asked for, nothing is kept
     most = NEARLY_FREE + (0 if size_bytes <= allowed_bytes else _least(front, allowed_bytes))
-    found = _smallest(plan, front, most, options, report)
+    found = _smallest(plan, front, most, options, report, costs or predicted_model(target))
     whole_flash, flash = (estimated_need(made).flash_bytes for made in (plan, found))
     room = target.flash_bytes if options.flash_bytes is None else options.flash_bytes
     too_long = whole_flash <= room < flash
@@ -70,12 +75,23 @@ def _least(front: Front, most_bytes: int) -> float:
     return min(fitting, default=0.0)
 
 
-def _smallest(plan: Plan, front: Front, most: float, options: PlanOptions, report: Report) -> Plan:
+def _smallest(
+    plan: Plan,
+    front: Front,
+    most: float,
+    options: PlanOptions,
+    report: Report,
+    costs: CostModel,
+) -> Plan:
     """The plan with the smallest arena for a slowdown of at most `most`, as far as work is left to
     place the points of the front.
+
+    A smaller arena has less room for the scratch of kernels that are quicker with more of it. So
+    plans are compared with the kernels that each has room for, and a split network may have a
+    larger arena than its tensors need.
     """
     choice, work = SmallestArena(front, most), Work(options.nearly_free_seconds)
-    best = plan
+    best, cost = plan, _cost(plan, costs)
     while not work.over and (point := choice.next()) is not None:
         report("placing tensors of operators in blocks")
         asked = options.time_limit_seconds
@@ -85,6 +101,19 @@ def _smallest(plan: Plan, front: Front, most: float, options: PlanOptions, repor
         choice.learn(point, made.arena.size_bytes)
         work.spend_seconds(made.arena.work_seconds)
         work.spend(_NS_AN_OPERATOR * len(made.graph.ops))
-        if made.arena.size_bytes < best.arena.size_bytes:
-            best = made
+        for more_bytes in _MORE_BYTES:
+            size_bytes = made.arena.size_bytes + more_bytes
+            if size_bytes >= best.arena.size_bytes:
+                break
+            roomy = replace(made, arena=replace(made.arena, size_bytes=size_bytes))
+            work.spend(_NS_AN_OPERATOR * len(made.graph.ops))
+            slowdown = _cost(roomy, costs) / cost - 1
+            if slowdown <= most:
+                best = replace(roomy, slowdown=max(0.0, slowdown))
+                break
     return best
+
+
+def _cost(plan: Plan, costs: CostModel) -> float:
+    """Of the plan with the kernels that its arena has room for."""
+    return predict_latency(spend_room(plan, costs, 0), costs).total
