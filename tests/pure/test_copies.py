@@ -213,7 +213,7 @@ def test_code_that_is_too_large_for_its_copy_stays_in_flash() -> None:
     name = "nucleo-l4r5zi"
     plan = _plan(name, optimise=Optimise.SPEED)
     layout = firmware_layout(board(name), [plan])
-    full = BankOverflowError(100, "SRAM2_CODE")
+    full = BankOverflowError([("SRAM2_CODE", 100)])
     other = roomier_banks(board(name), [plan], BuildOptions(), layout, full)
     assert other == replace(layout, code_copy=None)
     assert with_linked_code(plan, 7000).copied == replace(plan.copied, code_bytes=7000)

@@ -59,7 +59,7 @@ def test_flash_is_spent_where_it_saves_time(name: str) -> None:
     assert _cycles(fastest) <= _cycles(quick)
     spent = fastest.spent
     assert spent.operators == 4 and spent.weight_bytes == fastest.weight_bytes - lean.weight_bytes
-    assert spent.before == _cycles(lean)
+    assert _cycles(fastest) < spent.before <= _cycles(lean)  # whose arena has less room
     assert spent.before - spent.saved == _cycles(fastest)
     assert "4 convolutions by Winograd's algorithm" in spent_lines(fastest)[0]
     assert spent_lines(lean) == ()

@@ -65,7 +65,7 @@ def test_a_plan_takes_them_and_says_what_they_save_and_cost() -> None:
     assert split_lines(whole()) == ()
 
 
-def test_quicker_kernels_may_need_splits_that_cost_more() -> None:
+def test_splits_make_room_for_quicker_kernels() -> None:
     """Where their scratch would make the arena larger than it is unsplit: the plan is smaller and
     quicker than that one.
     """
@@ -73,10 +73,6 @@ def test_quicker_kernels_may_need_splits_that_cost_more() -> None:
     assert plan.unsplit_bytes == without.arena.size_bytes
     assert plan.arena.size_bytes < without.arena.size_bytes
     assert predict_latency(plan).total < predict_latency(without).total
-    assert plan.slowdown > NEARLY_FREE
-    assert "--max-slowdown" not in split_lines(plan)[0]
-    least = planned(PlanOptions(max_slowdown=plan.slowdown / 10))
-    assert least.arena.size_bytes <= without.arena.size_bytes
 
 
 def test_the_network_computes_what_it_computed() -> None:

@@ -79,7 +79,7 @@ def test_copies_lie_in_their_bank_and_come_from_flash(name: str, tmp_path: Path)
         origin = bank.code_origin if code else bank.origin
         assert origin is not None
         assert to > 0 and origin <= to and to + size <= origin + bank.size_bytes  # 0 is NULL
-        kernel = symbols["thimble_fully_connected_s8"]
+        kernel = symbols["thimble_fully_connected_joined_s8"]
         assert (to <= kernel < to + size) == code
         load = next(s for s in loads if s["p_vaddr"] <= to < s["p_vaddr"] + s["p_filesz"])
         assert source == load["p_paddr"] + to - load["p_vaddr"]

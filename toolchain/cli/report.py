@@ -40,7 +40,7 @@ def command(
     subjects: Annotated[
         list[Path],
         typer.Argument(
-            metavar="MODEL|DIR...",
+            metavar="MODEL|DIR",
             help="An int8 .tflite or a QDQ or QLinear .onnx, or a folder of `thimble compile`; two "
             "are shown side by side.",
         ),

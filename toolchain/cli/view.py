@@ -31,7 +31,7 @@ from toolchain.page.render import page, waiting_page
 def command(
     subjects: Annotated[
         list[Path],
-        typer.Argument(metavar="MODEL|DIR...", help="As of `thimble report`: one or two."),
+        typer.Argument(metavar="MODEL|DIR", help="As of `thimble report`: one or two."),
     ],
     boards: Annotated[
         list[str] | None,

@@ -160,20 +160,26 @@ def _searching_less(options: PlanOptions) -> PlanOptions:
 
 
 def _spent(plan: Plan, costs: CostModel) -> FlashSpent:
-    """What forms of kernels take and save that need more flash."""
+    """What forms of kernels take and save that need more flash, beside those that need none and
+    have the same room.
+    """
     lean = lower(plan.graph, plan.lowered.core, plan.lowered.preference)
-    kernels, named, saved = list(lean.kernels), set(), 0
+    kernels, taken_in = list(lean.kernels), []
     for number, (first, taken) in enumerate(zip(kernels, plan.lowered.kernels, strict=True)):
-        if taken.name not in {form.name for form in first.forms()}:
+        if taken.name in {form.name for form in first.forms()}:
+            taken_in.append(number)
+        else:
             kernels[number] = taken
-            continue
-        op = plan.graph.ops[number]
-        named.add(op.part_of or op.name)
-        saved += costs.cost(lean, number).count - costs.cost(plan.lowered, number).count
-    if not named:
+    if not taken_in:
         return NOTHING_SPENT
-    lean = replace(lean, kernels=tuple(kernels))
-    more = plan.weight_bytes - constant_bytes(replace(plan, lowered=lean))
+    without = replace(plan, lowered=replace(lean, kernels=tuple(kernels)))
+    more = plan.weight_bytes - constant_bytes(without)
+    roomy = spend_room(without, costs, 0)
+    saved = sum(
+        costs.cost(roomy.lowered, number).count - costs.cost(plan.lowered, number).count
+        for number in taken_in
+    )
+    named = {plan.graph.ops[number].part_of or plan.graph.ops[number].name for number in taken_in}
     before = predict_latency(plan, costs).total + saved
     return FlashSpent(len(named), more, saved, before, costs.unit)
 
