@@ -47,9 +47,9 @@ def test_started_by_a_loader_that_leaves_all_on(
     subprocess.run([*command, "-o", str(loader)], check=True)
 
     def behind(
-        board: Board, elf: Path, serial_fd: int, trace: TraceRequest | None = None
+        board: Board, elf: Path, serial: str, trace: TraceRequest | None = None
     ) -> list[str]:
-        return [*command_line(board, loader, serial_fd, trace), "-device", f"loader,file={elf}"]
+        return [*command_line(board, loader, serial, trace), "-device", f"loader,file={elf}"]
 
     monkeypatch.setattr(qemu, "command_line", behind)
     rng = np.random.default_rng(1)

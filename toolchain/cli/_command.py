@@ -1,4 +1,6 @@
-"""Checks for every command: no file is written over one that is read, and numbers are not NaN."""
+"""What every command has: `--quiet`, and checks that no file is written over one that is read and
+that numbers are not NaN.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +13,7 @@ from typing import Any
 
 from typer.core import TyperCommand
 
+from toolchain.cli._quiet import hushed, quiet_option
 from toolchain.errors import InputError
 
 _LEFT_OUT = {"--annotate": "5"}
@@ -22,6 +25,10 @@ _OUTPUTS = ("html", "json", "out", "output", "picture", "plot")
 class Command(TyperCommand):
     """A command that is refused if its paths would destroy what it reads, or if a number is NaN."""
 
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self.params.append(quiet_option())
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         names = {name for parameter in self.params for name in parameter.opts}
         return super().parse_args(ctx, list(filled(args, names & _LEFT_OUT.keys())))
@@ -29,7 +36,8 @@ class Command(TyperCommand):
     def invoke(self, ctx: Any) -> Any:
         check_numbers(ctx.params)
         check_outputs(ctx.params)
-        return super().invoke(ctx)
+        with hushed(ctx.params.pop("quiet")):
+            return super().invoke(ctx)
 
 
 def filled(arguments: Sequence[str], options: Collection[str]) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -12,6 +13,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.segment import Segment
 
+from toolchain.cli._quiet import is_quiet
 from toolchain.cli._streams import STANDARD_OUTPUT
 
 if TYPE_CHECKING:
@@ -24,8 +26,13 @@ _PICTURES |= {0x7F: 0x2421} | dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
 class _Plain(Console):
     """Shows control characters as pictures: a terminal is not to obey the names in a file.
 
-    Where the standard output cannot be written, the OSError names it.
+    With NO_COLOR set, text has no escape codes at all, also none for bold. Where the standard
+    output cannot be written, the OSError names it.
     """
+
+    def __init__(self, **named: Any) -> None:
+        colours: Any = None if os.environ.get("NO_COLOR") else "auto"
+        super().__init__(color_system=colours, **named)
 
     def print(self, *args: Any, **named: Any) -> None:
         try:
@@ -55,13 +62,19 @@ def error_console() -> Console:
     return _Plain(stderr=True, soft_wrap=True)
 
 
+def note(text: str) -> None:
+    """A line on standard error, which --quiet leaves out."""
+    if not is_quiet():
+        error_console().print(text, markup=False, highlight=False)
+
+
 def warn_of_host_side(model: Path) -> dict[str, Any]:
     """Print a line for each operator that the caller must run. Returns a field for `--json`."""
     from toolchain.frontends import host_operators
 
     found = host_operators(model)
     for left in found:
-        error_console().print(f"warning: {left}.", markup=False, highlight=False)
+        note(f"warning: {left}.")
     return {"left_to_the_caller": [asdict(left) for left in found]} if found else {}
 
 
@@ -71,7 +84,7 @@ def warn_of_float(plan: Plan) -> None:
 
     use = float_use(plan)
     if use is not None:
-        error_console().print(f"warning: {use.text}.", markup=False, highlight=False)
+        note(f"warning: {use.text}.")
 
 
 class Steps:
@@ -87,7 +100,7 @@ class Steps:
 
 @contextmanager
 def progress() -> Iterator[Steps]:
-    """A spinner, with a bar if a total is known; nothing when not on a terminal."""
+    """A spinner, with a bar if a total is known; nothing off a terminal, or with --quiet."""
     console = error_console()
     bar = Progress(
         SpinnerColumn(),
@@ -96,7 +109,7 @@ def progress() -> Iterator[Steps]:
         TimeElapsedColumn(),
         console=console,
         transient=True,
-        disable=not console.is_terminal,
+        disable=is_quiet() or not console.is_terminal,
     )
     with bar:
         yield Steps(bar)

@@ -100,6 +100,15 @@ def command(
             "Each gets a folder in DIR.",
         ),
     ] = False,
+    name: Annotated[
+        str,
+        typer.Option(
+            "--name",
+            metavar="NAME",
+            help="Name of the model in C: prefix of its functions, and of its files. "
+            "Default: made from the model file's name.",
+        ),
+    ] = "",
     scheduler: SchedulerOption = schedule.DEFAULT,
     allocator: AllocatorOption = arena.DEFAULT,
     tune: Annotated[
@@ -160,6 +169,8 @@ def command(
         no_split=no_split,
         effort=effort,
     )
+    if name and share_arena:
+        raise InputError("--name names one model: leave out --share-arena, or rename the files")
     check_apart(json, out)
     check_apart(html, out, "--html")
     target = find_board(board)
@@ -184,7 +195,7 @@ def command(
         if tune:
             tuning = tune_model(model, board, options, port, cmsis_nn, report=step)
         make = compile_library if library else compile_model
-        compiled = make(model, board, out, options, cmsis_nn, step, force=force)
+        compiled = make(model, board, out, options, cmsis_nn, step, force=force, name=name)
     left = warn_of_host_side(model)
     warn_of_float(compiled.plan)
     fields = compiled_json(compiled.plan, compiled.sizes)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from toolchain.errors import InputError
+
 _KEYWORDS = """
     auto break case char const continue default do double else enum extern float for goto
     if inline int long register restrict return short signed sizeof static struct switch
@@ -43,6 +45,23 @@ def model_identifier(text: str) -> str:
         name = f"{name}_model"
     if name in (_KEYWORDS + _HEADERS).split() or name.startswith(_RESERVED_PREFIXES):
         return f"model_{name}"
+    return name
+
+
+def checked_name(name: str) -> str:
+    """A name that the user gives to a model in C. Raises InputError if it cannot be one as it is.
+
+    It becomes the prefix of every symbol and the name of the header, so it is never altered.
+    """
+    allowed = model_identifier(name)
+    if name != allowed:
+        raise InputError(
+            f"--name {name!r} cannot name a model in C: it prefixes functions and names files, so "
+            f"it is at most {_LONGEST_IDENTIFIER} lower-case letters, digits and single "
+            "underscores, begins with a letter, and is no keyword, header of C or prefix of the "
+            "kernels'",
+            remedies=[f"--name {allowed}"],
+        )
     return name
 
 

@@ -13,7 +13,7 @@ from toolchain.boards import Board
 from toolchain.boards import board as find_board
 from toolchain.codegen import generate
 from toolchain.codegen.library import write_library
-from toolchain.codegen.names import model_identifier
+from toolchain.codegen.names import checked_name, model_identifier
 from toolchain.cost.key import Build
 from toolchain.deployment.folder import KEYS_FILE, PLAN_FILE
 from toolchain.deployment.measurements import cost_model, current_build
@@ -61,15 +61,17 @@ def compile_model(
     report: Report = silent,
     *,
     force: bool = False,
+    name: str = "",
 ) -> Compiled:
     """Plan `model`, generate its C, build firmware for `board` into the folder `out`.
 
     `out` is written completely or not at all. An earlier result there is replaced, and other files
     are never touched: a folder with added or changed files is refused, or with `force` keeps the
-    added ones. Raises InputError, UnsupportedError, DoesNotFitError, MissingToolError.
+    added ones. `name` is the model's in C, by default made from its file's. Raises InputError,
+    UnsupportedError, DoesNotFitError, MissingToolError.
     """
     target = find_board(board)
-    with _generated(model, target, Path(out), options, cmsis_nn_folder, report, force) as (
+    with _generated(model, target, Path(out), options, cmsis_nn_folder, report, force, name) as (
         made,
         fresh,
     ):
@@ -226,10 +228,11 @@ def compile_library(
     report: Report = silent,
     *,
     force: bool = False,
+    name: str = "",
 ) -> Compiled:
     """As `compile_model`, but writes only C sources for another project. Needs no compiler."""
     target = find_board(board)
-    with _generated(model, target, Path(out), options, cmsis_nn_folder, report, force) as (
+    with _generated(model, target, Path(out), options, cmsis_nn_folder, report, force, name) as (
         made,
         fresh,
     ):
@@ -267,14 +270,17 @@ def _generated(
     cmsis_nn_folder: Path | None,
     report: Report,
     force: bool,
+    name: str,
 ) -> Iterator[tuple[_Generated, Path]]:
     """Everything up to the C, and a fresh folder that becomes `folder` when all went well."""
+    if name:
+        checked_name(name)
     check_folder(folder, force=force, inputs=[Path(model)])
     plan = plan_model(model, target.name, options, report, cost_model(target.name))
     check_fit(plan)
     root = cmsis_nn.find(cmsis_nn_folder, report=report)
     report("generating C")
-    sources = generate(plan, target.core, root)
+    sources = generate(plan, target.core, root, name=name)
     with replaced_folder(folder, force=force, inputs=[Path(model)]) as fresh:
         yield _Generated(plan, sources, root, folder, fresh), fresh
 

@@ -64,14 +64,19 @@ def examine() -> tuple[Finding, ...]:
             for name, purpose, needed, remedy in _PROGRAMS
         ),
         Finding("newlib", "the C library of boards", _newlib(), True, install_command("newlib")),
-        Finding(
-            "CMSIS-NN",
-            "kernels",
-            _kernels(),
-            True,
-            f"python -m toolchain.kernels.cmsis_nn, or set {cmsis_nn.ENVIRONMENT_VARIABLE}",
-        ),
+        Finding("CMSIS-NN", "kernels", _kernels(), True, _fetched()),
         _tracing(),
+    )
+
+
+def _fetched() -> str:
+    """What Thimble gets by itself where CMSIS-NN is missing, where it keeps it, and without a
+    network."""
+    return (
+        f"nothing to do: the first compile or verify fetches {cmsis_nn.PINNED_WHEEL} with pip, "
+        f"checks its sources and keeps them in {cmsis_nn.cached_folder()} (now: python -m "
+        f"toolchain.kernels.cmsis_nn). Offline: copy that folder from a machine that has it, or "
+        f"set {cmsis_nn.ENVIRONMENT_VARIABLE} to a CMSIS-NN checkout"
     )
 
 

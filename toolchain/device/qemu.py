@@ -1,12 +1,20 @@
-"""Boards in QEMU: the machine as a child process, its serial port as a socket pair."""
+"""Boards in QEMU: the machine as a child process, its serial port as a socket.
+
+That is a socket pair whose other end the child inherits; where a child inherits no descriptors
+(Windows) the emulator connects over TCP on this machine.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import os
 import shutil
 import socket
 import subprocess
 import tempfile
+import time
 import weakref
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -19,6 +27,10 @@ from toolchain.errors import InputError, LinkError, MissingToolError
 _PROGRAM = "qemu-system-arm"
 _STOP_SECONDS = 5.0
 _ENDING_SECONDS = 0.5
+_CONNECT_SECONDS = 20.0
+_POLL_SECONDS = 0.1
+INHERITS = os.name == "posix"
+"""Whether a child can inherit one end of a socket pair."""
 
 
 def find_qemu() -> str:
@@ -48,16 +60,18 @@ class TraceRequest:
 
 
 def command_line(
-    board: Board, elf: Path, serial_fd: int, trace: TraceRequest | None = None
+    board: Board, elf: Path, serial: str, trace: TraceRequest | None = None
 ) -> list[str]:
-    """QEMU's command line; the guest's UART is the inherited file descriptor `serial_fd`."""
+    """QEMU's command line; the guest's UART is the socket that `serial` describes, as `fd=5` or
+    `host=127.0.0.1,port=4000`.
+    """
     if board.emulator is None:
         raise InputError(f"{board.name} is not emulated: flash it and give the serial port")
     command = [find_qemu(), "-machine", board.emulator.machine, "-kernel", str(elf)]
     command += ["-icount", f"shift={board.emulator.icount_shift}"]
     command += ["-nodefaults", "-display", "none", "-monitor", "none"]
     command += ["-semihosting-config", "enable=on,target=native"]
-    command += ["-chardev", f"socket,id=uart,fd={serial_fd}", "-serial", "chardev:uart"]
+    command += ["-chardev", f"socket,id=uart,{serial}", "-serial", "chardev:uart"]
     if trace is not None:
         command += ["-plugin", trace.option]
     return command
@@ -118,25 +132,80 @@ class _MachineTransport(SocketTransport):
             raise self._child.explained(error) from error
 
 
+@dataclass(frozen=True)
+class _Line:
+    """A socket for the emulator's serial port, before it runs.
+
+    `option`: how QEMU's command line names its end. `inherited`: descriptors that the child gets.
+    `connect`: our end, once the child runs.
+    """
+
+    option: str
+    inherited: tuple[int, ...]
+    connect: Callable[[_Child], socket.socket]
+
+
+@contextlib.contextmanager
+def _line(over_tcp: bool) -> Iterator[_Line]:
+    if over_tcp:
+        with socket.create_server(("127.0.0.1", 0), backlog=1) as server:
+            port = server.getsockname()[1]
+            yield _Line(f"host=127.0.0.1,port={port}", (), lambda child: _accepted(server, child))
+        return
+    ours, theirs = socket.socketpair()
+    with theirs:
+        try:
+            yield _Line(f"fd={theirs.fileno()}", (theirs.fileno(),), lambda _: ours)
+        except BaseException:
+            ours.close()
+            raise
+
+
+def _accepted(server: socket.socket, child: _Child) -> socket.socket:
+    """The emulator's connection. Raises LinkError if it ends, or does not connect."""
+    server.settimeout(_POLL_SECONDS)
+    deadline = time.monotonic() + _CONNECT_SECONDS
+    while True:
+        try:
+            connection, _ = server.accept()
+        except TimeoutError:
+            if child.process.poll() is None and time.monotonic() < deadline:
+                continue
+            error = child.explained(LinkError("the emulator did not connect its serial port"))
+            child.end()
+            raise error from None
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return connection
+
+
 class Machine:
     """A running emulator. `transport` is the line to its UART; `stop` (or `with`) ends it.
 
     `trace`: what it is to count, which is in the request's file after each run of the model.
+    `over_tcp`: connect its serial port over TCP, by default where nothing can be inherited.
+    Raises LinkError if it does not connect.
     """
 
-    def __init__(self, board: Board, elf: Path, trace: TraceRequest | None = None) -> None:
-        ours, theirs = socket.socketpair()
+    def __init__(
+        self,
+        board: Board,
+        elf: Path,
+        trace: TraceRequest | None = None,
+        *,
+        over_tcp: bool = not INHERITS,
+    ) -> None:
         log = tempfile.TemporaryFile()  # noqa: SIM115 (closed when the child ends)
-        with theirs:
-            command = [*_dies_with_parent(), *command_line(board, elf, theirs.fileno(), trace)]
+        with _line(over_tcp) as line:
+            command = [*_dies_with_parent(), *command_line(board, elf, line.option, trace)]
             process = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                pass_fds=(theirs.fileno(),),
+                pass_fds=line.inherited,
             )
-        child = _Child(process, log)
+            child = _Child(process, log)
+            ours = line.connect(child)
         self._process = process
         self.transport = _MachineTransport(ours, child)
         self._finalizer = weakref.finalize(self, _end, child, ours)

@@ -422,7 +422,7 @@ def _locked(work: Path, folder: Path) -> int:
                     f"{work} is where thimble would build, and holds what it did not write "
                     f"({_few(strange) or 'it is a link'}): move it away"
                 )
-            if work.stat().st_uid != os.geteuid():
+            if not _lock.is_ours(work.stat()):
                 raise InputError(
                     f"{work}, where thimble would build, belongs to another user: they write "
                     f"{folder}, or were interrupted; wait, or remove it"
@@ -527,7 +527,7 @@ def _flush(folder: Path) -> None:
     files = [path for path in paths if stat.S_ISREG(path.lstat().st_mode)]
     for path in (*files, *(Path(inside) for inside, _, _ in os.walk(folder))):
         with contextlib.suppress(PermissionError):
-            handle = os.open(path, os.O_RDONLY)
+            handle = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
             try:
                 os.fsync(handle)
             finally:
@@ -536,6 +536,8 @@ def _flush(folder: Path) -> None:
 
 def _exchanged(one: Path, other: Path) -> bool:
     """Let two folders change places at once; False where system or file system cannot."""
+    if os.name != "posix":
+        return False
     rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     if rename is None:
         return False

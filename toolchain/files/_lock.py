@@ -52,6 +52,12 @@ def hold(handle: int, *, wait: bool) -> bool:
     return True
 
 
+def is_ours(found: os.stat_result) -> bool:
+    """Whether what was looked at belongs to this user; yes where files have no such owner."""
+    user = getattr(os, "geteuid", None)  # not on Windows
+    return user is None or found.st_uid == user()
+
+
 def is_at(handle: int, path: Path) -> bool:
     """Whether an open file is still at `path`."""
     try:

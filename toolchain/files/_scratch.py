@@ -53,7 +53,7 @@ def _sweep(base: Path) -> None:
     for folder in base.glob(f"{_PREFIX}*"):
         with contextlib.suppress(OSError):
             found = folder.lstat()
-            if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+            if not stat.S_ISDIR(found.st_mode) or not _lock.is_ours(found):
                 continue
             lock = _lock.take(folder / _LOCK, make=False)
             if lock is not None:

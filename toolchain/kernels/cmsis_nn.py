@@ -29,8 +29,13 @@ _TREE_SHA256 = "75ea5e9f63ac6b65979b7b7a8aff187ee7c64af4d062632fc82bd78937120f96
 def cache_folder() -> Path:
     """The user's cache for Thimble (`$XDG_CACHE_HOME/thimble`); not created here."""
     base = os.environ.get("XDG_CACHE_HOME", "")
-    root = Path(base) if base.startswith("/") else Path.home() / ".cache"
+    root = Path(base) if Path(base).is_absolute() else Path.home() / ".cache"
     return root / "thimble"
+
+
+def cached_folder() -> Path:
+    """Where the pinned sources are kept."""
+    return cache_folder() / _CACHED_NAME
 
 
 def tree(folder: Path) -> CTree:
@@ -48,7 +53,7 @@ def installed(explicit: Path | None = None) -> Path | None:
     named = os.environ.get(ENVIRONMENT_VARIABLE, "")
     if named:
         return _checked(Path(named), f"${ENVIRONMENT_VARIABLE}")
-    cached = cache_folder() / _CACHED_NAME
+    cached = cached_folder()
     return cached if cached.is_dir() and _digest(cached) == _TREE_SHA256 else None
 
 
@@ -67,7 +72,7 @@ def find(explicit: Path | None = None, *, report: Report = silent) -> Path:
         cache.mkdir(parents=True, exist_ok=True)
         with scratch_folder(cache) as scratch:
             unpacked = _unpack(_download(scratch), scratch / "unpacked")
-            return _move_into_place(unpacked, cache / _CACHED_NAME)
+            return _move_into_place(unpacked, cached_folder())
     except (OSError, InputError) as error:
         raise MissingToolError(
             f"cannot keep the CMSIS-NN sources in {cache}: {error}; "

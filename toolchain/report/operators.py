@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from rich.box import SIMPLE_HEAD
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.markup import escape
 from rich.table import Table
 
@@ -15,9 +18,62 @@ _MARKS = {Basis.PREDICTED: "~", Basis.TRACE: "*", Basis.MEASURED: ""}
 """Before a count."""
 _WORDS = ("operator", "kind", "output")
 """Columns that a narrow terminal may cut; numbers are never cut."""
+_WIDEST = 10_000
+_LEFT_OUT = ("offset", "output", "scratch B", "kind", "MACs", "live B")
+"""Columns that a narrow terminal goes without, the first one first."""
 
 
-def operator_table(plan: Plan, latency: Latency) -> Table:
+@dataclass(frozen=True)
+class OperatorTable:
+    """A table as wide as the terminal: where that is too narrow, without its least telling columns.
+
+    Step, operator, latency and share are always there; names are cut before a column goes.
+    """
+
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    peak: int
+    caption: str
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for count in range(len(_LEFT_OUT) + 1):
+            table = self._without(_LEFT_OUT[:count])
+            if console.measure(table, options=options.update(width=_WIDEST)).minimum <= (
+                options.max_width
+            ):
+                break
+        yield table
+
+    def _without(self, left_out: tuple[str, ...]) -> Table:
+        """Says in its caption what is left out."""
+        missing = f"left out for want of width: {', '.join(left_out)}" if left_out else ""
+        table = Table(
+            header_style="bold",
+            row_styles=("", "dim"),
+            caption="; ".join(filter(None, (self.caption, missing))),
+            caption_justify="right",
+            box=SIMPLE_HEAD,
+            show_edge=False,
+            pad_edge=False,
+            collapse_padding=True,
+        )
+        kept = [at for at, heading in enumerate(self.headings) if heading not in left_out]
+        for at in kept:
+            heading = self.headings[at]
+            widest = max(len(cell) for cell in (heading, *(row[at] for row in self.rows)))
+            table.add_column(
+                heading,
+                justify="left" if heading in _WORDS else "right",
+                no_wrap=True,
+                min_width=len(heading) if heading in _WORDS else widest,
+            )
+        for step, row in enumerate(self.rows):
+            style = "bold" if step == self.peak else None
+            table.add_row(*(escape(row[at]) for at in kept), style=style)
+        return table
+
+
+def operator_table(plan: Plan, latency: Latency) -> OperatorTable:
     """One row per operator in running order. The step with the peak is marked, and what counts
     rest on: the caption says how."""
     bases = dict.fromkeys(cost.basis for cost in latency.costs if cost.count)
@@ -46,28 +102,7 @@ def operator_table(plan: Plan, latency: Latency) -> Table:
                 share(cost.count, total),
             )
         )
-    table = Table(
-        header_style="bold",
-        row_styles=("", "dim"),
-        caption=marks,
-        caption_justify="right",
-        box=SIMPLE_HEAD,
-        show_edge=False,
-        pad_edge=False,
-        collapse_padding=True,
-    )
-    for at, heading in enumerate(headings):
-        widest = max(len(cell) for cell in (heading, *(row[at] for row in rows)))
-        table.add_column(
-            heading,
-            justify="left" if heading in _WORDS else "right",
-            no_wrap=True,
-            min_width=len(heading) if heading in _WORDS else widest,
-        )
-    for step, row in enumerate(rows):
-        style = "bold" if step == plan.peak_step else None
-        table.add_row(*map(escape, row), style=style)
-    return table
+    return OperatorTable(tuple(headings), tuple(rows), plan.peak_step, marks)
 
 
 def _place(plan: Plan, tensor: str) -> str:

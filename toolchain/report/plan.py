@@ -244,7 +244,7 @@ def memory_table(plan: Plan, need: MemoryNeed, ram_bytes: int, flash_bytes: int)
     table.add_column("needed", justify="right")
     table.add_column("of the board's", justify="right")
     table.add_column("")
-    guess = ", estimated" if need.estimated else ""
+    guess = ", estimated" if need.estimated else ", as linked"
     copies = " + copies" if plan.copied.saved else ""
     rest = need.flash_bytes - need.code_bytes - plan.weight_bytes
     data = f" + {rest:,} B other data" if rest else ""
