@@ -17,7 +17,6 @@ from toolchain.cost.predicted import PredictedCostModel, predicted_model
 from toolchain.errors import DoesNotFitError
 from toolchain.memory.bank_layout import SECTION_ALIGNMENT_BYTES
 from toolchain.memory.firmware_size import (
-    BYTES_PER_FUNCTION,
     firmware_data_bytes,
     firmware_layout,
     ram_bytes,
@@ -43,8 +42,8 @@ _WORTH = 0.01
 _BYTES_PER_CYCLE = 16
 """For which a cycle must be saved in every inference. A line of 32 bytes that is read once waits
 for more than two."""
-_CODE_MARGIN = 3
-"""The size of code is an estimate, and kernels call functions of their own."""
+_COPIED_FUNCTION_BYTES = 3600
+"""Of a kernel with what it calls; more than most take, because the room is fixed before linking."""
 _SECONDS = 0.5
 _SECONDS_PER_UNIT = 1.0
 """Of CP-SAT's deterministic time."""
@@ -102,7 +101,7 @@ def _with_code(
     where that saves time, by default a hundredth.
     """
     functions = {function for op in plan.operators for function in op.functions}
-    size = _CODE_MARGIN * BYTES_PER_FUNCTION * len(functions)
+    size = _COPIED_FUNCTION_BYTES * len(functions)
     taken, used = dict(plan.copied.banks), firmware_layout(target, [plan])
     held = {bank.name for bank in used.merged().banks}
     before = predict_latency(plan, costs).total

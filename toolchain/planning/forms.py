@@ -16,7 +16,7 @@ from toolchain.cost.basis import CYCLES
 from toolchain.cost.fitted import fit_of
 from toolchain.cost.predicted import constant_bytes
 from toolchain.ir.memory import peak_bytes
-from toolchain.memory.firmware_size import BYTES_PER_FUNCTION
+from toolchain.memory.firmware_size import function_bytes
 from toolchain.memory.plan import Plan
 from toolchain.ops.kernel import Kernel
 from toolchain.ops.lowering import Forms, Lowered, lower
@@ -81,7 +81,8 @@ def within(items: Sequence[Sequence[Way]], spare: int) -> Packed:
     worth, optimal = (0, 0), True
     for count in range(1, len(functions) + 1):
         for allowed in combinations(functions, count):
-            left = spare - BYTES_PER_FUNCTION * count
+            code = sum(map(function_bytes, allowed))
+            left = spare - code
             if left < 0:
                 continue
             usable = [
@@ -102,7 +103,7 @@ def within(items: Sequence[Sequence[Way]], spare: int) -> Packed:
                 for each, at in zip(usable, packed.choices, strict=True)
             )
             taken = [ways[at] for ways, at in zip(items, chosen, strict=True) if at is not None]
-            size = BYTES_PER_FUNCTION * count + sum(way.more_bytes for way in taken)
+            size = code + sum(way.more_bytes for way in taken)
             optimal &= packed.optimal
             if (found := (sum(way.saved for way in taken), -size)) > worth:
                 best, worth = chosen, found
