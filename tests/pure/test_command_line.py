@@ -140,6 +140,21 @@ def test_numbers_of_operators_are_whole_at_120_columns() -> None:
         assert f"{size:,} " in text
 
 
+@pytest.mark.parametrize("width", [100, 80, 60])
+def test_a_narrow_terminal_keeps_operator_cycles_and_share_whole(width: int) -> None:
+    plan = plan_model(DIGITS, "netduinoplus2", PlanOptions().unsplit)
+    latency = predict_latency(plan, predicted_model(find_board("netduinoplus2")))
+    console = Console(width=width, record=True, file=StringIO())
+    console.print(operator_table(plan, latency))
+    text = console.export_text()
+    heading, *lines = text.splitlines()
+    assert {"operator", "cycles", "ms", "share"} <= set(heading.split())
+    for cost in latency.costs:
+        assert f"{cost.count:,} " in text
+    assert all(len(line) <= width for line in lines)
+    assert "left out for want of width" in " ".join(text.split())
+
+
 def test_one_stick_pays(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["edgetpu", "plan", str(DIGITS), "--stages", "auto", "--max-sticks", "2"]) == 0
     text = capsys.readouterr().out
