@@ -4,13 +4,14 @@
 PYTHON := .venv/bin/python
 C_FILES := $(shell git ls-files '*.c' '*.h' ':!tests/goldens' 2>/dev/null)
 
-.PHONY: help setup demo test quick lint format clean
+.PHONY: help setup demo test quick lint docs format clean
 
 help:
 	@echo "make setup   a virtual environment, compiler, QEMU and its plugin, CMSIS-NN; quick when nothing is missing"
 	@echo "make demo    the bundled model, compiled for an STM32F405 and run in QEMU on real samples"
 	@echo "make test    lint, types, import contract, all tests, the bench of three boards in QEMU"
 	@echo "make quick   lint, types, import contract, and the tests in Python that are quick (a minute)"
+	@echo "make docs    the site of the documentation in build/site; a link that leads nowhere is an error"
 	@echo "make format  lay out Python and C"
 	@echo "make clean   remove what was built (not .venv)"
 
@@ -36,6 +37,11 @@ quick: lint
 		--durations 5 --durations-min 3 tests/pure
 	@echo "Left out (make test runs it): tests/host_c, tests/qemu, tests/models, hil; and marked slow:"
 	@grep -c "pytest.mark.slow" tests/pure/*.py | grep -v ":0$$" | sed "s/^/  /"
+
+# Not --quiet: that drops the warnings before they are counted as errors.
+docs: setup
+	@NO_MKDOCS_2_WARNING=1 PYTHONPATH=. $(PYTHON) -m mkdocs build
+	@echo "build/site/index.html"
 
 format: setup
 	@$(PYTHON) -m ruff check --fix-only .

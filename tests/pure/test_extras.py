@@ -107,7 +107,7 @@ def _modules(requirements: list[str]) -> set[str]:
 def test_the_extras_are_those_of_the_project() -> None:
     declared = PROJECT["project"]["optional-dependencies"]
     names = [extra.name for extra in EXTRAS]
-    assert set(declared) == {*names, "all", "dev"}
+    assert set(declared) == {*names, "all", "docs", "dev"}
     for extra in EXTRAS:
         assert set(extra.packages) == _modules(declared[extra.name]) - {"flatbuffers"}
     assert declared["all"] == [f"thimble-nn[{','.join(names)}]"]

@@ -1,0 +1,137 @@
+"""Hooks of mkdocs (`mkdocs.yml`): pages that are made, and links that leave `docs/`.
+
+Overview, recipes and changes are the README and CHANGELOG. The command line comes from the
+commands themselves, the Python interface from the public names of `thimble`. Nothing is written
+but the site.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+import toolchain
+from toolchain.cli._commands import COMMANDS, load
+
+ROOT = Path(__file__).resolve().parents[1]
+RECIPES = "## Three recipes"
+MOVED = {"README.md#three-recipes": "recipes.md", "README.md": "index.md"}
+"""Where the site has what lies outside `docs/`."""
+_LINK = re.compile(r"(?<!!)\[([^\]]*)\]\((?![a-z]+://)([^)#\s]*)(#[^)\s]*)?\)")
+_FENCED = re.compile(r"(^ *```.*?^ *```$)", re.MULTILINE | re.DOTALL)
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages that are made."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    before, start, rest = readme.partition(RECIPES)
+    recipes, end, after = rest.partition("\n## ")
+    pages = {
+        "index.md": relinked(before + end.lstrip("\n") + after, folder=""),
+        "recipes.md": relinked("# " + start.removeprefix("## ") + recipes, folder=""),
+        "changes.md": relinked((ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), folder=""),
+        "commands.md": commands(),
+        "python.md": names(),
+    }
+    for path, text in pages.items():
+        files.append(File.generated(config, path, content=text))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """A link out of `docs/` leads to the page that is made of its file, or becomes text."""
+    if page.file.generated_by is not None:
+        return markdown
+    return relinked(markdown, folder="docs")
+
+
+def relinked(text: str, folder: str) -> str:
+    """`text` of a file in `folder` of the checkout, with the links of the site.
+
+    Raises FileNotFoundError for a link to a file that is not in the checkout.
+    """
+
+    def moved(found: re.Match[str]) -> str:
+        label, target, anchor = found[1], found[2], found[3] or ""
+        if not target:
+            return found[0]
+        path = posixpath.normpath(posixpath.join(folder, target))
+        for place, page in MOVED.items():
+            if path + anchor == place:
+                return f"[{label}]({page})"
+        if path in MOVED:
+            return f"[{label}]({MOVED[path]}{anchor})"
+        if path.startswith("docs/"):
+            return f"[{label}]({path.removeprefix('docs/')}{anchor})"
+        if not (ROOT / path).exists():
+            raise FileNotFoundError(f"a link leads to {path}, which is not in the checkout")
+        return label if label.strip("`") == path else f"{label} (`{path}`)"
+
+    parts = _FENCED.split(text)
+    return "".join(
+        part if part.lstrip().startswith("```") else _LINK.sub(moved, part) for part in parts
+    )
+
+
+def commands() -> str:
+    """The page of the command line: every command with its help and its parameters."""
+    return "# The command line\n\n" + "\n".join(
+        section for name in sorted(COMMANDS) for section in _command(load(name), f"thimble {name}")
+    )
+
+
+def _command(command: Any, name: str, level: int = 2) -> Iterator[str]:
+    yield f"{'#' * level} `{name}`\n"
+    context = command.make_context(name, [], resilient_parsing=True)
+    subcommands = getattr(command, "commands", {})
+    if not subcommands:
+        usage = " ".join(command.collect_usage_pieces(context))
+        yield f"```\n{name} {usage}\n```\n"
+    yield f"{_shown(command.help)}\n"
+    rows = [row for parameter in command.params for row in _parameter(parameter, context)]
+    if rows and not subcommands:
+        yield "| parameter | value | what it does |\n|---|---|---|\n" + "\n".join(rows) + "\n"
+    for each in subcommands.values():
+        yield from _command(each, f"{name} {each.name}", level + 1)
+
+
+def _parameter(parameter: Any, context: Any) -> Iterator[str]:
+    if getattr(parameter, "hidden", False) or "--help" in parameter.opts:
+        return
+    is_option = parameter.param_type_name == "option"
+    written = [*parameter.opts, *parameter.secondary_opts] if is_option else [parameter.name]
+    named = ", ".join(f"`{each}`" for each in written)
+    is_flag = getattr(parameter, "is_flag", False)
+    shown = parameter.display_type(context)
+    value = "" if is_flag or not shown else f"`{shown}`".replace("|", r"\|")
+    text = _shown(parameter.help or "").replace("\n", " ").replace("|", r"\|")
+    default = parameter.default
+    if not is_flag and isinstance(default, str | int | float):
+        text += f" Default: `{getattr(default, 'value', default)}`."
+    yield f"| {named} | {value} | {text} |"
+
+
+def _shown(text: str) -> str:
+    """Help as Markdown: what stands in angle brackets is no HTML; a home folder has no name."""
+    text = text.split("\f")[0].strip().replace(str(Path.home()), "~")
+    return re.sub(r"<(?=\w)", "&lt;", text)
+
+
+def names() -> str:
+    """The page of the Python interface."""
+    public = [name for name in toolchain.__all__ if not name.startswith("_")]
+    functions = [name for name in public if name.islower()]
+    classes = [name for name in public if not name.islower()]
+    return (
+        "# The Python interface\n\n"
+        "Everything here is imported from `thimble`; [the overview](index.md#from-python) has "
+        "an example. All of it has types.\n\n"
+        + "\n".join(f"::: toolchain.{name}\n" for name in functions + classes)
+    )

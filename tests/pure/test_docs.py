@@ -1,0 +1,37 @@
+"""docs/ and README: every page is in the site's navigation, every link leads somewhere."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted((ROOT / "docs").glob("*.md"))
+LINK = re.compile(r"\[[^\]]*\]\((?![a-z]+:)([^)#\s]*)(?:#([^)\s]*))?\)")
+
+
+def without_code(text: str) -> str:
+    return re.sub(r"^ *```.*?^ *```$", "", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def anchors(page: Path) -> set[str]:
+    """Names of the headings, as code forges and the site make them."""
+    headings = re.findall(r"^#+ (.*)$", without_code(page.read_text(encoding="utf-8")), re.M)
+    return {re.sub(r"[^\w\- ]", "", text.strip().lower()).replace(" ", "-") for text in headings}
+
+
+def test_every_page_is_in_the_navigation_once() -> None:
+    navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
+    listed = re.findall(r": ([\w-]+\.md)$", navigation, re.MULTILINE)
+    made = {"index.md", "recipes.md", "changes.md", "commands.md", "python.md"}
+    assert sorted(listed) == sorted({page.name for page in PAGES} | made)
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda page: page.name)
+def test_every_link_leads_to_a_file_and_a_heading(page: Path) -> None:
+    for target, anchor in LINK.findall(without_code(page.read_text(encoding="utf-8"))):
+        file = page.parent / target if target else page
+        assert file.exists(), f"{target} is not there"
+        assert not anchor or anchor in anchors(file), f"{target} has no heading {anchor}"
