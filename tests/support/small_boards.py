@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from unittest.mock import patch
 
-from toolchain.boards import board, boards, chips, reading
+from toolchain.boards import board
+from toolchain.boards.places import ENVIRONMENT_VARIABLE
 from toolchain.resources import BOARDS
 
 RAM = re.compile(r'\[\[memory\]\]\n(?:(?!\[).+\n)*kind = "ram"\n(?:(?!\[).+\n)*')
@@ -20,29 +21,21 @@ def small_board(
     like: str, folder: Path, ram: Sequence[tuple[str, int, int, int, str]]
 ) -> Iterator[str]:
     """The name of a board as `like`, with RAM of (name, origin, bytes, access cycles, holds)."""
-    shutil.copytree(BOARDS, folder, dirs_exist_ok=True)
-    text = (folder / "chips" / f"{board(like).chip.name}.toml").read_text()
+    chips = folder / "chips"
+    chips.mkdir(parents=True)
+    shutil.copytree(BOARDS / "chips" / "families", chips / "families")
+    text = (BOARDS / "chips" / f"{board(like).chip.name}.toml").read_text()
     entries = "".join(
         f'[[memory]]\nname = "{name}"\norigin = {origin}\nsize_bytes = {size}\nkind = "ram"\n'
         f"access_cycles = {cycles}\nholds = {holds.split()}\n\n"
         for name, origin, size, cycles, holds in ram
     )
     assert RAM.search(text)
-    (folder / "chips" / "small.toml").write_text(RAM.sub("", text) + "\n" + entries)
+    (chips / "small.toml").write_text(RAM.sub("", text) + "\n" + entries)
     (folder / f"small-{like}").mkdir()
-    text = (folder / like / "board.toml").read_text()
+    text = (BOARDS / like / "board.toml").read_text()
     (folder / f"small-{like}" / "board.toml").write_text(
         text.replace(f'chip = "{board(like).chip.name}"', 'chip = "small"')
     )
-    _forget()
-    try:
-        with patch.object(reading, "BOARDS", folder):
-            boards()
-            yield f"small-{like}"
-    finally:
-        _forget()
-
-
-def _forget() -> None:
-    boards.cache_clear()
-    chips.cache_clear()
+    with patch.dict("os.environ", {ENVIRONMENT_VARIABLE: str(folder)}):
+        yield f"small-{like}"

@@ -18,9 +18,12 @@ from toolchain.boards.memory import Content as Content
 from toolchain.boards.memory import Memory as Memory
 from toolchain.boards.memory import MemoryKind as MemoryKind
 from toolchain.boards.memory import MemoryTiming as MemoryTiming
+from toolchain.boards.places import board_files_by_name as board_files_by_name
+from toolchain.boards.places import user_folders as user_folders
 from toolchain.boards.reading import boards as boards
 from toolchain.boards.reading import chip as chip
 from toolchain.boards.reading import chips as chips
+from toolchain.boards.reading import invalid_boards as invalid_boards
 from toolchain.boards.reading import read_board as read_board
 from toolchain.boards.reading import read_chip as read_chip
 from toolchain.boards.target import Target as Target

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from toolchain.boards.chip_model import Chip, Counter
 from toolchain.boards.core import Core
 from toolchain.boards.memory import Cache, Memory, MemoryKind
+from toolchain.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,19 @@ class Board:
     @property
     def is_host(self) -> bool:
         return not self.memories
+
+    def check_firmware(self) -> None:
+        """Raises InputError for a chip without a board, which has no serial port to speak over."""
+        if self.uart is None and not self.is_host:
+            raise InputError(
+                f"{self.name} is a chip without a board: firmware needs to know its clock and the "
+                "pins of its serial port",
+                remedies=[
+                    "--library for the C alone",
+                    f"`thimble boards new NAME --chip {self.chip.name}` for a board of yours",
+                    "another --board",
+                ],
+            )
 
     @property
     def ram_bytes(self) -> int:

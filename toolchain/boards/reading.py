@@ -13,12 +13,12 @@ from toolchain.boards.baud import check_baud
 from toolchain.boards.board_model import Board, Emulator
 from toolchain.boards.chip_model import Chip
 from toolchain.boards.entries import BoardEntry, ChipEntry, banks_of, names_behind
+from toolchain.boards.places import CHIPS, board_files_by_name
 from toolchain.errors import InputError
 from toolchain.files.records import field_of, read_toml, record
 from toolchain.resources import BOARDS
 
 _MOST_ICOUNT_SHIFT = 10
-CHIPS = "chips"
 _FAMILIES = "families"
 
 
@@ -71,15 +71,16 @@ def _merged(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def read_board(file: Path) -> Board:
-    """A board from its `board.toml`; the folder's name is the board's. Its chip is read from the
-    folder `chips` beside the board's, or else from that of this package. Raises InputError if
-    one is invalid.
+@cache
+def read_board(file: Path, name: str = "") -> Board:
+    """A board from its `board.toml`; the folder's name is the board's if `name` is empty. Its chip
+    is read from the folder `chips` beside the board's, or else from that of this package. Raises
+    InputError if one is invalid.
     """
     where = str(file)
     entry: BoardEntry = record(BoardEntry, read_toml(file), where)
     on = _find_chip(entry.chip, file.parent.parent / CHIPS, f"{where}: chip: ")
-    return _parse(file.parent.name, on, entry, where)
+    return _parse(name or file.parent.name, on, entry, where)
 
 
 def _find_chip(name: str, folder: Path, where: str = "") -> Chip:
@@ -165,8 +166,28 @@ def chip(name: str) -> Chip:
         raise InputError(f"there is no chip {name!r}; the chips are {known}") from None
 
 
-@cache
 def boards() -> Mapping[str, Board]:
-    """Every board by name, in alphabetical order."""
-    files = sorted(BOARDS.glob("*/board.toml"))
-    return MappingProxyType({file.parent.name: read_board(file) for file in files})
+    """Every board by name, in alphabetical order, but a user's that is invalid (`invalid_boards`).
+
+    Raises InputError if one of this package is.
+    """
+    return _readable(tuple(board_files_by_name().items()))[0]
+
+
+def invalid_boards() -> Mapping[str, str]:
+    """What is wrong with each of the user's boards that is not among `boards`."""
+    return _readable(tuple(board_files_by_name().items()))[1]
+
+
+@cache
+def _readable(files: tuple[tuple[str, Path], ...]) -> tuple[Mapping[str, Board], Mapping[str, str]]:
+    found: dict[str, Board] = {}
+    wrong: dict[str, str] = {}
+    for name, file in files:
+        try:
+            found[name] = read_board(file)
+        except InputError as error:
+            if file.is_relative_to(BOARDS):
+                raise
+            wrong[name] = str(error)
+    return MappingProxyType(found), MappingProxyType(wrong)

@@ -16,7 +16,9 @@ from toolchain.boards.board_model import Board
 from toolchain.boards.chip_model import Energy
 from toolchain.boards.core import Core
 from toolchain.boards.memory import GUARD_BYTES, Cache, Memory
-from toolchain.boards.reading import CHIPS, boards, chips
+from toolchain.boards.parts import bare_chip
+from toolchain.boards.places import CHIPS, FILE, board_files_by_name, file_of
+from toolchain.boards.reading import boards, chips, invalid_boards, read_board
 from toolchain.errors import InputError
 from toolchain.resources import BOARDS
 
@@ -35,19 +37,44 @@ class Target:
 
 
 def board(name: str) -> Board:
-    """The board of that name, or that which `EMULATED:TARGET` describes.
+    """The board that `name` means: a board's name, the path of its folder or file, a chip or a part
+    number (a board of nothing but that), or `EMULATED:TARGET`.
 
-    Raises InputError listing the boards if there is none, and where the machine cannot stand for
-    the target.
+    Raises InputError listing the boards if there is none, where its file is invalid, and where the
+    machine cannot stand for the target.
     """
-    found = boards().get(name)
+    found = _plain(name)
     if found is not None:
         return found
     machine, colon, target = name.partition(_STANDS_FOR)
     if colon and machine in boards():
         return _standing_for(machine, target)
     known = ", ".join(boards())
-    raise InputError(f"there is no board {name!r}; the boards are {known}")
+    raise InputError(
+        f"there is no board {name!r}; the boards are {known}. A chip or part number stands for "
+        f"itself ({', '.join(_bare())}), and a path for its {FILE}."
+    )
+
+
+def _plain(name: str) -> Board | None:
+    """A board that stands for itself; None where there is none. Raises InputError if its file is
+    invalid.
+    """
+    found = boards().get(name)
+    if found is not None:
+        return found
+    if name in invalid_boards():
+        raise InputError(invalid_boards()[name])
+    file = file_of(name)
+    if file is not None and file.is_file():
+        return read_board(file, str(file.parent if file.name == FILE else file))
+    if file is not None and _STANDS_FOR not in name:
+        raise InputError(f"there is no {file}; a board is a {FILE}, or a folder with one")
+    return bare_chip(name)
+
+
+def _bare() -> list[str]:
+    return [chip.name for chip in chips().values() if chip.banks]
 
 
 @cache
@@ -116,34 +143,35 @@ def _runs(banks: Sequence[Memory]) -> list[list[Memory]]:
 
 
 def board_files(name: str) -> tuple[Path, ...]:
-    """The files that a board is read from: every chip's and family's, then its own."""
-    own = (BOARDS / part / "board.toml" for part in name.split(_STANDS_FOR))
-    return (*sorted((BOARDS / CHIPS).rglob("*.toml")), *(file for file in own if file.is_file()))
+    """The files that a board is read from: every chip's and family's, then its own with the chips
+    beside it.
+    """
+    files = sorted((BOARDS / CHIPS).rglob("*.toml"))
+    for part in (name, *name.split(_STANDS_FOR)):
+        own = board_files_by_name().get(part) or file_of(part)
+        if own is not None and own.is_file():
+            files.append(own)
+            if not own.is_relative_to(BOARDS):
+                files += sorted((own.parent.parent / CHIPS).rglob("*.toml"))
+    return tuple(dict.fromkeys(files))
 
 
 def as_target(name: str) -> Target:
-    """The board of that name (as `board`), or the chip at its highest clock.
+    """The board that `name` means (as `board`), or the chip at its highest clock.
 
     Raises InputError listing both if there is none, and for this computer, which has no timing.
     """
-    found = board(name) if _STANDS_FOR in name else boards().get(name)
+    found = board(name) if _STANDS_FOR in name else _plain(name)
     if found is not None and not found.is_host:
         return Target(name, found.core, found.clock_hz, found.memories, found.caches)
-    on = chips().get(name)
-    if on is not None and on.banks:
-        clock_hz = on.most_clock_hz
-        return Target(name, on.core, clock_hz, on.memories(clock_hz, name), on.caches)
     known = ", ".join(b.name for b in boards().values() if not b.is_host)
-    others = ", ".join(c.name for c in chips().values() if c.banks)
     raise InputError(
         f"there is no board or chip {name!r} with memories; the boards are {known}; the chips are "
-        f"{others}"
+        f"{', '.join(_bare())}"
     )
 
 
 def energy_of(name: str) -> Energy | None:
     """What the chip of a board, or the chip of that name, draws; None where its file is silent."""
-    name = name.rpartition(_STANDS_FOR)[2]
-    found = boards().get(name)
-    chip = found.chip if found is not None else chips().get(name)
-    return None if chip is None else chip.energy
+    found = _plain(name if _plain(name) else name.rpartition(_STANDS_FOR)[2])
+    return None if found is None else found.chip.energy

@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from toolchain.boards.places import CHIPS, board_files_by_name
 from toolchain.resources import BOARDS
 
 _MODELS = (".tflite", ".onnx")
@@ -17,12 +18,12 @@ _MODELS = (".tflite", ".onnx")
 
 def boards(incomplete: str) -> list[str]:
     """Boards whose name begins so."""
-    return _beginning(incomplete, (file.parent.name for file in BOARDS.glob("*/board.toml")))
+    return _beginning(incomplete, board_files_by_name())
 
 
 def targets(incomplete: str) -> list[str]:
     """Boards and chips."""
-    chips = (file.stem for file in (BOARDS / "chips").glob("*.toml"))
+    chips = (file.stem for file in (BOARDS / CHIPS).glob("*.toml"))
     return boards(incomplete) + _beginning(incomplete, chips)
 
 

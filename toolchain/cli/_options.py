@@ -30,9 +30,11 @@ BoardOption = Annotated[
     typer.Option(
         "--board",
         "-b",
-        help="Board name; `thimble boards` lists them. EMULATED:TARGET is an emulated board with "
-        "the memories and clock of another board or chip, as mps2-an500:nucleo-h743zi.",
-        autocompletion=completion.boards,
+        "--chip",
+        help="A board (`thimble boards` lists them), the path of your board.toml, or a part number "
+        "without a board (STM32U575ZI: to plan, and for C). EMULATED:TARGET is an emulated "
+        "board with the memories and clock of another board or chip, as mps2-an500:nucleo-h743zi.",
+        autocompletion=completion.targets,
     ),
 ]
 SchedulerOption = Annotated[

@@ -71,6 +71,7 @@ def compile_model(
     UnsupportedError, DoesNotFitError, MissingToolError.
     """
     target = find_board(board)
+    target.check_firmware()
     with _generated(model, target, Path(out), options, cmsis_nn_folder, report, force, name) as (
         made,
         fresh,
@@ -139,6 +140,8 @@ def compile_shared(
     target, folder = find_board(board), Path(out)
     if library:
         options = replace(options or PlanOptions(), one_bank=True)
+    else:
+        target.check_firmware()
     inputs = [Path(model) for model in models]
     check_folder(folder, force=force, inputs=inputs)
     root = cmsis_nn.find(cmsis_nn_folder, report=report)

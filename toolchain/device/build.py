@@ -194,6 +194,7 @@ def build_files(
     """
     if board.is_host:
         raise InputError("the host runs the generated C as a process; it has no firmware")
+    board.check_firmware()
     chosen_options = options or BuildOptions()
     folder.mkdir(parents=True, exist_ok=True)
     chosen, arrays = banks.merged(), arena_arrays(models)
