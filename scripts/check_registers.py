@@ -2,14 +2,13 @@
 """Holds every register, bit, interrupt, memory and chip identity that the firmware and the STM32
 boards use against ST's and Arm's own headers, and lists what differs.
 
-    scripts/check_registers.py HEADERS [--write]
+    scripts/check_registers.py HEADERS [--write] [--tables HEADER [--source UART]...]
 
-HEADERS is a folder with checkouts or bare clones of STMicroelectronics/cmsis_device_f4, _f7, _h7
-and _l4 and of ARM-software/CMSIS_6; where zephyrproject-rtos/hal_stm32 is there too, the pins'
-alternate functions are held against ST's pin data in it, and where stm32f4xx_hal_driver and its
-like are, device identities that the headers lack. Needs arm-none-eabi-gcc. The exit code is 1
-where anything differs. `--write` renews tests/support/firmware/registers/, the addresses and bits
-that the simulated registers of the tests are made of.
+HEADERS is a folder with checkouts or bare clones of zephyrproject-rtos/hal_stm32, which carries
+ST's headers, LL drivers and pin data of every family, and of ARM-software/CMSIS_6. Needs
+arm-none-eabi-gcc. The exit code is 1 where anything differs. `--write` renews
+tests/support/firmware/registers/, the addresses and bits that the simulated registers of the tests
+are made of. `--tables stm32g071xx` prints the [gpio] and [uarts] that a chip's file needs.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from pathlib import Path
 
 from elftools.elf.elffile import ELFFile
 
-from toolchain.boards import Board, MemoryKind, boards
+from toolchain.boards import Board, Chip, MemoryKind, boards, chips
 from toolchain.device import compiler
 from toolchain.device.build import BuildOptions, firmware_defines
 from toolchain.resources import RUNTIME_C
@@ -37,8 +36,9 @@ FIRMWARE = RUNTIME_C / "firmware"
 INCLUDE = FIRMWARE / "include"
 CORE_TABLES = ("registers_cortex_m.h", "registers_armv7m.h")
 CORE_REPOSITORY = "CMSIS_6"
-PIN_REPOSITORY = "hal_stm32"
-FAMILIES = ("f4", "f7", "h7", "l4")
+DWT_CYCCNT = 0xE0001004
+ST_REPOSITORY = "hal_stm32"
+_LINE_LENGTH = len("stm32f446")
 
 # RAM that ST's headers name at another address than the board: that of the banks beside it.
 ALIASES = {("stm32l4r5xx", 0x10000000): 0x20030000}  # SRAM2, RM0432 2.2.1 and 2.4
@@ -149,32 +149,35 @@ def evaluate(
     return [None if e is None else w for e, w in zip(known, words, strict=True)]
 
 
-def family(board: Board) -> str:
-    return board.chip.name[5:7]
+def is_stm32(chip: Chip) -> bool:
+    return chip.family.startswith("stm32")
 
 
 def stm32_boards() -> list[Board]:
-    return [b for b in boards().values() if b.chip.name.startswith("stm32")]
+    return [b for b in boards().values() if is_stm32(b.chip)]
 
 
-def headers_of(board: Board, device: Repository, core: Repository, folder: Path) -> Headers:
-    """Unpacks what the board's chip needs into `folder`."""
-    parts = {device.name: ("Include",), core.name: ("CMSIS/Core/Include",)}
-    for repository in (device, core):
-        if not (folder / repository.name).exists():
-            (folder / repository.name).mkdir()
-            repository.unpack(folder / repository.name, *parts[repository.name])
-    own = folder / device.name / "Include"
-    found = sorted(own.glob(f"{board.chip.name}*.h"))
-    if board.name.endswith("-q"):
-        found = [file for file in found if file.stem.endswith("q")]
-    if not found:
-        raise SystemExit(f"{device.path} has no header for {board.chip.name}")
-    includes = (own, folder / core.name / "CMSIS/Core/Include")
-    name = found[0].stem
-    flags = board.compiler_flags
+def header_name(chip: Chip) -> str:
+    return chip.header or f"{chip.name}xx"
+
+
+def headers_of(
+    name: str, family: str, flags: Sequence[str], st: Repository, core: Repository, folder: Path
+) -> Headers:
+    """ST's header of that name, unpacked with what it includes into `folder`."""
+    soc = f"stm32cube/{family}xx/soc"
+    parts = {st.name: soc, core.name: "CMSIS/Core/Include"}
+    for repository in (st, core):
+        if not (folder / repository.name / parts[repository.name]).exists():
+            (folder / repository.name).mkdir(exist_ok=True)
+            repository.unpack(folder / repository.name, parts[repository.name])
+    own = folder / st.name / soc
+    if not (own / f"{name}.h").exists():
+        raise SystemExit(f"{st.path} has no {soc}/{name}.h")
+    includes = (own, folder / core.name / parts[core.name])
+    text = (own / f"{name}.h").read_text(encoding="latin-1")
     listed = preprocess([f'#include "{name}.h"'], flags, includes)
-    return Headers(name, includes, flags, macros_of(listed), found[0].read_text(encoding="latin-1"))
+    return Headers(name, includes, tuple(flags), macros_of(listed), text)
 
 
 def tables_of(board: Board) -> list[str]:
@@ -227,17 +230,64 @@ class Fact:
 
 
 def enable(name: str, macros: Mapping[str, str]) -> tuple[str, str]:
-    """Register and bit that give a peripheral its clock."""
-    bits = [m for m in macros if re.fullmatch(rf"RCC_A[HP]B\d?[LH]?ENR\d?_{name}EN", m)]
+    """Register and bit that give a peripheral its clock: a port of F1's is IOPA there."""
+    names = [name, name.replace("GPIO", "IOP")]
+    bits = [
+        m
+        for m in macros
+        if any(re.fullmatch(rf"RCC_(A[HP]B\d?[LH]?|IOP)ENR\d?_{n}EN", m) for n in names)
+    ]
     if len(bits) != 1:
-        raise SystemExit(f"ST's header has {len(bits)} clock enable bits of {name}: {bits}")
+        return f"{name}'s clock enable", f"{name}'s clock enable"  # which no compiler takes
     register = bits[0].split("_")[1]
     return f"&RCC->{register}", bits[0]
 
 
+UARTS = r"((?:LP)?US?ART\d+)"
+
+
+def chip_tables(header: Headers, by_source: Sequence[str]) -> Iterator[str]:
+    """[gpio] and [uarts] of a chip's file, as ST's header tells them."""
+    ports = sorted(m[4] for m in header.macros if re.fullmatch(r"GPIO[A-K]", m))
+    register, bit = enable("GPIOA", header.macros)
+    base, step, at, mask = header.values(
+        ["GPIOA", "(unsigned)GPIOB - (unsigned)GPIOA", register, bit]
+    )
+    assert base is not None and at is not None and mask is not None
+    yield "[gpio]"
+    yield f"base = {toml(base)}"
+    yield f"enable = {toml(at)}"
+    if mask != 1:
+        yield f"enable_first_bit = {mask.bit_length() - 1}"
+    if step != 0x400:
+        yield f"step = 0x{step:X}"
+    yield f'ports = "{"".join(ports)}"'
+    yield ""
+    yield "[uarts]"
+    for name in sorted(m for m in header.macros if re.fullmatch(UARTS, m)):
+        register, bit = enable(name, header.macros)
+        base, irq, at, mask = header.values([name, f"{name}_IRQn", register, bit])
+        if irq is None:  # a handler that several share has their names in one
+            continue
+        assert base is not None and at is not None
+        bus = re.match(r"APB\d", register.removeprefix("&RCC->"))
+        assert bus is not None, register
+        clock = "source" if name in by_source else bus[0].lower()
+        more = ", brr_factor = 256" if name.startswith("LP") else ""
+        yield (
+            f"{name} = {{ base = {toml(base)}, irq = {irq}, enable = {toml(at)}, "
+            f'enable_bits = 0x{mask:X}, clock = "{clock}"{more} }}'
+        )
+
+
+def toml(address: int) -> str:
+    return f"0x{address >> 16:04X}_{address & 0xFFFF:04X}"
+
+
 def pins_of(board: Board) -> list[tuple[str, int]]:
     assert board.uart is not None
-    return [(f"GPIO{p}", int(n)) for p, n in re.findall(r"P([A-K])(\d+)", board.uart.pins)]
+    pins = [pin for pin in (board.uart.tx, board.uart.rx) if pin]
+    return [(f"GPIO{pin[1]}", int(pin[2:])) for pin in pins]
 
 
 def facts(board: Board, macros: Mapping[str, str]) -> Iterator[Fact]:
@@ -250,11 +300,10 @@ def facts(board: Board, macros: Mapping[str, str]) -> Iterator[Fact]:
     uart = board.uart.name
     yield define("USART_BASE", uart)
     yield define("UART_IRQ", f"{uart}_IRQn")
-    identity = board.chip.identity
-    if board.emulator is not None or identity is None:
+    if board.emulator is not None:
         return
-    yield Fact("counter.register", board.counter.register, "&DWT->CYCCNT")
-    yield Fact("identity.id_register", identity.id_register, "&DBGMCU->IDCODE")
+    if board.counter.register == DWT_CYCCNT:
+        yield Fact("counter.register", board.counter.register, "&DWT->CYCCNT")
     register, bit = enable(uart, macros)
     yield define("USART_ENABLE", register)
     yield define("USART_ENABLE_BITS", bit)
@@ -268,8 +317,34 @@ def facts(board: Board, macros: Mapping[str, str]) -> Iterator[Fact]:
     if "THIMBLE_PWR_SUPPLY" in value:
         smps = board.name.endswith("-q")
         yield define("PWR_SUPPLY", "PWR_CR3_SMPSEN" if smps else "PWR_CR3_LDOEN")
-    if "STM32H7_DEV_ID" in macros:
-        yield Fact("identity.device_id", identity.device_id, "STM32H7_DEV_ID")
+
+
+def chip_facts(chip: Chip, macros: Mapping[str, str]) -> Iterator[Fact]:
+    """What a chip's file says of its ports, UARTs and identity."""
+    identity = chip.identity
+    if identity is not None:
+        register = "DBG->IDCODE" if "DBG" in macros else "DBGMCU->IDCODE"
+        yield Fact("identity.id_register", identity.id_register, f"&{register}")
+        if "STM32H7_DEV_ID" in macros:
+            yield Fact("identity.device_id", identity.device_id, "STM32H7_DEV_ID")
+    if chip.gpio is not None:
+        register, bit = enable("GPIOA", macros)
+        yield Fact("gpio.base", chip.gpio.base, "GPIOA")
+        yield Fact("gpio.enable", chip.gpio.enable, register)
+        for port in chip.gpio.ports:
+            number = ord(port) - ord("A")
+            yield Fact(f"gpio: {port}", chip.gpio.base + number * chip.gpio.step, f"GPIO{port}")
+            own = 1 << number + chip.gpio.enable_first_bit
+            yield Fact(f"gpio: {port}'s enable", own, enable(f"GPIO{port}", macros)[1])
+    for name, uart in chip.uarts.items():
+        if name not in macros:  # its family's, and not in every chip of it
+            yield Fact(f"uarts.{name}", uart.base, name)
+            continue
+        register, bit = enable(name, macros)
+        yield Fact(f"uarts.{name}.base", uart.base, name)
+        yield Fact(f"uarts.{name}.irq", uart.irq, f"{name}_IRQn")
+        yield Fact(f"uarts.{name}.enable", uart.enable, register)
+        yield Fact(f"uarts.{name}.enable_bits", uart.enable_bits, bit)
 
 
 def regions(header: Headers) -> list[tuple[int, int]]:
@@ -299,43 +374,45 @@ def joined(parts: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     return runs
 
 
-def memory_differences(board: Board, header: Headers) -> Iterator[str]:
+def memory_differences(chip: Chip, header: Headers) -> Iterator[str]:
     known = regions(header)
-    for start, end in joined((m.origin, m.end) for m in board.memories):
+    memories = [bank.memory for bank in chip.banks]
+    for start, end in joined((m.origin, m.end) for m in memories):
         if (start, end) not in known:
             listed = ", ".join(f"0x{a:08X}-0x{b - 1:08X}" for a, b in known)
             yield f"memory 0x{start:08X}-0x{end - 1:08X}; {header.name}.h has {listed}"
-    for memory in board.memories:
+    for memory in memories:
         if (memory.kind is MemoryKind.FLASH) != (memory.origin == 0x08000000):
             yield f"memory {memory.name} at 0x{memory.origin:08X} is {memory.kind.value}"
 
 
-def pin_differences(board: Board, pins: Repository | None) -> Iterator[str]:
+def pin_differences(board: Board, st: Repository) -> Iterator[str]:
     """The alternate function of both pins, in every package of the chip."""
-    if pins is None or board.emulator is not None:
+    if board.emulator is not None:
         return
     assert board.uart is not None
-    function = int(board.defines["THIMBLE_UART_FUNCTION"].rstrip("u"), 0)
+    function = board.uart.function
+    line, family = board.chip.name[:_LINE_LENGTH], board.chip.family.removeprefix("stm32")[:2]
     for role, (port, pin) in zip(("tx", "rx"), pins_of(board), strict=True):
         node = f"{board.uart.name}_{role}_p{port[-1]}{pin}".lower()
         seen = set()
-        for file in pins.files(f"dts/st/{family(board)}"):
-            if Path(file).name.startswith(board.chip.name):
+        for file in st.files(f"dts/st/{family}"):
+            if Path(file).name.startswith(line):
                 seen |= set(
-                    re.findall(rf"{node}: {node} {{\s*pinmux = <.*AF(\d+)\)>", pins.text(file))
+                    re.findall(rf"{node}: {node} {{\s*pinmux = <.*AF(\d+)\)>", st.text(file))
                 )
         if seen != {str(function)}:
             yield f"alternate function {function} of {node}; ST's pin data has {sorted(seen)}"
 
 
-def identity_differences(board: Board, hal: Repository | None) -> Iterator[str]:
+def identity_differences(chip: Chip, st: Repository) -> Iterator[str]:
     """The device identity that ST's LL driver tells in the notes on reading it."""
-    identity = board.chip.identity
-    if hal is None or board.emulator is not None or identity is None:
+    identity = chip.identity
+    if identity is None:
         return
-    text = hal.text(f"Inc/stm32{family(board)}xx_ll_system.h")
+    text = st.text(f"stm32cube/{chip.family}xx/drivers/include/{chip.family}xx_ll_system.h")
     notes = re.findall(r"@note For (.*) devices, the device ID is (0x\w+)", text)
-    part = board.chip.name[5:].upper()
+    part = chip.name[5:].upper()
     series = [
         int(number, 16)
         for chips, number in notes
@@ -427,26 +504,29 @@ def hexadecimal(value: int | None) -> str:
     return "nothing of that name" if value is None else f"0x{value:X}"
 
 
-def differences(
-    board: Board, header: Headers, pins: Repository | None, hal: Repository | None
-) -> Iterator[str]:
-    table = ours(board)
-    checked = list(facts(board, header.macros))
+def compared(named: Mapping[str, int], facts: Sequence[Fact], header: Headers) -> Iterator[str]:
+    """Where our numbers are not those of ST's header."""
     theirs = header.values(
-        [expression(name, header.macros) for name in table] + [fact.theirs for fact in checked]
+        [expression(name, header.macros) for name in named] + [fact.theirs for fact in facts]
     )
-    for name, own, value in zip(
-        [*table, *(fact.what for fact in checked)],
-        [*table.values(), *(fact.ours for fact in checked)],
-        theirs,
-        strict=True,
-    ):
-        if own != value:
-            yield f"{name} is 0x{own:X}; {header.name}.h has {hexadecimal(value)}"
-    if board.emulator is None:
-        yield from memory_differences(board, header)
-    yield from pin_differences(board, pins)
-    yield from identity_differences(board, hal)
+    own = [*named.items(), *((fact.what, fact.ours) for fact in facts)]
+    for (name, ours), value in zip(own, theirs, strict=True):
+        if ours != value:
+            yield f"{name} is 0x{ours:X}; {header.name}.h has {hexadecimal(value)}"
+
+
+def chip_differences(chip: Chip, header: Headers, st: Repository) -> Iterator[str]:
+    checked = list(chip_facts(chip, header.macros))
+    yield from compared({}, checked, header)
+    yield from memory_differences(chip, header)
+    yield from identity_differences(chip, st)
+    print(f"{chip.name}: {len(checked)} numbers of its file, and its memories, {header.name}.h")
+
+
+def differences(board: Board, header: Headers, st: Repository) -> Iterator[str]:
+    table, checked = ours(board), list(facts(board, header.macros))
+    yield from compared(table, checked, header)
+    yield from pin_differences(board, st)
     print(f"{board.name}: {len(table)} names, {len(checked)} numbers of its file, {header.name}.h")
 
 
@@ -454,32 +534,48 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("headers", type=Path, help="folder with ST's and Arm's repositories")
     parser.add_argument("--write", action="store_true", help="renew the tables of the tests")
+    parser.add_argument("--tables", metavar="HEADER", help="print [gpio] and [uarts] of a chip")
+    parser.add_argument("--flags", default="-mcpu=cortex-m4", help="of the chip of --tables")
+    parser.add_argument("--source", action="append", default=[], help="UARTs on the oscillator")
     options = parser.parse_args(arguments)
     core = find_repository(options.headers, CORE_REPOSITORY)
-    pins = find_repository(options.headers, PIN_REPOSITORY)
-    found = 0
+    st = find_repository(options.headers, ST_REPOSITORY)
+    if core is None or st is None:
+        raise SystemExit(f"{options.headers} lacks {ST_REPOSITORY if core else CORE_REPOSITORY}")
+    found: list[str] = []
     with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        if options.tables:
+            family = family_of(options.tables, st)
+            flags = options.flags.split()
+            header = headers_of(options.tables, family, flags, st, core, folder)
+            print("\n".join(chip_tables(header, options.source)))
+            return 0
+
+        def header_of(chip: Chip) -> Headers:
+            name, flags = header_name(chip), chip.compiler_flags
+            return headers_of(name, chip.family, flags, st, core, folder)
+
+        for chip in filter(is_stm32, chips().values()):
+            found += [f"{chip.name}: {d}" for d in chip_differences(chip, header_of(chip), st)]
         for board in stm32_boards():
-            device = find_repository(options.headers, f"cmsis_device_{family(board)}")
-            if device is None or core is None:
-                missing = CORE_REPOSITORY if core is None else f"cmsis_device_{family(board)}"
-                raise SystemExit(f"{options.headers} has no {missing}")
-            header = headers_of(board, device, core, Path(name))
-            hal = find_repository(options.headers, f"stm32{family(board)}xx_hal_driver")
-            for difference in differences(board, header, pins, hal):
-                print(f"{board.name}: {difference}", file=sys.stderr)
-                found += 1
+            header = header_of(board.chip)
+            found += [f"{board.name}: {d}" for d in differences(board, header, st)]
             if options.write and board.emulator is None:
-                write(board, header, rows(board, header, ours(board)), device, core)
-        used = [
-            core,
-            pins,
-            *(find_repository(options.headers, f"cmsis_device_{f}") for f in FAMILIES),
-        ]
-    for repository in filter(None, used):
+                write(board, header, rows(board, header, ours(board)), st, core)
+    print("\n".join(found), file=sys.stderr)
+    for repository in (st, core):
         print(f"{repository.name.split('+')[-1]}: {repository.commit}")
-    print(f"{found} differences")
+    print(f"{len(found)} differences")
     return 1 if found else 0
+
+
+def family_of(header: str, st: Repository) -> str:
+    """The family, as stm32h7rs, whose folder has that header. Raises SystemExit without one."""
+    for file in st.files("stm32cube/"):
+        if Path(file).name == f"{header}.h" and Path(file).parent.name == "soc":
+            return Path(file).parts[1].removesuffix("xx")
+    raise SystemExit(f"{st.path} has no {header}.h")
 
 
 if __name__ == "__main__":

@@ -167,8 +167,8 @@ def check_common(started: Started, target: Board) -> None:
     check_flash(started, target)
 
     assert target.uart is not None
-    for letter, digits in re.findall(r"P([A-K])(\d+)", target.uart.pins):
-        port, pin = f"GPIO{letter}", int(digits)
+    for name in (target.uart.tx, target.uart.rx):
+        port, pin = f"GPIO{name[1]}", int(name[2:])
         assert started.register(f"{port}_MODER") >> 2 * pin & 3 == 2
         assert started.register(f"{port}_PUPDR") >> 2 * pin & 3 == 1
         function = started.register(f"{port}_AFR[{pin // 8}]") >> 4 * (pin % 8) & 15

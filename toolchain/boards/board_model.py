@@ -14,11 +14,15 @@ from toolchain.errors import InputError
 
 @dataclass(frozen=True)
 class Uart:
-    """The serial port that the firmware uses; `pins` is empty where there are none (QEMU)."""
+    """The serial port that the firmware uses; `tx` and `rx` are pins, as PA2, and `function` their
+    alternate function; empty where there are none (QEMU).
+    """
 
     name: str
     baud: int
-    pins: str = ""
+    tx: str = ""
+    rx: str = ""
+    function: int = 0
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
+from toolchain.boards.clock import ClockTree
 from toolchain.boards.core import Core
 from toolchain.boards.memory import Cache, Memory, MemoryTiming
 from toolchain.errors import InputError
@@ -155,9 +156,42 @@ class Bank:
         return replace(self.memory, timing=self.timing.at(core_hz, where))
 
 
+@dataclass(frozen=True)
+class ChipUart:
+    """`[uarts.NAME]` of a chip: a USART, UART or LPUART.
+
+    `enable`, `enable_bits`: the register and bit of RCC that give it its clock for access. `clock`:
+    the bus whose clock it counts bits with, or `source`, the oscillator, which the firmware then
+    selects. `brr_factor`: steps of BRR for a clock (256 of an LPUART).
+    """
+
+    base: int
+    irq: int
+    enable: int
+    enable_bits: int
+    clock: str
+    brr_factor: int = 1
+
+
+@dataclass(frozen=True)
+class Gpio:
+    """`[gpio]` of a chip: port A, and each further letter `step` bytes on; `enable`: the register
+    of RCC whose bits, from `enable_first_bit`, give ports A, B, ... their clock.
+    """
+
+    base: int
+    enable: int
+    step: int = 0x400
+    enable_first_bit: int = 0
+    ports: str = "ABCDEFGHIJK"
+
+
 @dataclass(frozen=True, eq=False)
 class Chip:
     """All that the toolchain knows about a chip; docs/boards.md explains each field of the file.
+
+    `family`: as ST's, `stm32f4`; `header`: ST's that it was checked against, without `.h`, where
+    that is not its name and `xx`.
 
     `most_clock_hz`: of the core, in the voltage scale that the firmware chooses; 0 for this
     computer, which has no banks. `firmware_sources` and `defines` are what every board with this
@@ -167,6 +201,8 @@ class Chip:
     name: str
     title: str
     core: Core
+    family: str = ""
+    header: str = ""
     compiler_flags: tuple[str, ...] = ()
     most_clock_hz: int = 0
     banks: tuple[Bank, ...] = ()
@@ -174,6 +210,9 @@ class Chip:
     identity: Identity | None = None
     counter: Counter | None = None
     energy: Energy | None = None
+    clock: ClockTree | None = None
+    gpio: Gpio | None = None
+    uarts: Mapping[str, ChipUart] = field(default_factory=lambda: MappingProxyType({}))
     firmware_sources: tuple[str, ...] = ()
     wait_states_define: str = ""
     defines: Mapping[str, int | str] = field(default_factory=lambda: MappingProxyType({}))

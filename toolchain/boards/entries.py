@@ -10,11 +10,14 @@ from toolchain.boards.board_model import Emulator, Uart
 from toolchain.boards.chip_model import (
     Bank,
     BusTiming,
+    ChipUart,
     Counter,
     Energy,
+    Gpio,
     Identity,
     check_power_of_two,
 )
+from toolchain.boards.clock import ClockTree, Factors
 from toolchain.boards.core import Core
 from toolchain.boards.memory import (
     GUARD_BYTES,
@@ -161,10 +164,13 @@ class FirmwareEntry:
 
 @dataclass(frozen=True)
 class ChipEntry:
-    """A chip's file, with what it has from its family's."""
+    """A chip's file, with what it has from its family's; `without`: UARTs of those that the chip
+    lacks.
+    """
 
     title: str
     core: CoreEntry
+    header: str = ""
     most_clock_hz: int = 0
     memory: tuple[Any, ...] = ()
     timing: Mapping[str, BusTiming] = field(default_factory=dict)
@@ -172,7 +178,17 @@ class ChipEntry:
     identity: Identity | None = None
     counter: CounterEntry | None = None
     energy: Energy | None = None
+    clock: ClockTree | None = None
+    gpio: Gpio | None = None
+    uarts: Mapping[str, ChipUart] = field(default_factory=dict)
+    without: tuple[str, ...] = ()
     firmware: FirmwareEntry = FirmwareEntry()
+
+    def uarts_there(self, where: str) -> Mapping[str, ChipUart]:
+        """Raises InputError where `without` names one that is not listed."""
+        for name in self.without:
+            _find("without", name, self.uarts, where)
+        return {name: uart for name, uart in self.uarts.items() if name not in self.without}
 
 
 @dataclass(frozen=True)
@@ -191,6 +207,7 @@ class BoardEntry:
     clock_hz: int = 0
     memory: tuple[Any, ...] = ()
     timing: Mapping[str, BusTiming] = field(default_factory=dict)
+    clock: Factors | None = None
     uart: Uart | None = None
     firmware: FirmwareEntry = FirmwareEntry()
     counter: CounterEntry | None = None

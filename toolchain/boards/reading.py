@@ -12,8 +12,10 @@ from typing import Any
 from toolchain.boards.baud import check_baud
 from toolchain.boards.board_model import Board, Emulator
 from toolchain.boards.chip_model import Chip
+from toolchain.boards.clock import clocks
 from toolchain.boards.entries import BoardEntry, ChipEntry, banks_of, names_behind
 from toolchain.boards.places import CHIPS, board_files_by_name
+from toolchain.boards.soldered import clock_defines, uart_defines
 from toolchain.errors import InputError
 from toolchain.files.records import field_of, read_toml, record
 from toolchain.resources import BOARDS
@@ -44,6 +46,8 @@ def read_chip(file: Path) -> Chip:
         name=file.stem,
         title=entry.title,
         core=entry.core.core(),
+        family=family,
+        header=entry.header,
         compiler_flags=entry.core.flags,
         most_clock_hz=entry.most_clock_hz,
         banks=banks,
@@ -54,6 +58,9 @@ def read_chip(file: Path) -> Chip:
         identity=entry.identity,
         energy=entry.energy,
         counter=entry.counter.counter(0) if entry.counter else None,
+        clock=entry.clock,
+        gpio=entry.gpio,
+        uarts=MappingProxyType({**entry.uarts_there(where)}),
         firmware_sources=entry.firmware.sources,
         wait_states_define=entry.firmware.wait_states_define,
         defines=MappingProxyType({**entry.firmware.checked_defines(where)}),
@@ -97,9 +104,7 @@ def _parse(name: str, on: Chip, entry: BoardEntry, where: str) -> Board:
     shift = _icount_shift(entry.emulator, on, where)
     memories = on.memories(entry.clock_hz, where)
     beside = banks_of(entry, where, [c.name for c in on.caches], [m.name for m in memories])
-    defines = entry.firmware.checked_defines(where)
-    if not entry.firmware.sources:
-        defines = {**on.defines, **_wait_states(on, entry.clock_hz), **defines}
+    defines = _defines(on, entry, where)
     if entry.uart is not None:
         check_baud(entry.uart, defines, entry.usb.ids, where)
     return Board(
@@ -120,6 +125,44 @@ def _parse(name: str, on: Chip, entry: BoardEntry, where: str) -> Board:
         ran_on_hardware=entry.ran_on_hardware,
         usb_ids=entry.usb.ids,
     )
+
+
+def _defines(on: Chip, entry: BoardEntry, where: str) -> Mapping[str, int | str]:
+    """What the firmware is told: what follows from the chip, the UART and the clocks, and what the
+    board's file says. Raises InputError as `uart_defines` and `_clocks`, and where the file says
+    what follows.
+    """
+    own = entry.firmware.checked_defines(where)
+    follows: dict[str, int | str] = {}
+    if entry.uart is not None:
+        follows |= uart_defines(on, entry.uart, where)
+    if entry.firmware.sources:
+        return {**follows, **own}
+    follows |= {**_wait_states(on, entry.clock_hz), **_clocks(on, entry, where)}
+    twice = sorted(follows.keys() & own.keys())
+    if twice:
+        raise InputError(
+            f"{where}: firmware: defines.{twice[0]} follows from [clock] and [uart] "
+            f"({follows[twice[0]]}): leave it out"
+        )
+    return {**on.defines, **follows, **own}
+
+
+def _clocks(on: Chip, entry: BoardEntry, where: str) -> Mapping[str, int]:
+    """Defines of the clocks. Raises InputError where they leave the chip's limits, and where
+    `clock_hz` is not what the factors make.
+    """
+    if on.clock is None:
+        return {}
+    if entry.clock is None:
+        raise InputError(f"{where}: there is no [clock]: the factors that make clock_hz")
+    made = clocks(on.clock, entry.clock, on.most_clock_hz, where)
+    if made.core_hz != entry.clock_hz:
+        raise InputError(
+            f"{where}: clock_hz is {entry.clock_hz:,}, but the factors of [clock] make "
+            f"{made.core_hz:,} Hz of {on.clock.source}'s {on.clock.source_hz:,}"
+        )
+    return clock_defines(on, entry.clock, made, entry.uart, where)
 
 
 def _icount_shift(emulator: Emulator | None, on: Chip, where: str) -> int:

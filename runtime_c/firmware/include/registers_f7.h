@@ -36,6 +36,7 @@
 #define RCC_PLLCFGR_PLLN (0x1FFu << 6)
 #define RCC_PLLCFGR_PLLN_Pos 6u
 #define RCC_PLLCFGR_PLLP (3u << 16)
+#define RCC_PLLCFGR_PLLP_Pos 16u
 #define RCC_PLLCFGR_PLLSRC (1u << 22)
 #define RCC_PLLCFGR_PLLQ (0xFu << 24)
 #define RCC_PLLCFGR_PLLQ_Pos 24u
@@ -44,8 +45,8 @@
 #define RCC_CFGR_SWS (3u << 2)
 #define RCC_CFGR_SWS_HSI 0u
 #define RCC_CFGR_SWS_PLL (2u << 2)
-#define RCC_CFGR_PPRE1_DIV4 (5u << 10)
-#define RCC_CFGR_PPRE2_DIV2 (4u << 13)
+#define RCC_CFGR_PPRE1_Pos 10u
+#define RCC_CFGR_PPRE2_Pos 13u
 #define RCC_CIR 0x4002380Cu
 #define RCC_APB1ENR 0x40023840u
 #define RCC_APB1ENR_PWREN (1u << 28)

@@ -7,6 +7,10 @@
 
 #include <stdint.h>
 
+/* What the prescaler of an APB holds for a divider of 1, 2, 4, 8 or 16. */
+#define THIMBLE_APB_CODE(divider)                                                                            \
+    ((divider) == 1u ? 0u : (divider) == 2u ? 4u : (divider) == 4u ? 5u : (divider) == 8u ? 6u : 7u)
+
 /* Waits until the bits of `mask` in the register at `address` are `value`. */
 static inline void thimble_wait_for(uint32_t address, uint32_t mask, uint32_t value)
 {

@@ -5,12 +5,19 @@
 #include "thimble_board.h"
 #include "thimble_stm32.h"
 
-/* 16 MHz / 8 = 2 MHz into the VCO, x 216, / 2 (P = 0) for the core; Q 9 for 48 MHz. */
+/* The oscillator's 16 MHz / M into the VCO, x N, / P for the core. Q makes the 48 MHz that nothing here uses,
+ * or less. */
+#define VCO_MHZ (16u * THIMBLE_PLL_N / THIMBLE_PLL_M)
+#define PLL_Q ((VCO_MHZ + 47u) / 48u)
 #define PLL_FACTORS                                                                                          \
-    ((8u << RCC_PLLCFGR_PLLM_Pos) | (216u << RCC_PLLCFGR_PLLN_Pos) | (9u << RCC_PLLCFGR_PLLQ_Pos))
+    ((THIMBLE_PLL_M << RCC_PLLCFGR_PLLM_Pos) | (THIMBLE_PLL_N << RCC_PLLCFGR_PLLN_Pos) |                     \
+     ((THIMBLE_PLL_P / 2u - 1u) << RCC_PLLCFGR_PLLP_Pos) |                                                   \
+     ((PLL_Q < 2u ? 2u : PLL_Q) << RCC_PLLCFGR_PLLQ_Pos))
 #define PLL_FIELDS                                                                                           \
     (RCC_PLLCFGR_PLLSRC | RCC_PLLCFGR_PLLM | RCC_PLLCFGR_PLLN | RCC_PLLCFGR_PLLP | RCC_PLLCFGR_PLLQ)
-#define BUSES (RCC_CFGR_PPRE1_DIV4 | RCC_CFGR_PPRE2_DIV2) /* the most that the limits of the buses allow */
+#define BUSES                                                                                                \
+    ((THIMBLE_APB_CODE(THIMBLE_APB1_DIVIDER) << RCC_CFGR_PPRE1_Pos) |                                        \
+     (THIMBLE_APB_CODE(THIMBLE_APB2_DIVIDER) << RCC_CFGR_PPRE2_Pos))
 
 /* Onto the internal oscillator, with nothing else running, whatever a boot loader left: ST's of the F072
  * starts firmware with the oscillator trimmed by 8 % ("STM32F072 bootloader limitation", community.st.com).

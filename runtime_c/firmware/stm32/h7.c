@@ -36,6 +36,9 @@
 #define REVISION_X 0x2001u
 #define REVISION_V 0x2003u
 
+/* For 400 MHz of the core: there is no scale 0 before revision V. */
+#define LIMIT_WITHOUT_SCALE_0 (400u * THIMBLE_PLL_P * THIMBLE_PLL_M / 64u)
+
 static uint32_t revision(void)
 {
     return THIMBLE_REGISTER(DBGMCU_IDCODE) >> DBGMCU_IDCODE_REV_ID_Pos;
@@ -80,14 +83,14 @@ static void power_up(void)
     thimble_wait_set(PWR_CSR1, PWR_CSR1_ACTVOSRDY);
 }
 
-/* The multiplier of 16 MHz to twice the core's clock. */
+/* The multiplier of what goes into the VCO. */
 static uint32_t pll_multiplier(void)
 {
 #ifdef THIMBLE_H7A3
-    return 35u; /* 560 MHz */
+    return THIMBLE_PLL_N;
 #else
     if (revision() < REVISION_V) {
-        return 50u; /* 800 MHz: there is no scale 0, and 400 MHz is the limit */
+        return LIMIT_WITHOUT_SCALE_0 < THIMBLE_PLL_N ? LIMIT_WITHOUT_SCALE_0 : THIMBLE_PLL_N;
     }
     /* From scale 1 to scale 0, as HAL_PWREx_ControlVoltageScaling does. */
     thimble_clock_enable(RCC_APB4ENR, RCC_APB4ENR_SYSCFGEN);
@@ -95,21 +98,21 @@ static uint32_t pll_multiplier(void)
     (void)THIMBLE_REGISTER(SYSCFG_PWRCR);
     thimble_wait_set(VOLTAGE, VOLTAGE_READY);
     thimble_wait_set(PWR_CSR1, PWR_CSR1_ACTVOSRDY);
-    return 60u; /* 960 MHz */
+    return THIMBLE_PLL_N;
 #endif
 }
 
 static void pll_up(uint32_t multiplier)
 {
     thimble_replace(RCC_PLLCKSELR, RCC_PLLCKSELR_PLLSRC | RCC_PLLCKSELR_DIVM1,
-                    RCC_PLLCKSELR_PLLSRC_HSI | (4u << RCC_PLLCKSELR_DIVM1_Pos)); /* 16 MHz into the VCO */
+                    RCC_PLLCKSELR_PLLSRC_HSI | (THIMBLE_PLL_M << RCC_PLLCKSELR_DIVM1_Pos));
     thimble_replace(RCC_PLLCFGR,
                     RCC_PLLCFGR_PLL1FRACEN | RCC_PLLCFGR_PLL1VCOSEL | RCC_PLLCFGR_PLL1RGE_3 |
                         RCC_PLLCFGR_DIVP1EN | RCC_PLLCFGR_DIVQ1EN | RCC_PLLCFGR_DIVR1EN,
                     RCC_PLLCFGR_PLL1RGE_3 | RCC_PLLCFGR_DIVP1EN); /* 8 to 16 MHz, wide VCO, P output on */
-    THIMBLE_REGISTER(RCC_PLL1DIVR) = ((multiplier - 1u) << RCC_PLL1DIVR_N1_Pos) |
-                                     (1u << RCC_PLL1DIVR_P1_Pos) | (3u << RCC_PLL1DIVR_Q1_Pos) |
-                                     (1u << RCC_PLL1DIVR_R1_Pos); /* P 2, Q 4, R 2 */
+    THIMBLE_REGISTER(RCC_PLL1DIVR) =
+        ((multiplier - 1u) << RCC_PLL1DIVR_N1_Pos) | ((THIMBLE_PLL_P - 1u) << RCC_PLL1DIVR_P1_Pos) |
+        (3u << RCC_PLL1DIVR_Q1_Pos) | (1u << RCC_PLL1DIVR_R1_Pos); /* Q 4 and R 2, which are off */
     THIMBLE_REGISTER(RCC_CR) |= RCC_CR_PLL1ON;
     thimble_wait_set(RCC_CR, RCC_CR_PLL1RDY);
 }

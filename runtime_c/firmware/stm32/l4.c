@@ -48,9 +48,10 @@ void thimble_board_init(void)
     THIMBLE_REGISTER(DBGMCU_CR) |= DBGMCU_CR_DBG_SLEEP; /* as a probe would: see THIMBLE_NEVER_SLEEPS */
     settle_clocks();
     power_up();
-    /* M is 1 and R 2: 16 MHz into the VCO, half of what it makes to the core. */
-    THIMBLE_REGISTER(RCC_PLLCFGR) =
-        RCC_PLLCFGR_PLLSRC_HSI | (THIMBLE_PLL_N << RCC_PLLCFGR_PLLN_Pos) | RCC_PLLCFGR_PLLREN;
+    /* 16 MHz / M into the VCO, x N, / R for the core. */
+    THIMBLE_REGISTER(RCC_PLLCFGR) = RCC_PLLCFGR_PLLSRC_HSI | ((THIMBLE_PLL_M - 1u) << RCC_PLLCFGR_PLLM_Pos) |
+                                    (THIMBLE_PLL_N << RCC_PLLCFGR_PLLN_Pos) |
+                                    ((THIMBLE_PLL_P / 2u - 1u) << RCC_PLLCFGR_PLLR_Pos) | RCC_PLLCFGR_PLLREN;
     THIMBLE_REGISTER(RCC_CR) |= RCC_CR_PLLON;
     thimble_wait_set(RCC_CR, RCC_CR_PLLRDY);
     flash_up();

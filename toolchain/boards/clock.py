@@ -1,0 +1,117 @@
+"""The clock tree of a chip, and the clocks that a board's factors make of it.
+
+Every tree here is an oscillator, divided by M into a PLL whose VCO runs N times as fast, divided by
+P for the core; a bus runs at a fraction of the core's clock or of another bus. A chip without a PLL
+has M, N and P of 1.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from toolchain.errors import InputError
+
+_CORE = "core"
+SOURCE = "source"
+"""The oscillator, as the clock of a UART."""
+_RANGE = re.compile(r"(\d+)(?:\s*\.\.\s*(\d+))?")
+_DIVIDERS = "1, 2, 4, 8, 16"
+
+
+@dataclass(frozen=True)
+class Bus:
+    """`[clock.bus.NAME]` of a chip: the highest clock of a bus, and what it is a fraction of."""
+
+    most_hz: int
+    of: str = _CORE
+    dividers: str = _DIVIDERS
+
+
+@dataclass(frozen=True)
+class ClockTree:
+    """`[clock]` of a chip: what its factors may be, as `1..8, 16`, and limits of the clocks that
+    they make, in Hz. `input_hz`, `vco_hz`: the least and the most into the PLL, and of its VCO.
+    """
+
+    source: str
+    source_hz: int
+    m: str = "1"
+    n: str = "1"
+    p: str = "1"
+    input_hz: tuple[int, ...] = ()
+    vco_hz: tuple[int, ...] = ()
+    bus: Mapping[str, Bus] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Factors:
+    """`[clock]` of a board: the PLL's factors, and each bus's divider."""
+
+    m: int = 1
+    n: int = 1
+    p: int = 1
+    bus: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Clocks:
+    """What runs at which clock, in Hz: of the core, and of each bus and the oscillator by name."""
+
+    core_hz: int
+    others: Mapping[str, int]
+
+
+def clocks(tree: ClockTree, chosen: Factors, most_hz: int, where: str) -> Clocks:
+    """The clocks that the factors of a board make.
+
+    Raises InputError, beginning with `where` and naming the field and its limit, where a factor is
+    not among those there are, a clock is out of its limits (`most_hz`: of the core) or no whole
+    number of Hz, and where a bus is not the chip's.
+    """
+    for name in ("m", "n", "p"):
+        _check_factor(getattr(chosen, name), getattr(tree, name), f"{where}: clock.{name}")
+    into = Fraction(tree.source_hz, chosen.m)
+    vco = into * chosen.n
+    core = vco / chosen.p
+    _check_range(into, tree.input_hz, f"{where}: clock.m: {tree.source} / m, into the PLL,")
+    _check_range(vco, tree.vco_hz, f"{where}: clock.n: the PLL's VCO")
+    _check_range(core, (1, most_hz), f"{where}: clock: the core")
+    unknown = sorted(set(chosen.bus) - set(tree.bus))
+    if unknown:
+        known = ", ".join(tree.bus) or "none"
+        raise InputError(f"{where}: clock.bus: there is no {unknown[0]!r}; the chip has {known}")
+    found = {_CORE: core, SOURCE: Fraction(tree.source_hz)}
+    for name, bus in tree.bus.items():
+        divider = chosen.bus.get(name, 1)
+        _check_factor(divider, bus.dividers, f"{where}: clock.bus.{name}")
+        if bus.of not in found:
+            raise InputError(f"{where}: the chip's clock.bus.{name}: of: no {bus.of!r} before it")
+        found[name] = found[bus.of] / divider
+        _check_range(found[name], (1, bus.most_hz), f"{where}: clock.bus.{name}: {name}")
+    for name, clock in found.items():
+        if clock.denominator != 1:
+            raise InputError(f"{where}: clock: {name} runs at {float(clock):,.3f} Hz, not whole Hz")
+    whole = {name: int(clock) for name, clock in found.items()}
+    return Clocks(whole.pop(_CORE), whole)
+
+
+def _check_range(clock: Fraction, limits: tuple[int, ...], what: str) -> None:
+    if limits and not limits[0] <= clock <= limits[-1]:
+        raise InputError(
+            f"{what} runs at {float(clock):,.0f} Hz, not at {limits[0]:,} to {limits[-1]:,} Hz"
+        )
+
+
+def _check_factor(value: int, allowed: str, what: str) -> None:
+    if not any(value in values for values in _ranges(allowed, what)):
+        raise InputError(f"{what} is {value}; the chip has {allowed}")
+
+
+def _ranges(text: str, what: str) -> list[range]:
+    parts = [_RANGE.fullmatch(part.strip()) for part in text.split(",")]
+    if not all(parts):
+        raise InputError(f"{what}: {text!r} in the chip's file is not as '1..8, 16'")
+    return [range(int(m[1]), int(m[2] or m[1]) + 1) for m in parts if m]
