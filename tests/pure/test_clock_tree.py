@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from toolchain.boards import Board, board, boards, read_board
+from toolchain.boards import Board, board, boards, read_board, read_chip
 from toolchain.errors import InputError
 from toolchain.resources import BOARDS
 
@@ -115,7 +115,7 @@ def test_a_uart_that_the_chip_lacks_must_be_listed(tmp_path: Path) -> None:
         changed(tmp_path)
     file.write_text(file.read_text().replace('"USART2"', '"USART8"'))
     (tmp_path / "other" / "board.toml").rename(tmp_path / "board.toml")
-    read_board.cache_clear()
+    read_chip.cache_clear()
     (tmp_path / "again").mkdir()
     (tmp_path / "board.toml").rename(tmp_path / "again" / "board.toml")
     with pytest.raises(InputError, match="without: there is no 'USART8'"):

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
 import pytest
 
-from toolchain.boards import as_target, board, board_files, boards, invalid_boards
+from toolchain.boards import as_target, board, board_files, boards, chips, invalid_boards
 from toolchain.boards.places import ENVIRONMENT_VARIABLE
+from toolchain.cli import run
 from toolchain.deployment.compile import compile_library, compile_model
+from toolchain.deployment.fitting import fits
 from toolchain.errors import InputError
+from toolchain.planning.options import PlanOptions
 from toolchain.resources import BOARDS
 
 DIGITS = BOARDS.parent / "examples" / "digits" / "digits_int8.tflite"
@@ -109,3 +113,70 @@ def test_a_bare_chip_gets_c_but_no_firmware(tmp_path: Path) -> None:
         compile_model(DIGITS, "STM32U575ZI", tmp_path / "firmware")
     assert "thimble boards new NAME --chip stm32u575" in str(caught.value)
     assert not (tmp_path / "firmware").exists()
+
+
+def thimble(*arguments: str) -> int:
+    return run([str(argument) for argument in arguments])
+
+
+def test_a_new_board_is_one_that_compiles(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert (
+        thimble("boards", "new", "greenhouse", "--chip", "STM32F446RCT6", "-o", str(tmp_path)) == 0
+    )
+    made = board(str(tmp_path / "greenhouse"))
+    assert made.chip.name == "stm32f446" and made.memories[0].size_bytes == 256 * 1024
+    assert made.clock_hz == made.chip.most_clock_hz and made.clocks_hz["apb1"] == 45_000_000
+    before = (tmp_path / "greenhouse" / "board.toml").read_text()
+    assert thimble("boards", "new", "greenhouse", "--chip", "stm32f405", "-o", str(tmp_path)) == 2
+    assert (tmp_path / "greenhouse" / "board.toml").read_text() == before
+    capsys.readouterr()
+    assert thimble("boards", "check", str(tmp_path / "greenhouse"), "--json", "-") == 0
+    (told,) = json.loads(capsys.readouterr().out)["boards"]
+    assert told["clocks_hz"]["apb2"] == 90_000_000 and told["flash_bytes"] == 256 * 1024
+
+
+@pytest.mark.parametrize(
+    "name", [c.name for c in chips().values() if c.clock is not None and c.firmware_sources]
+)
+def test_every_chip_with_firmware_begins_at_its_highest_clock(name: str, tmp_path: Path) -> None:
+    assert thimble("boards", "new", "first", "--chip", name, "-o", str(tmp_path)) == 0
+    assert board(str(tmp_path / "first")).clock_hz == chips()[name].most_clock_hz
+
+
+@pytest.mark.parametrize(
+    ("name", "chip", "message"),
+    [
+        ("../greenhouse", "stm32f446", "names no board"),
+        ("greenhouse", "stm32f999", "there is no chip 'stm32f999'"),
+        ("greenhouse", "an385", "an385 has no firmware here"),
+    ],
+)
+def test_what_cannot_begin_is_refused(
+    name: str, chip: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert thimble("boards", "new", name, "--chip", chip, "-o", str(tmp_path / "mine")) == 2
+    assert message in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "mine").exists()
+
+
+def test_the_boards_that_hold_a_model_come_first(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, mine: Path
+) -> None:
+    smaller = mine.parent / "chips"
+    (smaller / "families").mkdir(parents=True)
+    for name in ("stm32f446.toml", "families/stm32f4.toml"):
+        shutil.copy(BOARDS / "chips" / name, smaller / name)
+    text = (
+        (smaller / "stm32f446.toml")
+        .read_text()
+        .replace("size_bytes = 0x0002_0000", "size_bytes = 0x0800")
+    )
+    (smaller / "stm32f446.toml").write_text(text)
+    few = {name: boards()[name] for name in ("nucleo-h743zi", "nucleo-f446re")}
+    few["mine"] = board(str(mine))
+    found = fits(DIGITS, tuple(few.values()), PlanOptions())
+    assert [fit.board.name for fit in found] == ["nucleo-f446re", "nucleo-h743zi", str(mine)]
+    assert found[0].need is not None and found[0].milliseconds > 0
+    assert "does not fit" in found[2].why_not or "bytes" in found[2].why_not

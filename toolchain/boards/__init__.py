@@ -26,6 +26,7 @@ from toolchain.boards.reading import chips as chips
 from toolchain.boards.reading import invalid_boards as invalid_boards
 from toolchain.boards.reading import read_board as read_board
 from toolchain.boards.reading import read_chip as read_chip
+from toolchain.boards.starting import starting_board as starting_board
 from toolchain.boards.target import Target as Target
 from toolchain.boards.target import as_target as as_target
 from toolchain.boards.target import board as board

@@ -44,7 +44,8 @@ class Board:
     `memories` are those of the chip and those beside it, with their stalls at `clock_hz`, and
     `caches` those before them. `firmware_sources` are below `runtime_c/firmware`. `flash_runners`
     name classes of `device/flash.py`, preferred first, with the options each one needs. `usb_ids`
-    are those of the USB serial port on the board, as `vendor:product` in lower case.
+    are those of the USB serial port on the board, as `vendor:product` in lower case. `clocks_hz`:
+    the core's and the buses' where the chip's clock tree is known.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Board:
     )
     ran_on_hardware: bool = False
     usb_ids: tuple[str, ...] = ()
+    clocks_hz: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
 
     @property
     def core(self) -> Core:

@@ -115,3 +115,43 @@ def _ranges(text: str, what: str) -> list[range]:
     if not all(parts):
         raise InputError(f"{what}: {text!r} in the chip's file is not as '1..8, 16'")
     return [range(int(m[1]), int(m[2] or m[1]) + 1) for m in parts if m]
+
+
+def fastest(tree: ClockTree, most_hz: int, where: str) -> Factors:
+    """Factors for the highest clock of the core that is no more than `most_hz`; of those the ones
+    with the smallest M, then P, and the smallest dividers that the buses allow.
+
+    Raises InputError if no factors keep the limits.
+    """
+    best: tuple[Fraction, int, int, int] | None = None
+    for m in _values(tree.m, where):
+        into = Fraction(tree.source_hz, m)
+        if not _within(into, tree.input_hz):
+            continue
+        for p in _values(tree.p, where):
+            for n in _values(tree.n, where):
+                core = into * n / p
+                if core > most_hz or core.denominator != 1 or not _within(into * n, tree.vco_hz):
+                    continue
+                if best is None or (core, -m, -p) > (best[0], -best[1], -best[3]):
+                    best = core, m, n, p
+    if best is None:
+        raise InputError(f"{where}: no factors of the PLL keep its limits")
+    core, m, n, p = best
+    rates = {_CORE: core}
+    dividers: dict[str, int] = {}
+    for name, bus in tree.bus.items():
+        allowed = [d for d in _values(bus.dividers, where) if rates[bus.of] / d <= bus.most_hz]
+        if not allowed:
+            raise InputError(f"{where}: no divider keeps the limit of {name}")
+        dividers[name] = min(allowed)
+        rates[name] = rates[bus.of] / dividers[name]
+    return Factors(m, n, p, dividers)
+
+
+def _within(clock: Fraction, limits: tuple[int, ...]) -> bool:
+    return not limits or limits[0] <= clock <= limits[-1]
+
+
+def _values(allowed: str, where: str) -> list[int]:
+    return [value for values in _ranges(allowed, where) for value in values]

@@ -1,89 +1,63 @@
-"""A chip without a board: by the name of its file, or by a part number as ST prints it."""
+"""Part numbers as ST prints them: which chip's file they mean, and how much flash."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import replace
 
-from toolchain.boards.board_model import Board
 from toolchain.boards.chip_model import Chip
-from toolchain.boards.memory import Memory, MemoryKind
-from toolchain.boards.reading import chips
+from toolchain.boards.memory import MemoryKind
 from toolchain.errors import InputError
 
 _REST = re.compile(r"[a-z](?P<flash>[a-z0-9])[a-z0-9]*")
 _LINE_LENGTH = len("stm32u575")
-FLASH_KIB = {
-    "4": 16,
-    "6": 32,
-    "8": 64,
-    "b": 128,
-    "z": 192,
-    "c": 256,
-    "d": 384,
-    "e": 512,
-    "f": 768,
-    "g": 1024,
-    "h": 1536,
-    "i": 2048,
-    "j": 4096,
-}
+FLASH_KIB = dict(
+    zip(
+        "468bzcdefghij",
+        (16, 32, 64, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 4096),
+        strict=True,
+    )
+)
 """Flash by the letter of a part number behind that of its pins ("Ordering information" of ST's
 datasheets)."""
 
 
-def bare_chip(name: str) -> Board | None:
-    """A board of nothing but the chip, at its highest clock: what can be planned, and made as C,
-    but not as firmware. `name` is a chip's (`stm32u575`), or a part number that begins with one
-    and then has the letters of pins and flash (`STM32U575ZIT6Q`, 2 MiB), in any case.
+def chip_of(part: str, names: Collection[str]) -> str | None:
+    """Which of `names` a chip's name or part number means, in any case; None for neither.
 
-    None where there is no such chip. Raises InputError for a part with more flash than its chip.
+    The chip is the one whose name is the longest beginning of the part number; an `x` of a name,
+    behind the part's line, stands for the letter of the pins: STM32F103RB is a stm32f103xb.
     """
-    text = name.lower()
-    found = _longest(text)
-    if found is None or not found.banks:
-        return None
-    memories = found.memories(found.most_clock_hz, found.name)
-    if text != found.name:
-        match = _REST.fullmatch(text[_LINE_LENGTH:])
-        if match is None:
-            return None
-        memories = _with_flash(memories, FLASH_KIB.get(match["flash"], 0) * 1024, name)
-    return Board(
-        name=text,
-        title=f"{found.title}, a chip without a board",
-        chip=found,
-        clock_hz=found.most_clock_hz,
-        memories=memories,
-        caches=found.caches,
-        uart=None,
-        counter=found.counter,
-        firmware_sources=(),
-        defines={},
-    )
-
-
-def _longest(text: str) -> Chip | None:
-    """The chip whose name is the longest beginning of `text`; an `x` of a name, behind the part's
-    line, stands for any letter."""
-    found = [chip for chip in chips().values() if _begins(text, chip.name)]
-    return max(found, key=lambda chip: len(chip.name), default=None)
+    text = part.lower()
+    found = max((name for name in names if _begins(text, name)), key=len, default=None)
+    whole = text == found or _REST.fullmatch(text[_LINE_LENGTH:])
+    return found if whole else None
 
 
 def _begins(text: str, name: str) -> bool:
     return len(text) >= len(name) and all(
-        wanted in (got, "x") for got, wanted in zip(text, name, strict=False)
+        wanted == got or (wanted == "x" and place >= _LINE_LENGTH)
+        for place, (got, wanted) in enumerate(zip(text, name, strict=False))
     )
 
 
-def _with_flash(memories: tuple[Memory, ...], size_bytes: int, name: str) -> tuple[Memory, ...]:
-    """The flash that the chip boots from, with the part's size; 0: a letter that is not known."""
-    first = memories[0]
-    if first.kind is not MemoryKind.FLASH or size_bytes == 0 or size_bytes == first.size_bytes:
-        return memories
-    if size_bytes > first.size_bytes:
+def as_part(chip: Chip, part: str) -> Chip:
+    """The chip with the flash that the part number's letter tells, where its name does not.
+
+    Raises InputError for a part with more flash than its chip.
+    """
+    match = _REST.fullmatch(part.lower()[_LINE_LENGTH:])
+    first = chip.banks[0] if chip.banks else None
+    if match is None or part.lower() == chip.name or first is None:
+        return chip
+    size_bytes = FLASH_KIB.get(match["flash"], 0) * 1024
+    if first.memory.kind is not MemoryKind.FLASH or size_bytes in (0, first.memory.size_bytes):
+        return chip
+    if size_bytes > first.memory.size_bytes:
         raise InputError(
-            f"{name} has {size_bytes // 1024} KiB of flash by its letter, and the chip's file "
-            f"{first.size_bytes // 1024} KiB"
+            f"{part} has {size_bytes // 1024} KiB of flash by its letter, and the file of "
+            f"{chip.name} {first.memory.size_bytes // 1024} KiB"
         )
-    return (replace(first, size_bytes=size_bytes), *memories[1:])
+    smaller = replace(first, memory=replace(first.memory, size_bytes=size_bytes))
+    return replace(chip, banks=(smaller, *chip.banks[1:]))

@@ -12,8 +12,9 @@ from typing import Any
 from toolchain.boards.baud import check_baud
 from toolchain.boards.board_model import Board, Emulator
 from toolchain.boards.chip_model import Chip
-from toolchain.boards.clock import clocks
+from toolchain.boards.clock import Clocks, clocks
 from toolchain.boards.entries import BoardEntry, ChipEntry, banks_of, names_behind
+from toolchain.boards.parts import as_part, chip_of
 from toolchain.boards.places import CHIPS, board_files_by_name
 from toolchain.boards.soldered import clock_defines, uart_defines
 from toolchain.errors import InputError
@@ -24,6 +25,7 @@ _MOST_ICOUNT_SHIFT = 10
 _FAMILIES = "families"
 
 
+@cache
 def read_chip(file: Path) -> Chip:
     """A chip from its `<name>.toml`, and what the file does not say from its family's.
 
@@ -91,20 +93,26 @@ def read_board(file: Path, name: str = "") -> Board:
 
 
 def _find_chip(name: str, folder: Path, where: str = "") -> Chip:
-    """That of a folder, or else of this package. Raises InputError listing those there are."""
+    """The chip, or the part of it that a part number means, of a folder or else of this package.
+
+    Raises InputError listing those there are.
+    """
     known = BOARDS / CHIPS
-    for place in (folder, known):
-        if (place / f"{name}.toml").is_file():
-            return read_chip(place / f"{name}.toml")
-    names = ", ".join(sorted({file.stem for at in (folder, known) for file in at.glob("*.toml")}))
-    raise InputError(f"{where}there is no chip {name!r}; the chips are {names}")
+    names = {file.stem for at in (folder, known) for file in at.glob("*.toml")}
+    found = chip_of(name, names)
+    if found is None:
+        listed = ", ".join(sorted(names))
+        raise InputError(f"{where}there is no chip {name!r}; the chips are {listed}")
+    own = folder / f"{found}.toml"
+    return as_part(read_chip(own if own.is_file() else known / own.name), name)
 
 
 def _parse(name: str, on: Chip, entry: BoardEntry, where: str) -> Board:
     shift = _icount_shift(entry.emulator, on, where)
     memories = on.memories(entry.clock_hz, where)
     beside = banks_of(entry, where, [c.name for c in on.caches], [m.name for m in memories])
-    defines = _defines(on, entry, where)
+    made = _clocks(on, entry, where)
+    defines = _defines(on, entry, made, where)
     if entry.uart is not None:
         check_baud(entry.uart, defines, entry.usb.ids, where)
     return Board(
@@ -124,10 +132,13 @@ def _parse(name: str, on: Chip, entry: BoardEntry, where: str) -> Board:
         flash_runners=MappingProxyType({k: MappingProxyType(v) for k, v in entry.flash.items()}),
         ran_on_hardware=entry.ran_on_hardware,
         usb_ids=entry.usb.ids,
+        clocks_hz=MappingProxyType({"core": made.core_hz, **made.others} if made else {}),
     )
 
 
-def _defines(on: Chip, entry: BoardEntry, where: str) -> Mapping[str, int | str]:
+def _defines(
+    on: Chip, entry: BoardEntry, made: Clocks | None, where: str
+) -> Mapping[str, int | str]:
     """What the firmware is told: what follows from the chip, the UART and the clocks, and what the
     board's file says. Raises InputError as `uart_defines` and `_clocks`, and where the file says
     what follows.
@@ -138,7 +149,9 @@ def _defines(on: Chip, entry: BoardEntry, where: str) -> Mapping[str, int | str]
         follows |= uart_defines(on, entry.uart, where)
     if entry.firmware.sources:
         return {**follows, **own}
-    follows |= {**_wait_states(on, entry.clock_hz), **_clocks(on, entry, where)}
+    follows |= _wait_states(on, entry.clock_hz)
+    if made is not None and entry.clock is not None:
+        follows |= clock_defines(on, entry.clock, made, entry.uart, where)
     twice = sorted(follows.keys() & own.keys())
     if twice:
         raise InputError(
@@ -148,12 +161,12 @@ def _defines(on: Chip, entry: BoardEntry, where: str) -> Mapping[str, int | str]
     return {**on.defines, **follows, **own}
 
 
-def _clocks(on: Chip, entry: BoardEntry, where: str) -> Mapping[str, int]:
-    """Defines of the clocks. Raises InputError where they leave the chip's limits, and where
-    `clock_hz` is not what the factors make.
+def _clocks(on: Chip, entry: BoardEntry, where: str) -> Clocks | None:
+    """None for a chip whose clock tree is not known, and a board with firmware of its own. Raises
+    InputError where they leave the chip's limits, and where `clock_hz` is not what they make.
     """
-    if on.clock is None:
-        return {}
+    if on.clock is None or entry.firmware.sources:
+        return None
     if entry.clock is None:
         raise InputError(f"{where}: there is no [clock]: the factors that make clock_hz")
     made = clocks(on.clock, entry.clock, on.most_clock_hz, where)
@@ -162,7 +175,7 @@ def _clocks(on: Chip, entry: BoardEntry, where: str) -> Mapping[str, int]:
             f"{where}: clock_hz is {entry.clock_hz:,}, but the factors of [clock] make "
             f"{made.core_hz:,} Hz of {on.clock.source}'s {on.clock.source_hz:,}"
         )
-    return clock_defines(on, entry.clock, made, entry.uart, where)
+    return made
 
 
 def _icount_shift(emulator: Emulator | None, on: Chip, where: str) -> int:
@@ -201,12 +214,10 @@ def chips() -> Mapping[str, Chip]:
 
 
 def chip(name: str) -> Chip:
-    """The chip of that name. Raises InputError listing the chips if there is none."""
-    try:
-        return chips()[name]
-    except KeyError:
-        known = ", ".join(chips())
-        raise InputError(f"there is no chip {name!r}; the chips are {known}") from None
+    """The chip of that name, or the part of it that a part number means. Raises InputError listing
+    the chips if there is none.
+    """
+    return _find_chip(name, BOARDS / CHIPS)
 
 
 def boards() -> Mapping[str, Board]:

@@ -16,9 +16,9 @@ from toolchain.boards.board_model import Board
 from toolchain.boards.chip_model import Energy
 from toolchain.boards.core import Core
 from toolchain.boards.memory import GUARD_BYTES, Cache, Memory
-from toolchain.boards.parts import bare_chip
+from toolchain.boards.parts import chip_of
 from toolchain.boards.places import CHIPS, FILE, board_files_by_name, file_of
-from toolchain.boards.reading import boards, chips, invalid_boards, read_board
+from toolchain.boards.reading import boards, chip, chips, invalid_boards, read_board
 from toolchain.errors import InputError
 from toolchain.resources import BOARDS
 
@@ -71,6 +71,31 @@ def _plain(name: str) -> Board | None:
     if file is not None and _STANDS_FOR not in name:
         raise InputError(f"there is no {file}; a board is a {FILE}, or a folder with one")
     return bare_chip(name)
+
+
+def bare_chip(name: str) -> Board | None:
+    """A board of nothing but a chip, by its name or a part number, at its highest clock: what can
+    be planned, and made as C, but not as firmware. None where there is no such chip.
+
+    Raises InputError for a part with more flash than its chip.
+    """
+    if chip_of(name, chips()) is None:
+        return None
+    found = chip(name)
+    if not found.banks:
+        return None
+    return Board(
+        name=name.lower(),
+        title=f"{found.title}, a chip without a board",
+        chip=found,
+        clock_hz=found.most_clock_hz,
+        memories=found.memories(found.most_clock_hz, found.name),
+        caches=found.caches,
+        uart=None,
+        counter=found.counter,
+        firmware_sources=(),
+        defines={},
+    )
 
 
 def _bare() -> list[str]:

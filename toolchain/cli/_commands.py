@@ -19,7 +19,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "arena": (
             "Place buffers in the smallest arena, and say whether it is proved to be the smallest."
         ),
-        "boards": "List the boards: core, clock, RAM, flash, and where each has run.",
+        "boards": "List the boards, and which hold a model; make and check boards of your own.",
         "compile": "Generate C for a model and build firmware for a board.",
         "cost": (
             "Known latencies of kernels, in cycles: list, export, import, check. `thimble profile` "

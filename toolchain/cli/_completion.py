@@ -23,8 +23,12 @@ def boards(incomplete: str) -> list[str]:
 
 def targets(incomplete: str) -> list[str]:
     """Boards and chips."""
-    chips = (file.stem for file in (BOARDS / CHIPS).glob("*.toml"))
-    return boards(incomplete) + _beginning(incomplete, chips)
+    return boards(incomplete) + chips(incomplete)
+
+
+def chips(incomplete: str) -> list[str]:
+    """Chips whose name begins so."""
+    return _beginning(incomplete, (file.stem for file in (BOARDS / CHIPS).glob("*.toml")))
 
 
 def models(incomplete: str) -> list[str]:

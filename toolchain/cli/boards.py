@@ -1,41 +1,201 @@
-"""`thimble boards`: the boards to compile for."""
+"""`thimble boards`: the boards to compile for, and boards of one's own."""
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
 from rich.table import Table
 
-from toolchain.boards import Board, boards
-from toolchain.cli._console import output_console
+from toolchain.boards import Board, board_files_by_name, boards, invalid_boards, starting_board
+from toolchain.boards import board as find_board
+from toolchain.cli import _completion as completion
+from toolchain.cli._command import Command
+from toolchain.cli._console import note, output_console, progress
 from toolchain.cli._json import JsonOption, write_json
+from toolchain.errors import InputError
+from toolchain.files import write_file
 from toolchain.report.text import round_size
+from toolchain.resources import BOARDS
+
+group = typer.Typer(invoke_without_command=True, rich_markup_mode="markdown")
+
+ForOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--for",
+        metavar="MODEL",
+        help="List which boards hold this model, with RAM, flash and milliseconds, those with the "
+        "cheapest core first; and why the others do not.",
+        autocompletion=completion.models,
+    ),
+]
 
 
-def command(json: JsonOption = None) -> None:
-    """List the boards: core, clock, RAM, flash, and where each has run.
+@group.callback()
+def listing(context: typer.Context, json: JsonOption = None, model: ForOption = None) -> None:
+    """List the boards, and which hold a model; make and check boards of your own.
 
-    A board is a folder under `boards/` and names its chip, a file in `boards/chips/`; the README
-    says how to add one.
+    The list says core, clock, RAM, flash, and where each has run. A board is a folder with a
+    `board.toml`, which names its chip. Boards of yours are found by their path (`--board
+    path/to/board.toml`), or by name in the folders of `$THIMBLE_BOARDS` and in
+    `~/.config/thimble/boards`. `thimble boards new` writes one to begin with, and `thimble
+    boards check` says what its clocks are.
     """
+    if context.invoked_subcommand is not None:
+        if json or model:
+            raise InputError("--json and --for are of the list: leave out the subcommand")
+        return
+    if model is not None:
+        _list_for(model, json)
+        return
     if json:
         write_json(json, {"boards": [_as_json(board) for board in boards().values()]})
     if json == "-":
         return
-    table = Table(header_style="bold")
-    for heading in ("board", "what", "core", "clock", "RAM", "flash", "runs"):
-        table.add_column(
-            heading, justify="right" if heading in {"clock", "RAM", "flash"} else "left"
-        )
+    table = _table("board", "what", "core", "clock", "RAM", "flash", "runs")
     for board in boards().values():
-        table.add_row(
-            board.name,
-            board.title,
-            board.core.name,
-            f"{board.clock_hz // 10**6} MHz" if board.clock_hz else "-",
-            round_size(board.ram_bytes) if board.ram_bytes else "-",
-            round_size(board.flash_bytes) if board.flash_bytes else "-",
-            _where_it_runs(board),
-        )
+        table.add_row(*_described(board), _where_it_runs(board))
     output_console().print(table)
+    for name, wrong in invalid_boards().items():
+        note(f"warning: board {name} is left out: {wrong}")
+
+
+def _described(board: Board) -> tuple[str, ...]:
+    return (
+        escape(board.name),
+        escape(board.title),
+        board.core.name,
+        f"{board.clock_hz // 10**6} MHz" if board.clock_hz else "-",
+        round_size(board.ram_bytes) if board.ram_bytes else "-",
+        round_size(board.flash_bytes) if board.flash_bytes else "-",
+    )
+
+
+def _table(*headings: str) -> Table:
+    table = Table(header_style="bold")
+    numbers = {"clock", "RAM", "flash", "RAM needed", "flash needed", "time"}
+    for heading in headings:
+        table.add_column(heading, justify="right" if heading in numbers else "left")
+    return table
+
+
+def _list_for(model: Path, json: str | None) -> None:
+    from toolchain.deployment.fitting import fits
+    from toolchain.planning.options import PlanOptions
+
+    targets = [board for board in boards().values() if not board.is_host]
+    with progress() as step:
+        found = fits(model, targets, PlanOptions(), step)
+    if json:
+        rows = [
+            {
+                "name": fit.board.name,
+                "core": fit.board.core.name,
+                "fits": not fit.why_not,
+                "why_not": fit.why_not or None,
+                "ram_bytes": fit.need.ram_bytes if fit.need else None,
+                "flash_bytes": fit.need.flash_bytes if fit.need else None,
+                "cycles": fit.cycles if fit.need else None,
+                "milliseconds": fit.milliseconds if fit.need else None,
+                "split": fit.split,
+            }
+            for fit in found
+        ]
+        write_json(json, {"model": str(model), "boards": rows})
+    if json == "-":
+        return
+    table = _table("board", "core", "clock", "RAM", "flash", "RAM needed", "flash needed", "time")
+    for fit in found:
+        name, _, core, clock, ram, flash = _described(fit.board)
+        if fit.need is not None:
+            own = [f"{n / 1024:,.1f} KiB" for n in (fit.need.ram_bytes, fit.need.flash_bytes)]
+            table.add_row(name, core, clock, ram, flash, *own, f"{fit.milliseconds:,.2f} ms")
+    output_console().print(table)
+    refused = [fit for fit in found if fit.why_not]
+    output_console().print(
+        f"{len(found) - len(refused)} of {len(found)} boards hold {model.name}; RAM, flash and "
+        "time are estimated, as `thimble plan` does.",
+        highlight=False,
+    )
+    for fit in refused:
+        output_console().print(f"{fit.board.name}: {escape(fit.why_not)}", highlight=False)
+
+
+@group.command(cls=Command)
+def new(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The board's name: a new folder.")],
+    chip: Annotated[
+        str,
+        typer.Option("--chip", help="Its chip, or part number.", autocompletion=completion.chips),
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="DIR", help="Where to make the folder.")
+    ] = Path("boards"),
+) -> None:
+    """Write a commented `board.toml` for a chip, at its highest clock, to change and keep.
+
+    Example: `thimble boards new greenhouse --chip STM32F411CE`, then change the pins in
+    `boards/greenhouse/board.toml`, then `thimble boards check boards/greenhouse`.
+    """
+    file = out / name / "board.toml"
+    text = starting_board(name, chip)
+    if file.exists():
+        raise InputError(f"{file} is there already: it is yours, so it stays as it is")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    write_file(file, text)
+    find_board(str(file.absolute()))
+    output_console().print(f"Written to {escape(str(file))}. Change the lines that say CHANGE.")
+
+
+@group.command(cls=Command)
+def check(
+    names: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="BOARD",
+            help="Boards, paths of a board.toml, or folders with one.",
+            autocompletion=completion.boards,
+        ),
+    ],
+    json: JsonOption = None,
+) -> None:
+    """Check boards: clocks, limits of the chip, memories, serial port; say what follows.
+
+    What is wrong is an error that names the field and the limit (exit code 2).
+    """
+    checked = [find_board(name) for name in names]
+    if json:
+        write_json(json, {"boards": [{**_as_json(b), **_following(b)} for b in checked]})
+    if json == "-":
+        return
+    for board in checked:
+        table = Table(title=escape(board.name), show_header=False)
+        table.add_row("chip", escape(f"{board.chip.title}, {board.core.name}"))
+        for what, clock_hz in _following(board)["clocks_hz"].items():
+            table.add_row(f"clock of {what}", f"{clock_hz:,} Hz")
+        for memory in board.memories:
+            kinds = ", ".join(sorted(content.value for content in memory.holds)) or "unused"
+            waits = f", {memory.timing.read_cycles} wait cycles" if memory.timing else ""
+            table.add_row(
+                f"{memory.kind.value} {memory.name}",
+                f"0x{memory.origin:08X}, {round_size(memory.size_bytes)}: {kinds}{waits}",
+            )
+        if board.uart is not None:
+            pins = f", {board.uart.tx} and {board.uart.rx}" if board.uart.tx else ""
+            table.add_row("serial port", f"{board.uart.name}{pins}, {board.uart.baud:,} baud")
+        table.add_row("flashed with", ", ".join(board.flash_runners) or "nothing")
+        output_console().print(table)
+
+
+def _following(board: Board) -> dict[str, Any]:
+    """What a board's file does not say itself."""
+    return {
+        "clocks_hz": dict(board.clocks_hz),
+        "uart": None if board.uart is None else board.uart.name,
+    }
 
 
 def _where_it_runs(board: Board) -> str:
@@ -43,10 +203,17 @@ def _where_it_runs(board: Board) -> str:
         return "on this machine"
     if board.emulator:
         return "in QEMU"
-    return "run on hardware" if board.ran_on_hardware else "not run on hardware"
+    if board.ran_on_hardware:
+        return "run on hardware"
+    return "not run on hardware" if _is_ours(board) else "yours"
 
 
-def _as_json(board: Board) -> dict[str, object]:
+def _is_ours(board: Board) -> bool:
+    file = board_files_by_name().get(board.name)
+    return file is not None and file.is_relative_to(BOARDS)
+
+
+def _as_json(board: Board) -> dict[str, Any]:
     return {
         "name": board.name,
         "title": board.title,
