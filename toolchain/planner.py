@@ -25,6 +25,7 @@ from toolchain.memory.plan import Plan
 from toolchain.memory.problem import memory_problem
 from toolchain.ops.lowering import lower
 from toolchain.passes.refuse_float import refuse_float
+from toolchain.planning.choices import Choices, find_choices
 from toolchain.planning.copies import copy_constants
 from toolchain.planning.nearly_free import nearly_free
 from toolchain.planning.options import PlanOptions
@@ -50,14 +51,32 @@ def plan_model(
     cannot be read or compiled. Whether the plan fits the board is checked separately, by
     `check_fit`.
     """
-    report(f"reading {model}")
     options = options or PlanOptions()
+    if options.choice is not None:
+        return plan_choices(model, board, options, report, costs).plan(options.choice)
+    report(f"reading {model}")
     rewrites = passes.DEFAULT if options.dead_channels else passes.KEEPING_CHANNELS
     prepared = passes.prepare(load_model(model), rewrites)
     refuse_float(prepared.graph, allowed=options.allow_float)
     target = find_board(board)
     plan = plan_graph(prepared.graph, target, options, prepared.boundaries, report, costs)
     return replace(plan, removed=prepared.removed)
+
+
+def plan_choices(
+    model: str | Path,
+    board: str,
+    options: PlanOptions,
+    report: Report = silent,
+    costs: CostModel | None = None,
+) -> Choices:
+    """What there is to choose from in RAM, flash and time. Raises as `plan_model`."""
+    target = find_board(board)
+
+    def planned(asked: PlanOptions) -> Plan:
+        return plan_model(model, board, asked, report, costs)
+
+    return find_choices(planned, target, options, costs or predicted_model(target), report)
 
 
 def plan_graph(

@@ -190,8 +190,8 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert sizes["default"] == sizes["front"] < sizes["whole"]
     assert sizes["fast"] < sizes["whole"]
     assert {made["unsplit_arena_bytes"] for made in fields.values()} == {sizes["whole"]}
-    assert fields["front"]["pareto"][0]["splits"] == []
-    assert fields["front"]["pareto"][0]["total"] <= fields["whole"]["latency"]["total"]
+    unsplit = [row["total"] for row in fields["front"]["pareto"] if not row["splits"]]
+    assert min(unsplit) <= fields["whole"]["latency"]["total"]
 
 
 @pytest.mark.parametrize(

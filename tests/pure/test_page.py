@@ -136,24 +136,6 @@ def test_operators_that_moved_are_listed() -> None:
     ]
 
 
-def test_commands_of_choices_name_what_takes_them() -> None:
-    row = {"peak_bytes": 100, "milliseconds": 1.0, "slowdown_percent": 0.0, "splits": []}
-    split = [{"operators": ["a", "b"], "blocks": 2, "mode": "rows"}]
-    rows = [
-        {**row, "flash_bytes": 9000, "total": 1000},
-        {**row, "flash_bytes": 9000, "total": 1014, "splits": split},
-        {**row, "flash_bytes": 5000, "total": 2000},
-        {**row, "flash_bytes": 5000, "total": 2050, "splits": split},
-    ]
-    found = build(Findings({**_fields(), "pareto": rows}, command="thimble compile m"))
-    assert [choice.command.removeprefix("thimble compile m ") for choice in found.choices] == [
-        "--no-split --optimise speed",
-        "--max-slowdown 1.4%",
-        "--no-split --optimise size",
-        "--max-slowdown 2.5% --optimise size",
-    ]
-
-
 class _Elements(HTMLParser):
     """The names of a page's elements, and the text of its data."""
 

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from toolchain.boards import board as find_board
-from toolchain.cli._choices import search_choices
 from toolchain.cli._console import warn_of_float, warn_of_host_side
+from toolchain.cli._options import option_words
 from toolchain.cli._page import (
     MOST_BUILDS,
     compiled_findings,
@@ -26,9 +25,10 @@ from toolchain.deployment.verification import verify_model
 from toolchain.errors import DoesNotFitError, InputError
 from toolchain.files import scratch_folder
 from toolchain.memory.firmware_size import check_fit, estimated_need
+from toolchain.memory.plan import Plan
 from toolchain.page.build import Findings, build
 from toolchain.page.document import Build
-from toolchain.planner import DEFAULT_BOARD, plan_model
+from toolchain.planner import DEFAULT_BOARD, plan_choices, plan_model
 from toolchain.planning.options import PlanOptions
 from toolchain.progress import Report
 from toolchain.report.front import front_json
@@ -87,39 +87,51 @@ def _of_folder(path: Path, asked: Asked, step: Report) -> Iterator[Findings]:
 
 
 def _of_model(model: Path, board: str, asked: Asked, step: Report) -> Iterator[Findings]:
-    command = shlex.join(["thimble", "compile", str(model), "--board", board])
+    command = ["thimble", "compile", str(model), "--board", board]
     warn_of_host_side(model)
     if not (asked.profile or asked.verify):
-        found = replace(_planned(model, board, asked, step), command=command)
+        plan, found = _planned(model, board, asked, step)
         yield found
     else:
-        for found in _run(model, board, asked, step, command):
+        for made in _run(model, board, asked, step):
+            plan, found = made
             yield found
     if asked.pareto:
         costs = cost_model(board)
-        choices = search_choices(model, find_board(board), asked.options, costs, step)
-        rows = front_json(choices.rows, choices.unsplit)
-        yield replace(found, plan={**found.plan, "pareto": rows})
+        rows, first = plan_choices(model, board, asked.options, step, costs).rows(plan)
+        yield replace(
+            found,
+            plan={**found.plan, "pareto": front_json(rows, first)},
+            commands=tuple(
+                shlex.join([*command, *option_words(_choosing(asked.options, row.choice))])
+                for row in rows
+            ),
+        )
 
 
-def _run(model: Path, board: str, asked: Asked, step: Report, command: str) -> Iterator[Findings]:
+def _choosing(options: PlanOptions, choice: int | None) -> PlanOptions:
+    return replace(options, choice=choice) if choice else options
+
+
+def _run(model: Path, board: str, asked: Asked, step: Report) -> Iterator[tuple[Plan, Findings]]:
     """Compiled, then timed, then compared."""
     with scratch_folder() as scratch:
         folder = scratch / "build"
         compiled = compile_model(model, board, folder, asked.options, report=step)
         warn_of_float(compiled.plan)
-        found = compiled_findings(compiled, model, command=command)
-        yield found
+        found = compiled_findings(compiled, model)
+        plan = compiled.plan
+        yield plan, found
         if asked.profile:
             timed = profile_folder(folder, runs=DEFAULT_RUNS, report=step, read_as=asked.read_as)
             found = with_profile(found, timed)
-            yield found
+            yield plan, found
         if asked.verify:
             judged = verify_model(model, board, asked.verify, options=asked.options, report=step)
-            yield replace(found, verified=verification_json(judged))
+            yield plan, replace(found, verified=verification_json(judged))
 
 
-def _planned(model: Path, board: str, asked: Asked, step: Report) -> Findings:
+def _planned(model: Path, board: str, asked: Asked, step: Report) -> tuple[Plan, Findings]:
     costs = cost_model(board)
     plan = plan_model(model, board, asked.options, step, costs)
     warn_of_float(plan)
@@ -129,4 +141,4 @@ def _planned(model: Path, board: str, asked: Asked, step: Report) -> Findings:
     except DoesNotFitError as error:
         problem = str(error)
     fields = plan_json(plan, estimated_need(plan), predict_latency(plan, costs))
-    return Findings(plan=fields, problem=problem, facts=facts(model))
+    return plan, Findings(plan=fields, problem=problem, facts=facts(model))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -120,6 +121,16 @@ EffortOption = Annotated[
         "to a fifth of a second's worth of work. The arena may be larger.",
     ),
 ]
+ChoiceOption = Annotated[
+    int | None,
+    typer.Option(
+        "--choice",
+        metavar="NUMBER",
+        min=1,
+        help="Take this row of those that --pareto lists, exactly: the same search, then its plan. "
+        "Needs the other options that the list was made with.",
+    ),
+]
 SplitterOption = Annotated[
     str,
     typer.Option(
@@ -209,6 +220,7 @@ def plan_options(
     optimise: str = Optimise.BALANCED,
     no_split: bool = False,
     effort: str = FULL,
+    choice: int | None = None,
 ) -> PlanOptions:
     """The options as a value. Raises InputError for an unknown name or an invalid number."""
     schedule.scheduler(scheduler)
@@ -217,6 +229,9 @@ def plan_options(
     if no_split and (ram or max_slowdown):
         asked = "--ram" if ram else "--max-slowdown"
         raise InputError(f"--no-split keeps every operator whole, {asked} splits: leave out one")
+    if choice is not None and (no_split or ram or max_slowdown):
+        asked = "--no-split" if no_split else "--ram" if ram else "--max-slowdown"
+        raise InputError(f"--choice says what is split, and so does {asked}: leave out one")
     if effort not in EFFORTS:
         raise InputError(f"--plan {effort!r}: it is one of {', '.join(EFFORTS)}")
     slowdown = None if max_slowdown is None else per_cent(max_slowdown, "--max-slowdown")
@@ -235,7 +250,36 @@ def plan_options(
         dead_channels=not keep_dead_channels,
         nearly_free=not no_split,
         fast=effort == FAST,
+        choice=choice,
     )
+
+
+def option_words(options: PlanOptions) -> list[str]:
+    """The words of a command line that ask for this; `choice` alone says what is split."""
+    plain, chosen = PlanOptions(), options.choice is not None
+    options = replace(options.unsplit, choice=options.choice) if chosen else options
+    slowdown = options.max_slowdown
+    given = (
+        ("--scheduler", options.scheduler, plain.scheduler),
+        ("--allocator", options.allocator, plain.allocator),
+        ("--choice", options.choice, None),
+        ("--ram", options.ram_bytes, None),
+        ("--max-slowdown", None if slowdown is None else f"{100 * slowdown:.10g}%", None),
+        ("--flash", options.flash_bytes, plain.flash_bytes),
+        ("--optimise", options.optimise, plain.optimise),
+        ("--plan", FAST if options.fast else FULL, FULL),
+        ("--splitter", options.splitter, plain.splitter),
+        ("--split-seconds", options.split_seconds, plain.split_seconds),
+        ("--kernels", options.kernels, plain.kernels),
+    )
+    flags = (
+        ("--no-split", not (options.nearly_free or chosen)),
+        ("--one-bank", options.one_bank),
+        ("--float", options.allow_float),
+        ("--keep-dead-channels", not options.dead_channels),
+    )
+    words = [word for name, own, usual in given if own != usual for word in (name, str(own))]
+    return words + [name for name, wanted in flags if wanted]
 
 
 def _bytes(text: str, option: str) -> int:

@@ -20,6 +20,7 @@ from toolchain.cli._options import (
     FULL,
     AllocatorOption,
     BoardOption,
+    ChoiceOption,
     CmsisNnOption,
     EffortOption,
     FlashOption,
@@ -127,6 +128,7 @@ def command(
     splitter: SplitterOption = splitters.DEFAULT,
     no_split: NoSplitOption = False,
     effort: EffortOption = FULL,
+    choice: ChoiceOption = None,
     split_seconds: SplitSecondsOption = None,
     one_bank: OneBankOption = False,
     allow_float: FloatOption = False,
@@ -168,6 +170,7 @@ def command(
         optimise=optimise,
         no_split=no_split,
         effort=effort,
+        choice=choice,
     )
     if name and share_arena:
         raise InputError("--name names one model: leave out --share-arena, or rename the files")

@@ -9,13 +9,13 @@ import typer
 
 from toolchain import arena, schedule
 from toolchain.boards import board as find_board
-from toolchain.cli._choices import search_choices
 from toolchain.cli._console import output_console, progress, warn_of_float, warn_of_host_side
 from toolchain.cli._json import JsonOption, write_json, write_text
 from toolchain.cli._options import (
     FULL,
     AllocatorOption,
     BoardOption,
+    ChoiceOption,
     EffortOption,
     FlashOption,
     FloatOption,
@@ -36,7 +36,7 @@ from toolchain.deployment.measurements import cost_model
 from toolchain.memory.firmware_size import check_fit, estimated_need
 from toolchain.ops.preference import Preference
 from toolchain.partition import splitters
-from toolchain.planner import DEFAULT_BOARD, plan_model
+from toolchain.planner import DEFAULT_BOARD, plan_choices, plan_model
 from toolchain.planning.options import Optimise
 from toolchain.planning.splitting import front_rows
 from toolchain.quantise.float_use import float_json
@@ -69,6 +69,7 @@ def command(
     splitter: SplitterOption = splitters.DEFAULT,
     no_split: NoSplitOption = False,
     effort: EffortOption = FULL,
+    choice: ChoiceOption = None,
     split_seconds: SplitSecondsOption = None,
     one_bank: OneBankOption = False,
     allow_float: FloatOption = False,
@@ -95,9 +96,9 @@ def command(
 
     Code size is an estimate here. Latency is in cycles, and milliseconds at the board's clock:
     predicted by formula for operators of which `thimble cost` has neither a measurement nor one
-    modelled from a trace. `--pareto` adds the trade-offs of splitting operators: pass a row's
-    slowdown to --max-slowdown and `compile` uses that row. Exits 1 if the model does not fit the
-    board.
+    modelled from a trace. `--pareto` adds what there is to choose from by splitting operators
+    and by spending flash; `compile --choice` takes a row of it. Exits 1 if the model does not fit
+    the board.
 
     Example: `thimble plan model.tflite --board nucleo-l476rg`
     """
@@ -116,6 +117,7 @@ def command(
         optimise=optimise,
         no_split=no_split,
         effort=effort,
+        choice=choice,
     )
     target = find_board(board)
     written = format_of(plot) if plot else None
@@ -126,16 +128,17 @@ def command(
         latency = predict_latency(plan, costs)
         found = None
         if pareto or written:
-            found = search_choices(model, target, options, costs, step)
+            found = plan_choices(model, board, options, step, costs)
+            rows, first = found.rows(plan) if pareto else ((), latency)
         seconds = time.perf_counter() - begin
     need = estimated_need(plan)
     left = warn_of_host_side(model)
     if json:
         fields = plan_json(plan, need, latency)
-        if found:
+        if found and pareto:
             fields = {
                 **fields,
-                "pareto": front_json(found.rows, found.unsplit),
+                "pareto": front_json(rows, first),
                 "search_stopped": found.front.stopped,
             }
         write_json(json, {**fields, **float_json(plan), **left, "seconds": seconds})
@@ -146,12 +149,12 @@ def command(
     if "-" not in (json, plot):
         console = output_console()
         console.print(operator_table(plan, latency))
-        if found:
+        if found and pareto:
             title = (
-                f"{plan.graph.name} on {board}: splits, {latency.unit} predicted; "
-                "--max-slowdown takes a row"
+                f"{plan.graph.name} on {board}: choices, {latency.unit} predicted; "
+                "--choice takes a row; -: this plan"
             )
-            console.print(front_table(found.rows, title, found.unsplit))
+            console.print(front_table(rows, title, first))
             if stopped := found.front.stopped:
                 console.print(f"The search was stopped {stopped}: these were found by then.")
         console.print(memory_table(plan, need, target.ram_bytes, target.flash_bytes))

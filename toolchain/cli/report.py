@@ -14,6 +14,7 @@ from toolchain.cli._console import output_console, progress
 from toolchain.cli._json import JsonOption, write_json
 from toolchain.cli._options import (
     FULL,
+    ChoiceOption,
     EffortOption,
     FlashOption,
     FloatOption,
@@ -85,6 +86,7 @@ def command(
     splitter: SplitterOption = splitters.DEFAULT,
     no_split: NoSplitOption = False,
     effort: EffortOption = FULL,
+    choice: ChoiceOption = None,
     split_seconds: SplitSecondsOption = None,
     one_bank: OneBankOption = False,
     allow_float: FloatOption = False,
@@ -119,6 +121,7 @@ def command(
         optimise=optimise,
         no_split=no_split,
         effort=effort,
+        choice=choice,
     )
     asked = Asked(options, pareto, profile or bool(read_as), read_as, verify)
     with progress() as step:

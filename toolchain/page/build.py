@@ -47,7 +47,7 @@ class Findings:
     profile    of `profile`, with `loops` where they were asked for
     verified   of `verify`
     label      what tells it from another build of the model for the board; may be empty
-    command    the command line that makes a build of this model, up to its options
+    commands   the command line of each entry of `pareto` in the plan
     facts      names and values: versions, hashes
     """
 
@@ -57,7 +57,7 @@ class Findings:
     profile: Json | None = None
     verified: Json | None = None
     label: str = ""
-    command: str = ""
+    commands: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     facts: tuple[tuple[str, str], ...] = ()
 
@@ -386,33 +386,18 @@ def _notes(plan: Json) -> Iterator[str]:
 
 
 def _choices(found: Findings) -> Iterator[Choice]:
-    """The points of `plan --pareto`.
-
-    Those with less flash are without the kernels that take more of it, `--optimise size`, and
-    `--max-slowdown` counts from the unsplit network with the same kernels.
-    """
-    plan = found.plan
-    rows = plan.get("pareto", ())
-    beside = plan["ram_bytes"] - plan["arena_bytes"]
-    flashes = {row.get("flash_bytes", 0) for row in rows}
-    whole = "--no-split --optimise speed" if len(flashes) > 1 else "--no-split"
-    quickest: dict[int, int] = {}
-    for row in rows:
-        flash = row.get("flash_bytes", 0)
-        own = quickest.setdefault(flash, row["total"])
-        slower = -(-10_000 * (row["total"] - own) // max(own, 1)) / 100  # rounded up: it is a limit
-        limit = f"--max-slowdown {slower:g}%" if row["splits"] else whole
-        if flash < max(flashes):
-            limit = f"{limit if row['splits'] else '--no-split'} --optimise size"
+    """The rows of `plan --pareto`, each with the command that takes it."""
+    rows = found.plan.get("pareto", ())
+    for row, command in zip(rows, found.commands, strict=True):
         splits = [f"{len(s['operators'])} operators in {s['blocks']} blocks" for s in row["splits"]]
         yield Choice(
-            ram=row["peak_bytes"] + beside,
-            flash=flash or plan["flash_bytes"],
+            ram=row["ram_bytes"],
+            flash=row["flash_bytes"],
             milliseconds=row["milliseconds"],
             count=row["total"],
             slowdown=row["slowdown_percent"],
             what=", ".join(splits) or "nothing is split",
-            command=f"{found.command} {limit}",
+            command=command,
         )
 
 

@@ -63,6 +63,7 @@ class PlanOptions:
                  or a scheduler or allocator other than the default (a method that is named gives
                  what it gives alone), nor with Optimise.SPEED.
     fast         limit each search to a fifth of a second's worth of work.
+    choice       the plan of this number among those to choose from, from 1 (`planning.choices`).
     splitter     the search for ways to split, limited by `split_seconds`; None: 30, or 1 for what
                  is nearly free.
     allow_float  accept models that compute in float32 throughout. Single float operators in a
@@ -84,6 +85,7 @@ class PlanOptions:
     optimise: Optimise = Optimise.BALANCED
     nearly_free: bool = True
     fast: bool = False
+    choice: int | None = None
     splitter: str = splitters.DEFAULT
     split_seconds: float | None = None
     one_bank: bool = False
@@ -121,7 +123,7 @@ class PlanOptions:
     @property
     def unsplit(self) -> PlanOptions:
         """The same, with every operator whole."""
-        return replace(self, ram_bytes=None, max_slowdown=None, nearly_free=False)
+        return replace(self, ram_bytes=None, max_slowdown=None, nearly_free=False, choice=None)
 
     @property
     def for_nearly_free(self) -> PlanOptions:

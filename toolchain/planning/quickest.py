@@ -132,7 +132,7 @@ def spend_flash(
         spare += _spare(made, target, options)
         made = spend_room(plan, costs, spare, most_bytes)
     _check_flash(made, options)
-    return replace(made, spent=_spent(made, costs))
+    return replace(made, spent=flash_spent(made, costs))
 
 
 def _spare(plan: Plan, target: Board, options: PlanOptions) -> int:
@@ -159,7 +159,7 @@ def _searching_less(options: PlanOptions) -> PlanOptions:
     return replace(options, split_seconds=options.search_seconds / _SEARCHES)
 
 
-def _spent(plan: Plan, costs: CostModel) -> FlashSpent:
+def flash_spent(plan: Plan, costs: CostModel) -> FlashSpent:
     """What forms of kernels take and save that need more flash, beside those that need none and
     have the same room.
     """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from toolchain import partition, schedule
@@ -10,7 +9,7 @@ from toolchain.boards import board as find_board
 from toolchain.cost import CostModel
 from toolchain.cost.predicted import predicted_model
 from toolchain.ir.memory import peak_bytes
-from toolchain.memory.firmware_size import estimated_need, firmware_data_bytes
+from toolchain.memory.firmware_size import firmware_data_bytes
 from toolchain.memory.plan import Plan
 from toolchain.memory.problem import memory_problem
 from toolchain.ops.check import check
@@ -61,34 +60,6 @@ def front_rows(front: partition.Front) -> tuple[FrontRow, ...]:
             tuple(Split(s.ops, s.count, s.mode.value) for s in point.schemes),
         )
         for point in front.points
-    )
-
-
-def flash_rows(fronts: Sequence[tuple[Plan, partition.Front]]) -> tuple[FrontRow, ...]:
-    """The fronts of plans of one network with other kernels, of which the first is the quickest:
-    RAM, flash, and slowdown against that plan. Rows are left out that another is better than in
-    all three, or as good.
-    """
-    base = fronts[0][1].total
-    rows = [
-        replace(
-            row,
-            slowdown=front.total * (1 + row.slowdown) / base - 1 if base else 0.0,
-            flash_bytes=estimated_need(plan).flash_bytes,
-        )
-        for plan, front in fronts
-        for row in front_rows(front)
-    ]
-    figures = [(row.peak_bytes, row.flash_bytes, row.slowdown) for row in rows]
-    return tuple(
-        row
-        for at, row in enumerate(rows)
-        if not any(
-            all(a <= b for a, b in zip(other, figures[at], strict=True))
-            and (other != figures[at] or index < at)
-            for index, other in enumerate(figures)
-            if index != at
-        )
     )
 
 
