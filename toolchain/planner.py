@@ -28,14 +28,12 @@ from toolchain.passes.refuse_float import refuse_float
 from toolchain.planning.choices import Choices, find_choices
 from toolchain.planning.copies import copy_constants
 from toolchain.planning.nearly_free import nearly_free
-from toolchain.planning.options import PlanOptions
+from toolchain.planning.options import DEFAULT_BOARD, PlanOptions
 from toolchain.planning.ordering import choose_views, rewrite_identities
 from toolchain.planning.placing import over_banks, place
 from toolchain.planning.quickest import quickest, spend_flash
 from toolchain.planning.splitting import split
 from toolchain.progress import Report, silent
-
-DEFAULT_BOARD = "netduinoplus2"
 
 
 def plan_model(

@@ -19,7 +19,7 @@ from toolchain import compile_model, deployed, profile_folder
 from toolchain.boards import board as find_board
 from toolchain.deployment.compile import compiled_need
 from toolchain.errors import ThimbleError
-from toolchain.planner import DEFAULT_BOARD
+from toolchain.planning.options import DEFAULT_BOARD
 from toolchain.report.plan import memory_table, proof_line
 from toolchain.report.text import share
 from toolchain.report.time import time_text

@@ -77,6 +77,13 @@ def test_a_plan_is_light() -> None:
     assert not [name for name in ours if name.startswith(("toolchain.edgetpu", "toolchain.cli.co"))]
 
 
+def test_help_of_plan_needs_no_planner() -> None:
+    packages, ours = loaded(RUN.format(["plan", "--help"]))
+    assert packages <= OF_COMMANDS | OF_TABLES | OF_OPTIONS | OF_NUMBERS
+    assert "toolchain.planning.options" in ours
+    assert not ours & {"toolchain.planner", "toolchain.passes", "toolchain.codegen"}
+
+
 def test_the_pytest_plugin_is_light() -> None:
     packages, ours = loaded("import toolchain.bench.pytest_plugin")
     assert packages <= OF_PYTEST | {"pygments"}

@@ -28,8 +28,8 @@ from toolchain.memory.firmware_size import check_fit, estimated_need
 from toolchain.memory.plan import Plan
 from toolchain.page.build import Findings, build
 from toolchain.page.document import Build
-from toolchain.planner import DEFAULT_BOARD, plan_choices, plan_model
-from toolchain.planning.options import PlanOptions
+from toolchain.planner import plan_choices, plan_model
+from toolchain.planning.options import DEFAULT_BOARD, PlanOptions
 from toolchain.progress import Report
 from toolchain.report.front import front_json
 from toolchain.report.latency import predict_latency

@@ -52,8 +52,7 @@ from toolchain.deployment.compile import (
 from toolchain.errors import InputError
 from toolchain.ops.preference import Preference
 from toolchain.partition import splitters
-from toolchain.planner import DEFAULT_BOARD
-from toolchain.planning.options import Optimise
+from toolchain.planning.options import DEFAULT_BOARD, Optimise
 from toolchain.report.latency import latency_line
 from toolchain.report.plan import (
     copied_lines,

@@ -19,7 +19,7 @@ from toolchain.cycles.reading import hot_loops
 from toolchain.deployment.profiling import DEFAULT_RUNS, profile_readings, record
 from toolchain.errors import InputError
 from toolchain.page.build import build
-from toolchain.planner import DEFAULT_BOARD
+from toolchain.planning.options import DEFAULT_BOARD
 from toolchain.report.annotate import annotated, annotated_json
 from toolchain.timing.kernel_timing import Timing, read_kernels, time_kernels
 

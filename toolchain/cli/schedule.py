@@ -21,7 +21,7 @@ from toolchain.frontends.neutral import is_neutral, read_neutral
 from toolchain.ir import MemoryProblem
 from toolchain.memory.off_chip import off_chip_traffic
 from toolchain.ops.lowering import lower
-from toolchain.planner import DEFAULT_BOARD
+from toolchain.planning.options import DEFAULT_BOARD
 from toolchain.planning.ordering import choose_views
 
 

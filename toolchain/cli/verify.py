@@ -43,8 +43,7 @@ from toolchain.errors import NotJudgedError, ResultError
 from toolchain.files.arrays import read_sequence
 from toolchain.ops.preference import Preference
 from toolchain.partition import splitters
-from toolchain.planner import DEFAULT_BOARD
-from toolchain.planning.options import Optimise
+from toolchain.planning.options import DEFAULT_BOARD, Optimise
 from toolchain.report.plan import copied_lines, kernel_lines, kernels_json, spent_lines, split_lines
 from toolchain.report.text import size
 from toolchain.report.time import time_text

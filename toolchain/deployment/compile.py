@@ -33,9 +33,9 @@ from toolchain.memory.firmware_size import (
     shared_arena,
 )
 from toolchain.memory.plan import Plan
-from toolchain.planner import DEFAULT_BOARD, plan_model
+from toolchain.planner import plan_model
 from toolchain.planning.copies import with_linked_code
-from toolchain.planning.options import Optimise, PlanOptions
+from toolchain.planning.options import DEFAULT_BOARD, Optimise, PlanOptions
 from toolchain.progress import Report, silent
 from toolchain.quantise.float_use import float_json
 from toolchain.report.latency import Latency, kernel_keys, predict_latency

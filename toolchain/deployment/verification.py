@@ -22,8 +22,7 @@ from toolchain.files import scratch_folder
 from toolchain.ir import DType, End
 from toolchain.ops.interpret import interpret
 from toolchain.ops.movement.gather import index_limits
-from toolchain.planner import DEFAULT_BOARD
-from toolchain.planning.options import PlanOptions
+from toolchain.planning.options import DEFAULT_BOARD, PlanOptions
 from toolchain.progress import Report, silent
 from toolchain.quantise.float_use import float_use
 from toolchain.reference import (

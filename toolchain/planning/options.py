@@ -13,6 +13,7 @@ from toolchain.memory.plan import NEARLY_FREE, Plan
 from toolchain.ops.preference import Preference, preference
 from toolchain.partition import splitters
 
+DEFAULT_BOARD = "netduinoplus2"
 _SECONDS, _FAST_SECONDS = 1.0, 0.2
 """Work limit of the search for these, and of placing them; in fast plans of each search."""
 _SHARE, _SPEED_SHARE = 12, 15

@@ -1,0 +1,92 @@
+"""What `thimble plan` shows."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from toolchain.boards import board as find_board
+from toolchain.cli._console import output_console, progress, warn_of_float, warn_of_host_side
+from toolchain.cli._json import write_json, write_text
+from toolchain.deployment.measurements import cost_model
+from toolchain.memory.firmware_size import check_fit, estimated_need
+from toolchain.planner import plan_choices, plan_model
+from toolchain.planning.options import PlanOptions
+from toolchain.planning.splitting import front_rows
+from toolchain.quantise.float_use import float_json
+from toolchain.report.front import front_json, front_table
+from toolchain.report.fronts import format_of
+from toolchain.report.latency import latency_line, predict_latency
+from toolchain.report.operators import operator_table
+from toolchain.report.plan import (
+    copied_lines,
+    kernel_lines,
+    memory_table,
+    plan_json,
+    proof_line,
+    removed_lines,
+    spent_lines,
+    split_lines,
+)
+
+
+def show_plan(
+    model: Path,
+    board: str,
+    options: PlanOptions,
+    *,
+    pareto: bool,
+    plot: str | None,
+    json: str | None,
+) -> None:
+    """Plan, and write what was asked for. Raises DoesNotFitError after that."""
+    target = find_board(board)
+    written = format_of(plot) if plot else None
+    begin = time.perf_counter()
+    with progress() as step:
+        costs = cost_model(board)
+        plan = plan_model(model, board, options, step, costs)
+        latency = predict_latency(plan, costs)
+        found = None
+        if pareto or written:
+            found = plan_choices(model, board, options, step, costs)
+            rows, first = found.rows(plan) if pareto else ((), latency)
+        seconds = time.perf_counter() - begin
+    need = estimated_need(plan)
+    left = warn_of_host_side(model)
+    if json:
+        fields = plan_json(plan, need, latency)
+        if found and pareto:
+            fields = {
+                **fields,
+                "pareto": front_json(rows, first),
+                "search_stopped": found.front.stopped,
+            }
+        write_json(json, {**fields, **float_json(plan), **left, "seconds": seconds})
+    warn_of_float(plan)
+    if found and plot and written:
+        title = f"{plan.graph.name} on {board}: RAM against slowdown in {latency.unit}"
+        write_text(plot, written(front_rows(found.front), title))
+    if "-" not in (json, plot):
+        console = output_console()
+        console.print(operator_table(plan, latency))
+        if found and pareto:
+            title = (
+                f"{plan.graph.name} on {board}: choices, {latency.unit} predicted; "
+                "--choice takes a row; -: this plan"
+            )
+            console.print(front_table(rows, title, first))
+            if stopped := found.front.stopped:
+                console.print(f"The search was stopped {stopped}: these were found by then.")
+        console.print(memory_table(plan, need, target.ram_bytes, target.flash_bytes))
+        console.print(proof_line(plan))
+        for line in (
+            *split_lines(plan),
+            *spent_lines(plan),
+            *copied_lines(plan),
+            *removed_lines(plan),
+            *kernel_lines(plan),
+        ):
+            console.print(line, markup=False)
+        console.print(latency_line(plan, latency), markup=False, highlight=False)
+    check_fit(plan)
