@@ -24,6 +24,7 @@ from toolchain.ops.check import check
 from toolchain.ops.interpret import interpret
 from toolchain.planner import plan_graph
 from toolchain.planning.options import Optimise, PlanOptions
+from toolchain.progress import Found
 from toolchain.report.latency import predict_latency
 from toolchain.report.plan import split_lines
 
@@ -159,7 +160,7 @@ def test_blocks_that_flash_does_not_hold_are_left_out() -> None:
 
 @pytest.mark.parametrize("at", ["splitting operators", "placing tensors of operators"])
 def test_ctrl_c_ends_the_command_as_nobody_asked_for_the_search(at: str) -> None:
-    def report(text: str, done: int = 0, total: int = 0) -> None:
+    def report(text: str, done: int = 0, total: int = 0, found: Found = ()) -> None:
         if text.startswith(at):
             os.kill(os.getpid(), signal.SIGINT)
 

@@ -207,10 +207,19 @@ def test_a_live_page_follows_the_work(opened: Any, built: Build) -> None:
         opened.get(live.url)
         _wait_for(opened, "document.querySelector('#live progress').value === 3")
         assert _text(opened, "#live span") == "splitting operators"
+        live.report("splitting operators", 4, 10, [(40_000, 0.0)])
+        _wait_for(opened, "document.querySelectorAll('#live circle').length === 1")
+        live.report("splitting operators", 5, 10, [(40_000, 0.0), (30_000, 0.02), (20_000, 0.1)])
+        _wait_for(opened, "document.querySelectorAll('#live circle').length === 3")
+        live.report("placing tensors")
+        assert "3 ways to split so far" in opened.find_element(
+            "css selector", "#live svg"
+        ).get_attribute("aria-label")
         live.show(partial(page, document([built], "thimble view")))
         _wait_for(opened, "document.querySelectorAll('.node').length > 0")
         live.end("All is known.")
         _wait_for(opened, "document.querySelector('#live').dataset.ended === 'true'")
+        assert not _all(opened, "#live svg")
         assert len(_all(opened, "#b0-network .node")) == len(built.operators)
         opened.get("about:blank")
     found = [entry for entry in opened.get_log("browser") if "favicon" not in entry["message"]]

@@ -27,6 +27,7 @@ from toolchain.partition import Point, Task, Watch, split_all, splitters
 from toolchain.planner import plan_graph
 from toolchain.planning.options import PlanOptions
 from toolchain.planning.splitting import front_rows, split_front
+from toolchain.progress import Found
 from toolchain.report.front import FrontRow, front_json, front_table
 from toolchain.report.fronts.csv import front_csv
 from toolchain.report.fronts.svg import front_svg
@@ -82,7 +83,7 @@ def test_equal_input_gives_an_equal_front(name: str) -> None:
 def test_ctrl_c_keeps_what_was_found(name: str) -> None:
     told: list[str] = []
 
-    def report(text: str, done: int, total: int) -> None:
+    def report(text: str, done: int, total: int, found: Found = ()) -> None:
         told.append(text)
         if len(told) == 3:
             os.kill(os.getpid(), signal.SIGINT)

@@ -15,6 +15,7 @@ from rich.segment import Segment
 
 from toolchain.cli._quiet import is_quiet
 from toolchain.cli._streams import STANDARD_OUTPUT
+from toolchain.progress import Found
 
 if TYPE_CHECKING:
     from toolchain.memory.plan import Plan
@@ -94,7 +95,13 @@ class Steps:
         self._progress = progress
         self._task = progress.add_task("", total=None)
 
-    def __call__(self, text: str, done: int | None = None, total: int | None = None) -> None:
+    def __call__(
+        self,
+        text: str,
+        done: int | None = None,
+        total: int | None = None,
+        found: Found = (),
+    ) -> None:
         self._progress.update(self._task, description=text, completed=done, total=total)
 
 

@@ -26,6 +26,7 @@ from toolchain.page.build import document
 from toolchain.page.document import Build
 from toolchain.page.live import LivePage
 from toolchain.page.render import page, waiting_page
+from toolchain.progress import Found
 
 
 def command(
@@ -64,8 +65,8 @@ def command(
     """Serve the page of `thimble report` on this machine, and follow the work live.
 
     The page shows what is planned at once, then the profile, the comparison and the choices as each
-    is done; a line at its top says what is under way, and the best split so far. Only browsers of
-    this machine are answered. Needs the extra `[report]`.
+    is done; at its top stand what is under way, and a chart of the ways to split found so far. Only
+    browsers of this machine are answered. Needs the extra `[report]`.
 
     Example: `thimble view model.tflite --board nucleo-f446re --pareto`
     """
@@ -86,16 +87,21 @@ def command(
         console.print(f"The page is at {live.url}", markup=False, highlight=False)
         with progress() as step:
 
-            def tell(text: str, done: int | None = None, total: int | None = None) -> None:
+            def tell(
+                text: str,
+                done: int | None = None,
+                total: int | None = None,
+                found: Found = (),
+            ) -> None:
                 step(text, done, total)
-                live.report(text, done, total)
+                live.report(text, done, total, found)
 
             known: dict[int, Build] = {}
             for number, (path, board) in enumerate(pairs):
                 for build in growing_build(path, board, asked, tell):
                     known[number] = build
-                    found = document(list(known.values()), line)
-                    live.show(partial(page, found))
+                    shown = document(list(known.values()), line)
+                    live.show(partial(page, shown))
         live.end("All is known.")
         if not once:
             console.print("Ctrl-C ends it.", markup=False, highlight=False)

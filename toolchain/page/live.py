@@ -10,6 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 
 from toolchain.errors import InputError
+from toolchain.progress import Found
 
 _HOST = "127.0.0.1"
 
@@ -18,7 +19,8 @@ _HOST = "127.0.0.1"
 class Progress:
     """What `/progress` answers. `version` counts the pages; a browser with an older one reloads.
 
-    `done` of `total` parts of what `text` says are finished; None where that is not known.
+    `done` of `total` parts of what `text` says are finished; None where that is not known. `found`:
+    what the search that runs, or the last one, has found so far.
     """
 
     version: int = 0
@@ -26,6 +28,7 @@ class Progress:
     done: int | None = None
     total: int | None = None
     ended: bool = False
+    found: Found = ()
 
 
 class LivePage:
@@ -81,10 +84,17 @@ class LivePage:
             self._page = page
             self._progress = replace(self._progress, version=version)
 
-    def report(self, text: str, done: int | None = None, total: int | None = None) -> None:
+    def report(
+        self,
+        text: str,
+        done: int | None = None,
+        total: int | None = None,
+        found: Found = (),
+    ) -> None:
         """What is under way; as `progress.Report`."""
         with self._lock:
-            self._progress = replace(self._progress, text=text, done=done, total=total)
+            known = found or self._progress.found
+            self._progress = replace(self._progress, text=text, done=done, total=total, found=known)
 
     def end(self, text: str) -> None:
         """Nothing more follows."""

@@ -13,7 +13,7 @@ from toolchain.ir import Graph, MemoryProblem
 from toolchain.ops.lowering import NO_FORMS, Forms
 from toolchain.ops.preference import Preference
 from toolchain.partition.scheme import Scheme
-from toolchain.progress import Report, silent
+from toolchain.progress import Found, Report, silent
 from toolchain.search import Stopwatch, Work
 
 DEFAULT_SECONDS = 30.0
@@ -87,6 +87,7 @@ class Watch:
         self.work = Work(seconds)
         self._report = report
         self.stopped = ""
+        self._found: Found = ()
 
     @property
     def seconds(self) -> float:
@@ -99,11 +100,15 @@ class Watch:
             self.stopped = f"after {self._limit:g} s' worth of work"
         return bool(self.stopped)
 
-    def tell(self, text: str, peak_bytes: float = math.inf, slowdown: float = 0.0) -> None:
-        """Report what is being tried, and the best result so far."""
+    def tell(
+        self, text: str, peak_bytes: float = math.inf, slowdown: float = 0.0, found: Found = ()
+    ) -> None:
+        """Report what is being tried, the best result so far, and all results so far (or, without
+        `found`, those told before)."""
+        self._found = found or self._found
         best = f", best {peak_bytes:,} B at {slowdown:.1%}" if peak_bytes < math.inf else ""
         done = min(round(100 * self.work.spent_seconds / self._limit), 100) if self._limit else 100
-        self._report(f"splitting operators: {text}{best}", done, 100)
+        self._report(f"splitting operators: {text}{best}", done, 100, self._found)
 
     def __enter__(self) -> Watch:
         return self

@@ -70,23 +70,29 @@ class _Search:
     def _fall(self, watch: Watch) -> None:
         limit: float = max(self.all_of.step_bytes)
         best = ""
+        found: list[tuple[int, float]] = []
         while not watch.over():
             chain = self.chains.cheapest(limit)
             if chain is not None:
                 limit = min(limit * _FALL, chain.peak_bytes)
-                best = f"{chain.peak_bytes:,} B at {chain.extra / self.all_of.total:.1%}"
+                found.append((chain.peak_bytes, chain.extra / max(self.all_of.total, 1)))
+                best = f"{chain.peak_bytes:,} B at {found[-1][1]:.1%}"
                 continue
             span = next(self._bridges(limit), None)
             if span is None:
                 break
-            watch.tell(f"steps {span[0]} to {span[1]} of {self.steps}, best {best}")
+            watch.tell(
+                f"steps {span[0]} to {span[1]} of {self.steps}, best {best}", found=tuple(found)
+            )
             self._try(*span)
 
     def _refine(self, watch: Watch) -> bool:
         """Try spans that differ a little from those of the chains on the front; whether any was
         new."""
         spans: dict[tuple[int, int], None] = {}
-        for point in _front(self.chains):
+        front = tuple(_front(self.chains))
+        found = tuple((p.peak_bytes, p.extra / max(self.all_of.total, 1)) for p in front)
+        for point in front:
             segments = self.chains.chain(point.peak_bytes + 1)
             split = [s for s in segments if s.scheme is not None]
             ends = [(s.begin, s.end) for s in split]
@@ -99,7 +105,7 @@ class _Search:
         for done, span in enumerate(spans):
             if watch.over():
                 break
-            watch.tell(f"{len(spans) - done} more segments")
+            watch.tell(f"{len(spans) - done} more segments", found=found)
             self._try(*span)
         return bool(spans)
 
