@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from tests.support.pages import DIGITS, HOSTILE, browser, hostile_plan
 from toolchain.cli import run
 from toolchain.memory.firmware_size import estimated_need
 from toolchain.page.build import Findings, build, document
-from toolchain.page.document import Build
+from toolchain.page.document import Bank, Build
 from toolchain.planner import plan_model
 from toolchain.planning.options import PlanOptions
 from toolchain.report.latency import predict_latency
@@ -166,6 +167,21 @@ def test_a_part_of_the_steps(shown: Any, built: Build) -> None:
     assert options[0].text == "all steps"
     options[1].click()
     assert 0 < len(_all(shown, "#b0-arena .buffer")) < len(built.buffers)
+
+
+def test_banks_are_named_above_the_blocks(opened: Any, built: Build, tmp_path: Path) -> None:
+    half = built.arena // 2
+    banks = (Bank("DTCM", 0, half), Bank("AXI_SRAM", half, built.arena - half))
+    _show(opened, [replace(built, banks=banks)], tmp_path)
+    last = (
+        "[...document.querySelectorAll('#b0-arena svg .buffer, #b0-arena svg .bank-name')].at(-1)"
+    )
+    assert opened.execute_script(f"return {last}.textContent") == (
+        f"AXI_SRAM: {built.arena - half:,} B"
+    )
+    said = {shape.get_attribute("aria-label") for shape in _all(opened, "#b0-arena .buffer")}
+    assert all(" in DTCM" in label or " in AXI_SRAM" in label for label in said)
+    assert opened.get_log("browser") == []
 
 
 def test_two_builds_stand_side_by_side(opened: Any, built: Build, tmp_path: Path) -> None:

@@ -78,6 +78,7 @@ function arenaPicture(build, colour, from, to) {
       x: x(step), width: x(step + 1) - x(step), y: y(high), height: Math.max(y(low) - y(high), 1) }));
   }
   for (const { label } of shapes) if (label) svg.append(label);
+  drawBanks(svg, build, y);
   drawPeak(svg, build, x, y, from, to);
   walkWithArrows(shapes.map(({ shape }) => shape));
   return svg;
@@ -107,8 +108,9 @@ function stepName(build, step) {
 function bufferText(build, buffer) {
   const first = buffer.runs[0][0];
   const last = buffer.runs[buffer.runs.length - 1][0] - 1;
+  const bank = build.banks.findLast((one) => one.start <= buffer.offset);
   const lines = [
-    `${bytes(buffer.bytes)} at ${number(buffer.offset)}`,
+    `${bytes(buffer.bytes)} at ${number(buffer.offset)}${bank ? ` in ${bank.name}` : ""}`,
     `${buffer.kind === "state" ? "state, kept from run to run; " : ""}lives from step ${first} to step ${last}`,
   ];
   if (buffer.kind === "scratch") return [`scratch of ${buffer.name}`, lines];
@@ -162,9 +164,14 @@ function drawAxes(svg, build, x, y, most, from, to) {
   }
   svg.append(drawn("text", { x: (left + width - right) / 2, y: height - 5, "text-anchor": "middle" }, "step"));
   svg.append(drawn("text", { x: 6, y: 14 }, "bytes"));
+}
+
+// A line where each bank begins, and its name below its end; above the blocks, so that none hides it.
+function drawBanks(svg, build, y) {
+  const { width, left, right } = ARENA;
   for (const bank of build.banks) {
-    svg.append(drawn("line", { class: "bank", x1: left, x2: width - right, y1: y(bank.start), y2: y(bank.start) }));
-    svg.append(drawn("text", { x: width - right - 4, y: y(bank.start) - 4, "text-anchor": "end" },
+    svg.append(drawn("line", { class: "bank", x1: left, x2: width - right, y1: y(bank.start), y2: y(bank.start), "pointer-events": "none" }));
+    svg.append(drawn("text", { class: "bank-name", x: width - right - 4, y: y(bank.start + bank.bytes) + 14, "text-anchor": "end" },
       `${bank.name}: ${bytes(bank.bytes)}`));
   }
 }
