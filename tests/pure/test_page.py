@@ -136,6 +136,18 @@ def test_operators_that_moved_are_listed() -> None:
     ]
 
 
+def test_layers_that_lose_most_by_quantisation_come_first() -> None:
+    layer = {"operator": "Conv", "max_error": 0.5}
+    layers = [
+        {**layer, "tensor": t, "noise_db": db} for t, db in (("a", 30.0), ("b", None), ("c", 9.5))
+    ]
+    found = build(Findings(_fields(), quantised={"compared": 4, "layers": layers}))
+    assert found.quantisation is not None
+    assert [one["tensor"] for one in found.quantisation["layers"]] == ["c", "a", "b"]
+    text = page(document([found], "thimble report"))
+    assert "on 4 samples" in text and "no loss" in text and ">9.5<" in text
+
+
 class _Elements(HTMLParser):
     """The names of a page's elements, and the text of its data."""
 

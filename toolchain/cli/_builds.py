@@ -24,6 +24,7 @@ from toolchain.deployment.profiling import DEFAULT_RUNS, profile_folder
 from toolchain.deployment.verification import verify_model
 from toolchain.errors import DoesNotFitError, InputError
 from toolchain.files import scratch_folder
+from toolchain.files.records import read_json
 from toolchain.memory.firmware_size import check_fit, estimated_need
 from toolchain.memory.plan import Plan
 from toolchain.page.build import Findings, build
@@ -45,6 +46,7 @@ class Asked:
     profile: bool
     read_as: str
     verify: int
+    quantised: Path | None = None
 
 
 def subject_pairs(subjects: list[Path], boards: list[str]) -> list[tuple[Path, str]]:
@@ -72,8 +74,9 @@ def growing_build(path: Path, board: str, asked: Asked, step: Report) -> Iterato
     """
     where = str(path / PLAN_FILE) if path.is_dir() else str(path)
     found = _of_folder(path, asked, step) if path.is_dir() else _of_model(path, board, asked, step)
+    quantised = None if asked.quantised is None else read_json(asked.quantised)
     for findings in found:
-        yield build(findings, where)
+        yield build(replace(findings, quantised=quantised), where)
 
 
 def _of_folder(path: Path, asked: Asked, step: Report) -> Iterator[Findings]:

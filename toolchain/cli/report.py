@@ -79,6 +79,14 @@ def command(
             "--verify", metavar="RUNS", min=0, help="Compare so many runs with the reference."
         ),
     ] = 0,
+    quantised: Annotated[
+        Path | None,
+        typer.Option(
+            "--quantised",
+            metavar="FILE",
+            help="What `thimble quantize --json FILE` wrote: show the loss of each layer.",
+        ),
+    ] = None,
     ram: RamOption = None,
     flash: FlashOption = None,
     optimise: OptimiseOption = Optimise.BALANCED,
@@ -123,7 +131,7 @@ def command(
         effort=effort,
         choice=choice,
     )
-    asked = Asked(options, pareto, profile or bool(read_as), read_as, verify)
+    asked = Asked(options, pareto, profile or bool(read_as), read_as, verify, quantised)
     with progress() as step:
         found = [
             _last(growing_build(path, board, asked, step))

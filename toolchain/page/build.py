@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from toolchain.boards import Board
@@ -46,6 +47,7 @@ class Findings:
     sections   bytes of the linked firmware by section
     profile    of `profile`, with `loops` where they were asked for
     verified   of `verify`
+    quantised  of `quantize`
     label      what tells it from another build of the model for the board; may be empty
     commands   the command line of each entry of `pareto` in the plan
     facts      names and values: versions, hashes
@@ -56,6 +58,7 @@ class Findings:
     sections: Json | None = None
     profile: Json | None = None
     verified: Json | None = None
+    quantised: Json | None = None
     label: str = ""
     commands: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -121,6 +124,16 @@ class _Buffer:
     offset: int
     bytes: int
     runs: tuple[tuple[int, int, int], ...]
+
+
+@dataclass(frozen=True)
+class _Layer:
+    """An entry of `layers` of `quantize`; no `noise_db`: nothing is lost."""
+
+    tensor: str
+    operator: str
+    noise_db: float | None
+    max_error: float
 
 
 @dataclass(frozen=True)
@@ -190,6 +203,7 @@ def build(found: Findings, where: str = "plan.json") -> Build:
             for entry in field_of(plan, side, tuple[Any, ...], where)
         ),
         verification=found.verified,
+        quantisation=_quantisation(found.quantised),
         notes=(*_notes(plan), *found.notes),
         facts=found.facts,
     )
@@ -383,6 +397,22 @@ def _notes(plan: Json) -> Iterator[str]:
     for name in ("other_kernels", "inexact_kernels"):
         for entry in plan.get(name, ()):
             yield f"{entry['operator']} runs {', '.join(entry['functions'])}: {entry['why']}"
+
+
+def _quantisation(found: Json | None) -> Json | None:
+    """The layers of `quantize`, the one that loses most first."""
+    if found is None:
+        return None
+    where = "the report of quantize"
+    layers = tuple(
+        _picked(_Layer, entry, f"{where}: layers[{i}]")
+        for i, entry in enumerate(field_of(found, "layers", tuple[Any, ...], where))
+    )
+    worst = sorted(layers, key=lambda one: math.inf if one.noise_db is None else one.noise_db)
+    return {
+        "compared": field_of(found, "compared", int, where),
+        "layers": tuple(asdict(layer) for layer in worst),
+    }
 
 
 def _choices(found: Findings) -> Iterator[Choice]:

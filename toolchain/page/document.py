@@ -184,6 +184,7 @@ class Build:
     loops: tuple[Mapping[str, Any], ...]
     ends: tuple[Mapping[str, Any], ...]
     verification: Mapping[str, Any] | None
+    quantisation: Mapping[str, Any] | None
     notes: tuple[str, ...]
     facts: tuple[tuple[str, str], ...]
 
