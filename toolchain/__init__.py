@@ -1,8 +1,8 @@
 """Thimble: an int8 neural network as microcontroller firmware, in the least RAM that a search
 finds.
 
-The Python interface: `load_model`, `plan_model`, `compile_model`, `compile_shared`, `deployed`,
-`profile_folder`, `verify_model`.
+The Python interface: `load_model`, `plan_model`, `compile_model`, `compile_shared`,
+`export_models`, `deployed`, `profile_folder`, `verify_model`.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from toolchain.deployment.profiling import profile_folder
     from toolchain.deployment.run import Deployment, Inference, deployed
     from toolchain.deployment.verification import Verification, verify_model
+    from toolchain.export.exporting import Exported, export_models
     from toolchain.frontends import load_model
     from toolchain.memory.firmware_size import check_fit
     from toolchain.ops.preference import Preference
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Compiled": "deployment.compile",
     "Deployment": "deployment.run",
+    "Exported": "export.exporting",
     "Inference": "deployment.run",
     "PlanOptions": "planner",
     "Preference": "ops.preference",
@@ -41,6 +43,7 @@ _HOMES = {
     "compile_model": "deployment.compile",
     "compile_shared": "deployment.compile",
     "deployed": "deployment.run",
+    "export_models": "export.exporting",
     "load_model": "frontends",
     "plan_model": "planner",
     "profile_folder": "deployment.profiling",
@@ -50,6 +53,7 @@ _HOMES = {
 __all__ = [
     "Compiled",
     "Deployment",
+    "Exported",
     "Inference",
     "PlanOptions",
     "Preference",
@@ -61,6 +65,7 @@ __all__ = [
     "compile_model",
     "compile_shared",
     "deployed",
+    "export_models",
     "load_model",
     "plan_model",
     "profile_folder",

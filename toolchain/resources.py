@@ -7,12 +7,13 @@ from pathlib import Path
 _PACKAGE = Path(__file__).resolve().parent
 
 
-def _folder(name: str) -> Path:
+def _place(name: str) -> Path:
     """`<package>/_data/<name>` in a wheel, `<checkout>/<name>` in a checkout."""
     in_wheel = _PACKAGE / "_data" / name
-    return in_wheel if in_wheel.is_dir() else _PACKAGE.parent / name
+    return in_wheel if in_wheel.exists() else _PACKAGE.parent / name
 
 
-TEMPLATES = _folder("templates")
-RUNTIME_C = _folder("runtime_c")
-BOARDS = _folder("boards")
+TEMPLATES = _place("templates")
+RUNTIME_C = _place("runtime_c")
+BOARDS = _place("boards")
+LICENCE = _place("LICENSE")

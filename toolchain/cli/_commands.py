@@ -27,6 +27,9 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         ),
         "doctor": "List what is installed, what is missing, and how to install it.",
         "edgetpu": "Pipelines of Coral Edge TPUs: plan, split, run, simulate, profile.",
+        "export": (
+            "Write models as a package for another build system, with everything that it needs."
+        ),
         "flash": (
             "Flash a compiled firmware with openocd, pyocd, stlink, stm32cubeprogrammer or dfu."
         ),

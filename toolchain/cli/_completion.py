@@ -49,6 +49,12 @@ def models(incomplete: str) -> list[str]:
     return [folder + name for name in (*files, *(f"{d}/" for d in _beginning(begun, shown)))]
 
 
+def export_targets(incomplete: str) -> list[str]:
+    """Targets of `thimble export`, by their files."""
+    files = (Path(__file__).parent.parent / "export" / "targets").glob("[!_]*.py")
+    return _beginning(incomplete, (file.stem.replace("_", "-") for file in files))
+
+
 def one_of(*names: str) -> Callable[[str], list[str]]:
     """A completion for an option with these values."""
 

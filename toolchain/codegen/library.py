@@ -35,8 +35,7 @@ def library_files(models: Sequence[Sources]) -> Mapping[str, str]:
     name = models[0].name
     if len(models) > 1:
         name = SHARED_NAME
-        header = environment().get_template("library/shared_arena.h.j2").render(models=models)
-        files[f"{SHARED_NAME}_arena.h"] = header
+        files[f"{SHARED_NAME}_arena.h"] = shared_arena_header(models)
     files |= {f"{RUNTIME_FOLDER}/{path}": text for path, text in sorted(copied.items())}
     cmsis_nn = sorted({path for sources in models for path in sources.cmsis_nn})
     if cmsis_nn:
@@ -55,6 +54,11 @@ def library_files(models: Sequence[Sources]) -> Mapping[str, str]:
         )
     )
     return MappingProxyType(files)
+
+
+def shared_arena_header(models: Sequence[Sources]) -> str:
+    """The text of `thimble_shared_arena.h`: the union of the models' arenas."""
+    return environment().get_template("library/shared_arena.h.j2").render(models=models)
 
 
 def _with_headers(kernels: Mapping[str, str], users: Iterable[str]) -> dict[str, str]:

@@ -146,13 +146,13 @@ def compile_shared(
     check_folder(folder, force=force, inputs=inputs)
     root = cmsis_nn.find(cmsis_nn_folder, report=report)
     pairs: list[tuple[Plan, Sources]] = []
-    for plan in _plans_together(models, target, options or PlanOptions(), report):
+    for plan in plans_together(models, target, options or PlanOptions(), report):
         check_fit(plan)
         taken = {sources.name.lower() for _, sources in pairs}
         name = free_name(model_identifier(plan.graph.name), taken)
         pairs.append((plan, generate(plan, target.core, root, name=name)))
     if not target.is_host:
-        _check_fit_together(target, [plan for plan, _ in pairs])
+        check_fit_together(target, [plan for plan, _ in pairs])
     with replaced_folder(folder, force=force, inputs=inputs) as fresh:
         sizes, firmware = None, None
         if library:
@@ -182,7 +182,7 @@ def compile_shared(
     return SharedCompiled(tuple(done), folder, sizes)
 
 
-def _plans_together(
+def plans_together(
     models: Sequence[str | Path], target: Board, options: PlanOptions, report: Report
 ) -> list[Plan]:
     """The plans of models that share an arena. Those stay unsplit whose splits save nothing of it,
@@ -207,7 +207,8 @@ def _plans_together(
     ]
 
 
-def _check_fit_together(target: Board, plans: Sequence[Plan]) -> None:
+def check_fit_together(target: Board, plans: Sequence[Plan]) -> None:
+    """Raises DoesNotFitError where models in one firmware, with one arena, are too much."""
     try:
         firmware_layout(target, plans)
     except DoesNotFitError as error:

@@ -1,0 +1,190 @@
+"""What every exporter carries: the generated C, all kernels and headers that it needs, licences."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from toolchain.boards import Board
+from toolchain.codegen.arrays import c_type
+from toolchain.codegen.library import SHARED_NAME, shared_arena_header
+from toolchain.ir import Sources
+from toolchain.ir.boundary import End
+from toolchain.kernels import cmsis_nn, runtime_c
+from toolchain.memory.plan import Plan
+from toolchain.resources import LICENCE, RUNTIME_C
+
+_INCLUDE = re.compile(r'^\s*#\s*include\s+"(?P<name>[^"]+)"', re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Port:
+    """An input or output in C: identifier, element type, elements."""
+
+    identifier: str
+    c_type: str
+    elements: int
+
+    @property
+    def is_float(self) -> bool:
+        return self.c_type == "float"
+
+
+@dataclass(frozen=True)
+class CarriedModel:
+    """A model with its plan and its C."""
+
+    plan: Plan
+    sources: Sources
+
+    @property
+    def name(self) -> str:
+        return self.sources.name
+
+    @property
+    def inputs(self) -> tuple[Port, ...]:
+        return _ports(self.sources.inputs, self.plan.inputs)
+
+    @property
+    def outputs(self) -> tuple[Port, ...]:
+        return _ports(self.sources.outputs, self.plan.outputs)
+
+
+def _ports(identifiers: Sequence[str], ends: Sequence[End]) -> tuple[Port, ...]:
+    return tuple(
+        Port(identifier, c_type(end.tensor.dtype), end.tensor.elements)
+        for identifier, end in zip(identifiers, ends, strict=True)
+    )
+
+
+@dataclass(frozen=True)
+class Carried:
+    """Models that one package holds, for one board or chip, and the C that they need.
+
+    `name`: of the package, a C identifier. `share_arena`: they run one at a time in one arena.
+    File names are flat: each kernel is one file, and no two have the same name, however many models
+    call it.
+    """
+
+    name: str
+    models: tuple[CarriedModel, ...]
+    board: Board
+    cmsis_nn: Path
+    share_arena: bool
+
+    @cached_property
+    def public_headers(self) -> Mapping[str, str]:
+        """What a program includes."""
+        found = dict(self._generated((".h", ".hpp")))
+        for model in self.models:
+            found.pop(f"{model.name}_weights.h", None)
+        if self.share_arena:
+            sources = [model.sources for model in self.models]
+            found[f"{SHARED_NAME}_arena.h"] = shared_arena_header(sources)
+        return found | self._ours_included_by(found.values())
+
+    @cached_property
+    def generated(self) -> Mapping[str, str]:
+        """The models' own C files."""
+        return dict(self._generated((".c",)))
+
+    @cached_property
+    def kernels(self) -> Mapping[str, str]:
+        """C files of Thimble's kernels and of CMSIS-NN's, each once."""
+        ours = sorted({path for model in self.models for path in model.sources.runtime})
+        theirs = sorted({path for model in self.models for path in model.sources.cmsis_nn})
+        files = [*(RUNTIME_C / path for path in ours), *(self.cmsis_nn / path for path in theirs)]
+        return {file.name: file.read_text(encoding="utf-8") for file in files}
+
+    @cached_property
+    def private_headers(self) -> Mapping[str, str]:
+        """What the models and kernels include: weights, kernels' headers, CMSIS-NN's."""
+        weights = [f"{model.name}_weights.h" for model in self.models]
+        made = dict(self._generated((".h",)))
+        found = {name: made[name] for name in weights if name in made}
+        queue = [*found.values(), *self.generated.values(), *self.kernels.values()]
+        known = {**self._our_headers, **self._their_headers}
+        while queue:
+            for match in _INCLUDE.finditer(queue.pop()):
+                name = match["name"]
+                if name in known and name not in found and name not in self.public_headers:
+                    found[name] = known[name].read_text(encoding="utf-8")
+                    queue.append(found[name])
+        return dict(sorted(found.items()))
+
+    @property
+    def has_cmsis_nn(self) -> bool:
+        return any(model.sources.cmsis_nn for model in self.models) or any(
+            name in self._their_headers for name in self.private_headers
+        )
+
+    @property
+    def licences(self) -> Mapping[str, str]:
+        """The licence of what is carried, and who holds which part."""
+        parts = ["The generated C and the kernels named thimble_*: Thimble, Apache License 2.0."]
+        if self.has_cmsis_nn:
+            parts.append(
+                "The files named arm_*: CMSIS-NN, Copyright Arm Limited and/or its affiliates, "
+                "Apache License 2.0, unchanged."
+            )
+        parts.append("The weights belong to whoever made the model.")
+        return {"LICENSE": LICENCE.read_text(encoding="utf-8"), "NOTICE": "\n".join(parts) + "\n"}
+
+    @property
+    def core_flags(self) -> tuple[str, ...]:
+        """The compiler's flags for the core, as `-mcpu=cortex-m4`; none for the host."""
+        return tuple(f for f in self.board.compiler_flags if not f.startswith("-D"))
+
+    @property
+    def definitions(self) -> tuple[str, ...]:
+        """Macros, as `NAME=1`, that the kernels are compiled with."""
+        return tuple(f[2:] for f in self.board.compiler_flags if f.startswith("-D"))
+
+    @property
+    def core(self) -> str:
+        return self.board.core.name
+
+    def sources(self, folder: str = "src") -> tuple[str, ...]:
+        """The paths of all C files: the generated ones in `folder`, the kernels below it."""
+        kernels = (f"{folder}/kernels/{name}" for name in self.kernels)
+        return (*(f"{folder}/{name}" for name in self.generated), *kernels)
+
+    def tree(self, public: str = "include", private: str = "src") -> dict[str, str]:
+        """Every C file and header by its path: public headers in one folder; the rest in another,
+        the kernels in `kernels` below it. Both folders are to be searched for includes.
+        """
+        files = {f"{public}/{name}": text for name, text in self.public_headers.items()}
+        files |= {f"{private}/{name}": text for name, text in self.private_headers.items()}
+        files |= {f"{private}/{name}": text for name, text in self.generated.items()}
+        return files | {f"{private}/kernels/{name}": text for name, text in self.kernels.items()}
+
+    def _generated(self, suffixes: Sequence[str]) -> Iterable[tuple[str, str]]:
+        for model in self.models:
+            for name, text in model.sources.files.items():
+                if Path(name).suffix in suffixes:
+                    yield name, text
+
+    def _ours_included_by(self, texts: Iterable[str]) -> dict[str, str]:
+        found: dict[str, str] = {}
+        queue = list(texts)
+        while queue:
+            for match in _INCLUDE.finditer(queue.pop()):
+                header = self._our_headers.get(match["name"])
+                if header is not None and header.name not in found:
+                    found[header.name] = header.read_text(encoding="utf-8")
+                    queue.append(found[header.name])
+        return found
+
+    @cached_property
+    def _our_headers(self) -> Mapping[str, Path]:
+        tree = runtime_c.tree()
+        return {path.name: path for path in (*tree.headers(), *tree.support())}
+
+    @cached_property
+    def _their_headers(self) -> Mapping[str, Path]:
+        include = cmsis_nn.tree(self.cmsis_nn).include
+        headers = sorted(include.rglob("*.h"))
+        return {path.relative_to(include).as_posix(): path for path in headers}

@@ -1,0 +1,27 @@
+"""What an exporter is, and how its templates are filled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from toolchain.codegen.environment import environment
+from toolchain.export.carried import Carried
+
+Files = Mapping[str, str | bytes]
+"""Contents by path below the folder, with slashes."""
+
+
+@dataclass(frozen=True)
+class Exporter:
+    """`name`: the value of `--for`. `summary`: what it makes, in a line. `files`: all of it."""
+
+    name: str
+    summary: str
+    files: Callable[[Carried], Files]
+
+
+def rendered(template: str, carried: Carried, **more: object) -> str:
+    """A template of `templates/export/`, which knows what is carried."""
+    found = environment().get_template(f"export/{template}")
+    return found.render(c=carried, models=carried.models, name=carried.name, **more)

@@ -1,0 +1,105 @@
+"""Models to a folder that another build system takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from toolchain.boards import Board
+from toolchain.boards import board as find_board
+from toolchain.codegen import generate
+from toolchain.codegen.names import checked_name, model_identifier
+from toolchain.deployment.compile import check_fit_together, plans_together
+from toolchain.deployment.measurements import cost_model
+from toolchain.errors import InputError
+from toolchain.export import exporter
+from toolchain.export.carried import Carried, CarriedModel
+from toolchain.files import check_folder, free_name, replaced_folder
+from toolchain.kernels import cmsis_nn
+from toolchain.memory.firmware_size import check_fit
+from toolchain.memory.plan import Plan
+from toolchain.planner import DEFAULT_BOARD, plan_model
+from toolchain.planning.options import PlanOptions
+from toolchain.progress import Report, silent
+
+SHARED_PACKAGE = "thimble_models"
+"""The name of a package of several models that was given none."""
+
+
+@dataclass(frozen=True)
+class Exported:
+    """`files`: paths below `folder`, with slashes."""
+
+    target: str
+    folder: Path
+    files: tuple[str, ...]
+    models: tuple[CarriedModel, ...]
+
+
+def export_models(
+    models: Sequence[str | Path],
+    target: str,
+    out: str | Path,
+    board: str = DEFAULT_BOARD,
+    options: PlanOptions | None = None,
+    cmsis_nn_folder: Path | None = None,
+    report: Report = silent,
+    *,
+    name: str = "",
+    share_arena: bool = False,
+    force: bool = False,
+) -> Exported:
+    """Plan models for a board (or chip, or part number) and write them as a package for `target`
+    into the folder `out`, completely or not at all.
+
+    Kernels are in it once, however many models call them. `name` names the package, and the model
+    where there is only one. With `share_arena` the models run one at a time in one arena. Raises
+    what `compile_library` raises, and InputError for a target that is not known.
+    """
+    wanted = exporter(target)
+    folder, inputs = Path(out), [Path(model) for model in models]
+    if not inputs:
+        raise InputError("no model to export")
+    if share_arena and len(inputs) < 2:
+        raise InputError("one model has its arena alone: leave out --share-arena")
+    if name:
+        checked_name(name)
+    check_folder(folder, force=force, inputs=inputs)
+    on = find_board(board)
+    plans = _plans(inputs, on, options or PlanOptions(), share_arena, report)
+    root = cmsis_nn.find(cmsis_nn_folder, report=report)
+    report("generating C")
+    made: list[CarriedModel] = []
+    for plan in plans:
+        taken = {model.name.lower() for model in made}
+        own = name if len(plans) == 1 and name else model_identifier(plan.graph.name)
+        sources = generate(plan, on.core, root, name=free_name(own, taken))
+        made.append(CarriedModel(plan, sources))
+    package = name or (made[0].name if len(made) == 1 else SHARED_PACKAGE)
+    carried = Carried(package, tuple(made), on, root, share_arena)
+    files = wanted.files(carried)
+    with replaced_folder(folder, force=force, inputs=inputs) as fresh:
+        for path, content in files.items():
+            file = fresh / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            if isinstance(content, bytes):
+                file.write_bytes(content)
+            else:
+                file.write_text(content, encoding="utf-8", newline="\n")
+    return Exported(wanted.name, folder, tuple(sorted(files)), carried.models)
+
+
+def _plans(
+    models: Sequence[Path], on: Board, options: PlanOptions, share_arena: bool, report: Report
+) -> list[Plan]:
+    if share_arena:
+        plans = plans_together(models, on, options, report)
+        if not on.is_host:
+            check_fit_together(on, plans)
+    else:
+        costs = cost_model(on.name)
+        plans = [plan_model(model, on.name, options, report, costs) for model in models]
+    for plan in plans:
+        check_fit(plan)
+    return plans

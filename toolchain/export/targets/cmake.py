@@ -1,0 +1,29 @@
+"""`cmake`: a folder for add_subdirectory(), with a toolchain file and presets."""
+
+from __future__ import annotations
+
+from toolchain.export.carried import Carried
+from toolchain.export.exporter import Exporter, Files, rendered
+
+_LINES = (
+    "`add_subdirectory()` this folder and link the target; its headers are in `include`.",
+    "Alone: `cmake --preset firmware` (or `host`), then `cmake --build build`; `example/main.c` "
+    "runs it once.",
+)
+
+
+def _files(carried: Carried) -> Files:
+    made: dict[str, str] = {
+        **carried.tree(),
+        **carried.licences,
+        "CMakeLists.txt": rendered("cmake/CMakeLists.txt.j2", carried),
+        "CMakePresets.json": rendered("cmake/CMakePresets.json.j2", carried),
+        "example/main.c": rendered("main.c.j2", carried),
+        "README.md": rendered("README.md.j2", carried, title="CMake", lines=_LINES),
+    }
+    if not carried.board.is_host:
+        made["toolchain.cmake"] = rendered("cmake/toolchain.cmake.j2", carried)
+    return made
+
+
+EXPORTER = Exporter("cmake", "a CMake folder for add_subdirectory(), with toolchain file", _files)
