@@ -40,7 +40,6 @@ from toolchain.export import exporters
 from toolchain.export.exporting import export_models
 from toolchain.ops.preference import Preference
 from toolchain.partition import splitters
-from toolchain.planner import DEFAULT_BOARD
 from toolchain.planning.options import Optimise
 from toolchain.report.time import time_text
 
@@ -66,7 +65,7 @@ def command(
     list_targets: Annotated[
         bool, typer.Option("--list", help="List the targets and stop.")
     ] = False,
-    board: BoardOption = DEFAULT_BOARD,
+    board: BoardOption = "",
     out: Annotated[
         Path,
         typer.Option(

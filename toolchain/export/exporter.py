@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from toolchain.codegen.environment import environment
 from toolchain.export.carried import Carried
+from toolchain.planner import DEFAULT_BOARD
 
 Files = Mapping[str, str | bytes]
 """Contents by path below the folder, with slashes."""
@@ -14,11 +15,14 @@ Files = Mapping[str, str | bytes]
 
 @dataclass(frozen=True)
 class Exporter:
-    """`name`: the value of `--for`. `summary`: what it makes, in a line. `files`: all of it."""
+    """`name`: the value of `--for`. `summary`: what it makes, in a line. `files`: all of it; raises
+    InputError for a board that the target cannot serve. `board`: planned for where none is named.
+    """
 
     name: str
     summary: str
     files: Callable[[Carried], Files]
+    board: str = DEFAULT_BOARD
 
 
 def rendered(template: str, carried: Carried, **more: object) -> str:

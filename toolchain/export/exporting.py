@@ -19,7 +19,7 @@ from toolchain.files import check_folder, free_name, replaced_folder
 from toolchain.kernels import cmsis_nn
 from toolchain.memory.firmware_size import check_fit
 from toolchain.memory.plan import Plan
-from toolchain.planner import DEFAULT_BOARD, plan_model
+from toolchain.planner import plan_model
 from toolchain.planning.options import PlanOptions
 from toolchain.progress import Report, silent
 
@@ -41,7 +41,7 @@ def export_models(
     models: Sequence[str | Path],
     target: str,
     out: str | Path,
-    board: str = DEFAULT_BOARD,
+    board: str = "",
     options: PlanOptions | None = None,
     cmsis_nn_folder: Path | None = None,
     report: Report = silent,
@@ -50,8 +50,8 @@ def export_models(
     share_arena: bool = False,
     force: bool = False,
 ) -> Exported:
-    """Plan models for a board (or chip, or part number) and write them as a package for `target`
-    into the folder `out`, completely or not at all.
+    """Plan models for a board (or chip, or part number; default: the target's) and write them as a
+    package for `target` into the folder `out`, completely or not at all.
 
     Kernels are in it once, however many models call them. `name` names the package, and the model
     where there is only one. With `share_arena` the models run one at a time in one arena. Raises
@@ -66,7 +66,7 @@ def export_models(
     if name:
         checked_name(name)
     check_folder(folder, force=force, inputs=inputs)
-    on = find_board(board)
+    on = find_board(board or wanted.board)
     plans = _plans(inputs, on, options or PlanOptions(), share_arena, report)
     root = cmsis_nn.find(cmsis_nn_folder, report=report)
     report("generating C")

@@ -1,0 +1,252 @@
+"""`thimble export`: each target's package builds with nothing but what is in it.
+
+Packagers (pio, compote) are looked for in $THIMBLE_PACKAGERS, a folder of programs, then in PATH.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.support.tflite_writer import tflite_bytes
+from toolchain import compile_model, deployed, export_models
+from toolchain.boards import boards
+from toolchain.cli import run as thimble
+from toolchain.errors import InputError
+from toolchain.export import exporter, exporters
+from toolchain.export.exporting import Exported
+from toolchain.ops import forms
+from toolchain.resources import RUNTIME_C
+
+DIGITS = RUNTIME_C.parent / "examples" / "digits" / "digits_int8.tflite"
+CORES = sorted(
+    {
+        b.core.name: b.name for b in boards().values() if b.emulator and b.name != "netduinoplus2"
+    }.values()
+)
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Two models that share kernels, one of which calls CMSIS-NN."""
+    folder = tmp_path_factory.mktemp("models")
+    pool = folder / "pool.tflite"
+    pool.write_bytes(tflite_bytes(forms()["max_pool2d.int16"].sample(np.random.default_rng(0))))
+    again = folder / "again.tflite"
+    shutil.copy(DIGITS, again)
+    return [DIGITS, again, pool]
+
+
+def run(*command: str | Path, where: Path | None = None) -> str:
+    done = subprocess.run(
+        [str(word) for word in command], cwd=where, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    return done.stdout
+
+
+def tool(name: str) -> str:
+    found = shutil.which(name, path=os.environ.get("THIMBLE_PACKAGERS")) or shutil.which(name)
+    if found is None:
+        pytest.skip(f"{name} is not installed, nor in $THIMBLE_PACKAGERS")
+    return found
+
+
+Export = Callable[..., Exported]
+
+
+@pytest.fixture(scope="module")
+def export(models: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Export:
+    """Exports all models for a target and board, once."""
+    made: dict[tuple[str, str], Exported] = {}
+
+    def export(target: str, board: str = "") -> Exported:
+        if (target, board) not in made:
+            folder = tmp_path_factory.mktemp(target) / "package"
+            made[target, board] = export_models(models, target, folder, board)
+        return made[target, board]
+
+    return export
+
+
+@pytest.mark.parametrize("target", exporters())
+def test_everything_is_inside_and_each_kernel_once(target: str, export: Export) -> None:
+    made = export(target)
+    names = [Path(path).name for path in made.files if path.endswith(".c")]
+    kernels = [name for name in names if name.startswith(("thimble_", "arm_"))]
+    assert len(kernels) == len(set(kernels)) and any(n.startswith("arm_") for n in kernels)
+    assert {"README.md", "LICENSE", "NOTICE"} <= set(made.files)
+    assert len((made.folder / "README.md").read_text().splitlines()) <= 16
+    assert "CMSIS-NN" in (made.folder / "NOTICE").read_text()
+    headers = {Path(path).name for path in made.files}
+    for path in made.files:
+        if path.endswith((".c", ".h")):
+            for line in (made.folder / path).read_text().splitlines():
+                if line.startswith('#include "') and "HOOKS" not in line:
+                    assert Path(line.split('"')[1]).name in headers, (path, line)
+
+
+@pytest.mark.skipif(shutil.which("cmake") is None, reason="cmake is not installed")
+def test_cmake_on_this_machine_computes_what_the_model_does(export: Export, tmp_path: Path) -> None:
+    made = export("cmake", "host")
+    run("cmake", "--preset", "host", where=made.folder)
+    run("cmake", "--build", "build", where=made.folder)
+    lines = run(made.folder / "build" / "thimble_models_example").splitlines()
+    told = {line.split(":")[0]: line.split(":")[1].split() for line in lines}
+    pattern = ((np.arange(64) * 7 + 3) % 128).astype(np.int8).reshape(1, 8, 8, 1)
+    compile_model(DIGITS, "host", tmp_path / "host")
+    with deployed(tmp_path / "host") as deployment:
+        given = {end.name: pattern for end in deployment.inputs}
+        (wanted,) = deployment.run(given).outputs.values()
+    digits = [value for name, value in told.items() if name.startswith(("digits", "again"))]
+    assert len(digits) == 2 and all(
+        [int(number) for number in value] == wanted.reshape(-1).tolist() for value in digits
+    )
+    assert any(name.startswith("pool") for name in told)
+
+
+@pytest.mark.skipif(shutil.which("cmake") is None, reason="cmake is not installed")
+@pytest.mark.skipif(shutil.which("arm-none-eabi-gcc") is None, reason="needs arm-none-eabi-gcc")
+@pytest.mark.parametrize("board", CORES)
+def test_cmake_for_each_core(board: str, export: Export) -> None:
+    made = export("cmake", board)
+    run("cmake", "--preset", "firmware", where=made.folder)
+    run("cmake", "--build", "build", where=made.folder)
+    symbols = run("arm-none-eabi-nm", made.folder / "build" / "thimble_models_example")
+    assert "digits_int8_run" in symbols and "again_run" in symbols and "pool_run" in symbols
+
+
+ARDUINO_STUB = """#pragma once
+#include <stddef.h>
+#include <stdint.h>
+struct Port { void begin(long); void print(const char *); };
+extern Port Serial;
+void delay(unsigned long);
+"""
+
+
+@pytest.mark.skipif(shutil.which("arm-none-eabi-g++") is None, reason="needs arm-none-eabi-g++")
+def test_arduino_needs_src_alone(export: Export, tmp_path: Path) -> None:
+    made = export("arduino")
+    core = ("-mcpu=cortex-m4", "-mthumb", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard", "-Os", "-Wall")
+    c_files = [path for path in made.files if path.endswith(".c")]
+    assert all(path.startswith("src/") for path in c_files)
+    objects = tmp_path / "objects"
+    objects.mkdir()
+    sources = [made.folder / path for path in c_files]
+    run("arm-none-eabi-gcc", *core, "-c", "-I", made.folder / "src", *sources, where=objects)
+    (sketch,) = [path for path in made.files if path.endswith(".ino")]
+    (tmp_path / "Arduino.h").write_text(ARDUINO_STUB)
+    where = ("-I", made.folder / "src", "-I", tmp_path)
+    run("arm-none-eabi-g++", *core, "-x", "c++", *where, "-c", made.folder / sketch, where=objects)
+    size = dict.fromkeys((made.folder / "library.properties").read_text().splitlines())
+    assert "includes=digits_int8.h, again.h, pool.h" in size
+
+
+def test_arduino_lint_finds_nothing_wrong(export: Export) -> None:
+    """Its own schema, with the rules for a library that is not in the library manager's index."""
+    jsonschema = pytest.importorskip("jsonschema", reason="needs jsonschema")
+    folder = os.environ.get("THIMBLE_ARDUINO_LINT", "")
+    if not folder:
+        pytest.skip("needs THIMBLE_ARDUINO_LINT, a checkout of arduino/arduino-lint")
+    schemas = Path(folder) / "etc" / "schemas"
+    rules = json.loads((schemas / "arduino-library-properties-schema.json").read_text())
+    definitions = json.loads(
+        (schemas / "arduino-library-properties-definitions-schema.json").read_text()
+    )
+    general = json.loads((schemas / "general-definitions-schema.json").read_text())
+    referencing = pytest.importorskip("referencing")
+    registry = referencing.Registry().with_resources(
+        (schema["$id"], referencing.Resource.from_contents(schema))
+        for schema in (rules, definitions, general)
+    )
+    lines = (export("arduino").folder / "library.properties").read_text().splitlines()
+    properties = dict(line.split("=", 1) for line in lines)
+    jsonschema.Draft7Validator(rules, registry=registry).validate(properties)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.Draft7Validator(rules, registry=registry).validate({"name": "x"})
+
+
+def test_platformio_packs_it(export: Export, tmp_path: Path) -> None:
+    made = export("platformio")
+    run(tool("pio"), "pkg", "pack", "-o", tmp_path / "models.tar.gz", where=made.folder)
+    listed = run("tar", "tzf", tmp_path / "models.tar.gz").split()
+    assert {"library.json", "src/digits_int8.c", "include/again.h"} <= {
+        name.removeprefix("./") for name in listed
+    }
+
+
+def test_compote_packs_it(export: Export, tmp_path: Path) -> None:
+    made = export("esp-idf")
+    pack = ("component", "pack", "--name", "digits", "--version", "1.0.0", "--dest-dir", tmp_path)
+    run(tool("compote"), *pack, where=made.folder)
+    assert list(tmp_path.glob("*.tgz"))
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
+def test_esp_idf_gets_c_without_arms_instructions(export: Export, tmp_path: Path) -> None:
+    """The compiler of this machine takes every file."""
+    made = export("esp-idf")
+    sources = [made.folder / p for p in made.files if p.endswith(".c") and p.startswith("src/")]
+    include = ("-I", made.folder / "include", "-I", made.folder / "src")
+    run("gcc", "-O1", "-c", *include, *sources, where=tmp_path)
+    with pytest.raises(InputError, match="instructions that Espressif's chips lack"):
+        export_models([DIGITS], "esp-idf", tmp_path / "out", "netduinoplus2")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
+def test_models_may_share_an_arena(models: list[Path], tmp_path: Path) -> None:
+    made = export_models(models, "cmake", tmp_path / "out", "host", share_arena=True)
+    assert "include/thimble_shared_arena.h" in made.files
+    c_files = [made.folder / p for p in made.files if p.endswith(".c")]
+    include = ("-I", made.folder / "include", "-I", made.folder / "src")
+    run("gcc", "-O1", *include, *c_files, "-lm", "-o", tmp_path / "program")
+    assert "digits_int8" in run(tmp_path / "program")
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    options = ["--for", "cmake", "--chip", "STM32U575ZI", "--name", "reader", "-o", str(out)]
+    assert thimble(["export", str(DIGITS), *options, "--json", "-"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["target"], told["models"]) == ("cmake", ["reader"])
+    assert sorted(told["files"]) == sorted(
+        p.relative_to(out).as_posix() for p in out.rglob("*") if p.is_file() and p.name[0] != "."
+    )
+    assert "-mcpu=cortex-m33" in (out / "toolchain.cmake").read_text()
+    assert thimble(["export", str(DIGITS), *options]) == 0  # replaces what it wrote
+    (out / "mine.c").write_text("")
+    assert thimble(["export", str(DIGITS), *options]) == 2
+    capsys.readouterr()
+    assert thimble(["export", "--list"]) == 0
+    listed = capsys.readouterr().out
+    assert all(name in listed for name in exporters())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--for", "keil"], "no target 'keil' to export for; there are arduino"),
+        ([], "--for names the build system: one of arduino"),
+        (["--for", "cmake", "--share-arena"], "one model has its arena alone"),
+        (["--for", "cmake", "--name", "1x"], "1x"),
+    ],
+)
+def test_what_cannot_be_exported(
+    arguments: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert thimble(["export", str(DIGITS), *arguments, "-o", str(tmp_path / "out")]) == 2
+    assert message in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_exporter_is_found_by_its_file() -> None:
+    assert exporter("cmake") is exporters()["cmake"]
