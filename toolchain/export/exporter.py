@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from toolchain.codegen.environment import environment
 from toolchain.export.carried import Carried
-from toolchain.planner import DEFAULT_BOARD
+from toolchain.planning.options import DEFAULT_BOARD
 
 Files = Mapping[str, str | bytes]
 """Contents by path below the folder, with slashes."""
