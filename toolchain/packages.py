@@ -60,7 +60,8 @@ QUANTIZE = Extra("quantize", "float ONNX models to int8", ("onnx", "onnxruntime"
 SOLVER = Extra("solver", "CP-SAT, where Thimble's own searches stop", ("ortools",))
 EDGETPU = Extra("edgetpu", "pipelines of Coral Edge TPUs", ("ai_edge_litert", "ortools"))
 REPORT = Extra("report", "pages: charts, the picture of the network", ("igraph", "vl_convert"))
-EXTRAS = (ONNX, VERIFY, QUANTIZE, SOLVER, EDGETPU, REPORT)
+IMAGES = Extra("images", "read PNG, JPEG and BMP files", ("PIL",))
+EXTRAS = (ONNX, VERIFY, QUANTIZE, SOLVER, EDGETPU, REPORT, IMAGES)
 
 
 class _Lazy(ModuleType):

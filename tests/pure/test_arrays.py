@@ -14,7 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from toolchain.errors import InputError
-from toolchain.files.arrays import MOST_INFERENCES, read_array, read_named_arrays, read_sequence
+from toolchain.files.arrays import MOST_INFERENCES, read_array, read_named_arrays
+from toolchain.files.samples import read_samples
 from toolchain.ir import DType, End, Quantisation, Tensor
 
 END = End(Tensor("x", (2, 3), DType.INT8, Quantisation((0.1,), (0,))))
@@ -114,7 +115,7 @@ def test_damaged_files_end_in_one_message(suffix: str, data: st.DataObject, tmp_
     file = tmp_path / f"damaged{suffix}"
     file.write_bytes(content)
     try:
-        read_sequence([file], [END])
+        read_samples([file], [END])
     except InputError as error:
         assert "\n" not in str(error)
 
@@ -125,10 +126,10 @@ def test_numbers_that_do_not_fit_are_refused_without_a_warning(
     file = tmp_path / "a.npy"
     np.save(file, np.full((2, 3), 1e300))
     with pytest.raises(InputError, match="do not fit"):
-        read_sequence([file], [END])
+        read_samples([file], [END])
     floats = End(Tensor("x", (2, 3), DType.FLOAT32))
     with pytest.raises(InputError, match="beyond float32"):
-        read_sequence([file], [floats])
+        read_samples([file], [floats])
     assert not recwarn.list
 
 
@@ -147,4 +148,4 @@ def test_a_small_file_of_millions_of_inferences_is_refused(tmp_path: Path) -> No
     with pytest.raises(
         InputError, match=r"for 1,000,001 inferences of input 'x'; .* several files"
     ):
-        read_sequence([file], [END])
+        read_samples([file], [END])

@@ -22,7 +22,9 @@ PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(enco
 DIGITS = ROOT / "examples" / "digits" / "digits_int8.tflite"
 DIGITS_ONNX = ROOT / "examples" / "digits" / "digits_qdq.onnx"
 OF_EXTRAS = sorted({package for extra in EXTRAS for package in extra.packages})
-MODULES = {"pyelftools": "elftools", "pyserial": "serial", "vl-convert-python": "vl_convert"}
+MODULES = {"pyelftools": "elftools", "pyserial": "serial", "vl-convert-python": "vl_convert"} | {
+    "pillow": "PIL"
+}
 """Of distributions that are named otherwise than their module."""
 OF_TESTS = {"pytest"}
 

@@ -11,7 +11,16 @@ from rich.table import Table
 
 from toolchain.cli._console import output_console, progress
 from toolchain.cli._json import JsonOption, write_json
+from toolchain.cli._samples import (
+    FORMATS,
+    MeanOption,
+    RangeOption,
+    ResizeOption,
+    StdOption,
+    scaling,
+)
 from toolchain.errors import InputError
+from toolchain.files.samples import files_of
 from toolchain.quantise.post_training import METHODS, Quantised, as_json, quantise_model
 from toolchain.report.text import size
 
@@ -27,8 +36,8 @@ def command(
             "--data",
             "-d",
             metavar="FILE",
-            help="Inputs to calibrate with: .npy, .npz (arrays by input name) or raw float32, one "
-            "sample or many in a file. May be repeated; a folder means all files in it.",
+            help=f"Inputs to calibrate with: {FORMATS} (of float32). One sample or many in a "
+            "file; may be repeated.",
         ),
     ] = None,
     more: Annotated[
@@ -41,6 +50,10 @@ def command(
     per_tensor: Annotated[
         bool, typer.Option("--per-tensor", help="One scale for all of an operator's weights.")
     ] = False,
+    bounds: RangeOption = None,
+    mean: MeanOption = None,
+    std: StdOption = None,
+    resize: ResizeOption = False,
     json: JsonOption = None,
 ) -> None:
     """Quantise a float ONNX model to int8 (QDQ) with onnxruntime, and report the loss.
@@ -50,29 +63,29 @@ def command(
     with the float one on up to 32 of the samples: for each tensor signal over noise in dB (below 10
     something is lost), and how often the largest output is the same.
 
-    Example: `thimble quantize model.onnx --data samples/*.npy -o model_int8.onnx`
+    Example: `thimble quantize model.onnx --data samples/*.npy -o model_int8.onnx`; or with
+    photographs `--data photos/ --resize --range 0..1 --mean 0.485,0.456,0.406 --std
+    0.229,0.224,0.225`, as torchvision's models are trained.
     """
     chosen = {name.casefold(): name for name in METHODS}.get(method.casefold())
     if chosen is None:
         raise InputError(f"--method {method!r} is unknown: it is one of {', '.join(METHODS)}")
-    files = [file for given in (*(data or ()), *(more or ())) for file in _files(given)]
+    files = files_of((*(data or ()), *(more or ())))
+    asked = scaling(bounds, mean, std, False, resize)
     with progress() as step:
         result = quantise_model(
-            model, files, out, method=chosen, per_channel=not per_tensor, report=step
+            model,
+            files,
+            out,
+            method=chosen,
+            per_channel=not per_tensor,
+            scaling=asked,
+            report=step,
         )
     if json:
         write_json(json, as_json(result, out))
     if json != "-":
         _print(result, out)
-
-
-def _files(given: Path) -> list[Path]:
-    if not given.is_dir():
-        return [given]
-    found = sorted(path for path in given.iterdir() if path.is_file() and path.name[0] != ".")
-    if not found:
-        raise InputError(f"{given} is an empty folder")
-    return found
 
 
 def _print(result: Quantised, out: Path) -> None:

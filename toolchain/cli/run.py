@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -13,11 +14,24 @@ from rich.table import Table
 from toolchain.cli._console import output_console, progress
 from toolchain.cli._json import JsonOption, write_json
 from toolchain.cli._options import PortOption
+from toolchain.cli._samples import (
+    FORMATS,
+    LabelsOption,
+    MeanOption,
+    RangeOption,
+    RealOption,
+    ResizeOption,
+    StdOption,
+    labels_for,
+    scaling,
+    top_classes,
+)
 from toolchain.deployment.folder import compiled_model
 from toolchain.deployment.modelled_time import NoReader, Reader, find_reader
 from toolchain.deployment.run import Deployment, deployed
 from toolchain.device.firmware import load_firmware
-from toolchain.files.arrays import Array, read_sequence
+from toolchain.files.arrays import Array
+from toolchain.files.samples import read_samples
 from toolchain.report.text import shape, share
 from toolchain.report.time import time_text
 
@@ -30,10 +44,16 @@ def command(
             "--input",
             "-i",
             metavar="FILE",
-            help="Input data: .npy, .npz (arrays by input name), or raw bytes; once per input. "
+            help=f"Input data: {FORMATS}. Once per input; for one input as often as you like. "
             "Data for several inferences run as a sequence. Default: random data.",
         ),
     ] = None,
+    bounds: RangeOption = None,
+    mean: MeanOption = None,
+    std: StdOption = None,
+    real: RealOption = False,
+    resize: ResizeOption = False,
+    labels: LabelsOption = None,
     seed: Annotated[int, typer.Option(help="For random inputs.")] = 0,
     port: PortOption = None,
     operators: Annotated[
@@ -49,23 +69,37 @@ def command(
     longest run. It is measured in cycles on silicon, and modelled in cycles from a trace of what
     QEMU executed.
 
-    Example: `thimble run out --input sample.npy --operators`
+    An image, a sound or a table becomes the input that it means: `--range` says what its stored
+    numbers were in training, and an int8 input is quantised from that. Of an output that is one
+    row of classes the five best are printed, with their names where they are known.
+
+    Example: `thimble run out --input sample.npy --operators`; or
+    `thimble run out --input cat.jpg --resize --range 0..1 --labels labels.txt`
     """
+    asked = scaling(bounds, mean, std, real, resize)
     with progress() as step:
         step("starting")
         reader = _reader(folder, port)
         traced = None if isinstance(reader, NoReader) else reader
         with deployed(folder, port, traced) as deployment:
             step("running")
-            given = read_sequence(inputs, deployment.inputs) if inputs else None
+            given = read_samples(inputs, deployment.inputs, asked) if inputs else None
             frames = given or [_random(deployment, seed)]
             done = deployment.run_sequence(frames, step)
             time = deployment.run_time(done)
             counts = deployment.operator_counts() if operators else ()
+    names = labels_for(labels, dict(compiled_model(folder).labels), deployment.outputs)
+    top = {
+        end.name: top_classes(done.outputs[end.name], end, names.get(end.name, ()))
+        for end in deployment.outputs
+    }
     if json:
         write_json(
             json,
             {
+                "top": {
+                    name: [[asdict(c) for c in row] for row in rows] for name, rows in top.items()
+                },
                 "outputs": {
                     name: {
                         "shape": list(values.shape),
@@ -94,6 +128,10 @@ def command(
         console.print(f"[bold]{escape(name)}[/] {values.dtype.name}[{shape(values.shape)}]")
         text = np.array2string(values, threshold=200, max_line_width=110, precision=6)
         console.print(text, markup=False, highlight=False)
+        for number, row in enumerate(top[name]):
+            begin = f"{number}: " if len(top[name]) > 1 else ""
+            best = ", ".join(f"{c.label or c.index} {c.score:.4g}" for c in row)
+            console.print(f"{begin}{best}", markup=False, highlight=False)
     if counts:
         table = Table(header_style="bold")
         table.add_column("operator")

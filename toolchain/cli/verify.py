@@ -36,11 +36,20 @@ from toolchain.cli._options import (
     plan_options,
 )
 from toolchain.cli._page import HtmlOption, compiled_findings, write_findings
+from toolchain.cli._samples import (
+    FORMATS,
+    MeanOption,
+    RangeOption,
+    RealOption,
+    ResizeOption,
+    StdOption,
+    scaling,
+)
 from toolchain.cost.basis import INSTRUCTIONS
 from toolchain.deployment.run import RunTime, counted_time
 from toolchain.deployment.verification import Verification, verify_model
 from toolchain.errors import NotJudgedError, ResultError
-from toolchain.files.arrays import read_sequence
+from toolchain.files.samples import files_of, read_samples
 from toolchain.ops.preference import Preference
 from toolchain.partition import splitters
 from toolchain.planning.options import DEFAULT_BOARD, Optimise
@@ -63,10 +72,15 @@ def command(
             "--input",
             "-i",
             metavar="FILE",
-            help="An input to run first, or several in sequence: .npz, or .npy or raw bytes for a "
-            "model with one input. May be repeated; the state is reset before each file.",
+            help=f"Inputs to run first: {FORMATS}; for several inputs .npz. A file may hold "
+            "several in sequence. May be repeated; the state is reset before each file.",
         ),
     ] = None,
+    bounds: RangeOption = None,
+    mean: MeanOption = None,
+    std: StdOption = None,
+    real: RealOption = False,
+    resize: ResizeOption = False,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="DIR", help="Keep the build here.")
     ] = None,
@@ -123,6 +137,7 @@ def command(
         no_split=no_split,
         effort=effort,
     )
+    asked, files = scaling(bounds, mean, std, real, resize), files_of(inputs or ())
     if out is not None:
         check_apart(json, out)
     with progress() as step:
@@ -131,7 +146,7 @@ def command(
             board,
             runs=runs,
             seed=seed,
-            given=lambda ends: [read_sequence([file], ends) for file in inputs or ()],
+            given=lambda ends: [read_samples([file], ends, asked) for file in files],
             port=port,
             options=options,
             out=out,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +21,15 @@ KEYS_FILE = "kernels.json"
 
 @dataclass(frozen=True)
 class CompiledModel:
-    """What `plan.json` says of a model. `stateful`: it keeps values from run to run."""
+    """What `plan.json` says of a model. `stateful`: it keeps values from run to run; `labels`:
+    names of the classes of its outputs, by output.
+    """
 
     board: Board
     inputs: tuple[End, ...]
     outputs: tuple[End, ...]
     stateful: bool
+    labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def compiled_model(folder: str | Path) -> CompiledModel:
@@ -46,10 +49,11 @@ def compiled_model(folder: str | Path) -> CompiledModel:
             for side in ("inputs", "outputs")
         ]
         stateful = bool(field_of(data, "states", Any, where))
+        labels = field_of(data, "labels", Mapping[str, tuple[str, ...]], where, {})
     except InputError as error:
         raise InputError(f"{error}: the folder is damaged, compile again") from error
     board = find_board(field_of(data, "board", str, where))
-    return CompiledModel(board, tuple(sides[0]), tuple(sides[1]), stateful)
+    return CompiledModel(board, tuple(sides[0]), tuple(sides[1]), stateful, labels)
 
 
 def compiled_board(folder: str | Path) -> Board:

@@ -35,30 +35,6 @@ _HEADERS: Mapping[tuple[int, int], Callable[[Any, int], Any]] = MappingProxyType
 )
 
 
-def read_sequence(files: Sequence[Path], ends: Sequence[End]) -> list[dict[str, Array]]:
-    """Inputs by name, one inference after another.
-
-    They come from one file for each input in the model's order, or from one .npz. A file holds the
-    data of one inference or of several. Raises InputError, naming file and input, for data of
-    another size or type, and if inputs have data for different numbers of inferences.
-    """
-    if len(files) == 1 and files[0].suffix == ".npz":
-        arrays = read_named_arrays(files[0], [end.name for end in ends])
-        read = {end.name: _fitted(arrays[end.name], files[0], end) for end in ends}
-    elif len(files) != len(ends):
-        names = ", ".join(end.name for end in ends)
-        raise InputError(f"{len(files)} input files for {len(ends)} inputs ({names})")
-    else:
-        pairs = zip(files, ends, strict=True)
-        read = {end.name: _fitted(_read(file, end), file, end) for file, end in pairs}
-    counts = {len(values) for values in read.values()}
-    if len(counts) > 1:
-        raise InputError("the inputs hold data for different numbers of inferences")
-    return [
-        {name: values[i] for name, values in read.items()} for i in range(max(counts, default=0))
-    ]
-
-
 def read_array(file: Path) -> Array:
     """The array of a .npy file, or the first one of an .npz.
 
@@ -205,9 +181,10 @@ def _expect(source: IO[bytes], file: Path, magic: bytes, what: str) -> None:
     raise InputError(f"{file} is not {what}: {found}")
 
 
-def _read(file: Path, end: End) -> Array:
-    if file.suffix == ".npy":
-        return read_array(file)
+def read_raw(file: Path, end: End) -> Array:
+    """The numbers of a file of raw little-endian bytes in the input's type. Raises InputError if it
+    is too large, or holds no whole number of inferences.
+    """
     with _opened(file) as source:
         raw = source.read(LARGEST_BYTES + 1)
     if len(raw) > LARGEST_BYTES:
@@ -222,10 +199,11 @@ def _read(file: Path, end: End) -> Array:
     return np.frombuffer(raw, dtype)
 
 
-def _fitted(values: Array, file: Path, end: End) -> Array:
+def fitted(values: Array, file: Path, end: End) -> Array:
     """`values` in the input's shape and type, inference by inference.
 
-    A float array may hold exact integers.
+    A float array may hold exact integers. Raises InputError, naming file and input, for another
+    size, and for values that the type does not hold.
     """
     wanted = end.model_dtype.numpy
     count = values.size // end.tensor.elements
@@ -248,6 +226,6 @@ def _fitted(values: Array, file: Path, end: End) -> Array:
     if wanted.kind != "f" and not np.array_equal(fitted, values):
         raise InputError(
             f"{file}: input {end.name!r} takes {end.model_dtype.value}, and some of the "
-            f"{values.dtype} values do not fit it"
+            f"{values.dtype} values do not fit it (real values: --real quantises them)"
         )
     return fitted.reshape((-1, *end.model_shape))

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from toolchain.errors import InputError
 from toolchain.files import scratch_folder, write_file
-from toolchain.files.arrays import read_sequence
+from toolchain.files.samples import AS_STORED, Scaling, read_samples
 from toolchain.ir import DType, End, Tensor
 from toolchain.packages import QUANTIZE, lazy
 from toolchain.progress import Report, silent
@@ -81,19 +81,21 @@ def quantise_model(
     *,
     method: str = METHODS[0],
     per_channel: bool = True,
+    scaling: Scaling = AS_STORED,
     report: Report = silent,
 ) -> Quantised:
     """Write `model` as int8 to `out`, calibrated on `data`, and compare the two on that data.
 
-    A data file is .npy, .npz or raw float32, with one sample or several; for a model with several
-    inputs it is .npz, by the inputs' names. Raises InputError, naming the file, for a model that is
-    not float ONNX and for data that does not fit; MissingToolError without onnxruntime.
+    A data file is .npy, .npz, an image, a sound, a table or raw float32, with one sample or
+    several; for a model with several inputs it is .npz, by the inputs' names. `scaling` says what
+    stored numbers mean. Raises InputError, naming the file, for a model that is not float ONNX and
+    for data that does not fit; MissingToolError without onnxruntime.
     """
     if os.path.realpath(out) == os.path.realpath(model):
         raise InputError(f"{out} is the float model itself: name another file to write")
     loaded = _float_model(model)
     ends = _inputs(loaded)
-    samples = [sample for file in data for sample in read_sequence([file], ends)]
+    samples = [sample for file in data for sample in read_samples([file], ends, scaling)]
     if not samples:
         raise InputError("no data to calibrate with: give at least one file with --data")
     with scratch_folder() as folder:

@@ -1,0 +1,213 @@
+"""Images, sounds, tables and arrays as a model's inputs."""
+
+from __future__ import annotations
+
+import json
+import struct
+import wave
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from toolchain.cli import run as thimble
+from toolchain.errors import InputError
+from toolchain.files import media
+from toolchain.files.samples import Scaling, read_samples, real_values
+from toolchain.ir import Boundary, DType, End, Quantisation, Tensor
+from toolchain.resources import RUNTIME_C
+
+Image = pytest.importorskip("PIL.Image", reason="needs pillow")
+DIGITS = RUNTIME_C.parent / "examples" / "digits" / "digits_int8.tflite"
+
+
+def q(scale: float, zero_point: int) -> Quantisation:
+    return Quantisation((scale,), (zero_point,))
+
+
+def end(*shape: int, dtype: DType = DType.INT8, scale: float = 1 / 255, zero: int = -128) -> End:
+    quantised = None if dtype is DType.FLOAT32 else q(scale, zero)
+    return End(Tensor("image", shape, dtype, quantised))
+
+
+def one(file: Path, of: End, scaling: Scaling) -> NDArray[np.generic]:
+    (sample,) = read_samples([file], [of], scaling)
+    return sample[of.name]
+
+
+@pytest.fixture
+def photo(tmp_path: Path) -> Path:
+    """4 high, 6 wide: red grows to the right, green downwards."""
+    pixels = np.zeros((4, 6, 3), np.uint8)
+    pixels[..., 0], pixels[..., 1] = np.arange(6) * 50, np.arange(4)[:, None] * 80
+    file = tmp_path / "photo.png"
+    Image.fromarray(pixels).save(file)
+    return file
+
+
+def test_an_image_is_quantised_as_the_input_says(photo: Path) -> None:
+    found = one(photo, end(1, 4, 6, 3), Scaling((0.0, 1.0)))
+    assert found.dtype == np.int8 and found.shape == (1, 4, 6, 3)
+    assert found[0, 2, 5].tolist() == [250 - 128, 160 - 128, -128]
+
+
+def test_mean_and_deviation_of_each_channel(photo: Path) -> None:
+    """As torchvision's models are trained, in a model of ONNX: channels first, float."""
+    mean, std = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+    scaling = Scaling((0.0, 1.0), mean, std)
+    found = one(photo, end(1, 3, 4, 6, dtype=DType.FLOAT32), scaling)
+    wanted = (np.array([250, 160, 0]) / 255 - mean) / std
+    assert found.shape == (1, 3, 4, 6)
+    assert np.allclose(found[0, :, 2, 5], wanted)
+
+
+def test_the_layout_of_the_model_decides(photo: Path) -> None:
+    """A graph that holds NHWC for a model of NCHW: 4 x 6 x 3 is read as channels first."""
+    tensor = Tensor("image", (1, 4, 6, 3), DType.INT8, q(1 / 255, -128))
+    boundary = Boundary("image", DType.INT8, q(1 / 255, -128), permutation=(0, 2, 3, 1))
+    found = one(photo, End(tensor, boundary), Scaling((0.0, 1.0)))
+    assert found.shape == (1, 3, 4, 6) and found[0, 0, 0, 5] == 250 - 128
+
+
+def test_an_array_with_its_axes_in_another_order_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "nhwc.npy"
+    np.save(file, np.zeros((1, 4, 6, 3), np.int8))
+    with pytest.raises(InputError, match=r"shape \[1, 4, 6, 3\] .* in another order: transpose it"):
+        read_samples([file], [end(1, 3, 4, 6)])
+    np.save(file, np.zeros((5, 4, 6, 3), np.int8))
+    with pytest.raises(InputError, match="in another order"):
+        read_samples([file], [end(1, 3, 4, 6)])
+    for shape in ((1, 3, 4, 6), (3, 4, 6), (7, 3, 4, 6), (72,), (2, 72)):
+        np.save(file, np.zeros(shape, np.int8))
+        assert len(read_samples([file], [end(1, 3, 4, 6)])) == np.prod(shape) // 72
+
+
+def test_an_image_of_another_size_is_scaled_only_where_that_is_asked(photo: Path) -> None:
+    with pytest.raises(InputError, match="4 pixels high and 6 wide, and the input 8 x 12"):
+        one(photo, end(1, 8, 12, 3), Scaling((0.0, 1.0)))
+    found = one(photo, end(1, 8, 12, 3), Scaling((0.0, 1.0), resize=True))
+    assert found.shape == (1, 8, 12, 3)
+
+
+def test_grey(photo: Path, tmp_path: Path) -> None:
+    """A colour image for a grey model has its luma; a grey one for a colour model, three alike."""
+    found = one(photo, end(1, 4, 6, 1), Scaling((0.0, 1.0)))
+    assert abs(int(found[0, 0, 5, 0]) + 128 - 0.299 * 250) <= 1
+    Image.fromarray(np.full((4, 6), 77, np.uint8)).save(tmp_path / "grey.bmp")
+    grey = one(tmp_path / "grey.bmp", end(1, 4, 6, 3), Scaling((0.0, 255.0)))
+    assert (grey == np.clip(77 * 255 - 128, -128, 127)).all()
+
+
+def test_what_pixels_mean_must_be_said(photo: Path) -> None:
+    with pytest.raises(InputError, match=r"int8, for 0 to 1\)\? Say what the stored 0 and 255"):
+        one(photo, end(1, 4, 6, 3), Scaling())
+    raw = one(photo, end(1, 4, 6, 3, dtype=DType.UINT8, zero=0), Scaling())
+    assert raw[0, 2, 5].tolist() == [250, 160, 0]
+
+
+@pytest.mark.parametrize("bits", [8, 16, 24, 32])
+def test_sound_of_every_width(bits: int, tmp_path: Path) -> None:
+    most = 1 << bits - 1
+    numbers = [0, most - 1, -most, most // 2]
+    stored = b"".join(
+        struct.pack("<B", n + 128) if bits == 8 else struct.pack("<i", n)[: bits // 8]
+        for n in numbers
+    )
+    file = tmp_path / "tone.wav"
+    with wave.open(str(file), "wb") as target:
+        target.setnchannels(1)
+        target.setsampwidth(bits // 8)
+        target.setframerate(16_000)
+        target.writeframes(stored)
+    samples, told, rate = media.read_sound(file)
+    assert samples.tolist() == numbers and (told, rate) == (bits, 16_000)
+    scaled = one(file, end(1, 4, dtype=DType.FLOAT32), Scaling((-1.0, 1.0)))
+    assert np.allclose(scaled, np.array(numbers) / most)
+
+
+def test_stereo_is_averaged_and_windows_are_a_sequence(tmp_path: Path) -> None:
+    file = tmp_path / "stereo.wav"
+    with wave.open(str(file), "wb") as target:
+        target.setnchannels(2)
+        target.setsampwidth(2)
+        target.setframerate(8_000)
+        target.writeframes(np.array([[1, 3], [5, 7], [-9, -11], [2, 2], [8, 8]], "<i2").tobytes())
+    found = read_samples([file], [end(1, 2, dtype=DType.INT16, scale=1.0, zero=0)])
+    assert [sample["image"].tolist() for sample in found] == [[[2, 6]], [[-10, 2]]]
+    with pytest.raises(InputError, match="it is too short"):
+        read_samples([file], [end(1, 6, dtype=DType.INT16, scale=1.0, zero=0)])
+
+
+def test_a_table(tmp_path: Path) -> None:
+    file = tmp_path / "sensor.csv"
+    file.write_text("x;y;z\n0.5;1;-1\n\n0.25; 0.75 ;0\n")
+    found = read_samples([file], [end(1, 3, scale=1 / 128, zero=0)], Scaling(real=True))
+    assert [sample["image"].tolist() for sample in found] == [[[64, 127, -128]], [[32, 96, 0]]]
+    with pytest.raises(InputError, match="--real quantises them"):
+        read_samples([file], [end(1, 3)])
+    file.write_text("1,2\n3,four\n")
+    with pytest.raises(InputError, match="line 2: 'four' is no number"):
+        read_samples([file], [end(1, 2)])
+    file.write_text("1,2\n3\n")
+    with pytest.raises(InputError, match="line 2: 1 numbers, and 2 in the first row"):
+        read_samples([file], [end(1, 2)])
+
+
+def test_folders_and_patterns(photo: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "photos"
+    folder.mkdir()
+    for name in ("b.png", "a.png", ".hidden"):
+        (folder / name).write_bytes(photo.read_bytes())
+    of = end(1, 4, 6, 3)
+    assert len(read_samples([folder], [of], Scaling((0.0, 1.0)))) == 2
+    assert len(read_samples([folder / "a*"], [of], Scaling((0.0, 1.0)))) == 1
+    with pytest.raises(InputError, match="no file matches"):
+        read_samples([folder / "z*"], [of], Scaling((0.0, 1.0)))
+
+
+@pytest.mark.parametrize("name", ["broken.png", "broken.jpg", "broken.wav", "broken.csv"])
+@pytest.mark.parametrize(
+    "content", [b"", b"RIFF\0\0\0\0WAVE", b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff"]
+)
+def test_broken_files_have_a_message(name: str, content: bytes, tmp_path: Path) -> None:
+    file = tmp_path / name
+    file.write_bytes(content)
+    with pytest.raises(InputError, match=name):
+        read_samples([file], [end(1, 4, 6, 3)], Scaling((0.0, 1.0), real=True))
+
+
+def test_a_bomb_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Image.new("L", (1000, 1000)).save(tmp_path / "bomb.png")
+    monkeypatch.setattr(media, "MOST_PIXELS", 999_999)
+    with pytest.raises(InputError, match="1000 x 1000 pixels, more than 999,999"):
+        one(tmp_path / "bomb.png", end(1, 4, 6, 3), Scaling((0.0, 1.0), resize=True))
+
+
+def test_the_real_values_of_outputs() -> None:
+    stored = np.array([[-128, 127]], np.int8)
+    found = real_values(stored, end(1, 2, scale=1 / 256))
+    assert found is not None and found.tolist() == [[0.0, 255 / 256]]
+
+
+def test_a_picture_of_a_digit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """From a PNG to the name of its class, and from an array to the same."""
+    samples = np.load(DIGITS.parent / "samples.npz")
+    grey = np.round(samples["images"][0].reshape(8, 8) / 16 * 255).astype(np.uint8)
+    Image.fromarray(grey).save(tmp_path / "digit.png")
+    labels = tmp_path / "labels.txt"
+    labels.write_text("".join(f"number {n}\n" for n in range(10)))
+    out = tmp_path / "out"
+    assert thimble(["compile", str(DIGITS), "--board", "host", "-o", str(out)]) == 0
+    capsys.readouterr()
+    given = ["--input", str(tmp_path / "digit.png"), "--range", "0..1", "--labels", str(labels)]
+    assert thimble(["run", str(out), *given, "--json", "-"]) == 0
+    ((best, *_),) = json.loads(capsys.readouterr().out)["top"].popitem()[1]
+    assert best["label"] == f"number {samples['labels'][0]}" and best["score"] > 0.9
+    assert thimble(["run", str(out), *given]) == 0
+    assert f"number {samples['labels'][0]} 0.9" in capsys.readouterr().out
+    labels.write_text("one\n")
+    assert thimble(["run", str(out), *given]) == 2
+    assert "has 1 labels, but" in capsys.readouterr().err
+    assert thimble(["run", str(out), *given[:2], "--range", "1..0"]) == 2
+    assert "--range 1..0 has no extent" in capsys.readouterr().err

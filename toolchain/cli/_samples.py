@@ -1,0 +1,144 @@
+"""Options that say what a user's samples mean, and the classes that a model found in them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+
+from toolchain.errors import InputError
+from toolchain.files.labels import read_labels
+from toolchain.files.samples import Scaling, real_values
+from toolchain.ir import End
+
+FORMATS = (
+    ".npy, .npz (arrays by input name), .png, .jpg, .bmp, .wav, .csv, or raw bytes; a folder or a "
+    "'*' pattern means its files"
+)
+RangeOption = Annotated[
+    str | None,
+    typer.Option(
+        "--range",
+        metavar="LOW..HIGH",
+        help="What the least and greatest that a pixel or a sound sample can be mean to the model: "
+        "0..1, -1..1 or 0..255, as it was trained.",
+    ),
+]
+MeanOption = Annotated[
+    str | None,
+    typer.Option(
+        "--mean",
+        metavar="NUMBERS",
+        help="Subtracted after --range: one number, or one for each channel (0.485,0.456,0.406).",
+    ),
+]
+StdOption = Annotated[
+    str | None,
+    typer.Option("--std", metavar="NUMBERS", help="Divides after --mean: one, or one a channel."),
+]
+RealOption = Annotated[
+    bool,
+    typer.Option(
+        "--real",
+        help="The numbers of arrays and tables are real values: quantise them as the input says.",
+    ),
+]
+ResizeOption = Annotated[
+    bool, typer.Option("--resize", help="Scale images to the input's size (bilinear).")
+]
+LabelsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--labels",
+        metavar="FILE",
+        help="Names of the classes, one a line. Default: those in the model, if it has some.",
+    ),
+]
+_RANGE = re.compile(r"\s*(?P<low>\S+?)\s*\.\.\s*(?P<high>\S+)\s*")
+_TOP = 5
+_MOST_CLASSES = 1 << 16
+
+
+def scaling(
+    bounds: str | None, mean: str | None, std: str | None, real: bool, resize: bool
+) -> Scaling:
+    """The options' value. Raises InputError for what is no range or no list of numbers."""
+    found = Scaling(
+        None if bounds is None else _bounds(bounds),
+        _numbers("--mean", mean),
+        _numbers("--std", std),
+        real,
+        resize,
+    )
+    found.check()
+    return found
+
+
+def _bounds(text: str) -> tuple[float, float]:
+    match = _RANGE.fullmatch(text)
+    if match is None:
+        raise InputError(f"--range {text!r} is not like 0..1 or -1..1")
+    return _number("--range", match["low"]), _number("--range", match["high"])
+
+
+def _numbers(option: str, text: str | None) -> tuple[float, ...]:
+    return () if text is None else tuple(_number(option, word) for word in text.split(","))
+
+
+def _number(option: str, word: str) -> float:
+    try:
+        found = float(word)
+    except ValueError:
+        found = float("nan")
+    if not np.isfinite(found):
+        raise InputError(f"{option}: {word.strip()!r} is no number")
+    return found
+
+
+@dataclass(frozen=True)
+class Class:
+    """An element of an output, its name ('' where it has none), and its real value."""
+
+    index: int
+    label: str
+    score: float
+
+
+def top_classes(values: NDArray[Any], end: End, labels: tuple[str, ...]) -> list[list[Class]]:
+    """The elements with the largest values, best first, for each inference: of an output that is
+    one row of classes. Empty for other outputs, and where its numbers have no real value.
+    """
+    classes = max(end.model_shape, default=1)
+    scores = real_values(values, end)
+    if scores is None or end.tensor.elements != classes or not 1 < classes <= _MOST_CLASSES:
+        return []
+    found = []
+    for row in scores.reshape(-1, classes):
+        best = np.argsort(-row, kind="stable")[:_TOP]
+        found.append(
+            [Class(int(i), labels[i] if i < len(labels) else "", float(row[i])) for i in best]
+        )
+    return found
+
+
+def labels_for(
+    file: Path | None, own: dict[str, tuple[str, ...]], outputs: tuple[End, ...]
+) -> dict[str, tuple[str, ...]]:
+    """The labels of each output: those of the file for the outputs that have so many classes.
+
+    Raises InputError where no output has.
+    """
+    if file is None:
+        return own
+    labels = read_labels(file)
+    sizes = {end.name: max(end.model_shape, default=1) for end in outputs}
+    found = {name: labels for name, size in sizes.items() if size == len(labels)}
+    if not found:
+        listed = ", ".join(f"{name} has {size:,} classes" for name, size in sizes.items())
+        raise InputError(f"--labels: {file} has {len(labels):,} labels, but {listed}")
+    return own | found

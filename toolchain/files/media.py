@@ -1,0 +1,141 @@
+"""Images, sounds and tables of numbers from a user's files, as arrays."""
+
+from __future__ import annotations
+
+import csv
+import io
+import wave
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toolchain.errors import InputError
+from toolchain.packages import IMAGES, lazy
+
+if TYPE_CHECKING:
+    from PIL import Image
+else:
+    Image = lazy("PIL.Image", IMAGES)
+
+IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp")
+SOUND_SUFFIXES = (".wav",)
+TABLE_SUFFIXES = (".csv", ".tsv")
+MOST_PIXELS = 1 << 26
+MOST_FILE_BYTES = 1 << 28
+_FORMATS = ("PNG", "JPEG", "BMP")
+_SEPARATORS = ",;\t "
+
+
+def read_image(
+    file: Path, height: int, width: int, channels: int, resize: bool
+) -> NDArray[np.uint8]:
+    """An image as [height, width, channels], 0 to 255; of 1 channel: its luma (ITU-R 601); of 3:
+    red, green, blue; of 4: with alpha.
+
+    Raises InputError, naming the file, if it is no image, is larger than MOST_PIXELS, or has
+    another size (with `resize` it is scaled, bilinearly); MissingToolError without Pillow.
+    """
+    modes = {1: "L", 3: "RGB", 4: "RGBA"}
+    if channels not in modes:
+        raise InputError(
+            f"{file} is an image, and the input has {channels} channels, not 1, 3 or 4"
+        )
+    data = io.BytesIO(_content(file))
+    try:
+        with Image.open(data, formats=_FORMATS) as opened:
+            if opened.width * opened.height > MOST_PIXELS:
+                raise InputError(
+                    f"{file} has {opened.width} x {opened.height} pixels, more than {MOST_PIXELS:,}"
+                )
+            if (opened.height, opened.width) != (height, width) and not resize:
+                raise InputError(
+                    f"{file} is {opened.height} pixels high and {opened.width} wide, and the input "
+                    f"{height} x {width}: crop or scale it, or let --resize scale it"
+                )
+            image = opened.convert(modes[channels])
+            if image.size != (width, height):
+                image = image.resize((width, height), Image.Resampling.BILINEAR)
+            return np.asarray(image, np.uint8).reshape(height, width, channels)
+    except (InputError, MemoryError):
+        raise
+    except Exception as error:  # Pillow's decoders raise a dozen kinds
+        said = str(error).splitlines() or [type(error).__name__]
+        raise InputError(f"{file} is no image that can be read: {said[0][:200]}") from error
+
+
+def read_sound(file: Path) -> tuple[NDArray[np.float64], int, int]:
+    """The samples of a PCM .wav, the mean of its channels; the bits of a sample; samples a second.
+
+    Samples are signed whole numbers (8-bit files, which are not, are moved by 128), with halves
+    where two channels are averaged. Raises InputError, naming the file, for anything but PCM of 8,
+    16, 24 or 32 bits.
+    """
+    try:
+        with wave.open(io.BytesIO(_content(file))) as source:
+            width, channels = source.getsampwidth(), source.getnchannels()
+            rate, data = source.getframerate(), source.readframes(source.getnframes())
+    except (wave.Error, EOFError, RuntimeError, ValueError) as error:
+        raise InputError(f"{file} is no .wav of PCM samples: {error or 'it ends early'}") from error
+    if not 1 <= width <= 4 or not data or len(data) % (width * channels):
+        raise InputError(f"{file} is no .wav of PCM samples of 8, 16, 24 or 32 bits")
+    raw = np.frombuffer(data, np.uint8).reshape(-1, width).astype(np.int64)
+    if width == 1:
+        samples = raw[:, 0] - 128
+    else:
+        samples = (raw << (8 * np.arange(width))).sum(axis=1)
+        samples -= (samples >> (8 * width - 1)) << 8 * width
+    return samples.reshape(-1, channels).mean(axis=1), 8 * width, rate
+
+
+def read_table(file: Path) -> NDArray[np.float64]:
+    """The numbers of a .csv, row by row: separated by commas, semicolons, tabs or spaces; a first
+    line without any number is a heading.
+
+    Raises InputError, naming the file and line, for what is no number, and rows of other lengths.
+    """
+    try:
+        text = _content(file).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{file} is no text of UTF-8: byte {error.start} is not") from error
+    first = text.partition("\n")[0]
+    separator = next((s for s in _SEPARATORS if s in first), ",")
+    rows: list[list[float]] = []
+    try:
+        lines = list(csv.reader(io.StringIO(text), delimiter=separator, skipinitialspace=True))
+    except csv.Error as error:
+        raise InputError(f"{file} is no table of numbers: {error}") from error
+    for number, cells in enumerate(lines, 1):
+        words = [cell.strip() for cell in cells if cell.strip()]
+        if not words or (number == 1 and not any(map(_is_number, words))):
+            continue
+        wrong = next((word for word in words if not _is_number(word)), None)
+        if wrong is not None:
+            raise InputError(f"{file}, line {number}: {wrong[:40]!r} is no number")
+        if rows and len(words) != len(rows[0]):
+            raise InputError(
+                f"{file}, line {number}: {len(words)} numbers, and {len(rows[0])} in the first row"
+            )
+        rows.append([float(word) for word in words])
+    if not rows:
+        raise InputError(f"{file} holds no numbers")
+    return np.array(rows)
+
+
+def _is_number(word: str) -> bool:
+    try:
+        return bool(np.isfinite(float(word)))
+    except ValueError:
+        return False
+
+
+def _content(file: Path) -> bytes:
+    try:
+        with file.open("rb") as source:
+            data = source.read(MOST_FILE_BYTES + 1)
+    except OSError as error:
+        raise InputError(f"{file} cannot be read: {error.strerror or error}") from error
+    if len(data) > MOST_FILE_BYTES:
+        raise InputError(f"{file} is larger than {MOST_FILE_BYTES:,} bytes")
+    return data

@@ -1,0 +1,324 @@
+"""A user's samples as a model's inputs: arrays, images, sounds, tables; scaled and quantised.
+
+What is stored (a pixel of 0 to 255) is not what a model was trained on (0 to 1, say). `Scaling`
+says how one becomes the other, and an input with a scale and zero point is quantised from that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from toolchain.errors import InputError
+from toolchain.files.arrays import (
+    MOST_INFERENCES,
+    Array,
+    fitted,
+    read_array,
+    read_named_arrays,
+    read_raw,
+)
+from toolchain.files.media import (
+    IMAGE_SUFFIXES,
+    SOUND_SUFFIXES,
+    TABLE_SUFFIXES,
+    read_image,
+    read_sound,
+    read_table,
+)
+from toolchain.ir import DType, End, Quantisation
+
+_CHANNELS = (1, 3, 4)
+_PATTERN = frozenset("*?[")
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """How stored numbers become real values: first linearly, so that the least and the greatest
+    that a pixel or a sound sample can be become the ends of `range`; then minus `mean`, divided by
+    `std` (one number each, or one for each channel).
+
+    `real`: numbers of arrays and tables are real values, also where the input is quantised.
+    `resize`: images are scaled to the input's size. `channels_first`: an image's place among the
+    axes of the input, where the model does not say; None: by the shape.
+    """
+
+    range: tuple[float, float] | None = None
+    mean: tuple[float, ...] = ()
+    std: tuple[float, ...] = ()
+    real: bool = False
+    resize: bool = False
+    channels_first: bool | None = None
+
+    @property
+    def scales(self) -> bool:
+        return bool(self.real or self.range is not None or self.mean or self.std)
+
+    def check(self) -> None:
+        """Raises InputError for a range without extent, and a deviation of 0."""
+        if self.range is not None and not self.range[0] < self.range[1]:
+            raise InputError(f"--range {self.range[0]:g}..{self.range[1]:g} has no extent")
+        if any(deviation == 0 for deviation in self.std):
+            raise InputError("--std is 0, and divides")
+
+
+AS_STORED = Scaling()
+
+
+def read_samples(
+    files: Sequence[Path], ends: Sequence[End], scaling: Scaling = AS_STORED
+) -> list[dict[str, Array]]:
+    """Inputs by name, one inference after another, in the model's own shapes and types.
+
+    For a model with one input, the data of all files in turn; otherwise one file for each input in
+    the model's order, or one .npz. A folder means its files, and a pattern (`*.png`) those that it
+    matches, sorted. Raises InputError, naming file and input, for data of another size, type or
+    order of axes, and where inputs have data for different numbers of inferences.
+    """
+    scaling.check()
+    if len(files) == 1 and files[0].suffix == ".npz":
+        arrays = read_named_arrays(files[0], [end.name for end in ends])
+        read = {end.name: _array(arrays[end.name], files[0], end, scaling) for end in ends}
+    elif len(ends) == 1:
+        (end,) = ends
+        parts = [_values(file, end, scaling) for given in files for file in expanded(given)]
+        read = {end.name: np.concatenate(parts)} if parts else {end.name: np.empty(0)}
+    elif len(files) != len(ends):
+        names = ", ".join(end.name for end in ends)
+        raise InputError(f"{len(files)} input files for {len(ends)} inputs ({names})")
+    else:
+        read = {
+            end.name: np.concatenate([_values(file, end, scaling) for file in expanded(given)])
+            for given, end in zip(files, ends, strict=True)
+        }
+    counts = {len(values) for values in read.values()}
+    if len(counts) > 1:
+        raise InputError("the inputs hold data for different numbers of inferences")
+    count = max(counts, default=0)
+    if count > MOST_INFERENCES:
+        raise InputError(f"{count:,} inferences at once: the most is {MOST_INFERENCES:,}")
+    return [{name: values[i] for name, values in read.items()} for i in range(count)]
+
+
+def expanded(given: Path) -> list[Path]:
+    """The files that a folder or a pattern stands for, sorted. Raises InputError for none."""
+    if given.is_dir():
+        found = sorted(p for p in given.iterdir() if p.is_file() and p.name[0] != ".")
+        if not found:
+            raise InputError(f"{given} is an empty folder")
+        return found
+    if _PATTERN & set(str(given)) and not given.exists():
+        root = Path(given.anchor) if given.is_absolute() else Path()
+        pattern = str(given.relative_to(given.anchor)) if given.is_absolute() else str(given)
+        found = sorted(p for p in root.glob(pattern) if p.is_file())
+        if not found:
+            raise InputError(f"no file matches {given}")
+        return found
+    return [given]
+
+
+def _values(file: Path, end: End, scaling: Scaling) -> Array:
+    """The data of one file, inference by inference."""
+    suffix = file.suffix.lower()
+    if suffix in IMAGE_SUFFIXES:
+        return _image(file, end, scaling)
+    if suffix in SOUND_SUFFIXES:
+        return _sound(file, end, scaling)
+    if suffix in TABLE_SUFFIXES:
+        return _array(read_table(file), file, end, scaling)
+    if suffix == ".npz":
+        return _array(read_named_arrays(file, [end.name])[end.name], file, end, scaling)
+    if suffix == ".npy":
+        return _array(read_array(file), file, end, scaling)
+    return fitted(read_raw(file, end), file, end)
+
+
+def _image(file: Path, end: End, scaling: Scaling) -> Array:
+    height, width, channels, first = _image_axes(file, end, scaling)
+    pixels = read_image(file, height, width, channels, scaling.resize)
+    values = _scaled(pixels, (0.0, 255.0), DType.UINT8, file, end, scaling)
+    if first:
+        values = np.moveaxis(values, -1, 0)
+    return np.ascontiguousarray(values).reshape((1, *end.model_shape))
+
+
+def _image_axes(file: Path, end: End, scaling: Scaling) -> tuple[int, int, int, bool]:
+    """Height, width, channels, and whether the channels come first."""
+    shape = end.model_shape[1:] if end.model_shape[:1] == (1,) else end.model_shape
+    if len(shape) == 2:
+        return *shape, 1, False
+    if len(shape) != 3:
+        raise InputError(
+            f"{file} is an image, and input {end.name!r} of shape {list(end.model_shape)} is none"
+        )
+    first = scaling.channels_first
+    if end.boundary is not None and end.boundary.permutation:
+        first = True
+    if first is None:
+        first = shape[0] in _CHANNELS and shape[2] not in _CHANNELS
+    return (shape[1], shape[2], shape[0], True) if first else (*shape, False)
+
+
+def _sound(file: Path, end: End, scaling: Scaling) -> Array:
+    samples, bits, _ = read_sound(file)
+    whole = len(samples) // end.tensor.elements * end.tensor.elements
+    if not whole:
+        raise InputError(
+            f"{file} has {len(samples):,} samples, and input {end.name!r} takes "
+            f"{end.tensor.elements:,}: it is too short"
+        )
+    most = float(1 << bits - 1)
+    stored = {16: DType.INT16, 8: DType.INT8}.get(bits)
+    values = _scaled(samples[:whole], (-most, most), stored, file, end, scaling)
+    return values.reshape((-1, *end.model_shape))
+
+
+def _array(values: Array, file: Path, end: End, scaling: Scaling) -> Array:
+    """Numbers of an array or table: the model's own, or real values that are to be quantised."""
+    check_axes(values, file, end)
+    if not scaling.scales:
+        return fitted(values, file, end)
+    if scaling.range is not None:
+        raise InputError(
+            f"{file}: --range is for pixels and sound samples, whose limits are known: an array "
+            "has its values as they are; --real, --mean and --std apply"
+        )
+    shaped = fitted(values.astype(np.float64), file, _real(end)).astype(np.float64)
+    return _quantised(_normalised(shaped, end, scaling), end, file)
+
+
+def check_axes(values: Array, file: Path, end: End) -> None:
+    """Raises InputError for an array with the input's axes in another order, as NHWC for NCHW: its
+    size is right, and every number in it would be in the wrong place.
+    """
+    wanted = [size for size in end.model_shape if size != 1]
+    found = [size for size in values.shape if size != 1]
+    for own in (found, found[1:]):
+        if own == wanted:
+            return
+    for own in (found, found[1:]):
+        if len(own) == len(wanted) > 1 and sorted(own) == sorted(wanted):
+            raise InputError(
+                f"{file}: its shape {list(values.shape)} has the axes of input {end.name!r}, "
+                f"{list(end.model_shape)}, in another order: transpose it"
+            )
+
+
+def _real(end: End) -> End:
+    """The input as one of real values."""
+    tensor = end.tensor
+    shape = end.model_shape
+    return End(type(tensor)(tensor.name, shape, DType.FLOAT32))
+
+
+def _scaled(
+    stored: NDArray[Any],
+    limits: tuple[float, float],
+    dtype: DType | None,
+    file: Path,
+    end: End,
+    scaling: Scaling,
+) -> Array:
+    """Pixels or sound samples in the input's type; `limits`: the least and greatest there are."""
+    if not scaling.scales:
+        if dtype is end.model_dtype and np.array_equal(stored, np.rint(stored)):
+            return stored.astype(dtype.numpy)
+        raise InputError(
+            f"{file}: what do its numbers mean to input {end.name!r} ({_meaning(end)})? Say what "
+            f"the stored {limits[0]:,.0f} and {limits[1]:,.0f} become: --range 0..1, --range -1..1 "
+            f"or --range {limits[0]:.0f}..{limits[1]:.0f}; then --mean and --std, if the model was "
+            "trained so"
+        )
+    low, high = scaling.range or limits
+    values = low + (stored.astype(np.float64) - limits[0]) * (high - low) / (limits[1] - limits[0])
+    return _quantised(_normalised(values, end, scaling, -1), end, file)
+
+
+def _meaning(end: End) -> str:
+    q = _quantisation(end)
+    if end.model_dtype is DType.FLOAT32:
+        return "float"
+    if q is None:
+        return str(end.model_dtype.value)
+    info = np.iinfo(end.model_dtype.value)
+    low, high = (q.scale * (limit - q.zero_point) for limit in (info.min, info.max))
+    return f"{end.model_dtype.value}, for {low:.4g} to {high:.4g}"
+
+
+def _normalised(
+    values: NDArray[np.float64], end: End, scaling: Scaling, axis: int | None = None
+) -> NDArray[np.float64]:
+    """Minus the mean, divided by the deviation; several are along the axis of the channels."""
+    found = values
+    for name, numbers in (("--mean", scaling.mean), ("--std", scaling.std)):
+        if not numbers:
+            continue
+        factor: NDArray[np.float64] = np.array(numbers)
+        if len(numbers) > 1:
+            at = _channel_axis(values, end, len(numbers), name) if axis is None else axis
+            if found.shape[at] != len(numbers):
+                raise InputError(
+                    f"{name} has {len(numbers)} numbers, and input {end.name!r} {found.shape[at]} "
+                    "channels"
+                )
+            factor = factor.reshape([-1 if i == at % found.ndim else 1 for i in range(found.ndim)])
+        found = found - factor if name == "--mean" else found / factor
+    return found
+
+
+def _channel_axis(values: NDArray[Any], end: End, count: int, name: str) -> int:
+    axes = [axis for axis, size in enumerate(values.shape) if size == count and axis > 0]
+    if len(axes) != 1:
+        raise InputError(
+            f"{name} has {count} numbers, and input {end.name!r}, {list(end.model_shape)}, "
+            f"{'no axis' if not axes else 'several axes'} of {count}"
+        )
+    return axes[0]
+
+
+def _quantisation(end: End) -> Quantisation | None:
+    if end.boundary is not None and end.boundary.dtype is not DType.FLOAT32:
+        return end.boundary.quantisation or end.tensor.quantisation
+    return end.tensor.quantisation
+
+
+def _quantised(values: NDArray[np.float64], end: End, file: Path) -> Array:
+    """Real values in the input's own type, as the model's QUANTIZE would store them."""
+    if end.model_dtype is DType.FLOAT32:
+        return values.astype(np.float32)
+    q = _quantisation(end)
+    if q is None or q.per_channel:
+        raise InputError(
+            f"{file}: input {end.name!r} is {end.model_dtype.value} without a scale: its numbers "
+            "cannot be real values"
+        )
+    info = np.iinfo(end.model_dtype.value)
+    ratio = (values.astype(np.float32) / np.float32(q.scale)).astype(np.float64)
+    halves_to_even = end.boundary is not None and end.boundary.halves_to_even
+    rounded = np.rint(ratio) if halves_to_even else np.trunc(ratio + np.copysign(0.5, ratio))
+    stored = np.clip(rounded + q.zero_point, info.min, info.max)
+    found: Array = stored.astype(end.model_dtype.numpy)
+    return found
+
+
+def real_values(values: Array, end: End) -> NDArray[np.float64] | None:
+    """What stored outputs mean: scale x (stored - zero point); None where they have no scale and
+    are no floats.
+    """
+    if values.dtype.kind == "f":
+        return values.astype(np.float64)
+    q = _quantisation(end)
+    if q is None or q.per_channel:
+        return None
+    real: NDArray[np.float64] = q.scale * (values.astype(np.float64) - q.zero_point)
+    return real
+
+
+def files_of(given: Iterable[Path]) -> list[Path]:
+    """All files that paths, folders and patterns stand for."""
+    return [file for path in given for file in expanded(path)]
