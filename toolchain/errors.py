@@ -57,6 +57,13 @@ class MissingToolError(ThimbleError):
     kind = "missing-tool"
 
 
+class GateError(ThimbleError):
+    """The work was done, and its result breaks a condition of the caller's (`--fail-on`)."""
+
+    exit_code = 3
+    kind = "gate"
+
+
 class NotJudgedError(ThimbleError):
     """The outputs were computed, but only Thimble's own arithmetic could judge them."""
 

@@ -28,6 +28,7 @@ EXIT_CODES = {
     "board is at fault",
     INPUT: "the input is bad, a tool is missing, nothing can judge a model, or memory or disk ran "
     "out",
+    3: "the result breaks a condition of --fail-on",
     INTERNAL: "an internal error, with a report to send",
     INTERRUPTED: "interrupted (Ctrl-C)",
     PIPE_CLOSED: "whoever read the output stopped (`| head`)",

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from toolchain.boards import board as find_board
 from toolchain.cli._console import output_console, progress, warn_of_float, warn_of_host_side
+from toolchain.cli._gate import Gate, check
 from toolchain.cli._json import write_json, write_text
 from toolchain.deployment.measurements import cost_model
 from toolchain.memory.firmware_size import check_fit, estimated_need
@@ -38,8 +40,9 @@ def show_plan(
     pareto: bool,
     plot: str | None,
     json: str | None,
+    conditions: Sequence[Gate] = (),
 ) -> None:
-    """Plan, and write what was asked for. Raises DoesNotFitError after that."""
+    """Plan, and write what was asked for. Raises DoesNotFitError and GateError after that."""
     target = find_board(board)
     written = format_of(plot) if plot else None
     begin = time.perf_counter()
@@ -54,8 +57,8 @@ def show_plan(
         seconds = time.perf_counter() - begin
     need = estimated_need(plan)
     left = warn_of_host_side(model)
+    fields = plan_json(plan, need, latency)
     if json:
-        fields = plan_json(plan, need, latency)
         if found and pareto:
             fields = {
                 **fields,
@@ -90,3 +93,4 @@ def show_plan(
             console.print(line, markup=False)
         console.print(latency_line(plan, latency), markup=False, highlight=False)
     check_fit(plan)
+    check(conditions, fields)

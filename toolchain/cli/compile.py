@@ -12,9 +12,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from toolchain import arena, schedule
+from toolchain.boards import Board
 from toolchain.boards import board as find_board
 from toolchain.cli import _completion as completion
 from toolchain.cli._console import output_console, progress, warn_of_float, warn_of_host_side
+from toolchain.cli._gate import FailOnOption, check, gates
 from toolchain.cli._json import JsonOption, check_apart, write_json
 from toolchain.cli._options import (
     FULL,
@@ -41,6 +43,7 @@ from toolchain.cli._options import (
 )
 from toolchain.cli._page import HtmlOption, compiled_findings, write_findings
 from toolchain.deployment.compile import (
+    Compiled,
     SharedCompiled,
     compile_library,
     compile_model,
@@ -66,6 +69,7 @@ from toolchain.report.plan import (
 from toolchain.report.text import boundary_line
 from toolchain.report.time import time_text
 from toolchain.report.tuning import tuning_table
+from toolchain.timing.tuning import Tuning
 from toolchain.timing.tuning import tune as tune_model
 
 
@@ -135,6 +139,7 @@ def command(
     keep_dead_channels: KeepChannelsOption = False,
     cmsis_nn: CmsisNnOption = None,
     force: ForceOption = False,
+    fail_on: FailOnOption = None,
     json: JsonOption = None,
     html: HtmlOption = None,
 ) -> None:
@@ -173,6 +178,7 @@ def command(
     )
     if name and share_arena:
         raise InputError("--name names one model: leave out --share-arena, or rename the files")
+    conditions = gates(fail_on)
     check_apart(json, out)
     check_apart(html, out, "--html")
     target = find_board(board)
@@ -190,7 +196,7 @@ def command(
         for path, made in zip(models, shared.models, strict=True):
             warn_of_host_side(path)
             warn_of_float(made.plan)
-        _report_shared(shared, board, json, time.perf_counter() - begin)
+        check(conditions, _report_shared(shared, board, json, time.perf_counter() - begin))
         return
     (model,) = models
     with progress() as step:
@@ -207,8 +213,12 @@ def command(
         write_json(json, {**fields, **tuned, **left, "seconds": seconds, "folder": str(out)})
     if html:
         write_findings(html, compiled_findings(compiled, model))
-    if "-" in (json, html):
-        return
+    if "-" not in (json, html):
+        _report(compiled, out, target, tuning)
+    check(conditions, fields)
+
+
+def _report(compiled: Compiled, out: Path, target: Board, tuning: Tuning | None) -> None:
     console = output_console()
     if tuning is not None:
         console.print(tuning_table(tuning.rounds))
@@ -234,7 +244,10 @@ def command(
     console.print(f"Written to {out}", markup=False)
 
 
-def _report_shared(shared: SharedCompiled, board: str, json: str | None, seconds: float) -> None:
+def _report_shared(
+    shared: SharedCompiled, board: str, json: str | None, seconds: float
+) -> dict[str, Any]:
+    """Returns the fields of --json."""
     result: dict[str, Any] = {
         "board": board,
         "folder": str(shared.folder),
@@ -251,7 +264,7 @@ def _report_shared(shared: SharedCompiled, board: str, json: str | None, seconds
     if json:
         write_json(json, result)
     if json == "-":
-        return
+        return result
     console, target = output_console(), find_board(board)
     table = Table(title=f"{len(shared.models)} models on {board}, one at a time")
     table.add_column("model")
@@ -275,3 +288,4 @@ def _report_shared(shared: SharedCompiled, board: str, json: str | None, seconds
             f"flash {shared.sizes.flash_bytes:,} B of {target.flash_bytes:,}."
         )
     console.print(f"Written to {shared.folder}", markup=False)
+    return result

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from toolchain import arena, schedule
+from toolchain.cli._gate import FailOnOption, gates
 from toolchain.cli._json import JsonOption
 from toolchain.cli._options import (
     FULL,
@@ -68,6 +69,7 @@ def command(
             f"{', '.join(format_names())} (svg for -).",
         ),
     ] = None,
+    fail_on: FailOnOption = None,
     json: JsonOption = None,
 ) -> None:
     """Show whether a model fits, its memory, its peak, and an operator table. Generates no files.
@@ -99,4 +101,4 @@ def command(
     )
     from toolchain.cli._planning import show_plan  # --help needs no planner
 
-    show_plan(model, board, options, pareto=pareto, plot=plot, json=json)
+    show_plan(model, board, options, pareto=pareto, plot=plot, json=json, conditions=gates(fail_on))

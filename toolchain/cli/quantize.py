@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from toolchain.cli._console import output_console, progress
+from toolchain.cli._gate import FailOnOption, check, gates
 from toolchain.cli._json import JsonOption, write_json
 from toolchain.cli._samples import (
     FORMATS,
@@ -54,6 +55,7 @@ def command(
     mean: MeanOption = None,
     std: StdOption = None,
     resize: ResizeOption = False,
+    fail_on: FailOnOption = None,
     json: JsonOption = None,
 ) -> None:
     """Quantise a float ONNX model to int8 (QDQ) with onnxruntime, and report the loss.
@@ -71,6 +73,7 @@ def command(
     if chosen is None:
         raise InputError(f"--method {method!r} is unknown: it is one of {', '.join(METHODS)}")
     files = files_of((*(data or ()), *(more or ())))
+    conditions = gates(fail_on)
     asked = scaling(bounds, mean, std, False, resize)
     with progress() as step:
         result = quantise_model(
@@ -86,6 +89,7 @@ def command(
         write_json(json, as_json(result, out))
     if json != "-":
         _print(result, out)
+    check(conditions, as_json(result, out))
 
 
 def _print(result: Quantised, out: Path) -> None:

@@ -11,6 +11,7 @@ import typer
 from toolchain import arena, schedule
 from toolchain.boards import board as find_board
 from toolchain.cli._console import output_console, progress, warn_of_float, warn_of_host_side
+from toolchain.cli._gate import FailOnOption, check, gates
 from toolchain.cli._json import JsonOption, check_apart, write_json
 from toolchain.cli._options import (
     FULL,
@@ -101,6 +102,7 @@ def command(
     keep_dead_channels: KeepChannelsOption = False,
     cmsis_nn: CmsisNnOption = None,
     force: ForceOption = False,
+    fail_on: FailOnOption = None,
     json: JsonOption = None,
     html: HtmlOption = None,
 ) -> None:
@@ -137,6 +139,7 @@ def command(
         no_split=no_split,
         effort=effort,
     )
+    conditions = gates(fail_on)
     asked, files = scaling(bounds, mean, std, real, resize), files_of(inputs or ())
     if out is not None:
         check_apart(json, out)
@@ -170,6 +173,7 @@ def command(
             f"{result.model} was not judged by an independent runtime, only by Thimble's own "
             f"arithmetic: {result.not_independent}"
         )
+    check(conditions, verification_json(result))
 
 
 def _largest(result: Verification) -> str:

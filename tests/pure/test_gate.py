@@ -1,0 +1,82 @@
+"""`--fail-on`: conditions on a result."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from toolchain.cli import run as thimble
+from toolchain.cli._gate import check, gates
+from toolchain.errors import GateError, InputError
+from toolchain.resources import RUNTIME_C
+
+DIGITS = RUNTIME_C.parent / "examples" / "digits" / "digits_int8.tflite"
+RESULT = {
+    "arena_bytes": 20_481,
+    "slowdown_percent": 2.5,
+    "proved_optimal": True,
+    "latency": {"total": 1000, "milliseconds": 1.5, "unit": "cycles"},
+    "outputs": [{"agreement": 0.97, "noise_db": 30.0}, {"agreement": 1.0, "noise_db": None}],
+}
+
+
+@pytest.mark.parametrize(
+    ("condition", "holds"),
+    [
+        ("arena > 20K", True),
+        ("arena>20.5K", False),
+        ("arena_bytes > 0.01M", True),
+        ("arena == 20,481", True),
+        ("ms >= 1.5", True),
+        ("ms > 1.5ms", False),
+        ("latency.total != 1000", False),
+        ("cycles < 1e6", True),
+        ("slowdown > 2%", True),
+        ("agreement < 98%", True),
+        ("agreement < 0.97", False),
+        ("noise < 20", False),
+    ],
+)
+def test_conditions(condition: str, holds: bool) -> None:
+    (gate,) = gates([condition])
+    assert gate.holds(RESULT) == holds
+
+
+@pytest.mark.parametrize(
+    "text", ["arena", "arena > ", "> 20K", "arena > x", "arena > 20G", "a b > 1"]
+)
+def test_what_is_no_condition(text: str) -> None:
+    with pytest.raises(InputError, match='is no condition like "arena > 20K"'):
+        gates([text])
+
+
+def test_an_unknown_field_lists_those_there_are() -> None:
+    with pytest.raises(InputError, match=r"no number 'size'; it has .*arena.*latency\.total"):
+        check(gates(["size > 1"]), RESULT)
+
+
+def test_all_that_hold_are_told() -> None:
+    conditions = gates(["arena > 20K", "ms > 100", "noise < 40"])
+    with pytest.raises(
+        GateError, match=r"arena_bytes is 20,481 .*; outputs.noise_db is 30"
+    ) as told:
+        check(conditions, RESULT)
+    assert "milliseconds" not in str(told.value)
+
+
+@pytest.mark.parametrize(("condition", "code"), [("arena > 2K", 3), ("arena > 4K", 0), ("x", 2)])
+def test_the_exit_code(
+    condition: str, code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = [str(DIGITS), "--fail-on", condition]
+    assert thimble(["plan", *given]) == code
+    assert thimble(["plan", *given, "--json", str(tmp_path / "plan.json")]) == code
+    if code != 2:
+        assert json.loads((tmp_path / "plan.json").read_text())["arena_bytes"] == 2368
+        out = ["--board", "host", "-o", str(tmp_path / "out")]
+        assert thimble(["compile", *given, *out]) == code
+        assert (tmp_path / "out" / "plan.json").exists()
+    told = capsys.readouterr().err
+    assert ("--fail-on 'arena > 2K'" in " ".join(told.split())) == (code == 3)
