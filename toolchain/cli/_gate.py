@@ -66,15 +66,13 @@ class Gate:
         """Of any of the numbers that the field has (a list has several). Raises InputError where
         the result has no such number, with those that it has.
         """
-        found = list(_numbers(result, self.field.split(".")))
+        found = list(_numbers(result, self.field))
         if not found:
+            short = ", ".join(sorted(n for n, f in _NAMES.items() if [*_numbers(result, f)]))
             listed = ", ".join([*_known(result, "")][:_SHOWN])
-            short = ", ".join(
-                sorted(n for n, f in _NAMES.items() if [*_numbers(result, f.split("."))])
-            )
             raise InputError(
-                f"--fail-on {self.text!r}: the result has no number {self.field!r}; it has {short}; "
-                f"and {listed}, ..."
+                f"--fail-on {self.text!r}: the result has no number {self.field!r}; it has {short};"
+                f" and {listed}, ..."
             )
         return any(_OPERATORS[self.comparison](value, self.number) for value in found)
 
@@ -96,33 +94,32 @@ def _gate(text: str) -> Gate:
     unit = match["unit"] or ""
     if unit == "%" and name.rpartition(".")[2] in _SHARES:
         number /= 100
-    return Gate(
-        text.strip(), _NAMES.get(name, name), match["operator"], number * _UNITS.get(unit, 1)
-    )
+    number *= _UNITS.get(unit, 1)
+    return Gate(text.strip(), _NAMES.get(name, name), match["operator"], number)
 
 
 def check(conditions: Sequence[Gate], result: Mapping[str, Any]) -> None:
-    """Raise GateError if any of the conditions holds, with the figures; InputError as `Gate.holds`."""
+    """Raise GateError, with the figures, if any of the conditions holds; InputError as `holds`."""
     failed = [gate for gate in conditions if gate.holds(result)]
     if failed:
-        raise GateError(
-            "; ".join(f"{_said(gate, result)} (--fail-on {gate.text!r})" for gate in failed)
-        )
+        told = (f"{_said(gate, result)} (--fail-on {gate.text!r})" for gate in failed)
+        raise GateError("; ".join(told))
 
 
 def _said(gate: Gate, result: Mapping[str, Any]) -> str:
-    numbers = ", ".join(f"{value:,.6g}" for value in _numbers(result, gate.field.split(".")))
+    numbers = ", ".join(f"{value:,.6g}" for value in _numbers(result, gate.field))
     return f"{gate.field} is {numbers}"
 
 
-def _numbers(value: Any, path: Sequence[str]) -> Iterator[float]:
-    """What stands under a path; of each entry where lists are on the way."""
+def _numbers(value: Any, field: str) -> Iterator[float]:
+    """What stands under a field; of each entry where lists are on the way."""
     if isinstance(value, Sequence) and not isinstance(value, str):
         for entry in value:
-            yield from _numbers(entry, path)
-    elif path:
-        if isinstance(value, Mapping) and path[0] in value:
-            yield from _numbers(value[path[0]], path[1:])
+            yield from _numbers(entry, field)
+    elif field:
+        name, _, rest = field.partition(".")
+        if isinstance(value, Mapping) and name in value:
+            yield from _numbers(value[name], rest)
     elif isinstance(value, int | float):
         yield float(value)
 
