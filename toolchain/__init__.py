@@ -1,7 +1,8 @@
 """Thimble: an int8 neural network as microcontroller firmware, in the least RAM that a search
 finds.
 
-The Python interface: `load_model`, `plan_model`, `compile_model`, `compile_shared`,
+The Python interface: `compile_torch`, `compile_keras` (from a training script), `load_model`,
+`plan_model`, `compile_model`, `compile_shared`,
 `export_models`, `deployed`, `profile_folder`, `verify_model`.
 """
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from toolchain.deployment.profile import Profile
     from toolchain.deployment.profiling import profile_folder
     from toolchain.deployment.run import Deployment, Inference, deployed
+    from toolchain.deployment.training import Built, compile_keras, compile_torch
     from toolchain.deployment.verification import Verification, verify_model
     from toolchain.export.exporting import Exported, export_models
     from toolchain.frontends import load_model
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from toolchain.planning.options import PlanOptions
 
 _HOMES = {
+    "Built": "deployment.training",
     "Compiled": "deployment.compile",
     "Deployment": "deployment.run",
     "Exported": "export.exporting",
@@ -39,9 +42,11 @@ _HOMES = {
     "Profile": "deployment.profile",
     "Verification": "deployment.verification",
     "check_fit": "memory.firmware_size",
+    "compile_keras": "deployment.training",
     "compile_library": "deployment.compile",
     "compile_model": "deployment.compile",
     "compile_shared": "deployment.compile",
+    "compile_torch": "deployment.training",
     "deployed": "deployment.run",
     "export_models": "export.exporting",
     "load_model": "frontends",
@@ -51,6 +56,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Built",
     "Compiled",
     "Deployment",
     "Exported",
@@ -61,9 +67,11 @@ __all__ = [
     "Verification",
     "__version__",
     "check_fit",
+    "compile_keras",
     "compile_library",
     "compile_model",
     "compile_shared",
+    "compile_torch",
     "deployed",
     "export_models",
     "load_model",

@@ -61,7 +61,13 @@ SOLVER = Extra("solver", "CP-SAT, where Thimble's own searches stop", ("ortools"
 EDGETPU = Extra("edgetpu", "pipelines of Coral Edge TPUs", ("ai_edge_litert", "ortools"))
 REPORT = Extra("report", "pages: charts, the picture of the network", ("igraph", "vl_convert"))
 IMAGES = Extra("images", "read PNG, JPEG and BMP files", ("PIL",))
+TORCH = Extra(
+    "torch", "compile PyTorch models from a training script", ("torch", "onnx", "onnxruntime")
+)
+KERAS = Extra("keras", "compile Keras models from a training script", ("tensorflow",))
 EXTRAS = (ONNX, VERIFY, QUANTIZE, SOLVER, EDGETPU, REPORT, IMAGES)
+OF_TRAINING = (TORCH, KERAS)
+"""Not part of `all`: whoever needs them has them."""
 
 
 class _Lazy(ModuleType):

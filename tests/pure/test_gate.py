@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from toolchain.cli import run as thimble
-from toolchain.cli._gate import check, gates
 from toolchain.errors import GateError, InputError
+from toolchain.report.gates import check, gates
 from toolchain.resources import RUNTIME_C
 
 DIGITS = RUNTIME_C.parent / "examples" / "digits" / "digits_int8.tflite"

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from toolchain.boards import board as find_board
 from toolchain.cli._console import output_console, progress, warn_of_float, warn_of_host_side
-from toolchain.cli._gate import Gate, check
 from toolchain.cli._json import write_json, write_text
 from toolchain.deployment.measurements import cost_model
 from toolchain.memory.firmware_size import check_fit, estimated_need
@@ -18,6 +17,7 @@ from toolchain.planning.splitting import front_rows
 from toolchain.quantise.float_use import float_json
 from toolchain.report.front import front_json, front_table
 from toolchain.report.fronts import format_of
+from toolchain.report.gates import Gate, check
 from toolchain.report.latency import latency_line, predict_latency
 from toolchain.report.operators import operator_table
 from toolchain.report.plan import (

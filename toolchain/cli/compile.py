@@ -16,7 +16,7 @@ from toolchain.boards import Board
 from toolchain.boards import board as find_board
 from toolchain.cli import _completion as completion
 from toolchain.cli._console import output_console, progress, warn_of_float, warn_of_host_side
-from toolchain.cli._gate import FailOnOption, check, gates
+from toolchain.cli._gate import FailOnOption
 from toolchain.cli._json import JsonOption, check_apart, write_json
 from toolchain.cli._options import (
     FULL,
@@ -56,6 +56,7 @@ from toolchain.errors import InputError
 from toolchain.ops.preference import Preference
 from toolchain.partition import splitters
 from toolchain.planning.options import DEFAULT_BOARD, Optimise
+from toolchain.report.gates import check, gates
 from toolchain.report.latency import latency_line
 from toolchain.report.plan import (
     copied_lines,

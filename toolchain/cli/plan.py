@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from toolchain import arena, schedule
-from toolchain.cli._gate import FailOnOption, gates
+from toolchain.cli._gate import FailOnOption
 from toolchain.cli._json import JsonOption
 from toolchain.cli._options import (
     FULL,
@@ -34,6 +34,7 @@ from toolchain.ops.preference import Preference
 from toolchain.partition import splitters
 from toolchain.planning.options import DEFAULT_BOARD, Optimise
 from toolchain.report.fronts import names as format_names
+from toolchain.report.gates import gates
 
 
 def command(

@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from toolchain.cli._console import output_console, progress
-from toolchain.cli._gate import FailOnOption, check, gates
+from toolchain.cli._gate import FailOnOption
 from toolchain.cli._json import JsonOption, write_json
 from toolchain.cli._samples import (
     FORMATS,
@@ -23,6 +23,7 @@ from toolchain.cli._samples import (
 from toolchain.errors import InputError
 from toolchain.files.samples import files_of
 from toolchain.quantise.post_training import METHODS, Quantised, as_json, quantise_model
+from toolchain.report.gates import check, gates
 from toolchain.report.text import size
 
 _SHOWN = 15

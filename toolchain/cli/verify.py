@@ -11,7 +11,7 @@ import typer
 from toolchain import arena, schedule
 from toolchain.boards import board as find_board
 from toolchain.cli._console import output_console, progress, warn_of_float, warn_of_host_side
-from toolchain.cli._gate import FailOnOption, check, gates
+from toolchain.cli._gate import FailOnOption
 from toolchain.cli._json import JsonOption, check_apart, write_json
 from toolchain.cli._options import (
     FULL,
@@ -54,6 +54,7 @@ from toolchain.files.samples import files_of, read_samples
 from toolchain.ops.preference import Preference
 from toolchain.partition import splitters
 from toolchain.planning.options import DEFAULT_BOARD, Optimise
+from toolchain.report.gates import check, gates
 from toolchain.report.plan import copied_lines, kernel_lines, kernels_json, spent_lines, split_lines
 from toolchain.report.text import size
 from toolchain.report.time import time_text

@@ -306,6 +306,16 @@ def _quantised(values: NDArray[np.float64], end: End, file: Path) -> Array:
     return found
 
 
+def quantised_input(values: Array, end: End) -> Array:
+    """Real values as a model's input, in its shape and type. Raises InputError for another size."""
+    if values.size != end.tensor.elements:
+        raise InputError(
+            f"input {end.name!r} takes {list(end.model_shape)}, not {list(values.shape)}"
+        )
+    shaped = values.astype(np.float64).reshape(end.model_shape)
+    return _quantised(shaped, end, Path("the sample"))
+
+
 def real_values(values: Array, end: End) -> NDArray[np.float64] | None:
     """What stored outputs mean: scale x (stored - zero point); None where they have no scale and
     are no floats.

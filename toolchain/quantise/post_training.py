@@ -23,6 +23,7 @@ from toolchain.files.samples import AS_STORED, Scaling, read_samples
 from toolchain.ir import DType, End, Tensor
 from toolchain.packages import QUANTIZE, lazy
 from toolchain.progress import Report, silent
+from toolchain.quantise.layers import LayerError, OutputError, Sums
 
 if TYPE_CHECKING:
     import onnx
@@ -34,31 +35,8 @@ Sample = dict[str, Array]
 
 METHODS = ("MinMax", "Entropy", "Percentile")
 _DEQUANTISED = "_DequantizeLinear_Output"
-_MOST_COMPARED = 32
-
-
-@dataclass(frozen=True)
-class LayerError:
-    """The effect of quantisation on one tensor, over all samples compared.
-
-    `noise_db`: power of the float values over power of the error, in dB; higher is better.
-    """
-
-    tensor: str
-    operator: str
-    noise_db: float
-    max_error: float
-
-
-@dataclass(frozen=True)
-class OutputError:
-    """`agreement`: share of rows (of the last axis) whose largest element is the same one."""
-
-    output: str
-    noise_db: float
-    max_error: float
-    mean_error: float
-    agreement: float
+MOST_COMPARED = 32
+"""Samples on which the two models are compared."""
 
 
 @dataclass(frozen=True)
@@ -93,17 +71,38 @@ def quantise_model(
     """
     if os.path.realpath(out) == os.path.realpath(model):
         raise InputError(f"{out} is the float model itself: name another file to write")
-    loaded = _float_model(model)
-    ends = _inputs(loaded)
+    ends = float_inputs(model)
     samples = [sample for file in data for sample in read_samples([file], ends, scaling)]
     if not samples:
         raise InputError("no data to calibrate with: give at least one file with --data")
+    return quantise_samples(
+        model, samples, out, method=method, per_channel=per_channel, report=report
+    )
+
+
+def float_inputs(model: Path) -> list[End]:
+    """The inputs of a float ONNX model. Raises InputError as `quantise_model` does."""
+    return _inputs(_float_model(model))
+
+
+def quantise_samples(
+    model: Path,
+    samples: Sequence[Sample],
+    out: Path,
+    *,
+    method: str = METHODS[0],
+    per_channel: bool = True,
+    report: Report = silent,
+) -> Quantised:
+    """As `quantise_model`, for samples in memory: arrays by the inputs' names, in their shapes."""
+    loaded = _float_model(model)
+    ends = _inputs(loaded)
     with scratch_folder() as folder:
         report("preparing the model")
         prepared = _prepared(loaded, folder, ends)
         report(f"calibrating on {len(samples)} samples")
         made = _quantised(prepared, samples, folder, method, per_channel)
-        compared = samples[:_MOST_COMPARED]
+        compared = samples[:MOST_COMPARED]
         layers, outputs = _compared(onnx.load(str(prepared)), made, compared, report)
         text = made.SerializeToString()
         write_file(out, text)
@@ -246,27 +245,14 @@ def _compared(
     names = [*outputs, *(name for name, _ in both)]
     exact = _session(before, names)
     rough = _session(after, [*outputs, *(other for _, other in both)])
-    sums = {name: _Sums() for name in names}
+    sums = {name: Sums() for name in names}
     for number, sample in enumerate(samples):
         report("comparing", number, len(samples))
         pairs = zip(exact.run(None, sample), rough.run(None, sample), strict=True)
         for name, (want, got) in zip(names, pairs, strict=True):
             sums[name].add(np.asarray(want), np.asarray(got))
-    layers = tuple(
-        LayerError(name, makers[name], sums[name].noise_db, sums[name].max_error)
-        for name, _ in both
-    )
-    ends = tuple(
-        OutputError(
-            name,
-            sums[name].noise_db,
-            sums[name].max_error,
-            sums[name].mean_error,
-            sums[name].agreement,
-        )
-        for name in outputs
-    )
-    return layers, ends
+    layers = tuple(sums[name].layer(name, makers[name]) for name, _ in both)
+    return layers, tuple(sums[name].output(name) for name in outputs)
 
 
 def _session(model: onnx.ModelProto, outputs: Sequence[str]) -> Any:
@@ -285,40 +271,6 @@ def _session(model: onnx.ModelProto, outputs: Sequence[str]) -> Any:
     return runtime.InferenceSession(
         shown.SerializeToString(), options, providers=["CPUExecutionProvider"]
     )
-
-
-class _Sums:
-    """Running totals of one tensor's values and errors."""
-
-    def __init__(self) -> None:
-        self._signal = self._noise = self._absolute = self.max_error = 0.0
-        self._elements = self._rows = self._agreeing = 0
-
-    def add(self, want: NDArray[Any], got: NDArray[Any]) -> None:
-        exact, error = want.astype(np.float64), got.astype(np.float64) - want.astype(np.float64)
-        self._signal += float((exact**2).sum())
-        self._noise += float((error**2).sum())
-        self._absolute += float(np.abs(error).sum())
-        self._elements += exact.size
-        self.max_error = max(self.max_error, float(np.abs(error).max(initial=0.0)))
-        if exact.ndim and exact.size:
-            same = want.argmax(-1) == got.argmax(-1)
-            self._rows += same.size
-            self._agreeing += int(same.sum())
-
-    @property
-    def noise_db(self) -> float:
-        if self._noise == 0:
-            return float("inf")
-        return 10 * float(np.log10(max(self._signal, 1e-30) / self._noise))
-
-    @property
-    def mean_error(self) -> float:
-        return self._absolute / max(self._elements, 1)
-
-    @property
-    def agreement(self) -> float:
-        return self._agreeing / self._rows if self._rows else 1.0
 
 
 def as_json(result: Quantised, out: Path) -> Mapping[str, object]:
