@@ -286,7 +286,7 @@ static const uint8_t net_step_blocks[17] = {
 /*
  * Whether the arena is there, and lies where the kernels' word accesses may.
  */
-static int32_t net_has_arena(uint8_t *arena)
+static int32_t net_has_arena(const uint8_t *arena)
 {
     if (arena == NULL || (uintptr_t)arena % NET_ARENA_ALIGNMENT != 0) {
         return 0;
@@ -310,6 +310,17 @@ int32_t net_run(uint8_t *arena)
         if (status != 0) {
             return index + 1;
         }
+    }
+    return NET_OK;
+}
+
+int32_t net_check_arena(const uint8_t *arena, size_t bytes)
+{
+    if (net_has_arena(arena) == 0) {
+        return NET_ERROR_ARENA;
+    }
+    if (bytes < (size_t)NET_ARENA_BYTES) {
+        return NET_ERROR_ARENA_SHORT;
     }
     return NET_OK;
 }

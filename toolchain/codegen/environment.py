@@ -25,6 +25,11 @@ def _thousands(number: int) -> str:
     return f"{number:,}"
 
 
+def _hex_bytes(digits: str) -> str:
+    """The bytes that hexadecimal digits give, as elements of a C array."""
+    return ", ".join(f"0x{byte:02x}" for byte in bytes.fromhex(digits))
+
+
 @cache
 def environment() -> jinja2.Environment:
     """Makes the environment. Templates are named by their path below `templates/`."""
@@ -38,6 +43,7 @@ def environment() -> jinja2.Environment:
     env.filters["c_comment"] = names.comment
     env.filters["c_string"] = names.string_literal
     env.filters["c_float"] = c_float
+    env.filters["c_hex"] = _hex_bytes
     env.filters["c_rows"] = rows
     env.filters["c_type"] = c_type
     env.filters["dims"] = _shape

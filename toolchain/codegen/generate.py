@@ -16,12 +16,16 @@ from toolchain.codegen.memory_map import memory_map
 from toolchain.codegen.names import model_identifier
 from toolchain.codegen.operators import code, operands
 from toolchain.codegen.writer import Writer
-from toolchain.ir import ERROR_ARENA, CodeOperator, DType, Sources
+from toolchain.ir import CodeOperator, DType, Sources, Status
+from toolchain.ir.sources import INFO_SUFFIX
 from toolchain.kernels import cmsis_nn, runtime_c
 from toolchain.kernels.c_sources import source_closure
 from toolchain.memory.plan import Plan
 from toolchain.resources import RUNTIME_C
+from toolchain.version import __version__
 
+INFO_HEADER = "thimble_info.h"
+"""Declares what all models say of themselves, and lies beside each model's own header."""
 STATIC_ALIGNMENT_BYTES = 8
 """Alignment of uint64_t, which shares a union with the static arena."""
 _INT_BYTES = 4
@@ -29,8 +33,8 @@ _STRING_FUNCTIONS = frozenset({"memcpy", "memmove", "memset"})
 
 
 def generate(plan: Plan, core: Core, cmsis_nn_folder: Path, *, name: str = "") -> Sources:
-    """C99 for `plan`: `<name>.h`, `<name>.c`, `<name>_weights.h`, and the kernels to link with
-    them.
+    """C99 for `plan`: `<name>.h`, `<name>.c`, `<name>_weights.h`, `<name>_info.c` with its header,
+    and the kernels to link with them.
 
     `name` (by default the graph's) is made a C identifier and prefixes every symbol. The text
     depends on the arguments only. Raises UnsupportedError if a call would touch bytes beyond its
@@ -74,7 +78,8 @@ def generate(plan: Plan, core: Core, cmsis_nn_folder: Path, *, name: str = "") -
         "kernel_headers": closure.headers,
         "resets": resets,
         "core": core,
-        "error_arena": ERROR_ARENA,
+        "statuses": tuple(Status),
+        "version": __version__,
         "computes_in_float": any(
             tensor.dtype is DType.FLOAT32
             for op in plan.graph.ops
@@ -95,9 +100,11 @@ def generate(plan: Plan, core: Core, cmsis_nn_folder: Path, *, name: str = "") -
             (".h", "model.h"),
             (".c", "model.c"),
             ("_weights.h", "model_weights.h"),
+            (INFO_SUFFIX, "library/info.c"),
         )
         if suffix != "_weights.h" or writer.constants.arrays
     }
+    files[INFO_HEADER] = (runtime_c.INCLUDE / INFO_HEADER).read_text(encoding="utf-8")
     return Sources(
         name=prefix,
         files=MappingProxyType(files),

@@ -17,7 +17,10 @@ from toolchain.memory.plan import Plan
 @dataclass(frozen=True)
 class Accessor:
     """One input or output. It lies in flash at `symbol` if that is set, otherwise in the arena at
-    `address`.
+    `address`, which is the byte `offset` of its part number `part`.
+
+    `info`: what the names of its arrays in `<name>_info.c` begin with. `labels` are the names of
+    its classes, where there are any.
     """
 
     direction: str
@@ -25,6 +28,10 @@ class Accessor:
     end: End
     address: str
     symbol: str
+    info: str
+    part: int
+    offset: int
+    labels: tuple[str, ...] = ()
 
     @property
     def tensor(self) -> Tensor:
@@ -90,16 +97,23 @@ def accessors(
     """The inputs and outputs of the plan's graph, in its order, under unique identifiers."""
 
     def side(direction: str, ends: Sequence[End]) -> tuple[Accessor, ...]:
-        names = Names()
-        return tuple(
-            Accessor(
-                direction,
-                names.unique(tensor_identifier(end.name, direction)),
-                end,
-                places.address(plan.arena.offsets.get(end.name, 0)),
-                constants.symbol_of(end.tensor, "graph") if end.tensor.is_constant else "",
+        names, found = Names(), []
+        for number, end in enumerate(ends):
+            at = plan.arena.offsets.get(end.name, 0)
+            part, offset = places.part(at)
+            found.append(
+                Accessor(
+                    direction,
+                    names.unique(tensor_identifier(end.name, direction)),
+                    end,
+                    places.address(at),
+                    constants.symbol_of(end.tensor, "graph") if end.tensor.is_constant else "",
+                    f"{places.prefix}_info_{direction}{number}",
+                    part,
+                    offset,
+                    plan.about.labels.get(end.name, ()),
+                )
             )
-            for end in ends
-        )
+        return tuple(found)
 
     return side("input", plan.inputs), side("output", plan.outputs)

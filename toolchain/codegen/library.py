@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
@@ -31,7 +31,7 @@ def library_files(models: Sequence[Sources]) -> Mapping[str, str]:
     generated = [name for name in files if name.endswith(".c")]
     runtime = sorted({path for sources in models for path in sources.runtime})
     kernels = {path: (RUNTIME_C / path).read_text(encoding="utf-8") for path in runtime}
-    copied = _with_headers(kernels, files.values())
+    copied = _with_headers(kernels, files)
     name = models[0].name
     if len(models) > 1:
         name = SHARED_NAME
@@ -61,12 +61,15 @@ def shared_arena_header(models: Sequence[Sources]) -> str:
     return environment().get_template("library/shared_arena.h.j2").render(models=models)
 
 
-def _with_headers(kernels: Mapping[str, str], users: Iterable[str]) -> dict[str, str]:
-    """`kernels` and every header of Thimble's that they or `users` include, all in one folder."""
+def _with_headers(kernels: Mapping[str, str], generated: Mapping[str, str]) -> dict[str, str]:
+    """`kernels` and every header of Thimble's that they or the `generated` files include and do not
+    bring, all in one folder.
+    """
     tree = runtime_c.tree()
-    headers = {path.name: path for path in (*tree.headers(), *tree.support())}
+    every = (*tree.headers(), *tree.support())
+    headers = {path.name: path for path in every if path.name not in generated}
     found = dict(kernels)
-    queue = [*kernels.values(), *users]
+    queue = [*kernels.values(), *generated.values()]
     while queue:
         for match in _INCLUDE.finditer(queue.pop()):
             path = f"include/{match['name']}"

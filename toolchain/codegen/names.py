@@ -41,7 +41,7 @@ def identifier(text: str, fallback: str = "tensor") -> str:
 def model_identifier(text: str) -> str:
     """A prefix for a model's symbols that is also safe as the file name of its header."""
     name = identifier(text, "model").rstrip("_")
-    if name.endswith("_weights"):
+    if name.endswith(("_weights", "_info")):
         name = f"{name}_model"
     if name in (_KEYWORDS + _HEADERS).split() or name.startswith(_RESERVED_PREFIXES):
         return f"model_{name}"

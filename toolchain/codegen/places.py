@@ -13,6 +13,7 @@ class Places:
     """
 
     def __init__(self, arena: ArenaPlan, prefix: str) -> None:
+        self.prefix = prefix
         self._arena = arena
         self._struct = f"const {prefix}_banks *" if arena.parts else ""
 
@@ -39,6 +40,19 @@ class Places:
             return "arena", offset
         part = self._arena.part_of(offset)
         return f"arena->{part.member}", offset - part.start_bytes
+
+    def part(self, offset: int) -> tuple[int, int]:
+        """The number of that part, 0 of an arena in one piece, and the offset within it."""
+        if not self._arena.parts:
+            return 0, offset
+        part = self._arena.part_of(offset)
+        return self._arena.parts.index(part), offset - part.start_bytes
+
+    @property
+    def sizes(self) -> str:
+        """Further parameters of a C function: the bytes of the arena, or of each of its parts."""
+        names = [f"{part.member}_bytes" for part in self._arena.parts] or ["bytes"]
+        return "".join(f", size_t {name}" for name in names)
 
     def address(self, offset: int) -> str:
         """A `uint8_t *` expression for the byte at this offset."""

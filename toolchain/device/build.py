@@ -253,7 +253,7 @@ def build(
         (folder / name).write_text(text, encoding="utf-8")
     kernels = cmsis_nn.tree(cmsis_nn_folder or cmsis_nn.find()).include.parent
     files = ModelFiles(
-        generated=tuple(folder / n for s in made for n in s.files if n.endswith(".c")),
+        generated=tuple(folder / name for s in made for name in s.run_files),
         kernels=tuple(RUNTIME_C / path for path in sorted({p for s in made for p in s.runtime})),
         cmsis_nn=tuple(kernels / path for path in sorted({p for s in made for p in s.cmsis_nn})),
         cmsis_nn_include=kernels / "Include",

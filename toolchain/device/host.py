@@ -27,7 +27,7 @@ from toolchain.device.compiler import (
     link_program,
 )
 from toolchain.errors import LinkError
-from toolchain.ir import ERROR_ARENA, Graph, Sources
+from toolchain.ir import Graph, Sources, meaning_of
 from toolchain.kernels import runtime_c
 from toolchain.kernels.cmsis_nn import tree
 from toolchain.packages import lazy
@@ -109,7 +109,7 @@ def build(
         Unit(RUNTIME_C / path, own, runtime_c.KERNEL_INCLUDES, system_includes=(system,))
         for path in _union(m.sources.runtime for m in models)
     ]
-    names = [name for name in generated if name.endswith(".c")]
+    names = [*(name for m in models for name in m.sources.run_files), "main.c"]
     if once:
         text = "".join(f'#include "{name}"\n' for name in names)
         (folder / _TOGETHER).write_text(text, encoding="utf-8")
@@ -202,8 +202,8 @@ class HostProgram:
             data = np.frombuffer(self._read(tensor.size_bytes), tensor.dtype.numpy)
             outputs.append(data.reshape(tensor.shape))
         if status:
-            if status == ERROR_ARENA:
-                raise LinkError(f"the arena of {sources.name} is missing or misaligned")
+            if meaning_of(status):
+                raise LinkError(f"{sources.name} did not run: {meaning_of(status)}")
             if not 0 < status <= len(sources.operators):
                 raise LinkError(f"operator {status} of {sources.name} reported an error")
             op = sources.operators[status - 1]

@@ -29,7 +29,7 @@ from toolchain.device.ports import find_port
 from toolchain.device.protocol import Hello, Type
 from toolchain.device.qemu import Machine, TraceRequest
 from toolchain.errors import InputError, LinkError
-from toolchain.ir import ERROR_ARENA
+from toolchain.ir import meaning_of
 
 Array = NDArray[np.generic]
 _HANDSHAKE_SECONDS = 10.0
@@ -339,8 +339,8 @@ class Session:
 
     def _who(self, status: int) -> str:
         """Generated code returns the number, from 1, of the operator that failed."""
-        if status == ERROR_ARENA:
-            return " (its arena is missing or misaligned)"
+        if meaning_of(status):
+            return f" ({meaning_of(status)})"
         operators = self.firmware.model.operators
         return f" (operator {operators[status - 1].name!r})" if 0 < status <= len(operators) else ""
 

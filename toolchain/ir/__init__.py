@@ -1,5 +1,6 @@
 """The immutable values that flow through the toolchain."""
 
+from toolchain.ir.about import NOTHING_KNOWN, About, Labels
 from toolchain.ir.arena import ArenaPart, ArenaPlan, ArenaProblem, Block, Placement, SharedPair
 from toolchain.ir.banks import Bank, Spread
 from toolchain.ir.boundary import Boundary, End
@@ -8,12 +9,14 @@ from toolchain.ir.memory import Buffer, Member, MemoryProblem, Overlap
 from toolchain.ir.progress import Access, LiveRun
 from toolchain.ir.removed import NOTHING_REMOVED, RemovedChannels
 from toolchain.ir.schedule import Schedule
-from toolchain.ir.sources import ERROR_ARENA, CodeOperator, Sources
+from toolchain.ir.sources import CodeOperator, Sources
+from toolchain.ir.status import Status, meaning_of
 from toolchain.ir.tensor import DType, Quantisation, Serial, Tensor
 
 __all__ = [
-    "ERROR_ARENA",
+    "NOTHING_KNOWN",
     "NOTHING_REMOVED",
+    "About",
     "Access",
     "ArenaPart",
     "ArenaPlan",
@@ -27,6 +30,7 @@ __all__ = [
     "DType",
     "End",
     "Graph",
+    "Labels",
     "LiveRun",
     "Member",
     "MemoryProblem",
@@ -41,5 +45,7 @@ __all__ = [
     "Sources",
     "Spread",
     "State",
+    "Status",
     "Tensor",
+    "meaning_of",
 ]

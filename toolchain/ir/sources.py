@@ -21,9 +21,8 @@ class CodeOperator:
     numbers: tuple[int, ...]
 
 
-ERROR_ARENA = -1
-"""What generated code returns for an arena that is missing or misaligned; 0 is success, and above 0
-is the number, from 1, of the operator that failed."""
+INFO_SUFFIX = "_info.c"
+"""What ends the name of the file that describes a model."""
 
 
 @dataclass(frozen=True)
@@ -53,3 +52,10 @@ class Sources:
     weight_bytes: int
     parts: tuple[ArenaPart, ...] = ()
     stateful: bool = False
+
+    @property
+    def run_files(self) -> tuple[str, ...]:
+        """The C files that running it needs: the one that describes it is for those who read it."""
+        return tuple(
+            name for name in self.files if name.endswith(".c") and not name.endswith(INFO_SUFFIX)
+        )

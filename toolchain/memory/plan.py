@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from toolchain.ir.about import NOTHING_KNOWN, About
 from toolchain.ir.arena import ArenaPlan
 from toolchain.ir.boundary import Boundary, End
 from toolchain.ir.graph import Graph
@@ -92,6 +93,7 @@ class Plan:
     removed       channels of the model that no output depends on.
     spent         flash that quicker kernels take.
     copied        RAM that copies of constants and code take.
+    about         what is known of the model file beside its graph.
     """
 
     lowered: Lowered
@@ -108,6 +110,7 @@ class Plan:
     removed: RemovedChannels = NOTHING_REMOVED
     spent: FlashSpent = NOTHING_SPENT
     copied: Copied = NOTHING_COPIED
+    about: About = NOTHING_KNOWN
 
     @property
     def graph(self) -> Graph:

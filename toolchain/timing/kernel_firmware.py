@@ -90,9 +90,7 @@ def firmware_of(
             (folder / name).write_text(text, encoding="utf-8")
     tree = cmsis_nn.tree(root).include.parent
     files = ModelFiles(
-        generated=tuple(
-            folder / name for sources in made for name in sources.files if name.endswith(".c")
-        ),
+        generated=tuple(folder / name for sources in made for name in sources.run_files),
         kernels=_united(RUNTIME_C, [sources.runtime for sources in made]),
         cmsis_nn=_united(tree, [sources.cmsis_nn for sources in made]),
         cmsis_nn_include=tree / "Include",

@@ -1,0 +1,31 @@
+"""What is known of the file that a model came from, beside its graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Names of classes, and the number of the model's output that they are of; None: whichever has
+    as many classes.
+    """
+
+    names: tuple[str, ...]
+    output: int | None = None
+
+
+@dataclass(frozen=True)
+class About:
+    """`sha256`: of the file's bytes, in hexadecimal; '' for a graph that is of no file.
+
+    `labels`: names of the classes of those outputs of the graph that have them, by output.
+    """
+
+    sha256: str = ""
+    labels: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
+
+
+NOTHING_KNOWN = About()

@@ -1,0 +1,30 @@
+"""What generated code returns, by name."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class Status(IntEnum):
+    """A code that generated functions return, and what it means.
+
+    Above 0 lie the numbers, from 1, of operators that failed; all other codes are 0 or negative.
+    In C it is `<NAME>_<name>`.
+    """
+
+    meaning: str
+
+    def __new__(cls, code: int, meaning: str) -> Status:
+        status = int.__new__(cls, code)
+        status._value_ = code
+        status.meaning = meaning
+        return status
+
+    OK = 0, "it ran"
+    ERROR_ARENA = -1, "its arena is missing or misaligned"
+    ERROR_ARENA_SHORT = -2, "its arena is too short"
+
+
+def meaning_of(code: int) -> str:
+    """What a code of `Status` means; '' for any other number."""
+    return next((status.meaning for status in Status if status == code), "")
