@@ -17,8 +17,8 @@ from toolchain.boards import Board
 from toolchain.boards import board as find_board
 from toolchain.cost import CostModel
 from toolchain.cost.predicted import predicted_model
-from toolchain.frontends import load_model
-from toolchain.ir import Graph
+from toolchain.frontends import load_model, model_labels, model_sha256
+from toolchain.ir import About, Graph
 from toolchain.ir.boundary import Boundary
 from toolchain.memory.firmware_size import check_possible
 from toolchain.memory.plan import Plan
@@ -27,6 +27,7 @@ from toolchain.ops.lowering import lower
 from toolchain.passes.refuse_float import refuse_float
 from toolchain.planning.choices import Choices, find_choices
 from toolchain.planning.copies import copy_constants
+from toolchain.planning.labels import labels_of
 from toolchain.planning.nearly_free import nearly_free
 from toolchain.planning.options import DEFAULT_BOARD, PlanOptions
 from toolchain.planning.ordering import choose_views, rewrite_identities
@@ -57,8 +58,10 @@ def plan_model(
     prepared = passes.prepare(load_model(model), rewrites)
     refuse_float(prepared.graph, allowed=options.allow_float)
     target = find_board(board)
+    outputs = [prepared.graph.tensors[name] for name in prepared.graph.outputs]
+    labels = labels_of(outputs, model_labels(model), options.labels)
     plan = plan_graph(prepared.graph, target, options, prepared.boundaries, report, costs)
-    return replace(plan, removed=prepared.removed)
+    return replace(plan, removed=prepared.removed, about=About(model_sha256(model), labels))
 
 
 def plan_choices(

@@ -12,6 +12,7 @@ import typer
 from toolchain import arena, schedule
 from toolchain.cli import _completion as completion
 from toolchain.errors import InputError
+from toolchain.files.labels import read_labels
 from toolchain.ops.preference import Preference, preference
 from toolchain.partition import splitters
 from toolchain.planning.options import Optimise, PlanOptions, goal
@@ -186,6 +187,15 @@ KeepChannelsOption = Annotated[
         "are all zero is folded into the biases that read it, and removed; outputs stay the same.",
     ),
 ]
+LabelsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--labels",
+        metavar="FILE",
+        help="Names of the classes, one a line, for the outputs that have so many. Default: those "
+        "in the model file (TFLite metadata, ONNX `names`), if there are any.",
+    ),
+]
 ForceOption = Annotated[
     bool,
     typer.Option(
@@ -221,6 +231,7 @@ def plan_options(
     no_split: bool = False,
     effort: str = FULL,
     choice: int | None = None,
+    labels: Path | None = None,
 ) -> PlanOptions:
     """The options as a value. Raises InputError for an unknown name or an invalid number."""
     schedule.scheduler(scheduler)
@@ -251,6 +262,7 @@ def plan_options(
         nearly_free=not no_split,
         fast=effort == FAST,
         choice=choice,
+        labels=() if labels is None else read_labels(labels),
     )
 
 

@@ -30,6 +30,7 @@ from toolchain.cli._options import (
     ForceOption,
     KeepChannelsOption,
     KernelsOption,
+    LabelsOption,
     NoSplitOption,
     OneBankOption,
     OptimiseOption,
@@ -114,6 +115,7 @@ def command(
             "Default: made from the model file's name.",
         ),
     ] = "",
+    labels: LabelsOption = None,
     scheduler: SchedulerOption = schedule.DEFAULT,
     allocator: AllocatorOption = arena.DEFAULT,
     tune: Annotated[
@@ -176,9 +178,12 @@ def command(
         no_split=no_split,
         effort=effort,
         choice=choice,
+        labels=labels,
     )
     if name and share_arena:
         raise InputError("--name names one model: leave out --share-arena, or rename the files")
+    if labels and share_arena:
+        raise InputError("--labels names the classes of one model: leave out --share-arena")
     conditions = gates(fail_on)
     check_apart(json, out)
     check_apart(html, out, "--html")

@@ -26,8 +26,9 @@ def _thousands(number: int) -> str:
 
 
 def _hex_bytes(digits: str) -> str:
-    """The bytes that hexadecimal digits give, as elements of a C array."""
-    return ", ".join(f"0x{byte:02x}" for byte in bytes.fromhex(digits))
+    """The bytes that hexadecimal digits give, as elements of a C array, eight a line."""
+    cells = [f"0x{byte:02x}" for byte in bytes.fromhex(digits)]
+    return ",\n".join(", ".join(cells[at : at + 8]) for at in range(0, len(cells), 8))
 
 
 @cache

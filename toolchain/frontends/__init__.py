@@ -6,6 +6,7 @@ and no operators.
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import pkgutil
 from functools import cache
@@ -14,7 +15,7 @@ from pathlib import Path
 from toolchain.errors import InputError
 from toolchain.frontends.front_end import FrontEnd, HostOperator
 from toolchain.frontends.model_file import read_model_file
-from toolchain.ir import Graph
+from toolchain.ir import Graph, Labels
 
 __all__ = [
     "FrontEnd",
@@ -23,6 +24,8 @@ __all__ = [
     "front_ends",
     "host_operators",
     "load_model",
+    "model_labels",
+    "model_sha256",
     "read_model_file",
 ]
 
@@ -55,6 +58,18 @@ def host_operators(path: str | Path) -> tuple[HostOperator, ...]:
     file = Path(path)
     data = read_model_file(file)
     return front_end_of(file, data).host_operators(data)
+
+
+def model_labels(path: str | Path) -> tuple[Labels, ...]:
+    """The names of classes in a model file that `load_model` takes."""
+    file = Path(path)
+    data = read_model_file(file)
+    return front_end_of(file, data).labels(data)
+
+
+def model_sha256(path: str | Path) -> str:
+    """SHA-256 of a model file, in hexadecimal. Raises InputError where it cannot be read."""
+    return hashlib.sha256(read_model_file(Path(path))).hexdigest()
 
 
 def load_model(path: str | Path) -> Graph:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from toolchain.errors import UnsupportedError
-from toolchain.ir import Graph
+from toolchain.ir import Graph, Labels
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,11 @@ def no_host_operators(data: bytes) -> tuple[HostOperator, ...]:
     return ()
 
 
+def no_labels(data: bytes) -> tuple[Labels, ...]:
+    """For a format, or a model, that names no classes."""
+    return ()
+
+
 @dataclass(frozen=True)
 class FrontEnd:
     """A model format.
@@ -45,6 +50,7 @@ class FrontEnd:
     read        from file content and path (for messages and the graph's name) to a Graph; raises
                 InputError or UnsupportedError.
     host_operators  the operators that the firmware's caller must run. Raises InputError.
+    labels      names of the classes of outputs, of a file that `read` takes.
     """
 
     name: str
@@ -52,6 +58,7 @@ class FrontEnd:
     recognises: Callable[[bytes], bool]
     read: Callable[[bytes, Path], Graph]
     host_operators: Callable[[bytes], tuple[HostOperator, ...]] = no_host_operators
+    labels: Callable[[bytes], tuple[Labels, ...]] = no_labels
 
 
 class RefusedError(UnsupportedError):

@@ -72,6 +72,7 @@ class PlanOptions:
     kernels      whose kernels to take: CMSIS-NN's, Thimble's, or the quicker for each operator.
     dead_channels  remove channels that cannot change an output.
     one_bank     keep the arena in one piece, even if it then lies in a slow bank or fits none.
+    labels       names of the classes of the outputs that have so many. By default the model file's.
     copy_constants  let the start-up copy constants and code to RAM that is read sooner than flash
                  (`planning.copies`). Never with Optimise.SIZE.
     """
@@ -94,6 +95,7 @@ class PlanOptions:
     kernels: Preference = Preference.AUTO
     dead_channels: bool = True
     copy_constants: bool = True
+    labels: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """A name such as "cmsis-nn" will do. Raises InputError for an unknown one."""

@@ -37,6 +37,8 @@ def plan_json(plan: Plan, need: MemoryNeed, latency: Latency) -> dict[str, Any]:
     block_of = blocks(graph, plan.schedule.order)
     return {
         "model": graph.name,
+        "model_sha256": plan.about.sha256,
+        "labels": {output: list(names) for output, names in plan.about.labels.items()},
         "board": plan.board,
         "scheduler": plan.schedule.method,
         "allocator": plan.arena.allocator,

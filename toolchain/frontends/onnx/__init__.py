@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from toolchain.frontends.front_end import FrontEnd
-from toolchain.ir import Graph
+from toolchain.ir import Graph, Labels
 
 
 def _recognises(data: bytes) -> bool:
@@ -23,4 +23,10 @@ def _read(data: bytes, path: Path) -> Graph:
     return read(data, path)
 
 
-FRONT_END = FrontEnd("ONNX", (".onnx",), _recognises, _read)
+def _labels(data: bytes) -> tuple[Labels, ...]:
+    from toolchain.frontends.onnx.labels import labels
+
+    return labels(data)
+
+
+FRONT_END = FrontEnd("ONNX", (".onnx",), _recognises, _read, labels=_labels)

@@ -23,6 +23,7 @@ from toolchain.frontends.tflite.file import (
     read_file,
 )
 from toolchain.frontends.tflite.host_side import host_operators, without_host_side
+from toolchain.frontends.tflite.metadata import labels
 from toolchain.frontends.tflite.shapes import folded
 from toolchain.frontends.tflite.states import OPERATORS, Variables, of_variable
 from toolchain.ir import Attributes, DType, Graph, Op, State, Tensor
@@ -377,4 +378,4 @@ def _recognises(data: bytes) -> bool:
 READ_AWAY = tuple(sorted({*OPERATORS, "SHAPE"}))
 """Operators that reading removes: states, and arithmetic on shapes."""
 
-FRONT_END = FrontEnd("TFLite", (".tflite", ".lite"), _recognises, read, host_operators)
+FRONT_END = FrontEnd("TFLite", (".tflite", ".lite"), _recognises, read, host_operators, labels)

@@ -1,0 +1,53 @@
+"""Which outputs of a model names of classes belong to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from toolchain.errors import InputError
+from toolchain.ir import DType, Labels, Tensor
+
+_INDICES = (DType.INT32, DType.INT64)
+
+
+def labels_of(
+    outputs: Sequence[Tensor], found: Sequence[Labels], asked: tuple[str, ...]
+) -> Mapping[str, tuple[str, ...]]:
+    """Names of classes by output: those that the user gives, else those `found` in the model file.
+
+    They belong to the outputs that have as many classes along their last axis. Of the model's own,
+    those that fit no output are left out. Raises InputError where the user's fit none; they may
+    also be of an output of whole numbers, which are taken for numbers of classes.
+    """
+    if asked:
+        fitting = [tensor for tensor in outputs if _fits(tensor, asked)]
+        fitting = fitting or [tensor for tensor in outputs if _numbers(tensor)]
+        if not fitting:
+            listed = ", ".join(_classes(tensor) for tensor in outputs)
+            raise InputError(
+                f"--labels: there are {len(asked):,} labels, but {listed}; give the file a line "
+                "for each class of one output"
+            )
+        return MappingProxyType({tensor.name: asked for tensor in fitting})
+    named: dict[str, tuple[str, ...]] = {}
+    for labels in found:
+        own = outputs[labels.output : labels.output + 1] if labels.output is not None else outputs
+        fitting = [t for t in own if _fits(t, labels.names)]
+        fitting = fitting or [t for t in outputs if _fits(t, labels.names)]
+        named = {tensor.name: labels.names for tensor in fitting} | named
+    return MappingProxyType(named)
+
+
+def _fits(tensor: Tensor, names: tuple[str, ...]) -> bool:
+    return bool(tensor.shape) and tensor.shape[-1] == len(names)
+
+
+def _numbers(tensor: Tensor) -> bool:
+    return tensor.dtype in _INDICES and tensor.quantisation is None
+
+
+def _classes(tensor: Tensor) -> str:
+    classes = tensor.shape[-1] if tensor.shape else 0
+    dims = "x".join(str(size) for size in tensor.shape) or "1"
+    return f"output {tensor.name!r} has {classes:,} classes, the last axis of {dims}"
