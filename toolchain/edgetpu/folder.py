@@ -218,6 +218,8 @@ def _check_manifest(read: _Manifest, where: str) -> None:
             raise InputError(f"{where}: weights_ms[{place}] is no list of times, one an operator")
         for number, stage in enumerate(model.stages):
             at = f"{where}: models[{place}]: stages[{number}]"
+            if "\0" in stage.file:
+                raise InputError(f"{at}: {stage.file!r} names no file")
             if Path(stage.file).name != stage.file:
                 raise InputError(f"{at}: {stage.file!r} lies outside the folder")
             if any(not 0 <= index < len(weights) for index in stage.operators):
