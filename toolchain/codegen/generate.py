@@ -25,7 +25,8 @@ from toolchain.resources import RUNTIME_C
 from toolchain.version import __version__
 
 INFO_HEADER = "thimble_info.h"
-"""Declares what all models say of themselves, and lies beside each model's own header."""
+PUBLIC_HEADERS = (INFO_HEADER, "thimble_span.hpp")
+"""What the headers of all models share. They lie beside each model's own."""
 STATIC_ALIGNMENT_BYTES = 8
 """Alignment of uint64_t, which shares a union with the static arena."""
 _INT_BYTES = 4
@@ -33,8 +34,9 @@ _STRING_FUNCTIONS = frozenset({"memcpy", "memmove", "memset"})
 
 
 def generate(plan: Plan, core: Core, cmsis_nn_folder: Path, *, name: str = "") -> Sources:
-    """C99 for `plan`: `<name>.h`, `<name>.c`, `<name>_weights.h`, `<name>_info.c` with its header,
-    and the kernels to link with them.
+    """C99 for `plan`, a header for C++17, and the kernels to link with them: `<name>.h`,
+    `<name>.c`, `<name>_weights.h`, `<name>_info.c`, `<name>.hpp`, and the headers that all models
+    share.
 
     `name` (by default the graph's) is made a C identifier and prefixes every symbol. The text
     depends on the arguments only. Raises UnsupportedError if a call would touch bytes beyond its
@@ -101,10 +103,12 @@ def generate(plan: Plan, core: Core, cmsis_nn_folder: Path, *, name: str = "") -
             (".c", "model.c"),
             ("_weights.h", "model_weights.h"),
             (INFO_SUFFIX, "library/info.c"),
+            (".hpp", "library/model.hpp"),
         )
         if suffix != "_weights.h" or writer.constants.arrays
     }
-    files[INFO_HEADER] = (runtime_c.INCLUDE / INFO_HEADER).read_text(encoding="utf-8")
+    for header in PUBLIC_HEADERS:
+        files[header] = (runtime_c.INCLUDE / header).read_text(encoding="utf-8")
     return Sources(
         name=prefix,
         files=MappingProxyType(files),

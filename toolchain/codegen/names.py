@@ -19,6 +19,8 @@ _HEADERS = """
     stdalign stdarg stdatomic stdbool stddef stdint stdio stdlib stdnoreturn string tgmath
     threads time uchar wchar wctype mem str is to
 """
+_SPACES = "span span_of std int8_t uint8_t int16_t int32_t int64_t size_t"
+"""What C++ headers need of a namespace in which each model has one of its own."""
 _RESERVED_PREFIXES = ("arm_", "thimble", "cmsis", "riscv_")
 _HELPERS = ("_quantize", "_dequantize", "_uint8")
 _LONGEST_IDENTIFIER = 48
@@ -43,7 +45,7 @@ def model_identifier(text: str) -> str:
     name = identifier(text, "model").rstrip("_")
     if name.endswith(("_weights", "_info")):
         name = f"{name}_model"
-    if name in (_KEYWORDS + _HEADERS).split() or name.startswith(_RESERVED_PREFIXES):
+    if name in (_KEYWORDS + _HEADERS + _SPACES).split() or name.startswith(_RESERVED_PREFIXES):
         return f"model_{name}"
     return name
 
