@@ -13,9 +13,9 @@ THIMBLE_EXACT_FLOAT static float bell_of(float a)
     uint32_t bits;
     float high;
 
-    memcpy(&bits, &a, sizeof(bits));
+    (void)memcpy(&bits, &a, sizeof(bits));
     bits &= 0xFFFFF000u;
-    memcpy(&high, &bits, sizeof(high));
+    (void)memcpy(&high, &bits, sizeof(high));
     const float rest = (a - high) * (a + high);
     return thimble_exp_f32(-(high * high)) * (1.0f - (rest - 0.5f * (rest * rest)));
 }

@@ -9,7 +9,7 @@ static float power_of_two(int32_t n)
 {
     const uint32_t bits = (uint32_t)(n + 127) << 23;
     float power;
-    memcpy(&power, &bits, sizeof(power));
+    (void)memcpy(&power, &bits, sizeof(power));
     return power;
 }
 

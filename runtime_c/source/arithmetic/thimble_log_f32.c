@@ -21,10 +21,10 @@ THIMBLE_EXACT_FLOAT float thimble_log_f32(float x)
         x *= 33554432.0f;
         e = -25;
     }
-    memcpy(&bits, &x, sizeof(bits));
+    (void)memcpy(&bits, &x, sizeof(bits));
     const int32_t exponent = (int32_t)(bits - 0x3F3504F3u) >> 23;
     bits -= (uint32_t)exponent << 23;
-    memcpy(&x, &bits, sizeof(x));
+    (void)memcpy(&x, &bits, sizeof(x));
     e += exponent;
     const float f = x - 1.0f;
     const float s = f / (2.0f + f);

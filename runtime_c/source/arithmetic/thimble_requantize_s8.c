@@ -5,7 +5,7 @@
 static int32_t float_scaled(int32_t sum, int32_t factor_bits)
 {
     float factor;
-    memcpy(&factor, &factor_bits, sizeof(factor));
+    (void)memcpy(&factor, &factor_bits, sizeof(factor));
 #if THIMBLE_FPU
     float product;
     int32_t whole;

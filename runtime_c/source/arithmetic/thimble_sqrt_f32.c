@@ -23,7 +23,7 @@ float thimble_sqrt_f32(float x)
     }
     const int32_t tiny = x < 1.175494351e-38f;
     x = tiny ? x * 16777216.0f : x;
-    memcpy(&bits, &x, sizeof(bits));
+    (void)memcpy(&bits, &x, sizeof(bits));
     exponent = (int32_t)(bits >> 23) - 127;
     uint64_t rest = (uint64_t)((bits & 0x7FFFFFu) | 0x800000u) << (exponent & 1 ? 26 : 25);
     uint64_t root = 0;
@@ -37,7 +37,7 @@ float thimble_sqrt_f32(float x)
     bits = (uint32_t)((root + 1) >> 1); /* 25 bits, of which the last decides: no square root is a half */
     bits += (uint32_t)((exponent >> 1) + 126) << 23;
     float result;
-    memcpy(&result, &bits, sizeof(result));
+    (void)memcpy(&result, &bits, sizeof(result));
     return tiny ? result * 0.000244140625f : result;
 }
 #endif

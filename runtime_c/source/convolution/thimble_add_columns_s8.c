@@ -15,18 +15,18 @@ void thimble_add_columns_s8(const int32_t *parameters,
         const int32_t second = channel + 1 < channels;
         int32_t block[4];
         parameters = thimble_sum_block_s8(parameters, columns, words, 2, block);
-        if (sums_0) {
+        if (sums_0 != NULL) {
             /* All are read before any is written: the columns may be one. */
             block[0] = thimble_add(block[0], sums_0[channel]);
             block[2] = thimble_add(block[2], sums_1[channel]);
-            if (second) {
+            if (second != 0) {
                 block[1] = thimble_add(block[1], sums_0[channel + 1]);
                 block[3] = thimble_add(block[3], sums_1[channel + 1]);
             }
         }
         output_1[channel] = block[2];
         output_0[channel] = block[0];
-        if (second) {
+        if (second != 0) {
             output_1[channel + 1] = block[3];
             output_0[channel + 1] = block[1];
         }

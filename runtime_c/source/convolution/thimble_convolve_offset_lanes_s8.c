@@ -82,8 +82,8 @@ static void put_any(const products *of,
         }
         int8_t results[8];
         thimble_put_any_lanes_s8(sums, 2, parameters, of->requant, results, 4);
-        memcpy(outputs[0] + channel, results, (size_t)left);
-        memcpy(outputs[1] + channel, results + 4, (size_t)left);
+        (void)memcpy(outputs[0] + channel, results, (size_t)left);
+        (void)memcpy(outputs[1] + channel, results + 4, (size_t)left);
         parameters += THIMBLE_LANE_SCALING;
     }
 }
@@ -110,7 +110,7 @@ static inline int32_t put_added(const int8_t *column, int32_t taps, int32_t weig
 #endif
     const int32_t added = -weight_zero_point * sum;
     const int32_t four[ADDED] = {added, added, added, added};
-    memcpy(before, four, sizeof(four));
+    (void)memcpy(before, four, sizeof(four));
     return added;
 }
 

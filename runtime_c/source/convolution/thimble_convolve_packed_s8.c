@@ -74,7 +74,7 @@ static void requantize(const int32_t *parameters,
         thimble_row_scaling scaling = {parameters, parameters + 4, (const int8_t *)(parameters + 8),
                                        thimble_rounding(requant, 0)};
         thimble_requantize_rows_s8((const int32_t *)sums, &scaling, channels, PIXELS, bytes, 1);
-        if (thimble_narrow(requant)) {
+        if (thimble_narrow(requant) != 0) {
             for (int32_t i = 0; i < PIXELS * channels; i++) {
                 bytes[i] =
                     (int8_t)thimble_clamp_sum(bytes[i], requant->activation_min, requant->activation_max);
@@ -118,7 +118,7 @@ void thimble_convolve_packed_s8(const thimble_conv_shape *shape,
     const int32_t pixels = shape->output_h * shape->output_w, channels = shape->output_c;
     const int32_t pitch = thimble_line(shape->input_line, shape->input_w, depth);
     const int32_t row_bytes = thimble_line(shape->output_line, shape->output_w, channels);
-    memset(zero_points, (uint8_t)shape->input_zero_point, (size_t)depth);
+    (void)memset(zero_points, (uint8_t)shape->input_zero_point, (size_t)depth);
 
     for (int32_t batch = 0; batch < shape->batches; batch++) {
         int32_t y = 0, x = 0;

@@ -72,6 +72,8 @@ void thimble_convolve_winograd_4x4_s8(const thimble_conv_shape *shape,
             } else if (rows > 4) {
                 x = 0;
                 y += 4;
+            } else {
+                /* It was the last tile. */
             }
         }
         thimble_winograd_block_4x4_s8(&block);

@@ -52,6 +52,8 @@ void thimble_convolve_winograd_s8(const thimble_conv_shape *shape,
             } else if (y + 2 <= last_y) {
                 x = 0;
                 y += 2;
+            } else {
+                /* It was the last tile. */
             }
         }
         thimble_winograd_block_s8(&block);

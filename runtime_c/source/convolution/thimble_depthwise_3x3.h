@@ -81,7 +81,7 @@ static inline output_kind put_channel(const thimble_conv_shape *shape,
     to->bias = parameters[0];
     to->multiplier = parameters[1];
     to->code = code;
-    if (__builtin_expect(code == THIMBLE_CODE_ONCE, 1)) {
+    if (__builtin_expect(code == THIMBLE_CODE_ONCE, 1) != 0) {
         to->rounding = (int16_t)(uint16_t)third;
         return OUTPUT_ONCE;
     }
@@ -153,7 +153,7 @@ static inline void put_outputs(const thimble_conv_shape *shape,
         for (int32_t row = 0; row < THIMBLE_LINES; row++) {
             const uint32_t left = first[row * line], right = first[row * line + pair];
             const uint32_t a = taps[2 * row], b = taps[2 * row + 1];
-            if (second) {
+            if (second != 0) {
                 sum = thimble_smlad(right, b, thimble_smlatb(left, a, sum));
             } else {
                 sum = thimble_smlabt(right, b, thimble_smlad(left, a, sum));

@@ -168,7 +168,7 @@ static inline void put_fours(const int8_t *from,
     const int32_t over_to = THIMBLE_FOURS * line - 2 * pairs - first;
     const int32_t last = (count - first) & 1;
     for (; rows > 0; rows--, from += over, to += over_to) {
-        if (first) {
+        if (first != 0) {
             put_pixel_of_fours(from, to, line);
             from += one;
             to++;
@@ -182,7 +182,7 @@ static inline void put_fours(const int8_t *from,
             pair[line] = thimble_sxtb16(high);
             pair[3 * line / 2] = thimble_sxtb16_ror8(high);
         }
-        if (last) {
+        if (last != 0) {
             put_pixel_of_fours(from, to, line);
             from += one;
         }
@@ -330,7 +330,7 @@ static inline THIMBLE_ASM_INLINE void thimble_depthwise_3x3_band(const thimble_c
         int32_t filter = 0;
         for (int32_t channel = 0; channel < channels; channel += together, from += 5 * together) {
             for (int32_t row = 0; row < height; row += band) {
-                if (__builtin_expect(bands, 0)) {
+                if (__builtin_expect(bands, 0) != 0) {
                     here = begin_band(shape, row, steps.input_y, lines, pitch, blank);
                 }
                 const int8_t *const read = image + here.from;
@@ -338,7 +338,7 @@ static inline THIMBLE_ASM_INLINE void thimble_depthwise_3x3_band(const thimble_c
                 int8_t *to = output + channel + row * steps.output_y;
                 if (apart == THIMBLE_FOURS_LINE / 4) {
                     put_fours(read, &steps, inside, here.inside, put, pad_left & 1, THIMBLE_FOURS_LINE / 2);
-                } else if (apart) {
+                } else if (apart != 0) {
                     put_fours(read, &steps, inside, here.inside, put, pad_left & 1,
                               THIMBLE_WIDE_FOURS_LINE / 2);
                 } else {

@@ -47,12 +47,12 @@ static inline void put_line(const int8_t *from, int32_t step, int32_t count, int
         to[THIMBLE_LINES] = thimble_bottoms((uint32_t)from[2 * step], (uint32_t)from[3 * step]);
     }
 #endif
-    if (count & 2) {
+    if ((count & 2) != 0) {
         *to = thimble_bottoms((uint32_t)from[0], (uint32_t)from[step]);
         from += 2 * step;
         to += THIMBLE_LINES;
     }
-    if (count & 1) {
+    if ((count & 1) != 0) {
         *(thimble_half *)to = *from;
     }
 }

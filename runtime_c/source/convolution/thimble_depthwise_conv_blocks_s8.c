@@ -125,7 +125,7 @@ static int8_t *put_run(window_kind kind,
 static void put_row(const int8_t *from, int32_t columns, int32_t channels, int8_t *to)
 {
     for (; columns > 0; columns--, from += 4, to += channels) {
-        memcpy(to, from, 4);
+        (void)memcpy(to, from, 4);
     }
 }
 

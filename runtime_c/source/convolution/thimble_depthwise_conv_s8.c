@@ -207,7 +207,7 @@ static void put_taps(const thimble_conv_shape *shape, const int8_t *filter, int1
             for (int32_t i = 0; i < width; i++) {
                 *taps++ = (int16_t)(filter[i] - zero);
             }
-            if (width & 1) {
+            if ((width & 1) != 0) {
                 *taps++ = 0;
             }
         }

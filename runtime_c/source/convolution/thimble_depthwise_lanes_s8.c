@@ -72,13 +72,13 @@ put_ring_row(const thimble_conv_shape *shape, const row_ring *ring, const int8_t
     }
     int32_t after = ring->columns - before - inside;
     for (; before > 0; before--, to += 4) {
-        memcpy(to, &zero_points, 4);
+        (void)memcpy(to, &zero_points, 4);
     }
     for (; inside > 0; inside--, to += 4, line += channels) {
-        memcpy(to, line, 4);
+        (void)memcpy(to, line, 4);
     }
     for (; after > 0; after--, to += 4) {
-        memcpy(to, &zero_points, 4);
+        (void)memcpy(to, &zero_points, 4);
     }
 }
 
@@ -145,7 +145,7 @@ void thimble_depthwise_lanes_s8(const thimble_conv_shape *shape,
                     const int8_t *from = waiting + 4 * oldest * columns;
                     int8_t *pixel = to;
                     for (int32_t left = shape->output_w; left > 0; left--, from += 4, pixel += channels) {
-                        memcpy(pixel, from, 4);
+                        (void)memcpy(pixel, from, 4);
                     }
                     oldest = oldest + 1 < shape->band ? oldest + 1 : 0;
                 }

@@ -186,7 +186,7 @@ static void sum_windows(const int8_t *windows,
                 lower += row + down < SIDE ? word[row + down] * weight : 0;
             }
             sums[channel] = upper;
-            if (below) {
+            if (below != NULL) {
                 below[channel] = lower;
             }
         }
@@ -212,7 +212,7 @@ static inline void put_pixels(const int8_t *from, int32_t count, int32_t channel
                    : "q0", "memory", "lr");
 #else
     for (; count > 0; count--, from += 4, to += channels) {
-        memcpy(to, from, 4);
+        (void)memcpy(to, from, 4);
     }
 #endif
 }

@@ -56,10 +56,12 @@ __attribute__((always_inline)) static inline void thimble_walk_pairs(const thimb
             } else {
                 thimble_put_edge(shape, input, y, x, column);
             }
-            if (pixel & 1) {
+            if ((pixel & 1) != 0) {
                 put(context, columns, column, first, to);
             } else if (pixel == pixels - 1) {
                 put(context, columns, columns, to, to);
+            } else {
+                /* The next pixel comes with it. */
             }
             first = to;
             x += shape->stride_w;

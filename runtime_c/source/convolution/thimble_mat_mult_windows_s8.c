@@ -45,7 +45,7 @@ static void put_block(const int32_t *sums,
             continue;
         }
         to[0] = thimble_requantize_lane_s8(sums[2 * column], at, 0, requant);
-        if (second) {
+        if (second != 0) {
             to[1] = thimble_requantize_lane_s8(sums[2 * column + 1], at, 1, requant);
         }
     }

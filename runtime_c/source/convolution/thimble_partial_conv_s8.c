@@ -22,7 +22,7 @@ void thimble_partial_conv_s8(const thimble_conv_shape *shape,
         int32_t first = 0;
         for (int32_t pixel = 0; pixel < pixels; pixel++) {
             uint32_t *const column = columns + 2 * (pixel & 1);
-            if (thimble_is_inside(&range, y, x)) {
+            if (thimble_is_inside(&range, y, x) != 0) {
                 thimble_put_inside(shape, input + y * line + x * shape->input_c, line, words, 2, column,
                                    staging);
             } else {

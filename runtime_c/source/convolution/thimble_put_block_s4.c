@@ -14,7 +14,7 @@ void thimble_put_block_s4(const int32_t *sums,
     for (int32_t i = 0; i < count; i++, codes >>= 8) {
         const int32_t sum = sums[i], multiplier = scaling[i], rounding = scaling[4 + i];
         const int32_t code = (int8_t)(uint8_t)codes;
-        if (once) {
+        if (once != 0) {
             output[i] = (int8_t)thimble_requantize_merged_fast(sum, multiplier, code, rounding);
         } else if (code >= 0) {
             const int32_t value = thimble_requantize_fast(sum, multiplier, code, rounding);

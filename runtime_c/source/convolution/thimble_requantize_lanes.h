@@ -87,7 +87,7 @@ static inline void thimble_put_lanes(const int32_t *sums,
     }
 #endif
     thimble_put_any_lanes_s8(sums, pixels, scaling, requant, output, 4);
-    if (second) {
+    if (second != NULL) {
         thimble_put_any_lanes_s8(second, pixels, scaling, requant, below, 4);
     }
 }

@@ -44,7 +44,7 @@ static inline int8_t *thimble_put_row_bytes(const thimble_conv_shape *shape,
     }
     to = thimble_fill_bytes(to, span->before * depth, zero_points);
     const int8_t *from = line + (x + span->before * step) * shape->input_c;
-    if (span->contiguous) {
+    if (span->contiguous != 0) {
         to = thimble_copy_bytes(to, from, span->inside * depth);
     } else {
         for (int32_t tap = 0; tap < span->inside; tap++, from += step * shape->input_c) {

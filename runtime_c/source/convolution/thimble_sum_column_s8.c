@@ -9,7 +9,7 @@ void thimble_sum_column_s8(int32_t taps, int32_t interleaved, uint32_t *column)
     int32_t words = (taps + 3) / 4;
     uint32_t *lanes = column + step * words;
 
-    if (taps & 3) {
+    if ((taps & 3) != 0) {
         /* Bytes 0 and 2, then 1 and 3; what follows the last tap is not one. */
         uint32_t *const last = lanes - step;
         last[0] &= (taps & 3) == 3 ? 0xFFFFFFFFU : low;

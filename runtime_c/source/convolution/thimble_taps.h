@@ -33,7 +33,7 @@ static uint32_t *thimble_put_row_words(const thimble_conv_shape *shape,
     }
     column = thimble_fill_words(column, span->before * depth, interleaved, zero_points);
     const int8_t *from = line + (x + span->before * step) * shape->input_c;
-    if (span->contiguous) {
+    if (span->contiguous != 0) {
         thimble_expand_column_s8(from, span->inside * depth / 4, interleaved, column);
         column += span->inside * depth / 2 * interleaved;
     } else {
@@ -67,7 +67,7 @@ static void thimble_put_inside(const thimble_conv_shape *shape,
     int8_t *to = staging;
     for (int32_t row = shape->kernel_h; row > 0; row--, from += line, to += row_bytes) {
         for (int32_t i = 0; i < row_bytes; i += 4) {
-            memcpy(to + i, from + i, 4);
+            (void)memcpy(to + i, from + i, 4);
         }
     }
     thimble_expand_column_s8(staging, words, interleaved, column);
@@ -92,7 +92,7 @@ static void thimble_put_window(const thimble_conv_shape *shape,
     for (int32_t row = 0; row < shape->kernel_h; row++, y += shape->dilation_h) {
         const int32_t exists = y >= 0 && y < shape->input_h;
         const int8_t *const line = exists ? input + y * pitch : NULL;
-        if (row_bytes & 3) {
+        if ((row_bytes & 3) != 0) {
             to = thimble_put_row_bytes(shape, &span, line, x, zero_points, to);
         } else if ((shape->depth & 3) == 0) {
             column = thimble_put_row_words(shape, &span, line, x, zero_points, interleaved, column);
@@ -102,7 +102,7 @@ static void thimble_put_window(const thimble_conv_shape *shape,
             column += row_bytes / 2 * interleaved;
         }
     }
-    if (row_bytes & 3) {
+    if ((row_bytes & 3) != 0) {
         thimble_expand_column_s8(staging, words, interleaved, column);
     }
 }
@@ -128,9 +128,12 @@ static thimble_inside_range thimble_range_of(const thimble_conv_shape *shape)
     thimble_inside_range range = {last_x, shape->input_h - (shape->kernel_h - 1) * shape->dilation_h - 1,
                                   last_x};
     if (!contiguous || shape->input_w * shape->input_c < 4) {
-        range.greatest_x = range.greatest_x_at_end = -1;
-    } else if ((shape->kernel_w * shape->depth) & 3) {
+        range.greatest_x = -1;
+        range.greatest_x_at_end = -1;
+    } else if (((shape->kernel_w * shape->depth) & 3) != 0) {
         range.greatest_x_at_end -= (shape->input_c + 2) / shape->input_c;
+    } else {
+        /* Rows are whole words. */
     }
     return range;
 }

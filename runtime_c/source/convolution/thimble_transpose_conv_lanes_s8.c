@@ -64,7 +64,7 @@ void thimble_transpose_conv_lanes_s8(const thimble_conv_shape *shape,
                 const int32_t top = (y + shape->pad_top) / shape->stride_h - (window.kernel_h - 1);
                 for (int32_t across = 0; across < shape->stride_w; across++) {
                     window.kernel_w = met(shape->kernel_w, across, shape->stride_w);
-                    if (here) {
+                    if (here != 0) {
                         const int32_t before = across - shape->pad_left % shape->stride_w;
                         const int32_t x = before < 0 ? before + shape->stride_w : before;
                         put_outputs(shape, &window, requant, input, at, scratch, top, x, output);

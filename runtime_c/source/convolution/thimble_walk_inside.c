@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "thimble_walks.h"
 
+#include <stddef.h>
+
 /* What is left: rows, of this one `left` pixels; where it and the next pixel begin. */
 typedef struct {
     const thimble_inside_shape *shape;
@@ -54,7 +56,7 @@ static int32_t next_windows(void *walk, uint32_t *columns, int8_t **outputs)
     for (; count < at_once && at->rows > 0; count++) {
         if (count == 0 && at->rows == 1 && at->left == 1) {
             at->rows = 0;
-            if (at->multiply_pixel) {
+            if (at->multiply_pixel != NULL) {
                 at->multiply_pixel(shape, at->requant, at->from, at->parameters, at->to);
                 return 0;
             }

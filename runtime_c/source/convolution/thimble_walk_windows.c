@@ -19,7 +19,7 @@ typedef struct {
 
 static inline void put_word(int8_t *to, uint32_t word)
 {
-    memcpy(to, &word, 4);
+    (void)memcpy(to, &word, 4);
 }
 
 /* Rows of a window by words, one behind the other: what a row has too much the next one overwrites. */
@@ -97,7 +97,7 @@ put_word_rows(const window_walk *at, int32_t interleaved, uint32_t *column)
         uint32_t word = padding;
         if (seen && y >= 0 && y < shape->input_h) {
             const int8_t *const from = line + y * at->line;
-            if (after) {
+            if (after != 0) {
                 word = padding << (32 - 8 * after);
                 for (int32_t i = 0; i < 4 - after; i++) {
                     word |= (uint32_t)(uint8_t)from[i] << 8 * i;
@@ -122,15 +122,15 @@ static __attribute__((noinline)) int32_t put_each(window_walk *at, uint32_t *col
     for (int32_t i = 0; i < count; i++) {
         uint32_t *const column = columns + 2 * i;
         const int32_t y = at->y, x = at->x;
-        if (at->word_rows) {
+        if (at->word_rows != 0) {
             put_word_rows(at, interleaved, column);
-        } else if (thimble_is_inside(&at->range, y, x)) {
+        } else if (thimble_is_inside(&at->range, y, x) != 0) {
             thimble_put_inside(shape, at->image + y * at->line + x * shape->input_c, at->line, at->words,
                                interleaved, column, at->staging);
         } else {
             thimble_put_window(shape, at->image, y, x, at->words, interleaved, column, at->staging);
         }
-        if (at->summed) {
+        if (at->summed != 0) {
             thimble_sum_column_s8(shape->kernel_h * shape->kernel_w * shape->depth, interleaved, column);
         }
         outputs[i] = at->to;

@@ -20,15 +20,15 @@ void thimble_winograd_gather_s8(
     const int8_t *from = input + within(x, shape->input_w) * channels;
     for (int32_t row = y; row < y + side; row++, to += width) {
         if (row < 0 || row >= shape->input_h || inside <= 0) {
-            memset(to, shape->input_zero_point, (size_t)width);
+            (void)memset(to, shape->input_zero_point, (size_t)width);
             continue;
         }
         memcpy(to + before, from + row * line, (size_t)inside);
-        if (before) {
-            memset(to, shape->input_zero_point, (size_t)before);
+        if (before != 0) {
+            (void)memset(to, shape->input_zero_point, (size_t)before);
         }
-        if (after) {
-            memset(to + width - after, shape->input_zero_point, (size_t)after);
+        if (after != 0) {
+            (void)memset(to + width - after, shape->input_zero_point, (size_t)after);
         }
     }
 }

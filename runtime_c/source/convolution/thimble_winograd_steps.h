@@ -158,11 +158,11 @@ static inline int8_t
 thimble_winograd_requantized(int32_t doubled, const int32_t *scaling, uint32_t low, uint32_t high)
 {
     const thimble_requant ends = {scaling[1], (int8_t)(uint8_t)low, (int8_t)(uint8_t)high};
-    if (scaling[2] & THIMBLE_WINOGRAD_FLOAT_FACTOR) {
+    if ((scaling[2] & THIMBLE_WINOGRAD_FLOAT_FACTOR) != 0) {
         return thimble_requantize_s8(doubled, scaling[0], THIMBLE_SHIFT_FLOAT, &ends);
     }
     const int32_t value = thimble_requantize_doubled(doubled, scaling[0], scaling[2] & 255, scaling[1]);
-    if (scaling[2] & THIMBLE_WINOGRAD_NARROW) {
+    if ((scaling[2] & THIMBLE_WINOGRAD_NARROW) != 0) {
         return (int8_t)thimble_clamp_sum(value, ends.activation_min, ends.activation_max);
     }
     return (int8_t)value;

@@ -13,7 +13,7 @@ thimble_quantize(float real, float scale, int32_t zero_point, int32_t lowest, in
     const int32_t min = lowest - zero_point;
     const int32_t max = highest - zero_point;
     const float quotient = real / scale;
-    int32_t rounded = 0;
+    int32_t rounded;
     if (quotient > (float)min && quotient < (float)max) {
         const int32_t whole = (int32_t)quotient;
         const float rest = quotient - (float)whole;
@@ -22,6 +22,8 @@ thimble_quantize(float real, float scale, int32_t zero_point, int32_t lowest, in
         rounded = max;
     } else if (quotient <= (float)min) {
         rounded = min;
+    } else {
+        rounded = 0; /* not a number */
     }
     return rounded + zero_point;
 }

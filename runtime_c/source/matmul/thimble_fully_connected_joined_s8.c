@@ -225,7 +225,7 @@ next_units(row_of_units *row, const int32_t *at, joined_sums *sums)
             add(thimble_sxtb16(x), thimble_sxtb16_ror8(x), at, &s0, &s1);
             add(thimble_sxtb16(x), thimble_sxtb16_ror8(x), at + 2, &s2, &s3);
         }
-        if (row->quick) {
+        if (row->quick != 0) {
             const int32_t sums_of_four[4] = {s0, parted(s0, s1), s2, parted(s2, s3)};
             for (int32_t i = 0; i < 4; i++) {
                 *row->output++ = (int8_t)thimble_requantize_once_fast(sums_of_four[i], row->multiplier,
@@ -233,7 +233,7 @@ next_units(row_of_units *row, const int32_t *at, joined_sums *sums)
             }
             row->quick--;
         }
-    } while (row->quick);
+    } while (row->quick != 0);
 #endif
     *sums = (joined_sums){s0, s1, s2, s3};
     return at;
@@ -265,11 +265,11 @@ THIMBLE_ASM_FUNCTION void thimble_fully_connected_joined_s8(int32_t rows,
             joined_sums sums;
             const int32_t before = row.quick;
             at = next_units(&row, at, &sums);
-            if (before) {
+            if (before != 0) {
                 left -= 4 * before;
                 continue;
             }
-            if (depth & 3) {
+            if ((depth & 3) != 0) {
                 const uint32_t x = read_part(input + (depth & ~3), depth & 3);
                 add(thimble_sxtb16(x), thimble_sxtb16_ror8(x), at, &sums.first, &sums.both);
                 add(thimble_sxtb16(x), thimble_sxtb16_ror8(x), at + 2, &sums.third, &sums.last);

@@ -31,7 +31,7 @@ void thimble_fully_connected_s16(const thimble_fully_connected_s16_params *param
         for (int32_t unit = 0; unit < params->units; unit++) {
             const int64_t sum = thimble_dot_s16(input, filter, params->depth) + bias[unit];
             double factor;
-            memcpy(&factor, &factors[unit * step], sizeof factor);
+            (void)memcpy(&factor, &factors[unit * step], sizeof factor);
             const double value = (double)sum * factor;
             *output++ = (int16_t)rounded(value, params->min, params->max);
             filter += params->depth;

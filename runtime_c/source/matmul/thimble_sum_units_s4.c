@@ -65,7 +65,7 @@ THIMBLE_ASM_FUNCTION const int32_t *thimble_sum_units_s4(
     for (; n > 0; n--, at += 2, input += 4) {
         add(thimble_read_word(input), at, sums);
     }
-    if (depth & 3) {
+    if ((depth & 3) != 0) {
         add(read_part(input, depth & 3), at, sums);
         at += 2;
     }

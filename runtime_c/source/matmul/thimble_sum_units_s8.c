@@ -144,7 +144,7 @@ thimble_sum_units_s8(const int8_t *input, const int32_t *parameters, int32_t dep
         s3 = product(even, odd, at[3], s3);
     }
 #endif
-    if (depth & 3) {
+    if ((depth & 3) != 0) {
         uint32_t x = 0;
         for (int32_t i = 0; i < (depth & 3); i++) {
             x |= (uint32_t)(uint8_t)input[i] << (8 * i);

@@ -117,6 +117,6 @@ void thimble_move(void *target, const void *source, int32_t size_bytes)
         descend(target, source, size_bytes);
     }
 #else
-    memmove(target, source, (size_t)size_bytes);
+    (void)memmove(target, source, (size_t)size_bytes);
 #endif
 }

@@ -11,9 +11,9 @@ THIMBLE_EXACT_FLOAT static float inverse_root(float x)
     uint32_t bits;
     float y;
 
-    memcpy(&bits, &x, sizeof(bits));
+    (void)memcpy(&bits, &x, sizeof(bits));
     bits = 0x5F3759DFU - (bits >> 1);
-    memcpy(&y, &bits, sizeof(y));
+    (void)memcpy(&y, &bits, sizeof(y));
     for (int32_t i = 0; i < 4; i++) {
         y = y * (1.5f - 0.5f * x * y * y);
     }

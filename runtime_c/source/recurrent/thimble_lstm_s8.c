@@ -12,7 +12,7 @@ enum { INPUT_GATE, FORGET_GATE, CELL_GATE, OUTPUT_GATE, GATES };
 static void
 sum_gates(const int8_t *input, const thimble_lstm_params *params, const int8_t *hidden, int16_t *gates)
 {
-    memset(gates, 0, (size_t)(GATES * params->units) * sizeof(int16_t));
+    (void)memset(gates, 0, (size_t)(GATES * params->units) * sizeof(int16_t));
     for (int32_t i = 0; i < GATES; i++) {
         const thimble_lstm_gate *gate = &params->gates[i];
         int16_t *sums = &gates[i * params->units];
@@ -110,7 +110,7 @@ void thimble_lstm_s8(const int8_t *input,
 
             sum_gates(&input[row * params->inputs], params, hidden, gates);
             update(params, gates, hidden, cell);
-            memcpy(&output[row * params->units], hidden, (size_t)params->units);
+            (void)memcpy(&output[row * params->units], hidden, (size_t)params->units);
         }
         hidden += params->units;
         cell += params->units;

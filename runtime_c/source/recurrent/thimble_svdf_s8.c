@@ -58,7 +58,7 @@ static void move_down(int8_t *state, int32_t count)
                    : [count] "r"(count)
                    : "q0", "memory", "lr");
 #else
-    memmove(state, state + 1, (size_t)count);
+    (void)memmove(state, state + 1, (size_t)count);
 #endif
 }
 

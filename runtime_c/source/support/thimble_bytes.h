@@ -44,7 +44,7 @@ static inline int8_t *thimble_copy_bytes(int8_t *to, const int8_t *from, int32_t
     return to + count;
 #else
     for (; count >= 4; count -= 4, from += 4, to += 4) {
-        memcpy(to, from, 4);
+        (void)memcpy(to, from, 4);
     }
     for (; count > 0; count--) {
         *to++ = *from++;

@@ -28,11 +28,11 @@ static inline uint32_t thimble_read_word(const void *at)
     uint32_t word;
 #ifdef __ARM_ARCH_6M__
     if (((uintptr_t)at & 3U) == 0) {
-        memcpy(&word, __builtin_assume_aligned(at, 4), 4);
+        (void)memcpy(&word, __builtin_assume_aligned(at, 4), 4);
         return word;
     }
 #endif
-    memcpy(&word, at, 4);
+    (void)memcpy(&word, at, 4);
     return word;
 }
 

@@ -12,8 +12,8 @@ static inline void thimble_copy_run(int8_t *target, const int8_t *source, int32_
     uint32_t word;
 
     for (; bytes >= 4; bytes -= 4, source += 4, target += 4) {
-        memcpy(&word, source, 4);
-        memcpy(target, &word, 4);
+        (void)memcpy(&word, source, 4);
+        (void)memcpy(target, &word, 4);
     }
     for (; bytes > 0; bytes--) {
         *target++ = *source++;
@@ -25,7 +25,7 @@ static inline void thimble_fill_run(int8_t *target, uint8_t value, int32_t bytes
     const uint32_t word = value * 0x01010101U;
 
     for (; bytes >= 4; bytes -= 4, target += 4) {
-        memcpy(target, &word, 4);
+        (void)memcpy(target, &word, 4);
     }
     for (; bytes > 0; bytes--) {
         *target++ = (int8_t)value;
