@@ -63,6 +63,8 @@ thimble_frame_status thimble_frame_decode(thimble_frame *frame, uint8_t byte)
         frame->length = 0;
     } else if (frame->block != 0xFF) {
         append(frame, 0);
+    } else {
+        /* A full block stands for no zero. */
     }
     frame->block = byte;
     frame->block_left = (uint8_t)(byte - 1u);

@@ -19,13 +19,14 @@ void thimble_memory_paint(void)
 void thimble_arena_paint(const thimble_model *model)
 {
     for (uint32_t i = 0; i < model->part_count; i++) {
-        memset(model->parts[i].start, THIMBLE_ARENA_PAINT, model->parts[i].size_bytes);
+        (void)memset(model->parts[i].start, THIMBLE_ARENA_PAINT, model->parts[i].size_bytes);
     }
 }
 
 uint32_t thimble_stack_used_bytes(void)
 {
     const volatile uint32_t *word = thimble_stack_low;
+    /* cppcheck-suppress [comparePointers]: both are ends of one section. */
     while (word < thimble_stack_high && *word == THIMBLE_STACK_PAINT) {
         word++;
     }

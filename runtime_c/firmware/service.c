@@ -80,7 +80,7 @@ static void put_u64(uint64_t value)
 
 static void put_bytes(const void *data, uint32_t length)
 {
-    memcpy(&frame.body[frame.length], data, length);
+    (void)memcpy(&frame.body[frame.length], data, length);
     frame.length += length;
 }
 
@@ -195,7 +195,7 @@ static void serve_write(uint32_t payload_bytes)
     } else if (!in_range(offset, data_bytes, tensor->size_bytes)) {
         reply_error(ERROR_RANGE);
     } else {
-        memcpy(&tensor->data[offset], &frame.body[AT_PAYLOAD + 5], data_bytes);
+        (void)memcpy(&tensor->data[offset], &frame.body[AT_PAYLOAD + 5], data_bytes);
         reply(TYPE_REPLY | TYPE_WRITE);
     }
 }
@@ -381,7 +381,7 @@ static uint32_t check_request(uint32_t type, uint32_t payload_bytes)
 static void reply_unread(uint32_t code)
 {
     frame.body[AT_VERSION] = PROTOCOL_VERSION;
-    memset(&frame.body[AT_SEQUENCE], 0, 4);
+    (void)memset(&frame.body[AT_SEQUENCE], 0, 4);
     reply_error(code);
 }
 

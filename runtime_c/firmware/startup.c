@@ -93,10 +93,11 @@ void thimble_reset(void)
 #endif
     thimble_board_init();
     for (const thimble_copy *copy = thimble_copies; copy != thimble_copies_end; copy++) {
-        memcpy(copy->to, copy->from, copy->size_bytes);
+        (void)memcpy(copy->to, copy->from, copy->size_bytes);
     }
     thimble_barrier(); /* what was copied may be code */
-    memset(thimble_bss_start, 0, (size_t)(thimble_bss_end - thimble_bss_start));
+    /* cppcheck-suppress [comparePointers]: both are ends of one section. */
+    (void)memset(thimble_bss_start, 0, (size_t)(thimble_bss_end - thimble_bss_start));
     thimble_memory_paint();
     for (uint32_t i = 0; i < thimble_model_count; i++) {
         thimble_state_reset(&thimble_models[i]);

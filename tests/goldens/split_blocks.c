@@ -156,7 +156,7 @@ static int32_t net_op2_block_concat(uint8_t *arena, uint32_t index)
 {
     (void)index;
 
-    thimble_move((int8_t *)(arena + 2432), (const int8_t *)(arena + 0), 512);
+    thimble_move((int8_t *)(arena + 2432), (const int8_t *)arena, 512);
     return 0;
 }
 
@@ -185,7 +185,7 @@ static int32_t net_op3_conv2d(uint8_t *arena, uint32_t index)
         .output_offset = -5, .activation_min = -128, .activation_max = 127,
     };
     thimble_convolve_inside_s8(&shape, &requant, (const int8_t *)(arena + 2432), net_op3_parameters,
-                               (void *)(arena + 0), (int8_t *)(arena + 2432));
+                               (void *)arena, (int8_t *)(arena + 2432));
     return 0;
 }
 
@@ -220,7 +220,7 @@ static int32_t net_op4_depthwise_conv2d(uint8_t *arena, uint32_t index)
         .output_offset = -5, .activation_min = -128, .activation_max = 127,
     };
     thimble_depthwise_conv_s8(&shape, &requant, (const int8_t *)(arena + 2432), net_op4_parameters,
-                              (void *)(arena + 0), (int8_t *)(arena + 108));
+                              (void *)arena, (int8_t *)(arena + 108));
     return 0;
 }
 
@@ -236,7 +236,7 @@ static int32_t net_op5_leaky_relu(uint8_t *arena, uint32_t index)
 {
     (void)index;
 
-    thimble_lookup_s8((const int8_t *)(arena + 2432), (int8_t *)(arena + 0), 3, net_op5_table);
+    thimble_lookup_s8((const int8_t *)(arena + 2432), (int8_t *)arena, 3, net_op5_table);
     return 0;
 }
 
@@ -252,7 +252,7 @@ static int32_t net_op6_leaky_relu(uint8_t *arena, uint32_t index)
 {
     (void)index;
 
-    thimble_lookup_s8((const int8_t *)(arena + 0), (int8_t *)(arena + 0), 3, net_op5_table);
+    thimble_lookup_s8((const int8_t *)arena, (int8_t *)arena, 3, net_op5_table);
     return 0;
 }
 
@@ -288,7 +288,7 @@ static const uint8_t net_step_blocks[17] = {
  */
 static int32_t net_has_arena(const uint8_t *arena)
 {
-    if (arena == NULL || (uintptr_t)arena % NET_ARENA_ALIGNMENT != 0) {
+    if ((arena == NULL) || (((uintptr_t)arena % (uintptr_t)NET_ARENA_ALIGNMENT) != 0u)) {
         return 0;
     }
     return 1;
@@ -296,7 +296,7 @@ static int32_t net_has_arena(const uint8_t *arena)
 
 int32_t net_run(uint8_t *arena)
 {
-    if (!net_has_arena(arena)) {
+    if (net_has_arena(arena) == 0) {
         return NET_ERROR_ARENA;
     }
     for (int32_t i = 0; i < 17; i++) {
@@ -350,6 +350,6 @@ const char *net_operator_name(int32_t index)
         "op5",
     };
 
-    return index >= 0 && index < NET_OPERATORS ? names[index] : NULL;
+    return ((index >= 0) && (index < NET_OPERATORS)) ? names[index] : NULL;
 }
 #endif

@@ -169,7 +169,7 @@ def test_loops_and_steps_may_differ_between_blocks() -> None:
     assert columns == {"count": ("uint8_t", ("3", "5")), "input_step": ("uint8_t", ("40", "1"))}
     assert text == (
         "for (int32_t y = 0; y < block->count; y++) {\n"
-        "    f((const int8_t *)(arena + 0) + y * block->input_step);\n"
+        "    f((const int8_t *)arena + y * block->input_step);\n"
         "}\n"
     )
 

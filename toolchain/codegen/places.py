@@ -57,7 +57,7 @@ class Places:
     def address(self, offset: int) -> str:
         """A `uint8_t *` expression for the byte at this offset."""
         base, start = self.split(offset)
-        return f"{base} + {start}"
+        return f"{base} + {start}" if start else base
 
     def label(self, offset: int) -> str:
         """The offset for people: `1,024`, or `dtcm 1,024` if there are several banks."""

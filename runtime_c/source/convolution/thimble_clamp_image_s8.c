@@ -36,7 +36,7 @@ void thimble_clamp_image_s8(const thimble_conv_shape *shape, const thimble_requa
         for (; count >= 4; count -= 4, to += 4) {
             const uint32_t fours =
                 clamp_fours(thimble_read_word(to), (uint8_t)low * 0x01010101U, (uint8_t)high * 0x01010101U);
-            memcpy(to, &fours, 4);
+            (void)memcpy(to, &fours, 4);
         }
 #endif
         for (; count > 0; count--, to++) {

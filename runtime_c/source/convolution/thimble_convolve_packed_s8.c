@@ -126,16 +126,19 @@ void thimble_convolve_packed_s8(const thimble_conv_shape *shape,
             const int32_t count = left < PIXELS ? left : PIXELS;
             window_start starts[PIXELS];
             int8_t *outputs[PIXELS];
+            /* Behind the last pixel its window again, which is computed in vain. */
+            window_start start = {0, 0};
             for (int32_t i = 0; i < PIXELS; i++) {
-                const int32_t beyond = i >= count;
-                const window_start here = {y * shape->stride_h - shape->pad_top,
-                                           x * shape->stride_w - shape->pad_left};
-                starts[i] = beyond ? starts[i - 1] : here;
-                outputs[i] = beyond ? outputs[i - 1] : output + y * row_bytes + x * channels;
-                if (!beyond && ++x == shape->output_w) {
-                    x = 0;
-                    y++;
+                if (i < count) {
+                    start.y = y * shape->stride_h - shape->pad_top;
+                    start.x = x * shape->stride_w - shape->pad_left;
+                    outputs[i] = output + y * row_bytes + x * channels;
+                    if (++x == shape->output_w) {
+                        x = 0;
+                        y++;
+                    }
                 }
+                starts[i] = start;
             }
             put_two(shape, input, pitch, starts, zero_points, columns);
             put_two(shape, input, pitch, starts + 2, zero_points, columns + 1);

@@ -24,6 +24,7 @@ void thimble_convolve_pixel_s8(const thimble_inside_shape *shape,
         parameters += 2 * block;
     }
     for (int32_t i = 0; i < channels; i++) {
+        /* cppcheck-suppress [uninitvar]: the loop above wrote all channels. */
         output[i] = results[i];
     }
 }

@@ -9,7 +9,7 @@
 static void put(const int8_t *from, int8_t *to, int32_t line, int32_t rows, int32_t columns, int32_t channels)
 {
     for (; rows > 0; rows--, from += 4 * channels, to += line) {
-        memcpy(to, from, (size_t)(columns * channels));
+        (void)memcpy(to, from, (size_t)columns * (size_t)channels);
     }
 }
 

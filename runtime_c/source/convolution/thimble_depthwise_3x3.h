@@ -117,6 +117,7 @@ static inline void put_outputs_by_sums(const thimble_conv_shape *shape,
             thimble_requantize_rows_s8(sums, &scaling, 1, count, to, step);
         } else {
             for (int32_t i = 0; i < count; i++) {
+                /* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): thimble_sum_3x3_s16 wrote all sums. */
                 to[i * step] = (int8_t)thimble_requantize_merged_fast(thimble_add(sums[i], channel->bias),
                                                                       channel->multiplier, THIMBLE_ONCE_SHIFT,
                                                                       channel->rounding);

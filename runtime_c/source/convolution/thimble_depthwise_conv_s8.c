@@ -197,10 +197,10 @@ static void put_taps(const thimble_conv_shape *shape, const int8_t *filter, int1
     for (int32_t row = 0; row < shape->kernel_h; row++, filter += width) {
         if (layout == TAPS_UNIT) {
             for (int32_t i = 0; i <= width; i += 2, taps += 4) {
-                const int16_t middle = i < width ? (int16_t)(filter[i] - zero) : 0;
+                const int16_t middle = (int16_t)(i < width ? filter[i] - zero : 0);
                 taps[0] = middle;
-                taps[1] = i + 1 < width ? (int16_t)(filter[i + 1] - zero) : 0;
-                taps[2] = i > 0 ? (int16_t)(filter[i - 1] - zero) : 0;
+                taps[1] = (int16_t)(i + 1 < width ? filter[i + 1] - zero : 0);
+                taps[2] = (int16_t)(i > 0 ? filter[i - 1] - zero : 0);
                 taps[3] = middle;
             }
         } else {
@@ -229,7 +229,8 @@ static void put_band(const thimble_conv_shape *shape,
     const int32_t top = y * shape->stride_h - shape->pad_top;
     const int32_t wanted = band_lines - (shape->band - rows) * shape->stride_h;
     if (kept > 0) {
-        memmove(lines, lines + advance * layout->values, (size_t)(kept * layout->values) * sizeof(*lines));
+        (void)memmove(lines, lines + advance * layout->values,
+                      (size_t)(kept * layout->values) * sizeof(*lines));
     }
     int16_t *to = lines + kept * layout->values;
     for (int32_t row = top + kept; row < top + wanted; row++, to += layout->values) {

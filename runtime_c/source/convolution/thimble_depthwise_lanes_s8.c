@@ -27,7 +27,7 @@ static inline void sum_outputs(const row_ring *ring,
 #if THIMBLE_MVE
     int32x4_t s0 = vdupq_n_s32(0), s1 = s0, s2 = s0, s3 = s0;
 #else
-    memset(sums, 0, 4 * TOGETHER * sizeof(int32_t));
+    (void)memset(sums, 0, 4 * TOGETHER * sizeof(int32_t));
 #endif
     for (int32_t i = 0; i < kernel_h; i++) {
         const int8_t *x = ring->rows + first * ring->row_bytes + at;

@@ -30,7 +30,7 @@ const int32_t *thimble_sum_lanes_s8(
     const int32_t *parameters, const int8_t *column_0, const int8_t *column_1, int32_t taps, int32_t *sums)
 {
     const int8_t *filters = (const int8_t *)parameters;
-    memset(sums, 0, 8 * sizeof(int32_t));
+    (void)memset(sums, 0, 8 * sizeof(int32_t));
     for (int32_t channel = 0; channel < 2; channel++) {
         for (int32_t at = 0; at < taps; at += THIMBLE_LANES, filters += 2 * THIMBLE_LANES) {
             const int32_t lanes = taps - at < THIMBLE_LANES ? taps - at : THIMBLE_LANES;

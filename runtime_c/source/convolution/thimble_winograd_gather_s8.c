@@ -23,7 +23,7 @@ void thimble_winograd_gather_s8(
             (void)memset(to, shape->input_zero_point, (size_t)width);
             continue;
         }
-        memcpy(to + before, from + row * line, (size_t)inside);
+        (void)memcpy(to + before, from + row * line, (size_t)inside);
         if (before != 0) {
             (void)memset(to, shape->input_zero_point, (size_t)before);
         }

@@ -10,7 +10,7 @@ void thimble_minimum_s8(const int8_t *input_1,
                         int32_t size)
 {
     for (int32_t i = 0; i < size; i++) {
-        output[i] = *input_1 < *input_2 ? *input_1 : *input_2;
+        output[i] = (int8_t)(*input_1 < *input_2 ? *input_1 : *input_2);
         input_1 += step_1;
         input_2 += step_2;
     }

@@ -37,7 +37,7 @@ static void descend(uint8_t *to, const uint8_t *from, int32_t left)
 #elif THIMBLE_ASM
 static void put_word(uint8_t *to, uint32_t word)
 {
-    memcpy(to, &word, 4);
+    (void)memcpy(to, &word, 4);
 }
 
 /* Whole words: eight at a time where both ends are aligned. */

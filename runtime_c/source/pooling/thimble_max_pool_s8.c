@@ -77,7 +77,7 @@ static int8_t largest(const thimble_window *window, const int8_t *corner)
     for (int32_t row = window->rows; row > 0; row--, corner += window->row_stride) {
         const int8_t *element = corner;
         for (int32_t count = window->columns; count > 0; count--, element += window->column_stride) {
-            best = *element > best ? *element : best;
+            best = (int8_t)(*element > best ? *element : best);
         }
     }
     return best;
@@ -98,11 +98,11 @@ static void pool_pixel(const thimble_window *window,
         for (int32_t i = 0; i < 4; i++) {
             words[i] = smaller(words[i], high);
         }
-        memcpy(output, words, 16);
+        (void)memcpy(output, words, 16);
     }
     for (; channels >= 4; channels -= 4, corner += 4, output += 4) {
         const uint32_t word = smaller(largest_four(window, corner, low), high);
-        memcpy(output, &word, 4);
+        (void)memcpy(output, &word, 4);
     }
     for (; channels > 0; channels--, corner++, output++) {
         const int32_t value = largest(window, corner);
