@@ -24,6 +24,7 @@ from toolchain.cli._options import (
     ForceOption,
     KeepChannelsOption,
     KernelsOption,
+    LabelsOption,
     NoSplitOption,
     OneBankOption,
     OptimiseOption,
@@ -85,6 +86,7 @@ def command(
         bool,
         typer.Option("--share-arena", help="One arena for models that run one at a time."),
     ] = False,
+    labels: LabelsOption = None,
     scheduler: SchedulerOption = schedule.DEFAULT,
     allocator: AllocatorOption = arena.DEFAULT,
     ram: RamOption = None,
@@ -119,6 +121,8 @@ def command(
         raise InputError(f"--for names the build system: one of {', '.join(exporters())}")
     if not models:
         raise InputError("name the models to export")
+    if labels and len(models) > 1:
+        raise InputError("--labels names the classes of one model: export that one alone")
     options = plan_options(
         scheduler,
         allocator,
@@ -134,6 +138,7 @@ def command(
         optimise=optimise,
         no_split=no_split,
         effort=effort,
+        labels=labels,
     )
     check_apart(json, out)
     with progress() as step:
