@@ -83,7 +83,8 @@ def decode(kind: Any, value: object, where: str) -> Any:
     if origin in (Mapping, dict) or (isinstance(origin, type) and issubclass(origin, Mapping)):
         entries = _object(value, where)
         of = get_args(kind)[1]
-        return {key: decode(of, entry, f"{where}.{key}") for key, entry in entries.items()}
+        names = {key: key if key.isprintable() else repr(key) for key in entries}
+        return {key: decode(of, entry, f"{where}.{names[key]}") for key, entry in entries.items()}
     if origin is Literal:
         return _one_of(value, get_args(kind), where)
     if isinstance(kind, type) and issubclass(kind, Enum):
