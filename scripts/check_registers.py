@@ -391,9 +391,9 @@ def pin_differences(board: Board, st: Repository) -> Iterator[str]:
     if board.emulator is not None:
         return
     assert board.uart is not None
-    function = board.uart.function
     line, family = board.chip.name[:_LINE_LENGTH], board.chip.family.removeprefix("stm32")[:2]
-    for role, (port, pin) in zip(("tx", "rx"), pins_of(board), strict=True):
+    roles = zip(("tx", "rx"), pins_of(board), board.uart.functions, strict=True)
+    for role, (port, pin), function in roles:
         node = f"{board.uart.name}_{role}_p{port[-1]}{pin}".lower()
         seen = set()
         for file in st.files(f"dts/st/{family}"):
@@ -422,7 +422,7 @@ def identity_differences(chip: Chip, st: Repository) -> Iterator[str]:
             for pattern in spelt_out(group)
         )
     ]
-    if notes and series != [identity.device_id]:
+    if notes and identity.device_id not in series:
         told = [f"0x{number:03X}" for number in series]
         yield f"identity.device_id 0x{identity.device_id:03X}; ST's LL driver tells {told}"
 

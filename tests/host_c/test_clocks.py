@@ -103,12 +103,13 @@ def check_common(started: Started, target: Board) -> None:
     check_flash(started, target)
 
     assert target.uart is not None
-    for name in (target.uart.tx, target.uart.rx):
+    pins = (target.uart.tx, target.uart.rx)
+    for name, wanted in zip(pins, target.uart.functions, strict=True):
         port, pin = f"GPIO{name[1]}", int(name[2:])
         assert started.register(f"{port}_MODER") >> 2 * pin & 3 == 2
         assert started.register(f"{port}_PUPDR") >> 2 * pin & 3 == 1
         function = started.register(f"{port}_AFR[{pin // 8}]") >> 4 * (pin % 8) & 15
-        assert function == target.uart.function
+        assert function == wanted
         assert any(started.field(f) for f in chip.fields if f.endswith(f"ENR_{port}EN"))
     enables = [f for f in chip.fields if re.search(rf"ENR\d?_{target.uart.name}EN$", f)]
     assert len(enables) == 1 and started.field(enables[0])
@@ -309,4 +310,4 @@ def test_the_simulated_chip_has_no_other_registers_or_bits(folder: Path) -> None
     assert "no register at 5800042c" in done.stderr
     overdriven = board("f4-discovery")  # has no over-drive, and one bit of VOS
     done = run(overdriven, folder, {}, defines=["-DTHIMBLE_OVERDRIVE=1"])
-    assert "reserved bits 00008000 of 40007000" in done.stderr
+    assert "reserved bits 00010000 of 40007000" in done.stderr

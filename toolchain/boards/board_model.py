@@ -15,7 +15,8 @@ from toolchain.errors import InputError
 @dataclass(frozen=True)
 class Uart:
     """The serial port that the firmware uses; `tx` and `rx` are pins, as PA2, and `function` their
-    alternate function; empty where there are none (QEMU).
+    alternate function (`rx_function`: that of `rx` where it is another); empty where there are none
+    (QEMU).
     """
 
     name: str
@@ -23,6 +24,13 @@ class Uart:
     tx: str = ""
     rx: str = ""
     function: int = 0
+    rx_function: int | None = None
+
+    @property
+    def functions(self) -> tuple[int, int]:
+        """Of `tx` and `rx`."""
+        rx = self.function if self.rx_function is None else self.rx_function
+        return self.function, rx
 
 
 @dataclass(frozen=True)

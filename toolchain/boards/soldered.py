@@ -37,8 +37,9 @@ def uart_defines(on: Chip, uart: Uart, where: str) -> dict[str, int]:
         return defines
     if on.gpio is None:
         raise InputError(f"{place}: the file of {on.name} has no [gpio], which pins need")
-    if not 0 <= uart.function <= _FUNCTION_MOST:
-        raise InputError(f"{place}: function is {uart.function}, not 0 to {_FUNCTION_MOST}")
+    for function in uart.functions:
+        if not 0 <= function <= _FUNCTION_MOST:
+            raise InputError(f"{place}: function is {function}, not 0 to {_FUNCTION_MOST}")
     bits = 0
     for role, name in (("tx", uart.tx), ("rx", uart.rx)):
         match = _PIN.fullmatch(name)
@@ -53,7 +54,8 @@ def uart_defines(on: Chip, uart: Uart, where: str) -> dict[str, int]:
     defines |= {
         "THIMBLE_GPIO_ENABLE": on.gpio.enable,
         "THIMBLE_GPIO_ENABLE_BITS": bits,
-        "THIMBLE_UART_FUNCTION": uart.function,
+        "THIMBLE_TX_FUNCTION": uart.functions[0],
+        "THIMBLE_RX_FUNCTION": uart.functions[1],
         "THIMBLE_USART_ENABLE": found.enable,
         "THIMBLE_USART_ENABLE_BITS": found.enable_bits,
     }

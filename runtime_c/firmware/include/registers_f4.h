@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Registers of the STM32F405, F407 (RM0090) and F446 (RM0390) that the start-up uses, by ST's names. */
+/* Registers of the STM32F4 (RM0090, RM0368, RM0383, RM0390) that the start-up uses, by ST's names. */
 #ifndef REGISTERS_F4_H
 #define REGISTERS_F4_H
 
@@ -13,16 +13,19 @@
 #define PWR_CR 0x40007000u
 #define PWR_CSR 0x40007004u
 #define PWR_CSR_VOSRDY (1u << 14)
-#ifdef THIMBLE_OVERDRIVE /* the F446 */
-#define FLASH_ACR_LATENCY 0xFu
+#ifdef THIMBLE_ONE_VOS_BIT /* the F405 and F407 */
+#define PWR_CR_VOS (1u << 14)
+#else
 #define PWR_CR_VOS (3u << 14)
+#endif
+#ifdef THIMBLE_OVERDRIVE
+#define FLASH_ACR_LATENCY 0xFu
 #define PWR_CR_ODEN (1u << 16)
 #define PWR_CR_ODSWEN (1u << 17)
 #define PWR_CSR_ODRDY (1u << 16)
 #define PWR_CSR_ODSWRDY (1u << 17)
 #else
 #define FLASH_ACR_LATENCY 7u
-#define PWR_CR_VOS (1u << 14)
 #endif
 
 #define RCC_CR 0x40023800u

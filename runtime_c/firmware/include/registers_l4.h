@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Registers of the STM32L476 (RM0351) and L4R5 (RM0432) that the start-up uses, by ST's names. */
+/* Registers of the STM32L4 (RM0351, RM0394, RM0432) that the start-up uses, by ST's names. */
 #ifndef REGISTERS_L4_H
 #define REGISTERS_L4_H
 
@@ -42,7 +42,9 @@
 #define RCC_CR_PLLON (1u << 24)
 #define RCC_CR_PLLRDY (1u << 25)
 #define RCC_CR_PLLSAI1ON (1u << 26)
+#ifndef THIMBLE_ONE_PLLSAI /* the L43x */
 #define RCC_CR_PLLSAI2ON (1u << 28)
+#endif
 #define RCC_CFGR 0x40021008u
 #define RCC_CFGR_SW_HSI 1u
 #define RCC_CFGR_SWS (3u << 2)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* STM32F405, F407 (RM0090) and F446 (RM0390): full speed from the internal 16 MHz oscillator, so that
+/* STM32F4 (RM0090, RM0368, RM0383, RM0390): full speed from the internal 16 MHz oscillator, so that
  * no crystal or solder bridge matters. */
 #include "registers_f4.h"
 #include "thimble_board.h"
@@ -18,6 +18,13 @@
 #define BUSES                                                                                                \
     ((THIMBLE_APB_CODE(THIMBLE_APB1_DIVIDER) << RCC_CFGR_PPRE1_Pos) |                                        \
      (THIMBLE_APB_CODE(THIMBLE_APB2_DIVIDER) << RCC_CFGR_PPRE2_Pos))
+
+/* The highest there is: all bits set but on an F401, where scale 1 is reserved. */
+#ifdef THIMBLE_PWR_VOS
+#define VOLTAGE_SCALE (THIMBLE_PWR_VOS << 14)
+#else
+#define VOLTAGE_SCALE PWR_CR_VOS
+#endif
 
 #define REVISION_A_ID 0x411u /* what an F407 of revision A says it is: an F2 (ST ES0182) */
 
@@ -39,7 +46,7 @@ static void settle_clocks(void)
 static void power_up(void)
 {
     thimble_clock_enable(RCC_APB1ENR, RCC_APB1ENR_PWREN);
-    THIMBLE_REGISTER(PWR_CR) |= PWR_CR_VOS; /* scale 1, while the PLL is off; it takes hold with the PLL */
+    thimble_replace(PWR_CR, PWR_CR_VOS, VOLTAGE_SCALE); /* while the PLL is off; it takes hold with the PLL */
     thimble_replace(RCC_PLLCFGR, PLL_FIELDS, PLL_FACTORS);
     THIMBLE_REGISTER(RCC_CR) |= RCC_CR_PLLON;
     thimble_wait_set(RCC_CR, RCC_CR_PLLRDY);

@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* STM32L476 (RM0351) and L4R5 (RM0432): full speed from the internal 16 MHz oscillator. The UART runs
+/* STM32L4 (RM0351, RM0394, RM0432): full speed from the internal 16 MHz oscillator. The UART runs
  * on that oscillator directly. */
 #include "registers_l4.h"
 #include "thimble_board.h"
 #include "thimble_stm32.h"
 
 #define UNTRIMMED (RCC_ICSCR_HSITRIM & ~(RCC_ICSCR_HSITRIM >> 1)) /* the middle of what it takes */
+
+#ifdef THIMBLE_ONE_PLLSAI
+#define OTHER_PLLS RCC_CR_PLLSAI1ON
+#else
+#define OTHER_PLLS (RCC_CR_PLLSAI1ON | RCC_CR_PLLSAI2ON)
+#endif
 
 /* Onto the internal oscillator, with no PLL running. */
 static void settle_clocks(void)
@@ -14,7 +20,7 @@ static void settle_clocks(void)
     thimble_wait_set(RCC_CR, RCC_CR_HSIRDY);
     THIMBLE_REGISTER(RCC_CFGR) = RCC_CFGR_SW_HSI;
     thimble_wait_for(RCC_CFGR, RCC_CFGR_SWS, RCC_CFGR_SWS_HSI);
-    THIMBLE_REGISTER(RCC_CR) &= ~(RCC_CR_HSEON | RCC_CR_PLLON | RCC_CR_PLLSAI1ON | RCC_CR_PLLSAI2ON);
+    THIMBLE_REGISTER(RCC_CR) &= ~(RCC_CR_HSEON | RCC_CR_PLLON | OTHER_PLLS);
     thimble_wait_clear(RCC_CR, RCC_CR_PLLRDY);
     thimble_replace(RCC_ICSCR, RCC_ICSCR_HSITRIM, UNTRIMMED); /* as it was calibrated */
     THIMBLE_REGISTER(RCC_CIER) = 0;

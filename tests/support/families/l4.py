@@ -39,8 +39,10 @@ def clocks(started: Started, target: Board) -> Mapping[str, float]:
         assert started.field("PWR_CR2_IOSV") == 1  # port G hangs on VDDIO2
     through_half = [value >> 4 & 15 for value in started.values("RCC_CFGR")]
     assert 8 in through_half and through_half[-1] == 0
-    assert started.field(f"RCC_CCIPR_{target.uart.name}SEL") == 2
-    return {"core": core, "source": 16 * MHZ, "apb1": core, "apb2": core, "usart": 16 * MHZ}
+    direct = target.uart.name in ("USART2", "LPUART1")
+    assert started.field(f"RCC_CCIPR_{target.uart.name}SEL") == (2 if direct else 0)
+    usart = 16 * MHZ if direct else core
+    return {"core": core, "source": 16 * MHZ, "apb1": core, "apb2": core, "usart": usart}
 
 
 FAMILY = Family(("stm32l4",), follows, clocks, first)
