@@ -17,7 +17,7 @@ from toolchain.memory.plan import Plan
 from toolchain.ops.lowering import Lowered
 from toolchain.planner import plan_graph
 from toolchain.planning.options import PlanOptions
-from toolchain.report.latency import latency_line, predict_latency
+from toolchain.report.latency import latency_line, predict_latency, step_line
 from toolchain.report.operators import operator_table
 from toolchain.report.plan import plan_json
 
@@ -101,3 +101,13 @@ def test_instructions_have_no_time(plan: Plan) -> None:
         console.print(operator_table(plan, latency))
     assert "instructions" in capture.get() and " ms " not in capture.get()
     assert "ms at" not in latency_line(plan, latency)
+
+
+def test_the_longest_call_is_named(plan: Plan) -> None:
+    latency = predict_latency(plan, Known((TRACE,)))
+    last = len(plan.graph.ops)
+    found = plan_json(plan, estimated_need(plan), latency)["longest_step"]
+    op = plan.graph.ops[-1]
+    assert found == {"operator": op.name, "kind": op.kind, "count": 18_000 * last}
+    line = step_line(plan, latency)
+    assert f"'{op.name}', {18_000 * last:,} cycles ({last / 10:.3f} ms at 180 MHz)" in line

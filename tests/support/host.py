@@ -11,7 +11,7 @@ import numpy as np
 
 from toolchain import arena, schedule
 from toolchain.boards import HOST, Core, board
-from toolchain.codegen import generate
+from toolchain.codegen import Costs, generate
 from toolchain.codegen.bounds import call_extents
 from toolchain.cost.predicted import predicted_model
 from toolchain.device.host import HostModel, HostProgram, build
@@ -28,6 +28,7 @@ from toolchain.ops.lowering import NO_FORMS, Forms, lower
 from toolchain.ops.preference import Preference
 from toolchain.ops.spec import Array
 from toolchain.planning.room import spend_room
+from toolchain.report.latency import predict_latency
 
 GAP_BYTES = 32
 
@@ -113,7 +114,9 @@ def model_of(plan: Plan, name: str = "") -> HostModel:
     A plan for another core keeps the kernels chosen for it; this machine runs their portable form.
     """
     plan = replace(plan, lowered=replace(plan.lowered, core=HOST))
-    sources = generate(plan, HOST, cmsis_nn.find(), name=name)
+    latency = predict_latency(plan)
+    costs = Costs(latency.counts, latency.unit, latency.basis.text)
+    sources = generate(plan, HOST, cmsis_nn.find(), name=name, costs=costs)
     return HostModel(sources, plan.graph, reaches_of(plan, sources))
 
 

@@ -18,7 +18,7 @@ from toolchain.quantise.float_use import float_json
 from toolchain.report.front import front_json, front_table
 from toolchain.report.fronts import format_of
 from toolchain.report.gates import Gate, check
-from toolchain.report.latency import latency_line, predict_latency
+from toolchain.report.latency import latency_line, predict_latency, step_line
 from toolchain.report.operators import operator_table
 from toolchain.report.plan import (
     copied_lines,
@@ -91,6 +91,7 @@ def show_plan(
             *kernel_lines(plan),
         ):
             console.print(line, markup=False)
-        console.print(latency_line(plan, latency), markup=False, highlight=False)
+        for line in (latency_line(plan, latency), step_line(plan, latency)):
+            console.print(line, markup=False, highlight=False)
     check_fit(plan)
     check(conditions, fields)

@@ -58,7 +58,7 @@ from toolchain.ops.preference import Preference
 from toolchain.partition import splitters
 from toolchain.planning.options import DEFAULT_BOARD, Optimise
 from toolchain.report.gates import check, gates
-from toolchain.report.latency import latency_line
+from toolchain.report.latency import latency_line, step_line
 from toolchain.report.plan import (
     copied_lines,
     kernel_lines,
@@ -243,7 +243,8 @@ def _report(compiled: Compiled, out: Path, target: Board, tuning: Tuning | None)
     ):
         console.print(line, markup=False)
     latency = known_latency(compiled.plan)
-    console.print(latency_line(compiled.plan, latency), markup=False, highlight=False)
+    for line in (latency_line(plan, latency), step_line(plan, latency)):
+        console.print(line, markup=False, highlight=False)
     for end in (*compiled.plan.inputs, *compiled.plan.outputs):
         if end.boundary is not None:
             console.print(boundary_line(end), markup=False)

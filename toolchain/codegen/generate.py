@@ -15,9 +15,11 @@ from toolchain.codegen.header import accessors
 from toolchain.codegen.memory_map import memory_map
 from toolchain.codegen.names import model_identifier
 from toolchain.codegen.operators import code, operands
+from toolchain.codegen.steps import Costs, steps_of
 from toolchain.codegen.writer import Writer
 from toolchain.ir import CodeOperator, DType, Sources, Status
 from toolchain.ir.sources import INFO_SUFFIX
+from toolchain.ir.status import OF_STEPS
 from toolchain.kernels import cmsis_nn, runtime_c
 from toolchain.kernels.c_sources import source_closure
 from toolchain.memory.plan import Plan
@@ -33,14 +35,22 @@ _INT_BYTES = 4
 _STRING_FUNCTIONS = frozenset({"memcpy", "memmove", "memset"})
 
 
-def generate(plan: Plan, core: Core, cmsis_nn_folder: Path, *, name: str = "") -> Sources:
+def generate(
+    plan: Plan,
+    core: Core,
+    cmsis_nn_folder: Path,
+    *,
+    name: str = "",
+    costs: Costs | None = None,
+) -> Sources:
     """C99 for `plan`, a header for C++17, and the kernels to link with them: `<name>.h`,
     `<name>.c`, `<name>_weights.h`, `<name>_info.c`, `<name>.hpp`, and the headers that all models
     share.
 
-    `name` (by default the graph's) is made a C identifier and prefixes every symbol. The text
-    depends on the arguments only. Raises UnsupportedError if a call would touch bytes beyond its
-    operands, MissingToolError if the source of a kernel is not found.
+    `name` (by default the graph's) is made a C identifier and prefixes every symbol. With `costs`
+    the model can also be run in steps. The text depends on the arguments only. Raises
+    UnsupportedError if a call would touch bytes beyond its operands, MissingToolError if the source
+    of a kernel is not found.
     """
     if plan.lowered.core != core:
         raise ValueError(f"the plan is for core {plan.lowered.core.name}, not {core.name}")
@@ -57,6 +67,8 @@ def generate(plan: Plan, core: Core, cmsis_nn_folder: Path, *, name: str = "") -
         CodeOperator(*plan.graph.ops[numbers[0]].counted_as, numbers) for numbers in made.numbers
     )
     resets = writer.resets()
+    steps = steps_of(costs, made.calls, plan.graph)
+    statuses = [status for status in Status if steps is not None or status not in OF_STEPS]
     inputs, outputs = accessors(plan, writer.constants, writer.places)
     trees = (cmsis_nn.tree(cmsis_nn_folder), runtime_c.tree())
     closure = source_closure(writer.functions, trees)
@@ -80,8 +92,9 @@ def generate(plan: Plan, core: Core, cmsis_nn_folder: Path, *, name: str = "") -
         "kernel_headers": closure.headers,
         "resets": resets,
         "core": core,
-        "statuses": tuple(Status),
+        "statuses": statuses,
         "version": __version__,
+        "steps": steps,
         "computes_in_float": any(
             tensor.dtype is DType.FLOAT32
             for op in plan.graph.ops
@@ -121,6 +134,7 @@ def generate(plan: Plan, core: Core, cmsis_nn_folder: Path, *, name: str = "") -
         weight_bytes=writer.constants.size_bytes,
         stateful=bool(plan.graph.states),
         parts=plan.arena.parts,
+        in_steps=steps is not None,
     )
 
 

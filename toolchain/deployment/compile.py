@@ -11,7 +11,7 @@ from typing import Any
 
 from toolchain.boards import Board
 from toolchain.boards import board as find_board
-from toolchain.codegen import generate
+from toolchain.codegen import Costs, generate
 from toolchain.codegen.library import write_library
 from toolchain.codegen.names import checked_name, model_identifier
 from toolchain.cost.key import Build
@@ -150,7 +150,8 @@ def compile_shared(
         check_fit(plan)
         taken = {sources.name.lower() for _, sources in pairs}
         name = free_name(model_identifier(plan.graph.name), taken)
-        pairs.append((plan, generate(plan, target.core, root, name=name)))
+        sources = generate(plan, target.core, root, name=name, costs=step_costs(plan))
+        pairs.append((plan, sources))
     if not target.is_host:
         check_fit_together(target, [plan for plan, _ in pairs])
     with replaced_folder(folder, force=force, inputs=inputs) as fresh:
@@ -284,7 +285,7 @@ def _generated(
     check_fit(plan)
     root = cmsis_nn.find(cmsis_nn_folder, report=report)
     report("generating C")
-    sources = generate(plan, target.core, root, name=name)
+    sources = generate(plan, target.core, root, name=name, costs=step_costs(plan))
     with replaced_folder(folder, force=force, inputs=[Path(model)]) as fresh:
         yield _Generated(plan, sources, root, folder, fresh), fresh
 
@@ -317,6 +318,12 @@ def compiled_json(plan: Plan, sizes: Sizes | None) -> dict[str, Any]:
 def known_latency(plan: Plan) -> Latency:
     """The latency of a plan by what this machine's database has of its board, else predicted."""
     return predict_latency(plan, cost_model(plan.board))
+
+
+def step_costs(plan: Plan) -> Costs:
+    """`known_latency` for the code that runs a model in steps."""
+    latency = known_latency(plan)
+    return Costs(latency.counts, latency.unit, latency.basis.text)
 
 
 def compiled_need(plan: Plan, sizes: Sizes | None) -> MemoryNeed:

@@ -46,6 +46,8 @@ _CMSIS_NN_SHIFTS = ("-fno-sanitize=shift",)
 """CMSIS-NN shifts negative values left (softmax), which every compiler it supports defines."""
 _OWN = ("-std=c99", "-pedantic", "-Werror", *OWN_WARNINGS)
 _ARENA_FILL = 0xA5
+_WHOLE = 0xFFFFFFFF
+"""In place of the cycles of a step: the run is not made in steps."""
 _TOGETHER = "together.c"
 _ENDING_SECONDS = 5.0
 PROGRAM = "models"
@@ -176,16 +178,19 @@ class HostProgram:
         *,
         fill: int = _ARENA_FILL,
         restart: bool = True,
+        step_cycles: int | None = None,
     ) -> tuple[Array, ...]:
         """Outputs for `inputs`, both in the graph's order, types and shapes.
 
         `fill` is the content of the arena before the run. Without `restart` a model with state
-        continues from its last run; the first run always starts from the initial state. Raises
+        continues from its last run; the first run always starts from the initial state. With
+        `step_cycles` the run is made in steps that are predicted to take no more. Raises
         LinkError with the program's last output if it dies, and naming the operator if the model's
         run fails.
         """
         graph, sources = self._models[model].graph, self._models[model].sources
-        request = np.array([model, fill, restart], np.uint32).tobytes()
+        cycles = _WHOLE if step_cycles is None else step_cycles
+        request = np.array([model, fill, restart, cycles], np.uint32).tobytes()
         for name, data in zip(graph.inputs, inputs, strict=True):
             tensor = graph.tensors[name]
             request += data.astype(tensor.dtype.numpy, copy=False).reshape(tensor.shape).tobytes()

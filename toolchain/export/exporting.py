@@ -10,7 +10,7 @@ from toolchain.boards import Board
 from toolchain.boards import board as find_board
 from toolchain.codegen import generate
 from toolchain.codegen.names import checked_name, model_identifier
-from toolchain.deployment.compile import check_fit_together, plans_together
+from toolchain.deployment.compile import check_fit_together, plans_together, step_costs
 from toolchain.deployment.measurements import cost_model
 from toolchain.errors import InputError
 from toolchain.export import exporter
@@ -74,7 +74,8 @@ def export_models(
     for plan in plans:
         taken = {model.name.lower() for model in made}
         own = name if len(plans) == 1 and name else model_identifier(plan.graph.name)
-        sources = generate(plan, on.core, root, name=free_name(own, taken))
+        own = free_name(own, taken)
+        sources = generate(plan, on.core, root, name=own, costs=step_costs(plan))
         made.append(CarriedModel(plan, sources))
     package = name or (made[0].name if len(made) == 1 else SHARED_PACKAGE)
     carried = Carried(package, tuple(made), on, root, share_arena)

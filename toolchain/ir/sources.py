@@ -39,6 +39,7 @@ class Sources:
     inputs, outputs  identifiers of the graph's inputs and outputs, in its order.
     parts      the parts of an arena spread over memory banks; the code takes a struct of them.
     stateful   whether the model keeps values in its arena from run to run.
+    in_steps   whether the code can also run the model in steps.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Sources:
     weight_bytes: int
     parts: tuple[ArenaPart, ...] = ()
     stateful: bool = False
+    in_steps: bool = False
 
     @property
     def run_files(self) -> tuple[str, ...]:

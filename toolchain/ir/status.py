@@ -23,6 +23,13 @@ class Status(IntEnum):
     OK = 0, "it ran"
     ERROR_ARENA = -1, "its arena is missing or misaligned"
     ERROR_ARENA_SHORT = -2, "its arena is too short"
+    AGAIN = -10, "its run is not over: another step is to be made"
+    ERROR_NOT_STARTED = -11, "no run was started whose next step could be made"
+    ERROR_DONE = -12, "the run whose next step was to be made is over"
+
+
+OF_STEPS = (Status.AGAIN, Status.ERROR_NOT_STARTED, Status.ERROR_DONE)
+"""Those that only functions return which run a model in steps."""
 
 
 def meaning_of(code: int) -> str:

@@ -75,6 +75,28 @@ def latency_line(plan: Plan, latency: Latency) -> str:
     return f"{plan.macs:,} MACs, {text}{shares}{energy}."
 
 
+def longest_call(plan: Plan, latency: Latency) -> int | None:
+    """The graph's operator that takes longest, as one call: no step of a run made in steps is
+    shorter than that. None where nothing has code.
+    """
+    counts = latency.counts
+    return max(range(len(counts)), key=counts.__getitem__) if any(counts) else None
+
+
+def step_line(plan: Plan, latency: Latency) -> str:
+    """The longest call in one sentence."""
+    number = longest_call(plan, latency)
+    if number is None:
+        return "Nothing has code: a run takes one step."
+    op = plan.graph.ops[number]
+    time = time_text(
+        latency.counts[number], latency.unit, latency.costs[number].basis, latency.clock_hz
+    )
+    what = f"a block of {op.part_of!r}" if op.part_of else f"{op.name!r}"
+    part = share(latency.counts[number], latency.total)
+    return f"Longest step: {op.kind}, {what}, {time}, {part} of a run."
+
+
 def _cost(plan: Plan, number: int, costs_from: CostModel) -> Cost:
     """What lies in place costs nothing; what only copies costs copies."""
     wanted = moves(plan.graph.ops[number], plan.graph, plan.arena)

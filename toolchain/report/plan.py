@@ -15,7 +15,7 @@ from toolchain.packages import SOLVER
 from toolchain.report.blocks import blocks, constant_bytes, moved_bytes
 from toolchain.report.buffers import buffers_json
 from toolchain.report.ends import end_json
-from toolchain.report.latency import Latency
+from toolchain.report.latency import Latency, longest_call
 from toolchain.report.text import share, size
 from toolchain.report.time import microjoules
 
@@ -68,6 +68,7 @@ def plan_json(plan: Plan, need: MemoryNeed, latency: Latency) -> dict[str, Any]:
             "estimated_microjoules": microjoules(plan.board, latency.total, latency.unit),
             "basis": latency.basis.value,
         },
+        "longest_step": _longest_step(plan, latency),
         "macs": plan.macs,
         "removed": asdict(plan.removed),
         "flash_spent": asdict(plan.spent),
@@ -116,6 +117,15 @@ def plan_json(plan: Plan, need: MemoryNeed, latency: Latency) -> dict[str, Any]:
         },
         "buffers": buffers_json(plan),
     }
+
+
+def _longest_step(plan: Plan, latency: Latency) -> dict[str, Any] | None:
+    """The longest call, in the latency's unit; None where nothing has code."""
+    number = longest_call(plan, latency)
+    if number is None:
+        return None
+    op = plan.graph.ops[number]
+    return {"operator": op.name, "kind": op.kind, "count": latency.counts[number]}
 
 
 def kernels_json(plan: Plan) -> dict[str, Any]:
