@@ -4,6 +4,7 @@
 #include "thimble_cortex_m.h"
 #include "thimble_firmware.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #define CPACR_FPU (0xFu << 20) /* coprocessors 10 and 11, full access (Arm DDI 0403 B3.2.20) */
@@ -100,6 +101,9 @@ void thimble_reset(void)
     (void)memset(thimble_bss_start, 0, (size_t)(thimble_bss_end - thimble_bss_start));
     thimble_memory_paint();
     for (uint32_t i = 0; i < thimble_model_count; i++) {
+        if (thimble_models[i].prepare != NULL) {
+            (void)thimble_models[i].prepare(); /* a run says what was wrong */
+        }
         thimble_state_reset(&thimble_models[i]);
     }
     thimble_uart_init();

@@ -108,7 +108,7 @@ def _reaches(plan: Plan, number: int) -> Iterator[tuple[int, int]]:
         yield arena.scratch_offsets[op.name], found.scratch
 
 
-def model_of(plan: Plan, name: str = "") -> HostModel:
+def model_of(plan: Plan, name: str = "", *, external: bool = False) -> HostModel:
     """Generated C; a sanitized program reports an operator that touches bytes of others.
 
     A plan for another core keeps the kernels chosen for it; this machine runs their portable form.
@@ -116,7 +116,7 @@ def model_of(plan: Plan, name: str = "") -> HostModel:
     plan = replace(plan, lowered=replace(plan.lowered, core=HOST))
     latency = predict_latency(plan)
     costs = Costs(latency.counts, latency.unit, latency.basis.text)
-    sources = generate(plan, HOST, cmsis_nn.find(), name=name, costs=costs)
+    sources = generate(plan, HOST, cmsis_nn.find(), name=name, costs=costs, external=external)
     return HostModel(sources, plan.graph, reaches_of(plan, sources))
 
 

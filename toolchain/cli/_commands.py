@@ -57,6 +57,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         ),
         "verify": "Compile, run on the board, and compare every output byte with the reference.",
         "view": "Serve the page of `thimble report` on this machine, and follow the work live.",
+        "weights": "Make a blob of a model's weights for code that is there, or check one.",
     }
 )
 """Each file of this folder, and the first line of its help."""

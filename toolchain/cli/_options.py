@@ -11,6 +11,7 @@ import typer
 
 from toolchain import arena, schedule
 from toolchain.cli import _completion as completion
+from toolchain.deployment.weights import External
 from toolchain.errors import InputError
 from toolchain.files.labels import read_labels
 from toolchain.ops.preference import Preference, preference
@@ -204,6 +205,26 @@ ForceOption = Annotated[
         "added ones. Without it, such a folder is refused.",
     ),
 ]
+WeightsOption = Annotated[
+    str,
+    typer.Option(
+        "--weights",
+        metavar="code|external",
+        autocompletion=completion.one_of("code", "external"),
+        help="external: constants lie in a blob, DIR/<name>_weights.bin, which the code checks "
+        "before the first run and which can be replaced without new code (`thimble weights`). "
+        "Default: they are arrays in the code.",
+    ),
+]
+WeightsAddressOption = Annotated[
+    str | None,
+    typer.Option(
+        "--weights-address",
+        metavar="ADDRESS",
+        help="With --weights external: where another tool puts the blob, as 0x90000000; DIR also "
+        "gets it as Intel HEX. Default: the firmware holds the blob.",
+    ),
+]
 PortOption = Annotated[
     str | None,
     typer.Option(
@@ -213,6 +234,22 @@ PortOption = Annotated[
         "Without it, emulated boards are started.",
     ),
 ]
+
+
+def external_weights(weights: str, address: str | None) -> External | None:
+    """Where the weights lie; None for in the code. Raises InputError for what is neither."""
+    if weights not in ("code", "external"):
+        raise InputError(f"--weights {weights!r}: it is one of code, external")
+    if weights == "code":
+        if address is not None:
+            raise InputError("--weights-address is for --weights external: add that")
+        return None
+    try:
+        return External(None if address is None else int(address, 0))
+    except ValueError:
+        raise InputError(
+            f"--weights-address {address!r} is no address; write it as 0x90000000"
+        ) from None
 
 
 def plan_options(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -40,6 +41,9 @@ from toolchain.cli._options import (
     SlowdownOption,
     SplitSecondsOption,
     SplitterOption,
+    WeightsAddressOption,
+    WeightsOption,
+    external_weights,
     plan_options,
 )
 from toolchain.cli._page import HtmlOption, compiled_findings, write_findings
@@ -140,6 +144,8 @@ def command(
     allow_float: FloatOption = False,
     kernels: KernelsOption = Preference.AUTO,
     keep_dead_channels: KeepChannelsOption = False,
+    weights: WeightsOption = "code",
+    weights_address: WeightsAddressOption = None,
     cmsis_nn: CmsisNnOption = None,
     force: ForceOption = False,
     fail_on: FailOnOption = None,
@@ -180,6 +186,9 @@ def command(
         choice=choice,
         labels=labels,
     )
+    external = external_weights(weights, weights_address)
+    if external is not None and share_arena:
+        raise InputError("--weights external is for one model: leave out --share-arena")
     if name and share_arena:
         raise InputError("--name names one model: leave out --share-arena, or rename the files")
     if labels and share_arena:
@@ -209,7 +218,9 @@ def command(
         if tune:
             tuning = tune_model(model, board, options, port, cmsis_nn, report=step)
         make = compile_library if library else compile_model
-        compiled = make(model, board, out, options, cmsis_nn, step, force=force, name=name)
+        compiled = make(
+            model, board, out, options, cmsis_nn, step, force=force, name=name, external=external
+        )
     left = warn_of_host_side(model)
     warn_of_float(compiled.plan)
     fields = compiled_json(compiled.plan, compiled.sizes)
@@ -245,10 +256,27 @@ def _report(compiled: Compiled, out: Path, target: Board, tuning: Tuning | None)
     latency = known_latency(compiled.plan)
     for line in (latency_line(plan, latency), step_line(plan, latency)):
         console.print(line, markup=False, highlight=False)
+    if compiled.sources.weights is not None:
+        for line in weights_lines(compiled):
+            console.print(line, markup=False, highlight=False)
     for end in (*compiled.plan.inputs, *compiled.plan.outputs):
         if end.boundary is not None:
             console.print(boundary_line(end), markup=False)
     console.print(f"Written to {out}", markup=False)
+
+
+def weights_lines(compiled: Compiled) -> Iterator[str]:
+    """Where the weights lie, and what another model must have in common to take their place."""
+    weights = compiled.sources.weights
+    assert weights is not None
+    at = "" if weights.address is None else f", at {weights.address:#x}"
+    size = f"{len(weights.data):,} B"
+    yield f"Weights outside of the code: {compiled.sources.weights_file}, {size}{at}."
+    if compiled.plan.removed.channels:
+        yield (
+            "Channels that cannot change an output were removed: other weights must leave the "
+            "same ones without effect, or compile with --keep-dead-channels."
+        )
 
 
 def _report_shared(

@@ -59,6 +59,15 @@ def command(
     operators: Annotated[
         bool, typer.Option("--operators", help="Also print the time of each operator.")
     ] = False,
+    weights: Annotated[
+        Path | None,
+        typer.Option(
+            "--weights",
+            metavar="FILE",
+            help="Start an emulated board with these weights (`thimble weights`) in place of those "
+            "in DIR, which was compiled with --weights-address.",
+        ),
+    ] = None,
     json: JsonOption = None,
 ) -> None:
     """Run one inference on the board (or in QEMU, or on this machine) and print the outputs.
@@ -81,7 +90,7 @@ def command(
         step("starting")
         reader = _reader(folder, port)
         traced = None if isinstance(reader, NoReader) else reader
-        with deployed(folder, port, traced) as deployment:
+        with deployed(folder, port, traced, weights) as deployment:
             step("running")
             given = read_samples(inputs, deployment.inputs, asked) if inputs else None
             frames = given or [_random(deployment, seed)]

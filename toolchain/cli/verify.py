@@ -34,6 +34,9 @@ from toolchain.cli._options import (
     SlowdownOption,
     SplitSecondsOption,
     SplitterOption,
+    WeightsAddressOption,
+    WeightsOption,
+    external_weights,
     plan_options,
 )
 from toolchain.cli._page import HtmlOption, compiled_findings, write_findings
@@ -101,6 +104,8 @@ def command(
     allow_float: FloatOption = False,
     kernels: KernelsOption = Preference.AUTO,
     keep_dead_channels: KeepChannelsOption = False,
+    weights: WeightsOption = "code",
+    weights_address: WeightsAddressOption = None,
     cmsis_nn: CmsisNnOption = None,
     force: ForceOption = False,
     fail_on: FailOnOption = None,
@@ -156,6 +161,7 @@ def command(
             out=out,
             cmsis_nn_folder=cmsis_nn,
             force=force,
+            external=external_weights(weights, weights_address),
             report=step,
         )
     warn_of_host_side(model)

@@ -47,7 +47,8 @@ class Leaf:
     """A part of a call that may differ between blocks: a number or a symbol, as `text`.
 
     `type` is the C type that a pointer points to. Once the leaf has become a column, `column` is
-    the expression for it in the function's body.
+    the expression for it in the function's body. `symbol`: the constant that lies at this offset of
+    the blob of weights.
     """
 
     kind: ClassVar[str] = "leaf"
@@ -57,15 +58,19 @@ class Leaf:
     text: str
     type: str = ""
     column: str = ""
+    symbol: str = ""
 
 
 @dataclass(frozen=True)
 class Word:
-    """A literal or an identifier, the same in all blocks."""
+    """A literal or an identifier, the same in all blocks. `varies`: an expression that is no
+    constant in C.
+    """
 
     kind: ClassVar[str] = "word"
     rows: ClassVar[bool] = False
     text: str
+    varies: bool = False
 
 
 @dataclass(frozen=True)
@@ -182,7 +187,7 @@ class Printer:
 
     `operand` gives the address of an operand, by its reference and its name in the function;
     `packed` the symbol and C type of a constant, by its key; `scratch` the address of the scratch;
-    `literal` a float as C.
+    `number` an integer, by its name; `literal` a float as C.
     """
 
     def __init__(
@@ -190,11 +195,13 @@ class Printer:
         operand: Callable[[Input | Output, str], Node],
         packed: Callable[[Packed, str], Node],
         scratch: Callable[[Scratch, str], Node],
+        number: Callable[[int, str], Node],
         literal: Callable[[float], str],
     ) -> None:
         self._operand = operand
         self._packed = packed
         self._scratch = scratch
+        self._number = number
         self._literal = literal
 
     def printed(self, call: KernelCall) -> PrintedCall:
@@ -233,7 +240,7 @@ class Printer:
     def _value(self, name: str, value: Argument, objects: list[Object]) -> Node:
         match value:
             case int() | np.integer():
-                return Leaf(name, NUMBER, str(int(value)))
+                return self._number(int(value), name)
             case float():
                 return Word(self._literal(value))
             case Symbol():
@@ -297,7 +304,8 @@ def share(bodies: Sequence[Body]) -> Iterator[tuple[tuple[int, ...], tuple[Colum
     """
     groups: dict[Body, list[int]] = {}
     for place, body in enumerate(bodies):
-        groups.setdefault(_mapped(body, lambda leaf: replace(leaf, text="")), []).append(place)
+        form = _mapped(body, lambda leaf: replace(leaf, text="", symbol=""))
+        groups.setdefault(form, []).append(place)
     for places in groups.values():
         columns, body = _columns([bodies[place] for place in places])
         yield tuple(places), columns, with_storage(body)
@@ -305,7 +313,8 @@ def share(bodies: Sequence[Body]) -> Iterator[tuple[tuple[int, ...], tuple[Colum
 
 def symbols(body: Body) -> Iterator[str]:
     """The constants that a body points to, in the order in which they are printed."""
-    return (leaf.text for leaf in _leaves(body) if leaf.form == POINTER)
+    names = (leaf.text if leaf.form == POINTER else leaf.symbol for leaf in _leaves(body))
+    return (name for name in names if name)
 
 
 def _columns(bodies: Sequence[Body]) -> tuple[tuple[Column, ...], Body]:
@@ -391,7 +400,7 @@ def _varies(node: Node, automatic: set[str]) -> bool:
         case Leaf():
             return bool(node.column)
         case Word():
-            return node.text in automatic
+            return node.varies or node.text in automatic
         case Address():
             held = [node.symbol, node.at, *(count for _, count in node.steps)]
             return node.offset is not None or any(leaf.column for leaf in held if leaf)

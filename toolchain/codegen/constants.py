@@ -1,8 +1,8 @@
-"""The constants of one model: each distinct array once, under one symbol."""
+"""The constants of one model: each distinct array once, under one symbol or at one offset."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -13,7 +13,7 @@ from toolchain.codegen.arrays import c_type, rows
 from toolchain.codegen.names import Names
 from toolchain.ir import DType, Tensor
 
-COPY_ALIGNMENT_BYTES = 8
+ALIGNMENT_BYTES = 8
 """At most what a compiler aligns an array to: a doubleword."""
 
 
@@ -31,15 +31,18 @@ class Use:
 
 @dataclass(frozen=True)
 class ConstantArray:
-    """A `static const` array. `uses` says what it is for, once per operator that reads it.
+    """A `static const` array, or a part of a blob. `uses` says what it is for, once per operator
+    that reads it.
 
-    `bank`: of RAM, to which the start-up copies it; '': it stays in flash.
+    `bank`: of RAM, to which the start-up copies it; '': it stays in flash. `offset`: in bytes from
+    the start of the constants in the blob; `size_bytes` are reserved there.
     """
 
     symbol: str
     uses: tuple[Use, ...]
     data: NDArray[np.generic]
     bank: str = ""
+    offset: int = 0
 
     @property
     def use(self) -> Use:
@@ -69,20 +72,42 @@ class ConstantArray:
 
 
 class ConstantTable:
-    """Collects constants in the order of first use. Equal arrays share one symbol."""
+    """Collects constants in the order of first use. Equal arrays share one symbol.
 
-    def __init__(self, prefix: str, names: Names) -> None:
+    With `external` they are parts of a blob, as are numbers that depend on scales (`number`). Then
+    those share a place that come from the same constants of the model in the same way, and no
+    others, even if equal: the places are those of every model of this architecture.
+    """
+
+    def __init__(self, prefix: str, names: Names, *, external: bool = False) -> None:
         self._prefix = prefix
         self._names = names
-        self._by_content: dict[tuple[str, bytes], ConstantArray] = {}
+        self._external = external
+        self._known: dict[Hashable, ConstantArray] = {}
+        self._numbers: dict[Hashable, tuple[int, int]] = {}
+        self._end_bytes = 0
+
+    @property
+    def external(self) -> bool:
+        return self._external
 
     @property
     def arrays(self) -> tuple[ConstantArray, ...]:
-        return tuple(self._by_content.values())
+        return tuple(self._known.values())
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """Those in the blob, behind the arrays."""
+        return tuple(value for _, value in self._numbers.values())
+
+    @property
+    def numbers_offset(self) -> int:
+        """Where these begin."""
+        return self._end_bytes
 
     @property
     def size_bytes(self) -> int:
-        return sum(array.size_bytes for array in self.arrays)
+        return sum(array.size_bytes for array in self.arrays) + 4 * len(self._numbers)
 
     @property
     def bank_bytes(self) -> Mapping[str, int]:
@@ -90,8 +115,7 @@ class ConstantTable:
         found: dict[str, int] = {}
         for array in self.arrays:
             if array.bank:
-                whole = -(-array.size_bytes // COPY_ALIGNMENT_BYTES) * COPY_ALIGNMENT_BYTES
-                found[array.bank] = found.get(array.bank, 0) + whole
+                found[array.bank] = found.get(array.bank, 0) + _whole(array.size_bytes)
         return MappingProxyType(found)
 
     def __getitem__(self, symbol: str) -> ConstantArray:
@@ -99,31 +123,60 @@ class ConstantTable:
 
     def find(self, tensor: Tensor) -> str:
         """The symbol of the array that holds a constant tensor as it is; '' where none does."""
-        known = self._by_content.get(_key(_data(tensor)))
+        data = _data(tensor)
+        known = self._known.get(self._key(data, (tensor.name,)))
         return "" if known is None else known.symbol
 
-    def symbol(self, data: NDArray[np.generic], name: str, use: Use, bank: str = "") -> str:
+    def symbol(
+        self,
+        data: NDArray[np.generic],
+        name: str,
+        use: Use,
+        bank: str = "",
+        source: Hashable = (),
+    ) -> str:
         """The symbol of an array with this content. `name` is used if it is free; `use` goes into a
-        comment. It is copied to the `bank` of the first that asks for one.
+        comment. It is copied to the `bank` of the first that asks for one. `source`: what in the
+        model it is made of, and how.
         """
         content = np.ascontiguousarray(data)
-        key = _key(content)
-        known = self._by_content.get(key)
+        key = self._key(content, source)
+        known = self._known.get(key)
         if known is None:
             symbol = f"{self._prefix}_{self._names.unique(name)}"
-            known = ConstantArray(symbol, (use,), content)
+            known = ConstantArray(symbol, (use,), content, offset=self._end_bytes)
+            self._end_bytes += _whole(known.size_bytes)
         elif use not in known.uses:
             known = replace(known, uses=(*known.uses, use))
         known = replace(known, bank=known.bank or bank)
-        self._by_content[key] = known
+        self._known[key] = known
         return known.symbol
+
+    def number(self, value: int, source: Hashable) -> int:
+        """The index of a number of the blob. `source`: what it is, and of which operator."""
+        turn = 0
+        while (known := self._numbers.setdefault((source, turn), (len(self._numbers), value)))[
+            1
+        ] != value:
+            turn += 1
+        return known[0]
+
+    def _key(self, data: NDArray[np.generic], source: Hashable) -> Hashable:
+        if not self._external:
+            return data.dtype.name, data.tobytes()
+        turn = 0
+        while True:
+            key = (source, data.dtype.name, data.shape, turn)
+            if key not in self._known or self._known[key].data.tobytes() == data.tobytes():
+                return key
+            turn += 1
 
     def symbol_of(self, tensor: Tensor, owner: str, bank: str = "") -> str:
         """The symbol of a constant tensor that operator `owner` (such as `op3`) reads:
         `op3_weights`.
         """
         name = f"{owner}_{role_of(tensor)}"
-        return self.symbol(_data(tensor), name, Use("", tensor.name), bank)
+        return self.symbol(_data(tensor), name, Use("", tensor.name), bank, (tensor.name,))
 
 
 def _data(tensor: Tensor) -> NDArray[np.generic]:
@@ -131,8 +184,9 @@ def _data(tensor: Tensor) -> NDArray[np.generic]:
     return tensor.constant.astype(tensor.dtype.numpy, copy=False).reshape(tensor.shape)
 
 
-def _key(data: NDArray[np.generic]) -> tuple[str, bytes]:
-    return data.dtype.name, data.tobytes()
+def _whole(size_bytes: int) -> int:
+    """Up to the next place where an array may begin."""
+    return -(-size_bytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
 
 
 def role_of(tensor: Tensor) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from toolchain.boards import Core
+from toolchain.codegen.blob import layout_of, pack
 from toolchain.codegen.cmsis_release import fitted
 from toolchain.codegen.constants import ConstantTable
 from toolchain.codegen.environment import environment
@@ -17,9 +18,9 @@ from toolchain.codegen.names import model_identifier
 from toolchain.codegen.operators import code, operands
 from toolchain.codegen.steps import Costs, steps_of
 from toolchain.codegen.writer import Writer
-from toolchain.ir import CodeOperator, DType, Sources, Status
+from toolchain.ir import CodeOperator, DType, ExternalWeights, Sources, Status
 from toolchain.ir.sources import INFO_SUFFIX
-from toolchain.ir.status import OF_STEPS
+from toolchain.ir.status import OF_STEPS, OF_WEIGHTS
 from toolchain.kernels import cmsis_nn, runtime_c
 from toolchain.kernels.c_sources import source_closure
 from toolchain.memory.plan import Plan
@@ -32,6 +33,7 @@ PUBLIC_HEADERS = (INFO_HEADER, "thimble_span.hpp")
 STATIC_ALIGNMENT_BYTES = 8
 """Alignment of uint64_t, which shares a union with the static arena."""
 _INT_BYTES = 4
+_CHECK_WEIGHTS = "thimble_check_weights"
 _STRING_FUNCTIONS = frozenset({"memcpy", "memmove", "memset"})
 
 
@@ -42,13 +44,15 @@ def generate(
     *,
     name: str = "",
     costs: Costs | None = None,
+    external: bool = False,
 ) -> Sources:
     """C99 for `plan`, a header for C++17, and the kernels to link with them: `<name>.h`,
     `<name>.c`, `<name>_weights.h`, `<name>_info.c`, `<name>.hpp`, and the headers that all models
     share.
 
     `name` (by default the graph's) is made a C identifier and prefixes every symbol. With `costs`
-    the model can also be run in steps. The text depends on the arguments only. Raises
+    the model can also be run in steps. With `external` its constants lie in a blob outside of the
+    code (`codegen.blob`). The text depends on the arguments only. Raises
     UnsupportedError if a call would touch bytes beyond its operands, MissingToolError if the source
     of a kernel is not found.
     """
@@ -59,7 +63,7 @@ def generate(
     kernels = tuple(fitted(kernel, cmsis_nn_folder) for kernel in plan.lowered.kernels)
     plan = replace(plan, lowered=replace(plan.lowered, kernels=kernels))
     prefix = model_identifier(name or plan.graph.name)
-    writer = Writer(plan, prefix)
+    writer = Writer(plan, prefix, external=external)
     operators = writer.calls()
     made = code(operators, plan.schedule.order, prefix)
     step_of = {op: step for step, op in enumerate(plan.schedule.order)}
@@ -68,10 +72,16 @@ def generate(
     )
     resets = writer.resets()
     steps = steps_of(costs, made.calls, plan.graph)
-    statuses = [status for status in Status if steps is not None or status not in OF_STEPS]
-    inputs, outputs = accessors(plan, writer.constants, writer.places)
+    absent = (*(() if steps is not None else OF_STEPS), *(() if external else OF_WEIGHTS))
+    inputs, outputs = accessors(plan, writer)
+    if external:
+        writer.functions.add(_CHECK_WEIGHTS)
     trees = (cmsis_nn.tree(cmsis_nn_folder), runtime_c.tree())
     closure = source_closure(writer.functions, trees)
+    weights = None
+    if external:
+        layout = layout_of(plan, made, writer.constants, resets, (*inputs, *outputs), closure.files)
+        weights = ExternalWeights(pack(writer.constants, layout), layout.parts)
     values: Mapping[str, object] = {
         "name": prefix,
         "NAME": prefix.upper(),
@@ -92,7 +102,11 @@ def generate(
         "kernel_headers": closure.headers,
         "resets": resets,
         "core": core,
-        "statuses": statuses,
+        "statuses": [status for status in Status if status not in absent],
+        "blob": weights,
+        "layout_digest": layout.digest.hex() if external else "",
+        "numbers": writer.constants.numbers,
+        "numbers_offset": writer.constants.numbers_offset,
         "version": __version__,
         "steps": steps,
         "computes_in_float": any(
@@ -118,7 +132,7 @@ def generate(
             (INFO_SUFFIX, "library/info.c"),
             (".hpp", "library/model.hpp"),
         )
-        if suffix != "_weights.h" or writer.constants.arrays
+        if suffix != "_weights.h" or (writer.constants.arrays and not external)
     }
     for header in PUBLIC_HEADERS:
         files[header] = (runtime_c.INCLUDE / header).read_text(encoding="utf-8")
@@ -135,6 +149,7 @@ def generate(
         stateful=bool(plan.graph.states),
         parts=plan.arena.parts,
         in_steps=steps is not None,
+        weights=weights,
     )
 
 
@@ -158,7 +173,7 @@ def _constants(plan: Plan) -> ConstantTable:
     writer = Writer(plan, "model")
     writer.calls()
     writer.resets()
-    accessors(plan, writer.constants, writer.places)
+    accessors(plan, writer)
     return writer.constants
 
 

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from toolchain.codegen.arrays import c_type
-from toolchain.codegen.constants import ConstantTable
 from toolchain.codegen.names import Names, tensor_identifier
-from toolchain.codegen.places import Places
+from toolchain.codegen.writer import Writer
 from toolchain.ir import Boundary, DType, Tensor
 from toolchain.ir.boundary import End
 from toolchain.memory.plan import Plan
@@ -16,8 +15,8 @@ from toolchain.memory.plan import Plan
 
 @dataclass(frozen=True)
 class Accessor:
-    """One input or output. It lies in flash at `symbol` if that is set, otherwise in the arena at
-    `address`, which is the byte `offset` of its part number `part`.
+    """One input or output. It lies in flash at `symbol`, a C expression, if that is set; otherwise
+    in the arena at `address`, which is the byte `offset` of its part number `part`.
 
     `info`: what the names of its arrays in `<name>_info.c` begin with. `labels` are the names of
     its classes, where there are any.
@@ -91,13 +90,11 @@ class Accessor:
         return self.zero_point - b.quantisation.zero_point
 
 
-def accessors(
-    plan: Plan, constants: ConstantTable, places: Places
-) -> tuple[tuple[Accessor, ...], tuple[Accessor, ...]]:
+def accessors(plan: Plan, writer: Writer) -> tuple[tuple[Accessor, ...], tuple[Accessor, ...]]:
     """The inputs and outputs of the plan's graph, in its order, under unique identifiers."""
 
     def side(direction: str, ends: Sequence[End]) -> tuple[Accessor, ...]:
-        names, found = Names(), []
+        names, found, places = Names(), [], writer.places
         for number, end in enumerate(ends):
             at = plan.arena.offsets.get(end.name, 0)
             part, offset = places.part(at)
@@ -107,7 +104,7 @@ def accessors(
                     names.unique(tensor_identifier(end.name, direction)),
                     end,
                     places.address(at),
-                    constants.symbol_of(end.tensor, "graph") if end.tensor.is_constant else "",
+                    writer.value(end.tensor) if end.tensor.is_constant else "",
                     f"{places.prefix}_info_{direction}{number}",
                     part,
                     offset,

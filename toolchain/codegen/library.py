@@ -31,7 +31,7 @@ def library_files(models: Sequence[Sources]) -> Mapping[str, str]:
     generated = [name for name in files if name.endswith(".c")]
     runtime = sorted({path for sources in models for path in sources.runtime})
     kernels = {path: (RUNTIME_C / path).read_text(encoding="utf-8") for path in runtime}
-    copied = _with_headers(kernels, files)
+    copied = with_headers(kernels, files)
     name = models[0].name
     if len(models) > 1:
         name = SHARED_NAME
@@ -61,7 +61,7 @@ def shared_arena_header(models: Sequence[Sources]) -> str:
     return environment().get_template("library/shared_arena.h.j2").render(models=models)
 
 
-def _with_headers(kernels: Mapping[str, str], generated: Mapping[str, str]) -> dict[str, str]:
+def with_headers(kernels: Mapping[str, str], generated: Mapping[str, str]) -> dict[str, str]:
     """`kernels` and every header of Thimble's that they or the `generated` files include and do not
     bring, all in one folder.
     """
@@ -89,4 +89,9 @@ def write_library(models: Sequence[Sources], folder: Path) -> tuple[Path, ...]:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8", newline="\n")
         written.append(path)
+    for sources in models:
+        if sources.weights is not None:
+            path = folder / sources.weights_file
+            path.write_bytes(sources.weights.data)
+            written.append(path)
     return tuple(written)

@@ -179,7 +179,7 @@ def operands(function: Function, writer: Writer) -> tuple[Operand, ...]:
         Operand(
             "const",
             f"{array.data.dtype.name} [{array.elements}]",
-            _home(array),
+            _home(array, writer),
             array.symbol,
             array=array,
         )
@@ -204,13 +204,15 @@ def _dims(tensors: Sequence[Tensor]) -> str:
     return "x".join(str(a) if a == b else f"{a}..{b}" for a, b in spans) or "1"
 
 
-def _home(array: ConstantArray) -> str:
+def _home(array: ConstantArray, writer: Writer) -> str:
+    if writer.constants.external:
+        return f"blob {array.offset:,}"
     return f"{array.bank}, copied" if array.bank else "flash"
 
 
 def _place(tensors: Sequence[Tensor], writer: Writer, arrays: Mapping[str, str]) -> str:
     if tensors[0].is_constant:
-        return _home(writer.constants[arrays[tensors[0].name]])
+        return _home(writer.constants[arrays[tensors[0].name]], writer)
     offsets = writer.plan.arena.offsets
     return _span({offsets[tensor.name] for tensor in tensors if tensor.name in offsets}, writer)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections import Counter
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,9 +30,17 @@ from toolchain.codegen.places import Places
 from toolchain.ir import DType, Op, Tensor
 from toolchain.memory.moves import Move, moves
 from toolchain.memory.plan import Plan
-from toolchain.ops.kernel import Input, Kernel, Output, Packed, Scratch
+from toolchain.ops.kernel import Array, Constant, Input, Kernel, Output, Packed, Scratch
 
 _BYTES = ("int8_t", "uint8_t")
+_BYTE = "value"
+"""The name of an argument that is one byte."""
+_OF_SCALES = re.compile(
+    r"(^|_)(multiplier|shift|offset|zero_point|bias|factor|min|max|rounding|input_sum|least"
+    r"|entries|value)(_\d)?$"
+)
+"""Names of arguments that depend on scales and zero points of tensors, and not on their shapes. One
+that is not among them stays in the code, so that other values of it make another layout."""
 
 
 @dataclass(frozen=True)
@@ -50,24 +60,29 @@ class Call:
 
 @dataclass(frozen=True)
 class Reset:
-    """Where a state lies, and its initial value: the array `symbol`, or `byte` in every byte."""
+    """Where a state lies, and its initial value: the array `symbol`, or `byte` in every byte. Both
+    are C expressions.
+    """
 
     tensor: Tensor
     address: str
     symbol: str
-    byte: int
+    byte: str
 
 
 class Writer:
-    """Renders the operators of one plan and gathers the constants and functions that they use."""
+    """Renders the operators of one plan and gathers the constants and functions that they use.
 
-    def __init__(self, plan: Plan, name: str) -> None:
+    `external`: constants, and numbers that depend on scales, lie in a blob.
+    """
+
+    def __init__(self, plan: Plan, name: str, *, external: bool = False) -> None:
         self.plan = plan
         self.core = plan.lowered.core
         self.name = name
         self.names = Names()
         self.places = Places(plan.arena, name)
-        self.constants = ConstantTable(name, self.names)
+        self.constants = ConstantTable(name, self.names, external=external)
         self.functions: set[str] = set()
 
     def body(self, op: Op, kernel: Kernel, owner: str) -> Body:
@@ -85,14 +100,19 @@ class Writer:
 
         def packed(reference: Packed, role: str) -> Node:
             constant = constants[reference.key]
+            data = self._reserved(constant)
             symbol = self.constants.symbol(
-                constant.data,
+                data,
                 identifier(f"{owner}_{constant.key}"),
                 Use(constant.comment or constant.key, op.counted_as[0]),
                 kernel.constants_in,
+                (op.counted_as, constant.key, kernel.functions),
             )
-            element = c_type(DType(constant.data.dtype.name))
-            leaf = Leaf(identifier(constant.key), POINTER, symbol, element)
+            element = c_type(DType(data.dtype.name))
+            role = identifier(constant.key)
+            if self.constants.external:
+                return self.in_blob(symbol, role, element, const=not reference.writable)
+            leaf = Leaf(role, POINTER, symbol, element)
             return Address(element, False, symbol=leaf, cast=reference.writable)
 
         def scratch(reference: Scratch, role: str) -> Node:
@@ -102,8 +122,16 @@ class Writer:
             wide = reference.element not in ("", *_BYTES)
             return self._place(offset, "scratch", reference.element, wide=wide)
 
+        seen: Counter[str] = Counter()
+
+        def number(value: int, role: str) -> Node:
+            if not self.constants.external or not _OF_SCALES.search(role):
+                return Leaf(role, NUMBER, str(value))
+            seen[role] += 1
+            return self._number(value, role, (op.counted_as, kernel.functions, seen[role]))
+
         self.functions.update(kernel.functions)
-        printer = Printer(operand, packed, scratch, c_float)
+        printer = Printer(operand, packed, scratch, number, c_float)
         calls = calls_at(op, kernel, self.plan.arena.pitches)
         return tuple(printer.printed(call) for call in calls)
 
@@ -119,6 +147,9 @@ class Writer:
         if tensor.is_constant:
             own = c_type(tensor.dtype)
             symbol_of = self.constants.symbol_of(tensor, owner, bank)
+            if self.constants.external:
+                start = reference.at * tensor.dtype.size_bytes
+                return self.in_blob(symbol_of, role_of(tensor), element, at=start, steps=steps)
             symbol = Leaf(role_of(tensor), POINTER, symbol_of, own)
             at = Leaf(f"{role}_at", NUMBER, str(reference.at)) if reference.at else None
             cast = element != own
@@ -143,6 +174,49 @@ class Writer:
         leaf = Leaf(role, OFFSET, str(start))
         return Address(element, const, base=base, offset=leaf, wide=wide, steps=steps)
 
+    def in_blob(
+        self,
+        symbol: str,
+        role: str,
+        element: str,
+        *,
+        const: bool = True,
+        at: int = 0,
+        steps: tuple[tuple[str, Leaf], ...] = (),
+    ) -> Address:
+        """A pointer to the byte `at` of a constant in the blob; `element` '' for memcpy."""
+        offset = self.constants[symbol].offset + at
+        leaf = Leaf(role, OFFSET, str(offset), symbol=symbol)
+        wide = not const or element not in _BYTES
+        return Address(
+            element, const, base=self.blob, offset=leaf, wide=wide, plain=not element, steps=steps
+        )
+
+    def value(self, tensor: Tensor) -> str:
+        """The C expression of a constant that is an output."""
+        symbol = self.constants.symbol_of(tensor, "graph")
+        if not self.constants.external:
+            return symbol
+        at = f"{self.blob} + {self.constants[symbol].offset}"
+        return f"(const {c_type(tensor.dtype)} *)(const void *)({at})"
+
+    @property
+    def blob(self) -> str:
+        """The C expression of the first constant in the blob."""
+        return f"{self.name}_weights"
+
+    def _number(self, value: int, role: str, source: Hashable) -> Word:
+        """A number that the blob holds."""
+        index = self.constants.number(value, (role, source))
+        cast = "(uint8_t)" if role == _BYTE else ""
+        return Word(f"{cast}{self.name}_number({index})", varies=True)
+
+    def _reserved(self, constant: Constant) -> Array:
+        """The data; in a blob with room for the longest table of this kind."""
+        data = constant.data
+        more = constant.most - data.size
+        return np.pad(data, (0, more)) if self.constants.external and more > 0 else data
+
     def copies(self, wanted: Sequence[Move], owner: str) -> Body:
         """The copies of an operator that only copies."""
         return tuple(
@@ -165,6 +239,9 @@ class Writer:
             base, start = self.places.split(self.plan.arena.offsets[name] + offset)
             return Address("", False, base=base, offset=Leaf(role, OFFSET, str(start)), plain=True)
         own = c_type(tensor.dtype)
+        if self.constants.external:
+            symbol_of = self.constants.symbol_of(tensor, owner)
+            return self.in_blob(symbol_of, role_of(tensor), "", at=offset)
         symbol = Leaf(role_of(tensor), POINTER, self.constants.symbol_of(tensor, owner), own)
         at = Leaf(f"{role}_at", NUMBER, str(offset)) if offset else None
         return Address("uint8_t", True, symbol=symbol, cast=bool(offset), at=at)
@@ -225,14 +302,19 @@ class Writer:
         for number, state in enumerate(self.plan.graph.states):
             tensor = self.plan.graph.tensors[state.input]
             data = np.frombuffer(state.initial.tobytes(), np.uint8)
-            uniform = bool((data == data[0]).all())
+            uniform = bool((data == data[0]).all()) and not self.constants.external
             symbol = (
                 ""
                 if uniform
                 else self.constants.symbol(
-                    state.initial, f"state{number}", Use("initial value", tensor.name)
+                    state.initial,
+                    f"state{number}",
+                    Use("initial value", tensor.name),
+                    source=("state", number),
                 )
             )
+            if self.constants.external:
+                symbol = f"{self.blob} + {self.constants[symbol].offset}"
             address = self.places.address(self.plan.arena.offsets[state.input])
-            found.append(Reset(tensor, address, symbol, int(data[0])))
+            found.append(Reset(tensor, address, symbol, str(data[0])))
         return tuple(found)

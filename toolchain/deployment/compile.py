@@ -17,6 +17,13 @@ from toolchain.codegen.names import checked_name, model_identifier
 from toolchain.cost.key import Build
 from toolchain.deployment.folder import KEYS_FILE, PLAN_FILE
 from toolchain.deployment.measurements import cost_model, current_build
+from toolchain.deployment.weights import (
+    External,
+    external_options,
+    intel_hex,
+    placed,
+    save_layout,
+)
 from toolchain.device import host
 from toolchain.device.build import build
 from toolchain.device.firmware import Sizes
@@ -62,17 +69,21 @@ def compile_model(
     *,
     force: bool = False,
     name: str = "",
+    external: External | None = None,
 ) -> Compiled:
     """Plan `model`, generate its C, build firmware for `board` into the folder `out`.
 
     `out` is written completely or not at all. An earlier result there is replaced, and other files
     are never touched: a folder with added or changed files is refused, or with `force` keeps the
-    added ones. `name` is the model's in C, by default made from its file's. Raises InputError,
+    added ones. `name` is the model's in C, by default made from its file's. `external`: its weights
+    lie in a blob outside of the code. Raises InputError,
     UnsupportedError, DoesNotFitError, MissingToolError.
     """
     target = find_board(board)
     target.check_firmware()
-    with _generated(model, target, Path(out), options, cmsis_nn_folder, report, force, name) as (
+    with _generated(
+        model, target, Path(out), options, cmsis_nn_folder, report, force, name, external
+    ) as (
         made,
         fresh,
     ):
@@ -234,10 +245,13 @@ def compile_library(
     *,
     force: bool = False,
     name: str = "",
+    external: External | None = None,
 ) -> Compiled:
     """As `compile_model`, but writes only C sources for another project. Needs no compiler."""
     target = find_board(board)
-    with _generated(model, target, Path(out), options, cmsis_nn_folder, report, force, name) as (
+    with _generated(
+        model, target, Path(out), options, cmsis_nn_folder, report, force, name, external
+    ) as (
         made,
         fresh,
     ):
@@ -276,17 +290,31 @@ def _generated(
     report: Report,
     force: bool,
     name: str,
+    external: External | None,
 ) -> Iterator[tuple[_Generated, Path]]:
     """Everything up to the C, and a fresh folder that becomes `folder` when all went well."""
     if name:
         checked_name(name)
     check_folder(folder, force=force, inputs=[Path(model)])
+    if external is not None:
+        options = external_options(options or PlanOptions())
     plan = plan_model(model, target.name, options, report, cost_model(target.name))
+    if external is not None and external.address is not None:
+        plan = replace(plan, weight_bytes=0)
     check_fit(plan)
     root = cmsis_nn.find(cmsis_nn_folder, report=report)
     report("generating C")
-    sources = generate(plan, target.core, root, name=name, costs=step_costs(plan))
+    sources = generate(
+        plan, target.core, root, name=name, costs=step_costs(plan), external=external is not None
+    )
+    sources = placed(sources, external)
     with replaced_folder(folder, force=force, inputs=[Path(model)]) as fresh:
+        if sources.weights is not None:
+            save_layout(sources, target.name, options or PlanOptions(), fresh)
+            if sources.weights.address is not None:
+                text = intel_hex(sources.weights.data, sources.weights.address)
+                hex_file = Path(sources.weights_file).with_suffix(".hex")
+                (fresh / hex_file).write_text(text, encoding="ascii")
         yield _Generated(plan, sources, root, folder, fresh), fresh
 
 

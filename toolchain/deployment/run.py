@@ -23,6 +23,7 @@ from toolchain.deployment.folder import (
 )
 from toolchain.deployment.modelled_time import ModelledTime, Reader
 from toolchain.device import host
+from toolchain.device.firmware import load_firmware
 from toolchain.device.session import (
     MemoryUse,
     OperatorCount,
@@ -236,15 +237,21 @@ class Deployment:
 
 @contextmanager
 def deployed(
-    folder: str | Path, port: str | None = None, reader: Reader | None = None
+    folder: str | Path,
+    port: str | None = None,
+    reader: Reader | None = None,
+    weights: Path | None = None,
 ) -> Iterator[Deployment]:
     """The model compiled into `folder`, running on its board (see `open_board`).
 
     `reader` (of `find_reader`): trace it, so that `Deployment.modelled_time` knows cycles.
+    `weights`: another blob, which an emulated board is started with at the address of its own.
     """
     path = Path(folder)
     before = check_result(path)
     found = compiled_model(path)
+    if weights is not None and (port or not found.board.emulator):
+        raise InputError("only an emulated board is started with other weights: write them to it")
     if found.board.is_host:
         tensors = {end.name: end.tensor for end in (*found.inputs, *found.outputs)}.values()
         inputs, outputs = ([end.name for end in side] for side in (found.inputs, found.outputs))
@@ -255,6 +262,9 @@ def deployed(
             check_unchanged(path, before)
             yield Deployment(_HostSession(program, ends), found)
     else:
-        with open_board(path, port, trace=reader.memory if reader else None) as session:
+        firmware = load_firmware(path)
+        if weights is not None:
+            firmware = firmware.with_weights(weights)
+        with open_board(firmware, port, trace=reader.memory if reader else None) as session:
             check_unchanged(path, before)
             yield Deployment(session, found, reader)

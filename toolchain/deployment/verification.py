@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from toolchain.boards import board as find_board
 from toolchain.deployment.compile import Compiled, compile_model
 from toolchain.deployment.run import Deployment, Inference, deployed
+from toolchain.deployment.weights import External
 from toolchain.device.session import MemoryUse
 from toolchain.errors import LinkError, ResultError
 from toolchain.files import scratch_folder
@@ -178,18 +179,19 @@ def verify_model(
     report: Report = silent,
     *,
     force: bool = False,
+    external: External | None = None,
 ) -> Verification:
     """Compile `model`, run `given` inputs and then `runs` random ones, compare with the reference.
 
     `given` makes inputs by name once the model's inputs are known, as sequences of runs: the state
     of a model is reset before each sequence. Random inputs come from `seed`, with one generator per
-    run; a model with state gets them as two sequences. `out` keeps the build. `force` and the
-    errors raised are those of `compile_model`; LinkError where the board fails.
+    run; a model with state gets them as two sequences. `out` keeps the build. `force`, `external`
+    and the errors raised are those of `compile_model`; LinkError where the board fails.
     """
     with scratch_folder() as scratch:
         folder = Path(out) if out is not None else scratch / "build"
         compiled = compile_model(
-            model, board, folder, options, cmsis_nn_folder, report, force=force
+            model, board, folder, options, cmsis_nn_folder, report, force=force, external=external
         )
         reference = open_reference(Path(model))
         sequences = list(given(compiled.plan.inputs))

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 from toolchain.boards import GUARD_BYTES, Board
 from toolchain.device import compiler
+from toolchain.device.blob import write_blob
 from toolchain.device.compiler import Unit
 from toolchain.device.firmware import Firmware, FirmwareModel, FirmwarePart, Sizes, firmware_model
 from toolchain.errors import DoesNotFitError, InputError
-from toolchain.ir import Sources
+from toolchain.ir import Sources, Status
 from toolchain.kernels import cmsis_nn, runtime_c
 from toolchain.memory.bank_layout import Layout
 from toolchain.memory.firmware_size import (
@@ -216,6 +217,7 @@ def build_files(
         "arenas": arrays,
         "board": board,
         "profile": chosen_options.profile,
+        "weights_missing": Status.ERROR_WEIGHTS_MISSING.value,
     }
     glue = _render(
         "firmware_model.c.j2", folder / "firmware_model.c", build_id=bytes(16), **context
@@ -251,9 +253,13 @@ def build(
     plans, made = [plan for plan, _ in models], [sources for _, sources in models]
     for name, text in (item for sources in made for item in sources.files.items()):
         (folder / name).write_text(text, encoding="utf-8")
+    blobs = [(sources, write_blob(sources, folder)) for sources in made]
     kernels = cmsis_nn.tree(cmsis_nn_folder or cmsis_nn.find()).include.parent
     files = ModelFiles(
-        generated=tuple(folder / name for s in made for name in s.run_files),
+        generated=(
+            *(folder / name for s in made for name in s.run_files),
+            *(blob for s, blob in blobs if blob and s.weights and s.weights.address is None),
+        ),
         kernels=tuple(RUNTIME_C / path for path in sorted({p for s in made for p in s.runtime})),
         cmsis_nn=tuple(kernels / path for path in sorted({p for s in made for p in s.cmsis_nn})),
         cmsis_nn_include=kernels / "Include",
@@ -275,14 +281,25 @@ def build(
             models, shared.parts, shared.offsets, strict=True
         )
     ]
-    banks = firmware_layout(board, plans, chosen.stack_bytes)
+    banks = beside_weights(firmware_layout(board, plans, chosen.stack_bytes), made)
     try:
         return build_files(board, carried, files, folder, banks, chosen, report=report)
     except compiler.BankOverflowError as overflow:
         other = roomier_banks(board, plans, chosen, banks, overflow)
         if other is None:
             raise
+        other = beside_weights(other, made)
         return build_files(board, carried, files, folder, other, chosen, report=report)
+
+
+def beside_weights(banks: Layout, made: Sequence[Sources]) -> Layout:
+    """The layout without the bytes where another tool puts weights. Raises InputError if they do
+    not leave the beginning of a bank to the firmware.
+    """
+    for weights in (sources.weights for sources in made):
+        if weights is not None and weights.address is not None:
+            banks = banks.below(weights.address, len(weights.data))
+    return banks
 
 
 def roomier_banks(

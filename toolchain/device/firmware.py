@@ -84,6 +84,17 @@ class FirmwarePart:
 
 
 @dataclass(frozen=True)
+class FirmwareWeights:
+    """Weights outside of the model's code: the blob's bytes, its file in the firmware's folder, and
+    the address where another tool puts it; None: the firmware holds it.
+    """
+
+    size_bytes: int
+    file: str
+    address: int | None = None
+
+
+@dataclass(frozen=True)
 class FirmwareModel:
     """A generated model as the firmware sees it.
 
@@ -100,6 +111,7 @@ class FirmwareModel:
     operators: tuple[OperatorName, ...]
     kernels: tuple[str, ...] = ()
     stateful: bool = False
+    weights: FirmwareWeights | None = None
 
     @property
     def arena_bytes(self) -> int:
@@ -135,7 +147,15 @@ def firmware_model(plan: Plan, sources: Sources, parts: tuple[FirmwarePart, ...]
             for op in sources.operators
         ),
         stateful=bool(graph.states),
+        weights=_outside(sources),
     )
+
+
+def _outside(sources: Sources) -> FirmwareWeights | None:
+    weights = sources.weights
+    if weights is None:
+        return None
+    return FirmwareWeights(len(weights.data), sources.weights_file, weights.address)
 
 
 @dataclass(frozen=True)
@@ -183,6 +203,30 @@ class Firmware:
     @property
     def model(self) -> FirmwareModel:
         return self.models[self.index]
+
+    @property
+    def images(self) -> tuple[tuple[Path, int], ...]:
+        """Files that lie in memory beside the firmware, with their addresses."""
+        return tuple(
+            (self.folder / model.weights.file, model.weights.address)
+            for model in self.models
+            if model.weights is not None and model.weights.address is not None
+        )
+
+    def with_weights(self, file: Path) -> Firmware:
+        """The firmware with another blob at the address of the current model's.
+
+        Raises InputError if it has none: its weights are in the code, or in the firmware.
+        """
+        weights = self.model.weights
+        if weights is None or weights.address is None:
+            raise InputError(
+                f"the firmware in {self.folder} holds its weights: compile with --weights external "
+                "--weights-address"
+            )
+        changed = replace(self.model, weights=replace(weights, file=str(file.resolve())))
+        models = (*self.models[: self.index], changed, *self.models[self.index + 1 :])
+        return replace(self, models=models)
 
     @property
     def elf(self) -> Path:

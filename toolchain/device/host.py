@@ -19,6 +19,7 @@ from typing import IO, TYPE_CHECKING, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from toolchain.device.blob import write_blob
 from toolchain.device.compiler import (
     Unit,
     compile_unit,
@@ -111,7 +112,8 @@ def build(
         Unit(RUNTIME_C / path, own, runtime_c.KERNEL_INCLUDES, system_includes=(system,))
         for path in _union(m.sources.runtime for m in models)
     ]
-    names = [*(name for m in models for name in m.sources.run_files), "main.c"]
+    blobs = [blob.name for m in models if (blob := write_blob(m.sources, folder))]
+    names = [*(name for m in models for name in m.sources.run_files), *blobs, "main.c"]
     if once:
         text = "".join(f'#include "{name}"\n' for name in names)
         (folder / _TOGETHER).write_text(text, encoding="utf-8")

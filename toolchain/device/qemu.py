@@ -14,7 +14,7 @@ import subprocess
 import tempfile
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -60,10 +60,14 @@ class TraceRequest:
 
 
 def command_line(
-    board: Board, elf: Path, serial: str, trace: TraceRequest | None = None
+    board: Board,
+    elf: Path,
+    serial: str,
+    trace: TraceRequest | None = None,
+    images: Sequence[tuple[Path, int]] = (),
 ) -> list[str]:
     """QEMU's command line; the guest's UART is the socket that `serial` describes, as `fd=5` or
-    `host=127.0.0.1,port=4000`.
+    `host=127.0.0.1,port=4000`. `images`: files to load, and their addresses.
     """
     if board.emulator is None:
         raise InputError(f"{board.name} is not emulated: flash it and give the serial port")
@@ -72,6 +76,9 @@ def command_line(
     command += ["-nodefaults", "-display", "none", "-monitor", "none"]
     command += ["-semihosting-config", "enable=on,target=native"]
     command += ["-chardev", f"socket,id=uart,{serial}", "-serial", "chardev:uart"]
+    for file, address in images:
+        name = str(file).replace(",", ",,")
+        command += ["-device", f"loader,file={name},addr={address:#x},force-raw=on"]
     if trace is not None:
         command += ["-plugin", trace.option]
     return command
@@ -182,6 +189,7 @@ class Machine:
     """A running emulator. `transport` is the line to its UART; `stop` (or `with`) ends it.
 
     `trace`: what it is to count, which is in the request's file after each run of the model.
+    `images`: files to load before it starts, and their addresses.
     `over_tcp`: connect its serial port over TCP, by default where nothing can be inherited.
     Raises LinkError if it does not connect.
     """
@@ -192,11 +200,12 @@ class Machine:
         elf: Path,
         trace: TraceRequest | None = None,
         *,
+        images: Sequence[tuple[Path, int]] = (),
         over_tcp: bool = not INHERITS,
     ) -> None:
         log = tempfile.TemporaryFile()  # noqa: SIM115 (closed when the child ends)
         with _line(over_tcp) as line:
-            command = [*_dies_with_parent(), *command_line(board, elf, line.option, trace)]
+            command = [*_dies_with_parent(), *command_line(board, elf, line.option, trace, images)]
             process = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,

@@ -417,7 +417,8 @@ def open_board(
         tracing = Tracing(trace) if trace is not None else None
         if tracing is not None:
             undone.callback(tracing.end)
-        machine = Machine(board, firmware.elf, tracing.request(firmware) if tracing else None)
+        request = tracing.request(firmware) if tracing else None
+        machine = Machine(board, firmware.elf, request, images=firmware.images)
         undone.callback(machine.stop)
         session = Session(firmware, machine.transport, machine, tracing=tracing)
         undone.pop_all()

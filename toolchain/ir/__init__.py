@@ -9,7 +9,7 @@ from toolchain.ir.memory import Buffer, Member, MemoryProblem, Overlap
 from toolchain.ir.progress import Access, LiveRun
 from toolchain.ir.removed import NOTHING_REMOVED, RemovedChannels
 from toolchain.ir.schedule import Schedule
-from toolchain.ir.sources import CodeOperator, Sources
+from toolchain.ir.sources import CodeOperator, ExternalWeights, Sources
 from toolchain.ir.status import Status, meaning_of
 from toolchain.ir.tensor import DType, Quantisation, Serial, Tensor
 
@@ -29,6 +29,7 @@ __all__ = [
     "CodeOperator",
     "DType",
     "End",
+    "ExternalWeights",
     "Graph",
     "Labels",
     "LiveRun",

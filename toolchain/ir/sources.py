@@ -21,6 +21,18 @@ class CodeOperator:
     numbers: tuple[int, ...]
 
 
+@dataclass(frozen=True)
+class ExternalWeights:
+    """Constants that lie outside of the code: the bytes of their blob, and what the code takes for
+    granted of them, by name (`codegen.blob.Layout`). `address`: where another tool puts them; None:
+    a firmware holds them.
+    """
+
+    data: bytes
+    layout: tuple[tuple[str, str], ...]
+    address: int | None = None
+
+
 INFO_SUFFIX = "_info.c"
 """What ends the name of the file that describes a model."""
 
@@ -39,6 +51,7 @@ class Sources:
     inputs, outputs  identifiers of the graph's inputs and outputs, in its order.
     parts      the parts of an arena spread over memory banks; the code takes a struct of them.
     stateful   whether the model keeps values in its arena from run to run.
+    weights    the constants, where the code does not hold them; `<name>_weights.bin` is for them.
     in_steps   whether the code can also run the model in steps.
     """
 
@@ -54,6 +67,12 @@ class Sources:
     parts: tuple[ArenaPart, ...] = ()
     stateful: bool = False
     in_steps: bool = False
+    weights: ExternalWeights | None = None
+
+    @property
+    def weights_file(self) -> str:
+        """The name of the file for weights that lie outside of the code."""
+        return f"{self.name}_weights.bin"
 
     @property
     def run_files(self) -> tuple[str, ...]:

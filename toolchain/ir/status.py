@@ -26,8 +26,17 @@ class Status(IntEnum):
     AGAIN = -10, "its run is not over: another step is to be made"
     ERROR_NOT_STARTED = -11, "no run was started whose next step could be made"
     ERROR_DONE = -12, "the run whose next step was to be made is over"
+    ERROR_WEIGHTS_MISSING = -20, "it was given no weights"
+    ERROR_WEIGHTS_MISALIGNED = -21, "its weights do not lie at a multiple of 8 bytes"
+    ERROR_WEIGHTS_NO_BLOB = -22, "where its weights should be is no blob of weights"
+    ERROR_WEIGHTS_VERSION = -23, "the blob of its weights is of another version of the format"
+    ERROR_WEIGHTS_MODEL = -24, "the blob holds weights for other code"
+    ERROR_WEIGHTS_SHORT = -25, "the blob of its weights is cut off"
+    ERROR_WEIGHTS_DAMAGED = -26, "the blob of its weights is damaged"
 
 
+OF_WEIGHTS = tuple(status for status in Status if "WEIGHTS" in status.name)
+"""Those of models whose weights lie outside of the code."""
 OF_STEPS = (Status.AGAIN, Status.ERROR_NOT_STARTED, Status.ERROR_DONE)
 """Those that only functions return which run a model in steps."""
 

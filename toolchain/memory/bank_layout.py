@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from toolchain.boards import GUARD_BYTES, Board, Content, Memory, MemoryTiming
-from toolchain.errors import DoesNotFitError, Overflow
+from toolchain.errors import DoesNotFitError, InputError, Overflow
 
 SECTION_ALIGNMENT_BYTES = 16
 
@@ -39,6 +39,32 @@ class Layout:
         parts = (self.code, self.weights, self.data, *self.arenas, *copies, *code)
         named = {bank.name: bank for bank in parts}
         return tuple(named.values())
+
+    def below(self, address: int, size_bytes: int) -> Layout:
+        """The layout in a firmware that leaves these bytes to something else.
+
+        A bank that is used and holds them ends where they begin. Raises InputError if nothing is
+        left of it, or they end beyond it.
+        """
+
+        def shortened(bank: Memory) -> Memory:
+            if address + size_bytes <= bank.origin or bank.end <= address:
+                return bank
+            if address <= bank.origin or bank.end < address + size_bytes:
+                raise InputError(
+                    f"{size_bytes:,} bytes at {address:#x} do not leave the beginning of "
+                    f"{bank.name}, which is {bank.origin:#x} to {bank.end:#x}, to the firmware"
+                )
+            return replace(bank, size_bytes=address - bank.origin)
+
+        return Layout(
+            shortened(self.code),
+            shortened(self.weights),
+            shortened(self.data),
+            tuple(map(shortened, self.arenas)),
+            tuple((name, shortened(bank)) for name, bank in self.copies),
+            self.code_copy,
+        )
 
     def guard_bytes(self, bank: Memory) -> int:
         """The bytes at the top of a bank that the guard below the stack takes, in a `merged`

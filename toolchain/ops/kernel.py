@@ -216,21 +216,23 @@ class Constant:
     """An array that codegen emits as `static const` in the model's weights.
 
     `key` is the name that `Packed` refers to. `comment` is a line for the reader of the C. `make`
-    packs the data; it is called when they are first read, and only then.
+    packs the data; it is called when they are first read, and only then. `most`: of a table whose
+    length depends on scales, the elements that none exceeds; else 0.
     """
 
     key: str
     make: Callable[[], Array]
     comment: str = ""
+    most: int = 0
 
     @cached_property
     def data(self) -> Array:
         return self.make()
 
 
-def constant(key: str, data: Array, comment: str = "") -> Constant:
+def constant(key: str, data: Array, comment: str = "", most: int = 0) -> Constant:
     """A constant whose data need no packing."""
-    return Constant(key, lambda: data, comment)
+    return Constant(key, lambda: data, comment, most)
 
 
 @dataclass(frozen=True)

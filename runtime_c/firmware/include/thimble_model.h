@@ -41,6 +41,7 @@ typedef struct {
     void (*reset)(uint8_t *arena); /* gives the state its initial value; NULL without state */
     const thimble_part *parts;
     uint32_t part_count;
+    int32_t (*prepare)(void); /* gives it the weights that lie outside of its code; NULL where none do */
 } thimble_model;
 
 /* All that share the arena, and the one that requests are about: HELLO chooses it, the first at reset. */

@@ -55,7 +55,7 @@ static const thimble_tensor outputs[] = {{"out", arena + OUTPUT_AT, NULL, TENSOR
 #define MODEL(which)                                                                                         \
     {                                                                                                        \
         "line", "netduinoplus2", {which}, 1, 1, 2, inputs, outputs, counts, NULL, arena, ARENA_BYTES, run,   \
-            NULL, NULL, 0                                                                                    \
+            NULL, NULL, 0, NULL                                                                              \
     }
 
 const thimble_model line_models[] = {MODEL(0), MODEL(1)};

@@ -158,7 +158,9 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     return Kernel(
         (call,),
         row_extents("rows", "columns", lambda t: {"exponentials": 4 * t.call["params.entries"]}),
-        constants=(constant("exponentials", table[:entries], "exp(-i * scale), Q0.31"),),
+        constants=(
+            constant("exponentials", table[:entries], "exp(-i * scale), Q0.31", len(table)),
+        ),
         find_overlaps=lambda: overlaps_same_shape(op, graph, core),
     )
 

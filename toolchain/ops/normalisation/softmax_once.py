@@ -44,13 +44,15 @@ NATURAL = Quantisation((1 / 256,), (-128,))
 _LEAST = math.exp(5)
 """ONNX Runtime's QLinearSoftmax scales its exponentials so that the sum of a row is this far below
 the largest float32, and multiplies each by 1 / output scale before it divides by the sum."""
+_MOST_ENTRIES = 256
+"""Differences of two int8."""
 _NOTHING = 1e-9
 """A share of a row that no sum notices."""
 
 
 def _exponentials(op: Op, graph: Graph) -> NDArray[np.float32]:
     """exp(-i * scale) for the differences i to the largest that still count."""
-    values = np.exp(-np.arange(256) * graph.input(op, 0).q.scale)
+    values = np.exp(-np.arange(_MOST_ENTRIES) * graph.input(op, 0).q.scale)
     counted: NDArray[np.float32] = values[values > _NOTHING].astype(np.float32)
     return counted
 
@@ -93,7 +95,7 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
             "params.columns",
             lambda t: {"exponentials": 4 * t.call["params.entries"]},
         ),
-        constants=(constant("exponentials", table, "exp(-i * scale)"),),
+        constants=(constant("exponentials", table, "exp(-i * scale)", _MOST_ENTRIES),),
         find_overlaps=lambda: overlaps_same_shape(op, graph, core),
     )
 

@@ -183,7 +183,9 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     return Kernel(
         (call,),
         row_extents("rows", "columns", lambda t: {"exponentials": 4 * t.call["entries"]}),
-        constants=(constant("exponentials", table[:entries], "exp(-i * scale * beta), Q0.31"),),
+        constants=(
+            constant("exponentials", table[:entries], "exp(-i * scale * beta), Q0.31", len(table)),
+        ),
         find_overlaps=lambda: overlaps_same_shape(op, graph, core),
         find_terms=(lambda: _terms(rows, columns, entries)) if narrow else None,
     )

@@ -1,0 +1,70 @@
+"""`thimble weights`: weights for code that is there already."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from toolchain.cli import _completion as completion
+from toolchain.cli._console import output_console, progress
+from toolchain.cli._json import JsonOption, write_json
+from toolchain.cli._options import CmsisNnOption
+from toolchain.deployment.weights import check_weights, new_weights
+from toolchain.errors import InputError
+from toolchain.files import write_file
+
+
+def command(
+    subject: Annotated[
+        Path,
+        typer.Argument(
+            metavar="MODEL|BLOB",
+            help="A model of the same architecture that was trained again, or a .bin to check.",
+            autocompletion=completion.models,
+        ),
+    ],
+    code: Annotated[
+        Path,
+        typer.Option(
+            "--for", metavar="DIR", help="Folder of `thimble compile --weights external`."
+        ),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help="Blob to write, for a model."),
+    ] = None,
+    cmsis_nn: CmsisNnOption = None,
+    json: JsonOption = None,
+) -> None:
+    """Make a blob of a model's weights for code that is there, or check one.
+
+    The code in DIR takes the weights of a model of the same architecture, whatever its weights and
+    scales: no new firmware is needed. The model is planned with the options that DIR was compiled
+    with. Where the code cannot take them (other shapes, another quantisation of an input or
+    output), nothing is written, and what differs is named.
+
+    Example: `thimble weights retrained.tflite --for out -o new.bin`; `thimble weights new.bin
+    --for out` checks it.
+    """
+    if subject.suffix == ".bin":
+        if out is not None:
+            raise InputError(f"{subject} is a blob, which is checked: leave out --out")
+        found = check_weights(subject, code)
+    else:
+        if out is None:
+            raise InputError("--out is missing: the blob to write, as in -o new.bin")
+        with progress() as step:
+            data = new_weights(subject, code, cmsis_nn, step)
+        write_file(out, data)
+        found = check_weights(out, code)
+    if json:
+        write_json(json, found)
+    if json == "-":
+        return
+    said = f"{found['size_bytes']:,} bytes, constants {found['content']}, by {found['version']}"
+    written = f"written to {out}" if out else f"in {subject}"
+    output_console().print(
+        f"The code in {code} takes these weights: {said}; {written}", markup=False
+    )
