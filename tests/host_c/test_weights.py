@@ -167,7 +167,7 @@ def test_the_codes_of_the_check_are_those_of_the_model() -> None:
     text = (RUNTIME_C / "include" / "thimble_weights.h").read_text()
     codes = {name: int(code) for name, code in re.findall(r"THIMBLE_WEIGHTS_(\w+) = (-\d+)", text)}
     named = {s.name.removeprefix("ERROR_WEIGHTS_"): s.value for s in Status if "WEIGHTS" in s.name}
-    assert codes == named and len(codes) == 7
+    assert codes == named and len(codes) == 8
 
 
 @pytest.mark.parametrize(

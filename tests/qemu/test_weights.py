@@ -38,18 +38,21 @@ def model_of(graph: Graph, file: Path) -> Path:
 
 @needs_qemu
 @pytest.mark.parametrize(
-    ("board_name", "address"),
+    ("board_name", "address", "fetched"),
     [
-        ("netduinoplus2", None),
-        ("netduinoplus2", 0x080C0000),
-        ("mps3-an547", 0x60100000),
+        ("netduinoplus2", None, False),
+        ("netduinoplus2", 0x080C0000, False),
+        ("mps3-an547", 0x60100000, False),
+        ("mps2-an386", 0x21800000, True),
+        ("mps3-an547", None, True),
     ],
 )
-def test_verify_finds_no_difference(board_name: str, address: int | None, tmp_path: Path) -> None:
+def test_verify_finds_no_difference(
+    board_name: str, address: int | None, fetched: bool, tmp_path: Path
+) -> None:
     """In the firmware; at the end of its flash; in memory that it does not use otherwise."""
-    found = verify_model(
-        DIGITS, board_name, runs=3, out=tmp_path / "out", external=External(address)
-    )
+    external = External(address, fetched)
+    found = verify_model(DIGITS, board_name, runs=3, out=tmp_path / "out", external=external)
     assert found.elements and not found.differing
     sizes = found.compiled.sizes
     assert sizes is not None

@@ -90,6 +90,8 @@ def reaches_of(plan: Plan, sources: Sources) -> tuple[tuple[tuple[int, int], ...
 
 def _reaches(plan: Plan, number: int) -> Iterator[tuple[int, int]]:
     graph, arena, op = plan.graph, plan.arena, plan.graph.ops[number]
+    if op.name in arena.fetch_offsets:
+        yield arena.fetch_offsets[op.name], arena.fetch_bytes[op.name]
     wanted = moves(op, graph, arena)
     if wanted is not None:
         for move in wanted:
@@ -110,6 +112,8 @@ def _reaches(plan: Plan, number: int) -> Iterator[tuple[int, int]]:
 
 def model_of(plan: Plan, name: str = "", *, external: bool = False) -> HostModel:
     """Generated C; a sanitized program reports an operator that touches bytes of others.
+
+    `external`: its constants lie in a blob, and are fetched from there if the plan has places.
 
     A plan for another core keeps the kernels chosen for it; this machine runs their portable form.
     """

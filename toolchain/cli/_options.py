@@ -209,10 +209,12 @@ WeightsOption = Annotated[
     str,
     typer.Option(
         "--weights",
-        metavar="code|external",
-        autocompletion=completion.one_of("code", "external"),
+        metavar="code|external|fetched",
+        autocompletion=completion.one_of("code", "external", "fetched"),
         help="external: constants lie in a blob, DIR/<name>_weights.bin, which the code checks "
         "before the first run and which can be replaced without new code (`thimble weights`). "
+        "fetched: the same, and a function of yours fetches the constants of each operator to the "
+        "arena while the one before it runs. "
         "Default: they are arrays in the code.",
     ),
 ]
@@ -238,14 +240,15 @@ PortOption = Annotated[
 
 def external_weights(weights: str, address: str | None) -> External | None:
     """Where the weights lie; None for in the code. Raises InputError for what is neither."""
-    if weights not in ("code", "external"):
-        raise InputError(f"--weights {weights!r}: it is one of code, external")
+    if weights not in ("code", "external", "fetched"):
+        raise InputError(f"--weights {weights!r}: it is one of code, external, fetched")
     if weights == "code":
         if address is not None:
-            raise InputError("--weights-address is for --weights external: add that")
+            raise InputError("--weights-address is for --weights external or fetched: add one")
         return None
     try:
-        return External(None if address is None else int(address, 0))
+        at = None if address is None else int(address, 0)
+        return External(at, fetched=weights == "fetched")
     except ValueError:
         raise InputError(
             f"--weights-address {address!r} is no address; write it as 0x90000000"

@@ -272,6 +272,12 @@ def weights_lines(compiled: Compiled) -> Iterator[str]:
     at = "" if weights.address is None else f", at {weights.address:#x}"
     size = f"{len(weights.data):,} B"
     yield f"Weights outside of the code: {compiled.sources.weights_file}, {size}{at}."
+    if fetched := compiled.plan.arena.fetch_bytes:
+        name = max(fetched, key=lambda name: fetched[name])
+        yield (
+            f"The arena has room for those of two operators at a time, at most {fetched[name]:,} B "
+            f"each ({name})."
+        )
     if compiled.plan.removed.channels:
         yield (
             "Channels that cannot change an output were removed: other weights must leave the "

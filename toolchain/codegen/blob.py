@@ -146,6 +146,8 @@ def layout_of(
     for array in constants.arrays:
         what = f"constant {array.symbol} at {array.offset:,}"
         parts.append((what, f"{array.data.dtype.name}[{array.data.size}]"))
+    fetches = [[call.fetch.offset, call.fetch.to] for f in code.functions for call in f.calls]
+    parts.append(("places of fetched constants", _digest(fetches)))
     parts.append(("numbers that depend on scales", f"{len(constants.numbers)}"))
     texts = {path.name: path.read_text(encoding="utf-8", errors="replace") for path in kernels}
     for name, text in with_headers(texts, {}).items():

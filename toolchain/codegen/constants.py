@@ -88,6 +88,11 @@ class ConstantTable:
         self._end_bytes = 0
 
     @property
+    def end_bytes(self) -> int:
+        """Where the next constant of the blob begins."""
+        return self._end_bytes
+
+    @property
     def external(self) -> bool:
         return self._external
 
@@ -124,7 +129,7 @@ class ConstantTable:
     def find(self, tensor: Tensor) -> str:
         """The symbol of the array that holds a constant tensor as it is; '' where none does."""
         data = _data(tensor)
-        known = self._known.get(self._key(data, (tensor.name,)))
+        known = self._known.get(self._key(data, (tensor.name, ())))
         return "" if known is None else known.symbol
 
     def symbol(
@@ -171,12 +176,12 @@ class ConstantTable:
                 return key
             turn += 1
 
-    def symbol_of(self, tensor: Tensor, owner: str, bank: str = "") -> str:
+    def symbol_of(self, tensor: Tensor, owner: str, bank: str = "", source: Hashable = ()) -> str:
         """The symbol of a constant tensor that operator `owner` (such as `op3`) reads:
-        `op3_weights`.
+        `op3_weights`. `source`: what tells it from the same for another operator, if anything.
         """
         name = f"{owner}_{role_of(tensor)}"
-        return self.symbol(_data(tensor), name, Use("", tensor.name), bank, (tensor.name,))
+        return self.symbol(_data(tensor), name, Use("", tensor.name), bank, (tensor.name, source))
 
 
 def _data(tensor: Tensor) -> NDArray[np.generic]:

@@ -33,7 +33,8 @@ PUBLIC_HEADERS = (INFO_HEADER, "thimble_span.hpp")
 STATIC_ALIGNMENT_BYTES = 8
 """Alignment of uint64_t, which shares a union with the static arena."""
 _INT_BYTES = 4
-_CHECK_WEIGHTS = "thimble_check_weights"
+_CHECKS = ("thimble_check_weights",)
+_CHECKS_FETCHED = ("thimble_check_weights_header", "thimble_weights_crc32")
 _STRING_FUNCTIONS = frozenset({"memcpy", "memmove", "memset"})
 
 
@@ -63,9 +64,11 @@ def generate(
     kernels = tuple(fitted(kernel, cmsis_nn_folder) for kernel in plan.lowered.kernels)
     plan = replace(plan, lowered=replace(plan.lowered, kernels=kernels))
     prefix = model_identifier(name or plan.graph.name)
-    writer = Writer(plan, prefix, external=external)
+    fetched = bool(plan.arena.fetch_bytes)
+    writer = Writer(plan, prefix, external=external, fetched=fetched)
     operators = writer.calls()
     made = code(operators, plan.schedule.order, prefix)
+    fetch_of = {call.number: call.fetch for calls in operators for call in calls}
     step_of = {op: step for step, op in enumerate(plan.schedule.order)}
     counted = tuple(
         CodeOperator(*plan.graph.ops[numbers[0]].counted_as, numbers) for numbers in made.numbers
@@ -75,13 +78,13 @@ def generate(
     absent = (*(() if steps is not None else OF_STEPS), *(() if external else OF_WEIGHTS))
     inputs, outputs = accessors(plan, writer)
     if external:
-        writer.functions.add(_CHECK_WEIGHTS)
+        writer.functions.update(_CHECKS_FETCHED if fetched else _CHECKS)
     trees = (cmsis_nn.tree(cmsis_nn_folder), runtime_c.tree())
     closure = source_closure(writer.functions, trees)
     weights = None
     if external:
         layout = layout_of(plan, made, writer.constants, resets, (*inputs, *outputs), closure.files)
-        weights = ExternalWeights(pack(writer.constants, layout), layout.parts)
+        weights = ExternalWeights(pack(writer.constants, layout), layout.parts, fetched=fetched)
     values: Mapping[str, object] = {
         "name": prefix,
         "NAME": prefix.upper(),
@@ -105,7 +108,9 @@ def generate(
         "statuses": [status for status in Status if status not in absent],
         "blob": weights,
         "layout_digest": layout.digest.hex() if external else "",
+        "weightless": f"{prefix}_has_weights == 0u" if fetched else f"{prefix}_weights == NULL",
         "numbers": writer.constants.numbers,
+        "fetches": [fetch_of[number] for number in made.calls] if fetched else [],
         "numbers_offset": writer.constants.numbers_offset,
         "version": __version__,
         "steps": steps,
@@ -115,7 +120,7 @@ def generate(
             for tensor in (plan.graph.tensors[name] for name in op.outputs)
         ),
         "pointers": writer.places.pointers,
-        "uses_string": bool(resets)
+        "uses_string": bool(resets or fetched)
         or any(
             printed.function in _STRING_FUNCTIONS
             for calls in operators
@@ -159,6 +164,16 @@ def constant_bytes(plan: Plan) -> int:
     Raises UnsupportedError if a call would touch bytes beyond its operands.
     """
     return _constants(plan).size_bytes
+
+
+def fetched_bytes(plan: Plan) -> Mapping[str, int]:
+    """Bytes of the constants that each operator would fetch, by its name; none of those without.
+
+    Raises UnsupportedError if a call would touch bytes beyond its operands.
+    """
+    calls = Writer(plan, "model", external=True, fetched=True).calls()
+    each = {call.op.name: call.fetch.size_bytes for calls_of in calls for call in calls_of}
+    return {name: size for name, size in each.items() if size}
 
 
 def copied_bytes(plan: Plan) -> Mapping[str, int]:

@@ -81,6 +81,9 @@ def memory_map(plan: Plan, call_steps: Sequence[int]) -> tuple[Row, ...]:
             owner = op.part_of or op.name
             life = (step_of[op.name], step_of[op.name] + 1)
             add(f"scratch of {owner}", arena.scratch_offsets[op.name], sizes[op.name], life)
+    for name, offset in arena.fetch_offsets.items():
+        row = f"constants of {name}, fetched"
+        add(row, offset, arena.fetch_bytes[name], arena.fetch_steps[name])
     rows = sorted(
         (_together(name, each) for name, each in found.items()),
         key=lambda r: (r.first, r.offset, r.last, r.what),

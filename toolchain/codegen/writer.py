@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -44,6 +44,16 @@ that is not among them stays in the code, so that other values of it make anothe
 
 
 @dataclass(frozen=True)
+class Fetch:
+    """The constants of a call, where it has any that are fetched: so many bytes from `offset` of
+    the blob's constants, which lie `to` in the arena while it runs."""
+
+    offset: int
+    size_bytes: int
+    to: int
+
+
+@dataclass(frozen=True)
 class Call:
     """An operator that has code. `number` is its index in the graph."""
 
@@ -56,6 +66,7 @@ class Call:
     scratch_offset: int
     copies_only: bool
     body: Body
+    fetch: Fetch
 
 
 @dataclass(frozen=True)
@@ -73,10 +84,13 @@ class Reset:
 class Writer:
     """Renders the operators of one plan and gathers the constants and functions that they use.
 
-    `external`: constants, and numbers that depend on scales, lie in a blob.
+    `external`: constants, and numbers that depend on scales, lie in a blob; `fetched`: from where
+    they are fetched to the arena.
     """
 
-    def __init__(self, plan: Plan, name: str, *, external: bool = False) -> None:
+    def __init__(
+        self, plan: Plan, name: str, *, external: bool = False, fetched: bool = False
+    ) -> None:
         self.plan = plan
         self.core = plan.lowered.core
         self.name = name
@@ -84,6 +98,8 @@ class Writer:
         self.places = Places(plan.arena, name)
         self.constants = ConstantTable(name, self.names, external=external)
         self.functions: set[str] = set()
+        self._fetched = fetched
+        self._fetch = Fetch(0, 0, 0)
 
     def body(self, op: Op, kernel: Kernel, owner: str) -> Body:
         """The calls of a kernel as trees. The names of its constants begin with `owner`, such as
@@ -106,7 +122,7 @@ class Writer:
                 identifier(f"{owner}_{constant.key}"),
                 Use(constant.comment or constant.key, op.counted_as[0]),
                 kernel.constants_in,
-                (op.counted_as, constant.key, kernel.functions),
+                (self._reader(op), constant.key, kernel.functions),
             )
             element = c_type(DType(data.dtype.name))
             role = identifier(constant.key)
@@ -146,7 +162,7 @@ class Writer:
         )
         if tensor.is_constant:
             own = c_type(tensor.dtype)
-            symbol_of = self.constants.symbol_of(tensor, owner, bank)
+            symbol_of = self.constants.symbol_of(tensor, owner, bank, self._fetch_of)
             if self.constants.external:
                 start = reference.at * tensor.dtype.size_bytes
                 return self.in_blob(symbol_of, role_of(tensor), element, at=start, steps=steps)
@@ -185,12 +201,22 @@ class Writer:
         steps: tuple[tuple[str, Leaf], ...] = (),
     ) -> Address:
         """A pointer to the byte `at` of a constant in the blob; `element` '' for memcpy."""
-        offset = self.constants[symbol].offset + at
+        offset, base = self.constants[symbol].offset + at, self.blob
+        if self._fetched:
+            offset, base = offset - self._fetch.offset + self._fetch.to, "arena"
         leaf = Leaf(role, OFFSET, str(offset), symbol=symbol)
         wide = not const or element not in _BYTES
         return Address(
-            element, const, base=self.blob, offset=leaf, wide=wide, plain=not element, steps=steps
+            element, const, base=base, offset=leaf, wide=wide, plain=not element, steps=steps
         )
+
+    @property
+    def _fetch_of(self) -> Hashable:
+        """What keeps constants that are fetched for one call from being those of another."""
+        return self._fetch.offset if self._fetched else ()
+
+    def _reader(self, op: Op) -> Hashable:
+        return op.name if self._fetched else op.counted_as
 
     def value(self, tensor: Tensor) -> str:
         """The C expression of a constant that is an output."""
@@ -240,7 +266,7 @@ class Writer:
             return Address("", False, base=base, offset=Leaf(role, OFFSET, str(start)), plain=True)
         own = c_type(tensor.dtype)
         if self.constants.external:
-            symbol_of = self.constants.symbol_of(tensor, owner)
+            symbol_of = self.constants.symbol_of(tensor, owner, source=self._fetch_of)
             return self.in_blob(symbol_of, role_of(tensor), "", at=offset)
         symbol = Leaf(role_of(tensor), POINTER, self.constants.symbol_of(tensor, owner), own)
         at = Leaf(f"{role}_at", NUMBER, str(offset)) if offset else None
@@ -267,6 +293,10 @@ class Writer:
             check_call(op, graph, kernel, arena.pitches)
         else:
             check_moves(op, graph, wanted)
+        begin = self.constants.end_bytes
+        self._fetch = Fetch(begin, 0, arena.fetch_offsets.get(op.name, 0))
+        body = self.body(op, kernel, owner) if wanted is None else self.copies(wanted, owner)
+        fetch = replace(self._fetch, size_bytes=self.constants.end_bytes - begin)
         return Call(
             number=number,
             op=op,
@@ -276,7 +306,8 @@ class Writer:
             scratch_bytes=kernel.scratch_bytes if wanted is None else 0,
             scratch_offset=arena.scratch_offsets.get(op.name, 0),
             copies_only=wanted is not None,
-            body=self.body(op, kernel, owner) if wanted is None else self.copies(wanted, owner),
+            body=body,
+            fetch=fetch,
         )
 
     def calls(self) -> tuple[tuple[Call, ...], ...]:

@@ -20,6 +20,7 @@ from toolchain.deployment.measurements import cost_model, current_build
 from toolchain.deployment.weights import (
     External,
     external_options,
+    external_plan,
     intel_hex,
     placed,
     save_layout,
@@ -297,10 +298,10 @@ def _generated(
         checked_name(name)
     check_folder(folder, force=force, inputs=[Path(model)])
     if external is not None:
-        options = external_options(options or PlanOptions())
+        options = external_options(options or PlanOptions(), external)
     plan = plan_model(model, target.name, options, report, cost_model(target.name))
-    if external is not None and external.address is not None:
-        plan = replace(plan, weight_bytes=0)
+    if external is not None:
+        plan = external_plan(plan, external)
     check_fit(plan)
     root = cmsis_nn.find(cmsis_nn_folder, report=report)
     report("generating C")

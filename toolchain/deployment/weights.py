@@ -18,8 +18,10 @@ from toolchain.errors import InputError, UnsupportedError
 from toolchain.files.records import read_json, record
 from toolchain.ir import Sources
 from toolchain.kernels import cmsis_nn
+from toolchain.memory.plan import Plan
 from toolchain.planner import plan_model
-from toolchain.planning.options import PlanOptions
+from toolchain.planning.fetches import with_fetches
+from toolchain.planning.options import Optimise, PlanOptions
 from toolchain.progress import Report, silent
 
 WEIGHTS_FILE = "weights.json"
@@ -29,10 +31,12 @@ _DIFFERENCES_SHOWN = 6
 @dataclass(frozen=True)
 class External:
     """Weights in a blob. `address`: where another tool puts it; None: the firmware holds it, or, of
-    a library, the project decides.
+    a library, the project decides. `fetched`: the code fetches them to its arena, those of one
+    operator while the one before it runs.
     """
 
     address: int | None = None
+    fetched: bool = False
 
     def __post_init__(self) -> None:
         """Raises InputError for an address where no blob can lie."""
@@ -45,9 +49,42 @@ class External:
             )
 
 
-def external_options(options: PlanOptions) -> PlanOptions:
-    """The options for code without constants: the start-up copies none."""
-    return replace(options, copy_constants=False)
+def external_options(options: PlanOptions, external: External) -> PlanOptions:
+    """The options for code without constants: the start-up copies none.
+
+    Where they are fetched, operators stay whole, with the kernels of the fewest constants, in an
+    arena in one piece. Raises InputError for options that ask for something else then.
+    """
+    options = replace(options, copy_constants=False)
+    if not external.fetched:
+        return options
+    if options.splits:
+        raise InputError(
+            "--weights fetched keeps operators whole (each block would fetch its constants again): "
+            "leave out --ram and --max-slowdown"
+        )
+    if options.optimise is Optimise.SPEED:
+        raise InputError(
+            "--weights fetched takes the kernels of the fewest constants, which lie in RAM: leave "
+            "out --optimise speed"
+        )
+    return replace(options.unsplit, one_bank=True, optimise=Optimise.SIZE)
+
+
+def external_plan(plan: Plan, external: External) -> Plan:
+    """The plan with places for what is fetched, and without flash for what lies elsewhere.
+
+    Raises UnsupportedError for a model whose constants are needed beside its operators.
+    """
+    if external.fetched:
+        if plan.graph.states or any(end.tensor.is_constant for end in plan.outputs):
+            what = "keeps state" if plan.graph.states else "has an output that is a constant"
+            raise UnsupportedError(
+                f"{plan.graph.name} {what}, whose bytes no operator fetches",
+                remedies=["--weights external, in memory that the core can read"],
+            )
+        plan = with_fetches(plan)
+    return replace(plan, weight_bytes=0) if external.address is not None else plan
 
 
 def placed(sources: Sources, external: External | None) -> Sources:
@@ -65,6 +102,7 @@ class _Record:
     board: str
     options: PlanOptions
     layout: Mapping[str, str]
+    fetched: bool = False
 
 
 def save_layout(sources: Sources, board: str, options: PlanOptions, folder: Path) -> None:
@@ -75,6 +113,7 @@ def save_layout(sources: Sources, board: str, options: PlanOptions, folder: Path
         "board": board,
         "options": asdict(options),
         "layout": dict(sources.weights.layout),
+        "fetched": sources.weights.fetched,
     }
     text = json.dumps(fields, indent=1) + "\n"
     (folder / WEIGHTS_FILE).write_text(text, encoding="utf-8")
@@ -105,6 +144,7 @@ def new_weights(
     code = _code_in(Path(folder))
     target = find_board(code.board)
     plan = plan_model(model, target.name, code.options, report, cost_model(target.name))
+    plan = external_plan(plan, External(fetched=code.fetched))
     root = cmsis_nn.find(cmsis_nn_folder, report=report)
     sources = generate(plan, target.core, root, name=code.name, external=True)
     assert sources.weights is not None

@@ -86,12 +86,14 @@ class FirmwarePart:
 @dataclass(frozen=True)
 class FirmwareWeights:
     """Weights outside of the model's code: the blob's bytes, its file in the firmware's folder, and
-    the address where another tool puts it; None: the firmware holds it.
+    the address where another tool puts it; None: the firmware holds it. `fetched`: the model
+    fetches them from there.
     """
 
     size_bytes: int
     file: str
     address: int | None = None
+    fetched: bool = False
 
 
 @dataclass(frozen=True)
@@ -155,7 +157,9 @@ def _outside(sources: Sources) -> FirmwareWeights | None:
     weights = sources.weights
     if weights is None:
         return None
-    return FirmwareWeights(len(weights.data), sources.weights_file, weights.address)
+    return FirmwareWeights(
+        len(weights.data), sources.weights_file, weights.address, weights.fetched
+    )
 
 
 @dataclass(frozen=True)

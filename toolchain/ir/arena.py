@@ -152,6 +152,10 @@ class ArenaPlan:
     sum of their sizes. An arena in one piece has none. `pitches` gives, for tensors that are
     strided views of an image, the bytes from one line to the next. `work_seconds`: as the
     placement's.
+
+    Where constants are fetched before the operator that reads them: `fetch_offsets` and
+    `fetch_bytes` of them by the operator's name, and half-open `fetch_steps` in which they lie
+    there.
     """
 
     size_bytes: int
@@ -164,6 +168,9 @@ class ArenaPlan:
     parts: tuple[ArenaPart, ...] = ()
     pitches: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     work_seconds: float = field(default=0.0, compare=False)
+    fetch_offsets: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    fetch_bytes: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    fetch_steps: Mapping[str, tuple[int, int]] = field(default_factory=lambda: MappingProxyType({}))
 
     @property
     def proved_optimal(self) -> bool:

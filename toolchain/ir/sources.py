@@ -25,12 +25,13 @@ class CodeOperator:
 class ExternalWeights:
     """Constants that lie outside of the code: the bytes of their blob, and what the code takes for
     granted of them, by name (`codegen.blob.Layout`). `address`: where another tool puts them; None:
-    a firmware holds them.
+    a firmware holds them. `fetched`: the code fetches them to its arena, a few at a time.
     """
 
     data: bytes
     layout: tuple[tuple[str, str], ...]
     address: int | None = None
+    fetched: bool = False
 
 
 INFO_SUFFIX = "_info.c"

@@ -33,6 +33,7 @@ class Status(IntEnum):
     ERROR_WEIGHTS_MODEL = -24, "the blob holds weights for other code"
     ERROR_WEIGHTS_SHORT = -25, "the blob of its weights is cut off"
     ERROR_WEIGHTS_DAMAGED = -26, "the blob of its weights is damaged"
+    ERROR_WEIGHTS_FETCH = -27, "its weights could not be fetched"
 
 
 OF_WEIGHTS = tuple(status for status in Status if "WEIGHTS" in status.name)
