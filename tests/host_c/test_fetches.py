@@ -17,9 +17,9 @@ from tests.support.host import model_of, plan_of
 from tests.support.random_networks import random_network
 from tests.support.states import GRAPHS
 from toolchain.codegen.blob import HEADER_BYTES
-from toolchain.deployment.weights import External, external_options, external_plan
+from toolchain.deployment.weights import external_options, external_plan
 from toolchain.errors import InputError, UnsupportedError
-from toolchain.ir import Graph, Status
+from toolchain.ir import External, Graph, Status
 from toolchain.memory.plan import Plan
 from toolchain.ops.check import check
 from toolchain.planning.fetches import with_fetches

@@ -18,10 +18,10 @@ from toolchain.cli import run
 from toolchain.deployment.compile import compile_library, compile_model
 from toolchain.deployment.run import deployed
 from toolchain.deployment.verification import verify_model
-from toolchain.deployment.weights import External, check_weights, intel_hex, new_weights
+from toolchain.deployment.weights import check_weights, intel_hex, new_weights
 from toolchain.errors import InputError, LinkError, UnsupportedError
 from toolchain.frontends import load_model
-from toolchain.ir import Graph
+from toolchain.ir import External, Graph
 from toolchain.ops.check import check
 
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits_int8.tflite"

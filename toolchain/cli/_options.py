@@ -11,9 +11,9 @@ import typer
 
 from toolchain import arena, schedule
 from toolchain.cli import _completion as completion
-from toolchain.deployment.weights import External
 from toolchain.errors import InputError
 from toolchain.files.labels import read_labels
+from toolchain.ir import External
 from toolchain.ops.preference import Preference, preference
 from toolchain.partition import splitters
 from toolchain.planning.options import Optimise, PlanOptions, goal

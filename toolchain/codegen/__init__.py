@@ -9,13 +9,11 @@ be made in steps. `header`, `memory_map`, `constants`, `arrays`, `layout`, `name
 """
 
 from toolchain.codegen.blob import HEADER_BYTES
-from toolchain.codegen.constants import ALIGNMENT_BYTES
 from toolchain.codegen.generate import constant_bytes, copied_bytes, fetched_bytes, generate
 from toolchain.codegen.library import library_files, write_library
 from toolchain.codegen.steps import Costs
 
 __all__ = [
-    "ALIGNMENT_BYTES",
     "HEADER_BYTES",
     "Costs",
     "constant_bytes",

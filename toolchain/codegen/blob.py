@@ -25,11 +25,12 @@ from typing import Any
 
 import numpy as np
 
-from toolchain.codegen.constants import ALIGNMENT_BYTES, ConstantTable
+from toolchain.codegen.constants import ConstantTable
 from toolchain.codegen.header import Accessor
 from toolchain.codegen.library import with_headers
 from toolchain.codegen.operators import Code
 from toolchain.codegen.writer import Reset
+from toolchain.ir import BLOB_ALIGNMENT_BYTES
 from toolchain.memory.plan import Plan
 from toolchain.version import __version__
 
@@ -83,7 +84,7 @@ def pack(constants: ConstantTable, layout: Layout) -> bytes:
         raw = array.data.astype(array.data.dtype.newbyteorder("<")).tobytes()
         body[array.offset : array.offset + len(raw)] = raw
     body += np.array(constants.numbers, "<i4").tobytes()
-    body += bytes(-len(body) % ALIGNMENT_BYTES)
+    body += bytes(-len(body) % BLOB_ALIGNMENT_BYTES)
     content = hashlib.sha256(body).digest()[:DIGEST_BYTES]
     version = __version__.encode()[: DIGEST_BYTES - 1]
     size = HEADER_BYTES + len(body)

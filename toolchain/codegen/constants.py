@@ -11,10 +11,7 @@ from numpy.typing import NDArray
 
 from toolchain.codegen.arrays import c_type, rows
 from toolchain.codegen.names import Names
-from toolchain.ir import DType, Tensor
-
-ALIGNMENT_BYTES = 8
-"""At most what a compiler aligns an array to: a doubleword."""
+from toolchain.ir import BLOB_ALIGNMENT_BYTES, DType, Tensor
 
 
 @dataclass(frozen=True)
@@ -191,7 +188,7 @@ def _data(tensor: Tensor) -> NDArray[np.generic]:
 
 def _whole(size_bytes: int) -> int:
     """Up to the next place where an array may begin."""
-    return -(-size_bytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
+    return -(-size_bytes // BLOB_ALIGNMENT_BYTES) * BLOB_ALIGNMENT_BYTES
 
 
 def role_of(tensor: Tensor) -> str:

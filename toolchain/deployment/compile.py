@@ -18,7 +18,6 @@ from toolchain.cost.key import Build
 from toolchain.deployment.folder import KEYS_FILE, PLAN_FILE
 from toolchain.deployment.measurements import cost_model, current_build
 from toolchain.deployment.weights import (
-    External,
     external_options,
     external_plan,
     intel_hex,
@@ -30,7 +29,7 @@ from toolchain.device.build import build
 from toolchain.device.firmware import Sizes
 from toolchain.errors import DoesNotFitError, Overflow
 from toolchain.files import check_folder, free_name, replaced_folder
-from toolchain.ir import Sources
+from toolchain.ir import External, Sources
 from toolchain.kernels import cmsis_nn
 from toolchain.memory.firmware_size import (
     MemoryNeed,

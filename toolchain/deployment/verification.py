@@ -16,11 +16,10 @@ from numpy.typing import NDArray
 from toolchain.boards import board as find_board
 from toolchain.deployment.compile import Compiled, compile_model
 from toolchain.deployment.run import Deployment, Inference, deployed
-from toolchain.deployment.weights import External
 from toolchain.device.session import MemoryUse
 from toolchain.errors import LinkError, ResultError
 from toolchain.files import scratch_folder
-from toolchain.ir import DType, End
+from toolchain.ir import DType, End, External
 from toolchain.ops.interpret import interpret
 from toolchain.ops.movement.gather import index_limits
 from toolchain.planning.options import DEFAULT_BOARD, PlanOptions

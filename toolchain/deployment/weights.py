@@ -11,12 +11,11 @@ from typing import Any
 from toolchain.boards import board as find_board
 from toolchain.codegen import generate
 from toolchain.codegen.blob import FORMAT, Layout, is_intact, read_head
-from toolchain.codegen.constants import ALIGNMENT_BYTES
 from toolchain.deployment.folder import check_result
 from toolchain.deployment.measurements import cost_model
 from toolchain.errors import InputError, UnsupportedError
 from toolchain.files.records import read_json, record
-from toolchain.ir import Sources
+from toolchain.ir import External, Sources
 from toolchain.kernels import cmsis_nn
 from toolchain.memory.plan import Plan
 from toolchain.planner import plan_model
@@ -26,27 +25,6 @@ from toolchain.progress import Report, silent
 
 WEIGHTS_FILE = "weights.json"
 _DIFFERENCES_SHOWN = 6
-
-
-@dataclass(frozen=True)
-class External:
-    """Weights in a blob. `address`: where another tool puts it; None: the firmware holds it, or, of
-    a library, the project decides. `fetched`: the code fetches them to its arena, those of one
-    operator while the one before it runs.
-    """
-
-    address: int | None = None
-    fetched: bool = False
-
-    def __post_init__(self) -> None:
-        """Raises InputError for an address where no blob can lie."""
-        if self.address is not None and (
-            self.address % ALIGNMENT_BYTES or not 0 <= self.address < 1 << 32
-        ):
-            raise InputError(
-                f"--weights-address {self.address:#x}: a blob lies at a multiple of "
-                f"{ALIGNMENT_BYTES} bytes, below 4 GiB"
-            )
 
 
 def external_options(options: PlanOptions, external: External) -> PlanOptions:

@@ -4,6 +4,7 @@ from toolchain.ir.about import NOTHING_KNOWN, About, Labels
 from toolchain.ir.arena import ArenaPart, ArenaPlan, ArenaProblem, Block, Placement, SharedPair
 from toolchain.ir.banks import Bank, Spread
 from toolchain.ir.boundary import Boundary, End
+from toolchain.ir.external import BLOB_ALIGNMENT_BYTES, External
 from toolchain.ir.graph import Attributes, Graph, Op, State
 from toolchain.ir.memory import Buffer, Member, MemoryProblem, Overlap
 from toolchain.ir.progress import Access, LiveRun
@@ -14,6 +15,7 @@ from toolchain.ir.status import Status, meaning_of
 from toolchain.ir.tensor import DType, Quantisation, Serial, Tensor
 
 __all__ = [
+    "BLOB_ALIGNMENT_BYTES",
     "NOTHING_KNOWN",
     "NOTHING_REMOVED",
     "About",
@@ -29,6 +31,7 @@ __all__ = [
     "CodeOperator",
     "DType",
     "End",
+    "External",
     "ExternalWeights",
     "Graph",
     "Labels",

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from toolchain.codegen import ALIGNMENT_BYTES, HEADER_BYTES, fetched_bytes
+from toolchain.codegen import HEADER_BYTES, fetched_bytes
+from toolchain.ir import BLOB_ALIGNMENT_BYTES
 from toolchain.memory.plan import Plan
 
 
@@ -45,7 +46,7 @@ def with_fetches(plan: Plan) -> Plan:
     arena = replace(
         plan.arena,
         size_bytes=top,
-        alignment_bytes=max(plan.arena.alignment_bytes, ALIGNMENT_BYTES),
+        alignment_bytes=max(plan.arena.alignment_bytes, BLOB_ALIGNMENT_BYTES),
         fetch_offsets=MappingProxyType(places),
         fetch_bytes=MappingProxyType(dict(sizes)),
         fetch_steps=MappingProxyType({name: steps[name] for name in sizes}),
@@ -86,5 +87,5 @@ def _lowest(taken: list[_Span], first: int, last: int, size_bytes: int) -> int:
         if span.begin >= at + size_bytes:
             break
         if span.end > at:
-            at = -(-span.end // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
+            at = -(-span.end // BLOB_ALIGNMENT_BYTES) * BLOB_ALIGNMENT_BYTES
     return at
