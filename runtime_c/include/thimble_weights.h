@@ -6,10 +6,10 @@
 #include <stdint.h>
 
 /** Bytes of the header, behind which the constants lie. */
-#define THIMBLE_WEIGHTS_HEADER_BYTES 64
-#define THIMBLE_WEIGHTS_DIGEST_BYTES 16
+#define THIMBLE_WEIGHTS_HEADER_BYTES 64u
+#define THIMBLE_WEIGHTS_DIGEST_BYTES 16u
 /** Where what the CRC covers begins. */
-#define THIMBLE_WEIGHTS_CHECKED_FROM 16
+#define THIMBLE_WEIGHTS_CHECKED_FROM 16u
 
 /** What is found wrong, in the order in which it is looked for; 0: nothing. */
 enum {

@@ -9,12 +9,12 @@ uint32_t thimble_weights_crc32(uint32_t crc, const uint8_t *data, uint32_t size_
         0x4DB26158u, 0x5005713Cu, 0xEDB88320u, 0xF00F9344u, 0xD6D6A3E8u, 0xCB61B38Cu,
         0x9B64C2B0u, 0x86D3D2D4u, 0xA00AE278u, 0xBDBDF21Cu,
     };
+    uint32_t sum = ~crc;
 
-    crc = ~crc;
-    for (uint32_t i = 0; i < size_bytes; i++) {
-        crc ^= data[i];
-        crc = (crc >> 4) ^ table[crc & 15u];
-        crc = (crc >> 4) ^ table[crc & 15u];
+    for (uint32_t i = 0u; i < size_bytes; i++) {
+        sum ^= data[i];
+        sum = (sum >> 4) ^ table[sum & 15u];
+        sum = (sum >> 4) ^ table[sum & 15u];
     }
-    return ~crc;
+    return ~sum;
 }
