@@ -189,7 +189,7 @@ def test_one_figure_of_weights(model: Path, tmp_path: Path) -> None:
     planned, made, folder = tmp_path / "plan.json", tmp_path / "made.json", tmp_path / "made"
     assert run(["plan", str(model), "--json", str(planned)]) == 0
     assert run(["compile", str(model), "-o", str(folder), "--json", str(made)]) == 0
-    (name,) = (path.stem for path in folder.glob("*.h") if not path.stem.endswith("_weights"))
+    (name,) = (path.stem.removesuffix("_weights") for path in folder.glob("*_weights.h"))
     with (folder / "firmware.elf").open("rb") as file:
         elf = ELFFile(file)
         symbols = elf.get_section_by_name(".symtab").iter_symbols()
