@@ -150,6 +150,55 @@ def test_arduino_needs_src_alone(export: Export, tmp_path: Path) -> None:
     assert "includes=digits_int8.h, again.h, pool.h" in size
 
 
+def checkout(variable: str, repository: str, has: str) -> Path:
+    """The folder that the variable names; skips where `has`, a path in it, is absent."""
+    folder = Path(os.environ.get(variable) or "absent")
+    if not (folder / has).exists():
+        pytest.skip(f"needs {variable}, a checkout of {repository} with {has}")
+    return folder
+
+
+@pytest.mark.skipif(shutil.which("arm-none-eabi-g++") is None, reason="needs arm-none-eabi-g++")
+def test_arduino_compiles_against_the_core_for_stm32(export: Export, tmp_path: Path) -> None:
+    """As the IDE does for a Nucleo-F446RE: platform.txt's macros, standards and include folders."""
+    repository = "stm32duino/Arduino_Core_STM32 and its submodule"
+    core = checkout("THIMBLE_ARDUINO_STM32", repository, "cores/arduino/api/ArduinoAPI.h")
+    cmsis = checkout("THIMBLE_CMSIS", "ARM-software/CMSIS_6", "CMSIS/Core/Include/core_cm4.h")
+    compiler = ("arm-none-eabi-g++", "-x", "c++", "-fsyntax-only", "-include", "functional")
+    if subprocess.run([*compiler, os.devnull], capture_output=True, check=False).returncode:
+        pytest.skip("arm-none-eabi-g++ lacks C++'s library: libstdc++-arm-none-eabi-newlib")
+    made = export("arduino", "nucleo-f446re")
+    device = core / "system/Drivers/CMSIS/Device/ST/STM32F4xx"
+    folders = [
+        *(core / "cores/arduino" / part for part in ("", "avr", "stm32", "api")),
+        *(core / "libraries/SrcWrapper/inc" / part for part in ("", "LL")),
+        *(core / "system/Drivers/STM32F4xx_HAL_Driver" / part for part in ("Inc", "Src")),
+        core / "system/STM32F4xx",
+        cmsis / "CMSIS/Core/Include",
+        device / "Include",
+        device / "Source/Templates/gcc",
+        core / "variants/STM32F4xx/F446R(C-E)T",
+    ]
+    macros = ("STM32F4xx", "STM32F446xx", "ARDUINO=10819", "ARDUINO_ARCH_STM32")
+    macros += ("USE_HAL_DRIVER", "USE_FULL_LL_DRIVER", "EXTENDED_PIN_MODE", "VECT_TAB_OFFSET=0")
+    options = [
+        *("-mcpu=cortex-m4", "-mthumb", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard", "-Os", "-c"),
+        *("-ffunction-sections", "-fdata-sections", "-DHAL_UART_MODULE_ENABLED"),
+        '-DVARIANT_H="variant_NUCLEO_F446RE.h"',
+        *(f"-D{macro}" for macro in macros),
+        *(f"-isystem{folder}" for folder in folders),
+        *("-I", made.folder / "src", "-Wall", "-Wextra", "-Werror"),
+    ]
+    sources = [made.folder / path for path in made.files if path.endswith(".c")]
+    run("arm-none-eabi-gcc", *options, "-std=gnu17", *sources, where=tmp_path)
+    (sketch,) = [made.folder / path for path in made.files if path.endswith(".ino")]
+    plain = ("-std=gnu++17", "-fno-rtti", "-fno-exceptions", "-include", "Arduino.h")
+    output = tmp_path / "sketch.o"
+    run("arm-none-eabi-g++", *options, *plain, "-x", "c++", sketch, "-o", output)
+    symbols = run("arm-none-eabi-nm", "-C", output)
+    assert all(name in symbols for name in ("T setup", "T loop", "U digits_int8_run"))
+
+
 def test_arduino_lint_finds_nothing_wrong(export: Export) -> None:
     """Its own schema, with the rules for a library that is not in the library manager's index."""
     jsonschema = pytest.importorskip("jsonschema", reason="needs jsonschema")
