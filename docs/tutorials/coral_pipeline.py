@@ -1,0 +1,48 @@
+"""A Coral pipeline: a model cut into stages, one Edge TPU each, run frame by frame.
+
+    pip install 'thimble-nn[edgetpu]'
+    python coral_pipeline.py [MODEL.tflite [STAGES]]
+
+Without Edge TPUs the stages run on this computer's processor, and the timing is simulated. Nothing
+here has run on Edge TPUs yet (docs/edgetpu.md says what was checked instead).
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits_int8.tflite"
+model = sys.argv[1] if len(sys.argv) > 1 else str(DIGITS)
+stages = sys.argv[2] if len(sys.argv) > 2 else "2"
+
+
+def thimble(*words: str) -> None:
+    """A command of Thimble's, shown as you would type it."""
+    print("$ thimble", *words, flush=True)
+    subprocess.run([sys.executable, "-m", "toolchain.cli", *words], check=True)
+
+
+# Plan: which operators each stage has, what it caches, the time between results, what is proved.
+thimble("edgetpu", "plan", model, "--stages", stages, "--json", "plan.json")
+plan = json.loads(Path("plan.json").read_text())
+print(f"predicted: a result every {plan['period_ms']:.2f} ms; proved: {plan['proved_optimal']}")
+
+# Split: a .tflite file for each stage, and pipeline.json; compiled where Google's compiler is there.
+thimble("edgetpu", "split", model, "--stages", stages, "-o", "stages", "--force")
+
+# Simulate: frames on devices, event by event.
+thimble("edgetpu", "simulate", "stages")
+
+# Run frames in order: on Edge TPUs if there are any, otherwise on the processor.
+thimble("edgetpu", "run", "stages", "--frames", "16", "--out", "piped.npz")
+
+# The whole model as one stage gives the same bytes.
+thimble("edgetpu", "split", model, "--stages", "1", "-o", "whole", "--force")
+thimble("edgetpu", "run", "whole", "--frames", "16", "--out", "alone.npz")
+piped, alone = np.load("piped.npz"), np.load("alone.npz")
+if any(not np.array_equal(piped[name], alone[name]) for name in alone.files):
+    sys.exit("The pipeline's results are not those of the model.")
+print(f"{len(alone.files)} output(s) of 16 frames: the same bytes as without a pipeline")
