@@ -33,6 +33,7 @@ from toolchain.planning.options import DEFAULT_BOARD, PlanOptions
 from toolchain.planning.ordering import choose_views, rewrite_identities
 from toolchain.planning.placing import over_banks, place
 from toolchain.planning.quickest import quickest, spend_flash
+from toolchain.planning.rows import stream_input
 from toolchain.planning.splitting import split
 from toolchain.progress import Report, silent
 
@@ -94,6 +95,8 @@ def plan_graph(
     to split that was found meets `options.ram_bytes`.
     """
     options, costs = options or PlanOptions(), costs or predicted_model(target)
+    if options.stream_input:
+        graph = stream_input(graph, options.streamed_input)
     if options.ram_bytes is not None:
         check_possible(graph, options.ram_bytes)
     if options.rewrite:

@@ -33,6 +33,7 @@ struct thimble_tensor {
     const uint32_t *shape; /**< `rank` sizes */
     float scale;           /**< real = scale * (stored - zero_point); 0: not quantised */
     int32_t zero_point;
+    uint32_t rows;                 /**< of an input that arrives by rows: it lies nowhere; else 0 */
     uint32_t part;                 /**< of the arena, from 0; 0 where it is in one piece */
     uint32_t offset;               /**< bytes from the start of that part */
     const void *(*constant)(void); /**< where an output lies that is a constant; NULL: in the arena */
@@ -72,7 +73,10 @@ struct thimble_info {
     uint32_t operator_count;
     const struct thimble_operator *operators;
     int32_t (*run)(void *arena); /**< `<name>_run`; with parts, of the struct of pointers to them */
-    void (*reset)(void *arena);  /**< `<name>_reset`; NULL: the model keeps no state */
+    int32_t (*push_begin)(
+        void *arena); /**< `<name>_push_begin`, and `run` NULL, for an input that arrives by rows */
+    int32_t (*push_rows)(void *arena, const void *rows, uint32_t count); /**< `<name>_push_rows` */
+    void (*reset)(void *arena);              /**< `<name>_reset`; NULL: the model keeps no state */
     const char *(*error_name)(int32_t code); /**< `<name>_error_name` */
 };
 
@@ -86,10 +90,12 @@ thimble_place(const struct thimble_info *info, const struct thimble_tensor *tens
     return &part[tensor->offset];
 }
 
-/** Input `index`, from 0: write it before each run. */
+/** Input `index`, from 0: write it before each run. NULL where it arrives by rows. */
 static inline void *thimble_input(const struct thimble_info *info, uint32_t index, void *arena)
 {
-    return thimble_place(info, &info->inputs[index], arena);
+    const struct thimble_tensor *const tensor = &info->inputs[index];
+
+    return (tensor->rows != 0u) ? NULL : thimble_place(info, tensor, arena);
 }
 
 /** Output `index`, from 0, after a run. */

@@ -114,6 +114,23 @@ NoSplitOption = Annotated[
         "--optimise speed, or a --scheduler or --allocator other than the default.",
     ),
 ]
+StreamOption = Annotated[
+    bool,
+    typer.Option(
+        "--stream-input",
+        help="The input arrives by rows (of an image, of a spectrogram) and is in RAM only as far "
+        "as rows are still needed: the C has <name>_push_rows(arena, rows, n) in place of "
+        "<name>_run, and computes what the rows allow as they come.",
+    ),
+]
+StreamedOption = Annotated[
+    str,
+    typer.Option(
+        "--streamed-input",
+        metavar="NAME",
+        help="The input that --stream-input means, where several have rows.",
+    ),
+]
 EffortOption = Annotated[
     str,
     typer.Option(
@@ -272,6 +289,8 @@ def plan_options(
     effort: str = FULL,
     choice: int | None = None,
     labels: Path | None = None,
+    stream_input: bool = False,
+    streamed_input: str = "",
 ) -> PlanOptions:
     """The options as a value. Raises InputError for an unknown name or an invalid number."""
     schedule.scheduler(scheduler)
@@ -283,6 +302,10 @@ def plan_options(
     if choice is not None and (no_split or ram or max_slowdown):
         asked = "--no-split" if no_split else "--ram" if ram else "--max-slowdown"
         raise InputError(f"--choice says what is split, and so does {asked}: leave out one")
+    if no_split and stream_input:
+        raise InputError("--no-split keeps the input whole, --stream-input cuts it: leave out one")
+    if streamed_input and not stream_input:
+        raise InputError("--streamed-input names the input of --stream-input, which is not given")
     if effort not in EFFORTS:
         raise InputError(f"--plan {effort!r}: it is one of {', '.join(EFFORTS)}")
     slowdown = None if max_slowdown is None else per_cent(max_slowdown, "--max-slowdown")
@@ -303,6 +326,8 @@ def plan_options(
         fast=effort == FAST,
         choice=choice,
         labels=() if labels is None else read_labels(labels),
+        stream_input=stream_input,
+        streamed_input=streamed_input,
     )
 
 

@@ -27,6 +27,7 @@ from toolchain.report.plan import (
     plan_json,
     proof_line,
     removed_lines,
+    rows_lines,
     spent_lines,
     split_lines,
 )
@@ -85,6 +86,7 @@ def show_plan(
         console.print(proof_line(plan))
         for line in (
             *split_lines(plan),
+            *rows_lines(plan),
             *spent_lines(plan),
             *copied_lines(plan),
             *removed_lines(plan),

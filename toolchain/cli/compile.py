@@ -41,6 +41,8 @@ from toolchain.cli._options import (
     SlowdownOption,
     SplitSecondsOption,
     SplitterOption,
+    StreamedOption,
+    StreamOption,
     WeightsAddressOption,
     WeightsOption,
     external_weights,
@@ -69,6 +71,7 @@ from toolchain.report.plan import (
     memory_table,
     proof_line,
     removed_lines,
+    rows_lines,
     spent_lines,
     split_lines,
 )
@@ -137,6 +140,8 @@ def command(
     max_slowdown: SlowdownOption = None,
     splitter: SplitterOption = splitters.DEFAULT,
     no_split: NoSplitOption = False,
+    stream_input: StreamOption = False,
+    streamed_input: StreamedOption = "",
     effort: EffortOption = FULL,
     choice: ChoiceOption = None,
     split_seconds: SplitSecondsOption = None,
@@ -182,6 +187,8 @@ def command(
         flash=flash,
         optimise=optimise,
         no_split=no_split,
+        stream_input=stream_input,
+        streamed_input=streamed_input,
         effort=effort,
         choice=choice,
         labels=labels,
@@ -247,6 +254,7 @@ def _report(compiled: Compiled, out: Path, target: Board, tuning: Tuning | None)
     plan = compiled.plan
     for line in (
         *split_lines(plan),
+        *rows_lines(plan, compiled.sizes.pushed_bytes if compiled.sizes else 0),
         *spent_lines(plan),
         *copied_lines(plan),
         *removed_lines(plan),

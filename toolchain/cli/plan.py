@@ -28,6 +28,8 @@ from toolchain.cli._options import (
     SlowdownOption,
     SplitSecondsOption,
     SplitterOption,
+    StreamedOption,
+    StreamOption,
     plan_options,
 )
 from toolchain.ops.preference import Preference
@@ -48,6 +50,8 @@ def command(
     max_slowdown: SlowdownOption = None,
     splitter: SplitterOption = splitters.DEFAULT,
     no_split: NoSplitOption = False,
+    stream_input: StreamOption = False,
+    streamed_input: StreamedOption = "",
     effort: EffortOption = FULL,
     choice: ChoiceOption = None,
     split_seconds: SplitSecondsOption = None,
@@ -97,6 +101,8 @@ def command(
         flash=flash,
         optimise=optimise,
         no_split=no_split,
+        stream_input=stream_input,
+        streamed_input=streamed_input,
         effort=effort,
         choice=choice,
     )

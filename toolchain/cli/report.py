@@ -27,6 +27,8 @@ from toolchain.cli._options import (
     SlowdownOption,
     SplitSecondsOption,
     SplitterOption,
+    StreamedOption,
+    StreamOption,
     plan_options,
 )
 from toolchain.cli._page import write_page
@@ -93,6 +95,8 @@ def command(
     max_slowdown: SlowdownOption = None,
     splitter: SplitterOption = splitters.DEFAULT,
     no_split: NoSplitOption = False,
+    stream_input: StreamOption = False,
+    streamed_input: StreamedOption = "",
     effort: EffortOption = FULL,
     choice: ChoiceOption = None,
     split_seconds: SplitSecondsOption = None,
@@ -128,6 +132,8 @@ def command(
         flash=flash,
         optimise=optimise,
         no_split=no_split,
+        stream_input=stream_input,
+        streamed_input=streamed_input,
         effort=effort,
         choice=choice,
     )

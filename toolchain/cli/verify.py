@@ -34,6 +34,8 @@ from toolchain.cli._options import (
     SlowdownOption,
     SplitSecondsOption,
     SplitterOption,
+    StreamedOption,
+    StreamOption,
     WeightsAddressOption,
     WeightsOption,
     external_weights,
@@ -98,6 +100,8 @@ def command(
     max_slowdown: SlowdownOption = None,
     splitter: SplitterOption = splitters.DEFAULT,
     no_split: NoSplitOption = False,
+    stream_input: StreamOption = False,
+    streamed_input: StreamedOption = "",
     effort: EffortOption = FULL,
     split_seconds: SplitSecondsOption = None,
     one_bank: OneBankOption = False,
@@ -143,6 +147,8 @@ def command(
         flash=flash,
         optimise=optimise,
         no_split=no_split,
+        stream_input=stream_input,
+        streamed_input=streamed_input,
         effort=effort,
     )
     conditions = gates(fail_on)

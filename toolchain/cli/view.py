@@ -19,6 +19,8 @@ from toolchain.cli._options import (
     RamOption,
     SlowdownOption,
     SplitSecondsOption,
+    StreamedOption,
+    StreamOption,
     plan_options,
 )
 from toolchain.cli._page import command_line
@@ -54,6 +56,8 @@ def command(
     flash: FlashOption = None,
     max_slowdown: SlowdownOption = None,
     no_split: NoSplitOption = False,
+    stream_input: StreamOption = False,
+    streamed_input: StreamedOption = "",
     split_seconds: SplitSecondsOption = None,
     port: Annotated[
         int, typer.Option("--port", min=0, max=65535, help="Port to listen on; 0: a free one.")
@@ -78,6 +82,8 @@ def command(
         split_seconds=split_seconds,
         flash=flash,
         no_split=no_split,
+        stream_input=stream_input,
+        streamed_input=streamed_input,
     )
     asked = Asked(options, pareto, profile or bool(read_as), read_as, verify)
     pairs, line = subject_pairs(subjects, boards or []), command_line()

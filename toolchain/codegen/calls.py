@@ -365,6 +365,11 @@ def _column(name: str, leaf: Leaf, row: tuple[str, ...]) -> Column:
     return Column(name, c_type, width, tuple(map(str, numbers)), unit)
 
 
+def size_column(name: str, numbers: Sequence[int]) -> Column:
+    """A column of numbers that are not below 0, in the smallest type that holds them."""
+    return _column(name, Leaf(name, SIZE, ""), tuple(map(str, numbers)))
+
+
 def _width(numbers: Sequence[int]) -> int:
     """Bytes of the smallest type that holds them all."""
     low, high = min(numbers), max(numbers)

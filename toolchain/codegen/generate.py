@@ -18,9 +18,10 @@ from toolchain.codegen.names import model_identifier
 from toolchain.codegen.operators import code, operands
 from toolchain.codegen.steps import Costs, steps_of
 from toolchain.codegen.writer import Writer
+from toolchain.errors import InputError
 from toolchain.ir import CodeOperator, DType, ExternalWeights, Sources, Status
 from toolchain.ir.sources import INFO_SUFFIX
-from toolchain.ir.status import OF_STEPS, OF_WEIGHTS
+from toolchain.ir.status import OF_ROWS, OF_STEPS, OF_WEIGHTS
 from toolchain.kernels import cmsis_nn, runtime_c
 from toolchain.kernels.c_sources import source_closure
 from toolchain.memory.plan import Plan
@@ -74,9 +75,17 @@ def generate(
         CodeOperator(*plan.graph.ops[numbers[0]].counted_as, numbers) for numbers in made.numbers
     )
     resets = writer.resets()
-    steps = steps_of(costs, made.calls, plan.graph)
-    absent = (*(() if steps is not None else OF_STEPS), *(() if external else OF_WEIGHTS))
     inputs, outputs = accessors(plan, writer)
+    pushed = next((end for end in inputs if end.rows is not None), None)
+    if pushed is not None and fetched:
+        raise InputError("--weights fetched fetches for whole runs: leave out --stream-input")
+    steps = steps_of(costs, made.calls, plan.graph) if pushed is None else None
+    own = (
+        *(OF_STEPS if steps else ()),
+        *(OF_ROWS if pushed else ()),
+        *(OF_WEIGHTS if external else ()),
+    )
+    absent = {*OF_STEPS, *OF_ROWS, *OF_WEIGHTS} - set(own)
     if external:
         writer.functions.update(_CHECKS_FETCHED if fetched else _CHECKS)
     trees = (cmsis_nn.tree(cmsis_nn_folder), runtime_c.tree())
@@ -104,6 +113,9 @@ def generate(
         "memory_map": memory_map(plan, [step_of[number] for number in made.calls]),
         "kernel_headers": closure.headers,
         "resets": resets,
+        "pushed": pushed,
+        "progress": plan.graph.pushed
+        and writer.places.address(plan.arena.offsets[plan.graph.pushed.progress]),
         "core": core,
         "statuses": [status for status in Status if status not in absent],
         "blob": weights,
@@ -152,6 +164,7 @@ def generate(
         outputs=tuple(end.identifier for end in outputs),
         weight_bytes=writer.constants.size_bytes,
         stateful=bool(plan.graph.states),
+        pushed="" if pushed is None else pushed.identifier,
         parts=plan.arena.parts,
         in_steps=steps is not None,
         weights=weights,

@@ -11,12 +11,14 @@ from toolchain.codegen.writer import Writer
 from toolchain.ir import Boundary, DType, Tensor
 from toolchain.ir.boundary import End
 from toolchain.memory.plan import Plan
+from toolchain.ops.movement.input_rows import InputRows, rows_of
 
 
 @dataclass(frozen=True)
 class Accessor:
     """One input or output. It lies in flash at `symbol`, a C expression, if that is set; otherwise
-    in the arena at `address`, which is the byte `offset` of its part number `part`.
+    in the arena at `address`, which is the byte `offset` of its part number `part`; one that
+    arrives by `rows` lies nowhere.
 
     `info`: what the names of its arrays in `<name>_info.c` begin with. `labels` are the names of
     its classes, where there are any.
@@ -31,6 +33,7 @@ class Accessor:
     part: int
     offset: int
     labels: tuple[str, ...] = ()
+    rows: InputRows | None = None
 
     @property
     def tensor(self) -> Tensor:
@@ -92,6 +95,9 @@ class Accessor:
 
 def accessors(plan: Plan, writer: Writer) -> tuple[tuple[Accessor, ...], tuple[Accessor, ...]]:
     """The inputs and outputs of the plan's graph, in its order, under unique identifiers."""
+    graph = plan.graph
+    pushed = graph.pushed and graph.pushed.input
+    taken = next((rows_of(graph.ops[i]) for i in graph.consumers[pushed]), None) if pushed else None
 
     def side(direction: str, ends: Sequence[End]) -> tuple[Accessor, ...]:
         names, found, places = Names(), [], writer.places
@@ -109,6 +115,7 @@ def accessors(plan: Plan, writer: Writer) -> tuple[tuple[Accessor, ...], tuple[A
                     part,
                     offset,
                     plan.about.labels.get(end.name, ()),
+                    taken if end.name == pushed else None,
                 )
             )
         return tuple(found)

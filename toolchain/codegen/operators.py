@@ -10,7 +10,7 @@ from textwrap import indent
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.codegen.calls import Column, share, symbols
+from toolchain.codegen.calls import Column, share, size_column, symbols
 from toolchain.codegen.constants import ConstantArray
 from toolchain.codegen.environment import environment
 from toolchain.codegen.layout import LINE_WIDTH, wrap
@@ -22,6 +22,8 @@ _INDENT = "    "
 
 _PACKED, _IN_CODE = "packed", "in the code"
 """Where a constant operand is that is no array of its own: in another array, or in arguments."""
+_CALLERS = "the caller's"
+"""Where an input is that arrives by rows."""
 _FEW_ARRAYS = 6
 """Packed constants of one function that its comment lists."""
 
@@ -43,6 +45,7 @@ class Function:
     """A function of the generated file. `operator` is the number that profiling hooks get.
 
     `columns` and `rows` are the table of its blocks. Without columns all its calls are the same.
+    `takes_rows`: there is the table alone, of blocks of rows that the caller brings.
     """
 
     operator: int
@@ -51,6 +54,7 @@ class Function:
     columns: tuple[Column, ...]
     rows: tuple[tuple[str, ...], ...]
     body: str
+    takes_rows: bool = False
 
     @property
     def first(self) -> Call:
@@ -92,8 +96,15 @@ class Code:
 
     @property
     def in_blocks(self) -> bool:
-        """Whether some operator is called more than once."""
-        return len(self.steps) > len(self.numbers)
+        """Whether the calls have numbers of blocks: some operator is called more than once, or
+        the calls wait for rows.
+        """
+        return len(self.steps) > len(self.numbers) or self.taker is not None
+
+    @property
+    def taker(self) -> Function | None:
+        """The table of the rows that the caller brings; None where no input arrives by rows."""
+        return next((function for function in self.functions if function.takes_rows), None)
 
     @property
     def step_arrays(self) -> Mapping[str, NDArray[np.generic]]:
@@ -110,6 +121,11 @@ def code(operators: Sequence[Sequence[Call]], order: Sequence[int], prefix: str)
     step_of: dict[int, Step] = {}
     for index, calls in enumerate(operators):
         symbol = f"{prefix}_op{index}_{calls[0].op.kind}"
+        if calls[0].rows is not None:
+            for row, call in enumerate(calls):
+                step_of[call.number] = Step(len(functions), row)
+            functions.append(_taker(index, symbol, calls))
+            continue
         for variant, (group, columns, text) in enumerate(_shared(calls)):
             rows = tuple(zip(*(column.values for column in columns), strict=True))
             distinct = {row: at for at, row in enumerate(dict.fromkeys(rows))}
@@ -133,6 +149,23 @@ def code(operators: Sequence[Sequence[Call]], order: Sequence[int], prefix: str)
         steps=tuple(step_of[number] for number in ran),
         calls=ran,
     )
+
+
+def _taker(index: int, symbol: str, calls: Sequence[Call]) -> Function:
+    """Where rows go that the caller brings: their first byte, the first of them, their number.
+
+    Raises ValueError where the schedule does not take them one behind the other.
+    """
+    taken = [call.rows for call in calls if call.rows is not None]
+    if any(rows.begin != sum(r.rows for r in taken[:at]) for at, rows in enumerate(taken)):
+        raise ValueError(f"the schedule takes rows of {calls[0].inputs[0].name!r} out of order")
+    columns = (
+        size_column("target", [rows.target for rows in taken]),
+        size_column("begin", [rows.begin for rows in taken]),
+        size_column("rows", [rows.rows for rows in taken]),
+    )
+    table = tuple((str(rows.target), str(rows.begin), str(rows.rows)) for rows in taken)
+    return Function(index, symbol, tuple(calls), columns, table, "", takes_rows=True)
 
 
 def _smallest(numbers: Sequence[int]) -> NDArray[np.generic]:
@@ -214,7 +247,8 @@ def _place(tensors: Sequence[Tensor], writer: Writer, arrays: Mapping[str, str])
     if tensors[0].is_constant:
         return _home(writer.constants[arrays[tensors[0].name]], writer)
     offsets = writer.plan.arena.offsets
-    return _span({offsets[tensor.name] for tensor in tensors if tensor.name in offsets}, writer)
+    found = {offsets[tensor.name] for tensor in tensors if tensor.name in offsets}
+    return _span(found, writer) if found else _CALLERS
 
 
 def _span(offsets: Set[int], writer: Writer) -> str:

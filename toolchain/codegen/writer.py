@@ -31,6 +31,7 @@ from toolchain.ir import DType, Op, Tensor
 from toolchain.memory.moves import Move, moves
 from toolchain.memory.plan import Plan
 from toolchain.ops.kernel import Array, Constant, Input, Kernel, Output, Packed, Scratch
+from toolchain.ops.movement.input_rows import rows_of
 
 _BYTES = ("int8_t", "uint8_t")
 _BYTE = "value"
@@ -54,8 +55,21 @@ class Fetch:
 
 
 @dataclass(frozen=True)
+class RowsTaken:
+    """Rows [begin, begin + rows) of an input that arrives by rows go to the byte `target` of the
+    arena.
+    """
+
+    target: int
+    begin: int
+    rows: int
+
+
+@dataclass(frozen=True)
 class Call:
-    """An operator that has code. `number` is its index in the graph."""
+    """An operator that has code. `number` is its index in the graph. `rows`: set where the caller
+    brings what it copies, so that it has no function of its own.
+    """
 
     number: int
     op: Op
@@ -67,6 +81,7 @@ class Call:
     copies_only: bool
     body: Body
     fetch: Fetch
+    rows: RowsTaken | None = None
 
 
 @dataclass(frozen=True)
@@ -295,7 +310,14 @@ class Writer:
             check_moves(op, graph, wanted)
         begin = self.constants.end_bytes
         self._fetch = Fetch(begin, 0, arena.fetch_offsets.get(op.name, 0))
-        body = self.body(op, kernel, owner) if wanted is None else self.copies(wanted, owner)
+        rows = self._rows_taken(op)
+        if rows is not None:
+            self.functions.update(kernel.functions)
+            body: Body = ()
+        elif wanted is None:
+            body = self.body(op, kernel, owner)
+        else:
+            body = self.copies(wanted, owner)
         fetch = replace(self._fetch, size_bytes=self.constants.end_bytes - begin)
         return Call(
             number=number,
@@ -308,7 +330,15 @@ class Writer:
             copies_only=wanted is not None,
             body=body,
             fetch=fetch,
+            rows=rows,
         )
+
+    def _rows_taken(self, op: Op) -> RowsTaken | None:
+        pushed = self.plan.graph.pushed
+        if pushed is None or pushed.input not in op.inputs:
+            return None
+        taken = rows_of(op)
+        return RowsTaken(self.plan.arena.offsets[op.outputs[0]], taken.begin, taken.rows)
 
     def calls(self) -> tuple[tuple[Call, ...], ...]:
         """The calls of each operator that has code, in the order of the schedule.

@@ -21,6 +21,7 @@ from toolchain.memory.firmware_size import (
     STACK_BYTES,
     code_estimate_bytes,
     firmware_layout,
+    pushed_bytes,
     shared_arena,
 )
 from toolchain.memory.plan import Plan
@@ -46,6 +47,7 @@ _FIRMWARE_SOURCES = (
     *("fault.c", "memory_use.c", "measure.c", "state.c"),
 )
 _HOOKS = "thimble_hooks.h"
+_WORD_BYTES = 4
 _MODEL_SUFFIX, _KERNEL_SUFFIX = ".model.o", ".kernel.o"
 _COPIED, _CODE_COPY = ".copied_", ".code_copy"
 
@@ -231,7 +233,7 @@ def build_files(
     compiler.convert(elf, "ihex", elf.with_suffix(".hex"))
     if _span_bytes(elf) <= _BIN_LIMIT_BYTES:
         compiler.convert(elf, "binary", elf.with_suffix(".bin"))
-    built = Firmware(folder, board, tuple(models), measure(elf), build_id.hex())
+    built = Firmware(folder, board, tuple(models), measure(elf, models), build_id.hex())
     built.save()
     return built
 
@@ -281,7 +283,9 @@ def build(
             models, shared.parts, shared.offsets, strict=True
         )
     ]
-    banks = beside_weights(firmware_layout(board, plans, chosen.stack_bytes), made)
+    held = sum(map(pushed_bytes, plans))
+    chosen_banks = firmware_layout(board, plans, chosen.stack_bytes, more_data_bytes=held)
+    banks = beside_weights(chosen_banks, made)
     try:
         return build_files(board, carried, files, folder, banks, chosen, report=report)
     except compiler.BankOverflowError as overflow:
@@ -321,7 +325,13 @@ def roomier_banks(
         expected += sum(plan.weight_bytes for plan in plans)
     real = banks.code.size_bytes + overflow.excess_bytes
     try:
-        other = firmware_layout(board, plans, options.stack_bytes, max(real - expected, 0))
+        other = firmware_layout(
+            board,
+            plans,
+            options.stack_bytes,
+            max(real - expected, 0),
+            more_data_bytes=sum(map(pushed_bytes, plans)),
+        )
     except DoesNotFitError:
         return None
     return other if (other.code, other.weights) != (banks.code, banks.weights) else None
@@ -373,8 +383,10 @@ def _span_bytes(elf: Path) -> int:
         return int(max(ends) - min(segment["p_paddr"] for segment in loads))
 
 
-def measure(elf: Path) -> Sizes:
+def measure(elf: Path, models: Sequence[FirmwareModel] = ()) -> Sizes:
     """Sizes in bytes of the linked sections."""
+    held = [model.pushed.size_bytes for model in models if model.pushed is not None]
+    pushed_bytes = sum(-(-size // _WORD_BYTES) * _WORD_BYTES for size in held)
     with elf.open("rb") as file:
         sections = {s.name: int(s["sh_size"]) for s in elffile.ELFFile(file).iter_sections()}
 
@@ -386,9 +398,10 @@ def measure(elf: Path) -> Sizes:
         code_bytes=total(".vectors", ".text", ".rodata", _CODE_COPY),
         weight_bytes=total(".weights") + copied_bytes,
         data_bytes=total(".data"),
-        bss_bytes=total(".bss", ".noinit"),
+        bss_bytes=total(".bss", ".noinit") - pushed_bytes,
         arena_bytes=total(*(name for name in sections if name.startswith(".arena"))),
         stack_bytes=total(".stack"),
         copied_bytes=copied_bytes + total(_CODE_COPY),
         code_copy_bytes=total(_CODE_COPY),
+        pushed_bytes=pushed_bytes,
     )

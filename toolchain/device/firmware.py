@@ -15,6 +15,7 @@ from toolchain.errors import InputError
 from toolchain.files.records import read_json, record
 from toolchain.ir import DType, Sources
 from toolchain.memory.plan import Plan
+from toolchain.ops.movement.input_rows import rows_of
 
 MANIFEST = "firmware.json"
 
@@ -25,6 +26,8 @@ class Port:
 
     `identifier` is its name in C. `constant`: an output that lies in flash, not in the arena.
     `part`: the part that it lies in, of an arena spread over banks; the offset counts from there.
+    `rows`: of an input that arrives by rows, how many there are. The firmware then keeps all of it
+    beside the arena, for the serial protocol, and pushes it.
     """
 
     name: str
@@ -34,6 +37,7 @@ class Port:
     dtype: DType
     constant: bool = False
     part: int = 0
+    rows: int = 0
 
     @property
     def size_bytes(self) -> int:
@@ -120,6 +124,11 @@ class FirmwareModel:
         return sum(part.size_bytes for part in self.parts)
 
     @property
+    def pushed(self) -> Port | None:
+        """The input that arrives by rows."""
+        return next((port for port in self.inputs if port.rows), None)
+
+    @property
     def over_banks(self) -> bool:
         """Whether its C takes a struct of arena parts."""
         return any(part.member for part in self.parts)
@@ -137,7 +146,10 @@ def firmware_model(plan: Plan, sources: Sources, parts: tuple[FirmwarePart, ...]
             lies_in = arena.part_of(offset)
             offset, part = offset - lies_in.start_bytes, arena.parts.index(lies_in)
         shape, dtype = tensor.shape, tensor.dtype
-        return Port(name, identifier, offset, shape, dtype, tensor.is_constant, part)
+        rows = 0
+        if graph.pushed is not None and name == graph.pushed.input:
+            rows = sum(rows_of(graph.ops[taker]).rows for taker in graph.consumers[name])
+        return Port(name, identifier, offset, shape, dtype, tensor.is_constant, part, rows)
 
     return FirmwareModel(
         name=sources.name,
@@ -168,7 +180,8 @@ class Sizes:
 
     `code_bytes` is .text and .rodata without the model's constants (`weight_bytes`); of both the
     start-up copies `copied_bytes` to RAM, `code_copy_bytes` of them code. `stack_bytes` is the
-    reserved size; the board measures what is used.
+    reserved size; the board measures what is used. `pushed_bytes`: copies of inputs that arrive by
+    rows, which only this firmware needs, for the serial protocol; they count nowhere else.
     """
 
     code_bytes: int
@@ -179,6 +192,7 @@ class Sizes:
     stack_bytes: int
     copied_bytes: int = 0
     code_copy_bytes: int = 0
+    pushed_bytes: int = 0
 
     @property
     def flash_bytes(self) -> int:
@@ -318,9 +332,9 @@ def _load_whole(file: Path, index: int) -> Firmware:
 def _check_ports(model: FirmwareModel, where: str) -> None:
     """Raises InputError where an input or output does not lie in the model's part of the arena."""
     for port in (*model.inputs, *model.outputs):
-        if min((*port.shape, port.offset_bytes, port.part), default=0) < 0:
+        if min((*port.shape, port.offset_bytes, port.part, port.rows), default=0) < 0:
             raise InputError(f"{where}: {port.name!r} has a negative number")
-        if port.constant:
+        if port.constant or port.rows:
             continue
         room = model.parts[port.part].size_bytes if port.part < len(model.parts) else 0
         if port.offset_bytes + port.size_bytes > room:

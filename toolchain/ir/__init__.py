@@ -5,7 +5,7 @@ from toolchain.ir.arena import ArenaPart, ArenaPlan, ArenaProblem, Block, Placem
 from toolchain.ir.banks import Bank, Spread
 from toolchain.ir.boundary import Boundary, End
 from toolchain.ir.external import BLOB_ALIGNMENT_BYTES, External
-from toolchain.ir.graph import Attributes, Graph, Op, State
+from toolchain.ir.graph import Attributes, Graph, Op, Pushed, State
 from toolchain.ir.memory import Buffer, Member, MemoryProblem, Overlap
 from toolchain.ir.progress import Access, LiveRun
 from toolchain.ir.removed import NOTHING_REMOVED, RemovedChannels
@@ -41,6 +41,7 @@ __all__ = [
     "Op",
     "Overlap",
     "Placement",
+    "Pushed",
     "Quantisation",
     "RemovedChannels",
     "Schedule",

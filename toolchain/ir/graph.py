@@ -56,10 +56,22 @@ class State:
     initial: NDArray[np.generic]
 
 
+@dataclass(frozen=True)
+class Pushed:
+    """An input that the caller hands over a few rows at a time, so that it takes no RAM.
+
+    `input`: only operators of the kind `input_rows` read it, each row once and in order.
+    `progress`: what is kept between two pushes; nothing in the graph computes or reads it.
+    """
+
+    input: str
+    progress: str
+
+
 @dataclass(frozen=True, eq=False)
 class Graph:
     """Operators in some topological order, their tensors, and the graph's inputs, outputs and
-    states.
+    states. `pushed`: the input that arrives by rows, if one does.
     """
 
     name: str
@@ -68,6 +80,7 @@ class Graph:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     states: tuple[State, ...] = ()
+    pushed: Pushed | None = None
 
     @staticmethod
     def build(
@@ -112,13 +125,23 @@ class Graph:
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """Tensors with a value before the first operator: the inputs, then the states."""
-        return (*self.inputs, *(state.input for state in self.states))
+        """Tensors with a value in RAM before the first operator: the inputs, but for one that
+        arrives by rows, then the states, then the progress of the rows.
+        """
+        states = tuple(state.input for state in self.states)
+        if self.pushed is None:
+            return (*self.inputs, *states)
+        held = (name for name in self.inputs if name != self.pushed.input)
+        return (*held, *states, self.pushed.progress)
 
     @property
     def kept(self) -> tuple[str, ...]:
-        """Tensors that outlive a run: the graph's outputs, then the next values of its states."""
-        return (*self.outputs, *(state.output for state in self.states))
+        """Tensors that outlive a run: the graph's outputs, then the next values of its states, then
+        the progress of the rows.
+        """
+        states = tuple(state.output for state in self.states)
+        progress = () if self.pushed is None else (self.pushed.progress,)
+        return (*self.outputs, *states, *progress)
 
     def input_tensors(self, op: Op) -> tuple[Tensor | None, ...]:
         """The tensors that an operator reads, in its order; None for an absent optional one."""
@@ -132,8 +155,11 @@ class Graph:
         return self.tensors[op.outputs[index]]
 
     def activations(self) -> tuple[Tensor, ...]:
-        """Tensors that need RAM: all that are not constant."""
-        return tuple(t for t in self.tensors.values() if not t.is_constant)
+        """Tensors that need RAM: all that are not constant, but for an input that arrives by
+        rows.
+        """
+        pushed = "" if self.pushed is None else self.pushed.input
+        return tuple(t for t in self.tensors.values() if not t.is_constant and t.name != pushed)
 
     def with_ops(self, ops: Iterable[Op], tensors: Iterable[Tensor] | None = None) -> Graph:
         """The same graph with other operators; tensors that nothing refers to any more are
@@ -141,7 +167,7 @@ class Graph:
         """
         kept = tuple(ops)
         table = dict(self.tensors) if tensors is None else {t.name: t for t in tensors}
-        used = {*self.sources, *self.kept}
+        used = {*self.inputs, *self.sources, *self.kept}
         for op in kept:
             used.update(op.present_inputs())
             used.update(op.outputs)

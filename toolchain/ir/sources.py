@@ -54,6 +54,7 @@ class Sources:
     stateful   whether the model keeps values in its arena from run to run.
     weights    the constants, where the code does not hold them; `<name>_weights.bin` is for them.
     in_steps   whether the code can also run the model in steps.
+    pushed     the identifier of the input that arrives by rows; '' where none does.
     """
 
     name: str
@@ -69,6 +70,7 @@ class Sources:
     stateful: bool = False
     in_steps: bool = False
     weights: ExternalWeights | None = None
+    pushed: str = ""
 
     @property
     def weights_file(self) -> str:

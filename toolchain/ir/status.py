@@ -23,9 +23,10 @@ class Status(IntEnum):
     OK = 0, "it ran"
     ERROR_ARENA = -1, "its arena is missing or misaligned"
     ERROR_ARENA_SHORT = -2, "its arena is too short"
-    AGAIN = -10, "its run is not over: another step is to be made"
+    AGAIN = -10, "its run is not over: another step is to be made, or more rows to be pushed"
     ERROR_NOT_STARTED = -11, "no run was started whose next step could be made"
     ERROR_DONE = -12, "the run whose next step was to be made is over"
+    ERROR_ROWS = -13, "more rows were pushed than it wants, or no frame was begun"
     ERROR_WEIGHTS_MISSING = -20, "it was given no weights"
     ERROR_WEIGHTS_MISALIGNED = -21, "its weights do not lie at a multiple of 8 bytes"
     ERROR_WEIGHTS_NO_BLOB = -22, "where its weights should be is no blob of weights"
@@ -40,6 +41,8 @@ OF_WEIGHTS = tuple(status for status in Status if "WEIGHTS" in status.name)
 """Those of models whose weights lie outside of the code."""
 OF_STEPS = (Status.AGAIN, Status.ERROR_NOT_STARTED, Status.ERROR_DONE)
 """Those that only functions return which run a model in steps."""
+OF_ROWS = (Status.AGAIN, Status.ERROR_ROWS)
+"""Those that only functions return which take an input by rows."""
 
 
 def meaning_of(code: int) -> str:

@@ -103,6 +103,14 @@ def _check_ends(graph: Graph) -> None:
                 raise InvalidGraphError(f"the graph's {kind} {name!r} is a constant")
     if not graph.outputs:
         raise InvalidGraphError("the graph has no outputs")
+    if graph.pushed is not None:
+        name, progress = graph.pushed.input, graph.pushed.progress
+        if name not in graph.inputs or name in graph.outputs:
+            raise InvalidGraphError(f"{name!r}, which arrives by rows, is not an input alone")
+        if progress not in graph.tensors or progress in graph.inputs or progress in graph.outputs:
+            raise InvalidGraphError(f"the progress of {name!r} has no place of its own")
+        if progress in graph.producers or graph.consumers[progress]:
+            raise InvalidGraphError(f"an operator reads or writes the progress of {name!r}")
 
 
 def _check_states(graph: Graph) -> None:
@@ -128,7 +136,9 @@ def _check_states(graph: Graph) -> None:
 
 
 def _check_order(graph: Graph) -> None:
-    known = set(graph.sources) | {t.name for t in graph.tensors.values() if t.is_constant}
+    known = {*graph.inputs, *graph.sources} | {
+        t.name for t in graph.tensors.values() if t.is_constant
+    }
     names: set[str] = set()
     for op in graph.ops:
         if not op.name or op.name in names:

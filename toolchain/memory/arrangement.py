@@ -47,9 +47,51 @@ def place(
     """
     check_order(problem, found.order)
     blocks = arena_problem(problem, found.order)
-    placement = allocator.place(blocks, time_limit_seconds, capacity_bytes)
+    lasting = _lasting(problem, blocks)
+    placement = _above(lasting, blocks, allocator, time_limit_seconds, capacity_bytes)
     check_placement(blocks, placement)
     return Arrangement(found, blocks, placement)
+
+
+def _lasting(problem: MemoryProblem, blocks: ArenaProblem) -> tuple[int, ...]:
+    """The blocks of states, and of what else outlives a run, if those above them stay aligned."""
+    found = [
+        index
+        for index, buffer in enumerate(problem.buffers)
+        if buffer.from_start and buffer.to_end and not blocks.blocks[index].profile
+    ]
+    alignment = max((block.alignment_bytes for block in blocks.blocks), default=1)
+    fit = all(blocks.blocks[index].size_bytes % alignment == 0 for index in found)
+    return tuple(found) if fit else ()
+
+
+def _above(
+    lasting: tuple[int, ...],
+    blocks: ArenaProblem,
+    allocator: Allocator,
+    time_limit_seconds: float | None,
+    capacity_bytes: int | None,
+) -> Placement:
+    """The blocks that live throughout at the bottom, all others above them. No placement is smaller
+    for having them elsewhere: what lies above one could be moved down by its size.
+    """
+    if not lasting:
+        return allocator.place(blocks, time_limit_seconds, capacity_bytes)
+    rest = [index for index in range(len(blocks.blocks)) if index not in lasting]
+    offsets, bottom = [0] * len(blocks.blocks), 0
+    for index in lasting:
+        offsets[index] = bottom
+        bottom += blocks.blocks[index].size_bytes
+    capacity = None if capacity_bytes is None else max(capacity_bytes - bottom, 1)
+    placed = allocator.place(blocks.of(rest), time_limit_seconds, capacity)
+    for index, offset in zip(rest, placed.offsets, strict=True):
+        offsets[index] = bottom + offset
+    return replace(
+        placed,
+        offsets=tuple(offsets),
+        size_bytes=bottom + placed.size_bytes,
+        lower_bound_bytes=bottom + placed.lower_bound_bytes,
+    )
 
 
 def compact(problem: MemoryProblem, first: Arrangement, allocator: Allocator) -> Arrangement:

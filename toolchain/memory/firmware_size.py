@@ -55,6 +55,14 @@ def code_estimate_bytes(*plans: Plan) -> int:
     )
 
 
+def pushed_bytes(plan: Plan) -> int:
+    """Bytes of an input that arrives by rows: not in the arena; the firmware that the serial
+    protocol talks to holds all of it beside.
+    """
+    pushed = plan.graph.pushed
+    return 0 if pushed is None else plan.graph.tensors[pushed.input].size_bytes
+
+
 def firmware_data_bytes(plan: Plan) -> int:
     """.data, .bss and stack of the firmware in bytes, without the arena."""
     counter = find_board(plan.board).counter
@@ -67,17 +75,21 @@ def firmware_layout(
     plans: Sequence[Plan],
     stack_bytes: int = STACK_BYTES,
     more_code_bytes: int = 0,
+    more_data_bytes: int = 0,
 ) -> Layout:
     """The banks that hold each part of a firmware whose models share one arena.
 
     Raises DoesNotFitError, with the bytes that are missing. The code's size is an estimate, to
-    which `more_code_bytes` are added.
+    which `more_code_bytes` are added. `more_data_bytes`: what the firmware holds beside.
     """
     return layout(
         board,
         code_bytes=code_estimate_bytes(*plans) + more_code_bytes,
         weight_bytes=sum(plan.weight_bytes for plan in plans),
-        data_bytes=max(map(firmware_data_bytes, plans)) - STACK_BYTES + stack_bytes,
+        data_bytes=max(map(firmware_data_bytes, plans))
+        - STACK_BYTES
+        + stack_bytes
+        + more_data_bytes,
         arena_banks=shared_arena(plans).banks,
         copied=_copied(plans),
         code_copy=next(((c.code_in, c.code_bytes) for c in (p.copied for p in plans)), ("", 0)),

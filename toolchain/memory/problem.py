@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
 
 from toolchain.errors import UnsupportedError
 from toolchain.ir import Buffer, Graph, Member, MemoryProblem, Op, Overlap
@@ -20,6 +21,7 @@ from toolchain.memory.views import (
 )
 from toolchain.ops.kernel import SafeOverlap
 from toolchain.ops.lowering import Lowered
+from toolchain.ops.movement.input_rows import rows_of
 
 TENSOR_ALIGNMENT_BYTES = 4
 
@@ -27,13 +29,19 @@ TENSOR_ALIGNMENT_BYTES = 4
 def _predecessors(
     graph: Graph, uses: Sequence[Sequence[int]], buffer_of: Mapping[str, int]
 ) -> tuple[tuple[int, ...], ...]:
-    """Those of the graph; and who updates a state runs after all who use the state's buffer.
+    """Those of the graph; and who updates a state runs after all who use the state's buffer, and
+    rows of an input that arrives by rows come in their order.
 
     Raises UnsupportedError where states wait for one another.
     """
-    if not graph.states:
+    if not graph.states and graph.pushed is None:
         return graph.predecessors
     before = [set(found) for found in graph.predecessors]
+    if graph.pushed is not None:
+        pushes = graph.consumers[graph.pushed.input]
+        ordered = sorted(pushes, key=lambda index: rows_of(graph.ops[index]).begin)
+        for one, other in pairwise(ordered):
+            before[other].add(one)
     for state in graph.states:
         writer, buffer = graph.producers[state.output], buffer_of[state.input]
         before[writer].update(op for op, used in enumerate(uses) if buffer in used and op != writer)

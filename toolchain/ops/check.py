@@ -7,6 +7,7 @@ import math
 from toolchain.ir import DType, Graph, Op
 from toolchain.ir.verify import InvalidGraphError, verify
 from toolchain.ops import specs
+from toolchain.ops.movement import input_rows
 from toolchain.ops.spec import Quantised
 
 _WIDE = frozenset({DType.INT16, DType.INT32, DType.INT64})
@@ -71,6 +72,27 @@ def _check_quantisation(op: Op, graph: Graph, wanted: Quantised) -> None:
 
 
 def check(graph: Graph) -> Graph:
-    """Return the graph if it keeps all rules of `ir.verify`; raise InvalidGraphError otherwise."""
+    """Return the graph if it keeps all rules of `ir.verify`, and takes every row of an input that
+    arrives by rows once; raise InvalidGraphError otherwise.
+    """
     verify(graph, _infer)
+    if graph.pushed is not None:
+        _check_rows(graph, graph.pushed.input)
     return graph
+
+
+def _check_rows(graph: Graph, name: str) -> None:
+    takers = [graph.ops[index] for index in graph.consumers[name]]
+    for op in takers:
+        if op.kind != input_rows.KIND:
+            raise InvalidGraphError(
+                f"operator {op.name!r} reads the input {name!r}, which arrives by rows"
+            )
+    taken = sorted((input_rows.rows_of(op) for op in takers), key=lambda rows: rows.begin)
+    there = 0
+    for rows in taken:
+        if rows.begin != there:
+            raise InvalidGraphError(f"row {min(rows.begin, there)} of {name!r} is not taken once")
+        there = rows.end
+    if not taken or there != taken[-1].shape[taken[-1].axis]:
+        raise InvalidGraphError(f"not all rows of {name!r} are taken")

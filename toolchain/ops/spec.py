@@ -382,12 +382,14 @@ class Axis:
 
     `reaches` has one entry per operand; None where every block reads the whole operand, as a
     convolution's blocks of rows read its weights. `attributes` gives the attributes of a block, for
-    example its own padding.
+    example its own padding. `once`: what a block computes cannot be computed again, and blocks run
+    in the order of their indices.
     """
 
     axis: int
     reaches: tuple[Reach | None, ...]
     attributes: Callable[[Part], Attributes]
+    once: bool = False
 
 
 @dataclass(frozen=True)

@@ -245,6 +245,11 @@ class BlockProgram:
                 self._check(low >= high, f"a block of {_quoted(name)} would be padding alone")
                 begins[other] = np.minimum(begins[other], low)
                 ends[other] = np.maximum(ends[other], high)
+        for at, op in enumerate(self.region.ops):
+            if op in self.region.axes and self.region.axes[op].once:
+                size, last = self.size[at], self.next(begins[at]) == FAR
+                again = (begins[at] != self.previous(ends[at])) | (last & (ends[at] != size))
+                self._check(again, f"each index of {self._name(at)} must be computed once")
         for name, first, last in shares:
             at = self.place[name]
             halo = (begins[at] != first) | (ends[at] != last)

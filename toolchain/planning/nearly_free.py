@@ -40,13 +40,15 @@ def nearly_free(
     """The plan with the smallest arena that was found for at most NEARLY_FREE of its cost.
 
     It is the given, unsplit plan where too little would be saved or the code of the blocks would
-    not fit the flash, and on the host, where memory is not scarce. If the arena of the given plan
+    not fit the flash, and on the host, where memory is not scarce (but for an input that arrives by
+    rows: then blocks run as they do on a board). If the arena of the given plan
     is larger than `allowed_bytes`, what it takes to fit them may be spent, and NEARLY_FREE beside.
     """
     size_bytes = plan.arena.size_bytes
     worth_bytes = int(size_bytes - max(_LEAST_BYTES, _LEAST_SHARE * size_bytes))
     most_bytes = worth_bytes if size_bytes <= allowed_bytes else allowed_bytes
-    if target.is_host or _ends_bytes(plan.graph) > most_bytes:
+    plenty = target.is_host and plan.graph.pushed is None
+    if plenty or _ends_bytes(plan.graph) > most_bytes:
         return plan
     front = split_front(plan, options.for_nearly_free, costs, report, most_calls=_MOST_CALLS)
     if front.stopped == CTRL_C:
@@ -65,7 +67,7 @@ def _ends_bytes(graph: Graph) -> int:
     """What no split saves: all inputs, or all outputs, are live together."""
     return max(
         sum(graph.tensors[name].size_bytes for name in names)
-        for names in (graph.inputs, graph.outputs)
+        for names in (graph.sources, graph.outputs)
     )
 
 

@@ -75,6 +75,8 @@ class PlanOptions:
     labels       names of the classes of the outputs that have so many. By default the model file's.
     copy_constants  let the start-up copy constants and code to RAM that is read sooner than flash
                  (`planning.copies`). Never with Optimise.SIZE.
+    stream_input  one input arrives by rows and takes no RAM (`planning.rows`): the only one that
+                 has rows, or the one named `streamed_input`.
     """
 
     scheduler: str = schedule.DEFAULT
@@ -96,6 +98,8 @@ class PlanOptions:
     dead_channels: bool = True
     copy_constants: bool = True
     labels: tuple[str, ...] = ()
+    stream_input: bool = False
+    streamed_input: str = ""
 
     def __post_init__(self) -> None:
         """A name such as "cmsis-nn" will do. Raises InputError for an unknown one."""

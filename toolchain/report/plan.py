@@ -10,6 +10,7 @@ from rich.table import Table
 
 from toolchain.memory.firmware_size import MemoryNeed
 from toolchain.memory.plan import NEARLY_FREE, Plan
+from toolchain.ops.movement.input_rows import rows_of
 from toolchain.ops.preference import Preference
 from toolchain.packages import SOLVER
 from toolchain.report.blocks import blocks, constant_bytes, moved_bytes
@@ -101,6 +102,7 @@ def plan_json(plan: Plan, need: MemoryNeed, latency: Latency) -> dict[str, Any]:
         ],
         "inputs": [end_json(end) for end in plan.inputs],
         "outputs": [end_json(end) for end in plan.outputs],
+        "input_by_rows": rows_json(plan),
         "states": [
             {"name": state.input, "bytes": graph.tensors[state.input].size_bytes}
             for state in graph.states
@@ -171,6 +173,47 @@ def split_lines(plan: Plan) -> tuple[str, ...]:
         f"(--no-split keeps operators whole{limit}).",
         f"Split: {_split_operators(plan)}.",
     )
+
+
+def rows_lines(plan: Plan, held_bytes: int = 0) -> tuple[str, ...]:
+    """What of an input is in RAM that arrives by rows; nothing where none does.
+
+    `held_bytes`: what the linked firmware keeps of it beside.
+    """
+    pushed = rows_json(plan)
+    if pushed is None:
+        return ()
+    blocks, rows, row_bytes = pushed["blocks"], pushed["rows"], pushed["row_bytes"]
+    taken = f"Input {pushed['input']!r} arrives by rows: {rows:,} of {row_bytes:,} B"
+    if blocks == 1:
+        return (
+            f"{taken}. All of them are kept until the last is there: no way was found to split "
+            "what reads them within the limits (--max-slowdown sets another).",
+        )
+    most = pushed["most_rows"]
+    lines = [f"{taken}, in {blocks:,} blocks of {most:,} or fewer; the arena holds no more."]
+    if held_bytes:
+        lines.append(
+            f"This firmware holds the whole input beside, for the serial protocol: {held_bytes:,} "
+            "B of RAM that are not counted here, and that the generated C does not need."
+        )
+    return tuple(lines)
+
+
+def rows_json(plan: Plan) -> dict[str, Any] | None:
+    """The input that arrives by rows, and in how many blocks; None where none does."""
+    graph = plan.graph
+    if graph.pushed is None:
+        return None
+    tensor = graph.tensors[graph.pushed.input]
+    takers = [rows_of(graph.ops[index]) for index in graph.consumers[tensor.name]]
+    return {
+        "input": tensor.name,
+        "rows": sum(taker.rows for taker in takers),
+        "row_bytes": takers[0].row_elements * tensor.dtype.size_bytes,
+        "blocks": len(takers),
+        "most_rows": max(taker.rows for taker in takers),
+    }
 
 
 def _split_operators(plan: Plan) -> str:

@@ -16,19 +16,10 @@ import numpy as np
 from toolchain.boards import Core
 from toolchain.ir import Attributes, DType, Graph, Op, Tensor
 from toolchain.ops.extents import Extent, Extents, whole
-from toolchain.ops.kernel import (
-    Argument,
-    Call,
-    Input,
-    Kernel,
-    Output,
-    SafeOverlap,
-    Terms,
-    Touched,
-)
+from toolchain.ops.kernel import Argument, Call, Input, Kernel, Output, SafeOverlap, Touched
 from toolchain.ops.movement.copies import StridedCopy, sample_shape, sample_type
 from toolchain.ops.movement.copies import strided_copy as copy_block
-from toolchain.ops.movement.kernels import copies_kernel, copy_source
+from toolchain.ops.movement.kernels import MOVE, copies_kernel, copy_source, move_terms
 from toolchain.ops.spec import STORED, Array, OpSpec, TensorType
 
 
@@ -125,10 +116,12 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     # Moved at once, it may go anywhere, to where it was even.
     overlap = SafeOverlap(0, lead_bytes=-graph.input(op, 0).size_bytes)
     return Kernel(
-        (Call("thimble_move", arguments),),
+        (Call(MOVE, arguments),),
         _move_extents,
         find_overlaps=lambda: (overlap,),
-        find_terms=lambda: _move_terms(run, core),
+        find_terms=lambda: move_terms(
+            run.run_bytes, run.source_offset % 4 == 0 and run.run_bytes % 4 == 0, core
+        ),
     )
 
 
@@ -139,19 +132,6 @@ def _move_extents(touched: Touched) -> Extents:
     assert pointer is not None
     begin = source.at * pointer.element_bytes
     return Extents({source.index: Extent(begin, begin + size_bytes)}, {0: whole(size_bytes)})
-
-
-def _move_terms(run: StridedCopy, core: Core) -> Terms:
-    """`thimble_move`, of words where both ends are aligned."""
-    size = run.run_bytes
-    if core.mve:
-        return {"call": 1.0, "block": size // 32, "vector": -(-(size % 32) // 16)}
-    aligned = run.source_offset % 4 == 0 and size % 4 == 0
-    left = size % 32 if aligned else size
-    counts = {"sixteen": left // 16, "word": left % 16 // 4, "byte": left % 4}
-    if aligned:
-        counts["block"] = size // 32
-    return {"call": 1.0, **counts} | {f"any {name}": bool(n) for name, n in counts.items()}
 
 
 def _sample(rng: np.random.Generator) -> Graph:

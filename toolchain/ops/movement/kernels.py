@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+from toolchain.boards import Core
 from toolchain.ir import Graph, Op
 from toolchain.ops.extents import Extent, Extents, Pointer, joined
 from toolchain.ops.kernel import (
@@ -23,6 +24,7 @@ from toolchain.ops.movement.copies import Loop, StridedCopy
 from toolchain.ops.movement.copy_overlaps import copy_overlaps
 
 FUNCTION = "thimble_copy_nd"
+MOVE = "thimble_move"
 _FILL = "memset"
 
 
@@ -49,6 +51,17 @@ def copies_kernel(
         find_terms=lambda: _terms(made),
         label=FUNCTION,
     )
+
+
+def move_terms(size_bytes: int, aligned: bool, core: Core) -> Terms:
+    """`thimble_move` of so many bytes, of words where both ends are aligned."""
+    if core.mve:
+        return {"call": 1.0, "block": size_bytes // 32, "vector": -(-(size_bytes % 32) // 16)}
+    left = size_bytes % 32 if aligned else size_bytes
+    counts = {"sixteen": left // 16, "word": left % 16 // 4, "byte": left % 4}
+    if aligned:
+        counts["block"] = size_bytes // 32
+    return {"call": 1.0, **counts} | {f"any {name}": bool(n) for name, n in counts.items()}
 
 
 def copy_source(copy: StridedCopy, op: Op, graph: Graph) -> Input:
