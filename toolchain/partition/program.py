@@ -34,11 +34,15 @@ class Mode(Enum):
     """How neighbouring blocks get indices that both need.
 
     SLIDING computes every index once and keeps what later blocks read. TILES keeps nothing and
-    computes it again.
+    computes it again. NARROW slides, but keeps what a wide tensor is made from instead of it: an
+    index of it that several blocks read is computed again from the same index of its operands,
+    which are narrower. Example: of the 1x1 expansion in front of a depthwise convolution nothing is
+    kept.
     """
 
     SLIDING = "sliding"
     TILES = "tiles"
+    NARROW = "narrow"
 
 
 class Home(Enum):
@@ -145,6 +149,7 @@ class BlockProgram:
             [(name, reach) for name, reach in self._reaches(op) if name in self.place]
             for op in region.ops
         ]
+        self.remade = self._wide() if mode is Mode.NARROW else frozenset[int]()
         tiles = mode is Mode.TILES
         begins, ends = self._tiles() if tiles else self._slides()
         theres = [self.previous(end) for end in ends]
@@ -227,7 +232,49 @@ class BlockProgram:
                 limit = np.where(there < self.size[self.place[name]], reach.possible(there), size)
                 end = np.clip(limit, 0, end)
             ends.append(end)
-        return [self.previous(end) for end in ends], ends
+        begins = [self.previous(end) for end in ends]
+        for at in sorted(self.remade, reverse=True):
+            begins[at], ends[at] = self._read_of(at, begins, ends)
+        return begins, ends
+
+    def _wide(self) -> frozenset[int]:
+        """The places of operators that make wide indices out of narrow ones, each from the same
+        index of its operands, for readers inside alone.
+        """
+        return frozenset(at for at, op in enumerate(self.region.ops) if self._widens(op))
+
+    def _widens(self, op: int) -> bool:
+        region, tensors = self.region, self.region.graph.tensors
+        name = region.op(op).outputs[0]
+        if op not in region.axes or name in region.joined:
+            return False
+        read = {n: reach for n, reach in self._reaches(op) if not tensors[n].is_constant}
+        alone = all(
+            reach == Reach(reach.axis) and reach.axis == region.axes[op].axis
+            for reach in read.values()
+        )
+        wide = tensors[name].size_bytes > sum(tensors[n].size_bytes for n in read)
+        return bool(read) and alone and (wide or region.op(op).kind == "slice")
+
+    def _read_of(self, at: int, begins: Sequence[Ints], ends: Sequence[Ints]) -> tuple[Ints, Ints]:
+        """What the readers of an operator's output read in each block. In one that reads nothing:
+        nothing, at the first index that a later one reads.
+        """
+        name, size = self.region.op(self.region.ops[at]).outputs[0], self.size[at]
+        begin = np.full(len(self.of), FAR)
+        end = np.zeros(len(self.of), np.int64)
+        for reader, reaches in enumerate(self._inner):
+            for operand, reach in reaches:
+                if operand == name:
+                    low, high = _needed(reach, begins[reader], ends[reader], size)
+                    computed = begins[reader] < ends[reader]
+                    begin = np.where(computed, np.minimum(begin, low), begin)
+                    end = np.where(computed, np.maximum(end, high), end)
+        read, later = begin < FAR, np.minimum(begin, size)
+        for start, count in zip(self.starts, self.counts, strict=True):
+            run = slice(int(start), int(start + count))
+            later[run] = np.minimum.accumulate(later[run][::-1])[::-1]
+        return later, np.where(read, end, later)
 
     def _tiles(self) -> tuple[list[Ints], list[Ints]]:
         """What leaves the region is shared out evenly; the rest is what that needs."""
@@ -284,7 +331,7 @@ class BlockProgram:
 
     def _window(self, step: Step, first: Ints, reader: Ints) -> Window:
         home, never = self._home(step.output, step.op), np.zeros(len(self.of), np.bool_)
-        if self.mode is Mode.TILES:
+        if self.mode is Mode.TILES or self.place[step.output] in self.remade:
             return Window(home, step.begin, step.end, reader, never, never)
         begin = np.minimum(first, step.there)
         kept = np.minimum(self.next(first), step.end)

@@ -165,7 +165,7 @@ class _Splitter:
         operands = zip_longest(self._operands(k, step), reduction.reaches, fillvalue=None)
         inputs = ["" if before and reach is None else name or "" for name, reach in operands]
         whole = self.coarse.tensors[name]
-        made, serial = _numbered(whole, k, "sums")
+        made, serial = _numbered(whole, k, self.coarse, "sums")
         self.tensors[made] = Tensor(made, whole.shape, DType.INT32, serial=serial)
         attributes = reduction.attributes
         self._emit(reduction.kind, f"{op.name}@{k}", (*inputs, before), made, attributes, name)
@@ -245,7 +245,7 @@ class _Splitter:
 
     def _add_numbered(self, like: str, run: Run, k: int, use: str = "") -> str:
         """A tensor of block k that holds a run of a tensor of the coarse graph; its name."""
-        name, serial = _numbered(self.coarse.tensors[like], k, use)
+        name, serial = _numbered(self.coarse.tensors[like], k, self.coarse, use)
         self._add(like, run, name, self.region.axis_of(like), serial)
         return name
 
@@ -271,14 +271,16 @@ class _Splitter:
         self.ops.append(Op(kind, name, tuple(inputs), (output,), attributes, part_of))
 
 
-def _numbered(tensor: Tensor, k: int, use: str) -> tuple[str, Serial]:
-    """Name and serial of a run of a tensor that block k holds.
+def _numbered(tensor: Tensor, k: int, coarse: Graph, use: str) -> tuple[str, Serial]:
+    """Name and serial of a run of a tensor of the coarse graph that block k holds.
 
     `use`: what it is held for, as `window`; '' for the block's own output. A run of a tensor that
     an earlier split has made keeps the number of that.
     """
     suffix = f".{use}" if use else ""
     name = f"{tensor.name}@{k}{suffix}"
+    while name in coarse.tensors:  # of columns that were cut before
+        name += "'"
     if tensor.serial is None:
         return name, Serial(f"{tensor.name}@{suffix}", k)
     return name, tensor.serial.part(f"@{k}{suffix}")

@@ -14,7 +14,6 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from toolchain.partition.front import Front, Point, Task, Watch
-from toolchain.partition.program import Mode
 from toolchain.partition.segments import Segment, Segments, Span
 from toolchain.search import Work
 
@@ -127,7 +126,7 @@ class _Search:
     def _try(self, begin: int, end: int) -> None:
         self._tried.add((begin, end))
         for span in self.all_of.spans(begin, end):
-            for mode in Mode:
+            for mode in self.all_of.modes(span):
                 for segment in self.all_of.split(span, _counts(span), mode):
                     self.chains.add(segment)
 

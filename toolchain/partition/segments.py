@@ -16,7 +16,7 @@ from toolchain.ops import spec_of
 from toolchain.ops.spec import Axis
 from toolchain.partition.estimate import Estimator
 from toolchain.partition.front import Task
-from toolchain.partition.program import Mode
+from toolchain.partition.program import BlockProgram, Mode
 from toolchain.partition.region import CannotSplitError, Region, axes_of, region
 from toolchain.partition.scheme import Scheme
 from toolchain.search import Work
@@ -187,6 +187,13 @@ class Segments:
             and math.prod(tensor.shape[: found.sliced[name]]) == 1
             and tensor.size_bytes == size_bytes
         )
+
+    def modes(self, span: Span) -> list[Mode]:
+        """The modes to try: NARROW where RAM is scarce enough for an input to arrive by rows."""
+        found = [Mode.SLIDING, Mode.TILES]
+        if self.graph.pushed is not None and BlockProgram(span.region, [1], Mode.NARROW).remade:
+            found.append(Mode.NARROW)
+        return found
 
     def split(self, span: Span, counts: Sequence[int], mode: Mode) -> list[Segment]:
         """The span split into each number of blocks, without those that are impossible or have too

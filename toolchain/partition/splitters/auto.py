@@ -1,16 +1,21 @@
 """Chains of segments of the order, by shortest paths: `partition.search`.
 
 The work that is left goes to `motes`, whose points are other ways to reach nearly as low a peak.
-Placing them shows which one makes the smallest arena.
+Placing them shows which one makes the smallest arena. Where an input arrives by rows, RAM is
+scarce: wide tensors are tried in columns, too (`partition.columns`).
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from toolchain.partition.columns import with_columns
 from toolchain.partition.front import Front, Task, Watch
 from toolchain.partition.search import pareto_front
 from toolchain.partition.splitters.motes import SPLITTER as MOTES
+
+_COLUMNS_COST = 0.05
+"""Below this limit on the slowdown no columns are tried."""
 
 
 class _Auto:
@@ -18,6 +23,9 @@ class _Auto:
 
     def front(self, task: Task, watch: Watch) -> Front:
         found = pareto_front(task, watch)
+        worth = task.max_slowdown is None or task.max_slowdown >= _COLUMNS_COST
+        if task.graph.pushed is not None and worth and not watch.over():
+            found = with_columns(task, found, watch)
         if watch.over():
             return found
         motes = MOTES.front(task, watch)
