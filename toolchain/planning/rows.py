@@ -11,6 +11,7 @@ from toolchain.ir import DType, Graph, Op, Pushed, Tensor
 from toolchain.ops import spec_of
 from toolchain.ops.movement.input_rows import KIND, InputRows
 from toolchain.ops.movement.reshape import Reshape
+from toolchain.ops.movement.transpose import Transpose
 from toolchain.partition.region import axes_of
 
 _MOST_ROWS = 65_535
@@ -80,6 +81,9 @@ def _rows(graph: Graph, name: str) -> _Rows | str:
     if shape[axis] > _MOST_ROWS:
         return f"has {shape[axis]:,} rows, more than {_MOST_ROWS:,}"
     if shape == tensor.shape:
+        turned = next((op.name for op in readers if isinstance(op.attributes, Transpose)), "")
+        if turned:
+            return f"is stored channels first, and turned by {turned!r}: convert it channels last"
         blocks = [op.name for op in readers if not _takes_rows(graph, op, name, axis)]
         if blocks:
             return f"is read whole by {blocks[0]!r}, which rows cannot be given to"
