@@ -71,9 +71,13 @@ def _joined(graph: Graph, cells: list[list[int]]) -> list[list[int]]:
 
 
 def moved_bytes(graph: Graph, index: int) -> int:
-    """Bytes that an operator reads and writes, each tensor once: activations, weights, results."""
+    """Bytes that an operator reads and writes, each tensor once: activations, weights, results. Of
+    an input that arrives by rows those that it takes.
+    """
     op = graph.ops[index]
     names = dict.fromkeys((*op.present_inputs(), *op.outputs))
+    if graph.pushed is not None and graph.pushed.input in names:
+        return 2 * graph.output(op).size_bytes
     return sum(graph.tensors[name].size_bytes for name in names)
 
 
