@@ -33,6 +33,8 @@ from toolchain.cli._options import (
     SlowdownOption,
     SplitSecondsOption,
     SplitterOption,
+    StreamedOption,
+    StreamOption,
     plan_options,
 )
 from toolchain.deployment.compile import known_latency
@@ -95,6 +97,8 @@ def command(
     max_slowdown: SlowdownOption = None,
     splitter: SplitterOption = splitters.DEFAULT,
     no_split: NoSplitOption = False,
+    stream_input: StreamOption = False,
+    streamed_input: StreamedOption = "",
     effort: EffortOption = FULL,
     split_seconds: SplitSecondsOption = None,
     one_bank: OneBankOption = True,
@@ -137,6 +141,8 @@ def command(
         flash=flash,
         optimise=optimise,
         no_split=no_split,
+        stream_input=stream_input,
+        streamed_input=streamed_input,
         effort=effort,
         labels=labels,
     )

@@ -52,7 +52,8 @@ def over_banks(
 ) -> Plan:
     """The plan with its arena spread over banks, if none holds all of it, or only a slow one does.
 
-    Not spread if only one piece meets --ram, nor where rows of an input are pushed. Raises MissingToolError without CP-SAT.
+    Not spread if only one piece meets --ram, nor where an input arrives by rows. Raises
+    MissingToolError without CP-SAT.
     """
     one_piece = target.is_host or options.one_bank or plan.graph.pushed is not None
     if one_piece or not banks.wants_banks(plan, target):
