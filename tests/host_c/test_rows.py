@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tests.host_c.test_cpp import library, program
 from tests.host_c.test_generated import compile_with
 from tests.support.graph_builder import Builder
 from tests.support.host import model_of, plan_of, random_inputs, reference_outputs
@@ -55,8 +56,8 @@ def test_rows_in_any_number_give_what_the_whole_input_gives() -> None:
         for i, (_, fine) in enumerate(pairs)
     ]
     with tempfile.TemporaryDirectory() as folder:
-        program = build(models, cmsis_nn.find(), Path(folder), sanitize=True)
-        with HostProgram(program, models) as running:
+        host = build(models, cmsis_nn.find(), Path(folder), sanitize=True)
+        with HostProgram(host, models) as running:
             for index, (graph, fine) in enumerate(pairs):
                 for frame in range(FRAMES):
                     inputs = random_inputs(graph, rng)
@@ -74,15 +75,47 @@ def _two_convolutions() -> Graph:
 
 
 def test_errors_have_names_and_a_frame_can_be_begun_anew(tmp_path: Path) -> None:
-    streamed = check(stream_input(_two_convolutions()))
-    names = tuple(op.name for op in streamed.ops)
-    fine = check(split(streamed, Scheme(names, (streamed.outputs[0], 1), 4)))
-    plan = plan_of(fine, progressive=True)
-    program = compile_with("rows.c", [generate(plan, HOST, cmsis_nn.find(), name="net")], tmp_path)
-    done = subprocess.run([str(program)], capture_output=True, text=True, check=False)
+    plan = plan_of(_in_blocks(), progressive=True)
+    sources = generate(plan, HOST, cmsis_nn.find(), name="net")
+    built = compile_with("rows.c", [sources], tmp_path)
+    done = subprocess.run([str(built)], capture_output=True, text=True, check=False)
     assert done.stdout.split() == [
         *("ARENA", "0", "ARENA", "ROWS"),
         *("AGAIN", "ROWS", "OK", "ROWS"),
         *("AGAIN", "AGAIN", "AGAIN", "AGAIN", "10", "AGAIN", "AGAIN", "ROWS", "1"),
         *("OK", "0", "same"),
     ], done.stderr
+
+
+def _in_blocks() -> Graph:
+    streamed = check(stream_input(_two_convolutions()))
+    names = tuple(op.name for op in streamed.ops)
+    return check(split(streamed, Scheme(names, (streamed.outputs[0], 1), 4)))
+
+
+def test_the_cpp_header_and_the_info_push_rows(tmp_path: Path) -> None:
+    """Rows of 18 elements: seven by the member function, three by `net_info`."""
+    fine = _in_blocks()
+    values = ((np.arange(180) * 7) & 0xFF).astype(np.uint8).view(np.int8).reshape(1, 10, 6, 3)
+    main = """
+    static thimble::net::arena network;
+    static std::int8_t rows[NET_INPUT_IN0_ELEMENTS];
+    fill(thimble::span<std::int8_t, NET_INPUT_IN0_ELEMENTS>(rows, NET_INPUT_IN0_ELEMENTS));
+    const auto begun = network.push_begin();
+    auto status = network.push_rows(rows, 7);
+    std::printf("%s %s %u\\n", begun.name(), status.name(), unsigned(network.rows_left()));
+    alignas(8) static std::uint8_t memory[NET_ARENA_BYTES];
+    const thimble_info &info = thimble::net::info();
+    std::printf("%d %u ", info.run == nullptr, unsigned(info.inputs[0].rows));
+    std::printf("%d ", thimble_input(&info, 0, memory) == nullptr);
+    info.push_begin(memory);
+    const int32_t code = info.push_rows(memory, rows, 10);
+    std::printf("%s\\n", info.error_name(code));
+    status = network.push_rows(rows + 7 * NET_INPUT_IN0_ROW_ELEMENTS, 3);
+    std::printf("%s\\n", status.name());
+    print(network.output_t1());"""
+    plan = plan_of(fine, progressive=True)
+    first, second, third, printed = program(library(plan, tmp_path), "c++17", main)
+    assert (first, second, third) == ("AGAIN AGAIN 3", "1 10 1 OK", "OK")
+    (wanted,) = reference_outputs(fine, (values,))
+    assert [int(word) for word in printed.split()] == wanted.reshape(-1).tolist()
