@@ -22,14 +22,15 @@ from toolchain.memory.plan import Plan
 from toolchain.ops.check import check
 from toolchain.partition import Scheme, split
 from toolchain.planner import plan_model
+from toolchain.planning.rows import stream_input
 
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits_int8.tflite"
 CORTEX_M4 = Core("cortex-m4", dsp=True, fpu=True)
 
 
 def plans(core: Core) -> Iterator[tuple[str, Plan]]:
-    """Plans by name. For a Cortex-M4: plain, in blocks, with state, of float32, of int16; for the
-    host: over two banks.
+    """Plans by name. For a Cortex-M4: plain, in blocks, with an input by rows, with state, of
+    float32, of int16; for the host: over two banks.
     """
     if core == HOST:
         yield "banks", two_banks()[0]
@@ -40,6 +41,9 @@ def plans(core: Core) -> Iterator[tuple[str, Plan]]:
     whole = check(split_graphs.inverted_bottleneck(np.random.default_rng(3), 12, 4, 16, 4))
     scheme = Scheme(tuple(op.name for op in whole.ops), (whole.outputs[0], 1), 3)
     yield "blocks", plan_of(check(split(whole, scheme)), core)
+    streamed = check(stream_input(whole))
+    scheme = Scheme(tuple(op.name for op in streamed.ops), (streamed.outputs[0], 1), 3)
+    yield "rows", plan_of(check(split(streamed, scheme)), core)
     yield "state", plan_of(check(GRAPHS["delay line"]), core)
     yield "floats", plan_of(check(floats.mixed()), core)
     yield "wide", plan_of(check(wide.network()), core)

@@ -11,11 +11,11 @@ enum { ROWS = NET_INPUT_IN0_ROWS, ROW = NET_INPUT_IN0_ROW_ELEMENTS };
 
 static void say(int32_t status)
 {
-    printf("%s ", status == NET_OK               ? "OK"
-                  : status == NET_AGAIN          ? "AGAIN"
-                  : status == NET_ERROR_ARENA    ? "ARENA"
-                  : status == NET_ERROR_ROWS     ? "ROWS"
-                                                 : "other");
+    printf("%s ", status == NET_OK            ? "OK"
+                  : status == NET_AGAIN       ? "AGAIN"
+                  : status == NET_ERROR_ARENA ? "ARENA"
+                  : status == NET_ERROR_ROWS  ? "ROWS"
+                                              : "other");
 }
 
 int main(void)
@@ -53,6 +53,7 @@ int main(void)
     say(net_push_rows(arena, &rows[9 * ROW], 2));
     printf("%u ", (unsigned)net_rows_left(arena));
     say(net_push_rows(arena, &rows[9 * ROW], 1));
-    printf("%u %s\n", (unsigned)net_rows_left(arena), memcmp(wanted, net_output_t1(arena), sizeof(wanted)) ? "other" : "same");
+    printf("%u %s\n", (unsigned)net_rows_left(arena),
+           memcmp(wanted, net_output_t1(arena), sizeof(wanted)) ? "other" : "same");
     return 0;
 }
