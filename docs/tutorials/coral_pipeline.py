@@ -30,7 +30,7 @@ thimble("edgetpu", "plan", model, "--stages", stages, "--json", "plan.json")
 plan = json.loads(Path("plan.json").read_text())
 print(f"predicted: a result every {plan['period_ms']:.2f} ms; proved: {plan['proved_optimal']}")
 
-# Split: a .tflite file for each stage, and pipeline.json; compiled where Google's compiler is there.
+# Split: a .tflite file for each stage, and pipeline.json; compiled if Google's compiler is there.
 thimble("edgetpu", "split", model, "--stages", stages, "-o", "stages", "--force")
 
 # Simulate: frames on devices, event by event.
