@@ -101,7 +101,7 @@ def command(
     streamed_input: StreamedOption = "",
     effort: EffortOption = FULL,
     split_seconds: SplitSecondsOption = None,
-    one_bank: OneBankOption = True,
+    one_bank: OneBankOption = False,
     allow_float: FloatOption = False,
     kernels: KernelsOption = Preference.AUTO,
     keep_dead_channels: KeepChannelsOption = False,
