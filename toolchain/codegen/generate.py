@@ -19,7 +19,7 @@ from toolchain.codegen.operators import code, operands
 from toolchain.codegen.steps import Costs, steps_of
 from toolchain.codegen.writer import Writer
 from toolchain.errors import InputError
-from toolchain.ir import CodeOperator, DType, ExternalWeights, Sources, Status
+from toolchain.ir import CodeOperator, ExternalWeights, Sources, Status
 from toolchain.ir.sources import INFO_SUFFIX
 from toolchain.ir.status import OF_ROWS, OF_STEPS, OF_WEIGHTS
 from toolchain.kernels import cmsis_nn, runtime_c
@@ -126,11 +126,7 @@ def generate(
         "numbers_offset": writer.constants.numbers_offset,
         "version": __version__,
         "steps": steps,
-        "computes_in_float": any(
-            tensor.dtype is DType.FLOAT32
-            for op in plan.graph.ops
-            for tensor in (plan.graph.tensors[name] for name in op.outputs)
-        ),
+        "computes_in_float": plan.graph.computes_in_float,
         "pointers": writer.places.pointers,
         "uses_string": bool(resets or fetched)
         or any(

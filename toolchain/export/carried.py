@@ -134,6 +134,12 @@ class Carried:
         return {"LICENSE": LICENCE.read_text(encoding="utf-8"), "NOTICE": "\n".join(parts) + "\n"}
 
     @property
+    def needs_fpu(self) -> bool:
+        """Whether a compiler whose floats are software is refused."""
+        core, floats = self.board.core, (m.plan.graph.computes_in_float for m in self.models)
+        return not self.board.is_host and (core.mve or (core.fpu and any(floats)))
+
+    @property
     def core_flags(self) -> tuple[str, ...]:
         """The compiler's flags for the core, as `-mcpu=cortex-m4`; none for the host."""
         return tuple(f for f in self.board.compiler_flags if not f.startswith("-D"))

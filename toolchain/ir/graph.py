@@ -10,7 +10,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from toolchain.ir.tensor import Tensor
+from toolchain.ir.tensor import DType, Tensor
 
 
 @dataclass(frozen=True)
@@ -142,6 +142,12 @@ class Graph:
         states = tuple(state.output for state in self.states)
         progress = () if self.pushed is None else (self.pushed.progress,)
         return (*self.outputs, *states, *progress)
+
+    @property
+    def computes_in_float(self) -> bool:
+        """Whether an operator writes float32."""
+        written = (self.tensors[name] for op in self.ops for name in op.outputs)
+        return any(tensor.dtype is DType.FLOAT32 for tensor in written)
 
     def input_tensors(self, op: Op) -> tuple[Tensor | None, ...]:
         """The tensors that an operator reads, in its order; None for an absent optional one."""

@@ -90,9 +90,10 @@ thimble_sum_packed_s8(const uint32_t *columns, const uint32_t *end, const int32_
                                                                 "mov r11, r7\n\t"
                                                                 "pop {r4, r5, r6, r7, pc}\n\t");
 }
-#elif defined(__ARM_ARCH_7M__) && defined(__GNUC__) && !defined(__clang__)
-/* r0: taps, r1: runs, r2 and r3: two pixels each, r4 and lr: weights. The eight sums of a run are in r5 to
- * r12. On the stack: for each of them the sum of words and of upper halves; then `end` and `sums`. */
+#elif (defined(__ARM_ARCH_7M__) || defined(__ARM_ARCH_8M_MAIN__)) && defined(__GNUC__) && !defined(__clang__)
+/* Also for a Cortex-M33 without the DSP extension. r0: taps, r1: runs, r2 and r3: two pixels each, r4 and lr:
+ * weights. The eight sums of a run are in r5 to r12. On the stack: for each of them the sum of words and of
+ * upper halves; then `end` and `sums`. */
 #define FIRST(sum, pixels, weight) "mul " sum ", " pixels ", " weight "\n\t"
 #define FURTHER(sum, pixels, weight) "mla " sum ", " pixels ", " weight ", " sum "\n\t"
 
