@@ -29,3 +29,11 @@ def rendered(template: str, carried: Carried, **more: object) -> str:
     """A template of `templates/export/`, which knows what is carried."""
     found = environment().get_template(f"export/{template}")
     return found.render(c=carried, models=carried.models, name=carried.name, **more)
+
+
+def optimised(tree: Mapping[str, str], carried: Carried) -> dict[str, str]:
+    """The files, with -O2 and the core's macros in each of C, where a project cannot say them."""
+    return {
+        path: rendered("optimised.c.j2", carried, text=text) if path.endswith(".c") else text
+        for path, text in tree.items()
+    }

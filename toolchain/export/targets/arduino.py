@@ -4,7 +4,7 @@ that they search for includes ("Library specification", 1.5 format)."""
 from __future__ import annotations
 
 from toolchain.export.carried import Carried
-from toolchain.export.exporter import Exporter, Files, rendered
+from toolchain.export.exporter import Exporter, Files, optimised, rendered
 
 _LINES = (
     "Put this folder into `libraries/` of your sketchbook; the example is under File > Examples.",
@@ -17,19 +17,12 @@ def _files(carried: Carried) -> Files:
     tree = carried.tree(public="src", private="src")
     sketch = f"examples/{carried.name}_example/{carried.name}_example.ino"
     return {
-        **{path: optimised(path, text, carried) for path, text in tree.items()},
+        **optimised(tree, carried),
         **carried.licences,
         "library.properties": rendered("arduino/library.properties.j2", carried),
         sketch: rendered("arduino/example.ino.j2", carried),
         "README.md": rendered("README.md.j2", carried, title="Arduino", lines=_LINES),
     }
-
-
-def optimised(path: str, text: str, carried: Carried) -> str:
-    """A C file that is compiled with -O2 and the macros of its core, whatever the IDE says."""
-    if not path.endswith(".c"):
-        return text
-    return rendered("optimised.c.j2", carried, text=text)
 
 
 EXPORTER = Exporter("arduino", "a library for the Arduino IDE, with a sketch", _files)
