@@ -52,6 +52,7 @@ MACHINES = (
     Machine("mps2_an521", "mps2-an385", "mps2-an521"),
     Machine("mps3_an547", "mps3-an547", "mps3-an547"),
     Machine("nucleo_f446re", "nucleo-f446re"),
+    Machine("b_u585i_iot02a", "STM32U575ZI"),
 )
 EMULATED = [m for m in MACHINES if m.machine]
 
