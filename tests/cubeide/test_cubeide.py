@@ -10,11 +10,14 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import threading
 from pathlib import Path
+from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
-from toolchain import export_models
+from toolchain import compile_model, deployed, export_models
 from toolchain.boards import board
 from toolchain.errors import InputError
 from toolchain.resources import RUNTIME_C
@@ -131,6 +134,85 @@ def test_in_a_project_of_cubemx(part: str, tmp_path: Path) -> None:
     (kernel,) = [c for c in commands if "thimble_softmax_s8.c" in c]
     assert kernel.index("-O0") < kernel.index("-O2")
     assert not any("-O2" in c for c in commands if "_hal_rcc.c" in c)
+
+
+WRITE = """\
+int _write(int file, const char *from, int count);
+int _write(int file, const char *from, int count)
+{
+    for (int i = 0; i < count; i++) { /* semihosting: SYS_WRITEC */
+        register int operation __asm("r0") = 3;
+        register const char *character __asm("r1") = &from[i];
+        (void)file;
+        __asm volatile("bkpt 0xAB" : "+r"(operation) : "r"(character) : "memory");
+    }
+    return count;
+}
+"""
+MANAGED = "com.st.stm32cube.ide.mcu.gnu.managedbuild."
+
+
+def test_the_ides_project_builds_what_it_names_and_runs(tmp_path: Path) -> None:
+    """Compiled and linked as .cproject says; run in QEMU's STM32F405."""
+    if not (shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm")):
+        pytest.skip("needs arm-none-eabi-gcc and qemu-system-arm")
+    part = "STM32F405RG"
+    folder = export_models([DIGITS], "cubeide", tmp_path / "out", part, name="digits").folder
+    described = ElementTree.parse(folder / ".project").getroot()
+    assert described.findtext("name") == "digits"
+    root = ElementTree.parse(folder / ".cproject").getroot()
+    options = {
+        option.attrib["superClass"].removeprefix(MANAGED): option for option in root.iter("option")
+    }
+    values = {name: option.attrib.get("value", "") for name, option in options.items()}
+    assert values["option.target_mcu"] == "STM32F405RGTx"
+    include = [
+        f"-I{(folder / 'Release' / v.attrib['value']).resolve()}"
+        for v in options["tool.c.compiler.option.includepaths"]
+    ]
+    assert all(Path(flag[2:]).is_dir() for flag in include)
+    entries = [folder / entry.attrib["name"] for entry in root.iter("entry")]
+    sources = [str(path) for entry in entries for path in sorted(entry.rglob("*.c"))]
+    named = {Path(source).name for source in sources}
+    assert {"digits.c", "startup.c", "digits_example.c"} <= named
+    script = values["tool.c.linker.option.script"].removeprefix("${workspace_loc:/${ProjName}/")
+    written = tmp_path / "write.c"
+    written.write_text(WRITE)
+    flags = (
+        "-mcpu=cortex-m4",
+        "-mthumb",
+        f"-mfpu={values['option.fpu'].rsplit('.', 1)[1]}",
+        f"-mfloat-abi={values['option.floatabi'].rsplit('.', 1)[1]}",
+        f"-{values['tool.c.compiler.option.optimization.level'].rsplit('.', 1)[1].upper()}",
+        *("--specs=nano.specs", "--specs=nosys.specs", "-nostartfiles", "-Wl,--gc-sections"),
+        f"-T{folder / script.removesuffix('}')}",
+    )
+    elf = tmp_path / "digits.elf"
+    run("arm-none-eabi-gcc", *flags, *include, *sources, written, "-o", elf)
+    machine = ("qemu-system-arm", "-machine", "netduinoplus2", "-display", "none")
+    semihosting = ("-semihosting-config", "enable=on,target=native", "-kernel", str(elf))
+    with subprocess.Popen(
+        [*machine, "-serial", "none", "-monitor", "none", *semihosting],
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stderr is not None
+        alarm = threading.Timer(30.0, process.kill)
+        alarm.start()
+        line = process.stderr.readline().decode()
+        alarm.cancel()
+        process.kill()
+    compile_model(DIGITS, "host", tmp_path / "host")
+    pattern = ((np.arange(64) * 7 + 3) % 128).astype(np.int8).reshape(1, 8, 8, 1)
+    with deployed(tmp_path / "host") as deployment:
+        (end,) = deployment.inputs
+        (wanted,) = deployment.run({end.name: pattern}).outputs.values()
+    assert line == f"digits data: {' '.join(map(str, wanted.reshape(-1).tolist()))}\n"
+
+
+def test_a_board_whose_part_is_not_known_has_no_project(tmp_path: Path) -> None:
+    made = export_models([DIGITS], "cubeide", tmp_path / "out", "nucleo-f446re", name="digits")
+    assert not {".project", ".cproject"} & set(made.files)
 
 
 def test_it_is_for_a_chip(tmp_path: Path) -> None:
