@@ -10,6 +10,7 @@ from typing import Any
 import ai_edge_litert.schema_py_generated as schema
 import flatbuffers
 import numpy as np
+from flatbuffers import flexbuffers
 
 from toolchain.ir import Graph, Op, Tensor
 from toolchain.ops import spec_of
@@ -64,18 +65,22 @@ class _Writer:
         assert binding is not None, f"{op.kind} has no TFLite binding"
         form = binding.write(op, self.graph)
         code = schema.OperatorCodeT()
-        code.builtinCode = getattr(schema.BuiltinOperator, form.builtin)
+        custom = not hasattr(schema.BuiltinOperator, form.builtin)
+        code.builtinCode = getattr(schema.BuiltinOperator, "CUSTOM" if custom else form.builtin)
+        code.customCode = form.builtin if custom else None
         code.deprecatedBuiltinCode = min(code.builtinCode, 127)
         code.version = form.version
         written = schema.OperatorT()
         written.opcodeIndex = len(self.codes)
         self.codes.append(code)
-        own = [self.index[name] if name else -1 for name in op.inputs]
+        own = [self.index.get(name, -1) for name in op.inputs]
         extra = [replace(t, name=f"{op.name}/{t.name}") for t in form.extra_inputs]
         inputs = own + [self.tensor(tensor) for tensor in extra]
         written.inputs = [inputs[i] if i >= 0 else -1 for i in form.order] or inputs
         written.intermediates = [self.tensor(tensor) for tensor in form.intermediates]
         written.outputs = [self.index[name] for name in op.outputs if name in self.index]
+        if custom:
+            written.customOptions = np.frombuffer(flexbuffers.Dumps(dict(form.options)), np.uint8)
         if form.options_type:
             written.builtinOptionsType = getattr(schema.BuiltinOptions, form.options_type)
             written.builtinOptions = getattr(schema, form.options_type + "T")()
@@ -87,6 +92,7 @@ class _Writer:
 
 _ENUMERATIONS = {
     "fusedActivationFunction": schema.ActivationFunctionType,
+    "inDataType": schema.TensorType,
     "mode": schema.MirrorPadMode,
     "outDataType": schema.TensorType,
     "outputType": schema.TensorType,
@@ -100,6 +106,18 @@ def _plain(field: str, value: Any) -> Any:
     return getattr(_ENUMERATIONS[field], name) if isinstance(name, str) else value
 
 
+def _unmentioned(graph: Graph) -> set[str]:
+    """States that an operator keeps without the file's mentioning them."""
+    found = set()
+    for op in graph.ops:
+        spec = spec_of(op.kind).form(op, graph)
+        assert spec.tflite is not None
+        order = spec.tflite.write(op, graph).order
+        left = {op.inputs[i] for i in set(range(len(op.inputs))) - set(order)} if order else set()
+        found |= left & {state.input for state in graph.states}
+    return found
+
+
 def tflite_bytes(graph: Graph, int4: Collection[str] = ()) -> bytes:
     """The graph as a TFLite file: tensors in the graph's order, operators as they stand.
 
@@ -108,7 +126,7 @@ def tflite_bytes(graph: Graph, int4: Collection[str] = ()) -> bytes:
     writer = _Writer(graph, int4)
     updated = {state.output for state in graph.states}
     for tensor in graph.tensors.values():
-        if tensor.name not in updated:
+        if tensor.name not in updated | _unmentioned(graph):
             writer.tensor(tensor)
     main = schema.SubGraphT()
     main.name = "main"

@@ -17,6 +17,7 @@ from toolchain.ir import External
 from toolchain.ops.preference import Preference, preference
 from toolchain.partition import splitters
 from toolchain.planning.options import Optimise, PlanOptions, goal
+from toolchain.preprocess.option import preprocess as read_preprocess
 
 FULL, FAST = EFFORTS = "full", "fast"
 
@@ -168,6 +169,17 @@ SplitSecondsOption = Annotated[
         "--pareto asked for, and keeps the best result.",
     ),
 ]
+PreprocessOption = Annotated[
+    str | None,
+    typer.Option(
+        "--preprocess",
+        metavar="KIND[:NAME=VALUE,...]",
+        help="Also write C that makes the model's input. audio: samples of sound to the features "
+        "of TensorFlow Lite Micro's micro front end (*_audio.h), as in audio:step_ms=20,stride=2. "
+        "image: a camera's frame, cut, resized, converted and quantised (*_image.h), as in "
+        "image:width=320,height=240,format=rgb565be.",
+    ),
+]
 OneBankOption = Annotated[
     bool,
     typer.Option(
@@ -291,6 +303,7 @@ def plan_options(
     labels: Path | None = None,
     stream_input: bool = False,
     streamed_input: str = "",
+    preprocess: str | None = None,
 ) -> PlanOptions:
     """The options as a value. Raises InputError for an unknown name or an invalid number."""
     schedule.scheduler(scheduler)
@@ -328,6 +341,7 @@ def plan_options(
         labels=() if labels is None else read_labels(labels),
         stream_input=stream_input,
         streamed_input=streamed_input,
+        preprocess=None if preprocess is None else read_preprocess(preprocess),
     )
 
 

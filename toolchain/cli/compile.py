@@ -36,6 +36,7 @@ from toolchain.cli._options import (
     OneBankOption,
     OptimiseOption,
     PortOption,
+    PreprocessOption,
     RamOption,
     SchedulerOption,
     SlowdownOption,
@@ -151,6 +152,7 @@ def command(
     keep_dead_channels: KeepChannelsOption = False,
     weights: WeightsOption = "code",
     weights_address: WeightsAddressOption = None,
+    preprocess: PreprocessOption = None,
     cmsis_nn: CmsisNnOption = None,
     force: ForceOption = False,
     fail_on: FailOnOption = None,
@@ -192,10 +194,13 @@ def command(
         effort=effort,
         choice=choice,
         labels=labels,
+        preprocess=preprocess,
     )
     external = external_weights(weights, weights_address)
     if external is not None and share_arena:
         raise InputError("--weights external is for one model: leave out --share-arena")
+    if preprocess and share_arena:
+        raise InputError("--preprocess is for one model: leave out --share-arena")
     if name and share_arena:
         raise InputError("--name names one model: leave out --share-arena, or rename the files")
     if labels and share_arena:

@@ -28,6 +28,7 @@ from toolchain.cli._options import (
     NoSplitOption,
     OneBankOption,
     OptimiseOption,
+    PreprocessOption,
     RamOption,
     SchedulerOption,
     SlowdownOption,
@@ -105,6 +106,7 @@ def command(
     allow_float: FloatOption = False,
     kernels: KernelsOption = Preference.AUTO,
     keep_dead_channels: KeepChannelsOption = False,
+    preprocess: PreprocessOption = None,
     cmsis_nn: CmsisNnOption = None,
     force: ForceOption = False,
     json: JsonOption = None,
@@ -145,6 +147,7 @@ def command(
         streamed_input=streamed_input,
         effort=effort,
         labels=labels,
+        preprocess=preprocess,
     )
     check_apart(json, out)
     with progress() as step:

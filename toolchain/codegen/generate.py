@@ -16,6 +16,7 @@ from toolchain.codegen.header import accessors
 from toolchain.codegen.memory_map import memory_map
 from toolchain.codegen.names import model_identifier
 from toolchain.codegen.operators import code, operands
+from toolchain.codegen.preprocess import functions, preprocess_files
 from toolchain.codegen.steps import Costs, steps_of
 from toolchain.codegen.writer import Writer
 from toolchain.errors import InputError
@@ -25,6 +26,7 @@ from toolchain.ir.status import OF_ROWS, OF_STEPS, OF_WEIGHTS
 from toolchain.kernels import cmsis_nn, runtime_c
 from toolchain.kernels.c_sources import source_closure
 from toolchain.memory.plan import Plan
+from toolchain.preprocess.option import Preprocess
 from toolchain.resources import RUNTIME_C
 from toolchain.version import __version__
 
@@ -47,6 +49,7 @@ def generate(
     name: str = "",
     costs: Costs | None = None,
     external: bool = False,
+    preprocess: Preprocess | None = None,
 ) -> Sources:
     """C99 for `plan`, a header for C++17, and the kernels to link with them: `<name>.h`,
     `<name>.c`, `<name>_weights.h`, `<name>_info.c`, `<name>.hpp`, and the headers that all models
@@ -54,9 +57,10 @@ def generate(
 
     `name` (by default the graph's) is made a C identifier and prefixes every symbol. With `costs`
     the model can also be run in steps. With `external` its constants lie in a blob outside of the
-    code (`codegen.blob`). The text depends on the arguments only. Raises
-    UnsupportedError if a call would touch bytes beyond its operands, MissingToolError if the source
-    of a kernel is not found.
+    code (`codegen.blob`). `preprocess` adds what makes the model's input, in files of its own. The
+    text depends on the arguments only. Raises UnsupportedError if a call would touch bytes beyond
+    its operands, MissingToolError if the source of a kernel is not found, InputError where
+    `preprocess` does not suit the model.
     """
     if plan.lowered.core != core:
         raise ValueError(f"the plan is for core {plan.lowered.core.name}, not {core.name}")
@@ -79,6 +83,8 @@ def generate(
     pushed = next((end for end in inputs if end.rows is not None), None)
     if pushed is not None and fetched:
         raise InputError("--weights fetched fetches for whole runs: leave out --stream-input")
+    if pushed is not None and preprocess is not None:
+        raise InputError("--preprocess writes the whole input: leave out --stream-input")
     steps = steps_of(costs, made.calls, plan.graph) if pushed is None else None
     own = (
         *(OF_STEPS if steps else ()),
@@ -149,11 +155,16 @@ def generate(
     }
     for header in PUBLIC_HEADERS:
         files[header] = (runtime_c.INCLUDE / header).read_text(encoding="utf-8")
+    used = set(closure.files)
+    if preprocess is not None:
+        before = source_closure(functions(preprocess), trees)
+        files |= preprocess_files(plan, preprocess, inputs, before.headers, values)
+        used.update(before.files)
     return Sources(
         name=prefix,
         files=MappingProxyType(files),
-        cmsis_nn=_below(closure.files, cmsis_nn_folder),
-        runtime=_below(closure.files, RUNTIME_C),
+        cmsis_nn=_below(sorted(used), cmsis_nn_folder),
+        runtime=_below(sorted(used), RUNTIME_C),
         calls=made.calls,
         operators=counted,
         inputs=tuple(end.identifier for end in inputs),

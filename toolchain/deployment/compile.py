@@ -305,7 +305,13 @@ def _generated(
     root = cmsis_nn.find(cmsis_nn_folder, report=report)
     report("generating C")
     sources = generate(
-        plan, target.core, root, name=name, costs=step_costs(plan), external=external is not None
+        plan,
+        target.core,
+        root,
+        name=name,
+        costs=step_costs(plan),
+        external=external is not None,
+        preprocess=None if options is None else options.preprocess,
     )
     sources = placed(sources, external)
     with replaced_folder(folder, force=force, inputs=[Path(model)]) as fresh:

@@ -75,6 +75,8 @@ TYPE_CODES = {
     DType.INT64: 5,
     DType.FLOAT32: 6,
     DType.BOOL: 7,
+    DType.UINT32: 8,
+    DType.UINT64: 9,
 }
 
 

@@ -63,6 +63,9 @@ def export_models(
         raise InputError("no model to export")
     if share_arena and len(inputs) < 2:
         raise InputError("one model has its arena alone: leave out --share-arena")
+    preprocess = None if options is None else options.preprocess
+    if preprocess is not None and len(inputs) > 1:
+        raise InputError("--preprocess is for one model: export the others by themselves")
     if name:
         checked_name(name)
     check_folder(folder, force=force, inputs=inputs)
@@ -75,7 +78,9 @@ def export_models(
         taken = {model.name.lower() for model in made}
         own = name if len(plans) == 1 and name else model_identifier(plan.graph.name)
         own = free_name(own, taken)
-        sources = generate(plan, on.core, root, name=own, costs=step_costs(plan))
+        sources = generate(
+            plan, on.core, root, name=own, costs=step_costs(plan), preprocess=preprocess
+        )
         made.append(CarriedModel(plan, sources))
     package = name or (made[0].name if len(made) == 1 else SHARED_PACKAGE)
     carried = Carried(package, tuple(made), on, root, share_arena)

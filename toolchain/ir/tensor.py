@@ -18,6 +18,8 @@ class DType(Enum):
     INT16 = "int16"
     INT32 = "int32"
     INT64 = "int64"
+    UINT32 = "uint32"
+    UINT64 = "uint64"
     FLOAT32 = "float32"
     BOOL = "bool"
 

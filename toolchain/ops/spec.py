@@ -77,12 +77,15 @@ class ReadOp:
     `inputs` are indices into the file's inputs. Inputs that became attributes (a reshape's shape, a
     pad's paddings) are left out. Example: a PAD with constant paddings gives `inputs=(0,)`.
     `states` are indices of the file's inputs that are variables which the operator updates. Each
-    adds one output, the variable's next value, after the file's own outputs.
+    adds one output, the variable's next value, after the file's own outputs. `memories` are the
+    first values of what the operator keeps without the file's mentioning it: each adds an input and
+    an output at the end.
     """
 
     attributes: Attributes
     inputs: tuple[int, ...]
     states: tuple[int, ...] = ()
+    memories: tuple[Array, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -108,7 +111,8 @@ class WrittenOp:
 class TfliteBinding:
     """How a kind is read from TFLite and written to it.
 
-    `builtins` are the names in the schema's BuiltinOperator enum that the kind reads.
+    `builtins` are the names that the kind reads: of the schema's BuiltinOperator enum, or of custom
+    operators, whose options are a FlexBuffer.
     """
 
     builtins: tuple[str, ...]

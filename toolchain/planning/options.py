@@ -12,6 +12,8 @@ from toolchain.memory.firmware_size import ram_bytes
 from toolchain.memory.plan import NEARLY_FREE, Plan
 from toolchain.ops.preference import Preference, preference
 from toolchain.partition import splitters
+from toolchain.preprocess.option import Preprocess
+from toolchain.preprocess.option import preprocess as read_preprocess
 
 DEFAULT_BOARD = "netduinoplus2"
 _SECONDS, _FAST_SECONDS = 1.0, 0.2
@@ -77,6 +79,8 @@ class PlanOptions:
                  (`planning.copies`). Never with Optimise.SIZE.
     stream_input  one input arrives by rows and takes no RAM (`planning.rows`): the only one that
                  has rows, or the one named `streamed_input`.
+    preprocess   also generate what makes the model's input from sound or from a camera's frame. It
+                 changes no plan.
     """
 
     scheduler: str = schedule.DEFAULT
@@ -100,11 +104,16 @@ class PlanOptions:
     labels: tuple[str, ...] = ()
     stream_input: bool = False
     streamed_input: str = ""
+    preprocess: Preprocess | None = None
 
     def __post_init__(self) -> None:
-        """A name such as "cmsis-nn" will do. Raises InputError for an unknown one."""
+        """A name such as "cmsis-nn" or the text of `--preprocess` will do. Raises InputError for an
+        unknown one.
+        """
         object.__setattr__(self, "kernels", preference(self.kernels))
         object.__setattr__(self, "optimise", goal(self.optimise))
+        if isinstance(self.preprocess, str):
+            object.__setattr__(self, "preprocess", read_preprocess(self.preprocess))
         if self.fast and self.time_limit_seconds is None:
             object.__setattr__(self, "time_limit_seconds", _FAST_SECONDS)
 

@@ -15,6 +15,13 @@ from toolchain.reference.process import Runtime
 _REF, _PLAIN, _MICRO = Runtime.LITERT_REFERENCE, Runtime.LITERT_DEFAULT, Runtime.TFLITE_MICRO
 _NARROW, _WIDE, _QUANTISED = ("INT8",), ("INT16",), ("INT8", "INT16")
 
+SIGNAL = (
+    *("SignalWindow", "SignalFftAutoScale", "SignalRfft", "SignalEnergy", "SignalFilterBank"),
+    *("SignalFilterBankSquareRoot", "SignalFilterBankSpectralSubtraction", "SignalPCAN"),
+    "SignalFilterBankLog",
+)
+"""Custom operators of tflite-micro's signal library."""
+
 
 @dataclass(frozen=True)
 class Rule:
@@ -33,7 +40,7 @@ class Rule:
     tolerance: tuple[tuple[Runtime, int], ...] = ()
 
     def takes(self, op: FileOp, model: FileModel) -> bool:
-        if self.codes and op.code not in self.codes:
+        if self.codes and op.name not in self.codes:
             return False
         if self.since_version is not None and op.version < self.since_version:
             return False
@@ -94,6 +101,7 @@ RULES = (
         (_REF, _MICRO),
         "LiteRT's default kernels round otherwise, or crash",
     ),
+    Rule(SIGNAL, (), (_MICRO,), "LiteRT does not know them"),
     Rule((), (), (_REF, _PLAIN, _MICRO), "LiteRT's reference kernels say what TFLite means"),
 )
 

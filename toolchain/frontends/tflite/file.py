@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from toolchain.errors import InputError
 from toolchain.frontends.tflite.flatbuffer import FlatBuffer, Table
+from toolchain.frontends.tflite.flexbuffer import read_flexbuffer
 from toolchain.frontends.tflite.options import decoded, members, read_options
 from toolchain.frontends.tflite.versions import check_version
 from toolchain.ir import DType, Quantisation, Tensor
@@ -69,7 +70,12 @@ class FileOp:
     legacy: bool = False
 
     def __str__(self) -> str:
-        return f"{self.custom or self.code} (operator {self.index})"
+        return f"{self.name} (operator {self.index})"
+
+    @property
+    def name(self) -> str:
+        """What the operator is called: its builtin name, or the one of a custom operator."""
+        return self.custom or self.code
 
     @property
     def needed_options(self) -> Any:
@@ -294,4 +300,6 @@ def _operator(
         if not 0 <= tensor < tensors:
             raise InputError(f"the file is corrupt: {code} (operator {index}) names no tensor")
     options, misplaced = read_options(table, code, f"{code} (operator {index})")
+    if custom:
+        options = read_flexbuffer(table.numbers(5, "uint8"))
     return FileOp(index, code, custom, version, options, inputs, outputs, between, misplaced)

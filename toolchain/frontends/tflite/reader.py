@@ -25,8 +25,8 @@ from toolchain.frontends.tflite.file import (
 from toolchain.frontends.tflite.host_side import host_operators, without_host_side
 from toolchain.frontends.tflite.metadata import labels
 from toolchain.frontends.tflite.shapes import folded
-from toolchain.frontends.tflite.states import OPERATORS, Variables, of_variable
-from toolchain.ir import Attributes, DType, Graph, Op, State, Tensor
+from toolchain.frontends.tflite.states import OPERATORS, Variables, free_name, of_variable
+from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, State, Tensor
 from toolchain.ir.verify import InvalidGraphError
 from toolchain.ops import specs
 from toolchain.ops.check import check
@@ -43,6 +43,7 @@ _CONTRADICTIONS = (
     struct.error,
 )
 """What reading an operator whose options and tensors contradict each other may raise."""
+_PLAIN = frozenset({DType.INT16, DType.INT32, DType.UINT32})
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class _Node:
 
     @property
     def builtin(self) -> str:
-        return self.op.code
+        return self.op.name
 
     @property
     def legacy(self) -> bool:
@@ -106,7 +107,7 @@ def _kind_for(op: FileOp, ends: Sequence[FileTensor]) -> OpSpec:
 
     Raises RefusedError where there is none.
     """
-    kinds = _kinds().get(op.code)
+    kinds = _kinds().get(op.name)
     if kinds is None:
         raise RefusedError(*refusals.of_operator(op))
     first: tuple[str, str] | None = None
@@ -234,8 +235,7 @@ class _Reader:
                 return read
             return None if self._folded(op) else self._read(op)
         except RefusedError as refused:
-            name = op.custom or op.code
-            self._problems.append(Problem(name, op.index, refused.why, refused.remedy))
+            self._problems.append(Problem(op.name, op.index, refused.why, refused.remedy))
         except InputError:
             raise
         except _CONTRADICTIONS as error:
@@ -281,7 +281,8 @@ class _Reader:
         spec = _kind_for(op, [file_tensors[i] for i in (*op.inputs, *op.outputs) if i != -1])
         assert spec.tflite is not None
         inputs = tuple(self._input(i) for i in op.inputs)
-        outputs = tuple(self._output(file_tensors[i]) for i in op.outputs)
+        narrowed = spec.quantised.stored and all(x is None or x.dtype in _PLAIN for x in inputs)
+        outputs = tuple(self._output(file_tensors[i], narrowed) for i in op.outputs)
         if not outputs:
             raise InputError(f"{op} has no output")
         between = tuple(file_tensors[i].tensor for i in op.intermediates)
@@ -289,6 +290,9 @@ class _Reader:
         _check_finite(op, answer.attributes)
         kept = [inputs[i] for i in answer.inputs]
         updated = self._updated(op, answer.states)
+        for first in answer.memories:
+            kept.append(self._memory(outputs[0], first))
+            updated.append(self._tensors[self._states[-1].output])
         result = Op(
             spec.kind,
             f"{spec.kind}_{op.index}",
@@ -299,8 +303,9 @@ class _Reader:
         self._tensors.update({tensor.name: tensor for tensor in outputs})
         seen = Graph("", MappingProxyType(self._tensors), (), (), ())
         derived = spec.infer(result, seen)[: len(outputs)]
-        for index, inferred in zip(op.outputs, derived, strict=True):
-            self._learn(index, _settled(file_tensors[index], inferred, op))
+        for index, output, inferred in zip(op.outputs, outputs, derived, strict=True):
+            found = replace(file_tensors[index], tensor=output)
+            self._learn(index, _settled(found, inferred, op))
         return result
 
     def _updated(self, op: FileOp, states: tuple[int, ...]) -> list[Tensor]:
@@ -325,6 +330,16 @@ class _Reader:
             result.append(after)
         return result
 
+    def _memory(self, output: Tensor, first: Array) -> Tensor:
+        """A state that the operator keeps and the file does not mention, by its first value."""
+        taken = {*self._tensors, *(t.name for t in self._model.tensors)}
+        name = free_name(f"{output.name}_memory", taken)
+        tensor = Tensor(name, first.shape, DType(first.dtype.name))
+        after = replace(tensor, name=free_name(f"{name}_next", taken))
+        self._tensors |= {name: tensor, after.name: after}
+        self._states.append(State(name, after.name, first))
+        return tensor
+
     def _input(self, index: int) -> Tensor | None:
         if index == -1:
             return None
@@ -333,9 +348,12 @@ class _Reader:
             raise InputError(f"int8 tensor {tensor.name!r} has no scale")
         return tensor
 
-    def _output(self, found: FileTensor) -> Tensor:
+    def _output(self, found: FileTensor, narrowed: bool) -> Tensor:
+        """The operator's output. Plain integers that are `narrowed` to int8 have the scale 1."""
         assert found.tensor is not None
         if found.tensor.dtype is DType.INT8 and found.tensor.quantisation is None:
+            if narrowed:
+                return replace(found.tensor, quantisation=Quantisation((1.0,), (0,)))
             raise InputError(f"int8 tensor {found.name!r} has no scale")
         return found.tensor
 

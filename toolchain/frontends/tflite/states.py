@@ -64,12 +64,13 @@ def of_variable(tensor: Tensor, taken: Collection[str]) -> tuple[Tensor, State]:
     It starts as real 0: the zero point of int8, otherwise 0 (LiteRT's `ResetVariableTensor`).
     """
     first = tensor.q.zero_point if tensor.dtype is DType.INT8 else 0
-    after = replace(tensor, name=_free(f"{tensor.name}_next", taken))
+    after = replace(tensor, name=free_name(f"{tensor.name}_next", taken))
     initial = np.full(tensor.shape, first, tensor.dtype.numpy)
     return after, State(tensor.name, after.name, initial)
 
 
-def _free(name: str, taken: Collection[str]) -> str:
+def free_name(name: str, taken: Collection[str]) -> str:
+    """`name`, with underscores where it is taken."""
     while name in taken:
         name += "_"
     return name
@@ -147,7 +148,7 @@ class Variables:
             raise RefusedError(f"variable {key[1]!r} has no value before its first use", _NO_VALUE)
         if first.dtype != found.dtype.numpy:
             raise InputError(f"variable {key[1]!r} is {first.dtype.name}, not {found.dtype.value}")
-        name = _free(key[1] or "variable", {*self._names, *tensors})
+        name = free_name(key[1] or "variable", {*self._names, *tensors})
         constant = None if key in self._assigned else first
         tensor = Tensor(name, first.shape, found.dtype, found.quantisation, constant)
         tensors[name] = tensor
@@ -162,7 +163,7 @@ class Variables:
             value = self._values[key].tensor
             if (value.shape, value.dtype) != (before.shape, before.dtype):
                 raise InputError(f"variable {key[1]!r} is {before}, but {value} is assigned to it")
-            after = replace(before, name=_free(f"{before.name}_next", {*self._names, *tensors}))
+            after = replace(before, name=free_name(f"{before.name}_next", {*self._names, *tensors}))
             tensors[after.name] = after
             inputs = (value.name, before.name)
             ops.append(Op("assign", f"assign_{number}", inputs, (after.name,), Assign()))

@@ -1,10 +1,10 @@
-"""The C library's `expf`, `logf` and `erfcf` in NumPy, bit for bit.
+"""The C library's `expf`, `logf`, `log1pf` and `erfcf` in NumPy, bit for bit.
 
 LiteRT fills its tables with single-precision results of the C library, which are not always the
 nearest numbers; one entry in a hundred int16 tables differs. `expf` and `logf` are S. Nagy's, as in
 glibc since 2.27 and in newlib, in double (on machines that fuse multiply and add, one float in some
 400,000 differs). `erfcf` is Sun's fdlibm (`s_erff.c`), as in newlib and in glibc before 2.41, in
-float32 in its order. `tanhf` and `expm1f` are in `tanhf`.
+float32 in its order; so is `log1pf` (`s_log1pf.c`). `tanhf` and `expm1f` are in `tanhf`.
 """
 
 from __future__ import annotations
@@ -83,6 +83,14 @@ _LOG_TABLE = tuple(
     )
 )
 _UPPER_BITS = np.uint32(0xFFFFE000)
+_LOG1P = (
+    *(6.6666668653e-01, 4.0000000596e-01, 2.8571429849e-01, 2.2222198546e-01, 1.8183572590e-01),
+    *(1.5313838422e-01, 1.4798198640e-01),
+)
+_LN2_HIGH, _LN2_LOW = np.float32(6.9313812256e-01), np.float32(9.0580006145e-06)
+_NEAR = np.array(0x3ED413D7, dtype=np.uint32).view(np.float32)
+_FRACTION, _ROOT_2, _ONE_BITS = np.uint32(0x7FFFFF), np.uint32(0x3504F7), np.uint32(0x3F800000)
+_HALF_BITS = np.uint32(0x3F000000)
 
 
 def _series(x: Float32, coefficients: Sequence[float]) -> Float32:
@@ -119,6 +127,33 @@ def logf(x: Float32) -> Float32:
     y = (_LOG[0] * square + (_LOG[1] * r + _LOG[2])) * square + ((logarithm[place] + k * _LN2) + r)
     special = np.where(x == 0, -np.inf, np.where(x == np.inf, np.inf, np.nan))
     result: Float32 = np.where((x > 0) & np.isfinite(x), y, special).astype(np.float32)
+    return result
+
+
+def log1pf(x: Float32) -> Float32:
+    """ln(1 + x) of 0 <= x < 2**24: 1 + x = 2**k (1 + f) with a correction for its rounding, and a
+    series of f / (2 + f).
+    """
+    total = _ONE + x
+    bits = total.view(np.uint32)
+    exponent = (bits >> np.uint32(23)).astype(np.int32) - 127
+    lost = np.where(exponent > 0, _ONE - (total - x), x - (total - _ONE)) / total
+    fraction = bits & _FRACTION
+    low = fraction < _ROOT_2
+    near = x < _NEAR
+    reduced = (fraction | np.where(low, _ONE_BITS, _HALF_BITS)).view(np.float32) - _ONE
+    f: Float32 = np.where(near, x, reduced).astype(np.float32)
+    k = np.where(near, 0, exponent + ~low).astype(np.float32)
+    half_square = _HALF * f * f
+    s: Float32 = (f / (_TWO + f)).astype(np.float32)
+    square = s * s
+    rest = square * _series(square, _LOG1P)
+    correction = k * _LN2_LOW + np.where(near, np.float32(0), lost)
+    far = k * _LN2_HIGH - ((half_square - (s * (half_square + rest) + correction)) - f)
+    tail = half_square * (_ONE - np.float32(2 / 3) * f)
+    tiny = (fraction == 0) | (~low & ((np.uint32(0x800000) - fraction) >> np.uint32(2) == 0))
+    far = np.where(tiny, k * _LN2_HIGH - ((tail - correction) - f), far)
+    result: Float32 = np.where(near, f - (half_square - s * (half_square + rest)), far)
     return result
 
 

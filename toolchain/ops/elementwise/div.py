@@ -26,6 +26,7 @@ from toolchain.ops.arithmetic.fixed_point import (
 from toolchain.ops.arithmetic.rounding import Rounding
 from toolchain.ops.axes import elementwise_axes
 from toolchain.ops.elementwise.binary_f32 import float_form
+from toolchain.ops.elementwise.binary_s32 import int32_form
 from toolchain.ops.elementwise.common import (
     Int64,
     check_node,
@@ -198,6 +199,15 @@ _INT8 = OpSpec(
     limits="int8, any broadcast, fused activation; a division by zero saturates",
 )
 
+
+def _read_plain(node: TfliteNode) -> Div:
+    return Div(read_activation(node))
+
+
 SPEC = by_type(
-    {DType.INT8: _INT8, DType.FLOAT32: float_form(_INT8, lambda node: Div(read_activation(node)))}
+    {
+        DType.INT8: _INT8,
+        DType.FLOAT32: float_form(_INT8, _read_plain),
+        DType.INT32: int32_form(_INT8, _read_plain),
+    }
 )

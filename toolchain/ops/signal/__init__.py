@@ -1,0 +1,7 @@
+"""Sound: the operators of tflite-micro's signal library, which are custom operators of a file.
+
+Kinds: `signal_window`, `signal_fft_auto_scale`, `signal_rfft`, `signal_energy`,
+`signal_filter_bank`, `signal_filter_bank_square_root`, `signal_spectral_subtraction`,
+`signal_pcan`, `signal_filter_bank_log`. `fourier` and `spectrum` have their arithmetic, which
+`toolchain.preprocess` shares.
+"""

@@ -1,0 +1,124 @@
+"""Sums of energies in triangular bands. TFLM's SignalFilterBank, uint32 to uint64."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from toolchain.boards import Core
+from toolchain.ir import Attributes, DType, Graph, Op, Tensor
+from toolchain.ops.extents import Extent, Extents, whole
+from toolchain.ops.kernel import Call, Input, Kernel, Output, Struct, Touched
+from toolchain.ops.signal.common import QUANTISED, TYPES, binding, option, some, vector
+from toolchain.ops.signal.spectrum import FilterBank, bank_sums
+from toolchain.ops.spec import Array, OpSpec, TensorType, TfliteNode
+
+_WEIGHTS, _UNWEIGHTS, _STARTS, _WEIGHT_STARTS, _WIDTHS = range(1, 6)
+
+
+@dataclass(frozen=True)
+class SignalFilterBank(Attributes):
+    """`energies`: how many of the input the bands reach."""
+
+    num_channels: int = 1
+    energies: int = 0
+
+
+def _attributes(op: Op) -> SignalFilterBank:
+    assert isinstance(op.attributes, SignalFilterBank)
+    return op.attributes
+
+
+def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
+    own = _attributes(op)
+    count = vector(graph.input(op, 0), DType.UINT32, "energies")
+    for index in range(_WEIGHTS, _WIDTHS + 1):
+        size = vector(graph.input(op, index), DType.INT16, "table")
+        if index >= _STARTS and size != own.num_channels + 1:
+            raise ValueError(f"a table has {size} entries for {own.num_channels} channels and one")
+    if own.num_channels < 1 or own.energies > count:
+        raise ValueError(f"its bands reach {own.energies} of {count} energies")
+    return (TensorType((own.num_channels,), DType.UINT64),)
+
+
+def _reference(op: Op, graph: Graph, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    energy, weights, unweights, starts, weight_starts, widths = (
+        table.astype(np.int64) for table in inputs
+    )
+    tables = (t.astype(np.int16) for t in (starts, weight_starts, widths, weights, unweights))
+    sums = bank_sums(FilterBank(0, 0, *tables), energy)
+    return (np.array([value % (1 << 64) for value in sums], dtype=np.uint64),)
+
+
+def _select(op: Op, graph: Graph, core: Core) -> Kernel:
+    own = _attributes(op)
+    bank = Struct(
+        "thimble_filter_bank",
+        {
+            "channels": own.num_channels,
+            "starts": Input(_STARTS),
+            "weight_starts": Input(_WEIGHT_STARTS),
+            "widths": Input(_WIDTHS),
+            "weights": Input(_WEIGHTS),
+            "unweights": Input(_UNWEIGHTS),
+        },
+    )
+    call = Call("thimble_filter_bank_u32", {"bank": bank, "energy": Input(0), "sums": Output(0)})
+    weights = graph.input(op, _WEIGHTS).elements
+
+    def extents(touched: Touched) -> Extents:
+        """The tables say what is touched; reading checked them."""
+        channels = touched.call["bank.channels"]
+        table = whole(channels + 1, 2)
+        read = {0: Extent(0, 4 * own.energies), _WEIGHTS: whole(weights, 2)}
+        read |= {_UNWEIGHTS: whole(weights, 2), _STARTS: table}
+        read |= {_WEIGHT_STARTS: table, _WIDTHS: table}
+        return Extents(read, {0: whole(channels, 8)})
+
+    return Kernel((call,), extents)
+
+
+def _read(node: TfliteNode) -> SignalFilterBank:
+    tables = [node.constant(index).astype(np.int64) for index in range(_WEIGHTS, _WIDTHS + 1)]
+    weights, unweights, starts, weight_starts, widths = tables
+    channels = option(node, "num_channels")
+    if len({len(starts), len(weight_starts), len(widths), channels + 1}) != 1:
+        raise ValueError(f"its tables are not of {channels} channels and one")
+    ends = (weight_starts + widths).max()
+    if min(map(np.min, tables)) < 0 or ends > min(len(weights), len(unweights)):
+        raise ValueError("its tables point beyond the weights, or hold numbers below 0")
+    return SignalFilterBank(channels, int((starts + widths).max()))
+
+
+def _sample(rng: np.random.Generator) -> Graph:
+    channels, count = some(rng, 1, 6), some(rng, 4, 30)
+    widths = rng.integers(1, 5, channels + 1)
+    starts = rng.integers(0, count - widths + 1)
+    weight_starts = np.cumsum(widths) - widths
+    size = int(widths.sum())
+    weights = rng.integers(0, 4097, size)
+    tables = (weights, 4096 - weights, starts, weight_starts, widths)
+    tensors = [Tensor("x", (count,), DType.UINT32), Tensor("y", (channels,), DType.UINT64)]
+    names = [f"t{i}" for i in range(len(tables))]
+    for name, table in zip(names, tables, strict=True):
+        data = table.astype(np.int16)
+        tensors.append(Tensor(name, data.shape, DType.INT16, constant=data))
+    attributes = SignalFilterBank(channels, int((starts + widths).max()))
+    op = Op("signal_filter_bank", "bank", ("x", *names), ("y",), attributes)
+    return Graph.build("sample", tensors, [op], ["x"], ["y"])
+
+
+SPEC = OpSpec(
+    kind="signal_filter_bank",
+    attributes=SignalFilterBank,
+    infer=_infer,
+    reference=_reference,
+    select=_select,
+    sample=_sample,
+    tflite=binding("SignalFilterBank", 6, _read, lambda own: {"num_channels": own.num_channels}),
+    dtypes=TYPES,
+    quantised=QUANTISED,
+    limits="uint32; constant tables",
+)
