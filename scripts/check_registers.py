@@ -38,7 +38,12 @@ CORE_TABLES = ("registers_cortex_m.h", "registers_armv7m.h")
 CORE_REPOSITORY = "CMSIS_6"
 DWT_CYCCNT = 0xE0001004
 ST_REPOSITORY = "hal_stm32"
+UARTS = r"((?:LP)?US?ART\d+)"
 _LINE_LENGTH = len("stm32f446")
+
+# RAM without its parity check, as the option bytes are delivered; ST's headers tell what is left
+# with it (RM0444 2.3).
+WITHOUT_PARITY = {"stm32g071xx": 0x9000, "stm32g0b1xx": 0x24000}
 
 # RAM that ST's headers name at another address than the board: that of the banks beside it.
 ALIASES = {("stm32l4r5xx", 0x10000000): 0x20030000}  # SRAM2, RM0432 2.2.1 and 2.4
@@ -96,8 +101,16 @@ class Headers:
 
     def values(self, expressions: Sequence[str]) -> list[int | None]:
         """None where the header does not know what an expression names."""
-        lines = [f'#include "{self.name}.h"', "#include <stddef.h>"]
+        lines = [f'#include "{self.name}.h"', "#include <stddef.h>", *shared(self.text)]
         return evaluate(lines, expressions, self.flags, self.includes)
+
+
+def shared(text: str) -> Iterator[str]:
+    """A name of its own for the interrupt of a UART that shares it: USART2_LPUART2_IRQn."""
+    for name in re.findall(r"^\s*(\w+)_IRQn\s*=", text, re.MULTILINE):
+        for part in name.split("_") if "_" in name else ():
+            if re.fullmatch(UARTS, part) and not re.search(rf"\b{part}_IRQn\b", text):
+                yield f"#define {part}_IRQn {name}_IRQn"
 
 
 def preprocess(lines: Iterable[str], flags: Sequence[str], includes: Iterable[Path]) -> str:
@@ -232,18 +245,15 @@ class Fact:
 def enable(name: str, macros: Mapping[str, str]) -> tuple[str, str]:
     """Register and bit that give a peripheral its clock: a port of F1's is IOPA there."""
     names = [name, name.replace("GPIO", "IOP")]
-    bits = [
-        m
-        for m in macros
-        if any(re.fullmatch(rf"RCC_(A[HP]B\d?[LH]?|IOP)ENR\d?_{n}EN", m) for n in names)
+    found = [
+        [m for m in macros if re.fullmatch(rf"RCC_(A[HP]B\d?[LH]?|IOP)ENR\d?_{n}EN", m)]
+        for n in names
     ]
+    bits = found[0] or found[1]
     if len(bits) != 1:
         return f"{name}'s clock enable", f"{name}'s clock enable"  # which no compiler takes
     register = bits[0].split("_")[1]
     return f"&RCC->{register}", bits[0]
-
-
-UARTS = r"((?:LP)?US?ART\d+)"
 
 
 def chip_tables(header: Headers, by_source: Sequence[str]) -> Iterator[str]:
@@ -270,7 +280,7 @@ def chip_tables(header: Headers, by_source: Sequence[str]) -> Iterator[str]:
         if irq is None:  # a handler that several share has their names in one
             continue
         assert base is not None and at is not None
-        bus = re.match(r"APB\d", register.removeprefix("&RCC->"))
+        bus = re.match(r"APB\d?", register.removeprefix("&RCC->"))
         assert bus is not None, register
         clock = "source" if name in by_source else bus[0].lower()
         more = ", brr_factor = 256" if name.startswith("LP") else ""
@@ -304,6 +314,11 @@ def facts(board: Board, macros: Mapping[str, str]) -> Iterator[Fact]:
         return
     if board.counter.register == DWT_CYCCNT:
         yield Fact("counter.register", board.counter.register, "&DWT->CYCCNT")
+    if "THIMBLE_TIM3_ENABLE" in value:
+        yield Fact("counter.register", board.counter.register, "&SysTick->VAL")
+        register, bit = enable("TIM3", macros)
+        yield define("TIM3_ENABLE", register)
+        yield define("TIM3_ENABLE_BITS", bit)
     register, bit = enable(uart, macros)
     yield define("USART_ENABLE", register)
     yield define("USART_ENABLE_BITS", bit)
@@ -348,7 +363,8 @@ def chip_facts(chip: Chip, macros: Mapping[str, str]) -> Iterator[Fact]:
 
 
 def regions(header: Headers) -> list[tuple[int, int]]:
-    """Start and end of each memory that ST's header tells, those that touch joined."""
+    """Start and end of each memory that ST's header tells, those that touch joined. Those of a
+    Cortex-M0+ tell the size of RAM alone."""
     pattern = r"#define\s+(\w+)_BASE\s+\(?(0x[0-9A-F]+)UL\)?\s*/\*!<(.*?)\*/"
     sizes = {
         n: int(v, 16) for n, v in re.findall(r"#define (\w+)_SIZE\w*\s+\(?(0x\w+)UL", header.text)
@@ -359,9 +375,15 @@ def regions(header: Headers) -> list[tuple[int, int]]:
         if re.search(r"(?<!BKP)(SRAM\d?|RAM|RAMITCM|RAMDTCM)$", name) and size:
             start = ALIASES.get((header.name, int(base, 16)), int(base, 16))
             found.append((start, start + sizes.get(name, int(size[1]) * 1024)))
+    if not found and "SRAM_SIZE_MAX" in header.macros:
+        size = re.search(r"#define SRAM_SIZE_MAX\s+\(?(0x\w+)UL", header.text)
+        assert size is not None
+        bytes_ = WITHOUT_PARITY.get(header.name, int(size[1], 16))
+        found.append((0x20000000, 0x20000000 + bytes_))
     end = re.search(r"#define FLASH_END\s+\(?(0x\w+)UL", header.text)
-    assert end is not None
-    return joined([*found, (0x08000000, int(end[1], 16) + 1)])
+    if end is not None:
+        found.append((0x08000000, int(end[1], 16) + 1))
+    return joined(found)
 
 
 def joined(parts: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -377,7 +399,8 @@ def joined(parts: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 def memory_differences(chip: Chip, header: Headers) -> Iterator[str]:
     known = regions(header)
     memories = [bank.memory for bank in chip.banks]
-    for start, end in joined((m.origin, m.end) for m in memories):
+    told = {MemoryKind.RAM} if known[0][0] != 0x08000000 else set(MemoryKind)
+    for start, end in joined((m.origin, m.end) for m in memories if m.kind in told):
         if (start, end) not in known:
             listed = ", ".join(f"0x{a:08X}-0x{b - 1:08X}" for a, b in known)
             yield f"memory 0x{start:08X}-0x{end - 1:08X}; {header.name}.h has {listed}"
@@ -422,7 +445,7 @@ def identity_differences(chip: Chip, st: Repository) -> Iterator[str]:
             for pattern in spelt_out(group)
         )
     ]
-    if notes and identity.device_id not in series:
+    if series and identity.device_id not in series:
         told = [f"0x{number:03X}" for number in series]
         yield f"identity.device_id 0x{identity.device_id:03X}; ST's LL driver tells {told}"
 

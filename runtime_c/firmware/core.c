@@ -2,7 +2,11 @@
 /* The core's own peripherals: a known state, and memory that nobody may touch. */
 #include "thimble_cortex_m.h"
 
+#ifdef __ARM_ARCH_6M__
+#define INTERRUPT_WORDS 1u /* 32 interrupts */
+#else
 #define INTERRUPT_WORDS 8u /* 256 interrupts; words that a core lacks read as zero and ignore writes */
+#endif
 
 #if !defined(__ARM_ARCH_8M_MAIN__) && !defined(__ARM_ARCH_8_1M_MAIN__)
 #include "registers_armv7m.h"

@@ -9,9 +9,16 @@
 
 thimble_fault_record thimble_fault __attribute__((section(".noinit"), aligned(8)));
 
+#ifdef __ARM_ARCH_6M__
+/* No register of Armv6-M tells the cause of a HardFault, the only fault (Arm DDI 0419 B3.2.2). */
+#define STACKING_ERRORS 0u
+#define FAULT_STATUS(name) 0u
+#else
 /* The hardware could not save the registers; the last is STKOF of Armv8-M (Arm DDI 0553 D1.2.42). */
 #define STACKING_ERRORS                                                                                      \
     (SCB_CFSR_MSTKERR_Msk | SCB_CFSR_MLSPERR_Msk | SCB_CFSR_STKERR_Msk | SCB_CFSR_LSPERR_Msk | (1u << 20))
+#define FAULT_STATUS(name) THIMBLE_REGISTER(SCB_##name)
+#endif
 
 /* The AXI SRAM of an STM32H7 keeps the last piece of a 64-bit word that was written to itself, and a reset
  * loses it, until a piece of another one is written (ST AN5342; "FAQ: STM32H7 SRAM content is not
@@ -39,7 +46,7 @@ static void record(const uint32_t *saved, uint32_t exc_return) __attribute__((no
 static void record(const uint32_t *saved, uint32_t exc_return)
 {
     uint32_t *words = thimble_fault.words;
-    const uint32_t cfsr = THIMBLE_REGISTER(SCB_CFSR);
+    const uint32_t cfsr = FAULT_STATUS(CFSR);
     const uintptr_t low = (uintptr_t)thimble_stack_low;
     const uintptr_t high = (uintptr_t)thimble_stack_high;
     const uintptr_t sp = (uintptr_t)saved;
@@ -51,9 +58,9 @@ static void record(const uint32_t *saved, uint32_t exc_return)
     words[9] = exc_return;
     __asm volatile("mrs %0, ipsr" : "=r"(words[10]));
     words[11] = cfsr;
-    words[12] = THIMBLE_REGISTER(SCB_HFSR);
-    words[13] = THIMBLE_REGISTER(SCB_MMFAR);
-    words[14] = THIMBLE_REGISTER(SCB_BFAR);
+    words[12] = FAULT_STATUS(HFSR);
+    words[13] = FAULT_STATUS(MMFAR);
+    words[14] = FAULT_STATUS(BFAR);
 #ifdef THIMBLE_PROFILE
     words[15] = thimble_operator_running - 1u;
 #else

@@ -31,6 +31,7 @@ pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 
 REAL = {b.name: b for b in boards().values() if b.flash_runners}
 SILICON = sorted(REAL)
+M0PLUS = "cortex-m0plus"
 M7_FIRST = {"SCB_CCSIDR": 0xF00FE019}  # 16 KB: 128 sets, four ways of 32 bytes
 
 
@@ -48,6 +49,8 @@ def program_of(target: Board, folder: Path, defines: Sequence[str]) -> Path:
     firmware = RUNTIME_C / "firmware"
     sources = ["core.c", *target.firmware_sources, target.counter.source]
     flags = ["-std=gnu99", "-w", "-include", str(FOLDER / "registers.h")]
+    if target.core.name == M0PLUS:
+        flags.append("-D__ARM_ARCH_6M__=1")
     includes = [f"-I{firmware / 'include'}"]
     command = ["gcc", *flags, *includes, *firmware_defines(target, BuildOptions()), *defines]
     command += [str(firmware / name) for name in sources]
@@ -93,8 +96,12 @@ def number(target: Board, name: str, otherwise: int = 0) -> int:
 def check_common(started: Started, target: Board) -> None:
     """Wait states stand before the switch to the PLL; core, pins and baud rate are right."""
     chip = started.chip
-    cfgr, switch = chip.fields[families()[target.chip.family].switch[0]]
-    switched = started.when(lambda at, value: at == cfgr and value & switch >= 2)
+    family = families()[target.chip.family]
+    cfgr, switch = chip.fields[family.switch[0]]
+    if family.quickened is None:
+        switched = started.when(lambda at, value: at == cfgr and value & switch >= 2)
+    else:
+        switched = family.quickened(started)
     assert started.values("FLASH_ACR")
     last_wait = max(
         i for i, (at, _) in enumerate(started.writes) if at == chip.addresses["FLASH_ACR"]
@@ -110,7 +117,8 @@ def check_common(started: Started, target: Board) -> None:
         assert started.register(f"{port}_PUPDR") >> 2 * pin & 3 == 1
         function = started.register(f"{port}_AFR[{pin // 8}]") >> 4 * (pin % 8) & 15
         assert function == wanted
-        assert any(started.field(f) for f in chip.fields if f.endswith(f"ENR_{port}EN"))
+        enables = [f"ENR_{port}EN", f"ENR_IOP{port[-1]}EN"]  # the L0's
+        assert any(started.field(f) for f in chip.fields if f.endswith(tuple(enables)))
     enables = [f for f in chip.fields if re.search(rf"ENR\d?_{target.uart.name}EN$", f)]
     assert len(enables) == 1 and started.field(enables[0])
     clock = number(target, "USART_CLOCK_HZ") * number(target, "USART_BRR_FACTOR", 1)
@@ -119,15 +127,31 @@ def check_common(started: Started, target: Board) -> None:
     if target.uart.name == "LPUART1":  # LPUART_BRR_MIN and _MAX, stm32l4xx_hal_uart.c
         assert 0x300 <= divider <= 0xFFFFF
     irq = number(target, "UART_IRQ")
-    assert started.register(f"NVIC_ISER[{irq // 32}]") == 1 << irq % 32
-
-    assert started.field("DCB_DEMCR_TRCENA") and started.field("DWT_CTRL_CYCCNTENA")
+    enabled = words_of(chip, "NVIC_ISER")
+    assert started.register(enabled[irq // 32]) == 1 << irq % 32
     assert started.field("MPU_CTRL_ENABLE") and started.field("MPU_CTRL_PRIVDEFENA")
+    if target.core.name == M0PLUS:
+        check_systick(started)
+        return
+    assert started.field("DCB_DEMCR_TRCENA") and started.field("DWT_CTRL_CYCCNTENA")
     sleeps = [f for f in chip.fields if f.startswith("DBGMCU_CR_DBG_SLEEP")]
     assert any(started.field(name) for name in sleeps)
     if target.core.name == "cortex-m7":
         assert started.values("DWT_LAR") == [0xC5ACCE55]
         check_m7(started)
+
+
+def words_of(chip: Registers, name: str) -> list[str]:
+    """The registers of an array, which is one register in Armv6-M's NVIC."""
+    return [n for n in chip.addresses if n == name or n.startswith(f"{name}[")]
+
+
+def check_systick(started: Started) -> None:
+    """It counts the core's clock over all its bits, and TIM3 each 65536th."""
+    assert started.register("SysTick_CTRL") == 5 and started.register("SysTick_LOAD") == 0xFFFFFF
+    assert started.register("TIM3_CR1") == 1 and started.register("TIM3_PSC") == 0xFFFF
+    assert started.register("TIM3_ARR") == 0xFFFF
+    assert any(started.field(f) for f in started.chip.fields if f.endswith("_TIM3EN"))
 
 
 def check_flash(started: Started, target: Board) -> None:
@@ -140,7 +164,11 @@ def check_flash(started: Started, target: Board) -> None:
     pattern = families()[target.chip.family].prescaler
     (prescaler,) = [f for f in chip.fields if re.fullmatch(pattern, f)]
     assert {0: 1, 8: 2}[started.field(prescaler)] == flash.timing.divider
-    if target.core.name == "cortex-m4":
+    if target.core.name == M0PLUS:
+        assert started.field("FLASH_ACR_PRFTEN") == flash.timing.prefetch == 1
+        buffers = "FLASH_ACR_ICEN" if "FLASH_ACR_ICEN" in chip.fields else "FLASH_ACR_DISAB_BUF"
+        assert started.field(buffers) == buffers.endswith("ICEN")
+    elif target.core.name == "cortex-m4":
         assert started.field("FLASH_ACR_PRFTEN") == flash.timing.prefetch == 1
         assert started.field("FLASH_ACR_ICEN") and started.field("FLASH_ACR_DCEN")
     else:  # the flash is read past ART and its prefetch; check_m7 looks at L1
@@ -252,11 +280,15 @@ def test_nothing_that_ran_before_is_left(name: str, folder: Path) -> None:
         dirty[f"{uart}_PRESC"] = 3
     started = start(target, folder, dirty)
     check_common(started, target)
-    assert not any(
-        started.register(name) for name in dirty if name not in ("MPU_CTRL", f"{uart}_CR1")
-    )
-    assert [started.register(f"NVIC_ICER[{i}]") for i in range(8)] == [0xFFFFFFFF] * 8
-    assert [started.register(f"NVIC_ICPR[{i}]") for i in range(8)] == [0xFFFFFFFF] * 8
+    set_anew = {"MPU_CTRL", f"{uart}_CR1"}
+    if target.core.name == M0PLUS:
+        assert started.values("SysTick_CTRL")[0] == 0
+        set_anew.add("SysTick_CTRL")
+    assert not any(started.register(name) for name in dirty if name not in set_anew)
+    for name in ("NVIC_ICER", "NVIC_ICPR"):
+        words = words_of(started.chip, name)
+        assert len(words) == (1 if target.core.name == M0PLUS else 8)
+        assert [started.register(word) for word in words] == [0xFFFFFFFF] * len(words)
     assert started.values("MPU_CTRL")[0] == 0
     guard = started.values("MPU_RBAR")[0]
     assert guard == 0x20000000 - GUARD_BYTES

@@ -334,7 +334,7 @@ PROBES = ["066DFF", "a [exit] $x; {b", 'quo"te\\']
 SHOW_WORD = "proc adapter args { echo <[lindex $args 1]> }"
 
 
-@pytest.mark.parametrize("name", REAL)
+@pytest.mark.parametrize("name", [b for b in REAL if "openocd" in board(b).flash_runners])
 def test_openocd_reads_the_configuration(name: str) -> None:
     """The files are found, the whole flash has banks, the probe's name stays one word."""
     real("openocd")

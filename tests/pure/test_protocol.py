@@ -80,3 +80,17 @@ def test_pattern_is_xorshift32() -> None:
     assert protocol.pattern(first, 4) == protocol.pattern(1, 5)[1:]
     with pytest.raises(ValueError, match="seed"):
         protocol.pattern(0, 1)
+
+
+def fault(sp: int) -> protocol.Fault:
+    """A HardFault of a core whose registers do not tell the cause."""
+    words = [0] * 18
+    words[8], words[10], words[16] = sp, 3, 0x20000000
+    read = protocol.parse_fault(b"".join(word.to_bytes(4, "little") for word in words))
+    assert read is not None
+    return read
+
+
+def test_a_fault_without_status_registers_is_told_by_the_stack() -> None:
+    assert fault(0x20000100).reason() == "a HardFault, whose cause the core does not tell"
+    assert fault(0x1FFFFFF0).reason() == "the stack overflowed"

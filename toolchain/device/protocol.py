@@ -326,6 +326,8 @@ class Fault:
             reasons.append("no vector table at the vector's address")
         if self._overflowed():
             reasons.insert(0, "the stack overflowed")
+        if not reasons and self.register("ipsr") == _HARD_FAULT:
+            return "a HardFault, whose cause the core does not tell"
         return ", ".join(reasons) or f"exception {self.register('ipsr')}"
 
     def _overflowed(self) -> bool:
@@ -338,6 +340,7 @@ _FAULT_NAMES = (
     *("cfsr", "hfsr", "mmfar", "bfar", "operator", "stack_low", "reserved"),
 )
 _NO_OPERATOR = 0xFFFFFFFF
+_HARD_FAULT = 3
 _CFSR_BITS = {
     0: "an instruction was fetched from where none may lie",
     1: "a data access where none is allowed",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The memory protection and floating-point units of Armv7-M (Arm DDI 0403 B3.5.9, B3.2.21), which Armv8-M has
- * otherwise. */
+/* The memory protection unit of Armv6-M and Armv7-M and the floating-point unit of the latter (Arm DDI 0419
+ * B3.5, DDI 0403 B3.5.9, B3.2.21), which Armv8-M has otherwise. */
 #ifndef REGISTERS_ARMV7M_H
 #define REGISTERS_ARMV7M_H
 
@@ -10,8 +10,10 @@
 #define MPU_RASR_SRD_Pos 8u
 #define MPU_RASR_XN_Msk (1u << 28)
 
+#ifndef __ARM_ARCH_6M__
 #define FPU_FPCCR 0xE000EF34u
 #define FPU_FPCCR_LSPEN_Msk (1u << 30)
 #define FPU_FPCCR_ASPEN_Msk (1u << 31)
+#endif
 
 #endif

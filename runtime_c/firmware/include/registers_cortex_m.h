@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Registers of the Armv7-M and Armv8-M system control space (Arm DDI 0403 B3.2, DDI 0553 D1.2), by the names
- * of CMSIS-Core. scripts/check_registers.py holds every name and number of the registers_*.h against its
- * headers. */
+/* Registers of the Armv6-M, Armv7-M and Armv8-M system control space (Arm DDI 0419 B3.2, DDI 0403 B3.2, DDI
+ * 0553 D1.2), by the names of CMSIS-Core. scripts/check_registers.py holds every name and number of the
+ * registers_*.h against its headers. */
 #ifndef REGISTERS_CORTEX_M_H
 #define REGISTERS_CORTEX_M_H
 
 #define SysTick_CTRL 0xE000E010u
+#define SysTick_CTRL_ENABLE_Msk (1u << 0)
+#define SysTick_CTRL_CLKSOURCE_Msk (1u << 2)
+#define SysTick_LOAD 0xE000E014u
+#define SysTick_LOAD_RELOAD_Msk 0xFFFFFFu
+#define SysTick_VAL 0xE000E018u
 
 #define NVIC_ISER 0xE000E100u
 #define NVIC_ICER 0xE000E180u
@@ -23,6 +28,7 @@
 #define SCB_SCR_SLEEPDEEP_Msk (1u << 2)
 #define SCB_CCR 0xE000ED14u
 #define SCB_CCR_UNALIGN_TRP_Msk (1u << 3)
+#ifndef __ARM_ARCH_6M__ /* which has one kind of fault, no DWT that code can reach, and no FPU */
 #define SCB_CFSR 0xE000ED28u
 #define SCB_CFSR_MLSPERR_Msk (1u << 5)
 #define SCB_CFSR_MSTKERR_Msk (1u << 4)
@@ -39,6 +45,7 @@
 #define DWT_CTRL 0xE0001000u
 #define DWT_CTRL_CYCCNTENA_Msk (1u << 0)
 #define DWT_CYCCNT 0xE0001004u
+#endif
 
 #define MPU_TYPE 0xE000ED90u
 #define MPU_TYPE_DREGION_Pos 8u

@@ -11,6 +11,25 @@ static uint64_t now;
 /* What the registers of the board would show now: the test advances time by itself. */
 volatile uint32_t simulated[64];
 
+#ifdef SYSTICK_LAG
+#include "registers_cortex_m.h"
+#include "registers_tim3.h"
+
+/* SysTick, and TIM3 that began SYSTICK_LAG cycles later and counts each 65536th. */
+volatile uint32_t *simulated_register(uint32_t address)
+{
+    static volatile uint32_t shown;
+    shown = 0;
+    if (address == SysTick_VAL) {
+        shown = SysTick_LOAD_RELOAD_Msk - ((uint32_t)now & SysTick_LOAD_RELOAD_Msk);
+    }
+    if (address == TIM3_CNT) {
+        shown = (uint32_t)((now - SYSTICK_LAG) >> 16) & 0xFFFFu;
+    }
+    return &shown;
+}
+#endif
+
 static void advance(uint64_t ticks)
 {
     now += ticks;
