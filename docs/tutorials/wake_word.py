@@ -53,14 +53,14 @@ def windows(samples: np.ndarray) -> np.ndarray:
     return np.stack([frames[i : i + FRAMES] for i in range(len(frames) - FRAMES + 1)])
 
 
-# Sound k of a clip ends with frame 50 (k + 1). A window that ends within 10 frames of the word's end
-# is positive; those a little earlier or later are left out.
+# Sound k of a clip ends with frame 50 (k + 1). A window that ends within 10 frames of the end
+# of the word is positive; those a little earlier or later are left out.
 found, labels = [], []
 for _ in range(60):
     kinds = list(rng.choice(["wake", "rise", "tone", "quiet"], 3, p=[0.4, 0.3, 0.2, 0.1]))
     for i, window in enumerate(windows(clip(kinds))):
         after, k = (i + FRAMES) % 50, (i + FRAMES) // 50 - 1
-        word = 0 <= k and kinds[k] == "wake"
+        word = k >= 0 and kinds[k] == "wake"
         ahead = k < 2 and kinds[k + 1] == "wake"
         if not (word and 10 < after <= 18) and not (ahead and after > 42):
             found.append(window.reshape(-1))
