@@ -108,8 +108,8 @@ def _plain(field: str, value: Any) -> Any:
 
 def _unmentioned(graph: Graph) -> set[str]:
     """States that an operator keeps without the file's mentioning them."""
-    found = set()
-    for op in graph.ops:
+    found: set[str] = set()
+    for op in graph.ops if graph.states else ():
         spec = spec_of(op.kind).form(op, graph)
         assert spec.tflite is not None
         order = spec.tflite.write(op, graph).order

@@ -105,7 +105,8 @@ class End:
             return rng.integers(0, 2, shape).astype(np.bool_)
         if dtype is not DType.FLOAT32:
             info = np.iinfo(dtype.value)
-            integers = rng.integers(info.min, info.max, shape, np.int64, endpoint=True)
+            most = min(info.max, np.iinfo(np.int64).max)
+            integers = rng.integers(info.min, most, shape, np.int64, endpoint=True)
             return integers.astype(dtype.numpy)
         if tensor.quantisation is None:
             return rng.standard_normal(shape).astype(np.float32)
