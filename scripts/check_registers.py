@@ -44,6 +44,9 @@ _LINE_LENGTH = len("stm32f446")
 # RAM without its parity check, as the option bytes are delivered; ST's headers tell what is left
 # with it (RM0444 2.3).
 WITHOUT_PARITY = {"stm32g071xx": 0x9000, "stm32g0b1xx": 0x24000}
+FLASH_END = re.compile(r"#define FLASH_END\s+\(?(0x\w+)UL")
+FLASH_SIZE = re.compile(r"#define FLASH_SIZE(?:_DEFAULT\s+|\s.*\? )\(?(0x[0-9A-F]+)U")
+"""What a part without a size in its system memory has. Some headers tell neither."""
 
 # RAM that ST's headers name at another address than the board: that of the banks beside it.
 ALIASES = {("stm32l4r5xx", 0x10000000): 0x20030000}  # SRAM2, RM0432 2.2.1 and 2.4
@@ -200,6 +203,8 @@ def tables_of(board: Board) -> list[str]:
     found = list(CORE_TABLES)
     for source in sources:
         found += re.findall(r'#include "(registers_\w+\.h)"', source.read_text())
+    if board.core.name == "cortex-m33":
+        found.remove("registers_armv7m.h")
     if board.core.name != "cortex-m7":
         found = [name for name in found if name != "registers_cortex_m7.h"]
     return sorted(set(found))
@@ -365,7 +370,7 @@ def chip_facts(chip: Chip, macros: Mapping[str, str]) -> Iterator[Fact]:
 def regions(header: Headers) -> list[tuple[int, int]]:
     """Start and end of each memory that ST's header tells, those that touch joined. Those of a
     Cortex-M0+ tell the size of RAM alone."""
-    pattern = r"#define\s+(\w+)_BASE\s+\(?(0x[0-9A-F]+)UL\)?\s*/\*!<(.*?)\*/"
+    pattern = r"#define\s+(\w+?)_BASE(?:_NS)?\s+\(?(0x[0-9A-F]+)UL\)?\s*/\*!<(.*?)\*/"
     sizes = {
         n: int(v, 16) for n, v in re.findall(r"#define (\w+)_SIZE\w*\s+\(?(0x\w+)UL", header.text)
     }
@@ -376,13 +381,16 @@ def regions(header: Headers) -> list[tuple[int, int]]:
             start = ALIASES.get((header.name, int(base, 16)), int(base, 16))
             found.append((start, start + sizes.get(name, int(size[1]) * 1024)))
     if not found and "SRAM_SIZE_MAX" in header.macros:
-        size = re.search(r"#define SRAM_SIZE_MAX\s+\(?(0x\w+)UL", header.text)
-        assert size is not None
-        bytes_ = WITHOUT_PARITY.get(header.name, int(size[1], 16))
+        most = re.search(r"#define SRAM_SIZE_MAX\s+\(?(0x\w+)UL", header.text)
+        assert most is not None
+        bytes_ = WITHOUT_PARITY.get(header.name, int(most[1], 16))
         found.append((0x20000000, 0x20000000 + bytes_))
-    end = re.search(r"#define FLASH_END\s+\(?(0x\w+)UL", header.text)
-    if end is not None:
-        found.append((0x08000000, int(end[1], 16) + 1))
+    flash = FLASH_END.search(header.text)
+    size = FLASH_SIZE.search(header.text)
+    if flash is not None:
+        found.append((0x08000000, int(flash[1], 16) + 1))
+    elif size is not None:
+        found.append((0x08000000, 0x08000000 + int(size[1], 16)))
     return joined(found)
 
 
@@ -399,9 +407,9 @@ def joined(parts: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 def memory_differences(chip: Chip, header: Headers) -> Iterator[str]:
     known = regions(header)
     memories = [bank.memory for bank in chip.banks]
-    told = {MemoryKind.RAM} if known[0][0] != 0x08000000 else set(MemoryKind)
-    for start, end in joined((m.origin, m.end) for m in memories if m.kind in told):
-        if (start, end) not in known:
+    flash_known = any(start == 0x08000000 for start, _ in known)
+    for start, end in joined((m.origin, m.end) for m in memories):
+        if (start, end) not in known and (flash_known or start != 0x08000000):
             listed = ", ".join(f"0x{a:08X}-0x{b - 1:08X}" for a, b in known)
             yield f"memory 0x{start:08X}-0x{end - 1:08X}; {header.name}.h has {listed}"
     for memory in memories:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Registers of the STM32L4 (RM0351, RM0394, RM0432) that the start-up uses, by ST's names. */
+/* Registers of the STM32L4 (RM0351, RM0394, RM0432) and G4 (RM0440) that the start-up uses, by ST's names. */
 #ifndef REGISTERS_L4_H
 #define REGISTERS_L4_H
 
@@ -30,7 +30,7 @@
 #endif
 
 #define RCC_ICSCR 0x40021004u
-#ifdef THIMBLE_BOOST_MODE /* the L4R5 */
+#ifdef THIMBLE_BOOST_MODE /* the L4R5 and the G4 */
 #define RCC_ICSCR_HSITRIM (0x7Fu << 24)
 #else
 #define RCC_ICSCR_HSITRIM (0x1Fu << 24)
@@ -41,9 +41,11 @@
 #define RCC_CR_HSEON (1u << 16)
 #define RCC_CR_PLLON (1u << 24)
 #define RCC_CR_PLLRDY (1u << 25)
+#ifndef THIMBLE_NO_PLLSAI /* the G4 */
 #define RCC_CR_PLLSAI1ON (1u << 26)
 #ifndef THIMBLE_ONE_PLLSAI /* the L43x */
 #define RCC_CR_PLLSAI2ON (1u << 28)
+#endif
 #endif
 #define RCC_CFGR 0x40021008u
 #define RCC_CFGR_SW_HSI 1u

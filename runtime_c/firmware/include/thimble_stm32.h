@@ -47,4 +47,7 @@ static inline void thimble_clock_enable(uint32_t address, uint32_t mask)
 /* Gives the UART its clock and its two pins, as the board's THIMBLE_TX_*, THIMBLE_RX_* say. */
 void thimble_stm32_uart_pins(void);
 
+/* Empties and enables the instruction cache of an STM32 with a Cortex-M33. */
+void thimble_stm32_icache_enable(void);
+
 #endif

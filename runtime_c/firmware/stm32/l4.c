@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* STM32L4 (RM0351, RM0394, RM0432): full speed from the internal 16 MHz oscillator. The UART runs
- * on that oscillator directly. */
+/* STM32L4 (RM0351, RM0394, RM0432) and G4 (RM0440): full speed from the internal 16 MHz oscillator. The UART
+ * runs on that oscillator directly. */
 #include "registers_l4.h"
 #include "thimble_board.h"
 #include "thimble_stm32.h"
 
 #define UNTRIMMED (RCC_ICSCR_HSITRIM & ~(RCC_ICSCR_HSITRIM >> 1)) /* the middle of what it takes */
 
-#ifdef THIMBLE_ONE_PLLSAI
+#if defined(THIMBLE_NO_PLLSAI)
+#define OTHER_PLLS 0u
+#elif defined(THIMBLE_ONE_PLLSAI)
 #define OTHER_PLLS RCC_CR_PLLSAI1ON
 #else
 #define OTHER_PLLS (RCC_CR_PLLSAI1ON | RCC_CR_PLLSAI2ON)

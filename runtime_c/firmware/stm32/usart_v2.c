@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* USART and LPUART of the STM32F7, H7 and L4. */
+/* USART and LPUART of the STM32F7, H7, L4, and of those that came after. */
 #include "registers_usart_v2.h"
 #include "thimble_board.h"
 #include "thimble_stm32.h"

@@ -66,6 +66,8 @@ class Family:
     reset, where that is not 0. `switch`: the fields that choose the core's clock and tell which it
     is; `prescaler`: that of the clock of the flash's bus (a pattern). `quickened`: the number of
     the write that makes the core fast, where that is not the first that chooses the PLL.
+    `debugged_asleep`: the field that lets a probe reach a sleeping core (what it begins with); ''
+    where the chips need none.
     """
 
     names: Sequence[str]
@@ -75,3 +77,4 @@ class Family:
     switch: tuple[str, str] = ("RCC_CFGR_SW", "RCC_CFGR_SWS")
     prescaler: str = "RCC_CFGR_HPRE"
     quickened: Callable[[Started], int] | None = None
+    debugged_asleep: str = "DBGMCU_CR_DBG_SLEEP"

@@ -1,4 +1,4 @@
-"""STM32L4 and L4+: RM0351 6.4.4, 3.3.3; RM0432 6.4.4, 3.3.3, 5.1.8."""
+"""STM32L4, L4+, G4: RM0351 6.4.4, 3.3.3; RM0432 6.4.4, 3.3.3, 5.1.8; RM0440, FLASH, PWR, RCC."""
 
 from __future__ import annotations
 
@@ -25,11 +25,14 @@ def clocks(started: Started, target: Board) -> Mapping[str, float]:
     into = 16 * MHZ / (started.field("RCC_PLLCFGR_PLLM") + 1)
     vco = into * started.field("RCC_PLLCFGR_PLLN")
     core = vco / (2, 4, 6, 8)[started.field("RCC_PLLCFGR_PLLR")]
-    assert 4 * MHZ <= into <= 16 * MHZ and 64 * MHZ <= vco <= 344 * MHZ
+    least = 2.66 if target.chip.family == "stm32g4" else 4
+    assert least * MHZ <= into <= 16 * MHZ and 64 * MHZ <= vco <= 344 * MHZ
     assert started.field("RCC_PLLCFGR_PLLREN") == 1
     assert started.field("RCC_CFGR_SW") == 3 and started.field("RCC_CFGR_HPRE") == 0
     assert started.field("RCC_CFGR_PPRE1") == started.field("RCC_CFGR_PPRE2") == 0
     wait_state_mhz = 20 if _is_plus(target) else 16
+    if target.chip.family == "stm32g4":
+        wait_state_mhz = 34
     assert started.field("FLASH_ACR_LATENCY") == -(-core // (wait_state_mhz * MHZ)) - 1
     assert started.field("PWR_CR1_VOS") == 1
     assert target.uart is not None
@@ -45,4 +48,4 @@ def clocks(started: Started, target: Board) -> Mapping[str, float]:
     return {"core": core, "source": 16 * MHZ, "apb1": core, "apb2": core, "usart": usart}
 
 
-FAMILY = Family(("stm32l4",), follows, clocks, first)
+FAMILY = Family(("stm32l4", "stm32g4"), follows, clocks, first)
