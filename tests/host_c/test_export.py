@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.support.examples import GRADED, graded
 from tests.support.tflite_writer import tflite_bytes
 from toolchain import compile_model, deployed, export_models
 from toolchain.boards import boards
@@ -95,15 +96,15 @@ def test_everything_is_inside_and_each_kernel_once(target: str, export: Export) 
 
 @pytest.mark.skipif(shutil.which("cmake") is None, reason="cmake is not installed")
 def test_cmake_on_this_machine_computes_what_the_model_does(export: Export, tmp_path: Path) -> None:
-    made = export("cmake", "host")
-    run("cmake", "--preset", "host", where=made.folder)
-    run("cmake", "--build", "build", where=made.folder)
-    lines = run(made.folder / "build" / "thimble_models_example").splitlines()
+    folder = shutil.copytree(export("cmake", "host").folder, tmp_path / "package")
+    graded(folder / "example" / "main.c")
+    run("cmake", "--preset", "host", where=folder)
+    run("cmake", "--build", "build", where=folder)
+    lines = run(folder / "build" / "thimble_models_example").splitlines()
     told = {line.split(":")[0]: line.split(":")[1].split() for line in lines}
-    pattern = ((np.arange(64) * 7 + 3) % 128).astype(np.int8).reshape(1, 8, 8, 1)
     compile_model(DIGITS, "host", tmp_path / "host")
     with deployed(tmp_path / "host") as deployment:
-        given = {end.name: pattern for end in deployment.inputs}
+        given = {end.name: GRADED for end in deployment.inputs}
         (wanted,) = deployment.run(given).outputs.values()
     digits = [value for name, value in told.items() if name.startswith(("digits", "again"))]
     assert len(digits) == 2 and all(
@@ -246,8 +247,11 @@ def test_esp_idf_gets_c_without_arms_instructions(export: Export, tmp_path: Path
     start.write_text("void app_main(void);\nint main(void) { app_main(); return 0; }\n")
     printed = []
     for made, more in ((export("esp-idf"), [start]), (export("cmake", "host"), [])):
-        sources = [*(made.folder / path for path in made.files if path.endswith(".c")), *more]
-        include = ("-I", made.folder / "include", "-I", made.folder / "src")
+        folder = shutil.copytree(made.folder, tmp_path / made.folder.parent.name)
+        (main,) = (folder / path for path in made.files if Path(path).name == "main.c")
+        graded(main)
+        sources = [*(folder / path for path in made.files if path.endswith(".c")), *more]
+        include = ("-I", folder / "include", "-I", folder / "src")
         run("gcc", "-O1", *include, *sources, "-lm", "-o", tmp_path / "program")
         printed.append(run(tmp_path / "program"))
     assert printed[0] == printed[1]

@@ -22,6 +22,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.support.examples import GRADED, graded
 from tests.support.tflite_writer import tflite_bytes
 from toolchain import compile_model, deployed, export_models
 from toolchain.boards import board
@@ -33,7 +34,6 @@ from toolchain.planning.options import PlanOptions
 from toolchain.resources import RUNTIME_C
 
 DIGITS = RUNTIME_C.parent / "examples" / "digits" / "digits_int8.tflite"
-PATTERN = ((np.arange(64) * 7 + 3) % 128).astype(np.int8).reshape(1, 8, 8, 1)
 PATIENCE_SECONDS = 60.0
 
 
@@ -231,7 +231,7 @@ def ours(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Ours]:
         compile_model(DIGITS, name, folder)
         with deployed(folder) as deployment:
             (end,) = deployment.inputs
-            done = deployment.run({end.name: PATTERN})
+            done = deployment.run({end.name: GRADED})
         (outputs,) = done.outputs.values()
         return Ours(outputs.reshape(-1).tolist(), done.count)
 
@@ -248,6 +248,7 @@ def test_in_zephyr_as_in_our_own_firmware(
     if trace_plugin.unavailable():
         pytest.skip(trace_plugin.unavailable())
     sample = exported(machine.ours, tmp_path / "module") / "samples" / "digits"
+    graded(sample / "src" / "main.c")
     marked(sample)
     elf = built(machine, sample, tmp_path / "build")
     arguments = trace_plugin.marks(board(machine.ours), elf)
