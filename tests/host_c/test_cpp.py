@@ -18,10 +18,12 @@ from tests.support.states import GRAPHS
 from toolchain.boards import HOST, Core, board
 from toolchain.codegen import generate
 from toolchain.codegen.library import write_library
+from toolchain.codegen.steps import Costs
 from toolchain.kernels import cmsis_nn
 from toolchain.memory.plan import Plan
 from toolchain.ops.check import check
 from toolchain.ops.interpret import interpret
+from toolchain.report.latency import predict_latency
 
 STANDARDS = ["c++17", "c++20"]
 WARNINGS = ("-Wall", "-Wextra", "-Werror", "-pedantic", "-Wconversion", "-Wshadow", "-Wundef")
@@ -55,8 +57,14 @@ template <class Span> static void print(Span output)
 """
 
 
-def library(plan: Plan, folder: Path, core: Core = HOST) -> Path:
-    write_library([generate(plan, core, cmsis_nn.find(), name="net")], folder)
+def library(plan: Plan, folder: Path, core: Core = HOST, external: bool = False) -> Path:
+    latency = predict_latency(plan)
+    costs = Costs(latency.counts, latency.unit, latency.basis.text)
+    root = cmsis_nn.find()
+    sources = generate(plan, core, root, name="net", costs=costs, external=external)
+    write_library([sources], folder)
+    if sources.weights is not None:
+        (folder / "blob.bin").write_bytes(sources.weights.data)
     return folder
 
 
@@ -106,9 +114,26 @@ def test_a_model_with_its_own_arena(tmp_path: Path, standard: str) -> None:
     }}
     std::printf("%d\\n", static_cast<int>(sum));
     print(network.{made}());"""
+    main += f"""
+    net_progress progress = {{}};
+    std::printf("%s ", thimble::net::model::step(progress, 0).name());
+    std::printf("%s ", other.start(progress).name());
+    fill(network.{given}());
+    std::printf("%s\\n", network.start(progress).name());
+    std::int32_t left = 2;
+    auto again = network.step_while(progress, [](void *asked) -> std::int32_t {{
+        return --*static_cast<std::int32_t *>(asked);
+    }}, &left);
+    std::int32_t steps = 2;
+    for (; again.code() == NET_AGAIN; steps++) {{
+        again = network.step(progress, 0);
+    }}
+    std::printf("%s %d\\n", again.name(), static_cast<int>(steps - NET_STEPS));
+    print(network.{made}());"""
     lines = program(library(plan, tmp_path), standard, main)
     assert lines[:2] == ["OK 0 ERROR_ARENA ERROR_ARENA_SHORT", f"net {plan.arena.size_bytes}"]
-    assert lines[3] == expected(plan)
+    assert lines[3] == lines[6] == expected(plan)
+    assert lines[4:6] == ["ERROR_NOT_STARTED ERROR_ARENA OK", "OK 0"]
     assert int(lines[2]) == sum(map(int, lines[3].split()))
 
 
@@ -170,6 +195,36 @@ def test_an_arena_begins_with_the_initial_state(tmp_path: Path) -> None:
         )
     assert lines == [*wanted, wanted[0]]
     assert len(set(wanted)) > 1
+
+
+def test_an_arena_takes_weights_that_lie_elsewhere_and_then_its_initial_state(
+    tmp_path: Path,
+) -> None:
+    graph = check(GRAPHS["delay line"])
+    plan = plan_of(graph)
+    sources = generate(plan, HOST, cmsis_nn.find(), name="net", external=True)
+    folder = library(plan, tmp_path, external=True)
+    main = f"""
+    static thimble::net::arena network;
+    alignas(8) static std::uint8_t blob[NET_WEIGHTS_BYTES];
+    std::FILE *const file = std::fopen("{folder}/blob.bin", "rb");
+    const std::size_t size = std::fread(blob, 1, sizeof blob, file);
+    std::fclose(file);
+
+    std::printf("%s %s ", network.run().name(), network.check_weights(blob, 80).name());
+    std::printf("%s\\n", network.set_weights(blob, std::uint32_t(size)).name());
+    network.reset();
+    fill(network.input_{sources.inputs[0]}());
+    network.run();
+    print(network.output_{sources.outputs[0]}());"""
+    said, made = program(folder, "c++17", main)
+    assert said == "ERROR_WEIGHTS_MISSING ERROR_WEIGHTS_SHORT OK"
+    (end,) = plan.inputs
+    values = (7 * np.arange(end.tensor.elements)).astype(np.int8).reshape(end.tensor.shape)
+    wanted = interpret(graph, (values,), {})[0]
+    assert [int(value) for value in made.split()] == np.frombuffer(
+        wanted.tobytes(), np.int8
+    ).tolist()
 
 
 @pytest.mark.skipif(shutil.which(CROSS) is None, reason=f"{CROSS} is missing")
