@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -60,6 +61,15 @@ def tool(name: str) -> str:
     return found
 
 
+def build_as_its_readme_says(folder: Path) -> None:
+    said = (folder / "README.md").read_text()
+    (line,) = [line for line in said.splitlines() if line.startswith("- Alone:")]
+    commands = re.findall(r"`(cmake .*?)`", line)
+    assert len(commands) == 2
+    for command in commands:
+        run(*command.split(), where=folder)
+
+
 Export = Callable[..., Exported]
 
 
@@ -96,10 +106,9 @@ def test_everything_is_inside_and_each_kernel_once(target: str, export: Export) 
 
 @pytest.mark.skipif(shutil.which("cmake") is None, reason="cmake is not installed")
 def test_cmake_on_this_machine_computes_what_the_model_does(export: Export, tmp_path: Path) -> None:
-    folder = shutil.copytree(export("cmake", "host").folder, tmp_path / "package")
+    folder = Path(shutil.copytree(export("cmake", "host").folder, tmp_path / "package"))
     graded(folder / "example" / "main.c")
-    run("cmake", "--preset", "host", where=folder)
-    run("cmake", "--build", "build", where=folder)
+    build_as_its_readme_says(folder)
     lines = run(folder / "build" / "thimble_models_example").splitlines()
     told = {line.split(":")[0]: line.split(":")[1].split() for line in lines}
     compile_model(DIGITS, "host", tmp_path / "host")
@@ -118,8 +127,7 @@ def test_cmake_on_this_machine_computes_what_the_model_does(export: Export, tmp_
 @pytest.mark.parametrize("board", CORES)
 def test_cmake_for_each_core(board: str, export: Export) -> None:
     made = export("cmake", board)
-    run("cmake", "--preset", "firmware", where=made.folder)
-    run("cmake", "--build", "build", where=made.folder)
+    build_as_its_readme_says(made.folder)
     symbols = run("arm-none-eabi-nm", made.folder / "build" / "thimble_models_example")
     assert "digits_int8_run" in symbols and "again_run" in symbols and "pool_run" in symbols
 

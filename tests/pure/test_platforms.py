@@ -109,7 +109,9 @@ def test_quiet_leaves_out_notes_and_keeps_results_and_errors(
     assert "no-such.tflite" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", ["Wake", "wake-word", "2wake", "int", "wake__word", "string", ""])
+@pytest.mark.parametrize(
+    "name", ["Wake", "wake-word", "2wake", "int", "wake__word", "string", "", "xor_eq", "linux"]
+)
 def test_a_name_that_c_does_not_take_is_refused_with_one_that_it_does(name: str) -> None:
     with pytest.raises(InputError, match="cannot name a model in C") as caught:
         checked_name(name)

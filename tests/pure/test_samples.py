@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import struct
 import wave
 from pathlib import Path
@@ -173,8 +174,9 @@ def test_folders_and_patterns(photo: Path, tmp_path: Path) -> None:
 def test_broken_files_have_a_message(name: str, content: bytes, tmp_path: Path) -> None:
     file = tmp_path / name
     file.write_bytes(content)
-    with pytest.raises(InputError, match=name):
+    with pytest.raises(InputError, match=name) as caught:
         read_samples([file], [end(1, 4, 6, 3)], Scaling((0.0, 1.0), real=True))
+    assert re.search(r" 0x|[: ]$", str(caught.value)) is None
 
 
 def test_a_bomb_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

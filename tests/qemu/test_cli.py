@@ -175,6 +175,15 @@ def test_a_library_compiles_without_a_board(tmp_path: Path) -> None:
     assert names >= {"CMakeLists.txt", "digits_int8.c", "plan.json"}
 
 
+@pytest.mark.parametrize("board", ["host", "netduinoplus2"])
+def test_a_library_is_no_firmware_to_run(
+    board: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["compile", MODEL, "--library", "-b", board, "-o", str(tmp_path / "lib")]) == 0
+    assert run(["run", str(tmp_path / "lib")]) == 2
+    assert "without --library" in capsys.readouterr().err
+
+
 def test_every_command_teaches_in_its_help(capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("boards", "compile", "doctor", "flash", "plan", "profile", "run", "verify"):
         assert run([name, "--help"]) == 0

@@ -54,7 +54,10 @@ def command(
         found = check_weights(subject, code)
     else:
         if out is None:
-            raise InputError("--out is missing: the blob to write, as in -o new.bin")
+            raise InputError(
+                f"{subject} is taken for a model, since the name of a blob ends in .bin: --out is "
+                "missing, the blob to write, as in -o new.bin"
+            )
         with progress() as step:
             data = new_weights(subject, code, cmsis_nn, step)
         write_file(out, data)

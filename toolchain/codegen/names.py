@@ -13,14 +13,21 @@ _KEYWORDS = """
     typedef union unsigned void volatile while asm typeof bool true false main and or not
     xor bitand bitor compl class new delete this template namespace operator private
     public protected friend virtual try catch throw using export explicit mutable
+    and_eq or_eq xor_eq not_eq nullptr constexpr consteval constinit decltype noexcept
+    alignas alignof concept requires typename typeid thread_local static_assert
+    const_cast static_cast dynamic_cast reinterpret_cast wchar_t char8_t char16_t char32_t
+    co_await co_return co_yield
 """
 _HEADERS = """
     assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal
     stdalign stdarg stdatomic stdbool stddef stdint stdio stdlib stdnoreturn string tgmath
     threads time uchar wchar wctype mem str is to
 """
+_MACROS = "unix linux i386"
+"""Names without an underscore that GCC defines as 1, unless it is told a standard."""
 _SPACES = "span span_of std int8_t uint8_t int16_t int32_t int64_t size_t"
 """What C++ headers need of a namespace in which each model has one of its own."""
+_RESERVED = frozenset(f"{_KEYWORDS} {_HEADERS} {_MACROS} {_SPACES}".split())
 _RESERVED_PREFIXES = ("arm_", "thimble", "cmsis", "riscv_")
 _HELPERS = ("_quantize", "_dequantize", "_uint8")
 _LONGEST_IDENTIFIER = 48
@@ -45,7 +52,7 @@ def model_identifier(text: str) -> str:
     name = identifier(text, "model").rstrip("_")
     if name.endswith(("_weights", "_info")):
         name = f"{name}_model"
-    if name in (_KEYWORDS + _HEADERS + _SPACES).split() or name.startswith(_RESERVED_PREFIXES):
+    if name in _RESERVED or name.startswith(_RESERVED_PREFIXES):
         return f"model_{name}"
     return name
 

@@ -258,6 +258,8 @@ def deployed(
         ends = Graph.build(path.name, tensors, (), inputs, outputs)
         built = Sources(path.name, {}, (), (), (), (), (), (), 0)
         model = host.HostModel(built, ends)
+        if not (path / host.PROGRAM).exists():
+            raise InputError(f"{path} holds no program: compile into it, without --library")
         with host.HostProgram(path / host.PROGRAM, [model]) as program:
             check_unchanged(path, before)
             yield Deployment(_HostSession(program, ends), found)

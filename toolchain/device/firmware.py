@@ -307,7 +307,9 @@ def load_firmware(folder: Path) -> Firmware:
     """The firmware built in `folder`. Raises InputError if there is none, or it is damaged."""
     file = folder / MANIFEST
     if not file.exists():
-        raise InputError(f"{folder} holds no firmware (no {MANIFEST}): compile into it")
+        raise InputError(
+            f"{folder} holds no firmware (no {MANIFEST}): compile into it, without --library"
+        )
     try:
         data = read_json(file)
         if isinstance(data, dict) and "firmware" in data:

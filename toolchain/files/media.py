@@ -15,8 +15,10 @@ from toolchain.errors import InputError
 from toolchain.packages import IMAGES, lazy
 
 if TYPE_CHECKING:
+    import PIL
     from PIL import Image
 else:
+    PIL = lazy("PIL", IMAGES)
     Image = lazy("PIL.Image", IMAGES)
 
 IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp")
@@ -60,6 +62,10 @@ def read_image(
             return np.asarray(image, np.uint8).reshape(height, width, channels)
     except (InputError, MemoryError):
         raise
+    except PIL.UnidentifiedImageError as error:
+        raise InputError(
+            f"{file} is no image that can be read: what is in it is none of {', '.join(_FORMATS)}"
+        ) from error
     except Exception as error:  # Pillow's decoders raise a dozen kinds
         said = str(error).splitlines() or [type(error).__name__]
         raise InputError(f"{file} is no image that can be read: {said[0][:200]}") from error
@@ -77,7 +83,8 @@ def read_sound(file: Path) -> tuple[NDArray[np.float64], int, int]:
             width, channels = source.getsampwidth(), source.getnchannels()
             rate, data = source.getframerate(), source.readframes(source.getnframes())
     except (wave.Error, EOFError, RuntimeError, ValueError) as error:
-        raise InputError(f"{file} is no .wav of PCM samples: {error or 'it ends early'}") from error
+        said = str(error) or "it ends early"
+        raise InputError(f"{file} is no .wav of PCM samples: {said}") from error
     if not 1 <= width <= 4 or not data or len(data) % (width * channels):
         raise InputError(f"{file} is no .wav of PCM samples of 8, 16, 24 or 32 bits")
     raw = np.frombuffer(data, np.uint8).reshape(-1, width).astype(np.int64)

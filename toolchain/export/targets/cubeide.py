@@ -25,8 +25,8 @@ def _files(carried: Carried) -> Files:
             remedies=["--chip STM32F446RE, or the part that you have", "--board nucleo-f446re"],
         )
     lines = [
-        "Copy this folder into a project that STM32CubeMX wrote (Toolchain / IDE: CMake); in its "
-        "CMakeLists.txt write, below `add_subdirectory(cmake/stm32cubemx)`: "
+        f"Copy this folder as `{carried.name}` into a project that STM32CubeMX wrote (Toolchain / "
+        "IDE: CMake); in its CMakeLists.txt write, below `add_subdirectory(cmake/stm32cubemx)`: "
         f"`add_subdirectory({carried.name})`.",
         f"That compiles the files, links them to the program and lets it include "
         f"`{carried.models[0].name}.h`. `example/{carried.name}_example.c` is a function that runs "

@@ -22,7 +22,7 @@ def _files(carried: Carried) -> Files:
     if core.dsp or core.mve:
         raise InputError(
             f"esp-idf: kernels for a {core.name} use instructions that Espressif's chips lack",
-            remedies=[f"--board {_PLAIN}, whose kernels are plain C", "no --board"],
+            remedies=[f"--board {_PLAIN}, whose kernels are plain C", "leave out --board"],
         )
     example = "examples/run_once"
     return {
