@@ -269,6 +269,24 @@ def test_esp_idf_gets_c_without_arms_instructions(export: Export, tmp_path: Path
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.skipif(
+    not (shutil.which("cmake") and shutil.which("arm-none-eabi-g++")),
+    reason="needs cmake and arm-none-eabi-g++",
+)
+def test_a_project_in_c_plus_plus_takes_the_toolchain_file(export: Export, tmp_path: Path) -> None:
+    folder = export("cmake", "mps2-an386").folder
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.16)\nproject(own LANGUAGES C CXX)\n"
+        f'add_subdirectory("{folder}" models)\nadd_library(own STATIC own.cpp)\n'
+        "target_link_libraries(own thimble_models)\n"
+    )
+    own = '#include "digits_int8.hpp"\nthimble::digits_int8::arena network;\n'
+    (tmp_path / "own.cpp").write_text(own)
+    toolchain = f"-DCMAKE_TOOLCHAIN_FILE={folder / 'toolchain.cmake'}"
+    run("cmake", "-B", "build", toolchain, where=tmp_path)
+    run("cmake", "--build", "build", "--target", "own", where=tmp_path)
+
+
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 def test_models_may_share_an_arena(models: list[Path], tmp_path: Path) -> None:
     made = export_models(models, "cmake", tmp_path / "out", "host", share_arena=True)

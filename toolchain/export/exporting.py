@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from toolchain.boards import Board
@@ -100,7 +100,7 @@ def _plans(
     models: Sequence[Path], on: Board, options: PlanOptions, share_arena: bool, report: Report
 ) -> list[Plan]:
     if share_arena:
-        plans = plans_together(models, on, options, report)
+        plans = plans_together(models, on, replace(options, one_bank=True), report)
         if not on.is_host:
             check_fit_together(on, plans)
     else:
