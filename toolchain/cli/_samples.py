@@ -34,7 +34,8 @@ MeanOption = Annotated[
     typer.Option(
         "--mean",
         metavar="NUMBERS",
-        help="Subtracted after --range: one number, or one for each channel (0.485,0.456,0.406).",
+        help="Subtracted after --range (without it, from what is stored, 0 to 255): one number, or "
+        "one for each channel (0.485,0.456,0.406).",
     ),
 ]
 StdOption = Annotated[

@@ -62,7 +62,10 @@ class Scaling:
     def check(self) -> None:
         """Raises InputError for a range without extent, and a deviation of 0."""
         if self.range is not None and not self.range[0] < self.range[1]:
-            raise InputError(f"--range {self.range[0]:g}..{self.range[1]:g} has no extent")
+            raise InputError(
+                f"--range {self.range[0]:g}..{self.range[1]:g} has no extent: the smaller number "
+                "is first"
+            )
         if any(deviation == 0 for deviation in self.std):
             raise InputError("--std is 0, and divides")
 
