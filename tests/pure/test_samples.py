@@ -74,14 +74,27 @@ def test_the_layout_of_the_model_decides(photo: Path) -> None:
 def test_an_array_with_its_axes_in_another_order_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "nhwc.npy"
     np.save(file, np.zeros((1, 4, 6, 3), np.int8))
-    with pytest.raises(InputError, match=r"shape \[1, 4, 6, 3\] .* in another order: transpose it"):
+    with pytest.raises(
+        InputError, match=r"shape \[1, 4, 6, 3\] does not .* in that order: transpose"
+    ):
         read_samples([file], [end(1, 3, 4, 6)])
     np.save(file, np.zeros((5, 4, 6, 3), np.int8))
-    with pytest.raises(InputError, match="in another order"):
+    with pytest.raises(InputError, match="in that order"):
         read_samples([file], [end(1, 3, 4, 6)])
-    for shape in ((1, 3, 4, 6), (3, 4, 6), (7, 3, 4, 6), (72,), (2, 72)):
+    joined = ((3, 24), (7, 3, 24), (12, 6), (1, 3, 2, 2, 6), (72, 1))
+    for shape in ((1, 3, 4, 6), (3, 4, 6), (7, 3, 4, 6), (72,), (2, 72), *joined):
         np.save(file, np.zeros(shape, np.int8))
         assert len(read_samples([file], [end(1, 3, 4, 6)])) == np.prod(shape) // 72
+
+
+@pytest.mark.parametrize("shape", [(24, 3), (1, 24, 3), (5, 24, 3), (4, 18), (6, 4, 3), (3, 6, 4)])
+def test_axes_in_another_order_that_are_joined_are_refused(
+    shape: tuple[int, ...], tmp_path: Path
+) -> None:
+    """Rows of pixels for a model with the channels first: not one number would be in its place."""
+    np.save(tmp_path / "joined.npy", np.zeros(shape, np.int8))
+    with pytest.raises(InputError, match=r"joined.npy: .* in that order: transpose"):
+        read_samples([tmp_path / "joined.npy"], [end(1, 3, 4, 6)])
 
 
 def test_an_image_of_another_size_is_scaled_only_where_that_is_asked(photo: Path) -> None:
@@ -98,6 +111,14 @@ def test_grey(photo: Path, tmp_path: Path) -> None:
     Image.fromarray(np.full((4, 6), 77, np.uint8)).save(tmp_path / "grey.bmp")
     grey = one(tmp_path / "grey.bmp", end(1, 4, 6, 3), Scaling((0.0, 255.0)))
     assert (grey == np.clip(77 * 255 - 128, -128, 127)).all()
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_grey_of_16_bits_is_not_clipped(channels: int, tmp_path: Path) -> None:
+    file = tmp_path / "depth.png"
+    Image.fromarray(np.array([[0, 255], [0x8000, 0xFFFF]], np.uint16)).save(file)
+    found = media.read_image(file, 2, 2, channels, resize=False)
+    assert found.min(-1).tolist() == found.max(-1).tolist() == [[0, 0], [0x80, 0xFF]]
 
 
 def test_what_pixels_mean_must_be_said(photo: Path) -> None:
@@ -125,6 +146,29 @@ def test_sound_of_every_width(bits: int, tmp_path: Path) -> None:
     assert samples.tolist() == numbers and (told, rate) == (bits, 16_000)
     scaled = one(file, end(1, 4, dtype=DType.FLOAT32), Scaling((-1.0, 1.0)))
     assert np.allclose(scaled, np.array(numbers) / most)
+
+
+def extensible(sub_format: int, before: bytes = b"") -> bytes:
+    """Two samples of 24 bits, 1 and -2, as most programs write such a .wav."""
+    extra = struct.pack("<HHIH", 22, 24, 4, sub_format) + bytes.fromhex(
+        "000000001000800000aa00389b71"
+    )
+    form = struct.pack("<HHIIHH", 0xFFFE, 1, 16_000, 48_000, 3, 24) + extra
+    data = b"\1\0\0\xfe\xff\xff"
+    chunks = b"WAVE" + before + b"fmt " + struct.pack("<I", len(form)) + form
+    chunks += b"data" + struct.pack("<I", len(data)) + data
+    return b"RIFF" + struct.pack("<I", len(chunks)) + chunks
+
+
+@pytest.mark.parametrize("before", [b"", b"JUNK" + struct.pack("<I", 3) + b"abc\0"])
+def test_sound_of_the_extensible_format(before: bytes, tmp_path: Path) -> None:
+    file = tmp_path / "studio.wav"
+    file.write_bytes(extensible(1, before))
+    samples, bits, rate = media.read_sound(file)
+    assert samples.tolist() == [1, -2] and (bits, rate) == (24, 16_000)
+    file.write_bytes(extensible(3, before))
+    with pytest.raises(InputError, match=r"studio.wav is no .wav of PCM samples"):
+        media.read_sound(file)
 
 
 def test_stereo_is_averaged_and_windows_are_a_sequence(tmp_path: Path) -> None:

@@ -28,13 +28,16 @@ MOST_PIXELS = 1 << 26
 MOST_FILE_BYTES = 1 << 28
 _FORMATS = ("PNG", "JPEG", "BMP")
 _SEPARATORS = ",;\t "
+_EXTENSIBLE = b"\xfe\xff"
+_PCM = bytes.fromhex("0100000000001000800000aa00389b71")
+"""The sub-format of PCM within WAVE_FORMAT_EXTENSIBLE, which files of 24 and 32 bits mostly are."""
 
 
 def read_image(
     file: Path, height: int, width: int, channels: int, resize: bool
 ) -> NDArray[np.uint8]:
     """An image as [height, width, channels], 0 to 255; of 1 channel: its luma (ITU-R 601); of 3:
-    red, green, blue; of 4: with alpha.
+    red, green, blue; of 4: with alpha. Of 16 bits the upper eight count.
 
     Raises InputError, naming the file, if it is no image, is larger than MOST_PIXELS, or has
     another size (with `resize` it is scaled, bilinearly); MissingToolError without Pillow.
@@ -56,7 +59,7 @@ def read_image(
                     f"{file} is {opened.height} pixels high and {opened.width} wide, and the input "
                     f"{height} x {width}: crop or scale it, or let --resize scale it"
                 )
-            image = opened.convert(modes[channels])
+            image = _of_8_bits(opened).convert(modes[channels])
             if image.size != (width, height):
                 image = image.resize((width, height), Image.Resampling.BILINEAR)
             return np.asarray(image, np.uint8).reshape(height, width, channels)
@@ -71,6 +74,13 @@ def read_image(
         raise InputError(f"{file} is no image that can be read: {said[0][:200]}") from error
 
 
+def _of_8_bits(image: Image.Image) -> Image.Image:
+    """Grey of 16 bits, which Pillow would clip at 255, by the upper eight, as it reads colours."""
+    if not image.mode.startswith("I"):
+        return image
+    return Image.fromarray((np.asarray(image) >> 8).astype(np.uint8))
+
+
 def read_sound(file: Path) -> tuple[NDArray[np.float64], int, int]:
     """The samples of a PCM .wav, the mean of its channels; the bits of a sample; samples a second.
 
@@ -79,7 +89,7 @@ def read_sound(file: Path) -> tuple[NDArray[np.float64], int, int]:
     16, 24 or 32 bits.
     """
     try:
-        with wave.open(io.BytesIO(_content(file))) as source:
+        with wave.open(io.BytesIO(_plain(_content(file)))) as source:
             width, channels = source.getsampwidth(), source.getnchannels()
             rate, data = source.getframerate(), source.readframes(source.getnframes())
     except (wave.Error, EOFError, RuntimeError, ValueError) as error:
@@ -94,6 +104,22 @@ def read_sound(file: Path) -> tuple[NDArray[np.float64], int, int]:
         samples = (raw << (8 * np.arange(width))).sum(axis=1)
         samples -= (samples >> (8 * width - 1)) << 8 * width
     return samples.reshape(-1, channels).mean(axis=1), 8 * width, rate
+
+
+def _plain(content: bytes) -> bytes:
+    """A .wav with the tag of PCM in place of WAVE_FORMAT_EXTENSIBLE, where that holds PCM: before
+    Python 3.12 `wave` does not look into it.
+    """
+    at = 12
+    while at + 8 <= len(content):
+        size = int.from_bytes(content[at + 4 : at + 8], "little")
+        if content[at : at + 4] == b"fmt ":
+            tag, inner = content[at + 8 : at + 10], content[at + 32 : at + 48]
+            if tag == _EXTENSIBLE and inner == _PCM:
+                return content[: at + 8] + _PCM[:2] + content[at + 10 :]
+            break
+        at += 8 + size + size % 2
+    return content
 
 
 def read_table(file: Path) -> NDArray[np.float64]:

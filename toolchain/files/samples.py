@@ -6,8 +6,10 @@ says how one becomes the other, and an input with a scale and zero point is quan
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -196,20 +198,26 @@ def _array(values: Array, file: Path, end: End, scaling: Scaling) -> Array:
 
 
 def check_axes(values: Array, file: Path, end: End) -> None:
-    """Raises InputError for an array with the input's axes in another order, as NHWC for NCHW: its
-    size is right, and every number in it would be in the wrong place.
+    """Raises InputError for an array with the input's axes in another order, as NHWC for NCHW, or
+    with some of those joined: its size is right, and every number in it would be in the wrong
+    place. Axes of the input may be joined or divided in their own order.
     """
-    wanted = [size for size in end.model_shape if size != 1]
-    found = [size for size in values.shape if size != 1]
-    for own in (found, found[1:]):
-        if own == wanted:
-            return
-    for own in (found, found[1:]):
-        if len(own) == len(wanted) > 1 and sorted(own) == sorted(wanted):
-            raise InputError(
-                f"{file}: its shape {list(values.shape)} has the axes of input {end.name!r}, "
-                f"{list(end.model_shape)}, in another order: transpose it"
-            )
+    most = end.tensor.elements
+    if values.size % most:
+        return  # of another size: `fitted` says so
+    wanted, found = _strides(end.model_shape, most), _strides(values.shape, most)
+    if not (found <= wanted or wanted <= found):
+        raise InputError(
+            f"{file}: its shape {list(values.shape)} does not have the axes of input "
+            f"{end.name!r}, {list(end.model_shape)}, in that order: transpose it (or, if its "
+            "numbers are in that order, reshape it)"
+        )
+
+
+def _strides(shape: Sequence[int], most: int) -> frozenset[int]:
+    """After how many numbers an axis repeats, within one inference of `most`."""
+    products = accumulate(reversed(shape), operator.mul)
+    return frozenset(product for product in products if 1 < product <= most)
 
 
 def _real(end: End) -> End:
