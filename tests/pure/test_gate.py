@@ -37,6 +37,10 @@ RESULT = {
         ("agreement < 98%", True),
         ("agreement < 0.97", False),
         ("noise < 20", False),
+        ("noise < 31dB", True),
+        ("cycles > 1K", False),
+        ("cycles >= 1K", True),
+        ("agreement < 1", True),
     ],
 )
 def test_conditions(condition: str, holds: bool) -> None:
@@ -50,6 +54,28 @@ def test_conditions(condition: str, holds: bool) -> None:
 def test_what_is_no_condition(text: str) -> None:
     with pytest.raises(InputError, match='is no condition like "arena > 20K"'):
         gates([text])
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("arena > 20%", "arena_bytes takes K, KiB, M, MiB, not %"),
+        ("arena > 20ms", "not ms"),
+        ("ms > 2K", "latency.milliseconds takes ms, not K"),
+        ("cycles > 2MiB", "latency.total takes K, M, not MiB"),
+        ("agreement < 98", "at most 1, or 100%: write 98%"),
+    ],
+)
+def test_a_unit_of_something_else_is_refused(text: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        gates([text])
+
+
+@pytest.mark.parametrize(("noise", "fails"), [(None, False), (19.0, True), (float("nan"), True)])
+def test_nothing_lost_passes_and_nan_does_not(noise: float | None, fails: bool) -> None:
+    """No ratio in JSON: int8 is exact."""
+    (gate,) = gates(["noise < 20"])
+    assert gate.holds({"outputs": [{"noise_db": noise}]}) == fails
 
 
 def test_an_unknown_field_lists_those_there_are() -> None:

@@ -13,6 +13,6 @@ FailOnOption = Annotated[
         metavar="CONDITION",
         help="Exit with 3 if this holds of the result: a field of --json, or arena, ram, flash, "
         "weights, ms, cycles, slowdown, differing, agreement, noise; then > >= < <= == or !=; then "
-        'a number, with K or M for bytes, or %. As "arena > 20K". May be repeated.',
+        'a number, in the field\'s unit (K, M, %, ms, dB). As "arena > 20K". May be repeated.',
     ),
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,8 +12,8 @@ from typing import Any
 from toolchain.errors import GateError, InputError
 
 _CONDITION = re.compile(
-    r"\s*(?P<field>[A-Za-z_][\w.]*)\s*(?P<operator>>=|<=|==|!=|>|<)\s*(?P<number>[^\s%KkMm]+)\s*"
-    r"(?P<unit>%|K|M|KiB|MiB|ms|dB)?\s*"
+    r"\s*(?P<field>[A-Za-z_][\w.]*)\s*(?P<operator>>=|<=|==|!=|>|<)\s*"
+    r"(?P<number>[-+]?[\d.,_]+(?:[eE][-+]?\d+)?)\s*(?P<unit>%|K|M|KiB|MiB|ms|dB)?\s*"
 )
 _OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
     ">": operator.gt,
@@ -22,7 +23,16 @@ _OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
     "==": operator.eq,
     "!=": operator.ne,
 }
-_UNITS = {"K": 1024.0, "KiB": 1024.0, "M": 1024.0**2, "MiB": 1024.0**2}
+_COUNTS = {"": 1.0, "K": 1e3, "M": 1e6}
+_UNITS: Mapping[str, Mapping[str, float]] = {
+    "bytes": {"": 1.0, "K": 1024.0, "KiB": 1024.0, "M": 1024.0**2, "MiB": 1024.0**2},
+    "milliseconds": {"": 1.0, "ms": 1.0},
+    "percent": {"": 1.0, "%": 1.0},
+    "db": {"": 1.0, "dB": 1.0},
+    "agreement": {"": 1.0, "%": 0.01},
+}
+"""What a number may be followed by, for fields that end so; _COUNTS for the others."""
+_DECIBELS = "_db"
 _NAMES = {
     "arena": "arena_bytes",
     "ram": "ram_bytes",
@@ -36,8 +46,6 @@ _NAMES = {
     "noise": "outputs.noise_db",
     "agreement": "outputs.agreement",
 }
-_SHARES = ("agreement",)
-"""Fields that are parts of 1, of which a condition in % is a hundredth."""
 _SHOWN = 12
 
 
@@ -51,18 +59,21 @@ class Gate:
     number: float
 
     def holds(self, result: Mapping[str, Any]) -> bool:
-        """Of any of the numbers that the field has (a list has several). Raises InputError where
-        the result has no such number, with those that it has.
+        """Of any of the numbers that the field has (a list has several). NaN is never as wanted.
+
+        Raises InputError where the result has no such number, with those that it has.
         """
         found = list(_numbers(result, self.field))
         if not found:
-            short = ", ".join(sorted(n for n, f in _NAMES.items() if [*_numbers(result, f)]))
-            listed = ", ".join([*_known(result, "")][:_SHOWN])
+            short = sorted(n for n, f in _NAMES.items() if [*_numbers(result, f)])
+            known = [*_known(result, "")]
+            more = ["..."] if len(known) > _SHOWN else []
+            listed = ", ".join([*short, *known[:_SHOWN], *more])
             raise InputError(
-                f"--fail-on {self.text!r}: the result has no number {self.field!r}; it has {short};"
-                f" and {listed}, ..."
+                f"--fail-on {self.text!r}: the result has no number {self.field!r}; it has {listed}"
             )
-        return any(_OPERATORS[self.comparison](value, self.number) for value in found)
+        compare = _OPERATORS[self.comparison]
+        return any(math.isnan(value) or compare(value, self.number) for value in found)
 
 
 def gates(conditions: Sequence[str] | None) -> tuple[Gate, ...]:
@@ -78,12 +89,16 @@ def _gate(text: str) -> Gate:
         number = float("nan")
     if match is None or number != number:
         raise InputError(f'--fail-on {text!r} is no condition like "arena > 20K" or "ms >= 12.5"')
-    name = match["field"]
+    field = _NAMES.get(match["field"], match["field"])
+    units = next((units for end, units in _UNITS.items() if field.endswith(end)), _COUNTS)
     unit = match["unit"] or ""
-    if unit == "%" and name.rpartition(".")[2] in _SHARES:
-        number /= 100
-    number *= _UNITS.get(unit, 1)
-    return Gate(text.strip(), _NAMES.get(name, name), match["operator"], number)
+    if unit not in units:
+        known = ", ".join(filter(None, units))
+        raise InputError(f"--fail-on {text!r}: a number of {field} takes {known}, not {unit}")
+    number *= units[unit]
+    if field.endswith("agreement") and abs(number) > 1:
+        raise InputError(f"--fail-on {text!r}: {field} is at most 1, or 100%: write {number:g}%")
+    return Gate(text.strip(), field, match["operator"], number)
 
 
 def check(conditions: Sequence[Gate], result: Mapping[str, Any]) -> None:
@@ -107,6 +122,8 @@ def _numbers(value: Any, field: str) -> Iterator[float]:
     elif field:
         name, _, rest = field.partition(".")
         if isinstance(value, Mapping) and name in value:
+            if value[name] is None and name.endswith(_DECIBELS):
+                yield math.inf  # nothing is lost: JSON has no infinity
             yield from _numbers(value[name], rest)
     elif isinstance(value, int | float):
         yield float(value)
