@@ -53,7 +53,7 @@ _WORST = 3
 Array = NDArray[Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Built:
     """A trained model as int8 and as firmware.
 
@@ -125,7 +125,7 @@ class Built:
         """Compare the firmware's outputs with the reference runtime's on random inputs."""
         return verify_model(self.model, self.board, runs=runs)
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         plan, known = self.compiled.plan, known_latency(self.compiled.plan)
         time = time_text(known.total, known.unit, known.basis, known.clock_hz)
         lines = [
