@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from toolchain.deployment.compile import compile_model
-from toolchain.deployment.training import Built
+from toolchain.deployment.training import Built, compile_torch
 from toolchain.errors import InputError
 from toolchain.quantise.layers import LayerError, OutputError
 from toolchain.resources import RUNTIME_C
@@ -39,3 +39,9 @@ def test_a_prompt_shows_figures_not_a_dump(built: Built) -> None:
     assert shown == str(built) and len(shown.splitlines()) == 3
     assert "arena" in shown and "largest output in 75.0%" in shown
     assert "noisiest: dense 12.5 dB, conv 30.0 dB" in shown and str(built.folder) in shown
+
+
+def test_samples_without_batches_are_refused_before_anything_is_done() -> None:
+    """A map-style Dataset of PyTorch: it has elements, but gives none by itself."""
+    with pytest.raises(InputError, match=r"samples: object is no array .* a loader of batches"):
+        compile_torch(None, object())

@@ -253,7 +253,10 @@ def _batches(samples: Any, inputs: int) -> Iterator[Sequence[Any]]:
         yield samples[:inputs]  # arrays of all samples: the inputs, then perhaps labels
         return
     if not isinstance(samples, Iterable):
-        raise InputError(f"samples: {type(samples).__name__} is no array and holds no batches")
+        raise InputError(
+            f"samples: {type(samples).__name__} is no array and gives no batches: give an array of "
+            "[samples, ...], or a loader of batches (PyTorch's DataLoader, tf.data.Dataset.batch)"
+        )
     for batch in samples:
         parts = batch if isinstance(batch, tuple | list) else (batch,)
         if len(parts) < inputs:
