@@ -33,7 +33,7 @@ def _files(carried: Carried) -> Files:
         f"{example}/CMakeLists.txt": rendered("esp_idf/example.cmake.j2", carried),
         f"{example}/main/CMakeLists.txt": rendered("esp_idf/example_main.cmake.j2", carried),
         f"{example}/main/main.c": rendered("esp_idf/main.c.j2", carried),
-        "README.md": rendered("README.md.j2", carried, title="ESP-IDF", lines=_LINES),
+        "README.md": rendered("README.md.j2", carried, title="ESP-IDF", lines=_LINES, plain=True),
     }
 
 
