@@ -9,7 +9,7 @@ C_FILES := $(shell git ls-files '*.c' '*.h' ':!tests/goldens' 2>/dev/null)
 help:
 	@echo "make setup   a virtual environment, compiler, QEMU and its plugin, CMSIS-NN; quick when nothing is missing"
 	@echo "make demo    the bundled model, compiled for an STM32F405 and run in QEMU on real samples"
-	@echo "make test    lint, types, import contract, all tests, the bench of three boards in QEMU"
+	@echo "make test    lint, types, import contract, the site, all tests, the bench of three boards in QEMU"
 	@echo "make quick   lint, types, import contract, and the tests in Python that are quick (a minute)"
 	@echo "make docs    the site of the documentation in build/site; a link that leads nowhere is an error"
 	@echo "make format  lay out Python and C"
@@ -28,7 +28,7 @@ lint: setup
 	@.venv/bin/lint-imports
 	@$(if $(C_FILES),.venv/bin/clang-format --dry-run -Werror $(C_FILES))
 
-test: lint
+test: lint docs
 	@$(PYTHON) -m pytest --numprocesses auto --dist worksteal
 	@$(PYTHON) -m pytest -q --numprocesses auto hil --bench hil/bench-qemu.toml
 

@@ -49,14 +49,21 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     """A link out of `docs/` leads to the page that is made of its file, or becomes text."""
     if page.file.generated_by is not None:
         return markdown
-    return relinked(markdown, folder="docs")
+    return relinked(markdown, folder=posixpath.dirname(f"docs/{page.file.src_uri}"))
 
 
 def relinked(text: str, folder: str) -> str:
     """`text` of a file in `folder` of the checkout, with the links of the site.
 
+    A page of `docs/tutorials` lies a folder below the site's root, the README's page at it.
+
     Raises FileNotFoundError for a link to a file that is not in the checkout.
     """
+
+    place_in_site = posixpath.relpath(folder, "docs") if folder.startswith("docs/") else "."
+
+    def to(page: str) -> str:
+        return posixpath.relpath(page, place_in_site)
 
     def moved(found: re.Match[str]) -> str:
         label, target, anchor = found[1], found[2], found[3] or ""
@@ -65,11 +72,11 @@ def relinked(text: str, folder: str) -> str:
         path = posixpath.normpath(posixpath.join(folder, target))
         for place, page in MOVED.items():
             if path + anchor == place:
-                return f"[{label}]({page})"
+                return f"[{label}]({to(page)})"
         if path in MOVED:
-            return f"[{label}]({MOVED[path]}{anchor})"
+            return f"[{label}]({to(MOVED[path])}{anchor})"
         if path.startswith("docs/"):
-            return f"[{label}]({path.removeprefix('docs/')}{anchor})"
+            return f"[{label}]({to(path.removeprefix('docs/'))}{anchor})"
         if not (ROOT / path).exists():
             raise FileNotFoundError(f"a link leads to {path}, which is not in the checkout")
         return label if label.strip("`") == path else f"{label} (`{path}`)"
