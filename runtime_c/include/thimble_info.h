@@ -20,7 +20,9 @@ enum thimble_type {
     THIMBLE_TYPE_INT32 = 4,
     THIMBLE_TYPE_INT64 = 5,
     THIMBLE_TYPE_FLOAT32 = 6,
-    THIMBLE_TYPE_BOOL = 7
+    THIMBLE_TYPE_BOOL = 7,
+    THIMBLE_TYPE_UINT32 = 8,
+    THIMBLE_TYPE_UINT64 = 9
 };
 
 /** An input or output, as the accessors of `<name>.h` give it. The layout is row-major; images are NHWC. */

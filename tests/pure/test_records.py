@@ -39,7 +39,7 @@ class Inner:
 @dataclass(frozen=True)
 class Outer:
     name: str
-    colour: Colour
+    colour: Inner | Colour
     inner: tuple[Inner | None, ...]
     pair: tuple[int, str] = (1, "a")
     kind: Literal["x", "y"] = "x"
@@ -130,6 +130,11 @@ def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
             read(tmp_path)
     (tmp_path / "a").write_text("\ufeff[1]")
     assert read_json(tmp_path / "a") == [1]
+
+
+def test_the_kind_that_takes_a_value_is_taken() -> None:
+    assert record(Outer, {**GOOD, "colour": {"count": 3}}, "f").colour == Inner(3)
+    assert record(Outer, GOOD, "f").colour is Colour.RED
 
 
 @pytest.mark.parametrize(

@@ -215,7 +215,10 @@ def test_runs_counts_and_faults_on_every_machine(name: str, tmp_path: Path) -> N
         assert use.arena_bytes == 2 * BYTES and 32 < use.stack_bytes < 512
 
         fault = faulted(session, UNDEFINED)
-        assert "undefined instruction" in str(fault)
+        # Armv6-M has no fault status registers.
+        untold = firmware.board.core.name in ("cortex-m0", "cortex-m0plus")
+        said = "cause the core does not tell" if untold else "undefined instruction"
+        assert said in str(fault)
         code = firmware.board.memories[0]
         assert code.origin <= fault.register("pc") < code.end
         assert fault.register("psr") >> 24 & 1 == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -47,9 +48,12 @@ def test_started_by_a_loader_that_leaves_all_on(
     subprocess.run([*command, "-o", str(loader)], check=True)
 
     def behind(
-        board: Board, elf: Path, serial: str, trace: TraceRequest | None = None
+        board: Board,
+        elf: Path,
+        serial: str,
+        *rest: TraceRequest | Sequence[tuple[Path, int]] | None,
     ) -> list[str]:
-        return [*command_line(board, loader, serial, trace), "-device", f"loader,file={elf}"]
+        return [*command_line(board, loader, serial, *rest), "-device", f"loader,file={elf}"]
 
     monkeypatch.setattr(qemu, "command_line", behind)
     rng = np.random.default_rng(1)

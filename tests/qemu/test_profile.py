@@ -237,7 +237,7 @@ def test_kernels_are_timed_for_a_board_that_is_not_there(
     latency = json.loads(capsys.readouterr().out)["latency"]
     assert (latency["unit"], latency["basis"]) == ("cycles", "trace")
     assert latency["milliseconds"] == pytest.approx(latency["total"] / 120_000)
-    for wrong, said in (("stm32l4r5", "there is no board"), ("nucleo-h743zi", "cortex-m7")):
+    for wrong, said in (("stm32l4r0", "there is no board"), ("nucleo-h743zi", "cortex-m7")):
         assert run([*command, "--as", wrong]) == 2
         assert said in " ".join(capsys.readouterr().err.split())
 

@@ -62,8 +62,8 @@ def parse_json(data: bytes, where: str) -> Any:
 
 
 def decode(kind: Any, value: object, where: str) -> Any:
-    """`value` as `kind`: str, int, float, bool, an Enum, a Literal, a dataclass, `X | None`, Any,
-    `tuple[X, ...]`, `frozenset[X]` or `Mapping[str, X]`.
+    """`value` as `kind`: str, int, float, bool, an Enum, a Literal, a dataclass, `X | Y | None`
+    (the first that takes it), Any, `tuple[X, ...]`, `frozenset[X]` or `Mapping[str, X]`.
 
     Fields with defaults may be missing, others may not, and unknown fields are refused. Raises
     InputError naming the field, after `where`.
@@ -74,8 +74,8 @@ def decode(kind: Any, value: object, where: str) -> Any:
         return record(kind, value, where)
     origin = get_origin(kind)
     if origin in (Union, types.UnionType):
-        (other,) = (k for k in get_args(kind) if k is not type(None))
-        return None if value is None else decode(other, value, where)
+        others = [k for k in get_args(kind) if k is not type(None)]
+        return None if value is None else _one_that_fits(others, value, where)
     if origin is tuple:
         return _tuple(get_args(kind), value, where)
     if origin is frozenset:
@@ -124,6 +124,16 @@ def field_of(value: object, name: str, kind: Any, where: str, default: Any = MIS
 @cache
 def _hints(kind: Any) -> dict[str, Any]:
     return get_type_hints(kind)
+
+
+def _one_that_fits(kinds: list[Any], value: object, where: str) -> Any:
+    """`value` as the first of `kinds` that takes it; the error is the last one's."""
+    for kind in kinds[:-1]:
+        try:
+            return decode(kind, value, where)
+        except InputError:
+            continue
+    return decode(kinds[-1], value, where)
 
 
 def _object(value: object, where: str) -> Mapping[str, Any]:
