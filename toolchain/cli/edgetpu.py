@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -16,7 +17,7 @@ from toolchain.cli._console import output_console, progress
 from toolchain.cli._json import JsonOption, check_apart, write_json, write_text
 from toolchain.cli._options import ForceOption, per_cent
 from toolchain.cli._page import HtmlOption, command_line
-from toolchain.edgetpu import compiler, pictures, pipeline, report
+from toolchain.edgetpu import compiler, emit_c, pictures, pipeline, report
 from toolchain.edgetpu.backends import BACKENDS, output_names
 from toolchain.edgetpu.cost import EdgeTpuCost
 from toolchain.edgetpu.figures import BALANCES
@@ -110,6 +111,14 @@ Inputs = Annotated[
     ),
 ]
 _DEFAULT_CACHE_MIB = 7.7
+
+
+class Emit(StrEnum):
+    """The languages of `--emit`."""
+
+    C = "c"
+
+
 _MOST_SLACK = 10.0
 
 
@@ -242,6 +251,13 @@ def split_command(
     cache_mib: CacheMib = _DEFAULT_CACHE_MIB,
     seconds: Seconds = 60.0,
     profile: ProfileFile = None,
+    emit: Annotated[
+        Emit | None,
+        typer.Option(
+            help="`c`: also write DIR/c, a C program of the pipeline: threads, bounded queues, "
+            "frames from a file, a pipe or a function; CMake.",
+        ),
+    ] = None,
     force: ForceOption = False,
     json: JsonOption = None,
 ) -> None:
@@ -257,6 +273,8 @@ def split_command(
     )
     check_apart(json, out)
     check_folder(out, force=force, inputs=models)
+    if emit is not None:
+        emit_c.check_emit(len(models))
     console = output_console()
     with progress() as step:
         found, _ = _planned(models, stages, max_sticks, options, step)
@@ -264,7 +282,11 @@ def split_command(
         reports: list[tuple[compiler.CompilerReport, ...]] = []
         refusals: list[ResultError] = []
 
+        program: list[str] = []
+
         def compile_stages(fresh: PipelineFolder) -> None:
+            if emit is not None:
+                program.extend(emit_c.write_program(fresh))
             if compiler.installed():
                 step("compiling")
                 try:
@@ -274,7 +296,7 @@ def split_command(
 
         folder = pipeline.split(models, found, out, force=force, finish=compile_stages)
     if json:
-        files = [stage.file for model in folder.models for stage in model.stages]
+        files = [stage.file for model in folder.models for stage in model.stages] + program
         compiled = report.compiled_json(folder, reports) if reports else None
         fields = {**report.plan_json(found), "folder": str(out), "files": files}
         write_json(json, {**fields, "compiled": compiled})
@@ -282,6 +304,8 @@ def split_command(
         console.print(report.plan_table(found))
         console.print(report.totals_line(found), soft_wrap=True)
         console.print(f"{found.stages} stages and pipeline.json written to {out}.", soft_wrap=True)
+        if program:
+            console.print(f"A C program of them written to {out / emit_c.FOLDER}.", soft_wrap=True)
         if reports:
             for line in report.compiled_lines(folder, reports):
                 console.print(line, soft_wrap=True)

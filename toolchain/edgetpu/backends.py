@@ -226,7 +226,7 @@ def input_details(folder: PipelineFolder) -> list[tuple[str, tuple[int, ...], An
     """Name, shape and NumPy type of every input of a frame."""
     found = []
     for model in folder.models:
-        inputs, _ = _ends(folder.path / model.stages[0].file)
+        inputs, _ = ends_of(folder.path / model.stages[0].file)
         prefix = prefix_of(model, len(folder.models))
         for name, (shape, dtype) in zip(model.inputs, inputs, strict=True):
             found.append((prefix + name, shape, dtype))
@@ -237,17 +237,17 @@ def output_types(folder: PipelineFolder) -> dict[str, Any]:
     """NumPy type of every output, by the names of `output_names`."""
     found: dict[str, Any] = {}
     for model in folder.models:
-        _, outputs = _ends(folder.path / model.stages[-1].file)
+        _, outputs = ends_of(folder.path / model.stages[-1].file)
         prefix = prefix_of(model, len(folder.models))
         for name, (_, dtype) in zip(model.outputs, outputs, strict=True):
             found[prefix + name] = dtype
     return found
 
 
-_End = tuple[tuple[int, ...], Any]
+End = tuple[tuple[int, ...], Any]
 
 
-def _ends(path: Path) -> tuple[list[_End], list[_End]]:
+def ends_of(path: Path) -> tuple[list[End], list[End]]:
     """Shape and NumPy type of every input and output of a stage, of which we hold the digest.
 
     Read without an interpreter: a process that has loaded one may be unable to load another
@@ -255,7 +255,7 @@ def _ends(path: Path) -> tuple[list[_End], list[_End]]:
     """
     graph = schema.Model.GetRootAs(path.read_bytes()).Subgraphs(0)
 
-    def end(index: int) -> _End:
+    def end(index: int) -> End:
         tensor = graph.Tensors(index)
         kind = next(k for k, v in vars(schema.TensorType).items() if v == tensor.Type())
         try:

@@ -1,0 +1,188 @@
+/* Frames from a file or a pipe through the pipeline; results to a file or a pipe. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pipeline.h"
+
+struct streams {
+    FILE *in, *out;
+    uint64_t frames;
+    bool cut; /* the input ended inside a frame */
+};
+
+static int read_frame(void *user, void *const *inputs)
+{
+    struct streams *streams = user;
+    for (uint32_t k = 0; k < pipeline_model.input_count; k++) {
+        const size_t bytes = pipeline_model.tensors[pipeline_model.inputs[k]].bytes;
+        const size_t got = fread(inputs[k], 1, bytes, streams->in);
+        if (got != bytes) {
+            streams->cut = got != 0 || k != 0;
+            return streams->cut || ferror(streams->in) ? -1 : 0;
+        }
+    }
+    return 1;
+}
+
+static int write_frame(void *user, uint64_t frame, const void *const *outputs)
+{
+    struct streams *streams = user;
+    streams->frames = frame + 1;
+    for (uint32_t k = 0; k < pipeline_model.output_count; k++) {
+        const size_t bytes = pipeline_model.tensors[pipeline_model.outputs[k]].bytes;
+        if (fwrite(outputs[k], 1, bytes, streams->out) != bytes) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static void on_signal(int number)
+{
+    (void)number;
+    pipeline_stop();
+}
+
+static void usage(FILE *to, const char *program)
+{
+    (void)fprintf(
+        to,
+        "usage: %s [--folder DIR] [--devices LIST] [--queue FRAMES] [--stall-ms MS] [INPUT [OUTPUT]]\n"
+        "INPUT, OUTPUT: files, or - for standard input and output (the default): frames without a\n"
+        "header, each with all inputs (outputs) one after another:\n",
+        program);
+    for (uint32_t k = 0; k < pipeline_model.input_count + pipeline_model.output_count; k++) {
+        const bool in = k < pipeline_model.input_count;
+        const uint32_t number =
+            in ? pipeline_model.inputs[k] : pipeline_model.outputs[k - pipeline_model.input_count];
+        const struct pipeline_tensor *tensor = &pipeline_model.tensors[number];
+        (void)fprintf(to, "  %s %s: %s, %zu bytes\n", in ? "input" : "output", tensor->name, tensor->type,
+                      tensor->bytes);
+    }
+    (void)fprintf(
+        to,
+        "LIST: the device of each of the %u stages, with commas: the number of a stick, cpu, or any\n"
+        "(a stick if there is one, else the CPU; the default).\n",
+        pipeline_model.stage_count);
+}
+
+static bool read_devices(char *list, int *devices)
+{
+    uint32_t count = 0;
+    for (char *part = strtok(list, ","); part != NULL; part = strtok(NULL, ","), count++) {
+        char *rest = part;
+        const long number = strtol(part, &rest, 10);
+        if (count == pipeline_model.stage_count) {
+            return false;
+        }
+        if (strcmp(part, "cpu") == 0) {
+            devices[count] = PIPELINE_CPU;
+        } else if (strcmp(part, "any") == 0) {
+            devices[count] = PIPELINE_ANY;
+        } else if (rest != part && *rest == '\0' && number >= 0 && number < 256) {
+            devices[count] = (int)number;
+        } else {
+            return false;
+        }
+    }
+    return count == pipeline_model.stage_count;
+}
+
+static bool read_count(const char *text, uint32_t *count)
+{
+    char *rest = NULL;
+    const unsigned long value = strtoul(text, &rest, 10);
+    *count = (uint32_t)value;
+    return rest != text && *rest == '\0' && value >= 1 && value <= 1000000;
+}
+
+static int run(int argc, char **argv, int *devices, struct pipeline_times *times)
+{
+    struct streams streams = {stdin, stdout, 0, false};
+    struct pipeline_options options = {
+        .folder = PIPELINE_FOLDER, .source = read_frame, .sink = write_frame, .user = &streams};
+    const char *files[2] = {"-", "-"};
+    int given = 0;
+    for (int k = 1; k < argc; k++) {
+        const char *name = argv[k];
+        if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
+            usage(stdout, argv[0]);
+            return 0;
+        }
+        bool good = true;
+        if (strncmp(name, "--", 2) == 0 && k + 1 < argc) {
+            char *value = argv[++k];
+            if (strcmp(name, "--folder") == 0) {
+                options.folder = value;
+            } else if (strcmp(name, "--devices") == 0) {
+                options.devices = devices;
+                good = read_devices(value, devices);
+            } else if (strcmp(name, "--queue") == 0) {
+                good = read_count(value, &options.queue);
+            } else if (strcmp(name, "--stall-ms") == 0) {
+                good = read_count(value, &options.stall_ms);
+            } else {
+                good = false;
+            }
+        } else if (given < 2 && strncmp(name, "--", 2) != 0) {
+            files[given++] = name;
+        } else {
+            good = false;
+        }
+        if (!good) {
+            (void)fprintf(stderr, "%s: what is %s?\n", argv[0], name);
+            usage(stderr, argv[0]);
+            return 2;
+        }
+    }
+    for (int k = 0; k < given; k++) {
+        FILE *file =
+            strcmp(files[k], "-") == 0 ? (k == 0 ? stdin : stdout) : fopen(files[k], k == 0 ? "rb" : "wb");
+        if (file == NULL) {
+            perror(files[k]);
+            return 2;
+        }
+        *(k == 0 ? &streams.in : &streams.out) = file;
+    }
+    struct sigaction action;
+    (void)memset(&action, 0, sizeof action);
+    action.sa_handler = on_signal; /* no SA_RESTART: reading a pipe is interrupted */
+    (void)sigaction(SIGINT, &action, NULL);
+    (void)sigaction(SIGTERM, &action, NULL);
+    const enum pipeline_status status = pipeline_run(&options, times);
+    for (uint32_t k = 0; k < pipeline_model.stage_count; k++) {
+        const double frames = times[k].frames == 0 ? 1.0 : (double)times[k].frames;
+        char where[24] = "the CPU";
+        if (times[k].device >= 0) {
+            (void)snprintf(where, sizeof where, "stick %d", times[k].device);
+        }
+        (void)fprintf(stderr, "stage %u on %s: %.3f ms a frame\n", k, where, times[k].busy_ms / frames);
+    }
+    if (streams.cut) {
+        (void)fprintf(stderr, "%s ends inside a frame\n", files[0]);
+    }
+    (void)fprintf(stderr, "%llu frames, %s\n", (unsigned long long)streams.frames,
+                  pipeline_status_text(status));
+    if (status == PIPELINE_STALLED) {
+        _Exit(3);
+    }
+    const bool written = fclose(streams.out) == 0;
+    return status == PIPELINE_OK ? (written ? 0 : 1) : 3;
+}
+
+int main(int argc, char **argv)
+{
+    int *devices = calloc(pipeline_model.stage_count, sizeof *devices);
+    struct pipeline_times *times = calloc(pipeline_model.stage_count, sizeof *times);
+    int code = 1;
+    if (devices != NULL && times != NULL) {
+        code = run(argc, argv, devices, times);
+    } else {
+        (void)fprintf(stderr, "out of memory\n");
+    }
+    free(devices);
+    free(times);
+    return code;
+}
