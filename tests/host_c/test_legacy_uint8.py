@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.support.host import random_inputs, reference_outputs, run_graphs_on_host
-from tests.support.legacy import as_uint8
+from tests.support.legacy import as_uint8, joined
 from tests.support.tflite_writer import tflite_bytes
 from toolchain.frontends.tflite import FRONT_END
 from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
@@ -37,6 +37,12 @@ def test_c_equals_reference(kind: str) -> None:
     files = [tflite_bytes(as_uint8(forms()[kind].sample(rng), rng)) for _ in range(SAMPLES)]
     graphs = [prepare(FRONT_END.read(data, Path("m.tflite"))).graph for data in files]
     _compare(graphs, rng)
+
+
+def test_concatenation_of_other_scales() -> None:
+    rng = np.random.default_rng(22)
+    files = [tflite_bytes(joined(rng)) for _ in range(SAMPLES)]
+    _compare([prepare(FRONT_END.read(data, Path("m.tflite"))).graph for data in files], rng)
 
 
 def test_windows_of_many_taps() -> None:

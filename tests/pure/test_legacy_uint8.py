@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.support.host import random_inputs
-from tests.support.legacy import as_uint8
+from tests.support.legacy import as_uint8, joined
 from tests.support.litert import run_litert
 from tests.support.mutations import packed, unpacked
 from tests.support.tflite_writer import tflite_bytes
@@ -111,3 +111,17 @@ def test_int8_operators_of_a_uint8_file_are_those_of_int8() -> None:
     values = [rng.integers(0, 256, shape).astype(np.uint8) for _ in range(2)]
     got = interpret(FRONT_END.read(data, Path("mixed.tflite")), values)
     np.testing.assert_array_equal(got[0], run_litert(data, values)[0])
+
+
+def test_concatenation_rescales_as_litert(litert_runs: int) -> None:
+    rng = np.random.default_rng(22)
+    differing = 0
+    for run in range(litert_runs):
+        graph = joined(rng)
+        data, values = tflite_bytes(graph), random_inputs(graph, rng)
+        read = FRONT_END.read(data, Path("joined.tflite"))
+        (want,), (have,) = run_litert(data, values), interpret(read, values)
+        assert have.dtype == want.dtype
+        np.testing.assert_array_equal(have, want, err_msg=f"run {run}")
+        differing += any(op.kind == "quantize" and op.attributes.in_float for op in read.ops)
+    assert differing > litert_runs // 3

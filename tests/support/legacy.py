@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from toolchain.ir import DType, Graph, Quantisation, Tensor
+from toolchain.ir import DType, Graph, Op, Quantisation, Tensor
+from toolchain.ops.movement.concat import Concat
 
 WEIGHTED = frozenset({"conv2d", "depthwise_conv2d", "fully_connected"})
 
@@ -43,3 +44,33 @@ def _raised(tensor: Tensor) -> Tensor:
         quantisation=replace(tensor.quantisation, zero_points=zeros),
         constant=data,
     )
+
+
+def joined(rng: np.random.Generator) -> Graph:
+    """A CONCATENATION of uint8 tensors, most of which have another scale than it."""
+    shape = [int(size) for size in rng.integers(1, 6, int(rng.integers(1, 5)))]
+    axis = int(rng.integers(len(shape)))
+
+    def quantised() -> Quantisation:
+        return Quantisation((float(np.float32(2.0 ** rng.uniform(-9, 3))),), (_byte(rng),))
+
+    whole, total = quantised(), 0
+    tensors = []
+    for index in range(int(rng.integers(1, 5))):
+        part = [*shape[:axis], int(rng.integers(1, 7)), *shape[axis + 1 :]]
+        total += part[axis]
+        kept = rng.random() < 0.3
+        near = Quantisation((float(np.float32(whole.scale * rng.uniform(0.3, 3))),), (_byte(rng),))
+        q = whole if kept else near if rng.random() < 0.7 else quantised()
+        fixed = rng.integers(0, 256, part).astype(np.uint8) if rng.random() < 0.2 else None
+        constant = fixed if index else None
+        tensors.append(Tensor(f"x{index}", tuple(part), DType.UINT8, q, constant))
+    names = [tensor.name for tensor in tensors]
+    y = Tensor("y", (*shape[:axis], total, *shape[axis + 1 :]), DType.UINT8, whole)
+    op = Op("concat", "concat", tuple(names), ("y",), Concat(axis))
+    given = [tensor.name for tensor in tensors if not tensor.is_constant]
+    return Graph.build("joined", [*tensors, y], [op], given, ["y"])
+
+
+def _byte(rng: np.random.Generator) -> int:
+    return int(rng.choice([0, 128, 255, int(rng.integers(256))]))

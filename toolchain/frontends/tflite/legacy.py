@@ -3,9 +3,10 @@ exactly.
 
 LiteRT's uint8 kernels differ from its int8 ones in a few ways: a weight tensor has one scale and
 any zero point, the scale of a convolution's sum is a product in float32
-(`GetQuantizedConvolutionMulti- pler`), and FULLY_CONNECTED rounds as CONV_2D does. The conversion
-puts all of that into the file's records, so that the operators' readers see an int8 model. Inputs
-and outputs stay uint8: QUANTIZE operators flip the top bit there.
+(`GetQuantizedConvolutionMultipler`), FULLY_CONNECTED rounds as CONV_2D does, and CONCATENATION
+rescales inputs that have another scale than its output. The conversion puts all of that into the
+file's records, so that the operators' readers see an int8 model. Inputs and outputs stay uint8:
+QUANTIZE operators flip the top bit there.
 """
 
 from __future__ import annotations
@@ -37,10 +38,21 @@ def is_legacy(model: FileModel) -> bool:
     return any(
         _is_uint8(model.tensors[i])
         for op in model.ops
-        if op.code not in _CONVERSIONS | _MOVERS
+        if op.code not in _CONVERSIONS | _MOVERS or _rescaled(op, model)
         for i in op.inputs
         if i != -1
     )
+
+
+def _rescaled(op: FileOp, model: FileModel) -> tuple[int, ...]:
+    """The places of those inputs of a CONCATENATION whose scale is not its output's."""
+    if op.code != "CONCATENATION" or len(op.outputs) != 1:
+        return ()
+    known = {i: model.tensors[i].tensor for i in (*op.inputs, *op.outputs) if i != -1}
+    q = {i: tensor.quantisation for i, tensor in known.items() if tensor is not None}
+    if any(one is None or one.per_channel for one in q.values()) or len(q) < len(known):
+        return ()
+    return tuple(place for place, i in enumerate(op.inputs) if i != -1 and q[i] != q[op.outputs[0]])
 
 
 def as_int8(model: FileModel) -> FileModel:
@@ -161,12 +173,24 @@ class _Rewriter:
         if op.code in _WEIGHTED and x is not None and _is_uint8(x) and len(op.inputs) > 1:
             weights = self._weights(op)
         if weights is None:
-            self._ops.append(op)
+            self._ops.append(self._alike(op))
         elif op.code == "FULLY_CONNECTED":
             self._fully_connected(op, weights)
         else:
             inputs = (op.inputs[0], weights, *op.inputs[2:])
             self._ops.append(replace(op, inputs=inputs))
+
+    def _alike(self, op: FileOp) -> FileOp:
+        """A CONCATENATION whose inputs are rescaled before it; other operators as they are."""
+        inputs = list(op.inputs)
+        for place in _rescaled(op, self._old) if op.legacy else ():
+            source, target = self._tensors[inputs[place]], self._tensors[op.outputs[0]]
+            assert source.tensor is not None and target.tensor is not None
+            narrow = replace(source.tensor, quantisation=target.tensor.quantisation, constant=None)
+            found = replace(source, tensor=narrow, variable=False)
+            inputs[place], given = self._add_tensor(found, "/rescaled"), inputs[place]
+            self._add_op("QUANTIZE", (given,), inputs[place], SimpleNamespace(inFloat=True))
+        return replace(op, inputs=tuple(inputs))
 
     def _weights(self, op: FileOp) -> int | None:
         """Weights whose scale gives the sums the factor that the uint8 kernel has.

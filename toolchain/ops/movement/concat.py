@@ -1,6 +1,7 @@
 """Concat: inputs side by side along an axis.
 
 TFLite CONCATENATION. Any element type; int8 operands must be quantised alike, as TFLite demands.
+The front end rescales legacy uint8 operands (`frontends.tflite.legacy`).
 Operands that lie whole in the output (nothing but 1 before the axis) are views of it.
 """
 
@@ -181,5 +182,5 @@ SPEC = OpSpec(
     axes=_axes,
     dtypes=frozenset(DType),
     onnx=OnnxBinding(("Concat",), _read_onnx),
-    limits="any type; operands quantised alike",
+    limits="any type; operands quantised alike, but for legacy uint8, which is rescaled",
 )

@@ -1,6 +1,7 @@
 """Float to integers of 8 or 16 bits, and integers to another scale or type. TFLite QUANTIZE.
 
-From float32: `AffineQuantize`. Between integers: `Requantize`; with int32 as in TFLM. A quotient
+From float32: `AffineQuantize`. Between integers: `Requantize`; with int32 as in TFLM. Before a
+CONCATENATION of uint8 tensors: `ConcatenationWithScaling`, which computes in float32. A quotient
 that overflows int32 saturates, and NaN becomes the zero point; TFLite leaves both undefined (LiteRT
 on x86 gives the smallest integer).
 """
@@ -19,6 +20,7 @@ from toolchain.ops.arithmetic.fixed_point import (
     check_reach,
     multiply_by_quantized_multiplier,
     quantize_multiplier,
+    round_half_away,
 )
 from toolchain.ops.axes import elementwise_axes
 from toolchain.ops.elementwise.common import (
@@ -53,10 +55,13 @@ _SUFFIXES = {DType.INT8: "s8", DType.UINT8: "u8", DType.INT16: "s16", DType.INT3
 
 @dataclass(frozen=True)
 class Quantize(Attributes):
-    """`to` is the output's type. `halves_to_even`: ONNX's rounding of float32 to int8."""
+    """`to` is the output's type. `halves_to_even`: ONNX's rounding of float32 to int8. `in_float`:
+    int8 that stands for uint8 is rescaled in float32.
+    """
 
     to: DType = DType.INT8
     halves_to_even: bool = False
+    in_float: bool = False
 
 
 def _infer(op: Op, graph: Graph) -> tuple[TensorType, ...]:
@@ -75,10 +80,23 @@ def _wrapped(sums: Int64) -> Int64:
 
 def _requantize(op: Op, graph: Graph, stored: Int64) -> Int64:
     x, y = graph.input(op, 0), graph.output(op)
+    assert isinstance(op.attributes, Quantize)
+    if op.attributes.in_float:
+        return _rescaled_in_float(stored, x.q, y.q)
     centred = _wrapped(stored - x.q.zero_point)
     scaled = multiply_by_quantized_multiplier(centred, *_requantisation(op, graph))
     info = np.iinfo(y.dtype.value)
     clamped: Int64 = np.clip(_wrapped(scaled + y.q.zero_point), int(info.min), int(info.max))
+    return clamped
+
+
+def _rescaled_in_float(stored: Int64, x: Quantisation, y: Quantisation) -> Int64:
+    """As `ConcatenationWithScaling`: in float32, of the uint8 values that lie 128 higher."""
+    scale = np.float32(x.scale) * (np.float32(1) / np.float32(y.scale))
+    bias = np.float32(-(x.zero_point + 128)) * scale
+    real = ((stored + 128).astype(np.float32) * scale + bias).astype(np.float64)
+    near = np.clip(real, -(2.0**31), 2.0**31 - 1)
+    clamped: Int64 = np.clip(round_half_away(near) + y.zero_point, -128, 127)
     return clamped
 
 
@@ -102,7 +120,9 @@ def _select(op: Op, graph: Graph, core: Core) -> Kernel:
     x, y = graph.input(op, 0), graph.output(op)
     if x.dtype is not DType.FLOAT32:
         require_types(op, graph, *_INTEGERS)
-        check_left_shift(op, _requantisation(op, graph)[1])
+        assert isinstance(op.attributes, Quantize)
+        if not op.attributes.in_float:
+            check_left_shift(op, _requantisation(op, graph)[1])
         if _wide(x, y):
             return _other_widths_kernel(op, graph)
         return unary_kernel(op, graph, lambda v: _requantize(op, graph, v), rescaling(x, y))
@@ -171,7 +191,8 @@ def _read(node: TfliteNode) -> ReadOp:
         raise node.unsupported(f"float32 to {y.dtype.value}", "quantise the model to int8")
     elif y.quantisation is None or y.quantisation.per_channel:
         raise node.unsupported(f"tensor {y.name!r} has not one scale and zero point")
-    return ReadOp(Quantize(y.dtype), (0,))
+    in_float = node.has_options and getattr(node.options, "inFloat", False)
+    return ReadOp(Quantize(y.dtype, in_float=in_float), (0,))
 
 
 def _write(op: Op, graph: Graph) -> WrittenOp:
