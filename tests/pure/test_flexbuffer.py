@@ -29,7 +29,12 @@ def test_integers_are_read_by_name(values: dict[str, int]) -> None:
 
 
 def test_values_of_other_types_are_left_out() -> None:
-    assert read(flexbuffers.Dumps({"a": 1, "b": "text", "c": [1, 2], "d": 0.5})) == {"a": 1}
+    assert read(flexbuffers.Dumps({"a": 1, "b": "text", "c": [1, 2]})) == {"a": 1}
+
+
+def test_floats_of_both_widths() -> None:
+    values = {"half": 0.5, "third": 1 / 3, "whole": 4.0, "tiny": 1e-300}
+    assert read(flexbuffers.Dumps(values)) == values
 
 
 def test_what_is_no_map_is_none() -> None:

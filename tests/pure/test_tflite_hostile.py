@@ -245,10 +245,6 @@ def test_custom_operator_is_named() -> None:
     assert "Audio_Spectrogram (operator" in message and "leave it to the caller" in message
 
 
-def test_a_model_that_is_all_the_callers_work_is_refused() -> None:
-    assert "nothing is left" in refusal(custom("TFLite_Detection_PostProcess"))
-
-
 def test_all_unsupported_operators_in_one_error() -> None:
     def spoil(model: Any, main: Any) -> None:
         for code in model.operatorCodes:

@@ -1,14 +1,17 @@
-"""A detector as TensorFlow's Object Detection API exports it: two heads, then post-processing."""
+"""A detector as TensorFlow's Object Detection API exports it: two heads, then post-processing.
+
+Of int8, whose heads are dequantised; or of legacy uint8, which the post-processing reads.
+"""
 
 from __future__ import annotations
 
-import ai_edge_litert.schema_py_generated as schema
-import flatbuffers
 import numpy as np
 
+from tests.support.legacy import raised
 from tests.support.tflite_writer import tflite_bytes
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, Tensor
 from toolchain.ops.convolution.conv2d import Conv2D
+from toolchain.ops.detection.detection_postprocess import DetectionPostprocess
 from toolchain.ops.movement.reshape import Reshape
 
 _BOXES = 36
@@ -39,41 +42,43 @@ def heads() -> Graph:
     return Graph.build("heads", [*tensors, scores], ops, ["image"], ["boxes_list", "scores"])
 
 
-def detector_bytes() -> bytes:
-    """`heads` with TFLite_Detection_PostProcess behind them, and a SQUEEZE of what it gives."""
-    model = schema.ModelT.InitFromObj(schema.Model.GetRootAs(tflite_bytes(heads())))
-    (main,) = model.subgraphs
-    anchors = schema.BufferT()
-    anchors.data = np.frombuffer(np.zeros((_BOXES, 4), np.float32).tobytes(), np.uint8)
-    model.buffers.append(anchors)
+def detector(*, legacy: bool = False, regular: bool = False, size: float = 0.6) -> bytes:
+    """`heads` with TFLite_Detection_PostProcess behind them, and a RESHAPE of its classes.
 
-    def tensor(name: str, shape: list[int], buffer: int = 0) -> int:
-        made = schema.TensorT()
-        made.name, made.shape, made.buffer = name, shape, buffer
-        made.type = schema.TensorType.FLOAT32
-        main.tensors.append(made)
-        return len(main.tensors) - 1
-
-    def operator(code: int, inputs: list[int], outputs: list[int], custom: str = "") -> None:
-        made = schema.OperatorCodeT()
-        made.builtinCode, made.deprecatedBuiltinCode = code, min(code, 127)
-        made.customCode = custom or None
-        model.operatorCodes.append(made)
-        op = schema.OperatorT()
-        op.opcodeIndex = len(model.operatorCodes) - 1
-        op.inputs, op.outputs = inputs, outputs
-        main.operators.append(op)
-
-    names = [t.name.decode() for t in main.tensors]
-    reads = [names.index("boxes_list"), names.index("scores")]
-    reads.append(tensor("anchors", [_BOXES, 4], len(model.buffers) - 1))
-    gives = [tensor("TFLite_Detection_PostProcess", [1, 10, 4])]
-    gives += [tensor(f"TFLite_Detection_PostProcess:{i}", [1, 10]) for i in (1, 2)]
-    gives.append(tensor("TFLite_Detection_PostProcess:3", [1]))
-    operator(schema.BuiltinOperator.CUSTOM, reads, gives, "TFLite_Detection_PostProcess")
-    flat = tensor("flat", [10])
-    operator(schema.BuiltinOperator.SQUEEZE, [gives[1]], [flat])
-    main.outputs = [gives[0], flat, *gives[2:]]
-    builder = flatbuffers.Builder()
-    builder.Finish(model.Pack(builder), b"TFL3")
-    return bytes(builder.Output())
+    `size`: of the largest anchor.
+    """
+    rng = np.random.default_rng(7)
+    graph = heads()
+    middle = np.stack(np.meshgrid(*(np.arange(6) / 6 + 1 / 12,) * 2, indexing="ij"), -1)
+    sizes = size * rng.uniform(0.2, 1, (_BOXES, 2))
+    anchors = np.concatenate([middle.reshape(-1, 2), sizes], axis=1).astype(np.float32)
+    attributes = DetectionPostprocess(10, 1, 4, 5 if regular else 0, 0.3, 0.4, (9.0, 9.0, 5.0, 5.0))
+    names = ("boxes", "labels", "found_scores", "count")
+    shapes = ((1, 10, 4), (1, 10), (1, 10), (1,))
+    tensors = [
+        *(raised(t) if legacy else t for t in graph.tensors.values()),
+        Tensor("anchors", anchors.shape, DType.FLOAT32, None, anchors),
+        *(Tensor(name, shape, DType.FLOAT32) for name, shape in zip(names, shapes, strict=True)),
+        Tensor("flat", (10,), DType.FLOAT32),
+    ]
+    ops = list(graph.ops)
+    reads = ["boxes_list", "scores"]
+    if legacy:
+        low = Quantisation((1 / 255,), (0,))
+        tensors[-6] = Tensor(
+            "anchors",
+            anchors.shape,
+            DType.UINT8,
+            low,
+            np.clip(anchors * 255, 0, 255).astype(np.uint8),
+        )
+    else:
+        for name in reads:
+            real = f"{name}_real"
+            tensors.append(Tensor(real, graph.tensors[name].shape, DType.FLOAT32))
+            ops.append(Op("dequantize", real, (name,), (real,), Attributes()))
+        reads = [f"{name}_real" for name in reads]
+    ops.append(Op("detection_postprocess", "detect", (*reads, "anchors"), names, attributes))
+    ops.append(Op("reshape", "flatten", ("labels",), ("flat",), Reshape((10,))))
+    ends = ("boxes", "flat", "found_scores", "count")
+    return tflite_bytes(Graph.build("detector", tensors, ops, graph.inputs, ends))

@@ -15,7 +15,7 @@ WEIGHTED = frozenset({"conv2d", "depthwise_conv2d", "fully_connected"})
 def as_uint8(graph: Graph, rng: np.random.Generator) -> Graph:
     """A single-operator graph of uint8 tensors; weights get one scale and any zero point."""
     (op,) = graph.ops
-    tensors = {name: _raised(tensor) for name, tensor in graph.tensors.items()}
+    tensors = {name: raised(tensor) for name, tensor in graph.tensors.items()}
     if op.kind in WEIGHTED:
         x, weights = (tensors[name] for name in op.inputs[:2])
         zero = int(rng.choice([0, 127, 128, 255, int(rng.integers(0, 256))]))
@@ -31,7 +31,8 @@ def as_uint8(graph: Graph, rng: np.random.Generator) -> Graph:
     return Graph.build(graph.name, tensors.values(), graph.ops, graph.inputs, graph.outputs)
 
 
-def _raised(tensor: Tensor) -> Tensor:
+def raised(tensor: Tensor) -> Tensor:
+    """An int8 tensor as uint8; any other as it is."""
     if tensor.dtype is not DType.INT8 or tensor.quantisation is None:
         return tensor
     zeros = tuple(zero + 128 for zero in tensor.quantisation.zero_points)

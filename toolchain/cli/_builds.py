@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from toolchain.cli._console import warn_of_float, warn_of_host_side
+from toolchain.cli._console import warn_of_float
 from toolchain.cli._options import option_words
 from toolchain.cli._page import (
     MOST_BUILDS,
@@ -91,7 +91,6 @@ def _of_folder(path: Path, asked: Asked, step: Report) -> Iterator[Findings]:
 
 def _of_model(model: Path, board: str, asked: Asked, step: Report) -> Iterator[Findings]:
     command = ["thimble", "compile", str(model), "--board", board]
-    warn_of_host_side(model)
     if not (asked.profile or asked.verify):
         plan, found = _planned(model, board, asked, step)
         yield found

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -67,16 +65,6 @@ def note(text: str) -> None:
     """A line on standard error, which --quiet leaves out."""
     if not is_quiet():
         error_console().print(text, markup=False, highlight=False)
-
-
-def warn_of_host_side(model: Path) -> dict[str, Any]:
-    """Print a line for each operator that the caller must run. Returns a field for `--json`."""
-    from toolchain.frontends import host_operators
-
-    found = host_operators(model)
-    for left in found:
-        note(f"warning: {left}.")
-    return {"left_to_the_caller": [asdict(left) for left in found]} if found else {}
 
 
 def warn_of_float(plan: Plan) -> None:

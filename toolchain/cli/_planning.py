@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from toolchain.boards import board as find_board
-from toolchain.cli._console import output_console, progress, warn_of_float, warn_of_host_side
+from toolchain.cli._console import output_console, progress, warn_of_float
 from toolchain.cli._json import write_json, write_text
 from toolchain.deployment.measurements import cost_model
 from toolchain.memory.firmware_size import check_fit, estimated_need
@@ -57,7 +57,6 @@ def show_plan(
             rows, first = found.rows(plan) if pareto else ((), latency)
         seconds = time.perf_counter() - begin
     need = estimated_need(plan)
-    left = warn_of_host_side(model)
     fields = plan_json(plan, need, latency)
     if json:
         if found and pareto:
@@ -66,7 +65,7 @@ def show_plan(
                 "pareto": front_json(rows, first),
                 "search_stopped": found.front.stopped,
             }
-        write_json(json, {**fields, **float_json(plan), **left, "seconds": seconds})
+        write_json(json, {**fields, **float_json(plan), "seconds": seconds})
     warn_of_float(plan)
     if found and plot and written:
         title = f"{plan.graph.name} on {board}: RAM against slowdown in {latency.unit}"

@@ -16,7 +16,7 @@ from toolchain import arena, schedule
 from toolchain.boards import Board
 from toolchain.boards import board as find_board
 from toolchain.cli import _completion as completion
-from toolchain.cli._console import output_console, progress, warn_of_float, warn_of_host_side
+from toolchain.cli._console import output_console, progress, warn_of_float
 from toolchain.cli._gate import FailOnOption
 from toolchain.cli._json import JsonOption, check_apart, write_json
 from toolchain.cli._options import (
@@ -220,8 +220,7 @@ def command(
             shared = compile_shared(
                 models, board, out, options, cmsis_nn, step, library=library, force=force
             )
-        for path, made in zip(models, shared.models, strict=True):
-            warn_of_host_side(path)
+        for made in shared.models:
             warn_of_float(made.plan)
         check(conditions, _report_shared(shared, board, json, time.perf_counter() - begin))
         return
@@ -233,13 +232,12 @@ def command(
         compiled = make(
             model, board, out, options, cmsis_nn, step, force=force, name=name, external=external
         )
-    left = warn_of_host_side(model)
     warn_of_float(compiled.plan)
     fields = compiled_json(compiled.plan, compiled.sizes)
     if json:
         tuned = {"tuning": asdict(tuning)} if tuning else {}
         seconds = time.perf_counter() - begin
-        write_json(json, {**fields, **tuned, **left, "seconds": seconds, "folder": str(out)})
+        write_json(json, {**fields, **tuned, "seconds": seconds, "folder": str(out)})
     if html:
         write_findings(html, compiled_findings(compiled, model))
     if "-" not in (json, html):

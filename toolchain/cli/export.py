@@ -11,7 +11,7 @@ from rich.table import Table
 
 from toolchain import arena, schedule
 from toolchain.cli import _completion as completion
-from toolchain.cli._console import output_console, progress, warn_of_float, warn_of_host_side
+from toolchain.cli._console import output_console, progress, warn_of_float
 from toolchain.cli._json import JsonOption, check_apart, write_json
 from toolchain.cli._options import (
     FULL,
@@ -163,8 +163,7 @@ def command(
             share_arena=share_arena,
             force=force,
         )
-    for path, model in zip(models, made.models, strict=True):
-        warn_of_host_side(path)
+    for model in made.models:
         warn_of_float(model.plan)
     if json:
         write_json(

@@ -10,7 +10,7 @@ import typer
 
 from toolchain import arena, schedule
 from toolchain.boards import board as find_board
-from toolchain.cli._console import output_console, progress, warn_of_float, warn_of_host_side
+from toolchain.cli._console import output_console, progress, warn_of_float
 from toolchain.cli._gate import FailOnOption
 from toolchain.cli._json import JsonOption, check_apart, write_json
 from toolchain.cli._options import (
@@ -170,7 +170,6 @@ def command(
             external=external_weights(weights, weights_address),
             report=step,
         )
-    warn_of_host_side(model)
     warn_of_float(result.compiled.plan)
     if json:
         write_json(json, verification_json(result))

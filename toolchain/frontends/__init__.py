@@ -13,16 +13,14 @@ from functools import cache
 from pathlib import Path
 
 from toolchain.errors import InputError
-from toolchain.frontends.front_end import FrontEnd, HostOperator
+from toolchain.frontends.front_end import FrontEnd
 from toolchain.frontends.model_file import read_model_file
 from toolchain.ir import Graph, Labels
 
 __all__ = [
     "FrontEnd",
-    "HostOperator",
     "front_end_of",
     "front_ends",
-    "host_operators",
     "load_model",
     "model_labels",
     "model_sha256",
@@ -51,13 +49,6 @@ def front_end_of(path: Path, data: bytes) -> FrontEnd:
             return front_end
     suffixes = ", ".join(suffix for front_end in front_ends() for suffix in front_end.suffixes)
     raise InputError(f"{path} is no model file that Thimble reads ({suffixes})")
-
-
-def host_operators(path: str | Path) -> tuple[HostOperator, ...]:
-    """Operators of a model file that the firmware's caller must run. Raises as `load_model`."""
-    file = Path(path)
-    data = read_model_file(file)
-    return front_end_of(file, data).host_operators(data)
 
 
 def model_labels(path: str | Path) -> tuple[Labels, ...]:

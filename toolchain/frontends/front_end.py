@@ -10,33 +10,6 @@ from toolchain.errors import UnsupportedError
 from toolchain.ir import Graph, Labels
 
 
-@dataclass(frozen=True)
-class HostOperator:
-    """An operator that the firmware's caller must run.
-
-    It has a description, the outputs of the firmware that it reads in its order, the constants of
-    the model file that it reads, and the outputs of the model that it gave.
-    """
-
-    operator: str
-    work: str
-    reads: tuple[str, ...]
-    constants: tuple[str, ...]
-    gave: tuple[str, ...]
-
-    def __str__(self) -> str:
-        constants = f", with the file's constant {', '.join(self.constants)}"
-        return (
-            f"{self.operator} ({self.work}) is left to the caller: the firmware's outputs "
-            f"{', '.join(self.reads)} are what it reads{constants if self.constants else ''}"
-        )
-
-
-def no_host_operators(data: bytes) -> tuple[HostOperator, ...]:
-    """For a format whose operators all run in the firmware."""
-    return ()
-
-
 def no_labels(data: bytes) -> tuple[Labels, ...]:
     """For a format, or a model, that names no classes."""
     return ()
@@ -49,7 +22,6 @@ class FrontEnd:
     recognises  whether the content begins like the format; False for a file too damaged to tell.
     read        from file content and path (for messages and the graph's name) to a Graph; raises
                 InputError or UnsupportedError.
-    host_operators  the operators that the firmware's caller must run. Raises InputError.
     labels      names of the classes of outputs, of a file that `read` takes.
     """
 
@@ -57,7 +29,6 @@ class FrontEnd:
     suffixes: tuple[str, ...]
     recognises: Callable[[bytes], bool]
     read: Callable[[bytes, Path], Graph]
-    host_operators: Callable[[bytes], tuple[HostOperator, ...]] = no_host_operators
     labels: Callable[[bytes], tuple[Labels, ...]] = no_labels
 
 

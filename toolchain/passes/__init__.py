@@ -13,6 +13,7 @@ from toolchain.passes.merge_pads import MergePads
 from toolchain.passes.merge_relus import MergeRelus
 from toolchain.passes.merge_reshapes import MergeReshapes
 from toolchain.passes.move_conversions import MoveConversions
+from toolchain.passes.read_stored import ReadStored
 from toolchain.passes.remove_dead_channels import RemoveDeadChannels
 from toolchain.passes.remove_dead_ops import RemoveDeadOps
 from toolchain.passes.remove_identities import RemoveIdentities
@@ -23,6 +24,7 @@ KEEPING_CHANNELS: tuple[Pass, ...] = (
     RemoveDeadOps(),
     FoldConstants(),
     MoveConversions(),
+    ReadStored(),
     ConvertEnds(),
     AbsorbLayout(),
     RemoveIdentities(),

@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from toolchain.errors import InputError
-from toolchain.frontends.tflite.file import FileModel, read_file
-from toolchain.frontends.tflite.host_side import bytes_without_host_side
+from toolchain.frontends.tflite.file import FileModel, FileOp, read_file
 from toolchain.ir import Graph
 from toolchain.ops.spec import Array
 from toolchain.packages import VERIFY
@@ -22,6 +21,7 @@ from toolchain.reference.cut import (
     parts,
     shared_variables,
 )
+from toolchain.reference.detections import is_detector, without_rest
 from toolchain.reference.judges import RULES, rule_of, tolerance_of
 from toolchain.reference.process import (
     NotInstalledError,
@@ -44,7 +44,8 @@ class _Step:
 class TfliteReference:
     """The file's operators, each run by its judge; in one piece if one judges all.
 
-    `constants` are inputs and outputs of the model that no operator writes.
+    `constants` are inputs and outputs of the model that no operator writes. `detectors` leave
+    places of their outputs unwritten, and are parts of their own.
     """
 
     steps: tuple[_Step, ...]
@@ -53,6 +54,7 @@ class TfliteReference:
     constants: Mapping[int, Array]
     judges: tuple[Judge, ...]
     tolerance: int
+    detectors: tuple[FileOp, ...] = ()
     not_independent: str = ""
 
     @property
@@ -67,6 +69,8 @@ class TfliteReference:
         for step in self.steps:
             given = [values[tensor] for tensor in step.part.reads]
             values.update(zip(step.part.writes, step.model.run(given), strict=True))
+            for detector in self.detectors:
+                values.update(without_rest(detector, values))
         return tuple(values[tensor] for tensor in self.outputs)
 
     def restart(self) -> None:
@@ -115,7 +119,10 @@ class _Choosing:
         if not can_be_cut(self.model):
             return (self._whole(),)
         while True:
-            made = parts(self.model, [self.judge(place) for place in range(len(self.turn))])
+            choice = [
+                (self.judge(place), is_detector(op)) for place, op in enumerate(self.model.ops)
+            ]
+            made = parts(self.model, choice)
             if shared_variables(self.model, made):
                 return (self._whole(),)
             steps = [self._open(part, alone=len(made) == 1) for part in made]
@@ -220,7 +227,6 @@ def open_tflite(data: bytes, graph: Graph, process: RuntimeProcess) -> Reference
     """
     if "ai_edge_litert" in VERIFY.missing:
         raise VERIFY.lacks("ai_edge_litert")
-    data = bytes_without_host_side(data)
     model = read_file(data)
     choosing = _Choosing(data, model, graph, process)
     try:
@@ -236,5 +242,11 @@ def open_tflite(data: bytes, graph: Graph, process: RuntimeProcess) -> Reference
     }
     used = [(rule, choosing.judge(place)) for place, rule in enumerate(choosing.rules)]
     return TfliteReference(
-        steps, model.inputs, model.outputs, constants, choosing.judges(), tolerance_of(used)
+        steps,
+        model.inputs,
+        model.outputs,
+        constants,
+        choosing.judges(),
+        tolerance_of(used),
+        tuple(filter(is_detector, model.ops)),
     )

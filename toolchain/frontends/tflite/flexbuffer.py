@@ -1,4 +1,4 @@
-"""Options of custom operators: a FlexBuffer that is a map of names to integers.
+"""Options of custom operators: a FlexBuffer that is a map of names to numbers.
 
 The format is that of FlatBuffers' `flexbuffers.h`. A value of another type is left out. No number
 in a file is used as an index before it is checked.
@@ -6,13 +6,15 @@ in a file is used as an index before it is checked.
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+import struct
+from types import MappingProxyType, SimpleNamespace
 
 import numpy as np
 from numpy.typing import NDArray
 
-_INT, _UINT, _MAP, _BOOL = 1, 2, 9, 26
+_INT, _UINT, _FLOAT, _MAP, _BOOL = 1, 2, 3, 9, 26
 _WIDTHS = (1, 2, 4, 8)
+_FLOATS = MappingProxyType({2: "<e", 4: "<f", 8: "<d"})
 _MOST_VALUES = 64
 _LONGEST_NAME = 64
 
@@ -22,7 +24,7 @@ class _BrokenError(ValueError):
 
 
 def read_flexbuffer(content: NDArray[np.generic] | None) -> SimpleNamespace | None:
-    """The map's integers and booleans by name; None if `content` is no such map."""
+    """The map's numbers and booleans by name; None if `content` is no such map."""
     data = b"" if content is None else content.tobytes()
     try:
         return _root(data)
@@ -47,11 +49,19 @@ def _root(data: bytes) -> SimpleNamespace:
     for index in range(count):
         kind = _unsigned(data, values + count * width + index, 1) >> 2
         at = values + index * width
-        if kind in (_INT, _UINT, _BOOL):
+        if kind in (_INT, _UINT, _FLOAT, _BOOL):
             raw = _bytes(data, at, width)
             name = _name(data, _behind(data, keys + index * key_width, key_width))
-            setattr(found, name, int.from_bytes(raw, "little", signed=kind == _INT))
+            setattr(found, name, _number(kind, raw))
     return found
+
+
+def _number(kind: int, raw: bytes) -> int | float:
+    if kind != _FLOAT:
+        return int.from_bytes(raw, "little", signed=kind == _INT)
+    if len(raw) not in _FLOATS:
+        raise _BrokenError
+    return float(struct.unpack(_FLOATS[len(raw)], raw)[0])
 
 
 def _bytes(data: bytes, at: int, count: int) -> bytes:

@@ -3,10 +3,10 @@ exactly.
 
 LiteRT's uint8 kernels differ from its int8 ones in a few ways: a weight tensor has one scale and
 any zero point, the scale of a convolution's sum is a product in float32
-(`GetQuantizedConvolutionMultipler`), FULLY_CONNECTED rounds as CONV_2D does, and CONCATENATION
-rescales inputs that have another scale than its output. The conversion puts all of that into the
-file's records, so that the operators' readers see an int8 model. Inputs and outputs stay uint8:
-QUANTIZE operators flip the top bit there.
+(`GetQuantizedConvolutionMultipler`), FULLY_CONNECTED rounds as CONV_2D does, CONCATENATION
+rescales inputs that have another scale than its output, and TFLite_Detection_PostProcess takes
+uint8, dequantised. The conversion puts all of that into the file's records, so that the operators'
+readers see an int8 model. Inputs and outputs stay uint8: QUANTIZE operators flip the top bit there.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 
 from toolchain.errors import InputError
 from toolchain.frontends.tflite.file import FileModel, FileOp, FileTensor
-from toolchain.ir import DType, Quantisation
+from toolchain.ir import DType, Quantisation, Tensor
 from toolchain.ops.arithmetic.fixed_point import ScaleError, quantize_multiplier
 
 _CONVERSIONS = frozenset({"QUANTIZE", "DEQUANTIZE"})
@@ -28,6 +28,7 @@ _MOVERS = frozenset(
     {"CONCATENATION", "PACK", "RESHAPE", "SLICE", "SPLIT", "SQUEEZE", "TRANSPOSE", "UNPACK"}
 )
 _WEIGHTED = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"})
+_DEQUANTISING = frozenset({"TFLite_Detection_PostProcess"})
 _OFFSET = 128
 
 
@@ -173,7 +174,7 @@ class _Rewriter:
         if op.code in _WEIGHTED and x is not None and _is_uint8(x) and len(op.inputs) > 1:
             weights = self._weights(op)
         if weights is None:
-            self._ops.append(self._alike(op))
+            self._ops.append(self._dequantised(self._alike(op)))
         elif op.code == "FULLY_CONNECTED":
             self._fully_connected(op, weights)
         else:
@@ -190,6 +191,22 @@ class _Rewriter:
             found = replace(source, tensor=narrow, variable=False)
             inputs[place], given = self._add_tensor(found, "/rescaled"), inputs[place]
             self._add_op("QUANTIZE", (given,), inputs[place], SimpleNamespace(inFloat=True))
+        return replace(op, inputs=tuple(inputs))
+
+    def _dequantised(self, op: FileOp) -> FileOp:
+        """A TFLite_Detection_PostProcess behind DEQUANTIZE; other operators as they are."""
+        if op.custom not in _DEQUANTISING:
+            return op
+        inputs = list(op.inputs)
+        for place, index in enumerate(inputs):
+            if index == -1 or not _is_uint8(self._old.tensors[index]):
+                continue
+            source = self._tensors[index]
+            assert source.tensor is not None
+            real = Tensor(source.name, source.tensor.shape, DType.FLOAT32)
+            found = replace(source, tensor=real, type_name="FLOAT32", variable=False)
+            inputs[place] = self._add_tensor(found, "/dequantised")
+            self._add_op("DEQUANTIZE", (index,), inputs[place], None)
         return replace(op, inputs=tuple(inputs))
 
     def _weights(self, op: FileOp) -> int | None:

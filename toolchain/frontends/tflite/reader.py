@@ -22,7 +22,6 @@ from toolchain.frontends.tflite.file import (
     FileTensor,
     read_file,
 )
-from toolchain.frontends.tflite.host_side import host_operators, without_host_side
 from toolchain.frontends.tflite.metadata import labels
 from toolchain.frontends.tflite.shapes import folded
 from toolchain.frontends.tflite.states import OPERATORS, Variables, free_name, of_variable
@@ -124,7 +123,7 @@ def _kind_for(op: FileOp, ends: Sequence[FileTensor]) -> OpSpec:
 def read(data: bytes, path: Path) -> Graph:
     """A TFLite file's main subgraph. See `FrontEnd.read`."""
     try:
-        model = without_host_side(read_file(data))
+        model = read_file(data)
         if legacy.is_legacy(model):
             model = legacy.as_int8(model)
         return _Reader(model, path).graph()
@@ -396,4 +395,4 @@ def _recognises(data: bytes) -> bool:
 READ_AWAY = tuple(sorted({*OPERATORS, "SHAPE"}))
 """Operators that reading removes: states, and arithmetic on shapes."""
 
-FRONT_END = FrontEnd("TFLite", (".tflite", ".lite"), _recognises, read, host_operators, labels)
+FRONT_END = FrontEnd("TFLite", (".tflite", ".lite"), _recognises, read, labels)

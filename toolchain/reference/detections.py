@@ -1,0 +1,35 @@
+"""What LiteRT leaves undefined behind a detector: the places beyond the boxes that were found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from toolchain.frontends.tflite.file import FileOp
+from toolchain.ops.detection.detection_postprocess import CUSTOM
+from toolchain.ops.spec import Array
+
+
+def is_detector(op: FileOp) -> bool:
+    """Whether it is TFLite_Detection_PostProcess."""
+    return op.custom == CUSTOM
+
+
+def without_rest(op: FileOp, values: Mapping[int, Array]) -> dict[int, Array]:
+    """Outputs of a detector, by tensor, with 0 where no box was found, as Thimble's kernel has it.
+
+    None where the number of boxes is not among `values`.
+    """
+    if len(op.outputs) != 4 or op.outputs[3] not in values:
+        return {}
+    found = int(values[op.outputs[3]].reshape(-1)[0])
+    regular = bool(getattr(op.options, "use_regular_nms", False))
+    step = 1 if regular else int(op.options.max_classes_per_detection)
+    given = step if regular else min(step, int(op.options.num_classes))
+    settled = {}
+    for index in op.outputs[:3]:
+        if index in values:
+            whole = values[index].copy()
+            boxes = whole.reshape(whole.shape[1] // step, step, -1)
+            boxes[found:], boxes[:, given:] = 0, 0
+            settled[index] = whole
+    return settled
