@@ -8,6 +8,7 @@ from pathlib import Path
 from toolchain.edgetpu.compiled import compiled_bytes
 from toolchain.edgetpu.graph import PipelineGraph, PipelineOp, PipelineTensor
 from toolchain.errors import InputError
+from toolchain.frontends.tflite import control
 from toolchain.frontends.tflite.file import FileModel, FileOp, FileTensor, read_file
 from toolchain.frontends.tflite.refusals import QUANTISE, of_model
 
@@ -95,14 +96,19 @@ def _refuse(model: FileModel, path: Path) -> None:
                 f"{path} is already compiled for the Edge TPU ({op}); give the .tflite file from "
                 "before edgetpu_compiler"
             )
-    if (reason := of_model(model)) != "":
-        raise InputError(f"{path}: {reason}")
     for op in model.ops:
+        if op.code in control.OPERATORS:
+            raise InputError(
+                f"{path}: {op} calls a subgraph, which a pipeline has no place for; export the "
+                "model without branches and loops"
+            )
         if op.code == "CALL_ONCE" and not 0 < op.needed_options.initSubgraphIndex <= len(
             model.others
         ):
             number = op.needed_options.initSubgraphIndex
             raise InputError(f"{path}: {op} calls subgraph {number}, which does not exist")
+    if (reason := of_model(model)) != "":
+        raise InputError(f"{path}: {reason}")
     if not model.ops:
         raise InputError(f"{path}: the model has no operators")
     float_op = next((op for op in model.ops if _is_float(op, model)), None)

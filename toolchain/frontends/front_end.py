@@ -60,8 +60,9 @@ def unsupported(path: Path, problems: Sequence[Problem], operators: int) -> Unsu
     verb = "is" if count == 1 else "are"
     lines = [f"{path.name}: {count} of {operators} operators {verb} not supported"]
     for (operator, why, remedy), indices in groups.items():
-        noun = "operator" if len(indices) == 1 else "operators"
-        places = ", ".join(str(index) for index in indices)
+        once = tuple(dict.fromkeys(indices))
+        noun = "operator" if len(once) == 1 else "operators"
+        places = ", ".join(str(index) for index in once)
         advice = f"; {remedy}" if remedy else ""
         lines.append(f"  {operator} ({noun} {places}): {why}{advice}")
     first = problems[0]

@@ -55,7 +55,8 @@ class FileOp:
 
     `options` are as `options.read_options` returns them. `misplaced_options`: the type of the
     options that the file gives it, if they are another operator's. `legacy`: its tensors were uint8
-    and have been lowered to int8 (`legacy`).
+    and have been lowered to int8 (`legacy`). `caller`: the operator of the main subgraph that calls
+    the one it stands in, where it is another.
     """
 
     index: int
@@ -68,9 +69,16 @@ class FileOp:
     intermediates: tuple[int, ...] = ()
     misplaced_options: str = ""
     legacy: bool = False
+    caller: int | None = None
 
     def __str__(self) -> str:
-        return f"{self.name} (operator {self.index})"
+        inside = "" if self.caller is None else "in what "
+        return f"{self.name} ({inside}operator {self.place}{' calls' if inside else ''})"
+
+    @property
+    def place(self) -> int:
+        """Where the main subgraph has the operator, or has the call of its subgraph."""
+        return self.index if self.caller is None else self.caller
 
     @property
     def name(self) -> str:

@@ -97,6 +97,8 @@ def read_options(table: Table, builtin: str, operator: str) -> tuple[Any, str]:
     Its enums are names. If the options are another operator's, they are None, and the second value
     is their type. Raises InputError if they are broken.
     """
+    if builtin == "STABLEHLO_COMPOSITE":
+        return _composite(table), ""
     name = decoded("BuiltinOptions", table.integer(3, "B"), f"the type of {operator}'s options")
     options = table.table(4)
     wanted = options_of(builtin)
@@ -115,6 +117,14 @@ def read_options(table: Table, builtin: str, operator: str) -> tuple[Any, str]:
         if field in _ENUMERATIONS:
             setattr(found, field, decoded(_ENUMERATIONS[field], value, f"{field} of {operator}"))
     return found, ""
+
+
+def _composite(table: Table) -> Any:
+    """Of `StableHLOCompositeOptions`, which the schema has in a second union: its subgraph."""
+    options = table.table(12)
+    if options is None:
+        return None
+    return SimpleNamespace(decompositionSubgraphIndex=options.integer(1, "i"))
 
 
 def _fields(options: Table, name: str) -> SimpleNamespace:

@@ -13,7 +13,7 @@ from typing import Any
 
 from toolchain.errors import InputError, UnsupportedError
 from toolchain.frontends.front_end import FrontEnd, Problem, RefusedError, unsupported
-from toolchain.frontends.tflite import legacy, refusals
+from toolchain.frontends.tflite import control, legacy, refusals, shapes
 from toolchain.frontends.tflite.file import (
     IDENTIFIER,
     LARGEST_ACTIVATION_BYTES,
@@ -23,12 +23,12 @@ from toolchain.frontends.tflite.file import (
     read_file,
 )
 from toolchain.frontends.tflite.metadata import labels
-from toolchain.frontends.tflite.shapes import folded
 from toolchain.frontends.tflite.states import OPERATORS, Variables, free_name, of_variable
 from toolchain.ir import Attributes, DType, Graph, Op, Quantisation, State, Tensor
 from toolchain.ir.verify import InvalidGraphError
 from toolchain.ops import specs
 from toolchain.ops.check import check
+from toolchain.ops.movement.reshape import Reshape
 from toolchain.ops.spec import Array, OpSpec, TensorType
 from toolchain.ops.unary.dequantize import dequantized
 
@@ -139,16 +139,21 @@ class _Reader:
     def __init__(self, model: FileModel, path: Path) -> None:
         self._model = model
         self._path = path
+        self._found = list(model.tensors)
         self._tensors: dict[str, Tensor] = {}
         self._known: set[int] = set()
         self._problems: list[Problem] = []
         self._variables = Variables(model)
         self._states: list[State] = []
+        self._constants: dict[int, Mapping[int, int]] = {}
+        self._next_op = max((op.index for op in model.ops), default=0) + 1
+        self._calls: list[int] = []
+        self._names = {tensor.name for tensor in model.tensors}
 
     def graph(self) -> Graph:
         model = self._model
         self._enter()
-        ops = [op for file_op in model.ops if (op := self._operator(file_op)) is not None]
+        ops = [op for file_op in model.ops for op in self._operator(file_op)]
         if self._problems:
             raise unsupported(self._path, self._problems, len(model.ops))
         if why := refusals.of_model(model):
@@ -159,7 +164,7 @@ class _Reader:
         outputs = self._leave()
         updates, states = self._variables.finish(self._tensors)
         ops += updates
-        order = {t.name: self._tensors[t.name] for t in model.tensors if t.name in self._tensors}
+        order = {t.name: self._tensors[t.name] for t in self._found if t.name in self._tensors}
         order |= self._tensors
         ends = inputs, outputs, (*self._states, *states)
         whole = Graph.build(self._path.stem, order.values(), ops, *ends)
@@ -203,21 +208,21 @@ class _Reader:
         produced = {i for op in self._model.ops for i in op.outputs}
         for index in self._model.outputs:
             if index not in produced:
-                name = self._model.tensors[index].name
+                name = self._found[index].name
                 raise InputError(f"no operator computes the model's output {name!r}")
         if not self._model.outputs:
             raise InputError("the model has no outputs")
         if len(set(self._model.outputs)) != len(self._model.outputs):
             raise InputError("the model lists an output twice")
-        return tuple(self._model.tensors[i].name for i in self._model.outputs)
+        return tuple(self._found[i].name for i in self._model.outputs)
 
     def _learn(self, index: int, tensor: Tensor) -> None:
         self._known.add(index)
         self._tensors[tensor.name] = tensor
 
-    def _operator(self, op: FileOp) -> Op | None:
+    def _operator(self, op: FileOp) -> list[Op]:
         """Read one operator, or note why it cannot be read."""
-        file_tensors = self._model.tensors
+        file_tensors = self._found
         for index in op.inputs:
             if index != -1 and index not in self._known:
                 raise InputError(
@@ -231,10 +236,12 @@ class _Reader:
             if op.code in OPERATORS:
                 read = self._variables.operator(op, self._tensors)
                 self._known.update(op.outputs)
-                return read
-            return None if self._folded(op) else self._read(op)
+                return [] if read is None else [read]
+            if op.code in control.OPERATORS:
+                return self._called(op)
+            return [] if self._folded(op) else [self._read(op)]
         except RefusedError as refused:
-            self._problems.append(Problem(op.name, op.index, refused.why, refused.remedy))
+            self._problems.append(Problem(op.name, op.place, refused.why, refused.remedy))
         except InputError:
             raise
         except _CONTRADICTIONS as error:
@@ -244,30 +251,148 @@ class _Reader:
             tensor = file_tensors[index].tensor
             if tensor is not None:
                 self._tensors[tensor.name] = tensor
-        return None
+        return []
+
+    def _called(self, op: FileOp) -> list[Op]:
+        """The operators of the subgraphs that the operator calls, in its place."""
+        numbers = control.called_by(op)
+        given = op.inputs
+        if op.code == "IF":
+            taken = self._known_condition(op.inputs[0])
+            if taken is None:
+                raise RefusedError(
+                    "its condition is computed at run time",
+                    "export the model without branches, or with a constant condition",
+                )
+            numbers, given = (numbers[0 if taken else 1],), op.inputs[1:]
+        made: list[Op] = []
+        if op.code == "WHILE":
+            condition, body = numbers
+            while self._goes_on(op, condition, given):
+                ops, given = self._inline(op, body, given)
+                made += ops
+        else:
+            made, given = self._inline(op, numbers[0], given)
+        if len(given) != len(op.outputs):
+            raise InputError(
+                f"{op} has {len(op.outputs)} outputs, where its subgraph has {len(given)}"
+            )
+        for source, target in zip(given, op.outputs, strict=True):
+            made += self._passed_on(op, source, target)
+        return made
+
+    def _known_condition(self, index: int) -> bool | None:
+        """A condition that is a constant; None for one that is not."""
+        value = self._tensors[self._found[index].name].constant
+        if value is not None and value.size != 1:
+            raise InputError(f"the condition {self._found[index].name!r} is not one value")
+        return None if value is None else bool(value.reshape(()))
+
+    def _goes_on(self, op: FileOp, number: int, given: Sequence[int]) -> bool:
+        """Whether a loop takes another turn. Raises RefusedError where that depends on data."""
+        called = self._enter_subgraph(op, number, given)
+        for step in called.ops:
+            self._folded(step)
+        (result,) = called.results
+        known = result in self._known
+        taken = self._known_condition(result) if known else None
+        if taken is None:
+            raise RefusedError(
+                "how often it loops depends on data",
+                "export the model with a fixed number of steps",
+            )
+        return taken
+
+    def _inline(
+        self, op: FileOp, number: int, given: Sequence[int]
+    ) -> tuple[list[Op], tuple[int, ...]]:
+        """The operators of one call, and the numbers of its results."""
+        if number in self._calls:
+            raise InputError(f"{op} calls subgraph {number}, which calls itself")
+        called = self._enter_subgraph(op, number, given)
+        self._calls.append(number)
+        made = [read for step in called.ops for read in self._operator(step)]
+        self._calls.pop()
+        return made, called.results
+
+    def _enter_subgraph(self, op: FileOp, number: int, given: Sequence[int]) -> control.Inlined:
+        """Add the tensors of a called subgraph to the model's, and learn its constants."""
+        called = control.inlined(
+            self._model.others,
+            self._found,
+            number,
+            op,
+            given,
+            constants=self._constants.get(number, {}),
+            first_op=self._next_op,
+            taken=self._names,
+        )
+        self._constants[number] = called.constants
+        self._next_op += len(called.ops)
+        if self._next_op > control.MOST_OPERATORS:
+            raise RefusedError(
+                f"its loops make more than {control.MOST_OPERATORS} operators",
+                "export the model with fewer steps",
+            )
+        self._names |= {tensor.name for tensor in called.tensors}
+        self._found += called.tensors
+        self._variables.grow(called.tensors)
+        produced = {i for step in called.ops for i in step.outputs}
+        for index, tensor in enumerate(called.tensors, called.first):
+            if tensor.tensor is not None and tensor.tensor.is_constant:
+                self._learn(index, tensor.tensor)
+            elif tensor.tensor is None and index not in produced:
+                self._known.add(index)
+        return called
+
+    def _passed_on(self, op: FileOp, source: int, target: int) -> list[Op]:
+        """A result of a subgraph as an output of its caller: a reshape to the same shape."""
+        if source not in self._known:
+            name = self._found[source].name
+            raise InputError(f"{op}: no operator of its subgraph computes {name!r}")
+        found = self._found[target]
+        control.check_alike(op, self._found[source], found)
+        self._known.add(target)
+        value = self._tensors.get(self._found[source].name)
+        if found.tensor is None or value is None:  # a variable, say
+            return []
+        if not found.dynamic and value.shape != found.tensor.shape:
+            raise InputError(
+                f"{op}: output {found.name!r} has shape {list(found.tensor.shape)} in the file, "
+                f"but its subgraph makes it {list(value.shape)}"
+            )
+        self._learn(target, replace(value, name=found.name))
+        if value.is_constant and target not in self._model.outputs:
+            return []
+        self._learn(target, replace(value, name=found.name, constant=None))
+        name = f"passed_on_{self._next_op}"
+        self._next_op += 1
+        return [Op("reshape", name, (value.name,), (found.name,), Reshape(value.shape))]
 
     def _folded(self, op: FileOp) -> bool:
-        """Whether the operator only computes with shapes, or widens a constant.
+        """Whether all that the operator computes is known now: shapes, counters, wider constants.
 
-        Its output is then a constant.
+        Its outputs are then constants.
         """
-        if len(op.outputs) != 1 or self._widened(op):
-            return len(op.outputs) == 1
-        file_tensors = self._model.tensors
-        output = file_tensors[op.outputs[0]].tensor
+        if not op.outputs or self._widened(op):
+            return bool(op.outputs)
+        file_tensors = self._found
+        outputs = [file_tensors[i].tensor for i in op.outputs]
         inputs = [self._tensors.get(file_tensors[i].name) for i in op.inputs if i != -1]
-        value = folded(op, inputs, output)
-        if value is None or output is None:
+        values = shapes.folded(op, inputs, outputs)
+        if values is None:
             return False
-        self._learn(op.outputs[0], replace(output, shape=value.shape, constant=value))
+        for index, output, value in zip(op.outputs, outputs, values, strict=True):
+            assert output is not None
+            self._learn(index, replace(output, shape=value.shape, constant=value))
         return True
 
     def _widened(self, op: FileOp) -> bool:
         """Whether it is DEQUANTIZE of a constant: weights stored in float16 or int8."""
-        if op.code != "DEQUANTIZE" or len(op.inputs) != 1:
+        if op.code != "DEQUANTIZE" or (len(op.inputs), len(op.outputs)) != (1, 1):
             return False
-        source = self._tensors.get(self._model.tensors[op.inputs[0]].name)
-        target = self._model.tensors[op.outputs[0]].tensor
+        source = self._tensors.get(self._found[op.inputs[0]].name)
+        target = self._found[op.outputs[0]].tensor
         is_output = op.outputs[0] in self._model.outputs
         if source is None or source.constant is None or target is None or is_output:
             return False
@@ -276,7 +401,7 @@ class _Reader:
         return True
 
     def _read(self, op: FileOp) -> Op:
-        file_tensors = self._model.tensors
+        file_tensors = self._found
         spec = _kind_for(op, [file_tensors[i] for i in (*op.inputs, *op.outputs) if i != -1])
         assert spec.tflite is not None
         inputs = tuple(self._input(i) for i in op.inputs)
@@ -312,17 +437,17 @@ class _Reader:
         own = {op.inputs[index] for index in states}
         result = []
         for index in op.inputs:
-            if index == -1 or not self._model.tensors[index].variable:
+            if index == -1 or not self._found[index].variable:
                 continue
-            found = self._model.tensors[index]
+            found = self._found[index]
             readers = sum(other.inputs.count(index) for other in self._model.ops)
             if index not in own or readers != 1:
                 raise RefusedError(
                     f"it reads the variable {found.name!r}", "leave variables to SVDF and LSTM"
                 )
         for number in states:
-            tensor = self._tensors[self._model.tensors[op.inputs[number]].name]
-            taken = {*self._tensors, *(t.name for t in self._model.tensors)}
+            tensor = self._tensors[self._found[op.inputs[number]].name]
+            taken = {*self._tensors, *(t.name for t in self._found)}
             after, state = of_variable(tensor, taken)
             self._tensors[after.name] = after
             self._states.append(state)
@@ -331,7 +456,7 @@ class _Reader:
 
     def _memory(self, output: Tensor, first: Array) -> Tensor:
         """A state that the operator keeps and the file does not mention, by its first value."""
-        taken = {*self._tensors, *(t.name for t in self._model.tensors)}
+        taken = {*self._tensors, *(t.name for t in self._found)}
         name = free_name(f"{output.name}_memory", taken)
         tensor = Tensor(name, first.shape, DType(first.dtype.name))
         after = replace(tensor, name=free_name(f"{name}_next", taken))
@@ -342,7 +467,7 @@ class _Reader:
     def _input(self, index: int) -> Tensor | None:
         if index == -1:
             return None
-        tensor = self._tensors[self._model.tensors[index].name]
+        tensor = self._tensors[self._found[index].name]
         if tensor.dtype is DType.INT8 and tensor.quantisation is None:
             raise InputError(f"int8 tensor {tensor.name!r} has no scale")
         return tensor
@@ -392,7 +517,7 @@ def _recognises(data: bytes) -> bool:
     return data[4:8] == IDENTIFIER
 
 
-READ_AWAY = tuple(sorted({*OPERATORS, "SHAPE"}))
-"""Operators that reading removes: states, and arithmetic on shapes."""
+READ_AWAY = tuple(sorted({*OPERATORS, *control.OPERATORS, *shapes.OPERATORS}))
+"""Operators that reading removes: states, known control flow, and arithmetic on shapes."""
 
 FRONT_END = FrontEnd("TFLite", (".tflite", ".lite"), _recognises, read, labels)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from toolchain.frontends.tflite.control import reached
 from toolchain.frontends.tflite.file import FileModel, FileOp, FileTensor
 from toolchain.ir import DType
 
@@ -14,7 +15,6 @@ _RECURRENT = frozenset(
         "UNIDIRECTIONAL_SEQUENCE_RNN",
     }
 )
-_CONTROL = frozenset({"CALL", "IF", "WHILE"})
 _FLOAT_ONLY = frozenset(
     {
         "ADD_N",
@@ -65,8 +65,6 @@ def of_operator(op: FileOp) -> tuple[str, str]:
         )
     if op.code in _RECURRENT:
         return "there is no kernel for it", "UNIDIRECTIONAL_SEQUENCE_LSTM and SVDF have one"
-    if op.code in _CONTROL:
-        return "control flow is not supported", "export the model without branches and loops"
     if op.code in _FLOAT_ONLY:
         return (
             "TFLite computes it in float alone: there is no quantised form to agree with",
@@ -101,10 +99,10 @@ def of_tensor(found: FileTensor, allowed: frozenset[DType]) -> tuple[str, str] |
 
 def of_model(model: FileModel) -> str:
     """Why the file as a whole cannot be compiled; '' if it can."""
-    called = {op.needed_options.initSubgraphIndex for op in model.ops if op.code == "CALL_ONCE"}
-    if len(model.others) == len(called):
+    unused = set(range(1, len(model.others) + 1)) - reached(model)
+    if not unused:
         return ""
     return (
         f"the file holds {len(model.others) + 1} subgraphs, of which only one can be compiled, "
-        "with those that initialise its variables; export one function, without control flow"
+        "with those that it calls; export one function"
     )

@@ -1,11 +1,13 @@
-"""Shape arithmetic, which converters write to flatten a tensor whose batch size was undefined.
+"""Operators of which all inputs are known while reading, above all shape arithmetic.
 
 SHAPE, STRIDED_SLICE, PACK and similar operators compute a shape at run time. With the batch fixed
-at 1 every shape is known, so these operators are computed while reading, and none remains.
+at 1 every shape is known, so these operators are computed while reading, and none remains. The same
+holds for the counters and conditions of loops.
 """
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -17,15 +19,18 @@ from toolchain.frontends.tflite.file import FileOp
 from toolchain.ir import DType, Tensor
 from toolchain.ops.movement.reshape import squeezed
 
-_INTEGERS = (DType.INT32, DType.INT64)
-_LARGEST_ELEMENTS = 256
+_TYPES = frozenset({DType.INT32, DType.INT64, DType.BOOL, DType.FLOAT32})
+LARGEST_ELEMENTS = 1 << 16
+"""Above it an operator is left to its kernel."""
 
-Integers = NDArray[Any]
-Rule = Callable[[FileOp, Sequence[Integers]], Integers]
+Values = NDArray[Any]
+Rule = Callable[[FileOp, Sequence[Values]], Values | Sequence[Values] | None]
 
 
-def _strided_slice(op: FileOp, given: Sequence[Integers]) -> Integers:
+def _strided_slice(op: FileOp, given: Sequence[Values]) -> Values | None:
     data, begins, ends, strides = given
+    if op.needed_options.ellipsisMask or op.needed_options.newAxisMask:
+        return None
     index: list[slice | int] = []
     for axis, (begin, end, stride) in enumerate(zip(begins, ends, strides, strict=True)):
         bit = 1 << axis
@@ -35,54 +40,231 @@ def _strided_slice(op: FileOp, given: Sequence[Integers]) -> Integers:
         first = None if op.needed_options.beginMask & bit else int(begin)
         last = None if op.needed_options.endMask & bit else int(end)
         index.append(slice(first, last, int(stride)))
-    return data[tuple(index)]
+    return np.asarray(data[tuple(index)])
 
 
-def _gather(op: FileOp, given: Sequence[Integers]) -> Integers:
-    taken: Integers = np.take(given[0], given[1], axis=int(op.needed_options.axis))
-    return taken
+def _slice(op: FileOp, given: Sequence[Values]) -> Values:
+    data, begins, sizes = given
+    ends = [
+        size if count == -1 else begin + count
+        for begin, count, size in zip(begins, sizes, data.shape, strict=True)
+    ]
+    if any(end > size for end, size in zip(ends, data.shape, strict=True)):
+        raise ValueError(f"it takes elements to {[int(e) for e in ends]} of {list(data.shape)}")
+    return np.asarray(data[tuple(slice(b, e) for b, e in zip(begins, ends, strict=True))])
 
 
-def _product(op: FileOp, given: Sequence[Integers]) -> Integers:
-    axes = tuple(int(axis) for axis in given[1].reshape(-1))
-    return np.asarray(np.prod(given[0], axis=axes, keepdims=bool(op.needed_options.keepDims)))
+def _gather(op: FileOp, given: Sequence[Values]) -> Values | None:
+    if op.needed_options.batchDims:
+        return None
+    return np.asarray(np.take(given[0], given[1], axis=int(op.needed_options.axis)))
+
+
+def _gather_nd(op: FileOp, given: Sequence[Values]) -> Values:
+    data, places = given
+    return np.asarray(data[tuple(np.moveaxis(places, -1, 0))])
+
+
+def _scatter_nd(op: FileOp, given: Sequence[Values]) -> Values | None:
+    places, updates, shape = given
+    if not 0 <= np.prod(shape, dtype=float) <= LARGEST_ELEMENTS:
+        return None
+    result = np.zeros(tuple(shape), updates.dtype)
+    np.add.at(result, tuple(np.moveaxis(places, -1, 0)), updates)
+    return result
+
+
+def _reduced(function: Callable[..., Any]) -> Rule:
+    def rule(op: FileOp, given: Sequence[Values]) -> Values:
+        axes = tuple(int(axis) for axis in given[1].reshape(-1))
+        return np.asarray(function(given[0], axis=axes, keepdims=bool(op.needed_options.keepDims)))
+
+    return rule
+
+
+def _arithmetic(function: Callable[[Values, Values], Values]) -> Rule:
+    """Sums and products, of which integers wrap."""
+    return lambda op, given: _plain(op, function, given)
+
+
+def _plain(
+    op: FileOp, function: Callable[[Values, Values], Values], given: Sequence[Values]
+) -> Values | None:
+    """None where a fused activation, or what is not finite, leaves it to the kernel."""
+    if getattr(op.options, "fusedActivationFunction", "NONE") != "NONE":
+        return None
+    with np.errstate(all="ignore"):
+        value = function(given[0], given[1])
+    return value if np.isfinite(value).all() else None
+
+
+def _divided(op: FileOp, given: Sequence[Values]) -> Values | None:
+    """Integers towards zero."""
+    a, b = given
+    if not b.all():
+        return None
+    if a.dtype.kind == "f":
+        return _plain(op, operator.truediv, given)
+    return np.asarray(np.sign(a) * np.sign(b) * (np.abs(a) // np.abs(b)))
+
+
+def _floored(function: Callable[[Values, Values], Values]) -> Rule:
+    """A quotient or remainder that rounds towards minus infinity, unless the divisor is 0."""
+    return lambda op, given: function(given[0], given[1]) if given[1].all() else None
+
+
+def _pair(function: Callable[[Values, Values], Values]) -> Rule:
+    return lambda op, given: function(given[0], given[1])
+
+
+def _single(function: Callable[[Values], Values]) -> Rule:
+    return lambda op, given: function(given[0])
+
+
+def _fill(op: FileOp, given: Sequence[Values]) -> Values | None:
+    dims, value = given
+    if not 0 <= np.prod(dims, dtype=float) <= LARGEST_ELEMENTS:
+        return None
+    return np.full(tuple(dims), value)
+
+
+def _range(op: FileOp, given: Sequence[Values]) -> Values | None:
+    """Floats are summed up from the first one, as LiteRT does."""
+    start, limit, delta = (value.reshape(())[()] for value in given)
+    if delta == 0:
+        raise ValueError("its step is 0")
+    count = max(0, int(np.ceil((float(limit) - float(start)) / float(delta))))
+    if count > LARGEST_ELEMENTS:
+        return None
+    steps = np.full(count, delta)
+    steps[:1] = start
+    return np.cumsum(steps, dtype=steps.dtype)
+
+
+def _broadcast(op: FileOp, given: Sequence[Values]) -> Values | None:
+    shape = np.broadcast_shapes(given[0].shape, tuple(int(size) for size in given[1]))
+    return np.broadcast_to(given[0], shape) if np.prod(shape) <= LARGEST_ELEMENTS else None
+
+
+def _cast(op: FileOp, given: Sequence[Values]) -> Values | None:
+    """Towards zero. What a float outside of the integers becomes is not defined."""
+    value = given[0]
+    inside = value.dtype.kind != "f" or bool((np.abs(value) < 2.0**31).all())
+    return value if inside else None
+
+
+def _unpacked(op: FileOp, given: Sequence[Values]) -> Sequence[Values]:
+    axis = int(op.needed_options.axis)
+    return [np.take(given[0], index, axis) for index in range(given[0].shape[axis])]
+
+
+def _split(op: FileOp, given: Sequence[Values]) -> Sequence[Values]:
+    axis, data = given
+    return np.split(data, int(op.needed_options.numSplits), int(axis.reshape(())))
 
 
 _RULES: Mapping[str, Rule] = MappingProxyType(
     {
-        "ADD": lambda op, given: given[0] + given[1],
-        "CAST": lambda op, given: given[0],
+        "ABS": _single(np.abs),
+        "ADD": _arithmetic(operator.add),
+        "BROADCAST_ARGS": lambda op, given: np.array(
+            np.broadcast_shapes(*(tuple(int(size) for size in shape) for shape in given))
+        ),
+        "BROADCAST_TO": _broadcast,
+        "CAST": _cast,
+        "CEIL": _single(np.ceil),
         "CONCATENATION": lambda op, given: np.concatenate(given, axis=int(op.needed_options.axis)),
+        "DIV": _divided,
+        "EQUAL": _pair(np.equal),
         "EXPAND_DIMS": lambda op, given: np.expand_dims(given[0], int(given[1].reshape(-1)[0])),
+        "FILL": _fill,
+        "FLOOR": _single(np.floor),
+        "FLOOR_DIV": _floored(np.floor_divide),
+        "FLOOR_MOD": _floored(np.mod),
         "GATHER": _gather,
-        "MAXIMUM": lambda op, given: np.maximum(given[0], given[1]),
-        "MINIMUM": lambda op, given: np.minimum(given[0], given[1]),
-        "MUL": lambda op, given: given[0] * given[1],
+        "GATHER_ND": _gather_nd,
+        "GREATER": _pair(np.greater),
+        "GREATER_EQUAL": _pair(np.greater_equal),
+        "LESS": _pair(np.less),
+        "LESS_EQUAL": _pair(np.less_equal),
+        "LOGICAL_AND": _pair(np.logical_and),
+        "LOGICAL_NOT": _single(np.logical_not),
+        "LOGICAL_OR": _pair(np.logical_or),
+        "MAXIMUM": _pair(np.maximum),
+        "MINIMUM": _pair(np.minimum),
+        "MUL": _arithmetic(operator.mul),
+        "NEG": _single(np.negative),
+        "NOT_EQUAL": _pair(np.not_equal),
         "PACK": lambda op, given: np.stack(given, axis=int(op.needed_options.axis)),
-        "REDUCE_PROD": _product,
+        "RANGE": _range,
+        "REDUCE_ALL": _reduced(np.all),
+        "REDUCE_ANY": _reduced(np.any),
+        "REDUCE_MAX": _reduced(np.max),
+        "REDUCE_MIN": _reduced(np.min),
+        "REDUCE_PROD": _reduced(np.prod),
         "RESHAPE": lambda op, given: given[0].reshape(tuple(given[1].reshape(-1))),
+        "REVERSE_V2": lambda op, given: np.flip(given[0], tuple(given[1].reshape(-1))),
+        "SCATTER_ND": _scatter_nd,
+        "SELECT_V2": lambda op, given: np.where(*given),
+        "SLICE": _slice,
+        "SPLIT": _split,
         "SQUEEZE": lambda op, given: squeezed(given[0], op.options),
         "STRIDED_SLICE": _strided_slice,
-        "SUB": lambda op, given: given[0] - given[1],
+        "SUB": _arithmetic(operator.sub),
+        "TILE": lambda op, given: np.tile(given[0], given[1]),
+        "TRANSPOSE": lambda op, given: given[0].transpose(tuple(given[1])),
+        "UNPACK": _unpacked,
     }
 )
+OPERATORS = (
+    "BROADCAST_ARGS",
+    "FILL",
+    "RANGE",
+    "RANK",
+    "SHAPE",
+    "ZEROS_LIKE",
+)
+"""Those that reading removes in networks whose shapes are known."""
 
 
-def folded(op: FileOp, inputs: Sequence[Tensor | None], output: Tensor | None) -> Integers | None:
-    """The value of the operator's output if the operator only computes with shapes; otherwise None.
+def folded(
+    op: FileOp, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor | None]
+) -> tuple[Values, ...] | None:
+    """The values of the operator's outputs if all that it reads is known; otherwise None.
 
-    Raises what NumPy raises if the operator contradicts itself.
+    Only integers, booleans and floats without scales. Raises what NumPy raises if the operator
+    contradicts itself.
     """
     present = [tensor for tensor in inputs if tensor is not None]
-    if output is None or output.dtype not in _INTEGERS or len(present) != len(inputs):
+    types = [None if tensor is None else tensor.dtype for tensor in outputs]
+    if not types or len(present) != len(inputs) or not _TYPES.issuperset(types):
         return None
-    if op.code == "SHAPE" and len(present) == 1:
-        return np.array(present[0].shape, output.dtype.numpy)
+    found = _found(op, present)
+    if found is None:
+        return None
+    values = found if isinstance(found, list | tuple) else (found,)
+    if len(values) != len(types):
+        raise ValueError(f"it has {len(types)} outputs, where its inputs make {len(values)}")
+    return tuple(
+        np.asarray(value).astype(dtype.numpy)
+        for value, dtype in zip(values, types, strict=True)
+        if dtype is not None
+    )
+
+
+def _found(op: FileOp, present: Sequence[Tensor]) -> Values | Sequence[Values] | None:
+    if op.code in ("RANK", "SHAPE", "ZEROS_LIKE") and len(present) == 1:
+        shape = present[0].shape
+        if op.code == "ZEROS_LIKE":
+            return np.zeros(shape)
+        return np.array(shape) if op.code == "SHAPE" else np.array(len(shape))
     rule = _RULES.get(op.code)
     if rule is None or not present:
         return None
-    constants = [tensor.constant for tensor in present if tensor.dtype in _INTEGERS]
-    given = [data for data in constants if data is not None and data.size <= _LARGEST_ELEMENTS]
-    if len(given) != len(present):
-        return None
-    return np.asarray(rule(op, given)).astype(output.dtype.numpy)
+    given = []
+    for tensor in present:
+        data = tensor.constant
+        if data is None or tensor.dtype not in _TYPES or data.size > LARGEST_ELEMENTS:
+            return None
+        given.append(data)
+    return rule(op, given)

@@ -8,14 +8,14 @@ assigned in a run is the next value of the state.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from toolchain.errors import InputError
 from toolchain.frontends.front_end import RefusedError
-from toolchain.frontends.tflite.file import FileModel, FileOp
+from toolchain.frontends.tflite.file import FileModel, FileOp, FileTensor
 from toolchain.ir import DType, Op, State, Tensor
 from toolchain.ops.movement.assign import Assign
 from toolchain.ops.movement.reshape import Reshape
@@ -89,6 +89,7 @@ class Variables:
 
     def __init__(self, model: FileModel) -> None:
         self._model = model
+        self._found = list(model.tensors)
         self._names = {tensor.name for tensor in model.tensors}
         self._handles: dict[int, Key] = {}
         self._first: Mapping[Key, Array] | None = None
@@ -101,6 +102,11 @@ class Variables:
             for handle in model.ops
             if handle.code == "VAR_HANDLE" and handle.outputs[:1] == op.inputs[:1]
         }
+
+    def grow(self, tensors: Sequence[FileTensor]) -> None:
+        """Number further tensors: those of a subgraph that is called."""
+        self._found += tensors
+        self._names |= {tensor.name for tensor in tensors}
 
     def operator(self, op: FileOp, tensors: dict[str, Tensor]) -> Op | None:
         """Handle one of `OPERATORS`; a read becomes an operator.
@@ -119,20 +125,20 @@ class Variables:
             raise InputError(f"{op} uses no variable that the file declares")
         if op.code == "READ_VARIABLE":
             return self._read(op, key, tensors)
-        value = tensors.get(self._model.tensors[op.inputs[1]].name)
+        value = tensors.get(self._found[op.inputs[1]].name)
         if value is None:
             raise RefusedError("it assigns a value that cannot be used")
         self._values[key] = _Value(value, assigned=True)
         return None
 
     def _read(self, op: FileOp, key: Key, tensors: dict[str, Tensor]) -> Op:
-        found = self._model.tensors[op.outputs[0]].tensor
+        found = self._found[op.outputs[0]].tensor
         if found is None:
-            raise RefusedError(f"it reads {self._model.tensors[op.outputs[0]].type_name.lower()}")
+            raise RefusedError(f"it reads {self._found[op.outputs[0]].type_name.lower()}")
         if key not in self._values:
             self._values[key] = _Value(self._begin(key, found, tensors), assigned=False)
         value = self._values[key].tensor
-        open_shape = self._model.tensors[op.outputs[0]].dynamic
+        open_shape = self._found[op.outputs[0]].dynamic
         if value.dtype is not found.dtype or not (open_shape or value.shape == found.shape):
             raise InputError(f"{op} reads {value} as {found}")
         result = Tensor(found.name, value.shape, value.dtype, found.quantisation)

@@ -1,0 +1,153 @@
+"""Control flow whose way is known while reading: IF, WHILE, CALL and STABLEHLO_COMPOSITE.
+
+The operators of a called subgraph take the place of the call. A loop is unrolled: its condition is
+computed from constants before each turn (`shapes.folded`), as the counters of recurrent layers
+allow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+from toolchain.errors import InputError
+from toolchain.frontends.front_end import RefusedError
+from toolchain.frontends.tflite.file import FileModel, FileOp, FileTensor
+
+_CALLS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "CALL": ("subgraph",),
+        "CALL_ONCE": ("initSubgraphIndex",),
+        "IF": ("thenSubgraphIndex", "elseSubgraphIndex"),
+        "STABLEHLO_COMPOSITE": ("decompositionSubgraphIndex",),
+        "WHILE": ("condSubgraphIndex", "bodySubgraphIndex"),
+    }
+)
+"""Operators that call subgraphs, and the options that name these."""
+OPERATORS = ("CALL", "IF", "STABLEHLO_COMPOSITE", "WHILE")
+MOST_OPERATORS = 10_000
+"""That loops may unroll to."""
+
+
+def called_by(op: FileOp) -> tuple[int, ...]:
+    """Numbers of the subgraphs that an operator calls, in the order of its options."""
+    return tuple(int(getattr(op.needed_options, name)) for name in _CALLS.get(op.code, ()))
+
+
+def reached(model: FileModel) -> frozenset[int]:
+    """Numbers of the subgraphs that the main one calls, directly or not."""
+    found: set[int] = set()
+    waiting = list(_called(model))
+    while waiting:
+        number = waiting.pop()
+        if number not in found and 0 < number <= len(model.others):
+            found.add(number)
+            waiting += _called(model.others[number - 1])
+    return frozenset(found)
+
+
+def _called(model: FileModel) -> Iterator[int]:
+    return (number for op in model.ops if op.options is not None for number in called_by(op))
+
+
+@dataclass(frozen=True)
+class Inlined:
+    """A called subgraph in the tensors of its caller: its operators, and its results.
+
+    `tensors` are to be added to the caller's, from its number `first` on. `constants` are the new
+    numbers of the subgraph's constants, which further calls share.
+    """
+
+    first: int
+    tensors: tuple[FileTensor, ...]
+    ops: tuple[FileOp, ...]
+    results: tuple[int, ...]
+    constants: Mapping[int, int]
+
+
+def inlined(
+    subgraphs: Sequence[FileModel],
+    tensors: Sequence[FileTensor],
+    number: int,
+    caller: FileOp,
+    arguments: Sequence[int],
+    *,
+    constants: Mapping[int, int],
+    first_op: int,
+    taken: Collection[str],
+) -> Inlined:
+    """Subgraph `number` of a file, called with `arguments`, numbers of the caller's `tensors`.
+
+    `subgraphs`: those of the file but the main one. `constants`: those of an earlier call of it.
+    `first_op`: the number of its first operator.
+    `taken`: names of tensors. Raises InputError if caller and subgraph contradict each other, and
+    RefusedError if the subgraph keeps variables or sees its operands otherwise.
+    """
+    if not 0 < number <= len(subgraphs):
+        raise InputError(f"{caller} calls subgraph {number}, which does not exist")
+    called = subgraphs[number - 1]
+    if len(called.inputs) != len(arguments):
+        raise InputError(
+            f"{caller} gives {len(arguments)} operands to subgraph {number}, which takes "
+            f"{len(called.inputs)}"
+        )
+    place: dict[int, int] = {}
+    for own, given in zip(called.inputs, arguments, strict=True):
+        check_alike(caller, tensors[given], called.tensors[own])
+        place[own] = given
+    names: set[str] = set()
+    first, shared = len(tensors), dict(constants)
+    made: list[FileTensor] = []
+    for index, found in enumerate(called.tensors):
+        if index in place:
+            continue
+        if index in shared:
+            place[index] = shared[index]
+            continue
+        if found.variable:
+            raise RefusedError(
+                f"its subgraph {number} keeps the variable {found.name!r}",
+                "keep state outside of branches and loops",
+            )
+        name = f"{found.name}_{first_op}"
+        while name in taken or name in names:
+            name += "_"
+        names.add(name)
+        tensor = None if found.tensor is None else replace(found.tensor, name=name)
+        place[index] = first + len(made)
+        if tensor is not None and tensor.is_constant:
+            shared[index] = place[index]
+        made.append(replace(found, name=name, tensor=tensor))
+    place[-1] = -1
+    ops = tuple(
+        replace(
+            op,
+            index=first_op + offset,
+            inputs=tuple(place[i] for i in op.inputs),
+            outputs=tuple(place[i] for i in op.outputs),
+            intermediates=tuple(place[i] for i in op.intermediates),
+            caller=caller.index if caller.caller is None else caller.caller,
+        )
+        for offset, op in enumerate(called.ops)
+    )
+    results = tuple(place[i] for i in called.outputs)
+    return Inlined(first, tuple(made), ops, results, MappingProxyType(shared))
+
+
+def check_alike(caller: FileOp, given: FileTensor, taken: FileTensor) -> None:
+    """Whether a tensor may be passed on as another one, whose bytes it gets.
+
+    Raises InputError if their types differ, and RefusedError if their scales do.
+    """
+    if given.type_name != taken.type_name:
+        raise InputError(
+            f"{caller} passes {given.name!r}, which is {given.type_name.lower()}, as "
+            f"{taken.name!r}, which is {taken.type_name.lower()}"
+        )
+    scales = [None if t.tensor is None else t.tensor.quantisation for t in (given, taken)]
+    if scales[0] != scales[1]:
+        raise RefusedError(
+            f"{given.name!r} becomes {taken.name!r}, which is quantised otherwise",
+            "requantise inside of the subgraph",
+        )
