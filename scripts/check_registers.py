@@ -191,6 +191,8 @@ def headers_of(
     if not (own / f"{name}.h").exists():
         raise SystemExit(f"{st.path} has no {soc}/{name}.h")
     includes = (own, folder / core.name / parts[core.name])
+    if "-mcpu=cortex-m7" in flags:
+        flags = (*flags, "-DCORE_CM7")  # which the headers of chips with two cores ask for
     text = (own / f"{name}.h").read_text(encoding="latin-1")
     listed = preprocess([f'#include "{name}.h"'], flags, includes)
     return Headers(name, includes, tuple(flags), macros_of(listed), text)
@@ -413,7 +415,7 @@ def memory_differences(chip: Chip, header: Headers) -> Iterator[str]:
             listed = ", ".join(f"0x{a:08X}-0x{b - 1:08X}" for a, b in known)
             yield f"memory 0x{start:08X}-0x{end - 1:08X}; {header.name}.h has {listed}"
     for memory in memories:
-        if (memory.kind is MemoryKind.FLASH) != (memory.origin == 0x08000000):
+        if (memory.kind is MemoryKind.FLASH) != (memory.origin >> 24 == 0x08):
             yield f"memory {memory.name} at 0x{memory.origin:08X} is {memory.kind.value}"
 
 

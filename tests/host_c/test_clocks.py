@@ -317,7 +317,20 @@ def test_older_h743s_are_slower(revision: int, core_mhz: int, folder: Path) -> N
     assert started.register("GPV_AXI_TARG7_FN_MOD") == (revision < 0x2000)
 
 
-@pytest.mark.parametrize("name", ["nucleo-h743zi", "nucleo-h7a3zi-q"])
+@pytest.mark.parametrize(("boost", "core_mhz"), [(1, 550), (0, 520)])
+def test_an_h723_is_as_fast_as_its_option_byte_allows(
+    boost: int, core_mhz: int, folder: Path
+) -> None:
+    """CPUFREQ_BOOST, 0 as it is delivered, takes the ECC of the tightly coupled memories."""
+    target = board("nucleo-h723zg")
+    started = start(target, folder, {"SYSCFG_UR18": boost})
+    found = families()["stm32h7"].clocks(started, target)
+    assert found["core"] == core_mhz * MHZ
+
+
+@pytest.mark.parametrize(
+    "name", ["nucleo-h723zg", "nucleo-h743zi", "nucleo-h755zi-q", "nucleo-h7a3zi-q"]
+)
 @pytest.mark.parametrize("power_on", [True, False])
 def test_the_fault_record_is_not_read_after_power_on(
     name: str, power_on: bool, folder: Path

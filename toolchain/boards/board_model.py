@@ -106,4 +106,6 @@ class Board:
 
     @property
     def flash_bytes(self) -> int:
-        return sum(m.size_bytes for m in self.memories if m.kind is MemoryKind.FLASH)
+        """All flash that the firmware may use."""
+        flash = (m for m in self.memories if m.kind is MemoryKind.FLASH)
+        return sum(m.size_bytes for m in flash if m.holds)

@@ -361,7 +361,8 @@ class Dfu(Runner):
             raise UnreadError(self.complaint(said) or _NO_LOADER, said, hopeless=True)
         sectors = re.findall(r"(\d+)\*(\d+)([KM ])", named[1])
         found = sum(int(n) * int(s) * {"K": 1024, "M": 1 << 20, " ": 1}[u] for n, s, u in sectors)
-        wanted = sum(m.size_bytes for m in board.memories if m.kind is flash.kind)
+        on_chip = (bank.memory for bank in board.chip.banks)
+        wanted = sum(m.size_bytes for m in on_chip if m.kind is flash.kind)
         if found != wanted:
             raise IdentityError(
                 f"this is no {board.name}: the boot loader has {found:,} bytes of flash, not "

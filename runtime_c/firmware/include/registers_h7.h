@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Registers of the STM32H743 (RM0433) and H7A3 (RM0455) that the start-up uses, by ST's names. What only
- * one of them has is at the end. */
+/* Registers of the STM32H723 (RM0468), H743 (RM0433), H755 (RM0399) and H7A3 (RM0455) that the start-up uses,
+ * by ST's names. What only some of them have is at the end. */
 #ifndef REGISTERS_H7_H
 #define REGISTERS_H7_H
 
 #define FLASH_ACR 0x52002000u
 #define FLASH_ACR_LATENCY 0xFu
-#define FLASH_ACR_LATENCY_4WS 4u
-#define FLASH_ACR_LATENCY_6WS 6u
 #define FLASH_ACR_WRHIGHFREQ (3u << 4)
 #define FLASH_ACR_WRHIGHFREQ_0 (1u << 4)
 #define FLASH_ACR_WRHIGHFREQ_1 (2u << 4)
@@ -47,7 +45,8 @@
 #define RCC_PLLCFGR 0x5802442Cu
 #define RCC_PLLCFGR_PLL1FRACEN (1u << 0)
 #define RCC_PLLCFGR_PLL1VCOSEL (1u << 1)
-#define RCC_PLLCFGR_PLL1RGE_3 (3u << 2)
+#define RCC_PLLCFGR_PLL1RGE (3u << 2)
+#define RCC_PLLCFGR_PLL1RGE_Pos 2u
 #define RCC_PLLCFGR_DIVP1EN (1u << 16)
 #define RCC_PLLCFGR_DIVQ1EN (1u << 17)
 #define RCC_PLLCFGR_DIVR1EN (1u << 18)
@@ -65,10 +64,15 @@
 #define DBGMCU_IDCODE_REV_ID_Pos 16u
 #define DBGMCU_CR 0x5C001004u
 
-#ifdef THIMBLE_H7A3
+#if defined(THIMBLE_H7A3) || defined(THIMBLE_H755)
 #define PWR_CR3_SMPSEN (1u << 2)
 #define PWR_CR3_SMPSEXTHP (1u << 3)
 #define PWR_CR3_SMPSLEVEL (3u << 4)
+#else
+#define PWR_CR3_SCUEN (1u << 2)
+#endif
+
+#ifdef THIMBLE_H7A3
 #define PWR_SRDCR 0x58024818u
 #define PWR_SRDCR_VOS (3u << 14)
 #define PWR_SRDCR_VOSRDY (1u << 13)
@@ -87,8 +91,6 @@
 #define RCC_CDCCIP2R_USART234578SEL_1 2u
 #define DBGMCU_CR_DBG_SLEEPCD (1u << 0)
 #else
-#define GPV_AXI_TARG7_FN_MOD 0x51008108u
-#define PWR_CR3_SCUEN (1u << 2)
 #define PWR_D3CR 0x58024818u
 #define PWR_D3CR_VOS (3u << 14)
 #define PWR_D3CR_VOSRDY (1u << 13)
@@ -107,9 +109,16 @@
 #define RCC_D2CCIP2R_USART28SEL_1 2u
 #define RCC_APB4ENR 0x580244F4u
 #define RCC_APB4ENR_SYSCFGEN (1u << 1)
+#define DBGMCU_CR_DBG_SLEEPD1 (1u << 0)
+#endif
+
+#ifdef THIMBLE_H723
+#define SYSCFG_UR18 0x58000748u
+#define SYSCFG_UR18_CPU_FREQ_BOOST (1u << 0)
+#elif !defined(THIMBLE_H7A3)
+#define GPV_AXI_TARG7_FN_MOD 0x51008108u
 #define SYSCFG_PWRCR 0x5800042Cu
 #define SYSCFG_PWRCR_ODEN (1u << 0)
-#define DBGMCU_CR_DBG_SLEEPD1 (1u << 0)
 #endif
 
 #endif

@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* STM32H743 (RM0433) and H7A3 (RM0455): full speed from the internal 64 MHz oscillator, so that no
- * crystal or solder bridge matters; both caches. The UART runs on that oscillator directly. */
+/* STM32H723 (RM0468), H743 (RM0433), H755 (RM0399; the Cortex-M7) and H7A3 (RM0455): full speed from the
+ * internal 64 MHz oscillator, so that no crystal or solder bridge matters; both caches. The UART runs on that
+ * oscillator directly. */
 #include "registers_h7.h"
 #include "thimble_board.h"
 #include "thimble_firmware.h"
 #include "thimble_stm32.h"
 
-#ifdef THIMBLE_H7A3
+#if defined(THIMBLE_H7A3) || defined(THIMBLE_H755)
 #define SUPPLY_FIELDS                                                                                        \
     (PWR_CR3_BYPASS | PWR_CR3_LDOEN | PWR_CR3_SMPSEN | PWR_CR3_SMPSEXTHP | PWR_CR3_SMPSLEVEL)
+#else
+#define SUPPLY_FIELDS (PWR_CR3_BYPASS | PWR_CR3_LDOEN | PWR_CR3_SCUEN)
+#endif
+
+#ifdef THIMBLE_H7A3
 #define VOLTAGE PWR_SRDCR
 #define VOLTAGE_FIELD PWR_SRDCR_VOS
 #define VOLTAGE_HIGHEST PWR_SRDCR_VOS /* 11 is scale 0 (RM0455 6.8.9) */
@@ -17,27 +23,36 @@
 #define UART_CLOCK_FIELD RCC_CDCCIP2R_USART234578SEL
 #define UART_CLOCK_HSI (RCC_CDCCIP2R_USART234578SEL_1 | RCC_CDCCIP2R_USART234578SEL_0)
 #define DEBUG_IN_SLEEP DBGMCU_CR_DBG_SLEEPCD
-/* RM0455 4.3.8, scale 0: 280 MHz on AXI need six wait states, WRHIGHFREQ 11. */
-#define FLASH_TIMING (FLASH_ACR_LATENCY_6WS | FLASH_ACR_WRHIGHFREQ_1 | FLASH_ACR_WRHIGHFREQ_0)
+#define HIGH_FREQUENCY (FLASH_ACR_WRHIGHFREQ_1 | FLASH_ACR_WRHIGHFREQ_0) /* RM0455 4.3.8, 280 MHz on AXI */
 #else
-#define SUPPLY_FIELDS (PWR_CR3_BYPASS | PWR_CR3_LDOEN | PWR_CR3_SCUEN)
 #define VOLTAGE PWR_D3CR
 #define VOLTAGE_FIELD PWR_D3CR_VOS
-#define VOLTAGE_HIGHEST PWR_D3CR_VOS /* 11 is scale 1 (RM0433 6.8.6) */
 #define VOLTAGE_READY PWR_D3CR_VOSRDY
 #define UART_CLOCK RCC_D2CCIP2R
 #define UART_CLOCK_FIELD RCC_D2CCIP2R_USART28SEL
 #define UART_CLOCK_HSI (RCC_D2CCIP2R_USART28SEL_1 | RCC_D2CCIP2R_USART28SEL_0)
 #define DEBUG_IN_SLEEP DBGMCU_CR_DBG_SLEEPD1
-/* RM0433 4.3.8, scales 0 and 1: 240 MHz on AXI need four wait states, WRHIGHFREQ 10. */
-#define FLASH_TIMING (FLASH_ACR_LATENCY_4WS | FLASH_ACR_WRHIGHFREQ_1)
+#ifdef THIMBLE_H723
+#define VOLTAGE_HIGHEST 0u /* scale 0 (PWR_REGULATOR_VOLTAGE_SCALE0 of stm32h7xx_hal_pwr_ex.h) */
+#define HIGH_FREQUENCY (FLASH_ACR_WRHIGHFREQ_1 | FLASH_ACR_WRHIGHFREQ_0) /* RM0468 4.3.8, 275 MHz on AXI */
+#else
+#define VOLTAGE_HIGHEST PWR_D3CR_VOS          /* 11 is scale 1 (RM0433 6.8.6, RM0399) */
+#define HIGH_FREQUENCY FLASH_ACR_WRHIGHFREQ_1 /* RM0433 4.3.8, 240 MHz on AXI */
+#endif
+#endif
 
+#define FLASH_TIMING (THIMBLE_FLASH_WAIT_STATES | HIGH_FREQUENCY)
+
+/* The largest multiplier of what goes into the VCO that makes `core_mhz` or less. */
+#define LIMITED_TO(core_mhz) (THIMBLE_PLL_P * THIMBLE_PLL_M * (core_mhz) / 64u)
+
+/* 64 MHz / M is 2 to 4, 4 to 8 or 8 to 16 MHz. */
+#define INPUT_RANGE (THIMBLE_PLL_M <= 8u ? 3u : THIMBLE_PLL_M <= 16u ? 2u : 1u)
+
+#ifdef GPV_AXI_TARG7_FN_MOD
 /* REV_ID of DBGMCU_IDCODE (RM0433 60.5.8): Z 0x1001, Y 0x1003, X 0x2001, V 0x2003. */
 #define REVISION_X 0x2001u
 #define REVISION_V 0x2003u
-
-/* For 400 MHz of the core: there is no scale 0 before revision V. */
-#define LIMIT_WITHOUT_SCALE_0 (400u * THIMBLE_PLL_P * THIMBLE_PLL_M / 64u)
 
 static uint32_t revision(void)
 {
@@ -49,7 +64,7 @@ static uint32_t revision(void)
  * field elsewhere (__HAL_RCC_HSI_CALIBRATIONVALUE_ADJUST), and keeps what it has. */
 static void untrim(void)
 {
-#ifndef THIMBLE_H7A3
+#ifdef GPV_AXI_TARG7_FN_MOD
     if (revision() < REVISION_X) {
         return;
     }
@@ -83,23 +98,29 @@ static void power_up(void)
     thimble_wait_set(PWR_CSR1, PWR_CSR1_ACTVOSRDY);
 }
 
-/* The multiplier of what goes into the VCO. */
+/* The multiplier of what goes into the VCO: that of the board, or less where the chip cannot do as much. */
 static uint32_t pll_multiplier(void)
 {
-#ifdef THIMBLE_H7A3
-    return THIMBLE_PLL_N;
-#else
-    if (revision() < REVISION_V) {
-        return LIMIT_WITHOUT_SCALE_0 < THIMBLE_PLL_N ? LIMIT_WITHOUT_SCALE_0 : THIMBLE_PLL_N;
-    }
-    /* From scale 1 to scale 0, as HAL_PWREx_ControlVoltageScaling does. */
+    uint32_t most = THIMBLE_PLL_N;
+#if defined(THIMBLE_H723)
+    /* An option byte allows 550 MHz, and takes the ECC of the tightly coupled memories for it. */
     thimble_clock_enable(RCC_APB4ENR, RCC_APB4ENR_SYSCFGEN);
-    THIMBLE_REGISTER(SYSCFG_PWRCR) |= SYSCFG_PWRCR_ODEN;
-    (void)THIMBLE_REGISTER(SYSCFG_PWRCR);
-    thimble_wait_set(VOLTAGE, VOLTAGE_READY);
-    thimble_wait_set(PWR_CSR1, PWR_CSR1_ACTVOSRDY);
-    return THIMBLE_PLL_N;
+    if ((THIMBLE_REGISTER(SYSCFG_UR18) & SYSCFG_UR18_CPU_FREQ_BOOST) == 0) {
+        most = LIMITED_TO(520u);
+    }
+#elif !defined(THIMBLE_H7A3) && !defined(THIMBLE_H755) /* there is scale 0 with the LDO only */
+    if (revision() < REVISION_V) {
+        most = LIMITED_TO(400u);
+    } else {
+        /* From scale 1 to scale 0, as HAL_PWREx_ControlVoltageScaling does. */
+        thimble_clock_enable(RCC_APB4ENR, RCC_APB4ENR_SYSCFGEN);
+        THIMBLE_REGISTER(SYSCFG_PWRCR) |= SYSCFG_PWRCR_ODEN;
+        (void)THIMBLE_REGISTER(SYSCFG_PWRCR);
+        thimble_wait_set(VOLTAGE, VOLTAGE_READY);
+        thimble_wait_set(PWR_CSR1, PWR_CSR1_ACTVOSRDY);
+    }
 #endif
+    return most < THIMBLE_PLL_N ? most : THIMBLE_PLL_N;
 }
 
 static void pll_up(uint32_t multiplier)
@@ -107,9 +128,9 @@ static void pll_up(uint32_t multiplier)
     thimble_replace(RCC_PLLCKSELR, RCC_PLLCKSELR_PLLSRC | RCC_PLLCKSELR_DIVM1,
                     RCC_PLLCKSELR_PLLSRC_HSI | (THIMBLE_PLL_M << RCC_PLLCKSELR_DIVM1_Pos));
     thimble_replace(RCC_PLLCFGR,
-                    RCC_PLLCFGR_PLL1FRACEN | RCC_PLLCFGR_PLL1VCOSEL | RCC_PLLCFGR_PLL1RGE_3 |
+                    RCC_PLLCFGR_PLL1FRACEN | RCC_PLLCFGR_PLL1VCOSEL | RCC_PLLCFGR_PLL1RGE |
                         RCC_PLLCFGR_DIVP1EN | RCC_PLLCFGR_DIVQ1EN | RCC_PLLCFGR_DIVR1EN,
-                    RCC_PLLCFGR_PLL1RGE_3 | RCC_PLLCFGR_DIVP1EN); /* 8 to 16 MHz, wide VCO, P output on */
+                    (INPUT_RANGE << RCC_PLLCFGR_PLL1RGE_Pos) | RCC_PLLCFGR_DIVP1EN); /* wide VCO, P on */
     THIMBLE_REGISTER(RCC_PLL1DIVR) =
         ((multiplier - 1u) << RCC_PLL1DIVR_N1_Pos) | ((THIMBLE_PLL_P - 1u) << RCC_PLL1DIVR_P1_Pos) |
         (3u << RCC_PLL1DIVR_Q1_Pos) | (1u << RCC_PLL1DIVR_R1_Pos); /* Q 4 and R 2, which are off */
@@ -117,7 +138,7 @@ static void pll_up(uint32_t multiplier)
     thimble_wait_set(RCC_CR, RCC_CR_PLL1RDY);
 }
 
-/* Every bus within its limit: AXI and AHB at 280 MHz at most (H7A3) or 240 (H743), the APBs at half of that.
+/* Every bus within its limit: AXI and AHB at the core's clock (H7A3) or half of it, the APBs at half of that.
  */
 static void divide_buses(void)
 {
@@ -144,7 +165,7 @@ static void forget_after_power_on(void)
 void thimble_board_init(void)
 {
     THIMBLE_REGISTER(DBGMCU_CR) |= DEBUG_IN_SLEEP; /* a probe reaches the core in its sleep */
-#ifndef THIMBLE_H7A3
+#ifdef GPV_AXI_TARG7_FN_MOD
     if (revision() < REVISION_X) {
         THIMBLE_REGISTER(GPV_AXI_TARG7_FN_MOD) = 1; /* reads of the AXI SRAM one at a time: ST's SystemInit */
     }
