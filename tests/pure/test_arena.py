@@ -45,7 +45,7 @@ def test_an_exact_pair_may_overlap_at_its_lead_only() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", arena.names())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=70, deadline=None)
 @given(problem=arena_problems())
 def test_every_allocator_is_valid(name: str, problem: ArenaProblem) -> None:
     placement = arena.allocator(name).place(problem)

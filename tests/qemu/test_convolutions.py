@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.qemu.test_operators import compare
+from tests.qemu.test_operators import QUICK, compare
 from tests.support.convolutions import (
     above_zero,
     convolutions,
@@ -30,7 +30,6 @@ from tests.support.split_graphs import tiled_convolutions
 from toolchain.boards import board
 from toolchain.ops import forms, kernel_of
 from toolchain.planner import plan_graph
-from toolchain.planning.options import PlanOptions
 
 BOARDS = ("netduinoplus2", "mps2-an385", "mps2-an385-v6m", "mps2-an500", "mps3-an547")
 KINDS = ("conv2d", "depthwise_conv2d", "fully_connected", "transpose_conv2d", "batch_matmul")
@@ -51,14 +50,14 @@ def test_convolutions_equal_their_references(board_name: str, tmp_path: Path) ->
     graphs += [rounded_as_onnx(forms()[kind].sample(rng)) for kind in KINDS[:2] for _ in range(12)]
     graphs += [above_zero(forms()[kind].sample(rng)) for kind in KINDS[:2] for _ in range(4)]
     graphs += depthwise_windows(16, rng)
-    compare(plan_graph(merged(graphs), board(board_name), PlanOptions().unsplit), rng, tmp_path)
+    compare(plan_graph(merged(graphs), board(board_name), QUICK), rng, tmp_path)
 
 
 def test_vectors_of_partial_sums_and_of_weights_with_a_zero_point(tmp_path: Path) -> None:
     rng = np.random.default_rng(29)
     graphs = [forms()[kind].sample(rng) for kind in PARTS for _ in range(8)]
     graphs += [with_weight_zero_point(graph, rng) for graph in convolutions("conv2d", 9, rng)]
-    plan = plan_graph(merged(graphs), board("mps3-an547"), PlanOptions().unsplit)
+    plan = plan_graph(merged(graphs), board("mps3-an547"), QUICK)
     called = {kernel.functions[0] for kernel in plan.lowered.kernels}
     assert called >= {
         "thimble_partial_conv_lanes_s8",
@@ -74,7 +73,7 @@ def test_first_layers_and_mixed_pairs_equal_their_references(
 ) -> None:
     rng = np.random.default_rng(zlib.crc32(board_name.encode()))
     graphs = [*first_layers(14, rng), *mixed_pairs(rng), *in_whole_words("conv2d", 8, rng)]
-    compare(plan_graph(merged(graphs), board(board_name)), rng, tmp_path)
+    compare(plan_graph(merged(graphs), board(board_name), QUICK), rng, tmp_path)
 
 
 @pytest.mark.parametrize(("board_name", "room"), (("mps2-an386", 0), ("mps2-an505", 400)))
@@ -94,7 +93,7 @@ def test_weights_of_four_bits_give_the_same_bytes(board_name: str, tmp_path: Pat
     graphs += [rounded_as_onnx(graph) for graph in graphs[::4]]
     graphs += [g for kind in ("conv2d", "fully_connected") for g in convolutions(kind, 6, rng)]
     graphs = [of_four_bits(graph, rng) for graph in graphs]
-    plan = plan_graph(merged(graphs), board(board_name))
+    plan = plan_graph(merged(graphs), board(board_name), QUICK)
     calls = [call for kernel in plan.lowered.kernels for call in kernel.calls]
     called = {call.function for call in calls}
     assert {f"thimble_convolve{walk}_s4" for walk in ("", "_1x1", "_inside")} <= called
@@ -106,7 +105,7 @@ def test_weights_of_four_bits_give_the_same_bytes(board_name: str, tmp_path: Pat
 def test_vectors_of_weights_of_four_bits_give_the_same_bytes(tmp_path: Path) -> None:
     rng = np.random.default_rng(7)
     graphs = [of_four_bits(graph, rng) for graph in convolutions("fully_connected", 12, rng)]
-    plan = plan_graph(merged(graphs), board("mps3-an547"))
+    plan = plan_graph(merged(graphs), board("mps3-an547"), QUICK)
     called = [kernel.functions[0] for kernel in plan.lowered.kernels]
     assert "thimble_fully_connected_lanes_s4" in called
     compare(plan, rng, tmp_path)
@@ -118,7 +117,7 @@ def test_tiles_of_images_equal_their_references(board_name: str, tmp_path: Path)
     rng = np.random.default_rng(zlib.crc32(board_name.encode()))
     kinds = ("convolutions", "pointwise_convolutions", "depthwise_convolutions")
     tiled = [tile for kind in kinds for _, tile in tiled_convolutions(kind, 12, rng)]
-    plan = plan_graph(merged(tiled), board(board_name), PlanOptions().unsplit)
+    plan = plan_graph(merged(tiled), board(board_name), QUICK)
     assert plan.arena.pitches
     compare(plan, rng, tmp_path)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.qemu.test_operators import compare
+from tests.qemu.test_operators import QUICK, compare
 from tests.support.floats import mixed, network
 from tests.support.merge import merged
 from tests.support.tflite_writer import tflite_bytes
@@ -35,7 +35,7 @@ def test_operators_give_the_same_bits_everywhere(board_name: str, tmp_path: Path
     assert target.core.fpu
     rng = np.random.default_rng(3)
     graph = merged([forms()[kind].sample(rng) for kind in KINDS for _ in range(3)])
-    compare(plan_graph(graph, target, PlanOptions().unsplit), rng, tmp_path)
+    compare(plan_graph(graph, target, QUICK), rng, tmp_path)
 
 
 @pytest.mark.parametrize("board_name", BOARDS)

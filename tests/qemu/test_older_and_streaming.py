@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.qemu.test_operators import BOARDS, compare
+from tests.qemu.test_operators import BOARDS, QUICK, compare
 from tests.support.legacy import as_uint8
 from tests.support.merge import merged
 from tests.support.states import GRAPHS
@@ -18,7 +18,6 @@ from toolchain.frontends.tflite import FRONT_END
 from toolchain.ops import forms, spec_of
 from toolchain.passes import prepare
 from toolchain.planner import plan_graph
-from toolchain.planning.options import PlanOptions
 
 KINDS = ("conv2d", "depthwise_conv2d", "fully_connected", "average_pool2d", "resize_bilinear")
 SAMPLES = 12
@@ -35,7 +34,7 @@ def test_legacy_uint8_equals_its_reference(board_name: str, tmp_path: Path) -> N
     samples = [as_uint8(spec_of(k).sample(rng), rng) for k in KINDS for _ in range(SAMPLES)]
     files = [tflite_bytes(sample) for sample in samples]
     graphs = [prepare(FRONT_END.read(data, Path("m.tflite"))).graph for data in files]
-    compare(plan_graph(merged(graphs), board(board_name), PlanOptions().unsplit), rng, tmp_path)
+    compare(plan_graph(merged(graphs), board(board_name), QUICK), rng, tmp_path)
 
 
 @pytest.mark.parametrize("board_name", BOARDS)
@@ -46,4 +45,4 @@ def test_states_and_resets_equal_their_references(board_name: str, tmp_path: Pat
         forms()[kind].sample(rng) for kind in ("lstm", "svdf", "svdf.int8") for _ in range(SAMPLES)
     ]
     graph = merged([*GRAPHS.values(), *recurrent])
-    compare(plan_graph(graph, board(board_name), PlanOptions().unsplit), rng, tmp_path)
+    compare(plan_graph(graph, board(board_name), QUICK), rng, tmp_path)

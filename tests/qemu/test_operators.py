@@ -56,7 +56,7 @@ def test_operators_equal_their_references(
 ) -> None:
     rng = np.random.default_rng(zlib.crc32(kinds[0].encode()))
     graph = merged([forms()[kind].sample(rng) for kind in kinds for _ in range(SAMPLES)])
-    compare(plan_graph(graph, board(board_name), PlanOptions().unsplit), rng, tmp_path)
+    compare(plan_graph(graph, board(board_name), QUICK), rng, tmp_path)
 
 
 @pytest.mark.parametrize("board_name", BOARDS)
@@ -113,10 +113,14 @@ def test_each_kernel_that_can_be_asked_for(
     for made in GRIDS.values():
         grid = made()
         graphs += [grid[i] for i in rng.permutation(len(grid))[:6]]
-    plan = plan_graph(merged(graphs), board(board_name), PlanOptions(kernels=preference).unsplit)
+    plan = plan_graph(merged(graphs), board(board_name), replace(QUICK, kernels=preference))
     asked = [op for op in plan.operators if not op.instead]
     assert len(asked) > len(plan.operators) // 2
     compare(plan, rng, tmp_path)
+
+
+QUICK = PlanOptions(scheduler="kahn", allocator="greedy-size")
+"""For graphs of many operators whose kernels are tested: no search for the smallest arena."""
 
 
 def compare(plan: Plan, rng: np.random.Generator, folder: Path) -> None:
