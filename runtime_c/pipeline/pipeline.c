@@ -221,7 +221,8 @@ static bool open_stage(struct run *run, struct stage_thread *stage, int device, 
     if (device != PIPELINE_ANY) {
         return open_on(run, stage, device, why);
     }
-    for (int stick = 0; stick < (int)run->sticks; stick++) {
+    const bool on_stick = !run->model->stages[stage->number].on_host;
+    for (int stick = 0; on_stick && stick < (int)run->sticks; stick++) {
         if (open_on(run, stage, stick, why)) {
             return true;
         }

@@ -22,6 +22,7 @@ struct pipeline_stage {
     const char *compiled; /**< for a stick: edgetpu_compiler's output for `file` */
     const uint32_t *inputs, *outputs;
     uint32_t input_count, output_count; /**< numbers of tensors */
+    bool on_host;                       /**< planned for the processor, where PIPELINE_ANY puts it */
 };
 
 struct pipeline_model {

@@ -12,8 +12,8 @@ from toolchain.edgetpu import formulation, objectives
 from toolchain.edgetpu.baselines import depth_first_order, greedy
 from toolchain.edgetpu.check import broken_rules, check_plan
 from toolchain.edgetpu.compiled import compiled_bytes
-from toolchain.edgetpu.cost import EdgeTpuCost
-from toolchain.edgetpu.figures import Totals, measure
+from toolchain.edgetpu.cost import EdgeTpuCost, HostCost
+from toolchain.edgetpu.figures import HostStage, Totals, measure
 from toolchain.edgetpu.graph import PipelineGraph
 from toolchain.edgetpu.joint import improve
 from toolchain.edgetpu.lattice import Lattice, down_sets, solve
@@ -45,6 +45,51 @@ def key(totals: Totals, order: tuple[str, ...]) -> tuple[float, ...]:
 
 def totals_of(graph: PipelineGraph, stage_of: tuple[int, ...], stages: int, balance: str) -> Totals:
     return measure([graph], [stage_of], stages, SMALL, balance)[1]
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("measured", [False, True])
+def test_a_stage_on_the_host_is_the_best_there_is(seed: int, measured: bool) -> None:
+    """Against every cut into at most so many sticks, with the host at every place or nowhere."""
+    rng = random.Random(100 + seed)
+    graph = random_graph(rng, 7)
+    sticks = rng.choice((1, 2, 3))
+    times = tuple(rng.uniform(0.0, 3.0) for _ in graph.ops) if measured else None
+    host = HostCost(rng.choice((5.0, 100.0, 1000.0)), rng.choice((0.02, 3.0)), times)
+    periods = {}
+    for used in range(sticks + 1):
+        for place in (None, *range(used + 1)):
+            if place is None and used != sticks:
+                continue
+            stages = used + (place is not None)
+            at = None if place is None else HostStage(place, host)
+            for cut in all_plans(graph, stages):
+                totals = measure([graph], [cut], stages, SMALL, "file", None, at)[1]
+                periods[used, place, cut] = totals.period_ms
+    options = Options("period", "file", SMALL, host=host)
+    if not any(place is None for _, place, _ in periods):
+        with pytest.raises((InputError, ResultError)):
+            plan([graph], sticks, options)
+        return
+    found = plan([graph], sticks, options)
+    assert found.proved_optimal
+    assert found.totals.period_ms == pytest.approx(min(periods.values()))
+    chosen = periods[found.sticks, found.host, found.stage_of[0]]
+    assert chosen == pytest.approx(found.totals.period_ms)
+    assert (
+        found.totals.period_ms
+        <= plan([graph], sticks, replace(options, host=None)).totals.period_ms
+    )
+
+
+def test_what_the_host_cannot_be_part_of() -> None:
+    graph = random_graph(random.Random(3), 6)
+    host = HostCost()
+    for graphs, objective in (((graph, graph), "period"), ((graph,), "params")):
+        with pytest.raises(InputError, match="one model, planned for the period"):
+            plan(graphs, 1, Options(objective, "file", SMALL, host=host))
+    with pytest.raises(InputError, match="times are of 1 operators"):
+        plan([graph], 1, Options("period", "file", SMALL, host=HostCost(times_ms=(1.0,))))
 
 
 @pytest.mark.parametrize("seed", range(24))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -19,7 +20,7 @@ from toolchain.cli._options import ForceOption, per_cent
 from toolchain.cli._page import HtmlOption, command_line
 from toolchain.edgetpu import compiler, emit_c, pictures, pipeline, report
 from toolchain.edgetpu.backends import BACKENDS, output_names
-from toolchain.edgetpu.cost import EdgeTpuCost
+from toolchain.edgetpu.cost import EdgeTpuCost, HostCost
 from toolchain.edgetpu.figures import BALANCES
 from toolchain.edgetpu.folder import PipelineFolder, read_folder
 from toolchain.edgetpu.page import of_plan, of_simulation, pipeline_page
@@ -89,6 +90,16 @@ Seconds = Annotated[
         "a desktop computer. No clock is read: the plan is the same on every machine.",
     ),
 ]
+HostSpeed = Annotated[
+    str | None,
+    typer.Option(
+        "--host",
+        metavar="GMACS|FILE",
+        help="Let the processor beside the sticks run one stage, where that is faster: its speed, "
+        "10^9 products a second on one core, or a profile that `profile --backend cpu --fast` "
+        "measured.",
+    ),
+]
 ProfileFile = Annotated[
     Path | None,
     typer.Option(
@@ -111,6 +122,7 @@ Inputs = Annotated[
     ),
 ]
 _DEFAULT_CACHE_MIB = 7.7
+_LEAST_GMACS, _MOST_GMACS = 0.001, 100_000
 
 
 class Emit(StrEnum):
@@ -130,6 +142,7 @@ def _options(
     cache_mib: float,
     seconds: float,
     profile: Path | None,
+    host: str | None,
 ) -> Options:
     """Raises InputError for an unknown name."""
     if balance_by not in BALANCES:
@@ -144,7 +157,29 @@ def _options(
     share = per_cent(slack, "--slack")
     if share > _MOST_SLACK:
         raise InputError(f"--slack {slack}: at most {_MOST_SLACK:.0%}")
-    return Options(objective, balance_by, cost, share, together, seconds, times_ms=times)
+    beside = None if host is None else _host(host)
+    if beside is not None and together:
+        raise InputError("--host and --same-stage-children: give one of them")
+    return Options(objective, balance_by, cost, share, together, seconds, times, beside)
+
+
+def _host(text: str) -> HostCost:
+    """The host by its speed, or as measured. Raises InputError for what is neither."""
+    try:
+        speed = float(text)
+    except ValueError:
+        measured = read_profile(Path(text))
+        if measured.backend != "cpu":
+            raise InputError(
+                f"--host {text}: measured on {measured.backend}; use `thimble edgetpu profile DIR "
+                "--backend cpu --fast`"
+            ) from None
+        return HostCost(times_ms=measured.times_ms)
+    if not _LEAST_GMACS <= speed <= _MOST_GMACS:
+        raise InputError(
+            f"--host {text}: a speed of {_LEAST_GMACS} to {_MOST_GMACS:,} (10^9 products a second)"
+        )
+    return HostCost(macs_per_ms=speed * 1e6)
 
 
 def _planned(
@@ -166,6 +201,14 @@ def _planned(
     return make_plan(graphs, int(stages), options), ()
 
 
+def _without_host(
+    found: PipelinePlan, plans: Sequence[PipelinePlan], stages: str, options: Options
+) -> PipelinePlan:
+    """The plan of as many sticks as `found` was allowed, without the host."""
+    count = int(stages) if stages != "auto" else 1 + plans.index(found)
+    return make_plan(found.graphs, count, replace(options, host=None))
+
+
 @group.command("plan", cls=Command)
 def plan_command(
     models: Models,
@@ -178,6 +221,7 @@ def plan_command(
     cache_mib: CacheMib = _DEFAULT_CACHE_MIB,
     seconds: Seconds = 60.0,
     profile: ProfileFile = None,
+    host: HostSpeed = None,
     picture: Annotated[
         Path | None, typer.Option("--picture", metavar="FILE.svg", help="Draw the plan.")
     ] = None,
@@ -189,7 +233,7 @@ def plan_command(
     Example: `thimble edgetpu plan model.tflite --stages 4 --objective params,spill,comm`
     """
     options = _options(
-        objective, balance_by, slack, same_stage_children, cache_mib, seconds, profile
+        objective, balance_by, slack, same_stage_children, cache_mib, seconds, profile, host
     )
     with progress() as step:
         found, plans = _planned(models, stages, max_sticks, options, step)
@@ -199,6 +243,10 @@ def plan_command(
             free = make_plan(
                 found.graphs, found.stages, replace(options, same_stage_children=False)
             )
+        without_host = None
+        if host is not None:
+            step("comparing with sticks alone")
+            without_host = _without_host(found, plans, stages, options)
         separate = None
         if len(models) > 1 and objective == "period":
             step("comparing with sticks of their own")
@@ -211,6 +259,8 @@ def plan_command(
             ]
         if free is not None:
             fields["children_in_any_stage"] = report.totals_json(free)
+        if without_host is not None:
+            fields["without_host"] = report.totals_json(without_host)
         if separate is not None:
             fields["apart"] = {
                 "sticks": list(separate.sticks),
@@ -234,6 +284,8 @@ def plan_command(
     console.print(report.totals_line(found), soft_wrap=True)
     if free is not None:
         console.print(report.children_line(found, free), soft_wrap=True)
+    if without_host is not None:
+        console.print(report.host_line(found, without_host), soft_wrap=True)
     if len(models) > 1 and objective == "period":
         console.print(report.apart_line(found, separate), soft_wrap=True)
 
@@ -251,6 +303,7 @@ def split_command(
     cache_mib: CacheMib = _DEFAULT_CACHE_MIB,
     seconds: Seconds = 60.0,
     profile: ProfileFile = None,
+    host: HostSpeed = None,
     emit: Annotated[
         Emit | None,
         typer.Option(
@@ -269,7 +322,7 @@ def split_command(
     Example: `thimble edgetpu split model.tflite --stages 3 -o stages`
     """
     options = _options(
-        objective, balance_by, slack, same_stage_children, cache_mib, seconds, profile
+        objective, balance_by, slack, same_stage_children, cache_mib, seconds, profile, host
     )
     check_apart(json, out)
     check_folder(out, force=force, inputs=models)

@@ -58,16 +58,29 @@ def load_delegate(module: str, device: str) -> Any:
     return interpreters.opened(lambda: found.load_delegate(interpreters.library(), options), device)
 
 
-def devices_of(text: str | None, stages: int) -> tuple[str, ...]:
-    """The stick of each stage. Raises InputError if there are more or fewer sticks than stages."""
+HOST = "host"
+"""The device of a stage that runs on the processor beside the sticks."""
+
+
+def devices_of(text: str | None, stages: int, host: int | None = None) -> tuple[str, ...]:
+    """The stick of each stage; `HOST` for the stage that is on the host.
+
+    Raises InputError if there are more or fewer sticks than stages that need one.
+    """
+    sticks = stages - (host is not None)
     devices = (
-        tuple(f"usb:{k}" for k in range(stages))
+        [f"usb:{k}" for k in range(sticks)]
         if text is None
-        else tuple(part.strip() for part in text.split(","))
+        else [part.strip() for part in text.split(",")]
     )
-    if len(devices) != stages:
-        raise InputError(f"{len(devices)} devices for {stages} stages: name one for each stage")
-    return devices
+    if len(devices) != sticks:
+        beside = "" if host is None else f" beside the host's (stage {host})"
+        raise InputError(
+            f"{len(devices)} devices for {sticks} stages{beside}: name one for each stage"
+        )
+    if host is not None:
+        devices.insert(host, HOST)
+    return tuple(devices)
 
 
 def choose(folder: PipelineFolder, wanted: str, devices: Sequence[str]) -> Choice:
@@ -76,10 +89,12 @@ def choose(folder: PipelineFolder, wanted: str, devices: Sequence[str]) -> Choic
         raise InputError(f"there is no backend {wanted!r}; there are {', '.join(BACKENDS)}")
     if wanted == "cpu":
         return Choice("cpu", "asked for")
+    if not folder.sticks:
+        return Choice("cpu", "the plan uses no stick")
     reasons = []
     for name in ("pycoral", "delegate") if wanted == "auto" else (wanted,):
         try:
-            return _try(name, folder, devices[0])
+            return _try(name, folder, next(d for d in devices if d != HOST))
         except MissingToolError as error:
             if wanted != "auto":
                 raise
@@ -90,11 +105,14 @@ def choose(folder: PipelineFolder, wanted: str, devices: Sequence[str]) -> Choic
 def _try(name: str, folder: PipelineFolder, device: str) -> Choice:
     """A backend on sticks, tried in a child process. Raises MissingToolError where it fails."""
     if name == "pycoral":
+        if folder.host is not None:
+            raise MissingToolError("libcoral runs every stage on a stick; one is on the host")
         coral.check_fits(folder, output_types(folder))
         coral.pycoral_runner()
     _compiled(folder)
     interpreters.wake()
-    first = folder.path / folder.models[0].stages[0].compiled_file
+    on_stick = next(stage for stage in folder.models[0].stages if not stage.on_host)
+    first = folder.path / on_stick.compiled_file
     if name == "pycoral":
         interpreters.check_pycoral(first, device)
         return Choice(name, "found")
@@ -106,7 +124,7 @@ def _compiled(folder: PipelineFolder) -> None:
     """Raises MissingToolError where a stage has not been through edgetpu_compiler."""
     for model in folder.models:
         for stage in model.stages:
-            if not (folder.path / stage.compiled_file).is_file():
+            if not stage.on_host and not (folder.path / stage.compiled_file).is_file():
                 raise MissingToolError(
                     f"{folder.path / stage.compiled_file} is missing: run edgetpu_compiler on "
                     f"{stage.file} (`thimble edgetpu split` does where it is installed)"
@@ -203,12 +221,15 @@ def prefix_of(model: ModelStages, models: int) -> str:
 def open_stages(
     folder: PipelineFolder, choice: Choice, devices: Sequence[str], fast: bool = False
 ) -> tuple[LiteRTStage, ...]:
-    """The stages, loaded. Raises MissingToolError or InputError if that fails."""
+    """The stages, loaded. Raises MissingToolError or InputError if that fails.
+
+    Beside sticks, a stage on the host has LiteRT's optimised kernels, as its plan assumes.
+    """
     result = []
+    on_sticks = choice.name == "delegate"
     for stage in range(folder.stages):
-        delegates = (
-            [load_delegate(choice.module, devices[stage])] if choice.name == "delegate" else []
-        )
+        on_stick = on_sticks and devices[stage] != HOST
+        delegates = [load_delegate(choice.module, devices[stage])] if on_stick else []
         files = [
             (
                 model,
@@ -218,7 +239,8 @@ def open_stages(
             for model in folder.models
         ]
         name = devices[stage] if delegates else files[0][1].name
-        result.append(LiteRTStage(files, stage, delegates, name, fast, choice.module))
+        quick = fast or on_sticks
+        result.append(LiteRTStage(files, stage, delegates, name, quick, choice.module))
     return tuple(result)
 
 

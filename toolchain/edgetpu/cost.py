@@ -62,6 +62,27 @@ class EdgeTpuCost:
         return max(max(stages_ms), streamed / self.hub_bytes_per_ms)
 
 
+@dataclass(frozen=True)
+class HostCost:
+    """The time of a stage on the computer that the sticks are plugged into, on one of its cores.
+
+    Its tensors stay in memory: only the sticks beside it send and receive. `times_ms`: measured
+    milliseconds of each operator, instead of `macs_per_ms`.
+    """
+
+    macs_per_ms: float = 10e6
+    call_ms: float = 0.02
+    times_ms: tuple[float, ...] | None = None
+
+    def weights_ms(self, macs: Sequence[int]) -> tuple[float, ...]:
+        """Milliseconds of each operator. Raises ValueError for times of another model."""
+        if self.times_ms is None:
+            return tuple(count / self.macs_per_ms for count in macs)
+        if len(self.times_ms) != len(macs):
+            raise ValueError(f"{len(self.times_ms)} times for {len(macs)} operators")
+        return self.times_ms
+
+
 PROCESSOR = EdgeTpuCost(
     cache_bytes=1 << 40,
     call_ms=0.02,

@@ -45,6 +45,7 @@ class _Stage:
     compiled: str
     inputs: _Numbers
     outputs: _Numbers
+    on_host: bool
 
 
 def check_emit(models: int) -> None:
@@ -93,6 +94,7 @@ def _values(folder: PipelineFolder, model: ModelStages) -> dict[str, object]:
             stage.compiled_file,
             numbers(f"inputs of stage {place}", stage.inputs),
             numbers(f"outputs of stage {place}", stage.outputs),
+            stage.on_host,
         )
         for place, stage in enumerate(model.stages)
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from toolchain.edgetpu.cost import EdgeTpuCost
+from toolchain.edgetpu.cost import EdgeTpuCost, HostCost
 from toolchain.edgetpu.graph import PipelineGraph
 
 BALANCES = ("file", "compiled")
@@ -55,6 +55,23 @@ class Totals:
     period_ms: float
 
 
+@dataclass(frozen=True)
+class HostStage:
+    """Which stage is on the host, and what it costs there."""
+
+    stage: int
+    cost: HostCost
+
+
+def _on_host(figures: Figures, graph: PipelineGraph, host: HostStage) -> Figures:
+    stages = list(figures.stages)
+    weights = host.cost.weights_ms([op.macs for op in graph.ops])
+    found = stages[host.stage]
+    time_ms = host.cost.call_ms + sum(weights[i] for i in found.operators)
+    stages[host.stage] = replace(found, time_ms=time_ms)
+    return replace(figures, stages=tuple(stages))
+
+
 def layer_bytes(graph: PipelineGraph, operators: Sequence[int], balance: str) -> list[int]:
     """Parameter bytes of each operator in turn; a shared constant counts at its first reader."""
     if balance == "compiled":
@@ -80,16 +97,23 @@ def measure(
     cost: EdgeTpuCost,
     balance: str = "file",
     times_ms: Sequence[float] | None = None,
+    host: HostStage | None = None,
 ) -> tuple[tuple[Figures, ...], Totals]:
     """Figures of every model, and of all together; earlier models fill the caches first.
 
-    `times_ms`, if measured, replaces the arithmetic of the first model: one time per operator.
+    `times_ms`, if measured, replaces the arithmetic of the first model: one time per operator. One
+    stage may be on the `host`, which caches all and streams nothing.
     """
     caches = [(cost, cost)] * stages
+    if host is not None:
+        everything = replace(cost, cache_bytes=1 << 60)
+        caches[host.stage] = (everything, everything)
     found = []
     for number, (graph, assigned) in enumerate(zip(graphs, stage_of, strict=True)):
         weights = times_ms if times_ms is not None and number == 0 else None
         figures = _figures(graph, assigned, caches, balance, weights)
+        if host is not None:
+            figures = _on_host(figures, graph, host)
         caches = [
             (
                 replace(byte, cache_bytes=max(0, byte.cache_bytes - stage.param_bytes)),

@@ -25,7 +25,10 @@ COMPILED_SUFFIX = "_edgetpu.tflite"
 
 @dataclass(frozen=True)
 class StageFile:
-    """One stage of one model. Names connect it to the other stages; figures are the plan's."""
+    """One stage of one model. Names connect it to the other stages; figures are the plan's.
+
+    `on_host`: it runs on the processor beside the sticks, and is not compiled for one.
+    """
 
     file: str
     sha256: str
@@ -40,6 +43,7 @@ class StageFile:
     arithmetic_ms: float
     time_ms: float
     compiled_bytes: int
+    on_host: bool = False
 
     @property
     def compiled_file(self) -> str:
@@ -70,6 +74,16 @@ class PipelineFolder:
     kinds: tuple[tuple[str, ...], ...]
     period_ms: float
 
+    @property
+    def host(self) -> int | None:
+        """The stage on the host, if there is one."""
+        return next((k for k, stage in enumerate(self.models[0].stages) if stage.on_host), None)
+
+    @property
+    def sticks(self) -> int:
+        """How many sticks it needs."""
+        return self.stages - (self.host is not None)
+
 
 @contextmanager
 def written_folder(
@@ -91,7 +105,7 @@ def written_folder(
         _stages(stem, plan, number, parts, weights_ms[number])
         for number, (stem, parts) in enumerate(zip(stems, segments, strict=True))
     )
-    reserved = [stage.compiled_file for model in models for stage in model.stages]
+    reserved = [s.compiled_file for model in models for s in model.stages if not s.on_host]
     with replaced_folder(path, force=force, inputs=inputs, reserved=reserved) as fresh:
         for model, parts in zip(models, segments, strict=True):
             for stage, segment in zip(model.stages, parts, strict=True):
@@ -144,6 +158,7 @@ def _stages(
                 sum(weights_ms[i] for i in found.operators),
                 found.time_ms,
                 sum(graph.ops[i].compiled_bytes for i in found.operators),
+                index == plan.host,
             )
         )
     return ModelStages(stem, parts[0].inputs, parts[-1].outputs, tuple(stages))

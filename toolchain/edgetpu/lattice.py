@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolchain.edgetpu.cost import EdgeTpuCost
-from toolchain.edgetpu.figures import measure
+from toolchain.edgetpu.figures import HostStage, measure
 from toolchain.edgetpu.graph import PipelineGraph
 from toolchain.edgetpu.rules import Rules
 
@@ -359,6 +359,34 @@ class StageLoad:
     later: tuple[int, ...]
 
 
+Side = tuple[Floats, Integers]
+"""Time and streamed bytes of the stages between every two cuts on one device."""
+
+
+def stick_side(lattice: Lattice, limit: float) -> Side:
+    """A stick that no other model uses; times beyond `limit` are infinite."""
+    return _under(lattice, StageLoad(lattice.cost.cache_bytes, 0.0, 0, ()), limit)
+
+
+def least_period_with_host(
+    lattice: Lattice, stages: int, host: HostStage, stick: Side, limit: float
+) -> tuple[int, ...] | None:
+    """The least period of `stages` stages, of which one is on the host and the others on sticks.
+
+    `limit` and the result are as in `least_period`.
+    """
+    weights = np.array(host.cost.weights_ms([op.macs for op in lattice.graph.ops]))
+    total = lattice.member @ weights
+    alone = host.cost.call_ms + total[None, :] - total[:, None]
+    allowed = lattice.valid & (alone <= limit)
+    sides = [stick] * stages
+    sides[host.stage] = (
+        np.where(allowed, alone, np.inf),
+        np.where(allowed, np.int64(0), FAR),
+    )
+    return _least(lattice, sides, limit)
+
+
 def least_period(
     lattice: Lattice, loads: Sequence[StageLoad], limit: float
 ) -> tuple[int, ...] | None:
@@ -372,9 +400,15 @@ def least_period(
     for load in loads:
         if load not in known:
             known[load] = _under(lattice, load, limit)
-    times = [known[load][0] for load in loads]
-    streamed = [known[load][1] for load in loads]
-    bounds = np.unique(np.concatenate([found[found <= limit] for found, _ in known.values()]))
+    return _least(lattice, [known[load] for load in loads], limit)
+
+
+def _least(lattice: Lattice, sides: Sequence[Side], limit: float) -> tuple[int, ...] | None:
+    """The chain of the least period; `sides`: times and streamed bytes of each of its stages."""
+    times = [side[0] for side in sides]
+    streamed = [side[1] for side in sides]
+    distinct = {id(found): found for found in times}.values()
+    bounds = np.unique(np.concatenate([found[found <= limit] for found in distinct]))
     if not bounds.size:
         return None
 
@@ -396,17 +430,17 @@ def least_period(
     if high and bus_ms(bounds[high - 1]) < best:
         bound = bounds[high - 1]
     within = [t <= bound for t in times]
-    scale = 1 + len(loads) * int(max(lattice.incoming[0][w].max(initial=0) for w in within))
+    scale = 1 + len(sides) * int(max(lattice.incoming[0][w].max(initial=0) for w in within))
     most = max(int(s[w].max(initial=0)) for s, w in zip(streamed, within, strict=True))
     ties = lattice.incoming[0]
-    if len(loads) * (most + 1) * scale >= int(FAR):  # too large to be joined: ties stay open
+    if len(sides) * (most + 1) * scale >= int(FAR):  # too large to be joined: ties stay open
         scale, ties = 1, np.zeros_like(ties)
     return lattice.chain(
         [np.where(w, s * scale + ties, FAR) for s, w in zip(streamed, within, strict=True)]
     )
 
 
-def _under(lattice: Lattice, load: StageLoad, limit: float) -> tuple[Floats, Integers]:
+def _under(lattice: Lattice, load: StageLoad, limit: float) -> Side:
     """Time and streamed bytes of a stick with each stage and a load; infinite beyond `limit`."""
     cost = lattice.cost
     alone = load.fixed_ms + lattice.time_without_streams

@@ -73,6 +73,7 @@ def compile_folder(folder: PipelineFolder) -> list[tuple[compiler.CompilerReport
     return [
         compiler.compile_stages(folder, [model.stages[stage] for model in folder.models])
         for stage in range(folder.stages)
+        if stage != folder.host
     ]
 
 
@@ -121,7 +122,7 @@ def open_runner(
     fast: bool = False,
 ) -> Runner:
     """Load every stage on the best available backend, or the requested one."""
-    sticks = backends.devices_of(devices, folder.stages)
+    sticks = backends.devices_of(devices, folder.stages, folder.host)
     choice = backends.choose(folder, backend, sticks)
     if choice.name == "pycoral":
         return Runner(choice, coral.PycoralPipeline(folder, sticks), None)

@@ -9,11 +9,17 @@ from itertools import islice, product
 from toolchain.edgetpu import formulation, objectives
 from toolchain.edgetpu.baselines import depth_first_order, greedy
 from toolchain.edgetpu.check import broken_rules, check_plan
-from toolchain.edgetpu.cost import EdgeTpuCost
-from toolchain.edgetpu.figures import Figures, StageOf, Totals, measure
+from toolchain.edgetpu.cost import EdgeTpuCost, HostCost
+from toolchain.edgetpu.figures import Figures, HostStage, StageOf, Totals, measure
 from toolchain.edgetpu.graph import PipelineGraph
 from toolchain.edgetpu.joint import improve
-from toolchain.edgetpu.lattice import Lattice, down_sets, prefixes
+from toolchain.edgetpu.lattice import (
+    Lattice,
+    down_sets,
+    least_period_with_host,
+    prefixes,
+    stick_side,
+)
 from toolchain.edgetpu.lattice import solve as solve_lattice
 from toolchain.edgetpu.refine import refine
 from toolchain.edgetpu.rules import Rules, check_stages, rules_of
@@ -33,6 +39,7 @@ class Options:
 
     `seconds`: most work of the solver for each objective, in seconds that it takes on one core.
     `times_ms`: measured time of each operator of the one model, instead of the cost model's.
+    `host`: the host may run a stage, beside the sticks (`period` of one model).
     """
 
     objective: str = objectives.DEFAULT
@@ -42,6 +49,7 @@ class Options:
     same_stage_children: bool = False
     seconds: float = 60.0
     times_ms: tuple[float, ...] | None = None
+    host: HostCost | None = None
 
 
 @dataclass(frozen=True)
@@ -64,7 +72,7 @@ class Proof:
 
 @dataclass(frozen=True)
 class PipelinePlan:
-    """Stages of one model, or of several on the same sticks."""
+    """Stages of one model, or of several on the same sticks. `host`: the stage on the host."""
 
     graphs: tuple[PipelineGraph, ...]
     stage_of: tuple[StageOf, ...]
@@ -74,6 +82,12 @@ class PipelinePlan:
     totals: Totals
     proofs: tuple[Proof, ...]
     seconds: float
+    host: int | None = None
+
+    @property
+    def sticks(self) -> int:
+        """How many sticks it uses."""
+        return self.stages - (self.host is not None)
 
     @property
     def proved_optimal(self) -> bool:
@@ -82,7 +96,9 @@ class PipelinePlan:
 
 
 def plan(graphs: Sequence[PipelineGraph], stages: int, options: Options) -> PipelinePlan:
-    """Assign every operator of every model to a stage.
+    """Assign every operator of every model to a stage, each on a stick of its own.
+
+    With `options.host` at most `stages` sticks are used, and one stage more may be on the host.
 
     Raises InputError, naming the rule and the remedy, if a model cannot have so many stages,
     ResultError if no plan was found.
@@ -92,6 +108,8 @@ def plan(graphs: Sequence[PipelineGraph], stages: int, options: Options) -> Pipe
         len(graphs) != 1 or len(options.times_ms) != len(graphs[0].ops)
     ):
         raise InputError("a profile belongs to one model: it names another number of operators")
+    if options.host is not None:
+        _check_host(graphs, names, options.host)
     watch = Stopwatch()
     rules = [rules_of(graph, options.same_stage_children) for graph in graphs]
     for graph, rule in zip(graphs, rules, strict=True):
@@ -106,8 +124,12 @@ def plan(graphs: Sequence[PipelineGraph], stages: int, options: Options) -> Pipe
         stage_of, proofs = _period(models, stages, options)
     else:
         stage_of, proofs = _exact(models, stages, names, options)
+    host = None
+    if options.host is not None:
+        with_host = _with_host(models[0], stages, stage_of[0], proofs[0], options)
+        stages, stage_of, proofs, host = with_host
     figures, totals = measure(
-        graphs, stage_of, stages, options.cost, options.balance, options.times_ms
+        graphs, stage_of, stages, options.cost, options.balance, options.times_ms, host
     )
     found = PipelinePlan(
         tuple(graphs),
@@ -118,6 +140,7 @@ def plan(graphs: Sequence[PipelineGraph], stages: int, options: Options) -> Pipe
         totals,
         proofs,
         watch.seconds,
+        None if host is None else host.stage,
     )
     check_plan(
         graphs,
@@ -127,8 +150,63 @@ def plan(graphs: Sequence[PipelineGraph], stages: int, options: Options) -> Pipe
         balance=options.balance,
         cache_bytes=options.cost.cache_bytes,
         runnable=names != ("greedy",),
+        host=found.host,
     )
     return found
+
+
+def _check_host(graphs: Sequence[PipelineGraph], names: tuple[str, ...], host: HostCost) -> None:
+    """Raises InputError where the host cannot be part of a plan."""
+    if len(graphs) != 1 or names != ("period",):
+        raise InputError("the host takes a stage of one model, planned for the period")
+    if host.times_ms is not None and len(host.times_ms) != len(graphs[0].ops):
+        raise InputError(
+            f"the host's times are of {len(host.times_ms)} operators, {graphs[0].name} has "
+            f"{len(graphs[0].ops)}: measure this model"
+        )
+
+
+def _with_host(
+    model: tuple[PipelineGraph, Rules],
+    sticks: int,
+    stage_of: StageOf,
+    proof: Proof,
+    options: Options,
+) -> tuple[int, tuple[StageOf, ...], tuple[Proof, ...], HostStage | None]:
+    """The best of the plan without the host (`stage_of`), and of those with the host at every place
+    among at most `sticks` sticks. Exact where all cuts of the model are known.
+
+    A plan with the host is the exact optimum for its place and number of sticks (`lattice.py`).
+    """
+    graph, rules = model
+    assert options.host is not None
+    lattice = _lattice(graph, rules, options)
+    best: tuple[float, int, StageOf, HostStage | None] = (proof.value, sticks, stage_of, None)
+    stick = stick_side(lattice, proof.value)
+    for used in reversed(range(sticks + 1)):
+        for place in range(used + 1):
+            host = HostStage(place, options.host)
+            found = least_period_with_host(lattice, used + 1, host, stick, best[0])
+            if found is None:
+                continue
+            _, totals = measure(
+                [graph], [found], used + 1, options.cost, options.balance, options.times_ms, host
+            )
+            if totals.period_ms < best[0]:
+                best = (totals.period_ms, used + 1, found, host)
+    value, stages, chosen, at = best
+    exact = down_sets(rules) is not None
+    bound = value if exact else _least_share_ms(graph, sticks, options)
+    return stages, (chosen,), (Proof("period", value, min(bound, value)),), at
+
+
+def _least_share_ms(graph: PipelineGraph, sticks: int, options: Options) -> float:
+    """A bound: every operator at its quickest, evenly over all sticks and the host."""
+    assert options.host is not None
+    macs = [op.macs for op in graph.ops]
+    stick = options.times_ms or [count / options.cost.macs_per_ms for count in macs]
+    pairs = zip(stick, options.host.weights_ms(macs), strict=True)
+    return sum(min(pair) for pair in pairs) / (sticks + 1)
 
 
 def _greedy(graph: PipelineGraph, stages: int, options: Options) -> StageOf:

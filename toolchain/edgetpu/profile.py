@@ -41,6 +41,11 @@ def profile_of(folder: PipelineFolder, backend: str, stages_ms: Sequence[float])
     """
     if len(folder.models) != 1:
         raise InputError("a profile is of one model; split each model on its own to measure it")
+    if folder.host is not None and backend != "cpu":
+        raise InputError(
+            f"stage {folder.host} ran on the host, the others on sticks: times of two kinds; split "
+            "without --host to measure sticks, or measure the host with --backend cpu"
+        )
     model, weights, kinds = folder.models[0], folder.weights_ms[0], folder.kinds[0]
     times = [0.0] * len(weights)
     cost = PROCESSOR if backend == "cpu" else folder.cost

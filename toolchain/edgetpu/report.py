@@ -9,7 +9,7 @@ from rich.table import Table
 
 from toolchain.edgetpu.compiler import CompilerReport, differences
 from toolchain.edgetpu.figures import Figures
-from toolchain.edgetpu.folder import PipelineFolder
+from toolchain.edgetpu.folder import ModelStages, PipelineFolder, StageFile
 from toolchain.edgetpu.planning import PipelinePlan
 from toolchain.edgetpu.runner import RunTimes
 from toolchain.edgetpu.simulate import Simulation
@@ -36,6 +36,8 @@ def plan_json(plan: PipelinePlan) -> dict[str, Any]:
         "objective": plan.options.objective,
         "stages": models[0] if len(models) == 1 else models,
         **totals_json(plan),
+        "sticks": plan.sticks,
+        "host_stage": plan.host,
         "cache_bytes": plan.options.cost.cache_bytes,
         "balance_by": plan.options.balance,
         "proved_optimal": plan.proved_optimal,
@@ -74,13 +76,17 @@ def plan_table(plan: PipelinePlan) -> Table:
     if len(plan.graphs) > 1:
         table.add_column("model")
     table.add_column("stage", justify="right")
+    if plan.host is not None:
+        table.add_column("on")
     table.add_column("operators", no_wrap=True)
     for heading in ("param B", "spill B", "streamed B", "in B", "out B", "ms"):
         table.add_column(heading, justify="right")
     for graph, figures in zip(plan.graphs, plan.figures, strict=True):
         for number, stage in enumerate(figures.stages):
+            device = "host" if number == plan.host else "stick"
             row = [
                 str(number),
+                *([device] if plan.host is not None else []),
                 ranges(stage.operators),
                 f"{stage.param_bytes:,}",
                 f"{stage.spill_bytes:,}",
@@ -122,6 +128,18 @@ def proof_lines(plan: PipelinePlan) -> list[str]:
     return lines
 
 
+def host_line(plan: PipelinePlan, without: PipelinePlan) -> str:
+    """What the host gains beside the same number of sticks."""
+    before, now = without.totals.period_ms, plan.totals.period_ms
+    if plan.host is None:
+        return f"The host takes no stage: {before:.2f} ms without it is no longer than with it."
+    sticks = {0: "no stick", 1: "1 stick"}.get(plan.sticks, f"{plan.sticks} sticks")
+    return (
+        f"Stage {plan.host} is on the host, beside {sticks}: {now:.2f} ms between results; "
+        f"{before:.2f} ms with {without.stages} and no host ({before / now:.2f} times as long)."
+    )
+
+
 def totals_line(plan: PipelinePlan) -> str:
     totals = plan.totals
     return (
@@ -154,15 +172,20 @@ def compiled_json(
     return [
         [
             {
+                "stage": place,
                 "on_chip_bytes": column[number].on_chip_bytes,
                 "off_chip_bytes": column[number].off_chip_bytes,
                 "operators_on_cpu": column[number].processor_operations,
                 "differences": list(differences(stage, column[number])),
             }
-            for stage, column in zip(model.stages, reports, strict=True)
+            for (place, stage), column in zip(_on_sticks(model), reports, strict=True)
         ]
         for number, model in enumerate(folder.models)
     ]
+
+
+def _on_sticks(model: ModelStages) -> list[tuple[int, StageFile]]:
+    return [(place, stage) for place, stage in enumerate(model.stages) if not stage.on_host]
 
 
 def compiled_lines(
@@ -171,9 +194,9 @@ def compiled_lines(
     """The compiler's report of every stage, and where it differs from the plan."""
     lines = []
     for model, stages in zip(folder.models, compiled_json(folder, reports), strict=True):
-        for number, told in enumerate(stages):
+        for told in stages:
             lines.append(
-                f"{model.name} stage {number}: {told['on_chip_bytes']:,} B on chip, "
+                f"{model.name} stage {told['stage']}: {told['on_chip_bytes']:,} B on chip, "
                 f"{told['off_chip_bytes']:,} B off chip, {told['operators_on_cpu']} operators on "
                 "the CPU"
             )
@@ -192,7 +215,7 @@ def sticks_table(plans: Sequence[PipelinePlan], best: PipelinePlan) -> Table:
     for plan in plans:
         period = plan.totals.period_ms
         table.add_row(
-            f"{plan.stages}{' *' if plan is best else ''}",
+            f"{plan.sticks}{'' if plan.host is None else ' + host'}{' *' if plan is best else ''}",
             f"{period:.2f}",
             f"{1e3 / period:.1f}",
             f"{first / period:.2f}",
@@ -205,7 +228,7 @@ def sticks_table(plans: Sequence[PipelinePlan], best: PipelinePlan) -> Table:
 
 def sticks_line(best: PipelinePlan) -> str:
     """How many sticks `--stages auto` chose, and why."""
-    pay = "1 stick pays" if best.stages == 1 else f"{best.stages} sticks pay"
+    pay = "1 stick pays" if best.sticks == 1 else f"{best.sticks} sticks pay"
     return f"{pay} (*): more shorten the period by less than 5%."
 
 
